@@ -1,0 +1,173 @@
+"""The canonical conversation: what every model backend is told and answers, in our own terms.
+
+Values only. Wire formats live with each provider; storage lives in `bot.store`.
+"""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from pydantic import JsonValue
+
+
+class Role(StrEnum):
+    """Who a message is from."""
+
+    USER = "user"
+    ASSISTANT = "assistant"
+    TOOL = "tool"
+
+
+class StopReason(StrEnum):
+    """Why a model stopped."""
+
+    END_TURN = "end_turn"
+    TOOL_USE = "tool_use"
+    MAX_TOKENS = "max_tokens"
+    STOP_SEQUENCE = "stop_sequence"
+    ERROR = "error"
+
+
+class ErrorKind(StrEnum):
+    """What kind of failure a provider had; decides failover and what people are told."""
+
+    RATE_LIMITED = "rate_limited"  # 429: the pool cools down by its own Retry-After
+    QUOTA = "quota"  # money or plan is used up: never retried
+    OVERLOADED = "overloaded"  # 529, 503
+    UNREACHABLE = "unreachable"  # no connection, DNS, TLS
+    TIMEOUT = "timeout"
+    AUTH = "auth"  # 401, 403
+    BAD_REQUEST = "bad_request"  # 400, 404: our request does not fit the model
+    CONTEXT_OVERFLOW = "context_overflow"
+    REFUSED = "refused"  # the model or its filter declined
+    CUT = "cut"  # the stream ended without its terminal event
+    PROTOCOL = "protocol"  # bytes that do not fit the wire
+    UNAVAILABLE = "unavailable"  # not configured, reserved
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool as a model sees it. `name` is the namespaced id; `input_schema` a portable JSON Schema."""
+
+    name: str
+    description: str
+    input_schema: dict[str, JsonValue]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A model asking for a tool. `arguments` is the JSON text exactly as the model wrote it."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """The answer to one call. `content` is JSON text."""
+
+    call_id: str
+    name: str
+    content: str
+    is_error: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One entry of a conversation.
+
+    `tool_calls` only on assistant messages, `tool_result` only on tool messages.
+    `provider_blocks` are vendor-native blocks (JSON text) that must be replayed unchanged to the
+    same provider, such as signed thinking; `provider` names whose they are.
+    """
+
+    role: Role
+    text: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_result: ToolResult | None = None
+    provider: str = ""
+    provider_blocks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Meta:
+    """What a request is for. Never sent as content; `products` is what the channel is about."""
+
+    session_id: str = ""
+    user_id: str = ""
+    purpose: str = "investigate"
+    products: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CompleteRequest:
+    """One round. `model` empty means the provider's configured model."""
+
+    system: str
+    messages: tuple[Message, ...]
+    tools: tuple[ToolSpec, ...] = ()
+    model: str = ""
+    max_tokens: int = 4096
+    temperature: float | None = None
+    stop: tuple[str, ...] = ()
+    meta: Meta = field(default_factory=Meta)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Billed tokens in disjoint buckets (`output` includes reasoning)."""
+
+    input_uncached: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    output: int = 0
+
+    @property
+    def input(self) -> int:
+        """All input tokens, cached or not."""
+        return self.input_uncached + self.cache_read + self.cache_write
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            self.input_uncached + other.input_uncached,
+            self.cache_read + other.cache_read,
+            self.cache_write + other.cache_write,
+            self.output + other.output,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TextChunk:
+    """A piece of answer text."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallChunk:
+    """One whole call, assembled by the decoder."""
+
+    call: ToolCall
+
+
+@dataclass(frozen=True, slots=True)
+class DoneChunk:
+    """The one successful end of a stream."""
+
+    stop_reason: StopReason
+    usage: Usage
+    model: str
+    provider_blocks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorChunk:
+    """The one failed end of a stream. `message` holds no secret and may be shown to operators."""
+
+    kind: ErrorKind
+    message: str
+    retry_after_s: float | None = None
+    status: int | None = None
+
+
+StreamChunk = TextChunk | ToolCallChunk | DoneChunk | ErrorChunk

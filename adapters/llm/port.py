@@ -1,0 +1,102 @@
+"""The port every model backend implements, and `collect`, which turns a stream into one completion."""
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol, assert_never
+
+from adapters.llm.messages import (
+    CompleteRequest,
+    DoneChunk,
+    ErrorChunk,
+    StreamChunk,
+    TextChunk,
+    ToolCall,
+    ToolCallChunk,
+)
+
+
+class Tier(StrEnum):
+    """How much thought a model buys."""
+
+    FAST = "fast"
+    BALANCED = "balanced"
+    DEEP = "deep"
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """One model a provider offers. `context_tokens` bounds input plus output."""
+
+    id: str
+    display_name: str
+    context_tokens: int
+    tier: Tier = Tier.BALANCED
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """List price in micro-dollars per million tokens, by bucket."""
+
+    input_uncached: int
+    cache_read: int
+    cache_write: int
+    output: int
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """A whole answer; `end` is how it ended."""
+
+    text: str
+    tool_calls: tuple[ToolCall, ...]
+    end: DoneChunk | ErrorChunk
+
+
+class Provider(Protocol):
+    """A model backend.
+
+    `stream` yields any number of text and tool-call chunks and then exactly one done or error
+    chunk; it raises nothing but CancelledError, and a cancelled stream has closed its socket
+    within 100 ms. Implementations are safe for concurrent use and keep no state between calls.
+    """
+
+    name: str
+    supports_tools: bool
+    supports_streaming: bool
+    max_context_tokens: int
+    is_local: bool  # whether it may be used when nothing may leave the network
+
+    @property
+    def unavailable_reason(self) -> str | None:
+        """Why it cannot be used (a missing key, a reserved name), or None."""
+        ...
+
+    async def models(self) -> Sequence[Model]:
+        """What may be selected; the first is the default."""
+        ...
+
+    def stream(self, request: CompleteRequest) -> AsyncIterator[StreamChunk]:
+        """One round, streamed."""
+        ...
+
+    def cost(self, model: str) -> Cost | None:
+        """The list price; None is unknown, never free."""
+        ...
+
+
+async def collect(chunks: AsyncIterator[StreamChunk]) -> Completion:
+    """Fold a stream into one completion: the non-streaming call of every provider."""
+    text: list[str] = []
+    calls: list[ToolCall] = []
+    async for chunk in chunks:
+        match chunk:
+            case TextChunk():
+                text.append(chunk.text)
+            case ToolCallChunk():
+                calls.append(chunk.call)
+            case DoneChunk() | ErrorChunk():
+                return Completion("".join(text), tuple(calls), chunk)
+            case _:
+                assert_never(chunk)
+    raise AssertionError("a provider stream ended without a terminal chunk")

@@ -1,0 +1,1 @@
+"""Backends of logs, metrics, traces and deploys."""

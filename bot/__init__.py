@@ -1,0 +1,1 @@
+"""The conversation, the policy, Slack, storage and wiring of Kortex."""

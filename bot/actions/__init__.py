@@ -1,0 +1,1 @@
+"""Proposals: raised by a model, decided by people, dispatched by us."""

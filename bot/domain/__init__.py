@@ -1,0 +1,1 @@
+"""Pure values and state machines of the product."""

@@ -1,0 +1,120 @@
+"""What happens during a turn, as values. The loop yields them; the Slack stream shows them.
+
+A turn yields exactly one `TurnFinished`, last.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from adapters.llm.messages import StopReason, Usage
+from bot.domain.ids import ProposalId
+from tools.records import CallEvent, ToolOutcome
+
+
+@dataclass(frozen=True, slots=True)
+class RoundStarted:
+    """A request to a provider begins. `number` counts from 1."""
+
+    number: int
+    provider: str
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """A piece of the answer, already safe to show."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class RoundReplaced:
+    """The text of this round's attempt is void; another provider starts over."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class ToolProgress:
+    """A tool call started, is slow, or ended. `evidence` numbers the ended ones from 1."""
+
+    event: CallEvent
+    evidence: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ProposalRaised:
+    """A proposal was stored; its card is to be shown."""
+
+    proposal_id: ProposalId
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something people should know about this answer: a failover, a spent budget, a fold."""
+
+    text: str
+
+
+class TurnEnd(StrEnum):
+    """How a turn ended."""
+
+    ANSWERED = "answered"
+    DEPTH_EXCEEDED = "depth_exceeded"
+    STOPPED = "stopped"
+    BUDGET = "budget"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One numbered tool result: what was asked, how much came, how long it took."""
+
+    number: int
+    tool_call_id: str
+    tool: str
+    summary: str
+    ok: bool
+    latency_ms: int
+    truncated: bool
+    content: str  # the redacted result behind the button
+
+    @classmethod
+    def of(cls, number: int, outcome: ToolOutcome) -> "Evidence":
+        """The evidence line of a finished call."""
+        record = outcome.record
+        return cls(
+            number=number,
+            tool_call_id=record.tool_call_id,
+            tool=record.name,
+            summary=outcome.summary,
+            ok=record.ok,
+            latency_ms=record.latency_ms,
+            truncated=record.truncated,
+            content=outcome.content,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TurnFinished:
+    """The one final event. `text` is the whole answer; `doubts` are what grounding flagged."""
+
+    end: TurnEnd
+    text: str
+    stop_reason: StopReason
+    provider: str
+    model: str
+    rounds: int
+    usage: Usage
+    cost_usd_micros: int | None
+    outcomes: Sequence[ToolOutcome] = ()
+    evidence: Sequence[Evidence] = ()
+    notices: Sequence[str] = ()
+    doubts: Sequence[str] = ()
+    proposal_ids: Sequence[ProposalId] = ()
+
+
+TurnEvent = (
+    RoundStarted | TextDelta | RoundReplaced | ToolProgress | ProposalRaised | Notice | TurnFinished
+)

@@ -1,0 +1,34 @@
+"""Names for the ids that cross the product, and the keys made from them."""
+
+from dataclasses import dataclass
+from typing import NewType
+
+SessionId = NewType("SessionId", str)
+TurnId = NewType("TurnId", str)
+ProposalId = NewType("ProposalId", str)
+UserId = NewType("UserId", str)
+TeamId = NewType("TeamId", str)
+ChannelId = NewType("ChannelId", str)
+MessageTs = NewType("MessageTs", str)  # Slack's "1700000000.000100": an id, never a clock
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a conversation is. `thread_ts` is empty in a direct message outside a thread."""
+
+    team: TeamId
+    channel: ChannelId
+    thread_ts: MessageTs
+
+    @property
+    def key(self) -> str:
+        """One session, one order of turns."""
+        return f"{self.team}:{self.channel}:{self.thread_ts}"
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Someone as Slack names them; ids are opaque and may be an Enterprise Grid `W…`."""
+
+    team: TeamId
+    user: UserId

@@ -1,0 +1,139 @@
+"""A proposal and its state machine. Pure: the database decides races, this decides what is legal.
+
+pending → confirmed → dispatching → succeeded | failed | unknown
+pending → rejected | expired | superseded
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+import orjson
+from pydantic import JsonValue
+
+from bot.domain.ids import MessageTs, Person, Place, ProposalId, SessionId, TurnId, UserId
+
+LIFETIME = timedelta(minutes=10)  # RFC 005 section 6.2.8
+BLAST_RADII = ("one host", "one service", "whole cluster")  # narrowest first
+
+
+class ProposalState(StrEnum):
+    """The states; the last six are final."""
+
+    PENDING = "pending"
+    CONFIRMED = "confirmed"
+    DISPATCHING = "dispatching"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+    REJECTED = "rejected"
+    EXPIRED = "expired"
+    SUPERSEDED = "superseded"
+
+
+LEGAL: Mapping[ProposalState, frozenset[ProposalState]] = {
+    ProposalState.PENDING: frozenset(
+        {
+            ProposalState.CONFIRMED,
+            ProposalState.REJECTED,
+            ProposalState.EXPIRED,
+            ProposalState.SUPERSEDED,
+        }
+    ),
+    ProposalState.CONFIRMED: frozenset({ProposalState.DISPATCHING, ProposalState.FAILED}),
+    ProposalState.DISPATCHING: frozenset(
+        {ProposalState.SUCCEEDED, ProposalState.FAILED, ProposalState.UNKNOWN}
+    ),
+    ProposalState.SUCCEEDED: frozenset(),
+    ProposalState.FAILED: frozenset(),
+    ProposalState.UNKNOWN: frozenset(),
+    ProposalState.REJECTED: frozenset(),
+    ProposalState.EXPIRED: frozenset(),
+    ProposalState.SUPERSEDED: frozenset(),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """The stored record: the only thing a dispatch is ever made from.
+
+    `params` is canonical JSON text; `digest` covers action, product and params, and is what the
+    card shows and the dispatch re-checks. `decided_by` and the later fields are None until then.
+    """
+
+    id: ProposalId
+    session_id: SessionId
+    turn_id: TurnId
+    place: Place
+    asked_by: Person
+    action: str
+    product: str
+    params: str
+    digest: str
+    rationale: str
+    model_blast_radius: str
+    blast_radius: str
+    reversible: bool
+    untrusted_read: bool
+    confirm_roles: tuple[str, ...]
+    four_eyes: bool
+    state: ProposalState
+    created_at: datetime
+    expires_at: datetime
+    card_ts: MessageTs | None = None
+    decided_by: UserId | None = None
+    decided_at: datetime | None = None
+    reason: str = ""
+    outcome: str = ""  # JSON text of what the control plane answered, redacted
+
+
+class IllegalTransition(Exception):
+    """A state change the machine does not have."""
+
+
+def canonical(params: Mapping[str, JsonValue]) -> str:
+    """One JSON text for equal parameters: sorted keys, no spaces, UTF-8."""
+    return orjson.dumps(dict(params), option=orjson.OPT_SORT_KEYS).decode()
+
+
+def digest(action: str, product: str, params: str) -> str:
+    """SHA-256 over what will run; `params` is canonical text."""
+    return hashlib.sha256("\n".join((action, product, params)).encode()).hexdigest()
+
+
+def check_transition(before: ProposalState, after: ProposalState) -> None:
+    """Raises IllegalTransition unless the machine has that edge."""
+    if after not in LEGAL[before]:
+        raise IllegalTransition(f"{before} → {after}")
+
+
+_CONFIRMED = object()
+
+
+@dataclass(frozen=True, slots=True)
+class ConfirmedProposal:
+    """Proof that a person's Confirm won the transition. Only `confirmed_from_row` makes one."""
+
+    proposal: Proposal
+    proof: object
+
+    def __post_init__(self) -> None:
+        if self.proof is not _CONFIRMED:
+            raise IllegalTransition("a ConfirmedProposal comes from the state transition only")
+
+
+def confirmed_from_row(proposal: Proposal) -> ConfirmedProposal:
+    """Wrap a row that the database says was confirmed by a person.
+
+    Raises IllegalTransition for any other state, for a row that names no decider, and for one
+    whose stored parameters no longer match its digest.
+    """
+    if proposal.state not in (ProposalState.CONFIRMED, ProposalState.DISPATCHING):
+        raise IllegalTransition(f"{proposal.id} is {proposal.state}")
+    if not proposal.decided_by:
+        raise IllegalTransition(f"{proposal.id} names nobody who confirmed it")
+    if digest(proposal.action, proposal.product, proposal.params) != proposal.digest:
+        raise IllegalTransition(f"{proposal.id} no longer matches its digest")
+    return ConfirmedProposal(proposal, _CONFIRMED)

@@ -1,0 +1,56 @@
+"""A session (one thread), its turns, and the ask that starts one."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from bot.domain.ids import MessageTs, Person, Place, SessionId, TurnId
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One message to the bot. (team, channel, ts) identifies it across retries and replicas."""
+
+    place: Place
+    ts: MessageTs
+    asker: Person
+    text: str  # without the bot's own mention
+    channel_name: str = ""
+
+    @property
+    def turn_id(self) -> TurnId:
+        """The same however often and wherever the message is delivered."""
+        return TurnId(f"turn:{self.place.team}:{self.place.channel}:{self.ts}")
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One conversation. `name` is what plugin and policy globs match."""
+
+    id: SessionId
+    place: Place
+    name: str
+    created_at: datetime
+    active_at: datetime
+
+
+class TurnState(StrEnum):
+    """Where a turn is; all but the first are final."""
+
+    RUNNING = "running"
+    ANSWERED = "answered"
+    STOPPED = "stopped"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One ask and what became of it. `answer_ts` is the message that is edited."""
+
+    id: TurnId
+    session_id: SessionId
+    asked_by: Person
+    state: TurnState
+    started_at: datetime
+    answer_ts: MessageTs | None = None
+    ended_at: datetime | None = None

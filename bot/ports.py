@@ -1,0 +1,310 @@
+"""What the conversation and the actions need from the outside, in domain terms.
+
+Implementations: `bot.store` (rows), `bot.slack` (people see), `bot.engine` (durability).
+Every method may raise the errors named here and no others.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Protocol
+
+from pydantic import JsonValue
+
+from adapters.llm.messages import Message, Usage
+from bot.domain.audit import AuditEvent
+from bot.domain.events import Evidence, TurnEvent, TurnFinished
+from bot.domain.ids import MessageTs, Person, Place, ProposalId, SessionId, TurnId, UserId
+from bot.domain.proposal import Proposal, ProposalState
+from bot.domain.session import Ask, Session, TurnState
+
+
+class StorageUnavailable(Exception):
+    """The database is locked, full, or gone; nothing was half-done."""
+
+
+class SurfaceGone(Exception):
+    """The message, channel or membership is gone: end quietly, keep the record."""
+
+
+class SurfaceFailed(Exception):
+    """Slack refused or cannot be reached now; `retryable` says whether trying again may help."""
+
+    def __init__(self, message: str, *, retryable: bool) -> None:
+        super().__init__(message)
+        self.retryable = retryable
+
+
+class SessionStore(Protocol):
+    """Sessions, their messages and turns."""
+
+    async def open(self, ask: Ask, name: str, at: datetime) -> Session:
+        """The session of the ask's place, created if new; `active_at` moves. Idempotent."""
+        ...
+
+    async def find(self, place: Place) -> Session | None:
+        """Whether the bot has a session here."""
+        ...
+
+    async def begin_turn(self, ask: Ask, session: Session, at: datetime) -> None:
+        """Store the turn and its user message, with its audit row. Idempotent by turn id."""
+        ...
+
+    async def history(self, session: SessionId, before: TurnId) -> Sequence[Message]:
+        """The messages of the earlier, finished turns of the session, oldest first."""
+        ...
+
+    async def finish_turn(
+        self,
+        turn: TurnId,
+        state: TurnState,
+        messages: Sequence[Message],
+        evidence: Sequence[Evidence],
+        at: datetime,
+    ) -> None:
+        """Store what the turn said and consulted, with its audit row. Idempotent by turn id."""
+        ...
+
+    async def set_answer(self, turn: TurnId, ts: MessageTs) -> None:
+        """Remember which message is edited."""
+        ...
+
+    async def turn_of_answer(self, place: Place, ts: MessageTs) -> TurnId | None:
+        """The turn whose answer is that message."""
+        ...
+
+    async def running_turn(self, place: Place) -> TurnId | None:
+        """The turn that is being answered in that place, if any."""
+        ...
+
+    async def evidence(self, turn: TurnId, number: int) -> Evidence | None:
+        """One numbered result of a finished turn."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A person's or the clock's wish to change a pending proposal. `key` makes a retry the same."""
+
+    to: ProposalState
+    by: UserId | str
+    key: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the compare-and-set said. `proposal` is the row afterwards, whoever won."""
+
+    won: bool
+    proposal: Proposal
+
+
+class ProposalStore(Protocol):
+    """Proposals. Every change of state and its audit row are one transaction on database time."""
+
+    async def create(self, proposal: Proposal, audit: AuditEvent) -> Proposal:
+        """Insert, or return the row already there under that id."""
+        ...
+
+    async def get(self, id: ProposalId) -> Proposal | None:
+        """The row now."""
+        ...
+
+    async def decide(self, id: ProposalId, decision: Decision, audit: AuditEvent) -> Verdict | None:
+        """pending → confirmed | rejected | expired | superseded; None when there is no such row.
+
+        Confirm and reject need `expires_at` in the future, expire in the past, both on the
+        database's clock. The same `decision.key` again is the same win.
+        """
+        ...
+
+    async def advance(
+        self,
+        id: ProposalId,
+        before: ProposalState,
+        after: ProposalState,
+        outcome: str,
+        audit: AuditEvent,
+    ) -> bool:
+        """confirmed → dispatching → an end, one compare-and-set; False when it was not `before`."""
+        ...
+
+    async def set_card(self, id: ProposalId, ts: MessageTs) -> None:
+        """Remember the card's message."""
+        ...
+
+    async def due(self, limit: int) -> Sequence[ProposalId]:
+        """Pending ones past their time, by the database's clock."""
+        ...
+
+    async def of_session(self, session: SessionId, state: ProposalState) -> Sequence[Proposal]:
+        """Those of a session in one state, oldest first."""
+        ...
+
+    async def dispatches_since(self, action: str, product: str, seconds: float) -> int:
+        """How many of that action reached dispatch in the last seconds, over all replicas."""
+        ...
+
+
+class AuditLog(Protocol):
+    """The append-only trail, for events that change no other row."""
+
+    async def append(self, event: AuditEvent) -> None:
+        """Write one row; a repeated `key` is one row. Raises StorageUnavailable."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """One round's cost. `cost_usd_micros` None is unknown, never zero."""
+
+    session_id: SessionId
+    turn_id: TurnId
+    round: int
+    user: UserId
+    channel: str
+    provider: str
+    model: str
+    purpose: str
+    usage: Usage
+    cost_usd_micros: int | None
+    duration_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class SpentBy:
+    """One row of a report. `rounds_unpriced` had no known price."""
+
+    name: str
+    usd_micros: int
+    rounds: int
+    rounds_unpriced: int
+    tokens: int
+
+
+class Ledger(Protocol):
+    """Spending, recorded per round."""
+
+    async def record(self, spending: Spending) -> None:
+        """Idempotent by (turn, round, provider)."""
+        ...
+
+    async def spent_today(self) -> int:
+        """Micro-dollars since midnight UTC by the database's clock."""
+        ...
+
+    async def report(self, day: date | None, by: str) -> Sequence[SpentBy]:
+        """Totals of a day (None: today) by "user", "channel", "provider" or "session"."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class IngestedEvent:
+    """One CloudEvent from outside: a deploy, an incident, a finding."""
+
+    id: str
+    source: str
+    type: str
+    product: str
+    at: datetime
+    data: Mapping[str, JsonValue]
+
+
+class EventStore(Protocol):
+    """Events from outside, unique by (source, id)."""
+
+    async def add(self, event: IngestedEvent) -> bool:
+        """False when it was there already."""
+        ...
+
+
+class RoleDirectory(Protocol):
+    """Who is in which role, now."""
+
+    async def refusal(self, person: Person, roles: Sequence[str]) -> str | None:
+        """None when the person holds one of the roles; else why not, in words for them.
+
+        Fails closed: a lookup that fails is a refusal, as are guests, strangers, bots, deactivated
+        people and other workspaces unless a role lists them by id.
+        """
+        ...
+
+
+class AnswerStream(Protocol):
+    """One live answer. `feed` never blocks and never raises."""
+
+    def feed(self, event: TurnEvent) -> None:
+        """Show it when the workspace's edit budget allows; the newest state wins."""
+        ...
+
+    async def finish(self, final: TurnFinished) -> None:
+        """Deliver the whole final text. Raises SurfaceGone, SurfaceFailed."""
+        ...
+
+    async def aclose(self) -> None:
+        """Stop editing without a final text (the turn moved elsewhere)."""
+        ...
+
+
+class ChatSurface(Protocol):
+    """Where people read. All texts are plain Markdown; the surface escapes and defuses."""
+
+    async def open_answer(self, ask: Ask) -> MessageTs:
+        """Post the placeholder, or find the one an earlier attempt posted."""
+        ...
+
+    def stream(self, ask: Ask, ts: MessageTs) -> AnswerStream:
+        """Edit that message as the turn goes on."""
+        ...
+
+    async def show_card(self, proposal: Proposal) -> MessageTs:
+        """Post the proposal's card, or bring the one already posted up to date."""
+        ...
+
+    async def whisper(self, place: Place, user: UserId, text: str) -> None:
+        """Tell one person privately; best effort."""
+        ...
+
+    async def say(self, place: Place, text: str, key: str) -> MessageTs:
+        """Post in the thread once per `key`."""
+        ...
+
+
+class Journal(Protocol):
+    """Durable steps of one workflow: a finished step is never run again, its value is replayed."""
+
+    async def step(self, name: str, run: Callable[[], Awaitable[JsonValue]]) -> JsonValue:
+        """Run once; afterwards answer from the record."""
+        ...
+
+    async def steps(
+        self, parts: Sequence[tuple[str, Callable[[], Awaitable[JsonValue]]]]
+    ) -> Sequence[JsonValue]:
+        """Several at once; values in the order given."""
+        ...
+
+
+class StopSignal(Protocol):
+    """Whether somebody asked a turn to stop."""
+
+    async def wait(self) -> None:
+        """Return when they did."""
+        ...
+
+    @property
+    def requested(self) -> bool:
+        """Whether they did."""
+        ...
+
+
+class Stops(Protocol):
+    """Stop requests, across replicas, ahead of any queue."""
+
+    async def request(self, turn: TurnId, by: UserId) -> bool:
+        """Ask a running turn to stop; False when it is not running."""
+        ...
+
+    def watch(self, turn: TurnId) -> StopSignal:
+        """The signal of a turn that runs here."""
+        ...

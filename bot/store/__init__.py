@@ -1,0 +1,1 @@
+"""Rows: the database side of the ports."""

@@ -1,0 +1,1 @@
+"""The HTTP side: Slack's events, health, metrics, ingest."""

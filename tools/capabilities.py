@@ -1,0 +1,223 @@
+"""The interfaces through which tools reach the outside, and the values that cross them.
+
+Adapters implement these; the composition root binds them; a tool names the ones it needs.
+Credentials are resolved inside an implementation, never passed through here.
+All instants are aware UTC datetimes; intervals are half-open [start, end).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol
+
+from pydantic import JsonValue
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A half-open range of time."""
+
+    start: datetime
+    end: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class LogQuery:
+    """`limit` at most 100, enforced again in the adapter; `cursor` continues an earlier page."""
+
+    product: str
+    interval: Interval
+    filter: str = ""  # plain text or a LogQL pipeline such as `|= "timeout"`
+    min_level: str = ""  # debug < info < warn < error < fatal; empty is all
+    limit: int = 100
+    cursor: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """One line. `ts_ns` is nanoseconds since the epoch (backends tie below a microsecond)."""
+
+    ts_ns: int
+    level: str
+    host: str
+    message: str
+    trace_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LogPage:
+    """Newest first. `next_cursor` is empty on the last page; `total_matches` None when not known."""
+
+    lines: Sequence[LogLine]
+    next_cursor: str = ""
+    total_matches: int | None = None
+
+
+class Logs(Protocol):
+    """Reads log lines."""
+
+    async def query(self, query: LogQuery) -> LogPage:
+        """Raises UpstreamFailed, InvalidArguments (a bad cursor or filter), CapabilityUnavailable."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class MetricQuery:
+    """`step_s` None lets the adapter choose one that fits the backend's point limit."""
+
+    product: str
+    metric: str
+    interval: Interval
+    labels: Mapping[str, str] = field(default_factory=dict)
+    step_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One series. Values that are not finite are None. `labels` without the metric's own name."""
+
+    labels: Mapping[str, str]
+    points: Sequence[tuple[datetime, float | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class MetricResult:
+    """`unit` from metadata or the name's suffix, None when unknown; `notes` are backend warnings.
+
+    When there are no series, `notes` says whether the metric exists at all.
+    """
+
+    series: Sequence[Series]
+    unit: str | None
+    step_s: float
+    notes: Sequence[str] = ()
+
+
+class Metrics(Protocol):
+    """Reads metric series."""
+
+    async def query_range(self, query: MetricQuery) -> MetricResult:
+        """Raises UpstreamFailed, InvalidArguments, CapabilityUnavailable."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """One span. `start_us` since the epoch; `parent_id` empty for a root; `status` ok|error|unset."""
+
+    span_id: str
+    parent_id: str
+    service: str
+    operation: str
+    start_us: int
+    duration_us: int
+    status: str = "unset"
+    message: str = ""
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """The spans of one trace, in no particular order."""
+
+    trace_id: str
+    spans: Sequence[Span]
+    notes: Sequence[str] = ()
+
+
+class Traces(Protocol):
+    """Looks up one trace."""
+
+    async def get(self, trace_id: str) -> Trace | None:
+        """None when unknown. Raises UpstreamFailed, CapabilityUnavailable."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Deploy:
+    """One deploy of a product. `status` ok|failed|rolled_back|running."""
+
+    product: str
+    version: str
+    at: datetime
+    actor: str = ""
+    host: str = ""
+    commit: str = ""
+    status: str = "ok"
+    previous_version: str = ""
+    duration_s: float | None = None
+
+
+class Deploys(Protocol):
+    """Reads deploy events."""
+
+    async def between(self, product: str, interval: Interval) -> Sequence[Deploy]:
+        """Newest first. `product` "*" means every product. Raises CapabilityUnavailable."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ProposalDraft:
+    """What a model asks people to confirm. Everything here is the model's word, not fact."""
+
+    action: str
+    product: str
+    params: Mapping[str, JsonValue]
+    rationale: str
+    blast_radius: str = ""
+    reversible: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ProposalReceipt:
+    """What the model is told: stored, shown, waiting for a person."""
+
+    proposal_id: str
+    expires_at: datetime
+    awaits: Sequence[str]  # the roles that may confirm
+
+
+class Proposals(Protocol):
+    """Stores a proposal and nothing else. Nothing behind this interface executes an action."""
+
+    async def propose(self, draft: ProposalDraft, call: "CallContext") -> ProposalReceipt:
+        """Idempotent per (turn, tool call). Raises InvalidArguments listing what exists."""
+        ...
+
+
+class Clock(Protocol):
+    """The time."""
+
+    def now(self) -> datetime:
+        """Aware, UTC."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class CallContext:
+    """Who is asking, where, and for what. Opaque ids only: no credential may ever be a field here."""
+
+    actor: str
+    team: str
+    channel: str
+    session_id: str
+    session_name: str
+    turn_id: str
+    tool_call_id: str
+    purpose: str
+    now: datetime  # relative time ranges are resolved against this, once per turn
+    products: tuple[str, ...] = ()
+    connection_ids: frozenset[str] = frozenset()  # what this request may use
+    untrusted_read: bool = False  # the turn has already read tool output
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What the composition root has bound; None is not configured."""
+
+    clock: Clock
+    logs: Logs | None = None
+    metrics: Metrics | None = None
+    traces: Traces | None = None
+    deploys: Deploys | None = None
+    proposals: Proposals | None = None
