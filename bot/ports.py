@@ -107,11 +107,13 @@ class ProposalStore(Protocol):
         """Insert, or return the row already there under that id."""
         ...
 
-    async def get(self, id: ProposalId) -> Proposal | None:
+    async def get(self, proposal_id: ProposalId) -> Proposal | None:
         """The row now."""
         ...
 
-    async def decide(self, id: ProposalId, decision: Decision, audit: AuditEvent) -> Verdict | None:
+    async def decide(
+        self, proposal_id: ProposalId, decision: Decision, audit: AuditEvent
+    ) -> Verdict | None:
         """pending → confirmed | rejected | expired | superseded; None when there is no such row.
 
         Confirm and reject need `expires_at` in the future, expire in the past, both on the
@@ -121,7 +123,7 @@ class ProposalStore(Protocol):
 
     async def advance(
         self,
-        id: ProposalId,
+        proposal_id: ProposalId,
         before: ProposalState,
         after: ProposalState,
         outcome: str,
@@ -130,7 +132,7 @@ class ProposalStore(Protocol):
         """confirmed → dispatching → an end, one compare-and-set; False when it was not `before`."""
         ...
 
-    async def set_card(self, id: ProposalId, ts: MessageTs) -> None:
+    async def set_card(self, proposal_id: ProposalId, ts: MessageTs) -> None:
         """Remember the card's message."""
         ...
 
@@ -307,4 +309,16 @@ class Stops(Protocol):
 
     def watch(self, turn: TurnId) -> StopSignal:
         """The signal of a turn that runs here."""
+        ...
+
+
+class Workflows(Protocol):
+    """Durable starts: when a call returns, the work survives a crash and runs once."""
+
+    async def start_turn(self, ask: Ask) -> None:
+        """Answer a message. The same ask again, here or on another replica, is the same turn."""
+        ...
+
+    async def start_decision(self, proposal_id: ProposalId, decision: Decision) -> None:
+        """Carry a person's or the clock's decision through: decide, dispatch, show."""
         ...
