@@ -1,0 +1,256 @@
+"""The one place that opens HTTP clients, and the one table from foreign HTTP errors to ours.
+
+httpx's interface over aiohttp's transport, with explicit limits, without the environment's
+proxies, without redirects, and with an egress guard. What is asked belongs to each adapter.
+"""
+
+import email.utils
+import ssl
+import time
+from collections.abc import Mapping
+from functools import cache
+from types import TracebackType
+from typing import Final
+
+import aiohttp
+import httpx
+from httpx_aiohttp import AiohttpTransport
+
+from adapters.errors import (
+    AdapterError,
+    BadAnswer,
+    BadRequest,
+    NotFound,
+    Overloaded,
+    RateLimited,
+    Refused,
+    TimedOut,
+    Unreachable,
+)
+
+# Idle connections are dropped before common load balancers drop them (nginx 75 s, AWS ALB 60 s,
+# Node 5 s is the outlier), so that a POST rarely meets a connection that is already closed.
+KEEPALIVE_S: Final = 15.0
+
+# Most specific class wins; the aiohttp cause of an httpx error is more exact than the error
+# itself (httpx-aiohttp reports a reset connection as ConnectTimeout).
+ERROR_TABLE: Final[Mapping[type[BaseException], type[AdapterError]]] = {
+    aiohttp.ClientError: BadAnswer,
+    aiohttp.ClientConnectionError: Unreachable,
+    aiohttp.ClientPayloadError: Unreachable,
+    aiohttp.InvalidURL: BadRequest,
+    aiohttp.ServerTimeoutError: TimedOut,
+    httpx.HTTPError: BadAnswer,
+    httpx.RequestError: Unreachable,
+    httpx.TimeoutException: TimedOut,
+    httpx.NetworkError: Unreachable,
+    httpx.ProxyError: Unreachable,
+    httpx.UnsupportedProtocol: BadRequest,
+    httpx.LocalProtocolError: BadRequest,
+    httpx.RemoteProtocolError: BadAnswer,
+    httpx.DecodingError: BadAnswer,
+    httpx.TooManyRedirects: BadAnswer,
+    httpx.InvalidURL: BadRequest,
+    httpx.CookieConflict: BadAnswer,
+    httpx.StreamError: BadAnswer,
+    TimeoutError: TimedOut,
+    OSError: Unreachable,
+}
+
+_WORDS: Final[Mapping[type[AdapterError], str]] = {
+    Unreachable: "cannot be reached",
+    TimedOut: "did not answer in time",
+    BadRequest: "was asked for something that is not a valid request",
+    BadAnswer: "gave an answer that cannot be used",
+}
+
+
+@cache
+def ssl_context() -> ssl.SSLContext:
+    """The process's one TLS context (building one reads files for about 20 ms).
+
+    Trusts certifi's roots and the system's own store, where operators put private authorities.
+    """
+    context = httpx.create_ssl_context(trust_env=False)
+    context.load_default_certs()
+    return context
+
+
+class _GuardedTransport(httpx.AsyncBaseTransport):
+    """Refuses hosts that are not allowed, for every hop of a request, before any connection."""
+
+    def __init__(self, inner: httpx.AsyncBaseTransport, allowed: frozenset[str]) -> None:
+        self._inner = inner
+        self._allowed = frozenset(host.lower().rstrip(".") for host in allowed)
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        host = request.url.raw_host.decode("ascii").lower().rstrip(".")
+        if host not in self._allowed:
+            raise Refused(f"egress to {host} is not allowed")
+        return await self._inner.handle_async_request(request)
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+def http_client(
+    *,
+    base_url: str = "",
+    headers: Mapping[str, str] | None = None,
+    connect_s: float = 5.0,
+    read_s: float = 60.0,
+    max_connections: int = 100,
+    allowed_hosts: frozenset[str] | None = None,
+) -> httpx.AsyncClient:
+    """A new client; the caller owns it and calls `aclose`.
+
+    `read_s` is the longest silence within one answer, `connect_s` covers waiting for a free
+    connection and making one. With `allowed_hosts`, a request to any other host name or address
+    (also after a redirect) raises `Refused` before a connection is opened.
+    """
+    limits = httpx.Limits(max_connections=max_connections, keepalive_expiry=KEEPALIVE_S)
+
+    def session() -> aiohttp.ClientSession:
+        return aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(
+                limit=max_connections, keepalive_timeout=KEEPALIVE_S, ssl=ssl_context()
+            ),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            trust_env=False,
+        )
+
+    transport: httpx.AsyncBaseTransport = AiohttpTransport(
+        verify=ssl_context(), trust_env=False, limits=limits, client=session
+    )
+    if allowed_hosts is not None:
+        transport = _GuardedTransport(transport, allowed_hosts)
+    return httpx.AsyncClient(
+        base_url=base_url,
+        headers={"user-agent": "kortex", **(headers or {})},
+        timeout=httpx.Timeout(read_s, connect=connect_s, pool=connect_s),
+        transport=transport,
+        trust_env=False,
+        follow_redirects=False,
+    )
+
+
+class mapped_errors:  # noqa: N801 - used as a context manager, reads as a verb
+    """`with mapped_errors("Loki"):` turns foreign HTTP errors into ours, keeping the cause.
+
+    `what` names the other side in messages. The foreign text is left out: it may hold a URL with
+    a token. Our own errors and everything that is not about HTTP pass through.
+    """
+
+    __slots__ = ("_what",)
+
+    def __init__(self, what: str = "the backend") -> None:
+        self._what = what
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is None or isinstance(error, AdapterError):
+            return
+        ours = _ours(error)
+        if ours is not None:
+            raise ours(f"{self._what} {_WORDS[ours]} ({_foreign_name(error)})") from error
+
+
+def _ours(error: BaseException) -> type[AdapterError] | None:
+    cause = error.__cause__
+    if isinstance(error, httpx.HTTPError) and isinstance(cause, aiohttp.ClientError):
+        error = cause
+    return next((ERROR_TABLE[kind] for kind in type(error).__mro__ if kind in ERROR_TABLE), None)
+
+
+def _foreign_name(error: BaseException) -> str:
+    """The most exact safe word for what happened: the system's own, else the class name."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, OSError) and cause.errno and cause.strerror:
+            return cause.strerror.split("[", 1)[0].strip() or type(cause).__name__
+        error, cause = cause, cause.__cause__
+    return type(error).__name__
+
+
+def check_status(response: httpx.Response, detail: str = "") -> None:
+    """Raise the error of our tree that fits a status of 300 and above; 1xx and 2xx pass.
+
+    `detail` is the other side's own words, already free of secrets. The message names the host
+    and path, never the query.
+    """
+    status = response.status_code
+    if status < 300:
+        return
+    url = response.request.url
+    message = f"{url.host}{url.path} answered {status}" + (f": {detail}" if detail else "")
+    raise _class_of(status)(message, status=status, retry_after_s=retry_after_s(response.headers))
+
+
+def _class_of(status: int) -> type[AdapterError]:
+    match status:
+        case 401 | 403:
+            return Refused
+        case 404 | 410:
+            return NotFound
+        case 408 | 504:
+            return TimedOut
+        case 429:
+            return RateLimited
+        case _ if status >= 500:
+            return Overloaded
+        case _ if status >= 400:
+            return BadRequest
+        case _:
+            return BadAnswer
+
+
+def retry_after_s(headers: Mapping[str, str]) -> float | None:
+    """How long the other side asks us to wait, in seconds.
+
+    `retry-after-ms` (OpenAI, Azure) is more exact than `Retry-After`, which is a number of
+    seconds or an HTTP date (RFC 9110 §10.2.3). None when absent or unreadable.
+    """
+    millis = _number(headers.get("retry-after-ms"))
+    if millis is not None:
+        return millis / 1000
+    value = headers.get("retry-after")
+    seconds = _number(value)
+    if seconds is not None or value is None:
+        return seconds
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
+    except (ValueError, OverflowError):
+        return None
+
+
+def _number(value: str | None) -> float | None:
+    try:
+        number = float(value) if value is not None else -1.0
+    except ValueError:
+        return None
+    return number if 0 <= number < float("inf") else None
+
+
+async def read_capped(response: httpx.Response, max_bytes: int) -> bytes:
+    """The whole body of a streamed response, decompressed, at most `max_bytes`.
+
+    Raises BadAnswer when it is larger (the rest is not read), Unreachable or TimedOut when it
+    breaks off.
+    """
+    parts: list[bytes] = []
+    size = 0
+    host = response.request.url.host
+    with mapped_errors(host):
+        async for part in response.aiter_bytes():
+            size += len(part)
+            if size > max_bytes:
+                raise BadAnswer(f"{host} answered more than {max_bytes} bytes")
+            parts.append(part)
+    return b"".join(parts)
