@@ -1,0 +1,243 @@
+"""The tool loop: rounds of model output and tool calls until the model ends.
+
+Knows no provider, no Slack and no database. Every round and every tool call is a step of the
+journal: paid once, and answered from its record when a turn is taken up again after a crash.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+import orjson
+from pydantic import JsonValue
+
+from adapters.llm.messages import (
+    CompleteRequest,
+    Message,
+    Role,
+    StopReason,
+    ToolCall,
+    ToolResult,
+    Usage,
+)
+from bot.chat.round_record import (
+    RoundRecord,
+    outcome_from_json,
+    outcome_to_json,
+    round_from_json,
+    round_to_json,
+)
+from bot.domain.events import (
+    Evidence,
+    Notice,
+    ProposalRaised,
+    RoundStarted,
+    TextDelta,
+    ToolProgress,
+    TurnEnd,
+    TurnEvent,
+)
+from bot.domain.ids import ProposalId
+from bot.ports import Journal
+from tools.records import CallEnded, CallEvent, ToolOutcome
+
+Emit = Callable[[TurnEvent], None]
+
+
+class RoundRunner(Protocol):
+    """Asks a model once. Never raises but for cancellation."""
+
+    async def __call__(
+        self, request: CompleteRequest, number: int, emit: Emit, prefer: str
+    ) -> RoundRecord:
+        """`prefer` is the provider that answered the turn's earlier rounds, or empty."""
+        ...
+
+
+class ToolExecutor(Protocol):
+    """Runs one call through the one path. Never raises but for cancellation."""
+
+    async def __call__(
+        self, call: ToolCall, on_event: Callable[[CallEvent], None], *, untrusted_read: bool
+    ) -> ToolOutcome:
+        """`untrusted_read`: the turn has read tool output before this call."""
+        ...
+
+
+@dataclass(slots=True)
+class Conversation:
+    """What the loop has gathered so far."""
+
+    request: CompleteRequest
+    rounds: list[RoundRecord] = field(default_factory=list)
+    outcomes: list[ToolOutcome] = field(default_factory=list)
+    evidence: list[Evidence] = field(default_factory=list)
+    said: list[Message] = field(default_factory=list)
+
+    @property
+    def usage(self) -> Usage:
+        """Tokens of all rounds."""
+        return sum((r.usage for r in self.rounds), Usage())
+
+    @property
+    def text(self) -> str:
+        """The whole answer as it was shown: each round's text is a paragraph of it."""
+        return "\n\n".join(r.text.strip() for r in self.rounds if r.text.strip())
+
+    @property
+    def cost_usd_micros(self) -> int | None:
+        """The sum, or None when any round's price is unknown."""
+        known = [r.cost_usd_micros for r in self.rounds]
+        return None if None in known else sum(c for c in known if c is not None)
+
+    @property
+    def proposal_ids(self) -> tuple[ProposalId, ...]:
+        """What the turn proposed, in order."""
+        return tuple(ProposalId(o.proposal_id) for o in self.outcomes if o.proposal_id)
+
+
+def wrap_evidence(number: int, content: str) -> str:
+    """A tool result as the model reads it: numbered for citation, marked as data."""
+    return (
+        f'{{"evidence":"E{number}","untrusted":true,"result":{content}}}'
+        if _is_json(content)
+        else orjson.dumps({"evidence": f"E{number}", "untrusted": True, "result": content}).decode()
+    )
+
+
+def _is_json(content: str) -> bool:
+    try:
+        orjson.loads(content)
+    except orjson.JSONDecodeError:
+        return False
+    return True
+
+
+class Loop:
+    """One turn's loop over one request."""
+
+    def __init__(
+        self, ask: RoundRunner, execute: ToolExecutor, journal: Journal, *, max_tool_rounds: int
+    ) -> None:
+        self._ask = ask
+        self._execute = execute
+        self._journal = journal
+        self._max_tool_rounds = max_tool_rounds
+
+    async def run(self, request: CompleteRequest, emit: Emit) -> tuple[TurnEnd, Conversation]:
+        """Until the model ends, a limit, a stop or a failure. `emit` gets everything but the end."""
+        talk = Conversation(request)
+        while True:
+            record = await self._round(talk, emit)
+            if record.stopped:
+                return TurnEnd.STOPPED, talk
+            if record.error is not None:
+                return (TurnEnd.BUDGET if record.out_of_budget else TurnEnd.FAILED), talk
+            if not record.tool_calls:
+                return TurnEnd.ANSWERED, talk
+            if len(talk.rounds) > self._max_tool_rounds:
+                return TurnEnd.DEPTH_EXCEEDED, talk
+            if await self._tools(talk, record.tool_calls, emit):
+                return TurnEnd.STOPPED, talk
+
+    async def _round(self, talk: Conversation, emit: Emit) -> RoundRecord:
+        number = len(talk.rounds) + 1
+        live = False
+        prefer = talk.rounds[-1].provider if talk.rounds else ""
+
+        async def run() -> JsonValue:
+            nonlocal live
+            live = True
+            return round_to_json(await self._ask(talk.request, number, emit, prefer))
+
+        record = round_from_json(await self._journal.step(f"round:{number}", run))
+        record = replace(record, tool_calls=_unique_ids(record.tool_calls))
+        if not live:
+            _replay_round(record, emit)
+        talk.rounds.append(record)
+        if record.error is None and not record.stopped:
+            self._say(talk, record.as_message())
+        return record
+
+    async def _tools(self, talk: Conversation, calls: Sequence[ToolCall], emit: Emit) -> bool:
+        """Run a round's calls in parallel, answer them in call order; True when a stop cut in."""
+        live: set[str] = set()
+        first = len(talk.evidence) + 1
+        untrusted = bool(talk.evidence)
+
+        def step(call: ToolCall, number: int) -> tuple[str, Callable[[], Awaitable[JsonValue]]]:
+            async def run() -> JsonValue:
+                live.add(call.id)
+                outcome = await self._execute(
+                    call,
+                    lambda event: emit(_progress(event, number)),
+                    untrusted_read=untrusted,
+                )
+                return outcome_to_json(outcome)
+
+            return f"tool:{number}:{call.name[:64]}", run
+
+        values = await self._journal.steps([step(c, first + i) for i, c in enumerate(calls)])
+        outcomes = [outcome_from_json(v) for v in values]
+        for number, (call, outcome) in enumerate(zip(calls, outcomes, strict=True), start=first):
+            if call.id not in live:
+                emit(_progress(CallEnded(outcome), number))
+            self._answer(talk, call, outcome, number)
+            if outcome.proposal_id:
+                emit(ProposalRaised(ProposalId(outcome.proposal_id)))
+        return any(_was_stopped(o) for o in outcomes)
+
+    def _answer(
+        self, talk: Conversation, call: ToolCall, outcome: ToolOutcome, number: int
+    ) -> None:
+        talk.outcomes.append(outcome)
+        talk.evidence.append(Evidence.of(number, outcome))
+        self._say(
+            talk,
+            Message(
+                Role.TOOL,
+                tool_result=ToolResult(
+                    call_id=call.id,
+                    name=call.name,
+                    content=wrap_evidence(number, outcome.content),
+                    is_error=not outcome.record.ok,
+                ),
+            ),
+        )
+
+    @staticmethod
+    def _say(talk: Conversation, message: Message) -> None:
+        talk.said.append(message)
+        talk.request = replace(talk.request, messages=(*talk.request.messages, message))
+
+
+def _unique_ids(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
+    """Our own ids where a model repeated one: each call runs once and is answered once."""
+    seen: set[str] = set()
+    unique: list[ToolCall] = []
+    for position, call in enumerate(calls):
+        fresh = call.id if call.id and call.id not in seen else f"{call.id}#{position}"
+        seen.add(fresh)
+        unique.append(replace(call, id=fresh))
+    return tuple(unique)
+
+
+def _progress(event: CallEvent, number: int) -> ToolProgress:
+    return ToolProgress(event, number)
+
+
+def _was_stopped(outcome: ToolOutcome) -> bool:
+    return outcome.record.error_code is not None and outcome.record.error_code.value == "cancelled"
+
+
+def _replay_round(record: RoundRecord, emit: Emit) -> None:
+    emit(RoundStarted(record.number, record.provider, record.model))
+    for notice in record.notices:
+        emit(Notice(notice))
+    if record.text:
+        emit(TextDelta(record.text))
+
+
+def stop_reason(talk: Conversation) -> StopReason:
+    """Why the last round stopped."""
+    return talk.rounds[-1].stop_reason if talk.rounds else StopReason.ERROR

@@ -1,0 +1,69 @@
+"""What is kept of one round, and its JSON for the durable record."""
+
+from dataclasses import dataclass
+
+from pydantic import JsonValue, TypeAdapter
+
+from adapters.llm.messages import ErrorKind, Message, Role, StopReason, ToolCall, Usage
+from tools.records import ToolOutcome
+
+
+@dataclass(frozen=True, slots=True)
+class RoundRecord:
+    """One finished round: paid once, replayed from here after a crash.
+
+    `error` is set when the round broke after text was shown, or when no provider could answer.
+    `stopped` when a person ended it; `text` is then what had arrived.
+    `provider` is empty when nobody could be asked.
+    """
+
+    number: int
+    provider: str
+    model: str
+    text: str
+    tool_calls: tuple[ToolCall, ...]
+    stop_reason: StopReason
+    usage: Usage
+    cost_usd_micros: int | None
+    provider_blocks: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
+    error: ErrorKind | None = None
+    error_message: str = ""
+    stopped: bool = False
+    out_of_budget: bool = False
+
+    def as_message(self) -> Message:
+        """The assistant's entry in the conversation."""
+        return Message(
+            Role.ASSISTANT,
+            text=self.text,
+            tool_calls=self.tool_calls,
+            provider=self.provider,
+            provider_blocks=self.provider_blocks,
+        )
+
+
+_ROUND = TypeAdapter(RoundRecord)
+_OUTCOME = TypeAdapter(ToolOutcome)
+
+
+def round_to_json(record: RoundRecord) -> JsonValue:
+    """A JSON value that `round_from_json` restores."""
+    value: JsonValue = _ROUND.dump_python(record, mode="json")
+    return value
+
+
+def round_from_json(value: JsonValue) -> RoundRecord:
+    """Restore a recorded round."""
+    return _ROUND.validate_python(value)
+
+
+def outcome_to_json(outcome: ToolOutcome) -> JsonValue:
+    """A JSON value that `outcome_from_json` restores; the raw backend value is left behind."""
+    value: JsonValue = _OUTCOME.dump_python(outcome, mode="json", exclude={"record": {"raw"}})
+    return value
+
+
+def outcome_from_json(value: JsonValue) -> ToolOutcome:
+    """Restore a recorded tool call."""
+    return _OUTCOME.validate_python(value)

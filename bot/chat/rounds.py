@@ -1,0 +1,249 @@
+"""One round: ask a provider, stream what it says, and turn to the next one on a hard failure.
+
+Fails over only while nothing of the round was shown. After that the round ends honestly with what
+there is: no provider can continue another's sentence.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from adapters.llm.messages import (
+    CompleteRequest,
+    DoneChunk,
+    ErrorChunk,
+    ErrorKind,
+    StopReason,
+    TextChunk,
+    ToolCall,
+    ToolCallChunk,
+    Usage,
+)
+from adapters.llm.port import Provider
+from bot.chat.round_record import RoundRecord
+from bot.chat.stopping import StoppedByPerson, unless_stopped
+from bot.domain.budget import Price, cost_usd_micros
+from bot.domain.events import Notice, RoundStarted, TextDelta, TurnEvent
+from bot.ports import StopSignal
+
+ROUND_DEADLINE_S = 600.0  # a reasoning model may think for minutes; past this it is taken for hung
+RETRY_DELAY_S = 0.5
+LONGEST_RETRY_S = 8.0  # the vendors' own clients wait no longer between tries
+DEFAULT_COOLDOWN_S = 20.0  # for a 429 without Retry-After
+_RETRYABLE = frozenset({ErrorKind.OVERLOADED, ErrorKind.UNREACHABLE, ErrorKind.CUT})
+
+Emit = Callable[[TurnEvent], None]
+
+
+@dataclass(slots=True)
+class Cooling:
+    """Which providers asked to be left alone, and until when (monotonic seconds)."""
+
+    until: dict[str, float] = field(default_factory=dict)
+
+    def note(self, provider: str, retry_after_s: float | None) -> None:
+        """A provider answered 429 or 529."""
+        self.until[provider] = time.monotonic() + (retry_after_s or DEFAULT_COOLDOWN_S)
+
+    def left_s(self, provider: str) -> float:
+        """Seconds still to wait; 0 is ready."""
+        return max(0.0, self.until.get(provider, 0.0) - time.monotonic())
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """What one provider said in this round so far."""
+
+    text: list[str] = field(default_factory=list)
+    calls: list[ToolCall] = field(default_factory=list)
+    end: DoneChunk | ErrorChunk | None = None
+    stopped: bool = False
+
+    @property
+    def shown(self) -> bool:
+        return bool(self.text)
+
+
+class Rounds:
+    """Runs rounds against an ordered list of providers (the default first)."""
+
+    def __init__(self, providers: Sequence[Provider], cooling: Cooling | None = None) -> None:
+        self._providers = tuple(providers)
+        self._cooling = cooling or Cooling()
+
+    @property
+    def providers(self) -> Sequence[Provider]:
+        """The order in which they are asked."""
+        return self._providers
+
+    def cooling_s(self, provider: str) -> float:
+        """Seconds a provider is still left alone."""
+        return self._cooling.left_s(provider)
+
+    async def run(
+        self,
+        request: CompleteRequest,
+        number: int,
+        emit: Emit,
+        stop: StopSignal,
+        *,
+        prefer: str = "",
+        free_only: bool = False,
+    ) -> RoundRecord:
+        """Ask until one answers. Never raises but for cancellation.
+
+        `prefer` keeps a turn with the provider that answered its earlier rounds; `free_only`
+        skips every provider that costs money, or whose price is not known.
+        """
+        notices: list[str] = []
+        failed: ErrorChunk | None = None
+        for provider in self._candidates(prefer, free_only, notices):
+            emit(RoundStarted(number, provider.name, request.model))
+            attempt = await self._try(provider, request, emit, stop)
+            if attempt.stopped or attempt.shown or isinstance(attempt.end, DoneChunk):
+                return self._record(provider, number, attempt, notices)
+            failed = attempt.end or ErrorChunk(ErrorKind.CUT, "no answer")
+            self._told(notices, emit, f"{provider.name}: {failed.message}")
+        if failed is None:
+            failed = ErrorChunk(ErrorKind.UNAVAILABLE, "; ".join(notices) or "no provider")
+        return RoundRecord(
+            number=number,
+            provider="",
+            model="",
+            text="",
+            tool_calls=(),
+            stop_reason=StopReason.ERROR,
+            usage=Usage(),
+            cost_usd_micros=0,
+            notices=tuple(notices),
+            error=failed.kind,
+            error_message=failed.message,
+            out_of_budget=free_only,
+        )
+
+    def _candidates(self, prefer: str, free_only: bool, notices: list[str]) -> list[Provider]:
+        ready: list[Provider] = []
+        for provider in sorted(
+            self._providers, key=lambda p: p.name != prefer if prefer else False
+        ):
+            if free_only and not is_free(provider):
+                continue
+            reason = provider.unavailable_reason
+            wait_s = self._cooling.left_s(provider.name)
+            if reason is None and wait_s == 0:
+                ready.append(provider)
+            elif not ready:
+                notices.append(f"{provider.name}: {reason or f'asked to wait {wait_s:.0f} s'}")
+        return ready
+
+    @staticmethod
+    def _told(notices: list[str], emit: Emit, text: str) -> None:
+        notices.append(text)
+        emit(Notice(text))
+
+    async def _try(
+        self, provider: Provider, request: CompleteRequest, emit: Emit, stop: StopSignal
+    ) -> _Attempt:
+        attempt = await self._ask(provider, request, emit, stop)
+        if _worth_retrying(attempt):
+            assert isinstance(attempt.end, ErrorChunk)  # noqa: S101 - said by _worth_retrying
+            delay_s = attempt.end.retry_after_s or RETRY_DELAY_S
+            if delay_s <= LONGEST_RETRY_S:
+                await asyncio.sleep(delay_s)
+                attempt = await self._ask(provider, request, emit, stop)
+        end = attempt.end
+        if isinstance(end, ErrorChunk) and end.kind in (
+            ErrorKind.RATE_LIMITED,
+            ErrorKind.OVERLOADED,
+        ):
+            self._cooling.note(provider.name, end.retry_after_s)
+        return attempt
+
+    async def _ask(
+        self, provider: Provider, request: CompleteRequest, emit: Emit, stop: StopSignal
+    ) -> _Attempt:
+        attempt = _Attempt()
+
+        async def read() -> None:
+            try:
+                async with asyncio.timeout(ROUND_DEADLINE_S):
+                    await _read(provider, request, attempt, emit)
+            except TimeoutError:
+                attempt.end = ErrorChunk(
+                    ErrorKind.TIMEOUT, f"no end after {ROUND_DEADLINE_S:.0f} s"
+                )
+
+        try:
+            await unless_stopped(stop, read())
+        except StoppedByPerson:
+            attempt.stopped = attempt.end is None
+        return attempt
+
+    @staticmethod
+    def _record(
+        provider: Provider, number: int, attempt: _Attempt, notices: Sequence[str]
+    ) -> RoundRecord:
+        end = attempt.end
+        done = end if isinstance(end, DoneChunk) else None
+        usage = done.usage if done else Usage()
+        model = done.model if done else ""
+        return RoundRecord(
+            number=number,
+            provider=provider.name,
+            model=model,
+            text="".join(attempt.text),
+            tool_calls=tuple(attempt.calls) if done else (),
+            stop_reason=done.stop_reason if done else StopReason.ERROR,
+            usage=usage,
+            cost_usd_micros=_cost(provider, model, usage),
+            provider_blocks=done.provider_blocks if done else (),
+            notices=tuple(notices),
+            error=end.kind if isinstance(end, ErrorChunk) else None,
+            error_message=end.message if isinstance(end, ErrorChunk) else "",
+            stopped=attempt.stopped,
+        )
+
+
+async def _read(
+    provider: Provider, request: CompleteRequest, attempt: _Attempt, emit: Emit
+) -> None:
+    stream = provider.stream(request)
+    async for chunk in stream:
+        if isinstance(chunk, TextChunk):
+            attempt.text.append(chunk.text)
+            emit(TextDelta(chunk.text))
+        elif isinstance(chunk, ToolCallChunk):
+            attempt.calls.append(chunk.call)
+        else:
+            attempt.end = chunk
+
+
+def _worth_retrying(attempt: _Attempt) -> bool:
+    end = attempt.end
+    return (
+        isinstance(end, ErrorChunk)
+        and end.kind in _RETRYABLE
+        and not attempt.shown
+        and not attempt.stopped
+    )
+
+
+def is_free(provider: Provider) -> bool:
+    """Whether asking it costs nothing, for certain."""
+    cost = provider.cost("")
+    return cost is not None and not (cost.input_uncached or cost.output or cost.cache_write)
+
+
+def _cost(provider: Provider, model: str, usage: Usage) -> int | None:
+    cost = provider.cost(model)
+    if cost is None:
+        return None
+    price = Price(cost.input_uncached, cost.cache_read, cost.cache_write, cost.output)
+    return cost_usd_micros(
+        price,
+        input_uncached=usage.input_uncached,
+        cache_read=usage.cache_read,
+        cache_write=usage.cache_write,
+        output=usage.output,
+    )

@@ -1,0 +1,117 @@
+"""Money around a round: may it be asked, what did it cost, who is told."""
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from adapters.llm.messages import CompleteRequest
+from bot.chat.round_record import RoundRecord
+from bot.chat.rounds import Rounds
+from bot.domain.audit import AuditEvent, AuditKind
+from bot.domain.budget import BudgetLimits, may_spend
+from bot.domain.events import Notice, TurnEvent
+from bot.domain.ids import SessionId
+from bot.domain.session import Ask
+from bot.ports import AuditLog, Ledger, Spending, StopSignal
+
+SPENT = "today's budget is spent: only providers that cost nothing were asked"
+
+
+class Purse:
+    """Guards the day's limit and writes every round down. Shared by all turns of a process."""
+
+    def __init__(
+        self, rounds: Rounds, ledger: Ledger, audit: AuditLog, limits: BudgetLimits
+    ) -> None:
+        self.rounds = rounds
+        self.ledger = ledger
+        self.audit = audit
+        self.limits = limits
+
+    def spender(self, ask: Ask, session: SessionId, purpose: str) -> "Spender":
+        """The purse as one turn uses it."""
+        return Spender(self, ask, session, purpose)
+
+
+class Spender:
+    """One turn's rounds, priced and recorded."""
+
+    def __init__(self, purse: Purse, ask: Ask, session: SessionId, purpose: str) -> None:
+        self._purse = purse
+        self._ask = ask
+        self._session = session
+        self._purpose = purpose
+
+    async def round(
+        self,
+        request: CompleteRequest,
+        number: int,
+        emit: Callable[[TurnEvent], None],
+        prefer: str,
+        stop: StopSignal,
+    ) -> RoundRecord:
+        """Run one round within the budget. Raises StorageUnavailable."""
+        purse = self._purse
+        solvent = may_spend(purse.limits, await purse.ledger.spent_today())
+        if not solvent:
+            await self._refused(number)
+            emit(Notice(SPENT))
+        started = time.monotonic()
+        record = await purse.rounds.run(
+            request, number, emit, stop, prefer=prefer, free_only=not solvent
+        )
+        if not solvent:
+            record = replace(record, notices=(SPENT, *record.notices))
+        await self._write_down(record, round((time.monotonic() - started) * 1000))
+        return record
+
+    async def _refused(self, number: int) -> None:
+        await self._purse.audit.append(
+            AuditEvent(
+                AuditKind.BUDGET_REFUSED,
+                self._ask.asker.user,
+                {"turn": self._ask.turn_id, "round": number, "limit": "daily"},
+                self._session,
+                key=f"{self._ask.turn_id}:budget:{number}",
+            )
+        )
+
+    async def _write_down(self, record: RoundRecord, duration_ms: int) -> None:
+        if not record.provider:
+            return
+        ask = self._ask
+        await self._purse.ledger.record(
+            Spending(
+                session_id=self._session,
+                turn_id=ask.turn_id,
+                round=record.number,
+                user=ask.asker.user,
+                channel=ask.channel_name or ask.place.channel,
+                provider=record.provider,
+                model=record.model,
+                purpose=self._purpose,
+                usage=record.usage,
+                cost_usd_micros=record.cost_usd_micros,
+                duration_ms=duration_ms,
+            )
+        )
+        await self._purse.audit.append(
+            AuditEvent(
+                AuditKind.MODEL_CALL,
+                ask.asker.user,
+                {
+                    "turn": ask.turn_id,
+                    "round": record.number,
+                    "provider": record.provider,
+                    "model": record.model,
+                    "stop_reason": record.stop_reason.value,
+                    "error": record.error.value if record.error else None,
+                    "input_tokens": record.usage.input,
+                    "output_tokens": record.usage.output,
+                    "cost_usd_micros": record.cost_usd_micros,
+                    "duration_ms": duration_ms,
+                },
+                self._session,
+                key=f"{ask.turn_id}:round:{record.number}",
+            )
+        )

@@ -1,0 +1,46 @@
+"""Race a piece of work against a person's stop."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from bot.ports import StopSignal
+
+T = TypeVar("T")
+
+
+class StoppedByPerson(Exception):
+    """Somebody pressed Stop before the work was done; the work was cancelled."""
+
+
+async def unless_stopped(stop: StopSignal, work: Coroutine[Any, Any, T]) -> T:
+    """The work's result. Raises StoppedByPerson when the stop came first, and what the work raised.
+
+    The work is cancelled and awaited, so nothing of it goes on afterwards.
+    """
+    async with asyncio.TaskGroup() as group:
+        working = group.create_task(_caught(work))
+        stopping = group.create_task(stop.wait())
+        await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        working.cancel()
+    if working.cancelled():
+        raise StoppedByPerson
+    result = working.result()
+    if isinstance(result, _Raised):
+        raise result.error
+    return result
+
+
+class _Raised:
+    """An error carried past the task group, which would wrap it in a group of its own."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+
+async def _caught(work: Coroutine[Any, Any, T]) -> T | _Raised:
+    try:
+        return await work
+    except Exception as error:  # noqa: BLE001 - re-raised by unless_stopped, unwrapped
+        return _Raised(error)

@@ -1,0 +1,270 @@
+"""One turn, end to end: open the answer, run the loop, check it, keep it, deliver it.
+
+A workflow body: everything with an effect is a step of the journal, so a turn that lost its process
+goes on from its last finished step on another one.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+import structlog
+from pydantic import JsonValue
+
+from adapters.llm.messages import CompleteRequest, Message, Meta, Role, ToolCall, ToolSpec
+from bot.chat import prompts
+from bot.chat.grounding import doubts
+from bot.chat.history import fit
+from bot.chat.loop import Conversation, Loop, stop_reason
+from bot.chat.round_record import RoundRecord
+from bot.chat.spending import Purse
+from bot.chat.tool_calls import ToolDesk
+from bot.domain.channel import ChannelRule, rule_for, session_name
+from bot.domain.events import TurnEnd, TurnEvent, TurnFinished
+from bot.domain.ids import MessageTs, SessionId
+from bot.domain.session import Ask, Session, TurnState
+from bot.ports import (
+    AnswerStream,
+    ChatSurface,
+    Journal,
+    SessionStore,
+    Stops,
+    SurfaceGone,
+)
+from tools.capabilities import CallContext, Clock
+from tools.redactor import Redactor
+
+log = structlog.get_logger(__name__)
+
+Notes = Callable[[SessionId], Awaitable[Sequence[str]]]
+ROOM_FOR_ANSWER_TOKENS = 8192  # left free in the window, besides the request's own max_tokens
+_SMALLEST_WINDOW = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class TurnConfig:
+    """What does not change between turns."""
+
+    channels: Sequence[ChannelRule]
+    max_tool_rounds: int
+    max_tokens: int
+    actions: Sequence[str]
+    window_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    session: SessionId
+    name: str
+    answer_ts: MessageTs
+    now: datetime
+
+
+class Turns:
+    """Answers asks. One instance per process; `answer` is the durable workflow's body."""
+
+    def __init__(
+        self,
+        *,
+        config: TurnConfig,
+        sessions: SessionStore,
+        surface: ChatSurface,
+        purse: Purse,
+        tools: ToolDesk,
+        stops: Stops,
+        clock: Clock,
+        redactor: Redactor,
+        notes: Notes,
+    ) -> None:
+        self._config = config
+        self._sessions = sessions
+        self._surface = surface
+        self._purse = purse
+        self._tools = tools
+        self._stops = stops
+        self._clock = clock
+        self._redactor = redactor
+        self._notes = notes
+
+    async def answer(self, ask: Ask, journal: Journal) -> TurnFinished | None:
+        """Carry one ask through; None when nobody is there to be answered any more."""
+        rule = rule_for(self._config.channels, ask.channel_name)
+        safe = replace(ask, text=self._redactor.redact(ask.text))
+        try:
+            opened = await self._open(safe, rule, journal)
+        except SurfaceGone:
+            log.info("turn_place_gone", turn=ask.turn_id)
+            return None
+        stream = self._surface.stream(safe, opened.answer_ts)
+        try:
+            final, said = await self._investigate(safe, rule, opened, journal, stream)
+            await self._keep(safe, final, said, journal)
+            await self._deliver(final, journal, stream)
+        finally:
+            await stream.aclose()
+        return final
+
+    async def _open(self, ask: Ask, rule: ChannelRule, journal: Journal) -> _Opened:
+        async def open_session() -> JsonValue:
+            now = self._clock.now()
+            name = session_name(rule, ask.channel_name)
+            session: Session = await self._sessions.open(ask, name, now)
+            await self._sessions.begin_turn(ask, session, now)
+            return [session.id, session.name, now.isoformat()]
+
+        async def open_answer() -> JsonValue:
+            ts = await self._surface.open_answer(ask)
+            await self._sessions.set_answer(ask.turn_id, ts)
+            return ts
+
+        kept = await journal.step("open", open_session)
+        assert isinstance(kept, list)  # noqa: S101 - written two lines up
+        ts = str(await journal.step("placeholder", open_answer))
+        return _Opened(
+            session=SessionId(str(kept[0])),
+            name=str(kept[1]),
+            answer_ts=MessageTs(ts),
+            now=datetime.fromisoformat(str(kept[2])),
+        )
+
+    async def _investigate(
+        self,
+        ask: Ask,
+        rule: ChannelRule,
+        opened: _Opened,
+        journal: Journal,
+        stream: AnswerStream,
+    ) -> tuple[TurnFinished, Sequence[Message]]:
+        context = self._context(ask, rule, opened)
+        request, folded = await self._request(ask, rule, opened, context)
+        stop = self._stops.watch(ask.turn_id)
+        spender = self._purse.spender(ask, opened.session, rule.toolset)
+
+        async def one_round(
+            request: CompleteRequest, number: int, emit: Callable[[TurnEvent], None], prefer: str
+        ) -> RoundRecord:
+            return await spender.round(request, number, emit, prefer, stop)
+
+        async def one_call(
+            call: ToolCall, on_event: Callable[..., None], *, untrusted_read: bool
+        ) -> object:
+            return await self._tools.run(
+                call, replace(context, untrusted_read=untrusted_read), on_event, stop
+            )
+
+        loop = Loop(one_round, one_call, journal, max_tool_rounds=self._config.max_tool_rounds)  # type: ignore[arg-type]
+        end, talk = await loop.run(request, stream.feed)
+        return self._final(ask, end, talk, folded), _said(end, talk)
+
+    def _context(self, ask: Ask, rule: ChannelRule, opened: _Opened) -> CallContext:
+        return CallContext(
+            actor=ask.asker.user,
+            team=ask.place.team,
+            channel=ask.channel_name or ask.place.channel,
+            session_id=opened.session,
+            session_name=opened.name,
+            turn_id=ask.turn_id,
+            tool_call_id="",
+            purpose=rule.toolset,
+            now=opened.now,
+            products=rule.products,
+        )
+
+    async def _request(
+        self, ask: Ask, rule: ChannelRule, opened: _Opened, context: CallContext
+    ) -> tuple[CompleteRequest, str | None]:
+        notes = await self._notes(opened.session)
+        system = self._redactor.redact(
+            prompts.system_prompt(
+                prompts.PromptFacts(
+                    now=opened.now,
+                    channel=ask.channel_name,
+                    products=rule.products,
+                    actions=self._config.actions,
+                    notes=notes,
+                )
+            )
+        )
+        earlier = await self._sessions.history(opened.session, ask.turn_id)
+        window = max(_SMALLEST_WINDOW, self._config.window_tokens - ROOM_FOR_ANSWER_TOKENS)
+        messages, folded = fit([*earlier, Message(Role.USER, text=ask.text)], system, window)
+        specs = tuple(
+            ToolSpec(d.name, d.description, dict(d.input_schema))
+            for d in self._tools.visible(context)
+        )
+        request = CompleteRequest(
+            system=system,
+            messages=messages,
+            tools=specs,
+            max_tokens=self._config.max_tokens,
+            meta=Meta(opened.session, ask.asker.user, rule.toolset, rule.products),
+        )
+        return request, folded
+
+    def _final(
+        self, ask: Ask, end: TurnEnd, talk: Conversation, folded: str | None
+    ) -> TurnFinished:
+        answered = next((r for r in reversed(talk.rounds) if r.provider), None)
+        text = self._redactor.redact(talk.text)
+        notices = [n for r in talk.rounds for n in r.notices]
+        if end is TurnEnd.FAILED:
+            notices.append(talk.rounds[-1].error_message)
+        if folded:
+            notices.append(folded)
+        return TurnFinished(
+            end=end,
+            text=text,
+            stop_reason=stop_reason(talk),
+            provider=answered.provider if answered else "",
+            model=answered.model if answered else "",
+            rounds=len(talk.rounds),
+            usage=talk.usage,
+            cost_usd_micros=talk.cost_usd_micros,
+            outcomes=tuple(talk.outcomes),
+            evidence=tuple(talk.evidence),
+            notices=tuple(dict.fromkeys(notices)),
+            doubts=doubts(text, talk.evidence, ask.text),
+            proposal_ids=talk.proposal_ids,
+        )
+
+    async def _keep(
+        self, ask: Ask, final: TurnFinished, said: Sequence[Message], journal: Journal
+    ) -> None:
+        async def store() -> JsonValue:
+            await self._sessions.finish_turn(
+                ask.turn_id, _state(final.end), said, final.evidence, self._clock.now()
+            )
+            return None
+
+        await journal.step("keep", store)
+
+    async def _deliver(self, final: TurnFinished, journal: Journal, stream: AnswerStream) -> None:
+        async def finish() -> JsonValue:
+            try:
+                await stream.finish(final)
+            except SurfaceGone:
+                return "gone"
+            return "shown"
+
+        await journal.step("deliver", finish)
+
+
+def _state(end: TurnEnd) -> TurnState:
+    match end:
+        case TurnEnd.ANSWERED | TurnEnd.DEPTH_EXCEEDED:
+            return TurnState.ANSWERED
+        case TurnEnd.STOPPED:
+            return TurnState.STOPPED
+        case TurnEnd.BUDGET | TurnEnd.FAILED:
+            return TurnState.FAILED
+
+
+def _said(end: TurnEnd, talk: Conversation) -> Sequence[Message]:
+    """What the next turn may read: no call without its result, and what was shown of a cut round."""
+    said = list(talk.said)
+    if end is TurnEnd.DEPTH_EXCEEDED and said:
+        said[-1] = replace(said[-1], tool_calls=())
+    last = talk.rounds[-1] if talk.rounds else None
+    if end in (TurnEnd.STOPPED, TurnEnd.FAILED) and last is not None and last.text:
+        said.append(Message(Role.ASSISTANT, text=last.text + "\n(cut off here)"))
+    return [m for m in said if m.text or m.tool_calls or m.tool_result]

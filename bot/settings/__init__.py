@@ -1,0 +1,1 @@
+"""The configuration: its shape, and how it is read from kortex.toml and the environment."""

@@ -1,0 +1,226 @@
+"""The shape of kortex.toml. Unknown keys are refused; reading and error positions live in `reading`."""
+
+import re
+from datetime import timedelta
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, SecretStr
+
+_DURATION = re.compile(r"^(\d+(?:\.\d+)?)(ms|s|m|h|d)$")
+_UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def duration(value: object) -> object:
+    """`30s`, `10m`, `168h` as a timedelta; anything else is pydantic's to judge."""
+    if not isinstance(value, str):
+        return value
+    match = _DURATION.match(value.strip())
+    if match is None:
+        raise ValueError('write a duration such as "30s", "10m" or "168h"')
+    return timedelta(seconds=float(match[1]) * _UNITS_S[match[2]])
+
+
+Duration = Annotated[timedelta, BeforeValidator(duration)]
+
+
+class Section(BaseModel):
+    """A table of kortex.toml."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class SlackSettings(Section):
+    """`[slack]`."""
+
+    mode: Literal["socket", "http"] = "socket"
+    bot_token: SecretStr = SecretStr("")
+    app_token: SecretStr = SecretStr("")
+    signing_secret: SecretStr = SecretStr("")
+    api_base_url: str = "https://slack.com/api/"
+    stream: Literal["edit", "native"] = "edit"
+    follow_up: Literal["thread", "mention"] = "thread"
+    link_hosts: tuple[str, ...] = ()
+
+
+class HttpSettings(Section):
+    """`[http]`. Loopback by default: a reverse proxy decides what the world sees."""
+
+    host: str = "127.0.0.1"
+    port: int = Field(default=3000, ge=0, le=65535)
+    api_token: SecretStr = SecretStr("")
+
+
+class DatabaseSettings(Section):
+    """`[database]`."""
+
+    url: SecretStr = SecretStr("sqlite+aiosqlite:///kortex.db")
+
+
+class ProviderSettings(Section):
+    """`[llm.providers.NAME]`; what a provider does not know it ignores."""
+
+    api_key: SecretStr = SecretStr("")
+    base_url: str = ""
+    endpoint: str = ""
+    model: str = ""
+    fast_model: str = ""
+    max_tokens: int = Field(default=4096, ge=1)
+    timeout: Duration = timedelta(seconds=60)
+    num_ctx: int | None = Field(default=None, ge=1024)
+    stream_options: bool = True
+
+
+class BudgetSettings(Section):
+    """`[llm.budget]`; 0 is no limit."""
+
+    daily_usd_limit: float = Field(default=0.0, ge=0)
+    alert_at_pct: int = Field(default=80, ge=1, le=100)
+
+
+class PrivacySettings(Section):
+    """`[llm.privacy]`. Redaction of secrets is always on; personal data may be let through."""
+
+    redact_pii: bool = True
+
+
+class ToolSettings(Section):
+    """`[llm.tools.NAME]`."""
+
+    timeout: Duration | None = None
+
+
+class LlmSettings(Section):
+    """`[llm]`."""
+
+    default_provider: str = "triage"
+    fallback_providers: tuple[str, ...] = ()
+    mode: Literal["normal"] = "normal"
+    max_tool_depth: int = Field(default=8, ge=1, le=32)
+    session_idle_ttl: Duration = timedelta(hours=168)
+    show_cost: bool = True
+    providers: dict[str, ProviderSettings] = Field(default_factory=dict)
+    budget: BudgetSettings = BudgetSettings()
+    privacy: PrivacySettings = PrivacySettings()
+    tools: dict[str, ToolSettings] = Field(default_factory=dict)
+
+
+class LogsSettings(Section):
+    """`[observe.logs]`. `selector` is LogQL with `$product`."""
+
+    kind: Literal["loki", "recorded", "none"] = "none"
+    url: str = ""
+    token: SecretStr = SecretStr("")
+    tenant: str = ""
+    selector: str = '{service_name="$product"}'
+
+
+class MetricsSettings(Section):
+    """`[observe.metrics]`. `product_label` is the label that holds a product's name."""
+
+    kind: Literal["prometheus", "recorded", "none"] = "none"
+    url: str = ""
+    token: SecretStr = SecretStr("")
+    tenant: str = ""
+    product_label: str = "service"
+
+
+class TracesSettings(Section):
+    """`[observe.traces]`."""
+
+    kind: Literal["recorded", "none"] = "none"
+
+
+class ObserveSettings(Section):
+    """`[observe]`."""
+
+    logs: LogsSettings = LogsSettings()
+    metrics: MetricsSettings = MetricsSettings()
+    traces: TracesSettings = TracesSettings()
+
+
+class RoleSettings(Section):
+    """`[roles.NAME]`: Slack user groups and users."""
+
+    usergroups: tuple[str, ...] = ()
+    users: tuple[str, ...] = ()
+
+
+class ChannelSettings(Section):
+    """One `[[channels]]`."""
+
+    match: str
+    session: str = "{channel}"
+    products: tuple[str, ...] = ()
+    toolset: str = "investigate"
+    confirm: tuple[str, ...] = ()
+
+
+class AdminSettings(Section):
+    """`[admins]`."""
+
+    roles: tuple[str, ...] = ()
+
+
+class EndpointSettings(Section):
+    """Where an action is dispatched to. `{product}` in the URL is filled in, encoded."""
+
+    method: Literal["POST"] = "POST"
+    url: str
+    token: SecretStr = SecretStr("")
+    timeout: Duration = timedelta(seconds=30)
+
+
+def _no_params() -> dict[str, JsonValue]:
+    return {"type": "object", "properties": {}, "additionalProperties": False}
+
+
+class ActionSettings(Section):
+    """One `[[actions]]`: what may be proposed; nothing else exists."""
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9-]{0,62}$")
+    description: str
+    products: tuple[str, ...] = ("*",)
+    params_schema: dict[str, JsonValue] = Field(default_factory=_no_params)
+    endpoint: EndpointSettings
+    status_url: str = ""
+    reversible: bool = False
+    blast_radius: Literal["one host", "one service", "whole cluster"] = "one service"
+    rate_limit: str = ""
+    dry_run: Literal[False] = False
+    four_eyes: bool = False
+    approvals: Literal[1] = 1
+    confirm: tuple[str, ...] = ()
+
+
+class Settings(Section):
+    """All of kortex.toml."""
+
+    slack: SlackSettings = SlackSettings()
+    http: HttpSettings = HttpSettings()
+    database: DatabaseSettings = DatabaseSettings()
+    llm: LlmSettings = LlmSettings()
+    observe: ObserveSettings = ObserveSettings()
+    roles: dict[str, RoleSettings] = Field(default_factory=dict)
+    channels: tuple[ChannelSettings, ...] = ()
+    admins: AdminSettings = AdminSettings()
+    actions: tuple[ActionSettings, ...] = ()
+
+    def secrets(self) -> frozenset[str]:
+        """Every configured secret, for literal masking wherever text leaves."""
+        return frozenset(s for s in _secret_values(self) if s)
+
+
+def _secret_values(value: object) -> list[str]:
+    match value:
+        case SecretStr():
+            return [value.get_secret_value()]
+        case BaseModel():
+            return [
+                s for name in type(value).model_fields for s in _secret_values(getattr(value, name))
+            ]
+        case dict():
+            return [s for item in value.values() for s in _secret_values(item)]
+        case tuple():
+            return [s for item in value for s in _secret_values(item)]
+        case _:
+            return []
