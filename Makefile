@@ -1,0 +1,76 @@
+# make demo   a working Kortex on this machine, no keys, no Slack, no cluster
+# make test   everything that must hold: format, lint, types, layering, tests on both databases
+# make help   the rest
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PYTEST := $(BIN)/python -m pytest
+
+.DEFAULT_GOAL := help
+.PHONY: help setup setup-dev demo test lint types layers unit test-backends bench format lock dist-check clean
+
+help: ## show this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
+
+setup: $(VENV)/.runtime ## prepare .venv from the hashed lock
+
+$(VENV)/.runtime: requirements/runtime.lock requirements/build.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit("Kortex needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12 demo") if sys.version_info < (3, 11) else None'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "Installing Kortex into $(VENV) (about half a minute the first time) ..."
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/runtime.lock -r requirements/build.lock
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+setup-dev: $(VENV)/.dev ## the same with what the tests need
+
+$(VENV)/.dev: $(VENV)/.runtime requirements/dev.lock
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/dev.lock
+	@touch $@
+
+demo: setup ## start Kortex on a recorded incident and print its URL
+	@$(BIN)/kortex demo $(ARGS)
+
+test: setup-dev lint types layers unit ## everything that must hold
+
+lint: setup-dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: setup-dev
+	$(BIN)/mypy
+
+layers: setup-dev
+	$(BIN)/lint-imports --no-cache
+
+unit: setup-dev
+	$(PYTEST) -n 2 --dist worksteal -m "not backends and not benchmark"
+
+test-backends: setup-dev ## metrics against a real Prometheus and VictoriaMetrics (Debian, root)
+	@command -v prometheus >/dev/null && command -v victoria-metrics >/dev/null || \
+	  { apt-get update -qq && apt-get install -y -qq --no-install-recommends prometheus victoria-metrics; }
+	$(PYTEST) -m backends tests/backends
+
+bench: setup-dev ## the benchmarks, with their baselines in the same run
+	$(PYTEST) -m benchmark -p no:randomly -s --timeout 900 tests/benchmarks
+
+format: setup-dev ## rewrite to the house format
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+lock: ## resolve the locks anew (needs uv)
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header pyproject.toml -o requirements/runtime.lock
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --group dev pyproject.toml -c requirements/runtime.lock -o requirements/dev.lock
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --group build -o requirements/build.lock
+
+dist-check: setup-dev ## build the wheel and run it from a clean environment
+	@rm -rf build/dist-check && mkdir -p build/dist-check
+	$(BIN)/python -m hatchling build -t wheel -d build/dist-check
+	$(PYTHON) -m venv build/dist-check/venv
+	build/dist-check/venv/bin/python -m pip install -q --require-hashes -r requirements/runtime.lock
+	build/dist-check/venv/bin/python -m pip install -q --no-deps build/dist-check/*.whl
+	cd build/dist-check && venv/bin/kortex --version && venv/bin/kortex demo --ask "why is checkout slow?" --json >/dev/null
+
+clean: ## remove what the build made
+	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

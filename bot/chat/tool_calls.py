@@ -1,0 +1,89 @@
+"""Tool calls as a turn makes them: through the runner, stoppable, and written down."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from adapters.llm.messages import ToolCall
+from bot.chat.stopping import StoppedByPerson, unless_stopped
+from bot.domain.audit import AuditEvent, AuditKind
+from bot.ports import AuditLog, StopSignal
+from tools.capabilities import CallContext, Clock
+from tools.catalog import Catalog, ToolDescription
+from tools.errors import ToolErrorCode
+from tools.records import CallEnded, CallEvent, ToolInvocationRecord, ToolOutcome
+from tools.runner import ToolRunner
+
+STOPPED = '{"error":"cancelled","message":"a person stopped this turn"}'
+
+
+class ToolDesk:
+    """The tools of every turn of this process."""
+
+    def __init__(self, runner: ToolRunner, catalog: Catalog, clock: Clock) -> None:
+        self._runner = runner
+        self._catalog = catalog
+        self._clock = clock
+
+    def visible(self, context: CallContext) -> Sequence[ToolDescription]:
+        """What the model of that turn is shown."""
+        return self._catalog.visible(context)
+
+    async def run(
+        self,
+        call: ToolCall,
+        context: CallContext,
+        on_event: Callable[[CallEvent], None],
+        stop: StopSignal,
+    ) -> ToolOutcome:
+        """Run one call; a stop makes it an outcome with `cancelled`."""
+        started = self._clock.now()
+        work = self._runner.run(
+            call.id, call.name, call.arguments, replace(context, tool_call_id=call.id), on_event
+        )
+        try:
+            return await unless_stopped(stop, work)
+        except StoppedByPerson:
+            record = ToolInvocationRecord(
+                tool_call_id=call.id,
+                name=call.name,
+                arguments={},
+                ok=False,
+                error_code=ToolErrorCode.CANCELLED,
+                message="stopped",
+                started_at=started,
+                ended_at=self._clock.now(),
+                bytes=len(STOPPED),
+                truncated=False,
+            )
+            outcome = ToolOutcome(record, STOPPED, "stopped")
+            on_event(CallEnded(outcome))
+            return outcome
+
+
+def record_calls(
+    audit: AuditLog,
+) -> Callable[[ToolInvocationRecord, CallContext], "object"]:
+    """The runner's hook: every call is a row before its result reaches the conversation."""
+
+    async def write(record: ToolInvocationRecord, context: CallContext) -> None:
+        await audit.append(
+            AuditEvent(
+                AuditKind.TOOL_CALL,
+                context.actor,
+                {
+                    "turn": context.turn_id,
+                    "tool": record.name,
+                    "call": record.tool_call_id,
+                    "arguments": record.arguments,
+                    "ok": record.ok,
+                    "error": record.error_code.value if record.error_code else None,
+                    "bytes": record.bytes,
+                    "truncated": record.truncated,
+                    "latency_ms": record.latency_ms,
+                },
+                context.session_id,
+                key=f"{context.turn_id}:call:{record.tool_call_id}",
+            )
+        )
+
+    return write

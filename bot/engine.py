@@ -1,0 +1,345 @@
+"""Durable execution: the only module that imports dbos.
+
+Every message and every decision is a short workflow with a deterministic id, started directly.
+A replica holds a lease row; survivors take over what a dead one left. On SQLite one process owns
+the file. What a turn or a decision does lives in `bot.chat` and `bot.actions`.
+"""
+
+import asyncio
+import fcntl
+import time
+import uuid
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import structlog
+from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, SetWorkflowID, StepOptions
+from pydantic import JsonValue, TypeAdapter
+
+from bot.domain.ids import ProposalId, TurnId, UserId
+from bot.domain.session import Ask
+from bot.ports import Decision, Journal, StopSignal, StorageUnavailable, SurfaceFailed
+from bot.store.replicas import Replicas
+from bot.store.tickets import Superseded, Tickets
+
+log = structlog.get_logger(__name__)
+
+# Change only when the sequence of steps changes incompatibly: it decides who may resume a turn.
+WORKFLOW_VERSION = "kortex-1"
+LEASE_S = 6.0
+POLL_BUSY_THREAD_S = 0.25
+POLL_STOPS_S = 0.3
+MAX_LIVE_TURNS = 512
+MAX_EXECUTOR_THREADS = 32  # DBOS leaves it unbounded: a thread per live workflow
+_RETRIES = 4
+
+_ASK = TypeAdapter(Ask)
+_DECISION = TypeAdapter(Decision)
+
+TurnBody = Callable[[Ask, Journal], Awaitable[object]]
+DecisionBody = Callable[[ProposalId, Decision, Journal], Awaitable[None]]
+
+
+class SecondProcess(Exception):
+    """Another process already owns this SQLite database."""
+
+
+def _worth_retrying(error: BaseException) -> bool:
+    return isinstance(error, StorageUnavailable) or (
+        isinstance(error, SurfaceFailed) and error.retryable
+    )
+
+
+def _options(name: str) -> StepOptions:
+    return StepOptions(
+        name=name,
+        retries_allowed=True,
+        max_attempts=_RETRIES,
+        interval_seconds=0.5,
+        should_retry=_worth_retrying,
+    )
+
+
+class DurableJournal:
+    """`bot.ports.Journal` inside a workflow."""
+
+    async def step(self, name: str, run: Callable[[], Awaitable[JsonValue]]) -> JsonValue:
+        """One step, checkpointed."""
+        return await DBOS.run_step_async(_options(name), _plain(run))
+
+    async def steps(
+        self, parts: Sequence[tuple[str, Callable[[], Awaitable[JsonValue]]]]
+    ) -> Sequence[JsonValue]:
+        """Several at once; their ids are drawn in order, so a replay finds each its own."""
+        reserved = [(DBOS.reserve_step(), name, run) for name, run in parts]
+        async with asyncio.TaskGroup() as group:
+            tasks = [
+                group.create_task(slot.run_async(_options(name), _plain(run)))
+                for slot, name, run in reserved
+            ]
+        return [task.result() for task in tasks]
+
+
+def _plain(run: Callable[[], Awaitable[JsonValue]]) -> Callable[[], Awaitable[JsonValue]]:
+    async def body() -> JsonValue:
+        return await run()
+
+    return body
+
+
+class Signal:
+    """A stop that was, or was not, asked for."""
+
+    def __init__(self) -> None:
+        self._event = asyncio.Event()
+
+    @property
+    def requested(self) -> bool:
+        """Whether somebody asked."""
+        return self._event.is_set()
+
+    async def wait(self) -> None:
+        """Until somebody asks."""
+        await self._event.wait()
+
+    def set(self) -> None:
+        """Somebody asked."""
+        self._event.set()
+
+
+@dataclass(frozen=True, slots=True)
+class EngineConfig:
+    """`database_url` as DBOS wants it (a synchronous driver); `sqlite_path` None on PostgreSQL."""
+
+    database_url: str
+    sqlite_path: Path | None
+    lease_s: float = LEASE_S
+    max_live_turns: int = MAX_LIVE_TURNS
+
+
+class Engine:
+    """Starts, orders, resumes and stops work. Implements `Workflows` and `Stops`."""
+
+    def __init__(
+        self,
+        config: EngineConfig,
+        tickets: Tickets,
+        replicas: Replicas,
+        turn: TurnBody,
+        decision: DecisionBody,
+    ) -> None:
+        self._config = config
+        self._tickets = tickets
+        self._replicas = replicas
+        self._turn_body = turn
+        self._decision_body = decision
+        self.executor_id = "local" if config.sqlite_path else uuid.uuid4().hex
+        self._signals: dict[TurnId, Signal] = {}
+        self._left: dict[str, asyncio.Event] = {}
+        self._live = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._slots = asyncio.Semaphore(config.max_live_turns)
+        self._accepting = False
+        self._lock_file: IO[bytes] | None = None
+        self._background: asyncio.TaskGroup | None = None
+
+    async def start(self, background: asyncio.TaskGroup) -> None:
+        """Take the database, resume what was left, begin to accept. Raises SecondProcess.
+
+        The lease and stop watchers run in `background` until it is cancelled.
+        """
+        if self._config.sqlite_path:
+            self._lock_file = await asyncio.to_thread(_take_lock, self._config.sqlite_path)
+        else:
+            await self._replicas.register(self.executor_id)
+        self._launch()
+        self._accepting = True
+        background.create_task(self._watch_stops(), name="stops")
+        if not self._config.sqlite_path:
+            background.create_task(self._watch_leases(), name="leases")
+
+    def _launch(self) -> None:
+        config = DBOSConfig(
+            name="kortex",
+            system_database_url=self._config.database_url,
+            executor_id=self.executor_id,
+            application_version=WORKFLOW_VERSION,
+            serializer=DBOSPortableJSONSerializer(),
+            max_executor_threads=MAX_EXECUTOR_THREADS,
+            log_level="ERROR",
+            enable_otlp=False,
+        )
+        DBOS(config=config)
+        self._turn = DBOS.workflow(name="turn", max_recovery_attempts=5)(self._run_turn)
+        self._decision = DBOS.workflow(name="decision", max_recovery_attempts=20)(
+            self._run_decision
+        )
+        DBOS.launch()
+
+    async def stop(self, grace_s: float) -> None:
+        """Accept nothing new, let running work end for `grace_s`, hand the rest over."""
+        self._accepting = False
+        with suppress(TimeoutError):
+            async with asyncio.timeout(grace_s):
+                await self._idle.wait()
+        await asyncio.to_thread(DBOS.destroy, destroy_registry=True)
+        if not self._config.sqlite_path:
+            await self._replicas.give_up(self.executor_id)
+        if self._lock_file is not None:
+            self._lock_file.close()
+
+    @property
+    def live(self) -> int:
+        """Workflows running here."""
+        return self._live
+
+    async def start_turn(self, ask: Ask) -> None:
+        """Durable when it returns. Raises StorageUnavailable."""
+        await self._start(ask.turn_id, self._turn, _ASK.dump_python(ask, mode="json"))
+
+    async def start_decision(self, proposal_id: ProposalId, decision: Decision) -> None:
+        """Durable when it returns. Raises StorageUnavailable."""
+        value = _DECISION.dump_python(decision, mode="json")
+        await self._start(f"decision:{decision.key}", self._decision, proposal_id, value)
+
+    async def _start(
+        self, workflow_id: str, body: Callable[..., Awaitable[None]], *args: object
+    ) -> None:
+        if not self._accepting:
+            raise StorageUnavailable("shutting down; nothing was started")
+        if await DBOS.get_workflow_status_async(workflow_id) is not None:
+            return  # a second delivery; starting again would only poll for the first one's result
+        with SetWorkflowID(workflow_id):
+            await DBOS.start_workflow_async(body, *args)
+
+    async def _run_turn(self, ask_value: JsonValue) -> None:
+        ask = _ASK.validate_python(ask_value)
+        with self._counted():
+            try:
+                await self._enter(ask)
+            except Superseded:
+                log.info("turn_superseded", turn=ask.turn_id)
+                return
+            self._signals.setdefault(ask.turn_id, Signal())
+            try:
+                async with self._slots:
+                    await self._turn_body(ask, DurableJournal())
+            except asyncio.CancelledError:
+                raise  # handed over, or going down: the ticket belongs to whoever resumes it
+            except BaseException:
+                await self._leave(ask)
+                raise
+            else:
+                await self._leave(ask)
+            finally:
+                self._signals.pop(ask.turn_id, None)
+
+    async def _run_decision(self, proposal_id: str, value: JsonValue) -> None:
+        with self._counted():
+            await self._decision_body(
+                ProposalId(proposal_id), _DECISION.validate_python(value), DurableJournal()
+            )
+
+    def _counted(self) -> "_Counted":
+        return _Counted(self)
+
+    async def _enter(self, ask: Ask) -> None:
+        """Wait until this turn is the oldest of its thread. Raises Superseded."""
+        thread = ask.place.key
+        while not await self._tickets.try_enter(ask.turn_id, thread, ask.ts, self.executor_id):
+            left = self._left.setdefault(thread, asyncio.Event())
+            with suppress(TimeoutError):
+                async with asyncio.timeout(POLL_BUSY_THREAD_S):
+                    await left.wait()
+
+    async def _leave(self, ask: Ask) -> None:
+        await self._tickets.leave(ask.turn_id, self.executor_id)
+        if waiting := self._left.pop(ask.place.key, None):
+            waiting.set()
+
+    async def request(self, turn: TurnId, by: UserId) -> bool:
+        """Ask a running turn to stop, wherever it runs."""
+        asked = await self._tickets.request_stop(turn, by)
+        if signal := self._signals.get(turn):
+            signal.set()
+        return asked
+
+    def watch(self, turn: TurnId) -> StopSignal:
+        """The signal of a turn that runs here."""
+        return self._signals.setdefault(turn, Signal())
+
+    async def _watch_stops(self) -> None:
+        while True:
+            await asyncio.sleep(POLL_STOPS_S)
+            if not self._signals:
+                continue
+            try:
+                asked = await self._tickets.stop_requests(self.executor_id)
+            except StorageUnavailable:
+                continue
+            for turn in asked:
+                if signal := self._signals.get(TurnId(turn)):
+                    signal.set()
+
+    async def _watch_leases(self) -> None:
+        """Beat, and take over what replicas without a beat left behind.
+
+        The beat never waits for a take-over, and a replica that overslept judges nobody.
+        """
+        lease_s = self._config.lease_s
+        last = time.monotonic()
+        async with asyncio.TaskGroup() as group:
+            taking: asyncio.Task[None] | None = None
+            while True:
+                await asyncio.sleep(lease_s / 4)
+                with suppress(StorageUnavailable):
+                    await self._replicas.beat(self.executor_id)
+                    overslept = time.monotonic() - last > lease_s / 2
+                    last = time.monotonic()
+                    if not overslept and (taking is None or taking.done()):
+                        taking = group.create_task(self._take_over())
+
+    async def _take_over(self) -> None:
+        with suppress(StorageUnavailable):
+            for dead in await self._replicas.stale(self._config.lease_s):
+                left = await DBOS.list_workflows_async(
+                    executor_id=dead, status="PENDING", load_input=False, load_output=False
+                )
+                if left:
+                    log.warning("taking_over", replica=dead, workflows=len(left))
+                    await DBOS.resume_workflows_async([w.workflow_id for w in left])
+                else:
+                    await self._replicas.forget(dead)
+
+
+class _Counted:
+    """Counts a live workflow of an engine."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def __enter__(self) -> None:
+        self._engine._live += 1  # noqa: SLF001 - the engine's own counter
+        self._engine._idle.clear()  # noqa: SLF001
+
+    def __exit__(self, *_: object) -> None:
+        self._engine._live -= 1  # noqa: SLF001
+        if self._engine._live == 0:  # noqa: SLF001
+            self._engine._idle.set()  # noqa: SLF001
+
+
+def _take_lock(database: Path) -> IO[bytes]:
+    handle = database.with_name(database.name + ".lock").open("ab")
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        handle.close()
+        raise SecondProcess(
+            f"{database} is in use by another kortex process. Stop that one, "
+            "or use PostgreSQL to run several."
+        ) from None
+    return handle

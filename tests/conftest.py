@@ -1,0 +1,43 @@
+"""What holds for every test: a clean environment, no network but loopback, nothing blocks the loop."""
+
+import ipaddress
+import os
+import socket
+from collections.abc import Iterator
+
+import pytest
+from blockbuster import BlockBuster, blockbuster_ctx
+
+_SCRUBBED = ("KORTEX_", "SLACK_", "ANTHROPIC_", "OPENAI_", "OLLAMA_")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--update-golden` rewrites golden files; review the diff."""
+    parser.addoption("--update-golden", action="store_true", help="rewrite golden files")
+
+
+@pytest.fixture(autouse=True)
+def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(os.environ):
+        if name.startswith(_SCRUBBED) and not name.startswith("KORTEX_TEST_"):
+            monkeypatch.delenv(name)
+
+
+@pytest.fixture(autouse=True)
+def _loopback_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = socket.socket.connect
+
+    def connect(self: socket.socket, address: object) -> None:
+        if self.family in (socket.AF_INET, socket.AF_INET6):
+            host = address[0] if isinstance(address, tuple) else str(address)
+            if host != "localhost" and not ipaddress.ip_address(host).is_loopback:
+                raise AssertionError(f"a test tried to reach {host}")
+        real(self, address)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(socket.socket, "connect", connect)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_blocks_the_loop() -> Iterator[BlockBuster]:
+    with blockbuster_ctx(scanned_modules=["bot", "adapters", "tools"]) as detector:
+        yield detector
