@@ -152,22 +152,34 @@ class ToolCallChunk:
 
 @dataclass(frozen=True, slots=True)
 class DoneChunk:
-    """The one successful end of a stream."""
+    """The one successful end of a stream.
+
+    `usage_known` is False when the backend reported no usage: then `usage` is all zeros and says
+    nothing. `warnings` are sentences for people, such as tools being emulated.
+    """
 
     stop_reason: StopReason
     usage: Usage
     model: str
     provider_blocks: tuple[str, ...] = ()
+    usage_known: bool = True
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorChunk:
-    """The one failed end of a stream. `message` holds no secret and may be shown to operators."""
+    """The one failed end of a stream. `message` holds no secret and may be shown to operators.
+
+    `should_retry` is the backend's own word (`x-should-retry`) and outranks what `kind` suggests.
+    `usage` is what had been billed when it failed, where the backend said so.
+    """
 
     kind: ErrorKind
     message: str
     retry_after_s: float | None = None
     status: int | None = None
+    should_retry: bool | None = None
+    usage: Usage | None = None
 
 
 StreamChunk = TextChunk | ToolCallChunk | DoneChunk | ErrorChunk

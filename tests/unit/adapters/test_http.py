@@ -241,9 +241,11 @@ async def test_the_guard_checks_every_hop_of_a_redirect() -> None:
 
 async def test_a_closed_port_is_unreachable() -> None:
     async with http_client() as client:
-        with pytest.raises(errors.Unreachable, match=r"Loki cannot be reached \(Conn"):
-            with mapped_errors("Loki"):
-                await client.get("http://127.0.0.1:9/")
+        with (
+            pytest.raises(errors.Unreachable, match=r"Loki cannot be reached \(Conn"),
+            mapped_errors("Loki"),
+        ):
+            await client.get("http://127.0.0.1:9/")
 
 
 async def test_silence_longer_than_the_limit_times_out() -> None:
@@ -289,9 +291,12 @@ async def test_a_body_up_to_the_cap_is_read_whole() -> None:
     async def handler(request: web.Request) -> web.Response:
         return web.Response(body=b"x" * 1000)
 
-    async with serving(handler) as url, http_client(base_url=url) as client:
-        async with client.stream("GET", "/") as response:
-            assert await read_capped(response, 1000) == b"x" * 1000
+    async with (
+        serving(handler) as url,
+        http_client(base_url=url) as client,
+        client.stream("GET", "/") as response,
+    ):
+        assert await read_capped(response, 1000) == b"x" * 1000
 
 
 async def test_the_cap_counts_decompressed_bytes() -> None:
@@ -299,20 +304,26 @@ async def test_the_cap_counts_decompressed_bytes() -> None:
         body = gzip.compress(b"x" * 1_000_000)
         return web.Response(body=body, headers={"content-encoding": "gzip"})
 
-    async with serving(handler) as url, http_client(base_url=url) as client:
-        async with client.stream("GET", "/") as response:
-            with pytest.raises(errors.BadAnswer, match="more than 50000 bytes"):
-                await read_capped(response, 50_000)
+    async with (
+        serving(handler) as url,
+        http_client(base_url=url) as client,
+        client.stream("GET", "/") as response,
+    ):
+        with pytest.raises(errors.BadAnswer, match="more than 50000 bytes"):
+            await read_capped(response, 50_000)
 
 
 async def test_a_broken_encoding_is_a_bad_answer() -> None:
     async def handler(request: web.Request) -> web.Response:
         return web.Response(body=b"not gzip", headers={"content-encoding": "gzip"})
 
-    async with serving(handler) as url, http_client(base_url=url) as client:
-        async with client.stream("GET", "/") as response:
-            with pytest.raises(errors.BadAnswer):
-                await read_capped(response, 50_000)
+    async with (
+        serving(handler) as url,
+        http_client(base_url=url) as client,
+        client.stream("GET", "/") as response,
+    ):
+        with pytest.raises(errors.BadAnswer):
+            await read_capped(response, 50_000)
 
 
 def test_there_is_one_tls_context() -> None:

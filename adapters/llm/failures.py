@@ -1,0 +1,127 @@
+"""From a backend's error answer to an error chunk: what all vendors share.
+
+The vendor's own error names are mapped with each vendor; here are statuses, waiting times, and
+keeping secrets out of messages.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import httpx
+
+from adapters.errors import (
+    AdapterError,
+    BadAnswer,
+    BadRequest,
+    NotFound,
+    Overloaded,
+    RateLimited,
+    Refused,
+    TimedOut,
+    Unreachable,
+)
+from adapters.http import retry_after_s
+from adapters.llm.messages import ErrorChunk, ErrorKind
+
+_MAX_WORDS: Final = 300
+
+# OpenAI writes the wait into the text where it sends no header.
+_TRY_AGAIN: Final = re.compile(r"try again in ([0-9]+(?:\.[0-9]+)?)(ms|s|m)\b")
+_UNIT_S: Final[Mapping[str, float]] = {"ms": 0.001, "s": 1.0, "m": 60.0}
+
+# The vendors' words for a prompt that does not fit, as recorded: Anthropic; OpenAI; llama.cpp;
+# Ollama; vLLM.
+_OVERFLOW: Final = re.compile(
+    r"prompt is too long|context window|context_length|maximum context length"
+    r"|exceeds the (?:available )?context|longer than the context length",
+    re.IGNORECASE,
+)
+# Keys that vendors quote back, whole or masked.
+_KEY: Final = re.compile(r"\b(?:sk|pk|key|rk)-[A-Za-z0-9_*.\-]{4,}")
+
+_KIND_OF_ERROR: Final[Mapping[type[AdapterError], ErrorKind]] = {
+    AdapterError: ErrorKind.PROTOCOL,
+    BadAnswer: ErrorKind.PROTOCOL,
+    BadRequest: ErrorKind.BAD_REQUEST,
+    NotFound: ErrorKind.BAD_REQUEST,
+    Overloaded: ErrorKind.OVERLOADED,
+    RateLimited: ErrorKind.RATE_LIMITED,
+    Refused: ErrorKind.AUTH,
+    TimedOut: ErrorKind.TIMEOUT,
+    Unreachable: ErrorKind.UNREACHABLE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class VendorError:
+    """What a vendor's error body says: its own name for it, its words, and our kind if it decides."""
+
+    name: str
+    words: str
+    kind: ErrorKind | None
+
+
+def is_overflow(words: str) -> bool:
+    """Whether a vendor's words mean that the prompt does not fit the model's window."""
+    return _OVERFLOW.search(words) is not None
+
+
+def wait_in_words(words: str) -> float | None:
+    """The wait that a text asks for ("Please try again in 4s"), in seconds."""
+    found = _TRY_AGAIN.search(words)
+    return float(found[1]) * _UNIT_S[found[2]] if found else None
+
+
+def kind_of_status(status: int) -> ErrorKind:
+    """The kind that fits a status when the body decides nothing."""
+    match status:
+        case 401 | 403:
+            return ErrorKind.AUTH
+        case 402:
+            return ErrorKind.QUOTA
+        case 408 | 504:
+            return ErrorKind.TIMEOUT
+        case 413:
+            return ErrorKind.CONTEXT_OVERFLOW
+        case 429:
+            return ErrorKind.RATE_LIMITED
+        case _ if status >= 500:
+            return ErrorKind.OVERLOADED
+        case _ if status >= 400:
+            return ErrorKind.BAD_REQUEST
+        case _:
+            return ErrorKind.PROTOCOL
+
+
+def safe_words(kind: ErrorKind, error: VendorError) -> str:
+    """The vendor's name and words on one line, short, without keys.
+
+    Of a refused key only the name is kept: vendors quote the key in their words.
+    """
+    words = "" if kind is ErrorKind.AUTH else _KEY.sub("[key]", " ".join(error.words.split()))
+    said = ": ".join(part for part in (error.name, words) if part)
+    return said if len(said) <= _MAX_WORDS else said[: _MAX_WORDS - 1] + "…"
+
+
+def from_answer(
+    provider: str, status: int, headers: httpx.Headers, error: VendorError
+) -> ErrorChunk:
+    """The chunk for an HTTP error answer."""
+    kind = error.kind or kind_of_status(status)
+    words = safe_words(kind, error)
+    wait = retry_after_s(headers)
+    retry = headers.get("x-should-retry", "").lower()
+    return ErrorChunk(
+        kind,
+        f"{provider} answered {status}" + (f": {words}" if words else ""),
+        wait if wait is not None else wait_in_words(error.words),
+        status,
+        {"true": True, "false": False}.get(retry),
+    )
+
+
+def from_adapter_error(error: AdapterError) -> ErrorChunk:
+    """The chunk for an exchange that never got an answer."""
+    return ErrorChunk(_KIND_OF_ERROR[type(error)], error.message, error.retry_after_s, error.status)
