@@ -1,0 +1,37 @@
+"""The errors of the local workspace: what Slack answers, and what a person cannot do."""
+
+from collections.abc import Sequence
+
+
+class WorkspaceError(Exception):
+    """Root of this package's errors."""
+
+
+class SlackRefused(WorkspaceError):
+    """A Web API call answered `{"ok": false, "error": code}`; `messages` go to its metadata."""
+
+    def __init__(self, code: str, messages: Sequence[str] = ()) -> None:
+        super().__init__(code)
+        self.code = code
+        self.messages = tuple(messages)
+
+
+class ScopeMissing(SlackRefused):
+    """The token was not granted the scope that the method needs."""
+
+    def __init__(self, needed: str, provided: str) -> None:
+        super().__init__("missing_scope")
+        self.needed = needed
+        self.provided = provided
+
+
+class RateLimited(SlackRefused):
+    """The method's allowance is spent; HTTP 429 with `Retry-After`."""
+
+    def __init__(self, retry_after_s: int) -> None:
+        super().__init__("ratelimited")
+        self.retry_after_s = retry_after_s
+
+
+class CannotDoThat(WorkspaceError):
+    """A person tried what Slack's own clients would not let them do."""
