@@ -1,0 +1,1 @@
+"""The control plane: the one outside system that carries out confirmed actions."""

@@ -1,0 +1,171 @@
+"""The operator's declared actions: what may be proposed, for which products, with what parameters.
+
+Nothing outside this catalogue can be proposed or dispatched. Reading the configuration file is
+not done here.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Final
+
+from pydantic import JsonValue
+
+from adapters.control_plane.port import Endpoint
+from adapters.control_plane.urls import BadTemplate, check_template
+from bot.actions.errors import CatalogError
+from bot.actions.params import ParamsSchema, SchemaInvalid
+from bot.domain.proposal import BLAST_RADII
+from tools.errors import InvalidArguments
+
+# Names end up in URLs, keys and cards: one short printable word.
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+_RATE: Final = re.compile(r"([1-9][0-9]{0,5})/([1-9][0-9]{0,5})([smhd])")
+_UNIT_S: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+
+
+@dataclass(frozen=True, slots=True)
+class RateLimit:
+    """At most `count` dispatches of one action for one product within `window_s` seconds."""
+
+    count: int
+    window_s: float
+
+    @classmethod
+    def parse(cls, text: str) -> "RateLimit | None":
+        """`3/1h` → three an hour; empty is no limit. Raises ValueError."""
+        if not text:
+            return None
+        found = _RATE.fullmatch(text)
+        if not found:
+            raise ValueError('must look like "3/1h" (units s, m, h, d)')
+        return cls(int(found[1]), float(int(found[2]) * _UNIT_S[found[3]]))
+
+
+@dataclass(frozen=True, slots=True)
+class ActionRule:
+    """One `[[actions]]` entry.
+
+    `products` are globs. `blast_radius` is the most it may touch. `confirm` empty means the
+    channel's roles.
+    """
+
+    name: str
+    description: str
+    endpoint: Endpoint
+    products: tuple[str, ...] = ("*",)
+    params_schema: Mapping[str, JsonValue] = field(default_factory=dict)
+    reversible: bool = False
+    blast_radius: str = BLAST_RADII[-1]
+    rate_limit: str = ""
+    dry_run: bool = False
+    four_eyes: bool = False
+    approvals: int = 1
+    confirm: tuple[str, ...] = ()
+
+    def fits(self, product: str) -> bool:
+        """Whether it is declared for that product."""
+        return any(fnmatchcase(product, glob) for glob in self.products)
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """A rule made ready: its schema compiled, its limit parsed."""
+
+    rule: ActionRule
+    schema: ParamsSchema
+    rate_limit: RateLimit | None
+
+
+class ActionCatalog:
+    """All declared actions by name. Immutable once made."""
+
+    def __init__(self, rules: Iterable[ActionRule]) -> None:
+        """Raises CatalogError for a declaration that cannot work."""
+        self._actions: dict[str, Action] = {}
+        for rule in rules:
+            if rule.name in self._actions:
+                raise CatalogError(rule.name, "name", "is declared twice")
+            self._actions[rule.name] = _ready(rule)
+
+    def all(self) -> tuple[Action, ...]:
+        """Every action, in the order declared."""
+        return tuple(self._actions.values())
+
+    def offered(self, product: str) -> tuple[Action, ...]:
+        """What may be proposed for that product."""
+        return tuple(a for a in self._actions.values() if a.rule.fits(product))
+
+    def find(self, action: str, product: str) -> Action:
+        """The action, if declared for that product.
+
+        Raises InvalidArguments that lists what exists for the product, with its parameters.
+        """
+        if not _NAME.fullmatch(product):
+            raise InvalidArguments(
+                "product must be one name of letters, digits, '-', '_' and '.', at most 64 long"
+            )
+        found = self._actions.get(action)
+        if found is None:
+            raise InvalidArguments(f"no action has that name. {self._offer(product)}")
+        if not found.rule.fits(product):
+            raise InvalidArguments(
+                f"{found.rule.name} is not declared for {product}. {self._offer(product)}"
+            )
+        return found
+
+    def check_params(self, action: Action, params: Mapping[str, JsonValue]) -> None:
+        """Raises InvalidArguments naming what does not fit and the schema in words."""
+        problems = action.schema.problems(params)
+        if problems:
+            raise InvalidArguments(
+                f"params of {action.rule.name}: {'; '.join(problems)}. "
+                f"It takes: {action.schema.in_words()}"
+            )
+
+    def _offer(self, product: str) -> str:
+        offered = self.offered(product)
+        if not offered:
+            return f"No action may be proposed for {product}."
+        listed = "; ".join(f"{a.rule.name} ({a.schema.in_words()})" for a in offered)
+        return f"What exists for {product}: {listed}"
+
+
+def _ready(rule: ActionRule) -> Action:
+    if not _NAME.fullmatch(rule.name):
+        raise CatalogError(rule.name, "name", "must be letters, digits, '-', '_' and '.'")
+    if not rule.products or not all(rule.products):
+        raise CatalogError(rule.name, "products", 'must name products, or ["*"] for every one')
+    if rule.blast_radius not in BLAST_RADII:
+        raise CatalogError(rule.name, "blast_radius", f"must be one of {', '.join(BLAST_RADII)}")
+    _check_unsupported(rule)
+    _check_endpoint(rule)
+    try:
+        return Action(rule, ParamsSchema(rule.params_schema), RateLimit.parse(rule.rate_limit))
+    except SchemaInvalid as error:
+        raise CatalogError(rule.name, "params_schema", str(error)) from error
+    except ValueError as error:
+        raise CatalogError(rule.name, "rate_limit", str(error)) from error
+
+
+def _check_unsupported(rule: ActionRule) -> None:
+    """A protection that is asked for and not there must stop the start, not be skipped."""
+    if rule.approvals != 1:
+        raise CatalogError(
+            rule.name, "approvals", "only 1 is supported; use four_eyes for a second person"
+        )
+    if rule.dry_run:
+        raise CatalogError(rule.name, "dry_run", "previews are not supported; remove it")
+
+
+def _check_endpoint(rule: ActionRule) -> None:
+    if rule.endpoint.method != "POST":
+        # PUT and DELETE count as idempotent: an HTTP client may repeat them by itself.
+        raise CatalogError(rule.name, "endpoint.method", "must be POST")
+    for key, url in (("endpoint.url", rule.endpoint.url), ("status_url", rule.endpoint.status_url)):
+        try:
+            if url or key == "endpoint.url":
+                check_template(url)
+        except BadTemplate as error:
+            raise CatalogError(rule.name, key, str(error)) from error

@@ -1,0 +1,85 @@
+"""Parameters of an action against the operator's JSON Schema: compiled once, told in short words."""
+
+from collections.abc import Mapping
+from itertools import islice
+from typing import Final
+
+import jsonschema_rs
+import orjson
+from pydantic import JsonValue
+
+MAX_PROBLEMS: Final = 5
+MAX_WORDS: Final = 300  # characters of one problem
+
+
+class SchemaInvalid(ValueError):
+    """The operator's schema is not one."""
+
+
+class ParamsSchema:
+    """A compiled schema. Patterns run in linear time; nothing is fetched over the network.
+
+    A schema that does not speak of additional properties admits none: what the operator did not
+    declare does not reach the control plane.
+    """
+
+    __slots__ = ("_schema", "_validator")
+
+    def __init__(self, schema: Mapping[str, JsonValue]) -> None:
+        """Raises SchemaInvalid."""
+        self._schema: dict[str, JsonValue] = {"type": "object", **schema}
+        if self._schema["type"] != "object":
+            raise SchemaInvalid('type must be "object"')
+        if not {"additionalProperties", "unevaluatedProperties", "$ref"} & self._schema.keys():
+            self._schema["additionalProperties"] = False
+        try:
+            self._validator = jsonschema_rs.Draft202012Validator(
+                self._schema,
+                mask="the value given",
+                offline=True,
+                validate_formats=True,
+                pattern_options=jsonschema_rs.RegexOptions(),
+            )
+        except ValueError as error:
+            raise SchemaInvalid(str(error).split("\n", 1)[0]) from error
+
+    def problems(self, params: Mapping[str, JsonValue]) -> list[str]:
+        """What does not fit, without repeating the values; empty when all fits."""
+        errors = islice(self._validator.iter_errors(dict(params)), MAX_PROBLEMS)
+        return [_words(error) for error in errors]
+
+    def in_words(self) -> str:
+        """The parameters for a reader who has to fill them in."""
+        properties = self._schema.get("properties")
+        if not isinstance(properties, dict) or not properties:
+            return "no parameters" if len(self._schema) == 2 else _json(self._schema)
+        required = self._schema.get("required")
+        needed = required if isinstance(required, list) else []
+        return ", ".join(
+            f"{name}: {_kind(schema)}{'' if name in needed else ', optional'}"
+            for name, schema in properties.items()
+        )
+
+
+def _words(error: jsonschema_rs.ValidationError) -> str:
+    where = ".".join(str(part) for part in error.instance_path)
+    return f"{where + ': ' if where else ''}{error.message}"[:MAX_WORDS]
+
+
+def _kind(schema: JsonValue) -> str:
+    """`string`, or the whole schema when it says more than a type."""
+    if not isinstance(schema, dict):
+        return _json(schema)
+    if isinstance(schema.get("enum"), list):
+        return "one of " + _json(schema["enum"])
+    if schema.keys() <= {"type", "description"} and isinstance(schema.get("type"), str):
+        return (
+            f"{schema['type']} ({schema['description']})"
+            if schema.get("description")
+            else str(schema["type"])
+        )
+    return _json(schema)
+
+
+def _json(value: JsonValue) -> str:
+    return orjson.dumps(value).decode()
