@@ -1,0 +1,120 @@
+"""Where a newest-first reading of logs stands.
+
+A cursor freezes the interval of its first page, so that "last 30m" does not slide from page to
+page, and remembers what was delivered at its last timestamp, so that lines sharing it are neither
+lost nor repeated. Sealing it against a model that edits it is the codec's work.
+"""
+
+import base64
+import binascii
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Protocol
+
+from adapters.observe.instants import check_order, to_ns
+from tools.capabilities import LogQuery
+from tools.errors import InvalidArguments
+
+MAX_LINES = 100  # a page, whatever is asked for
+# Hashes of 8 characters that still fit `tools.cursor.MAX_CURSOR_CHARS` once sealed twice.
+MAX_TIED = 500
+_VERSION = 1
+_HASH_CHARS = 8
+
+
+class CursorCodec(Protocol):
+    """Makes bytes an opaque string."""
+
+    def seal(self, content: bytes) -> str:
+        """The opaque form."""
+        ...
+
+    def open(self, sealed: str) -> bytes:
+        """The content. Raises InvalidArguments when it was not sealed by us."""
+        ...
+
+
+class UnsealedCodec:
+    """For callers that sign cursors themselves, as `tools.cursor` does for the log tool."""
+
+    def seal(self, content: bytes) -> str:
+        """URL-safe base64, not protected in any way."""
+        return base64.urlsafe_b64encode(content).decode()
+
+    def open(self, sealed: str) -> bytes:
+        """Raises InvalidArguments when it is not base64."""
+        try:
+            return base64.b64decode(sealed.encode(), altchars=b"-_", validate=True)
+        except (binascii.Error, ValueError) as error:
+            raise InvalidArguments("the cursor is damaged; ask again without it") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Frozen [start_ns, end_ns); everything newer than `last_ns` is delivered, and at it `delivered`.
+
+    `delivered` are hashes of the lines already given at `last_ns`; `total` the matches counted on
+    the first page, None when not counted.
+    """
+
+    start_ns: int
+    end_ns: int
+    last_ns: int | None = None
+    delivered: tuple[str, ...] = ()
+    total: int | None = None
+
+
+def page_size(query: LogQuery) -> int:
+    """How many lines to return: what was asked for, from 1 to MAX_LINES."""
+    return max(1, min(query.limit, MAX_LINES))
+
+
+def resume(query: LogQuery, codec: CursorCodec) -> Position:
+    """Where to go on. Raises InvalidArguments for a cursor of another query or not of ours."""
+    if not query.cursor:
+        check_order(query.interval)
+        return Position(to_ns(query.interval.start), to_ns(query.interval.end))
+    try:
+        version, fingerprint, start, end, last, tied, total = json.loads(codec.open(query.cursor))
+        delivered = tuple(tied[at : at + _HASH_CHARS] for at in range(0, len(tied), _HASH_CHARS))
+    except (ValueError, TypeError) as error:
+        raise InvalidArguments("the cursor is not one of ours; ask again without it") from error
+    if version != _VERSION or fingerprint != _fingerprint(query):
+        raise InvalidArguments(
+            "the cursor belongs to another query: repeat product, filter and level unchanged, "
+            "or ask again without a cursor"
+        )
+    return Position(start, end, last, delivered, total)
+
+
+def suspend(query: LogQuery, position: Position, codec: CursorCodec) -> str:
+    """The cursor that goes on from a position.
+
+    Raises InvalidArguments when more lines share one timestamp than a cursor can hold.
+    """
+    if len(position.delivered) > MAX_TIED:
+        raise InvalidArguments(
+            f"more than {MAX_TIED} lines share the timestamp {position.last_ns} ns; "
+            "narrow the filter or the level to read past it"
+        )
+    content = [
+        _VERSION,
+        _fingerprint(query),
+        position.start_ns,
+        position.end_ns,
+        position.last_ns,
+        "".join(position.delivered),
+        position.total,
+    ]
+    return codec.seal(json.dumps(content, separators=(",", ":")).encode())
+
+
+def line_hash(*parts: str) -> str:
+    """6 bytes that tell lines of one timestamp apart."""
+    digest = hashlib.blake2b("\x00".join(parts).encode(), digest_size=6).digest()
+    return base64.urlsafe_b64encode(digest).decode()
+
+
+def _fingerprint(query: LogQuery) -> str:
+    return line_hash(query.product, query.filter, query.min_level)

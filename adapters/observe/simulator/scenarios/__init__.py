@@ -1,0 +1,1 @@
+"""The incidents of the simulated shop, one module each, with their truth."""
