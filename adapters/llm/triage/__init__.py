@@ -1,0 +1,1 @@
+"""An investigation without a model: the last resort that still brings evidence."""

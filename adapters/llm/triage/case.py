@@ -1,0 +1,130 @@
+"""What a triage knows so far, read back from the conversation. It keeps no state of its own."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import orjson
+from pydantic import JsonValue
+
+from adapters.llm.messages import CompleteRequest, Message, Role
+
+
+@dataclass(frozen=True, slots=True)
+class Signals:
+    """The metric names to compare, and the action to propose for a bad deploy.
+
+    `saturation` are ratios that hurt near 1. Names are those of the deployment's metrics.
+    """
+
+    latency: str = "http_request_duration_seconds_p99"
+    errors: str = "http_request_error_ratio"
+    saturation: tuple[str, ...] = ("db_connections_in_use_ratio", "cpu_utilization_ratio")
+    rollback_action: str = "rollback-deploy"
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One tool result of this turn: `mark` is its evidence number as cited."""
+
+    mark: str
+    tool: str
+    arguments: Mapping[str, JsonValue]
+    ok: bool
+    result: Mapping[str, JsonValue]
+
+    def text(self, name: str) -> str:
+        """A string field, empty when absent."""
+        value = self.result.get(name)
+        return value if isinstance(value, str) else ""
+
+    def number(self, name: str) -> float | None:
+        """A numeric field, None when absent."""
+        value = self.result.get(name)
+        return (
+            float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+        )
+
+    def rows(self, name: str) -> Sequence[Mapping[str, JsonValue]]:
+        """A list of objects, empty when absent."""
+        value = self.result.get(name)
+        return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """The question and everything seen since it was asked."""
+
+    question: str
+    products: tuple[str, ...]
+    tools: frozenset[str]
+    seen: tuple[Seen, ...]
+
+    @property
+    def subject(self) -> str:
+        """The product asked about: named in the question, else the channel's first."""
+        words = re.findall(r"[\w-]+", self.question.lower())
+        named = [p for p in self.products if p.lower() in words]
+        return max(named, key=len) if named else (self.products[0] if self.products else "")
+
+    @property
+    def names_subject(self) -> bool:
+        """Whether the question names a product of the channel."""
+        return self.subject.lower() in re.findall(r"[\w-]+", self.question.lower())
+
+    def of(self, tool: str, **arguments: str) -> Seen | None:
+        """The latest successful result of a tool with these arguments."""
+        for seen in reversed(self.seen):
+            if seen.tool == tool and seen.ok and _fits(seen, arguments):
+                return seen
+        return None
+
+    def all_of(self, tool: str) -> Sequence[Seen]:
+        """All successful results of a tool, in order."""
+        return [s for s in self.seen if s.tool == tool and s.ok]
+
+    def asked(self, tool: str, **arguments: str) -> bool:
+        """Whether it was called with these arguments, with whatever result."""
+        return any(s.tool == tool and _fits(s, arguments) for s in self.seen)
+
+
+def _fits(seen: Seen, arguments: Mapping[str, str]) -> bool:
+    return all(seen.arguments.get(k) == v for k, v in arguments.items())
+
+
+def read_case(request: CompleteRequest) -> Case:
+    """The case as the conversation tells it, from the last question on."""
+    start = max((i for i, m in enumerate(request.messages) if m.role is Role.USER), default=0)
+    turn = request.messages[start:]
+    return Case(
+        question=turn[0].text if turn else "",
+        products=request.meta.products,
+        tools=frozenset(t.name for t in request.tools),
+        seen=tuple(_results(turn)),
+    )
+
+
+def _results(messages: Sequence[Message]) -> Iterator[Seen]:
+    calls = {c.id: c for m in messages for c in m.tool_calls}
+    for message in messages:
+        answer = message.tool_result
+        if answer is None:
+            continue
+        call = calls.get(answer.call_id)
+        body = _object(answer.content)
+        result = body.get("result", body)
+        yield Seen(
+            mark=str(body.get("evidence", "")),
+            tool=answer.name,
+            arguments=_object(call.arguments) if call else {},
+            ok=not answer.is_error,
+            result=result if isinstance(result, dict) else {},
+        )
+
+
+def _object(text: str) -> Mapping[str, JsonValue]:
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return {}
+    return value if isinstance(value, dict) else {}

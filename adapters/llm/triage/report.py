@@ -1,0 +1,158 @@
+"""The conclusion in words. Every figure is copied from a tool result and cites it."""
+
+from collections.abc import Iterator, Sequence
+
+from adapters.llm.triage.case import Case, Signals
+from adapters.llm.triage.findings import (
+    COMPARE,
+    DEPLOYS,
+    LOGS,
+    Deviation,
+    Suspicion,
+    deploys,
+    suspicions,
+)
+from adapters.llm.triage.plan import PROPOSE, worth_rolling_back
+
+_MOST_RULED_OUT = 3
+
+
+def report(case: Case, signals: Signals) -> str:
+    """Markdown for people on call: cause, evidence, what was ruled out, what to do."""
+    found = suspicions(case, signals)
+    parts = _abnormal(case, found, signals) if found else _normal(case)
+    return "\n\n".join(p for p in parts if p)
+
+
+def _abnormal(case: Case, found: Sequence[Suspicion], signals: Signals) -> Iterator[str]:
+    top = found[0]
+    yield f"**{_headline(top)}**"
+    yield "\n".join(f"- {line}" for line in _evidence(top, signals))
+    if others := [s for s in found[1:] if s.deviations]:
+        yield (
+            "Also abnormal, most likely as a consequence: "
+            + "; ".join(_consequence(s) for s in others[:4])
+            + "."
+        )
+    if ruled_out := list(_ruled_out(case, found, signals)):
+        yield "Looked at and not the cause: " + "; ".join(ruled_out[:_MOST_RULED_OUT]) + "."
+    yield _next_step(case, top)
+
+
+def _headline(top: Suspicion) -> str:
+    since = f" since {top.since:%H:%M} UTC" if top.since else ""
+    if top.deploy:
+        return (
+            f"Most likely cause: the deploy of {top.product} {top.deploy.version} "
+            f"at {top.deploy.at:%H:%M} UTC."
+        )
+    if top.saturated:
+        return f"Most likely cause: {top.product} is saturated{since}."
+    return f"The trouble seems to begin in {top.product}{since}; why is not established."
+
+
+def _evidence(top: Suspicion, signals: Signals) -> Iterator[str]:
+    if top.deploy:
+        previous = f", replacing {top.deploy.previous}" if top.deploy.previous else ""
+        yield (
+            f"{top.deploy.version} went out at {top.deploy.at:%H:%M} UTC{previous}"
+            f" [{top.deploy.seen.mark}]"
+        )
+    for deviation in top.deviations[:4]:
+        yield _deviation(deviation, signals)
+    if top.traces:
+        seen, share = max(top.traces, key=lambda t: t[1])
+        yield (
+            f"in the slow requests that were traced, most of the time is spent in {top.product} "
+            f"itself [{seen.mark}]"
+            if share > 0.5
+            else f"the slow requests that were traced spend time in {top.product} [{seen.mark}]"
+        )
+
+
+def _deviation(deviation: Deviation, signals: Signals) -> str:
+    name = _metric_name(deviation, signals)
+    seen = deviation.seen
+    now, usual = seen.number("window_max"), seen.number("baseline_mean")
+    since = f" since {deviation.since:%H:%M} UTC" if deviation.since else ""
+    return f"{name} up to {_figure(now)}, usually {_figure(usual)}{since} [{seen.mark}]"
+
+
+def _metric_name(deviation: Deviation, signals: Signals) -> str:
+    words = {signals.latency: "p99 latency", signals.errors: "error ratio"}
+    return words.get(deviation.metric, deviation.metric.replace("_", " "))
+
+
+def _figure(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.3g}"
+
+
+def _consequence(suspicion: Suspicion) -> str:
+    first = suspicion.deviations[0]
+    since = f" since {suspicion.since:%H:%M} UTC" if suspicion.since else ""
+    return f"{suspicion.product}{since} [{first.seen.mark}]"
+
+
+def _ruled_out(case: Case, found: Sequence[Suspicion], signals: Signals) -> Iterator[str]:
+    blamed = {s.product for s in found}
+    for fact in deploys(case):
+        compared = case.of(COMPARE, product=fact.product, metric_name=signals.latency)
+        if fact.product not in blamed and compared is not None:
+            yield (
+                f"the deploy of {fact.product} {fact.version} at {fact.at:%H:%M} UTC "
+                f"[{fact.seen.mark}], whose latency is within its baseline [{compared.mark}]"
+            )
+
+
+def _next_step(case: Case, top: Suspicion) -> str:
+    proposed = next((s for s in case.seen if s.tool == PROPOSE), None)
+    if proposed is not None and proposed.ok:
+        return (
+            f"A rollback of {top.product} is proposed below. Nothing happens unless somebody "
+            "with the role confirms it."
+        )
+    if proposed is not None:
+        return f"A rollback could not be proposed here; see [{proposed.mark}]."
+    if top.saturated:
+        return (
+            f"Next: find who holds {top.product}'s capacity and since when. A rollback would not "
+            "help, so none is proposed."
+        )
+    if worth_rolling_back(top):
+        return "Next: consider rolling that deploy back."
+    return f"Next: look into {top.product} by hand, starting with the evidence above."
+
+
+def _normal(case: Case) -> Iterator[str]:
+    compared = case.all_of(COMPARE)
+    if not compared:
+        yield "**I could not look at any metric, so I cannot say whether anything is wrong.**"
+        yield "See the evidence for what failed."
+        return
+    checked = sorted({str(s.arguments.get("product", "")) for s in compared})
+    marks = " ".join(f"[{s.mark}]" for s in compared[:6])
+    yield f"**Nothing is wrong that I can see with {case.subject or 'these products'}.**"
+    yield (
+        f"- latency and errors are within their 24 h baseline for {', '.join(checked)} {marks}\n"
+        + "\n".join(f"- {line}" for line in _quiet_facts(case))
+    )
+    yield (
+        "Not established: anything these signals do not show, such as one customer or one region. "
+        "If you see slowness now, tell me where and since when."
+    )
+
+
+def _quiet_facts(case: Case) -> Iterator[str]:
+    recent = deploys(case)
+    seen = case.of(DEPLOYS)
+    if recent:
+        fact = recent[0]
+        yield (
+            f"the last deploy was {fact.product} {fact.version} at {fact.at:%H:%M} UTC; "
+            f"nothing changed after it [{fact.seen.mark}]"
+        )
+    elif seen is not None:
+        yield f"no deploys in that time [{seen.mark}]"
+    logs = case.of(LOGS, product=case.subject)
+    if logs is not None and logs.rows("lines"):
+        yield f"its logs hold warnings, but latency and errors did not move with them [{logs.mark}]"

@@ -1,0 +1,38 @@
+"""The clock's work: short idempotent jobs on every replica; rows decide what is due."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+
+import structlog
+from apscheduler.schedulers.asyncio import AsyncIOScheduler
+
+log = structlog.get_logger(__name__)
+
+Job = Callable[[], Awaitable[object]]
+
+
+@asynccontextmanager
+async def running(jobs: Mapping[str, tuple[float, Job]]) -> AsyncIterator[None]:
+    """Run each job at once and then every so many seconds, until the context ends."""
+    scheduler = AsyncIOScheduler(
+        job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
+    )
+    for name, (every_s, job) in jobs.items():
+        scheduler.add_job(_guarded(name, job), "interval", seconds=every_s, id=name)
+    for name, (_, job) in jobs.items():
+        await _guarded(name, job)()
+    scheduler.start()
+    try:
+        yield
+    finally:
+        scheduler.shutdown(wait=False)
+
+
+def _guarded(name: str, job: Job) -> Callable[[], Awaitable[None]]:
+    async def run() -> None:
+        try:
+            await job()
+        except Exception:  # noqa: BLE001 - a job must not take the scheduler with it; it runs again
+            log.exception("job_failed", job=name)
+
+    return run

@@ -1,0 +1,63 @@
+"""Structured logs: one JSON record a line, redacted last, on standard error."""
+
+import logging
+import sys
+from collections.abc import MutableMapping
+from typing import Any
+
+import orjson
+import structlog
+
+from tools.redactor import RedactionFailed, Redactor
+
+_NOISY = ("slack_bolt", "slack_sdk", "aiohttp.access", "dbos", "apscheduler", "httpx", "asyncio")
+
+
+def configure(redactor: Redactor | None, *, level: str = "INFO") -> None:
+    """Set up logging for the process. Without a redactor nothing but event names is written."""
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            _Redacting(redactor),
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelName(level)),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=False,
+    )
+    logging.basicConfig(handlers=[_Bridge()], level=logging.WARNING, force=True)
+    for name in _NOISY:
+        # Bolt and the SDK write whole payloads at INFO and DEBUG.
+        logging.getLogger(name).setLevel(logging.ERROR)
+
+
+class _Redacting:
+    """The last processor: renders the record and lets only redacted text through."""
+
+    def __init__(self, redactor: Redactor | None) -> None:
+        self._redactor = redactor
+
+    def __call__(self, _: Any, __: str, event: MutableMapping[str, Any]) -> str:
+        line = orjson.dumps(event, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+        if self._redactor is None:
+            return orjson.dumps(
+                {"event": str(event.get("event")), "level": event.get("level")}
+            ).decode()
+        try:
+            return self._redactor.redact(line)
+        except RedactionFailed:
+            return '{"event":"log_record_not_redactable"}'
+
+
+class _Bridge(logging.Handler):
+    """Records of libraries, through the same processors."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        structlog.get_logger(record.name).log(
+            record.levelno,
+            record.getMessage(),
+            logger=record.name,
+            **({"exc_info": record.exc_info} if record.exc_info else {}),
+        )
