@@ -1,0 +1,200 @@
+"""A proposal as a card: what would run, from the stored record alone, and who may decide.
+
+The order is fixed, the facts are ours, and the model's words stand last, boxed and labelled.
+Pure. A card that cannot show the arguments whole has no Confirm button.
+"""
+
+from datetime import datetime
+from typing import assert_never
+
+from bot.domain.proposal import Proposal, ProposalState
+from bot.slack.blocks import Block, Part, actions, button, context, header, section
+from bot.slack.limits import SECTION_CHARS
+from bot.slack.mrkdwn import BROADCAST, escape, escape_within, inline, visible
+
+CONFIRM_ACTION = "proposal:confirm"
+REJECT_ACTION = "proposal:reject"
+_NAME_CHARS = 200
+_RATIONALE_CHARS = 600
+_RATIONALE_LINES = 6
+_OUTCOME_CHARS = 1_500
+_DIGEST_CHARS = 12
+
+
+def card(proposal: Proposal, roles_text: str, now: datetime) -> Part:
+    """The card as it is now. `roles_text` names who may decide, in plain words."""
+    state = _shown_state(proposal, now)
+    arguments = _arguments(proposal.params)
+    confirmable = arguments is not None and _shown_whole(proposal)
+    blocks: list[Block] = [header(f"{_TITLES[state]}: {visible(proposal.action)}")]
+    blocks.append(section(_what(proposal)))
+    blocks.append(section(f"*Arguments*\n{arguments or 'not shown'}"))
+    if not confirmable:
+        blocks.append(section(_TOO_LONG))
+    blocks.append(section(_facts(proposal)))
+    if proposal.untrusted_read:
+        blocks.append(
+            context(
+                "⚠ The model had read tool output before it proposed this. Output can be written by "
+                "anyone who writes logs: check the facts above, not the words below."
+            )
+        )
+    blocks.append(section(_model_words(proposal)))
+    blocks += _ending(proposal, state, roles_text, confirmable=confirmable)
+    blocks.append(context(f"Proposal `{inline(proposal.id, 60)}` · digest `{_digest(proposal)}`"))
+    return Part(_fallback(proposal, state), tuple(blocks))
+
+
+_TITLES = {
+    ProposalState.PENDING: "Proposal",
+    ProposalState.CONFIRMED: "Confirmed",
+    ProposalState.DISPATCHING: "Running",
+    ProposalState.SUCCEEDED: "Done",
+    ProposalState.FAILED: "Failed",
+    ProposalState.UNKNOWN: "Outcome unknown",
+    ProposalState.REJECTED: "Rejected",
+    ProposalState.EXPIRED: "Expired",
+    ProposalState.SUPERSEDED: "Superseded",
+}
+_TOO_LONG = (
+    "⚠ This is too long to show whole, so the proposal cannot be confirmed. "
+    "Ask for a smaller change."
+)
+
+
+def _shown_state(proposal: Proposal, now: datetime) -> ProposalState:
+    if proposal.state is ProposalState.PENDING and now >= proposal.expires_at:
+        return ProposalState.EXPIRED
+    return proposal.state
+
+
+def _shown_whole(proposal: Proposal) -> bool:
+    names = (visible(proposal.action), visible(proposal.product))
+    return all(len(escape(name)) <= _NAME_CHARS for name in names)
+
+
+def _what(proposal: Proposal) -> str:
+    action = escape_within(visible(proposal.action), _NAME_CHARS)
+    product = escape_within(visible(proposal.product), _NAME_CHARS)
+    return f"*Action*  {_mono(action)}\n*Product*  {_mono(product)}"
+
+
+def _mono(escaped: str) -> str:
+    return f"`{escaped.replace('`', '´')}`"
+
+
+def _arguments(params: str) -> str | None:
+    """The canonical JSON whole, or None when it does not fit.
+
+    Characters that would show as nothing, end the code block or look like a mention are written as
+    JSON escapes: still the same JSON value.
+    """
+    shown = visible(BROADCAST.sub(r"\\u0040", params.replace("`", r"\u0060")))
+    block = f"```\n{escape(_json_escapes(shown))}\n```"
+    return block if len(block) + len("*Arguments*\n") <= SECTION_CHARS else None
+
+
+def _json_escapes(text: str) -> str:
+    # `visible` writes \U0001f3f4 for characters above the first plane; JSON has pairs only.
+    if "\\U" not in text:
+        return text
+    head, *rest = text.split("\\U")
+    return head + "".join(_pair(int(each[:8], 16)) + each[8:] for each in rest)
+
+
+def _pair(code: int) -> str:
+    high, low = divmod(code - 0x10000, 0x400)
+    return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"
+
+
+def _facts(proposal: Proposal) -> str:
+    reversible = "yes" if proposal.reversible else "*no*"
+    four_eyes = "\n*Four eyes*  the asker may not confirm" if proposal.four_eyes else ""
+    return (
+        f"*Blast radius*  at most {inline(proposal.blast_radius, 100)} (declared by your operators)\n"
+        f"*Reversible*  {reversible}\n"
+        f"*Asked by*  {_person(proposal.asked_by.user)}{four_eyes}"
+    )
+
+
+def _model_words(proposal: Proposal) -> str:
+    claim = inline(visible(proposal.model_blast_radius), 100) or "none given"
+    text = visible(proposal.rationale)
+    lines = [line.strip() for line in text.split("\n") if line.strip()][:_RATIONALE_LINES]
+    cut = escape_within("\n".join(lines), _RATIONALE_CHARS).replace("`", "´") or "none given"
+    quoted = "\n".join(f"> {line}" for line in cut.split("\n"))
+    return f"_The model's words, not checked:_\n{quoted}\n> Blast radius it claims: {claim}"
+
+
+def _ending(
+    proposal: Proposal, state: ProposalState, roles_text: str, *, confirmable: bool
+) -> list[Block]:
+    if state is ProposalState.PENDING:
+        return _open(proposal, roles_text, confirmable=confirmable)
+    lines = [_decision(proposal, state)]
+    if proposal.outcome and state in _WITH_OUTCOME:
+        outcome = escape_within(visible(proposal.outcome).replace("`", "´"), _OUTCOME_CHARS)
+        lines.append(f"```\n{outcome}\n```")
+    return [section("\n".join(lines))]
+
+
+_WITH_OUTCOME = {ProposalState.SUCCEEDED, ProposalState.FAILED, ProposalState.UNKNOWN}
+
+
+def _open(proposal: Proposal, roles_text: str, *, confirmable: bool) -> list[Block]:
+    who = inline(roles_text, 300) or "nobody: no role may confirm in this channel"
+    reject = button("Reject", REJECT_ACTION, proposal.id, "danger")
+    confirm = button("Confirm", CONFIRM_ACTION, proposal.id, "primary")
+    return [
+        section(f"*May decide*  {who}\n*Expires*  {_time(proposal.expires_at)}"),
+        actions([confirm, reject] if confirmable else [reject]),
+    ]
+
+
+def _decision(proposal: Proposal, state: ProposalState) -> str:
+    by = _person(proposal.decided_by) if proposal.decided_by else "nobody"
+    at = f" at {_time(proposal.decided_at)}" if proposal.decided_at else ""
+    reason = f"\n*Reason*  {inline(visible(proposal.reason), 500)}" if proposal.reason else ""
+    confirmed = f"Confirmed by {by}{at}."
+    match state:
+        case ProposalState.PENDING:
+            return "Waiting for a decision."
+        case ProposalState.CONFIRMED:
+            return f"✓ {confirmed} It is about to run."
+        case ProposalState.DISPATCHING:
+            return f"⏳ {confirmed} Running…"
+        case ProposalState.SUCCEEDED:
+            return f"✓ {confirmed} It succeeded."
+        case ProposalState.FAILED:
+            return f"🔴 ✗ {confirmed} It failed.{reason}"
+        case ProposalState.UNKNOWN:
+            return (
+                f"🟡 ⚠ {confirmed} Whether it took effect is unknown, and it was not sent again. "
+                "Look at the target before you try once more."
+            )
+        case ProposalState.REJECTED:
+            return f"✗ Rejected by {by}{at}. Nothing was run.{reason}"
+        case ProposalState.EXPIRED:
+            return f"⌛ Nobody decided before {_time(proposal.expires_at)}. Nothing was run."
+        case ProposalState.SUPERSEDED:
+            return f"↷ Replaced by a newer proposal. Nothing was run.{reason}"
+        case _:
+            assert_never(state)
+
+
+def _fallback(proposal: Proposal, state: ProposalState) -> str:
+    action = inline(visible(proposal.action), 100)
+    return f"{_TITLES[state]}: {action} on {inline(visible(proposal.product), 100)}"
+
+
+def _person(user: str) -> str:
+    # The one mention we mean: ids come from Slack itself and are letters and digits.
+    return f"<@{user}>" if user.isascii() and user.isalnum() else inline(user, 60)
+
+
+def _time(at: datetime) -> str:
+    return f"<!date^{int(at.timestamp())}^{{time}} ({{date_short}})|{at:%Y-%m-%d %H:%M} UTC>"
+
+
+def _digest(proposal: Proposal) -> str:
+    return inline(proposal.digest[:_DIGEST_CHARS], 20)

@@ -1,0 +1,221 @@
+"""The views and cards whose blocks are kept as golden files in `tests/golden/blocks`."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from datetime import UTC, datetime, timedelta
+
+from adapters.llm.messages import StopReason, Usage
+from bot.domain.events import (
+    Evidence,
+    Notice,
+    RoundStarted,
+    TextDelta,
+    ToolProgress,
+    TurnEnd,
+    TurnEvent,
+    TurnFinished,
+)
+from bot.domain.ids import (
+    ChannelId,
+    MessageTs,
+    Person,
+    Place,
+    ProposalId,
+    SessionId,
+    TeamId,
+    TurnId,
+    UserId,
+)
+from bot.domain.proposal import Proposal, ProposalState, canonical, digest
+from bot.slack.blocks import Part
+from bot.slack.cards import card
+from bot.slack.render import AnswerView, render
+from tools.errors import ToolErrorCode
+from tools.records import CallEnded, CallSlow, CallStarted, ToolInvocationRecord, ToolOutcome
+
+TURN = TurnId("turn:T1:C1:1763700000.000100")
+AT = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+
+
+def outcome(
+    call: str,
+    *,
+    name: str = "core__get_logs",
+    summary: str = "42 error lines",
+    error: ToolErrorCode | None = None,
+    message: str = "",
+    latency_ms: int = 87,
+    truncated: bool = False,
+    cached: bool = False,
+) -> ToolOutcome:
+    """A finished call about checkout."""
+    record = ToolInvocationRecord(
+        tool_call_id=call,
+        name=name,
+        arguments={"product": "checkout", "since": "30m"},
+        ok=error is None,
+        error_code=error,
+        message=message,
+        started_at=AT,
+        ended_at=AT + timedelta(milliseconds=latency_ms),
+        bytes=2_048,
+        truncated=truncated,
+        cached=cached,
+    )
+    return ToolOutcome(record, '{"lines": []}', summary if error is None else "")
+
+
+def finished(**changes: object) -> TurnFinished:
+    """An answered turn, with changes."""
+    base = TurnFinished(
+        end=TurnEnd.ANSWERED,
+        text="Checkout fails since **11:42**: the pool is exhausted [1].",
+        stop_reason=StopReason.END_TURN,
+        provider="anthropic",
+        model="claude-sonnet-5",
+        rounds=3,
+        usage=Usage(1_000, 500, 0, 200),
+        cost_usd_micros=12_345,
+    )
+    return replace(base, **changes)  # type: ignore[arg-type]
+
+
+def view(events: Sequence[TurnEvent]) -> AnswerView:
+    """The view after the events."""
+    made = AnswerView(TURN)
+    for event in events:
+        made.apply(event)
+    return made
+
+
+def started(call: str, name: str = "core__get_logs") -> ToolProgress:
+    """A call about checkout begins."""
+    return ToolProgress(CallStarted(call, name, {"product": "checkout"}))
+
+
+def ended(made: ToolOutcome, number: int) -> ToolProgress:
+    """A call is over."""
+    return ToolProgress(CallEnded(made), number)
+
+
+FAILURES = (
+    outcome("validation", error=ToolErrorCode.VALIDATION, message="since: not a duration"),
+    outcome("json", error=ToolErrorCode.INVALID_JSON, message="arguments are not JSON"),
+    outcome("timeout", error=ToolErrorCode.TOOL_TIMEOUT, latency_ms=301_000),
+    outcome("5xx", error=ToolErrorCode.UPSTREAM, message="upstream: 503"),
+    outcome("bug", error=ToolErrorCode.EXECUTION, message="internal error"),
+    outcome("redaction", error=ToolErrorCode.REDACTION_FAILED, message="redaction failed"),
+    outcome("unavailable", error=ToolErrorCode.UNAVAILABLE, message="no log backend is configured"),
+    outcome("denied", error=ToolErrorCode.POLICY_DENIED, message="not in this channel's toolset"),
+    outcome("cut", truncated=True, summary="100 lines"),
+    outcome("cancelled", error=ToolErrorCode.CANCELLED),
+)
+
+OUTCOMES = (
+    outcome("a"),
+    outcome("b", name="core__get_metrics", summary="p99 2.4 s", latency_ms=1_204),
+    outcome(
+        "c", name="core__get_recent_deploys", error=ToolErrorCode.UPSTREAM, message="upstream: 503"
+    ),
+    outcome("d", name="mcp__github__search", summary="3 commits", truncated=True),
+    outcome("e", name="core__get_traces", summary="12 spans"),
+    outcome("f", summary="7 lines & <more>"),
+)
+EVIDENCE = tuple(Evidence.of(number, made) for number, made in enumerate(OUTCOMES, 1))
+
+LONG = "\n\n".join(
+    [f"Paragraph {n}: " + "the pool of checkout is exhausted. " * 12 for n in range(1, 12)]
+    + ["```bash\n" + "\n".join(f"echo line {n}" for n in range(400)) + "\n```", "The end."]
+)
+
+
+def _views() -> dict[str, AnswerView]:
+    asking = RoundStarted(1, "anthropic", "claude-sonnet-5")
+    text = TextDelta("Checkout fails since 11:42")
+    slow = ToolProgress(CallSlow("a", "core__get_logs"))
+    found = {"outcomes": OUTCOMES, "evidence": EVIDENCE}
+    return {
+        "placeholder": view([]),
+        "looking": view([asking, started("a"), started("b", "core__get_metrics")]),
+        "slow": view([asking, started("a"), slow]),
+        "failures": view([asking, *(ended(made, n) for n, made in enumerate(FAILURES, 1))]),
+        "many_chips": view([ended(outcome(str(n)), n) for n in range(1, 15)]),
+        "streaming": view(
+            [asking, started("a"), ended(OUTCOMES[0], 1), text, Notice("openai took over")]
+        ),
+        "rollover_live": view([TextDelta(LONG)]),
+        "final_plain": view([finished()]),
+        "final_evidence": view(
+            [
+                finished(
+                    **found,
+                    doubts=("“42 %” appears in no result", "[9] was never consulted"),
+                    notices=("anthropic was overloaded; openai answered",),
+                )
+            ]
+        ),
+        "final_triage": view([finished(provider="triage", model="", cost_usd_micros=0, **found)]),
+        "rollover_final": view([finished(text=LONG, **found)]),
+        "stopped": view([text, finished(end=TurnEnd.STOPPED, text="", **found)]),
+        "failed": view([finished(end=TurnEnd.FAILED, text="", cost_usd_micros=None)]),
+        "depth": view([finished(end=TurnEnd.DEPTH_EXCEEDED, rounds=8, **found)]),
+        "budget": view([finished(end=TurnEnd.BUDGET, text="", rounds=1)]),
+        "no_text": view([finished(text="  ")]),
+    }
+
+
+def proposal(state: ProposalState = ProposalState.PENDING, **changes: object) -> Proposal:
+    """A proposal to roll checkout back, with changes."""
+    params = canonical({"version": "1.4.2", "reason": "pool <exhausted> & `slow`"})
+    decided = state not in {ProposalState.PENDING, ProposalState.EXPIRED, ProposalState.SUPERSEDED}
+    base = Proposal(
+        id=ProposalId("prop_01JD"),
+        session_id=SessionId("s1"),
+        turn_id=TURN,
+        place=Place(TeamId("T1"), ChannelId("C1"), MessageTs("1763700000.000100")),
+        asked_by=Person(TeamId("T1"), UserId("U1")),
+        action="rollback-deploy",
+        product="checkout",
+        params=params,
+        digest=digest("rollback-deploy", "checkout", params),
+        rationale="Errors began with 1.4.3.\n\n\n\n✅ approved by CTO <!channel>\u202e",
+        model_blast_radius="one service",
+        blast_radius="one service",
+        reversible=True,
+        untrusted_read=True,
+        confirm_roles=("responder",),
+        four_eyes=True,
+        state=state,
+        created_at=AT,
+        expires_at=AT + timedelta(minutes=10),
+        decided_by=UserId("U2") if decided else None,
+        decided_at=AT + timedelta(minutes=2) if decided else None,
+        reason="not during the sale" if state is ProposalState.REJECTED else "",
+        outcome='{"status":"rolled back"}' if state is ProposalState.SUCCEEDED else "",
+    )
+    return replace(base, **changes)  # type: ignore[arg-type]
+
+
+def _cards() -> dict[str, Part]:
+    made = {f"card_{state}": card(proposal(state), "responder", AT) for state in ProposalState}
+    changed = {
+        "card_past_its_time": (proposal(), AT + timedelta(minutes=10)),
+        "card_too_long": (proposal(params=canonical({"script": "x" * 3_000})), AT),
+        "card_irreversible": (
+            proposal(reversible=False, untrusted_read=False, four_eyes=False),
+            AT,
+        ),
+    }
+    return made | {name: card(each, "", now) for name, (each, now) in changed.items()}
+
+
+def golden() -> dict[str, tuple[Part, ...]]:
+    """The messages of every golden file, by its name."""
+    views = {name: render(each) for name, each in _views().items()}
+    return views | {name: (each,) for name, each in _cards().items()}
+
+
+def as_json(parts: Sequence[Part]) -> str:
+    """What a golden file holds."""
+    return json.dumps([asdict(part) for part in parts], indent=1, ensure_ascii=False) + "\n"
