@@ -1,5 +1,7 @@
 """views.*: modals and the app's home."""
 
+from typing import Literal
+
 from pydantic import JsonValue
 
 from bot.workspace.arguments import Arguments
@@ -11,7 +13,7 @@ from bot.workspace.posting import with_block_ids
 from bot.workspace.state import Workspace
 
 
-def _view(arguments: Arguments, kind: str) -> JsonObject:
+def _view(arguments: Arguments, kind: Literal["modal", "home"]) -> JsonObject:
     view = arguments.json("view")
     if not isinstance(view, dict):
         raise SlackRefused("invalid_arguments", ["[ERROR] must be an object [json-pointer:/view]"])
