@@ -1,0 +1,70 @@
+"""The two column types every table uses: instants and text, alike on SQLite and PostgreSQL.
+
+Text is cleaned here, at the last edge before a driver, so no repository has to think of it.
+"""
+
+from datetime import UTC, datetime, timedelta
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.engine import Dialect
+from sqlalchemy.types import TypeDecorator, TypeEngine
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def clean(text: str) -> str:
+    """Replace what PostgreSQL cannot store, NUL and lone surrogates, by U+FFFD."""
+    if text.isascii() and "\x00" not in text:
+        return text
+    whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return whole.replace("\x00", "\ufffd")
+
+
+def to_micros(at: datetime) -> int:
+    """Microseconds since the epoch. Raises ValueError for a naive datetime."""
+    if at.tzinfo is None:
+        raise ValueError("an instant needs a time zone")
+    return (at - _EPOCH) // _MICROSECOND
+
+
+def from_micros(micros: int) -> datetime:
+    """The aware UTC datetime."""
+    return _EPOCH + timedelta(microseconds=micros)
+
+
+class Instant(TypeDecorator[datetime]):
+    """An aware UTC datetime, stored as integer microseconds since the epoch.
+
+    Integers compare the same on both databases; SQLite has no type for instants and would compare
+    their text.
+    """
+
+    impl = sa.BigInteger
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> int | None:  # noqa: ARG002 - SQLAlchemy's signature
+        """Python to database."""
+        return None if value is None else to_micros(value)
+
+    def process_result_value(self, value: int | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002 - SQLAlchemy's signature
+        """Database to Python."""
+        return None if value is None else from_micros(value)
+
+
+class CleanText(TypeDecorator[str]):
+    """Text of any length, ordered by code point on both databases."""
+
+    impl = sa.Text
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[str]:
+        """PostgreSQL would otherwise order by the cluster's locale, which ignores punctuation."""
+        if dialect.name == "postgresql":
+            return postgresql.TEXT(collation="C")
+        return sa.TEXT()
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002 - SQLAlchemy's signature
+        """Python to database."""
+        return None if value is None else clean(value)

@@ -1,0 +1,205 @@
+"""One database behind a URL: transactions, reads, patience. Statements live in the repositories.
+
+SQLite: one writer connection, so a transaction that reads and then writes never meets a stale
+snapshot, and a few readers beside it. PostgreSQL: one pool for both.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from datetime import datetime
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+
+from bot.ports import StorageUnavailable
+from bot.store.dialect import now
+from bot.store.failures import ConnectionLost, storage_errors
+
+_T = TypeVar("_T")
+Work = Callable[[AsyncConnection], Awaitable[_T]]
+
+SQLITE_BUSY_S = 5.0  # other writers of the file are short; beyond this something is wrong
+SQLITE_READERS = 4
+POOL_SIZE = 10
+POOL_OVERFLOW = 10
+CONNECT_TIMEOUT_S = 5.0
+TRANSACTION_TIMEOUT_S = 15.0
+# A PostgreSQL restart takes a few seconds; the waits add up to nine.
+PATIENCE_S = (0.05, 0.2, 0.5, 1.0, 2.0, 2.5, 3.0)
+_WAL_TRIES = 40
+_WAL_RETRY_S = 0.05
+
+
+class Database:
+    """Transactions on one database. Every method raises StorageUnavailable when it is not there."""
+
+    def __init__(self, writer: AsyncEngine, reader: AsyncEngine) -> None:
+        self._writer = writer
+        self._reader = reader
+
+    @classmethod
+    async def open(cls, url: str) -> "Database":
+        """Connect lazily to `sqlite+aiosqlite:///file` or `postgresql+asyncpg://…`.
+
+        A SQLite file is created and set to write-ahead logging at once. Raises ValueError for any
+        other URL, StorageUnavailable.
+        """
+        parsed = sa.make_url(url)
+        if parsed.drivername == "postgresql+asyncpg":
+            engine = await asyncio.to_thread(_postgresql, parsed)
+            return cls(engine, engine.execution_options(isolation_level="AUTOCOMMIT"))
+        if parsed.drivername == "sqlite+aiosqlite" and parsed.database not in (
+            None,
+            "",
+            ":memory:",
+        ):
+            # A thread, because making an engine resolves paths and imports the driver.
+            database = cls(
+                await asyncio.to_thread(_sqlite, parsed, writes=True),
+                await asyncio.to_thread(_sqlite, parsed, writes=False),
+            )
+            try:
+                await database._use_wal()
+            except BaseException:
+                await database.close()
+                raise
+            return database
+        raise ValueError(
+            f"database url: {parsed.drivername} is not sqlite+aiosqlite:///file or postgresql+asyncpg://"
+        )
+
+    @property
+    def dialect(self) -> str:
+        """`sqlite` or `postgresql`."""
+        return self._writer.dialect.name
+
+    @asynccontextmanager
+    async def write(self) -> AsyncIterator[AsyncConnection]:
+        """One transaction: committed at the end, rolled back by any exception."""
+        with storage_errors():
+            async with asyncio.timeout(TRANSACTION_TIMEOUT_S), self._writer.begin() as connection:
+                yield connection
+
+    @asynccontextmanager
+    async def read(self) -> AsyncIterator[AsyncConnection]:
+        """A connection for reading; every statement sees what is committed when it starts."""
+        with storage_errors():
+            async with asyncio.timeout(TRANSACTION_TIMEOUT_S), self._reader.connect() as connection:
+                yield connection
+
+    async def transact(self, work: Work[_T]) -> _T:
+        """Run idempotent `work` in one transaction, again if the connection was lost."""
+
+        async def attempt() -> _T:
+            async with self.write() as connection:
+                return await work(connection)
+
+        return await patient(attempt)
+
+    async def fetch(self, work: Work[_T]) -> _T:
+        """Run reading `work`, again if the connection was lost."""
+
+        async def attempt() -> _T:
+            async with self.read() as connection:
+                return await work(connection)
+
+        return await patient(attempt)
+
+    async def ping(self) -> None:
+        """Raises StorageUnavailable unless a statement can be run now."""
+        async with self.read() as connection:
+            await connection.execute(sa.select(sa.literal(1)))
+
+    async def now(self) -> datetime:
+        """The database's clock."""
+
+        async def ask(connection: AsyncConnection) -> datetime:
+            found = await connection.execute(sa.select(now()))
+            return found.scalar_one()
+
+        return await self.fetch(ask)
+
+    async def schema_head(self) -> str | None:
+        """The revision the tables are at; None for an empty database."""
+
+        async def ask(connection: AsyncConnection) -> str | None:
+            if not await connection.run_sync(lambda c: sa.inspect(c).has_table("alembic_version")):
+                return None
+            found: str | None = await connection.scalar(
+                sa.select(sa.column("version_num")).select_from(sa.table("alembic_version"))
+            )
+            return found
+
+        return await self.fetch(ask)
+
+    async def close(self) -> None:
+        """Give the connections back."""
+        await self._writer.dispose()
+        await self._reader.dispose()
+
+    async def _use_wal(self) -> None:
+        # The switch ignores busy_timeout: two processes on a fresh file can collide.
+        for _ in range(_WAL_TRIES):
+            try:
+                with storage_errors():
+                    async with self._reader.connect() as connection:
+                        await connection.exec_driver_sql("PRAGMA journal_mode = WAL")
+                        return
+            except StorageUnavailable as error:
+                if "locked" not in str(error):
+                    raise
+                await asyncio.sleep(_WAL_RETRY_S)
+        raise StorageUnavailable("the database file is locked by another process")
+
+
+async def patient(attempt: Callable[[], Awaitable[_T]]) -> _T:
+    """Repeat an idempotent attempt while its connection is lost, for about nine seconds."""
+    for wait_s in PATIENCE_S:
+        try:
+            return await attempt()
+        except ConnectionLost:
+            await asyncio.sleep(wait_s)
+    return await attempt()
+
+
+def _postgresql(url: sa.URL) -> AsyncEngine:
+    return create_async_engine(
+        url,
+        pool_size=POOL_SIZE,
+        max_overflow=POOL_OVERFLOW,
+        pool_timeout=CONNECT_TIMEOUT_S,
+        hide_parameters=True,
+        connect_args={"timeout": CONNECT_TIMEOUT_S},
+    )
+
+
+def _sqlite(url: sa.URL, *, writes: bool) -> AsyncEngine:
+    engine = create_async_engine(
+        url,
+        pool_size=1 if writes else SQLITE_READERS,
+        max_overflow=0,
+        pool_timeout=TRANSACTION_TIMEOUT_S,
+        hide_parameters=True,
+        connect_args={"timeout": SQLITE_BUSY_S},
+    )
+
+    @sa.event.listens_for(engine.sync_engine, "connect")
+    def configure(connection: Any, record: object) -> None:  # noqa: ARG001 - SQLAlchemy's signature
+        # The driver would begin transactions itself, and only before the first write.
+        connection.isolation_level = None
+        cursor = connection.cursor()
+        # FULL, not NORMAL: a decision must be on the disk before the action it allows, even if the
+        # power fails. It costs one fsync per transaction.
+        cursor.execute("PRAGMA synchronous = FULL")
+        cursor.execute("PRAGMA foreign_keys = ON")
+        cursor.close()
+
+    if writes:
+
+        @sa.event.listens_for(engine.sync_engine, "begin")
+        def begin(connection: sa.Connection) -> None:
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    return engine

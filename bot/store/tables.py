@@ -1,0 +1,204 @@
+"""The tables, as SQLAlchemy Core metadata. How they came to be is in `migrations/`.
+
+New columns are nullable or have a default, so that the previous release keeps working (expand);
+what nobody reads any more goes one release later (contract).
+"""
+
+import sqlalchemy as sa
+
+from bot.store.columns import CleanText, Instant
+
+metadata = sa.MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+
+def _text(name: str, *, default: bool = False) -> sa.Column[str]:
+    return sa.Column(
+        name, CleanText, nullable=False, server_default=sa.text("''") if default else None
+    )
+
+
+sessions = sa.Table(
+    "sessions",
+    metadata,
+    sa.Column("id", CleanText, primary_key=True),
+    _text("team"),
+    _text("channel"),
+    _text("thread_ts"),
+    _text("name"),
+    sa.Column("created_at", Instant, nullable=False),
+    sa.Column("active_at", Instant, nullable=False),
+    sa.UniqueConstraint("team", "channel", "thread_ts"),
+)
+
+turns = sa.Table(
+    "turns",
+    metadata,
+    sa.Column("id", CleanText, primary_key=True),
+    sa.Column("session_id", CleanText, sa.ForeignKey("sessions.id"), nullable=False),
+    _text("ts"),  # the ask's message: the order of turns in a session
+    _text("asker_team"),
+    _text("asker_user"),
+    _text("state"),
+    sa.Column("started_at", Instant, nullable=False),
+    sa.Column("answer_ts", CleanText),
+    sa.Column("ended_at", Instant),
+    sa.Index("ix_turns_session_id_ts", "session_id", "ts"),
+    sa.Index("ix_turns_answer_ts", "answer_ts"),
+)
+
+messages = sa.Table(
+    "messages",
+    metadata,
+    sa.Column("turn_id", CleanText, sa.ForeignKey("turns.id"), primary_key=True),
+    sa.Column("n", sa.Integer, primary_key=True, autoincrement=False),
+    _text("body"),  # JSON of adapters.llm.messages.Message
+)
+
+evidence = sa.Table(
+    "evidence",
+    metadata,
+    sa.Column("turn_id", CleanText, sa.ForeignKey("turns.id"), primary_key=True),
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
+    _text("tool_call_id"),
+    _text("tool"),
+    _text("summary"),
+    sa.Column("ok", sa.Boolean, nullable=False),
+    sa.Column("latency_ms", sa.BigInteger, nullable=False),
+    sa.Column("truncated", sa.Boolean, nullable=False),
+    _text("content"),
+)
+
+proposals = sa.Table(
+    "proposals",
+    metadata,
+    sa.Column("id", CleanText, primary_key=True),
+    _text("session_id"),
+    _text("turn_id"),
+    _text("team"),
+    _text("channel"),
+    _text("thread_ts"),
+    _text("asker_team"),
+    _text("asker_user"),
+    _text("action"),
+    _text("product"),
+    _text("params"),
+    _text("digest"),
+    _text("rationale"),
+    _text("model_blast_radius"),
+    _text("blast_radius"),
+    sa.Column("reversible", sa.Boolean, nullable=False),
+    sa.Column("untrusted_read", sa.Boolean, nullable=False),
+    _text("confirm_roles"),  # JSON array of names
+    sa.Column("four_eyes", sa.Boolean, nullable=False),
+    _text("state"),
+    sa.Column("created_at", Instant, nullable=False),
+    sa.Column("expires_at", Instant, nullable=False),
+    sa.Column("card_ts", CleanText),
+    sa.Column("decided_by", CleanText),
+    sa.Column("decided_at", Instant),
+    sa.Column("decision_key", CleanText),  # of the winner: a retry of it is the same win
+    _text("reason", default=True),
+    sa.Column("dispatched_at", Instant),  # what rate limits count
+    _text("outcome", default=True),
+    sa.Index(
+        "ix_proposals_pending",
+        "expires_at",
+        sqlite_where=sa.text("state = 'pending'"),
+        postgresql_where=sa.text("state = 'pending'"),
+    ),
+    sa.Index("ix_proposals_session_id_state", "session_id", "state"),
+    sa.Index("ix_proposals_action_product_dispatched_at", "action", "product", "dispatched_at"),
+)
+
+audit = sa.Table(
+    "audit",
+    metadata,
+    # INTEGER is SQLite's own row id: the newest row is found without an index of its own.
+    sa.Column(
+        "seq",
+        sa.BigInteger().with_variant(sa.Integer(), "sqlite"),
+        primary_key=True,
+        autoincrement=False,
+    ),
+    sa.Column("at", Instant, nullable=False),
+    _text("kind"),
+    _text("actor"),
+    _text("session_id"),
+    _text("body"),  # canonical JSON
+    sa.Column("key", CleanText),
+    sa.Column("prev", CleanText),  # the chain: the row before, this row's MAC, which key made it
+    sa.Column("mac", CleanText),
+    sa.Column("key_id", CleanText),
+    sa.Index("ix_audit_key", "key", unique=True),
+    sa.Index("ix_audit_session_id", "session_id"),
+)
+
+spending = sa.Table(
+    "spending",
+    metadata,
+    sa.Column("turn_id", CleanText, primary_key=True),
+    sa.Column("round", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("provider", CleanText, primary_key=True),
+    _text("session_id"),
+    _text("user_id"),
+    _text("channel"),
+    _text("model"),
+    _text("purpose"),
+    sa.Column("input_uncached", sa.BigInteger, nullable=False),
+    sa.Column("cache_read", sa.BigInteger, nullable=False),
+    sa.Column("cache_write", sa.BigInteger, nullable=False),
+    sa.Column("output", sa.BigInteger, nullable=False),
+    sa.Column("cost_usd_micros", sa.BigInteger),
+    sa.Column("duration_ms", sa.BigInteger, nullable=False),
+    sa.Column("at", Instant, nullable=False),
+    sa.Index("ix_spending_at", "at"),
+)
+
+events = sa.Table(
+    "events",
+    metadata,
+    sa.Column("source", CleanText, primary_key=True),
+    sa.Column("external_id", CleanText, primary_key=True),
+    _text("type"),
+    _text("kind"),  # deploy | incident | finding | other, from the type
+    _text("product"),
+    sa.Column("at", Instant, nullable=False),
+    _text("data"),  # JSON object
+    sa.Column("received_at", Instant, nullable=False),
+    sa.Index("ix_events_kind_product_at", "kind", "product", "at"),
+    sa.Index("ix_events_kind_at", "kind", "at"),
+)
+
+tickets = sa.Table(
+    "tickets",
+    metadata,
+    sa.Column("id", CleanText, primary_key=True),
+    _text("thread"),
+    _text("ts"),
+    _text("state"),  # waiting | running
+    _text("owner"),
+    sa.Column("stop_by", CleanText),  # who asked it to stop
+    sa.Index("ix_tickets_thread_ts_id", "thread", "ts", "id"),
+    sa.Index(
+        "ix_tickets_running",
+        "thread",
+        unique=True,
+        sqlite_where=sa.text("state = 'running'"),
+        postgresql_where=sa.text("state = 'running'"),
+    ),
+)
+
+replicas = sa.Table(
+    "replicas",
+    metadata,
+    sa.Column("id", CleanText, primary_key=True),
+    sa.Column("beat", Instant, nullable=False),
+    sa.Column("started_at", Instant, nullable=False),
+)

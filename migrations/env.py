@@ -1,0 +1,14 @@
+"""Runs the migrations on the connection that `bot.store.schema` hands over."""
+
+from alembic import context
+
+from bot.store.tables import metadata
+
+context.configure(
+    connection=context.config.attributes["connection"],
+    target_metadata=metadata,
+    render_as_batch=True,  # SQLite changes a table by copying it
+    transactional_ddl=True,
+)
+with context.begin_transaction():
+    context.run_migrations()

@@ -1,0 +1,98 @@
+"""The migrations reach the tables' metadata on both databases, and only forwards."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+
+from bot.store import schema
+from bot.store.engine import Database
+from bot.store.tables import metadata
+from tests.fixtures_database import PostgresServer, postgres_server
+
+__all__ = ["postgres_server"]
+
+
+@pytest.fixture
+async def empty_postgres(postgres_server: PostgresServer) -> AsyncIterator[str]:
+    url = await postgres_server.empty()
+    yield url
+    await postgres_server.drop(url)
+
+
+@pytest.fixture
+def empty_sqlite(tmp_path: Path) -> str:
+    return f"sqlite+aiosqlite:///{tmp_path / 'new.db'}"
+
+
+@pytest.fixture(params=["empty_sqlite", "empty_postgres"])
+def empty_url(request: pytest.FixtureRequest) -> str:
+    url: str = request.getfixturevalue(request.param)
+    return url
+
+
+async def test_an_empty_database_is_not_current(empty_url: str) -> None:
+    assert await schema.current(empty_url) is None
+    assert not await schema.is_current(empty_url)
+
+
+async def test_an_empty_database_reaches_the_head(empty_url: str) -> None:
+    assert await schema.migrate(empty_url) == schema.head()
+    assert await schema.current(empty_url) == schema.head()
+    assert await schema.is_current(empty_url)
+
+
+async def test_migrating_again_changes_nothing(empty_url: str) -> None:
+    await schema.migrate(empty_url)
+    await schema.migrate(empty_url)
+    assert await schema.is_current(empty_url)
+
+
+def _differences(connection: sa.Connection) -> list[object]:
+    context = MigrationContext.configure(
+        connection, opts={"compare_type": True, "compare_server_default": True}
+    )
+    return list(compare_metadata(context, metadata))
+
+
+async def test_the_head_is_what_the_code_expects(empty_url: str) -> None:
+    await schema.migrate(empty_url)
+    database = await Database.open(empty_url)
+    async with database.read() as connection:
+        assert await connection.run_sync(_differences) == []
+    await database.close()
+
+
+def _condition_of_running(connection: sa.Connection) -> object:
+    indexes = {i["name"]: i for i in sa.inspect(connection).get_indexes("tickets")}
+    options = indexes["ix_tickets_running"]["dialect_options"]
+    return str(options[f"{connection.dialect.name}_where"])
+
+
+async def test_only_running_tickets_are_unique(empty_url: str) -> None:
+    await schema.migrate(empty_url)
+    database = await Database.open(empty_url)
+    async with database.read() as connection:
+        assert "running" in str(await connection.run_sync(_condition_of_running))
+    await database.close()
+
+
+def _scripts() -> ScriptDirectory:
+    config = Config()
+    config.set_main_option("script_location", "migrations")
+    return ScriptDirectory.from_config(config)
+
+
+def test_there_is_one_line_of_revisions() -> None:
+    assert _scripts().get_heads() == [schema.head()]
+
+
+@pytest.mark.parametrize("revision", [s.revision for s in _scripts().walk_revisions()])
+def test_downgrade_is_not_offered(revision: str) -> None:
+    with pytest.raises(NotImplementedError, match="backup"):
+        _scripts().get_revision(revision).module.downgrade()
