@@ -32,7 +32,7 @@ def _guarded(name: str, job: Job) -> Callable[[], Awaitable[None]]:
     async def run() -> None:
         try:
             await job()
-        except Exception:  # noqa: BLE001 - a job must not take the scheduler with it; it runs again
+        except Exception:  # a job must not take the scheduler with it; it runs again
             log.exception("job_failed", job=name)
 
     return run

@@ -39,7 +39,8 @@ def load(path: Path, env: Mapping[str, str] | None = None) -> Settings:
         raise ConfigurationError(f"{path}: cannot be read ({error.strerror})") from error
     if len(raw) > _MAX_CONFIG_BYTES:
         raise ConfigurationError(f"{path}: larger than {_MAX_CONFIG_BYTES} bytes")
-    return parse(raw.decode("utf-8", errors="replace"), str(path), env or environment())
+    known = environment() if env is None else env
+    return parse(raw.decode("utf-8", errors="replace"), str(path), known)
 
 
 def parse(text: str, name: str, env: Mapping[str, str]) -> Settings:

@@ -1,0 +1,147 @@
+"""One round: failover before anything was shown, honesty after, and a stop that cuts in."""
+
+import asyncio
+
+import pytest
+
+from adapters.llm.messages import CompleteRequest, ErrorChunk, ErrorKind, StopReason, TextChunk
+from bot.chat.rounds import Rounds
+from bot.domain.events import Notice, TextDelta, TurnEvent
+from tests.fakes.scripted_provider import PAID, ScriptedProvider, text
+from tests.fakes.stop_signal import FakeStop
+
+REQUEST = CompleteRequest(system="s", messages=())
+DOWN = [ErrorChunk(ErrorKind.AUTH, "401 unauthorized")]
+
+
+def _texts(events: list[TurnEvent]) -> str:
+    return "".join(e.text for e in events if isinstance(e, TextDelta))
+
+
+async def test_the_default_provider_answers() -> None:
+    events: list[TurnEvent] = []
+    first, second = ScriptedProvider([text("all ", "well")]), ScriptedProvider([text("no")], "b")
+
+    record = await Rounds([first, second]).run(REQUEST, 1, events.append, FakeStop())
+
+    assert (record.provider, record.text, _texts(events)) == ("scripted", "all well", "all well")
+    assert second.requests == []
+
+
+@pytest.mark.parametrize("kind", sorted(set(ErrorKind)))
+async def test_a_failure_before_any_text_turns_to_the_next_provider_and_says_so(
+    kind: ErrorKind,
+) -> None:
+    events: list[TurnEvent] = []
+    failing = ScriptedProvider([[ErrorChunk(kind, "went wrong", retry_after_s=0.0)]], "a")
+    backup = ScriptedProvider([text("from backup")], "b")
+
+    record = await Rounds([failing, backup]).run(REQUEST, 1, events.append, FakeStop())
+
+    assert record.provider == "b"
+    assert record.notices == ("a: went wrong",)
+    assert Notice("a: went wrong") in events
+
+
+async def test_a_failure_after_text_ends_the_round_with_what_was_shown() -> None:
+    failing = ScriptedProvider([[TextChunk("half an"), ErrorChunk(ErrorKind.CUT, "cut")]], "a")
+    backup = ScriptedProvider([text("never")], "b")
+
+    record = await Rounds([failing, backup]).run(REQUEST, 1, lambda _: None, FakeStop())
+
+    assert (record.text, record.error, record.stop_reason) == (
+        "half an",
+        ErrorKind.CUT,
+        StopReason.ERROR,
+    )
+    assert backup.requests == []
+
+
+async def test_a_rate_limited_provider_is_left_alone_until_it_may_be_asked_again() -> None:
+    limited = ScriptedProvider(
+        [[ErrorChunk(ErrorKind.RATE_LIMITED, "429", retry_after_s=60.0)]], "a"
+    )
+    backup = ScriptedProvider([text("one"), text("two")], "b")
+    rounds = Rounds([limited, backup])
+
+    await rounds.run(REQUEST, 1, lambda _: None, FakeStop())
+    await rounds.run(REQUEST, 2, lambda _: None, FakeStop())
+
+    assert len(limited.requests) == 1
+    assert rounds.cooling_s("a") > 50
+
+
+async def test_a_passing_overload_is_tried_once_more_before_turning_away() -> None:
+    busy = ScriptedProvider(
+        [[ErrorChunk(ErrorKind.OVERLOADED, "529", retry_after_s=0.001)], text("fine now")], "a"
+    )
+
+    record = await Rounds([busy]).run(REQUEST, 1, lambda _: None, FakeStop())
+
+    assert (record.text, len(busy.requests)) == ("fine now", 2)
+
+
+async def test_an_unavailable_provider_is_skipped_and_named() -> None:
+    absent = ScriptedProvider([text("never")], "a", unavailable_reason="no API key")
+    backup = ScriptedProvider([text("here")], "b")
+
+    record = await Rounds([absent, backup]).run(REQUEST, 1, lambda _: None, FakeStop())
+
+    assert (record.provider, record.notices) == ("b", ("a: no API key",))
+    assert absent.requests == []
+
+
+async def test_when_nobody_answers_the_record_says_why() -> None:
+    record = await Rounds([ScriptedProvider([DOWN], "a")]).run(
+        REQUEST, 1, lambda _: None, FakeStop()
+    )
+
+    assert (record.provider, record.error, record.error_message) == (
+        "",
+        ErrorKind.AUTH,
+        "401 unauthorized",
+    )
+
+
+async def test_a_spent_budget_asks_only_providers_that_are_free() -> None:
+    paid = ScriptedProvider([text("never")], "a", price=PAID)
+    unpriced = ScriptedProvider([text("never")], "b", price=None)
+    free = ScriptedProvider([text("free")], "c")
+
+    record = await Rounds([paid, unpriced, free]).run(
+        REQUEST, 1, lambda _: None, FakeStop(), free_only=True
+    )
+
+    assert record.provider == "c"
+    assert paid.requests == unpriced.requests == []
+
+
+async def test_a_turn_stays_with_the_provider_that_answered_before() -> None:
+    first, second = ScriptedProvider([text("a")], "a"), ScriptedProvider([text("b")], "b")
+
+    record = await Rounds([first, second]).run(REQUEST, 2, lambda _: None, FakeStop(), prefer="b")
+
+    assert record.provider == "b"
+
+
+async def test_a_stop_ends_the_round_keeps_the_text_and_closes_the_stream() -> None:
+    stop = FakeStop()
+    slow = ScriptedProvider([text("so far")], hold=asyncio.Event())
+    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        running = group.create_task(Rounds([slow]).run(REQUEST, 1, lambda _: None, stop))
+        await slow.holding.wait()
+        stop.press()
+
+    record = running.result()
+    assert (record.stopped, record.text, slow.cancelled) == (True, "so far", 1)
+
+
+async def test_cost_is_counted_in_whole_micro_dollars_and_unknown_is_not_zero() -> None:
+    paid = ScriptedProvider([text("x")], price=PAID)
+    unknown = ScriptedProvider([text("x")], price=None)
+
+    priced = await Rounds([paid]).run(REQUEST, 1, lambda _: None, FakeStop())
+    unpriced = await Rounds([unknown]).run(REQUEST, 1, lambda _: None, FakeStop())
+
+    assert priced.cost_usd_micros == 100 * 3 + 10 * 15
+    assert unpriced.cost_usd_micros is None

@@ -1,0 +1,71 @@
+"""kortex.toml: what is accepted, and that an error names file, line and key."""
+
+from pathlib import Path
+
+import pytest
+
+from bot.settings.reading import ConfigurationError, load, parse
+
+
+def test_an_empty_file_is_the_embedded_default() -> None:
+    settings = parse("", "kortex.toml", {})
+
+    assert settings.database.url.get_secret_value() == "sqlite+aiosqlite:///kortex.db"
+    assert settings.llm.default_provider == "triage"
+    assert settings.http.host == "127.0.0.1"
+
+
+def test_the_environment_fills_in_and_defaults_apply() -> None:
+    text = '[slack]\nbot_token = "${TOKEN}"\napi_base_url = "${BASE:-http://127.0.0.1/api/}"\n'
+
+    settings = parse(text, "kortex.toml", {"TOKEN": "xoxb-1\n"})
+
+    assert settings.slack.bot_token.get_secret_value() == "xoxb-1"
+    assert settings.slack.api_base_url == "http://127.0.0.1/api/"
+
+
+def test_a_missing_variable_is_empty_not_an_error() -> None:
+    settings = parse('[llm.providers.openai]\napi_key = "${OPENAI_API_KEY}"\n', "k.toml", {})
+
+    assert settings.llm.providers["openai"].api_key.get_secret_value() == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[slack]\n\nbot_tokn = 'x'\n", "k.toml:3: slack.bot_tokn: unknown key"),
+        ("[http]\nport = 70000\n", "k.toml:2: http.port:"),
+        (
+            "[llm]\nmax_tool_depth = 8\nsession_idle_ttl = 'a week'\n",
+            "k.toml:3: llm.session_idle_ttl:",
+        ),
+        (
+            "[[channels]]\nmatch = 'a'\n[[channels]]\nmatch = 'b'\nconfirm = ['sre']\n",
+            "k.toml:5: channels.confirm: role 'sre' is not defined",
+        ),
+        ("[[actions]]\nname = 'Restart Now'\n", "k.toml:2: actions.0.name:"),
+        ("[llm.budget]\ndaily_usd_limit = -1\n", "k.toml:2: llm.budget.daily_usd_limit:"),
+        ("not toml", "k.toml: not valid TOML"),
+    ],
+)
+def test_an_error_names_file_line_and_key(text: str, message: str) -> None:
+    with pytest.raises(ConfigurationError) as raised:
+        parse(text, "k.toml", {})
+
+    assert message in str(raised.value)
+
+
+def test_a_missing_file_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="no such file"):
+        load(tmp_path / "kortex.toml", {})
+
+
+def test_secrets_are_collected_and_never_printed() -> None:
+    settings = parse(
+        '[slack]\nbot_token = "xoxb-very-secret"\n[database]\nurl = "sqlite+aiosqlite:///k.db"\n',
+        "k",
+        {},
+    )
+
+    assert "xoxb-very-secret" in settings.secrets()
+    assert "xoxb-very-secret" not in repr(settings)
