@@ -1,0 +1,5 @@
+"""`python -m bot` is `kortex`."""
+
+from bot.cli import main
+
+main()
