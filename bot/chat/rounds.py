@@ -186,8 +186,9 @@ class Rounds:
     ) -> RoundRecord:
         end = attempt.end
         done = end if isinstance(end, DoneChunk) else None
-        usage = done.usage if done else Usage()
+        usage = (end.usage if end else None) or Usage()
         model = done.model if done else ""
+        priced = done is None or done.usage_known
         return RoundRecord(
             number=number,
             provider=provider.name,
@@ -196,9 +197,9 @@ class Rounds:
             tool_calls=tuple(attempt.calls) if done else (),
             stop_reason=done.stop_reason if done else StopReason.ERROR,
             usage=usage,
-            cost_usd_micros=_cost(provider, model, usage),
+            cost_usd_micros=_cost(provider, model, usage) if priced else None,
             provider_blocks=done.provider_blocks if done else (),
-            notices=tuple(notices),
+            notices=(*notices, *(done.warnings if done else ())),
             error=end.kind if isinstance(end, ErrorChunk) else None,
             error_message=end.message if isinstance(end, ErrorChunk) else "",
             stopped=attempt.stopped,
@@ -221,12 +222,9 @@ async def _read(
 
 def _worth_retrying(attempt: _Attempt) -> bool:
     end = attempt.end
-    return (
-        isinstance(end, ErrorChunk)
-        and end.kind in _RETRYABLE
-        and not attempt.shown
-        and not attempt.stopped
-    )
+    if not isinstance(end, ErrorChunk) or attempt.shown or attempt.stopped:
+        return False
+    return end.kind in _RETRYABLE if end.should_retry is None else end.should_retry
 
 
 def is_free(provider: Provider) -> bool:

@@ -1,32 +1,39 @@
 """Tool calls as a turn makes them: through the runner, stoppable, and written down."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
 
 from adapters.llm.messages import ToolCall
 from bot.chat.stopping import StoppedByPerson, unless_stopped
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.ports import AuditLog, StopSignal
 from tools.capabilities import CallContext, Clock
-from tools.catalog import Catalog, ToolDescription
+from tools.catalog import ToolCatalog, ToolDescription
 from tools.errors import ToolErrorCode
-from tools.records import CallEnded, CallEvent, ToolInvocationRecord, ToolOutcome
+from tools.records import CallEvent, ToolInvocationRecord, ToolOutcome
 from tools.runner import ToolRunner
 
 STOPPED = '{"error":"cancelled","message":"a person stopped this turn"}'
 
 
-class ToolDesk:
-    """The tools of every turn of this process."""
+@dataclass(frozen=True, slots=True)
+class Toolbox:
+    """The tools of one set of backends."""
 
-    def __init__(self, runner: ToolRunner, catalog: Catalog, clock: Clock) -> None:
-        self._runner = runner
-        self._catalog = catalog
+    catalog: ToolCatalog
+    runner: ToolRunner
+
+
+class ToolDesk:
+    """The tools of every turn of this process. `choose` names the backends a channel looks at."""
+
+    def __init__(self, choose: Callable[[CallContext], Toolbox], clock: Clock) -> None:
+        self._choose = choose
         self._clock = clock
 
     def visible(self, context: CallContext) -> Sequence[ToolDescription]:
         """What the model of that turn is shown."""
-        return self._catalog.visible(context)
+        return self._choose(context).catalog.visible(context)
 
     async def run(
         self,
@@ -37,7 +44,7 @@ class ToolDesk:
     ) -> ToolOutcome:
         """Run one call; a stop makes it an outcome with `cancelled`."""
         started = self._clock.now()
-        work = self._runner.run(
+        work = self._choose(context).runner.run(
             call.id, call.name, call.arguments, replace(context, tool_call_id=call.id), on_event
         )
         try:
@@ -55,14 +62,12 @@ class ToolDesk:
                 bytes=len(STOPPED),
                 truncated=False,
             )
-            outcome = ToolOutcome(record, STOPPED, "stopped")
-            on_event(CallEnded(outcome))
-            return outcome
+            return ToolOutcome(record, STOPPED, "stopped")
 
 
 def record_calls(
     audit: AuditLog,
-) -> Callable[[ToolInvocationRecord, CallContext], "object"]:
+) -> Callable[[ToolInvocationRecord, CallContext], Awaitable[None]]:
     """The runner's hook: every call is a row before its result reaches the conversation."""
 
     async def write(record: ToolInvocationRecord, context: CallContext) -> None:
@@ -82,7 +87,7 @@ def record_calls(
                     "latency_ms": record.latency_ms,
                 },
                 context.session_id,
-                key=f"{context.turn_id}:call:{record.tool_call_id}",
+                key=f"{context.turn_id}:call:{record.tool_call_id}:{record.started_at.timestamp()}",
             )
         )
 

@@ -15,12 +15,12 @@ from adapters.llm.messages import CompleteRequest, Message, Meta, Role, ToolCall
 from bot.chat import prompts
 from bot.chat.grounding import doubts
 from bot.chat.history import fit
-from bot.chat.loop import Conversation, Loop, stop_reason
+from bot.chat.loop import Conversation, Emit, Loop, stop_reason
 from bot.chat.round_record import RoundRecord
 from bot.chat.spending import Purse
 from bot.chat.tool_calls import ToolDesk
 from bot.domain.channel import ChannelRule, rule_for, session_name
-from bot.domain.events import TurnEnd, TurnEvent, TurnFinished
+from bot.domain.events import TurnEnd, TurnFinished
 from bot.domain.ids import MessageTs, SessionId
 from bot.domain.session import Ask, Session, TurnState
 from bot.ports import (
@@ -32,6 +32,7 @@ from bot.ports import (
     SurfaceGone,
 )
 from tools.capabilities import CallContext, Clock
+from tools.records import CallEvent, ToolOutcome
 from tools.redactor import Redactor
 
 log = structlog.get_logger(__name__)
@@ -141,18 +142,17 @@ class Turns:
         spender = self._purse.spender(ask, opened.session, rule.toolset)
 
         async def one_round(
-            request: CompleteRequest, number: int, emit: Callable[[TurnEvent], None], prefer: str
+            request: CompleteRequest, number: int, emit: Emit, prefer: str
         ) -> RoundRecord:
             return await spender.round(request, number, emit, prefer, stop)
 
         async def one_call(
-            call: ToolCall, on_event: Callable[..., None], *, untrusted_read: bool
-        ) -> object:
-            return await self._tools.run(
-                call, replace(context, untrusted_read=untrusted_read), on_event, stop
-            )
+            call: ToolCall, on_event: Callable[[CallEvent], None], *, untrusted_read: bool
+        ) -> ToolOutcome:
+            asking = replace(context, untrusted_read=untrusted_read)
+            return await self._tools.run(call, asking, on_event, stop)
 
-        loop = Loop(one_round, one_call, journal, max_tool_rounds=self._config.max_tool_rounds)  # type: ignore[arg-type]
+        loop = Loop(one_round, one_call, journal, max_tool_rounds=self._config.max_tool_rounds)
         end, talk = await loop.run(request, stream.feed)
         return self._final(ask, end, talk, folded), _said(end, talk)
 
