@@ -170,11 +170,15 @@ class ProposalDraft:
 
 @dataclass(frozen=True, slots=True)
 class ProposalReceipt:
-    """What the model is told: stored, shown, waiting for a person."""
+    """What the model is told: stored, shown, waiting for a person.
+
+    `posted` is False when the card could not be shown: stored, but nobody can press anything yet.
+    """
 
     proposal_id: str
     expires_at: datetime
     awaits: Sequence[str]  # the roles that may confirm
+    posted: bool = True
 
 
 class Proposals(Protocol):

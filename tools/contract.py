@@ -6,11 +6,39 @@ How a tool is run lives in `tools.runner`, and nowhere else.
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict, model_validator
 
 from tools.capabilities import CallContext, Capabilities
+
+PROPOSE_TOOL_ID = "core__propose_action"  # the only tool that may be more than read_only
+
+
+class ToolInput(BaseModel):
+    """Base of input models: unknown arguments are refused, a null is an argument not given."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_nulls(cls, sent: object) -> object:
+        """Models write null for an optional argument; the schema they see has no null in it."""
+        if isinstance(sent, dict):
+            return {key: value for key, value in sent.items() if value is not None}
+        return sent
+
+
+class ToolOutput(BaseModel):
+    """Base of output models: checked again when the tool returns, not finite is refused."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        allow_inf_nan=False,
+        revalidate_instances="always",
+        ser_json_inf_nan="constants",  # a NaN must be seen and refused, not become null unnoticed
+    )
 
 
 class Effect(StrEnum):
@@ -42,7 +70,9 @@ class ToolContract:
     `id` is namespaced (`core__get_logs`). `redaction` is the allowlist of output fields, as dotted
     paths with `[]` for list elements (`lines[].message`); a field not listed is dropped. An empty
     allowlist is refused when the tool is registered. `capabilities` are field names of
-    `tools.capabilities.Capabilities`.
+    `tools.capabilities.Capabilities`. `opaque` names top-level output fields minted by our own
+    code (a signed cursor, a proposal id) that the text redactor must not touch; only built-in
+    tools may have them.
     """
 
     id: str
@@ -54,6 +84,7 @@ class ToolContract:
     timeouts: Timeouts
     capabilities: frozenset[str]
     requires_connection: bool = False
+    opaque: frozenset[str] = frozenset()
 
     @property
     def short_name(self) -> str:
@@ -62,17 +93,25 @@ class ToolContract:
 
 
 I_contra = TypeVar("I_contra", bound=BaseModel, contravariant=True)
-O_co = TypeVar("O_co", bound=BaseModel, covariant=True)
+OutT = TypeVar("OutT", bound=BaseModel)
 
 
-class Tool(Protocol[I_contra, O_co]):
-    """One tool. Only the runner calls `execute`, with arguments it has validated."""
+class Tool(Protocol[I_contra, OutT]):
+    """One tool. Only the runner calls it, with arguments it has validated."""
 
     @property
     def contract(self) -> ToolContract:
         """What the tool declares."""
         ...
 
-    async def execute(self, arguments: I_contra, call: CallContext, caps: Capabilities) -> O_co:
+    async def execute(self, arguments: I_contra, call: CallContext, caps: Capabilities) -> OutT:
         """Raises ToolError for a failure the model should hear about."""
         ...
+
+    def summarise(self, output: OutT, arguments: I_contra) -> str:
+        """The few words people see beside the evidence number: "42 error lines, last 30m"."""
+        ...
+
+
+# A catalog holds tools of every shape; the runner validates both ends of each against its contract.
+AnyTool = Tool[Any, Any]

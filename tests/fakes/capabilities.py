@@ -1,0 +1,202 @@
+"""In-memory capabilities that keep the promises of `tools.capabilities`, and a context to call with."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from tools.capabilities import (
+    CallContext,
+    Capabilities,
+    Deploy,
+    Interval,
+    LogLine,
+    LogPage,
+    LogQuery,
+    MetricQuery,
+    MetricResult,
+    ProposalDraft,
+    ProposalReceipt,
+    Series,
+    Trace,
+)
+from tools.errors import InvalidArguments
+
+NOW = datetime(2026, 4, 7, 14, 35, tzinfo=UTC)
+LEVELS = ("debug", "info", "warn", "error", "fatal")
+
+
+def call_context(**changes: object) -> CallContext:
+    """A call by U1 in #incident-checkout; any field can be set."""
+    fields: dict[str, object] = {
+        "actor": "U1",
+        "team": "T1",
+        "channel": "C1",
+        "session_id": "s1",
+        "session_name": "incident-checkout",
+        "turn_id": "turn1",
+        "tool_call_id": "call1",
+        "purpose": "investigate",
+        "now": NOW,
+        "products": ("checkout",),
+    }
+    return CallContext(**{**fields, **changes})  # type: ignore[arg-type]
+
+
+@dataclass
+class FakeClock:
+    """Stands still until it is moved."""
+
+    at: datetime = NOW
+
+    def now(self) -> datetime:
+        return self.at
+
+    def advance(self, seconds: float) -> None:
+        self.at += timedelta(seconds=seconds)
+
+
+def nanoseconds(at: datetime) -> int:
+    """Since the epoch, exactly."""
+    return ((at - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)) * 1000
+
+
+def _is_in(ts_ns: int, interval: Interval) -> bool:
+    return nanoseconds(interval.start) <= ts_ns < nanoseconds(interval.end)
+
+
+@dataclass
+class FakeLogs:
+    """Lines per product, newest first, at most 100 a page; the cursor is a position in the order.
+
+    `failure` is raised instead; `gate`, when set, is awaited first.
+    """
+
+    lines: Mapping[str, Sequence[LogLine]] = field(default_factory=dict)
+    failure: Exception | None = None
+    gate: asyncio.Event | None = None
+    queries: list[LogQuery] = field(default_factory=list)
+
+    async def query(self, query: LogQuery) -> LogPage:
+        self.queries.append(query)
+        if self.gate is not None:
+            await self.gate.wait()
+        if self.failure is not None:
+            raise self.failure
+        matching = self._matching(query)
+        begin = self._position(query.cursor)
+        end = begin + min(query.limit, 100)
+        cursor = f"at-{end}" if end < len(matching) else ""
+        return LogPage(matching[begin:end], cursor, len(matching))
+
+    def _matching(self, query: LogQuery) -> list[LogLine]:
+        lowest = LEVELS.index(query.min_level) if query.min_level else 0
+        wanted = query.filter.removeprefix("|=").strip().strip('"`')
+        found = [
+            line
+            for line in self.lines.get(query.product, ())
+            if _is_in(line.ts_ns, query.interval)
+            and LEVELS.index(line.level or "debug") >= lowest
+            and wanted in line.message
+        ]
+        return sorted(found, key=lambda line: (-line.ts_ns, line.host, line.message))
+
+    @staticmethod
+    def _position(cursor: str) -> int:
+        if not cursor:
+            return 0
+        if not cursor.startswith("at-"):
+            raise InvalidArguments("cursor: not one of ours")
+        return int(cursor.removeprefix("at-"))
+
+
+@dataclass
+class FakeMetrics:
+    """Series per (product, metric), cut to the asked interval and labels."""
+
+    series: Mapping[tuple[str, str], Sequence[Series]] = field(default_factory=dict)
+    unit: str | None = None
+    failure: Exception | None = None
+    notes: Sequence[str] = ()
+    queries: list[MetricQuery] = field(default_factory=list)
+
+    async def query_range(self, query: MetricQuery) -> MetricResult:
+        self.queries.append(query)
+        if self.failure is not None:
+            raise self.failure
+        known = self.series.get((query.product, query.metric))
+        step_s = query.step_s or 60.0
+        if known is None:
+            note = f"no metric {query.metric} exists"
+            return MetricResult((), self.unit, step_s, (*self.notes, note))
+        found = [
+            Series(one.labels, [point for point in one.points if self._inside(point, query)])
+            for one in known
+            if query.labels.items() <= one.labels.items()
+        ]
+        return MetricResult(found, self.unit, step_s, self.notes)
+
+    @staticmethod
+    def _inside(point: tuple[datetime, float | None], query: MetricQuery) -> bool:
+        return query.interval.start <= point[0] < query.interval.end
+
+
+@dataclass
+class FakeTraces:
+    """Traces by id."""
+
+    traces: Mapping[str, Trace] = field(default_factory=dict)
+    failure: Exception | None = None
+
+    async def get(self, trace_id: str) -> Trace | None:
+        if self.failure is not None:
+            raise self.failure
+        return self.traces.get(trace_id)
+
+
+@dataclass
+class FakeDeploys:
+    """Deploys, newest first."""
+
+    deploys: Sequence[Deploy] = ()
+    failure: Exception | None = None
+
+    async def between(self, product: str, interval: Interval) -> Sequence[Deploy]:
+        if self.failure is not None:
+            raise self.failure
+        found = [
+            deploy
+            for deploy in self.deploys
+            if product in {"*", deploy.product} and interval.start <= deploy.at < interval.end
+        ]
+        return sorted(found, key=lambda deploy: deploy.at, reverse=True)
+
+
+@dataclass
+class FakeProposals:
+    """Stores drafts, one per (turn, tool call); `known` lists the actions that exist."""
+
+    known: frozenset[str] = frozenset({"rollback-deploy", "restart"})
+    awaits: Sequence[str] = ("responder",)
+    stored: dict[tuple[str, str], ProposalDraft] = field(default_factory=dict)
+
+    async def propose(self, draft: ProposalDraft, call: CallContext) -> ProposalReceipt:
+        if draft.action not in self.known:
+            raise InvalidArguments(f"no such action; there are: {', '.join(sorted(self.known))}")
+        key = (call.turn_id, call.tool_call_id)
+        self.stored.setdefault(key, draft)
+        number = list(self.stored).index(key) + 1
+        return ProposalReceipt(f"p{number}", call.now + timedelta(minutes=10), self.awaits)
+
+
+def fake_capabilities(**changes: object) -> Capabilities:
+    """Every capability, empty; any can be set, or taken away with None."""
+    fields: dict[str, object] = {
+        "clock": FakeClock(),
+        "logs": FakeLogs(),
+        "metrics": FakeMetrics(),
+        "traces": FakeTraces(),
+        "deploys": FakeDeploys(),
+        "proposals": FakeProposals(),
+    }
+    return Capabilities(**{**fields, **changes})  # type: ignore[arg-type]

@@ -1,0 +1,104 @@
+"""The tools that are bound, checked when they are registered, and what a request may see of them.
+
+A mistake in a declaration is an error at start, never a surprise at the call.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+
+from pydantic import JsonValue
+
+from tools.capabilities import Capabilities
+from tools.contract import PROPOSE_TOOL_ID, AnyTool, Effect, ToolContract
+from tools.policy import Asking, ToolPolicy
+from tools.redaction import Allowlist, AllowlistInvalid
+from tools.schema import NAME, SchemaNotPortable, input_schema
+
+_CAPABILITY_NAMES = frozenset(field.name for field in fields(Capabilities))
+_BUILT_IN = "core__"
+
+
+class CatalogInvalid(ValueError):
+    """A tool's declaration cannot be accepted."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolDescription:
+    """A tool as a model is told of it."""
+
+    name: str
+    description: str
+    input_schema: dict[str, JsonValue]
+
+
+@dataclass(frozen=True, slots=True)
+class BoundTool:
+    """A registered tool with what was derived from its contract once."""
+
+    tool: AnyTool
+    contract: ToolContract
+    allowlist: Allowlist
+    description: ToolDescription
+
+
+class ToolCatalog:
+    """Raises CatalogInvalid at construction. `bound`, when given, hides tools that cannot work."""
+
+    __slots__ = ("_bound", "_policy", "_tools")
+
+    def __init__(
+        self, tools: Iterable[AnyTool], policy: ToolPolicy, bound: Capabilities | None = None
+    ) -> None:
+        self._policy = policy
+        self._bound = bound
+        self._tools: dict[str, BoundTool] = {}
+        for tool in tools:
+            entry = _checked(tool)
+            if entry.contract.id in self._tools:
+                raise CatalogInvalid(f"two tools are called {entry.contract.id}")
+            self._tools[entry.contract.id] = entry
+
+    def get(self, name: str) -> BoundTool | None:
+        """The tool of exactly that id."""
+        return self._tools.get(name)
+
+    def visible(self, asking: Asking) -> tuple[ToolDescription, ...]:
+        """What this purpose and session may call, in the order of ids: the same bytes each time."""
+        return tuple(
+            entry.description
+            for _, entry in sorted(self._tools.items())
+            if self._policy.allows(entry.contract, asking) and self._can_work(entry.contract)
+        )
+
+    def _can_work(self, contract: ToolContract) -> bool:
+        return self._bound is None or not missing_capabilities(contract, self._bound)
+
+
+def missing_capabilities(contract: ToolContract, bound: Capabilities) -> tuple[str, ...]:
+    """The capabilities the tool needs and nobody configured."""
+    return tuple(sorted(n for n in contract.capabilities if getattr(bound, n) is None))
+
+
+def _checked(tool: AnyTool) -> BoundTool:
+    contract = tool.contract
+    if NAME.fullmatch(contract.id) is None or not contract.id.split("__", 1)[-1]:
+        raise CatalogInvalid(f"{contract.id!r}: a tool id is [a-z0-9_]{{1,64}}")
+    if "__" not in contract.id:
+        raise CatalogInvalid(f"{contract.id}: a tool id is namespaced, as in core__get_logs")
+    if contract.effect is not Effect.READ_ONLY and contract.id != PROPOSE_TOOL_ID:
+        raise CatalogInvalid(f"{contract.id}: a tool may only read, not {contract.effect}")
+    unknown = contract.capabilities - _CAPABILITY_NAMES
+    if unknown:
+        raise CatalogInvalid(f"{contract.id}: no such capability: {', '.join(sorted(unknown))}")
+    if contract.opaque and not contract.id.startswith(_BUILT_IN):
+        raise CatalogInvalid(f"{contract.id}: only built-in tools have fields not redacted as text")
+    if not 0 < contract.timeouts.default_s <= contract.timeouts.ceiling_s:
+        raise CatalogInvalid(f"{contract.id}: the default timeout must be within its ceiling")
+    try:
+        allowlist = Allowlist(contract.redaction)
+        schema = input_schema(contract.input)
+    except (AllowlistInvalid, SchemaNotPortable) as error:
+        raise CatalogInvalid(f"{contract.id}: {error}") from error
+    return BoundTool(
+        tool, contract, allowlist, ToolDescription(contract.id, contract.description, schema)
+    )

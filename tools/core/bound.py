@@ -1,0 +1,14 @@
+"""The capability a tool declared, which the runner has checked is configured."""
+
+from typing import TypeVar
+
+from tools.errors import CapabilityUnavailable
+
+T = TypeVar("T")
+
+
+def bound(capability: T | None, name: str) -> T:
+    """Raises CapabilityUnavailable when it is not configured."""
+    if capability is None:
+        raise CapabilityUnavailable(f"not configured: {name}")
+    return capability

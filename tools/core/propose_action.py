@@ -1,0 +1,90 @@
+"""core__propose_action: ask people to confirm an action. It stores a proposal and does nothing else."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, JsonValue
+
+from tools.capabilities import CallContext, Capabilities, ProposalDraft
+from tools.contract import LOOKUP, PROPOSE_TOOL_ID, Effect, ToolContract, ToolInput, ToolOutput
+from tools.core.arguments import Product
+from tools.core.bound import bound
+from tools.timerange import instant_text
+
+
+class ProposeInput(ToolInput):
+    """What is proposed and why."""
+
+    action: Annotated[
+        str, Field(min_length=1, max_length=64, description="Declared name, e.g. 'rollback-deploy'")
+    ]
+    product: Product
+    params: Annotated[
+        dict[str, JsonValue], Field(description="The action's parameters", default_factory=dict)
+    ]
+    rationale: Annotated[
+        str, Field(min_length=1, max_length=2000, description="Why, with the evidence")
+    ]
+    blast_radius: Annotated[
+        str,
+        Field(
+            max_length=200,
+            description="Scope, e.g. 'one host', 'one service', 'whole cluster'",
+        ),
+    ] = ""
+    reversible: bool | None = None
+
+
+class ProposeOutput(ToolOutput):
+    """The receipt. Nothing has been executed."""
+
+    proposal_id: str
+    posted_to_chat: Literal[True] = True
+    awaits_confirmation: Literal[True] = True
+    expires_at: str
+    awaits: list[str]
+
+
+class ProposeAction:
+    """Stores a proposal through the Proposals capability."""
+
+    contract = ToolContract(
+        id=PROPOSE_TOOL_ID,
+        description=(
+            "Propose a remediation for people to confirm with a button. Never acts by itself."
+            " Use once the evidence points to one action; say in the answer that it awaits"
+            " confirmation."
+        ),
+        input=ProposeInput,
+        output=ProposeOutput,
+        effect=Effect.STATE_CHANGE,
+        redaction=frozenset(
+            {"proposal_id", "posted_to_chat", "awaits_confirmation", "expires_at", "awaits"}
+        ),
+        timeouts=LOOKUP,
+        capabilities=frozenset({"proposals"}),
+        opaque=frozenset({"proposal_id"}),
+    )
+
+    async def execute(
+        self, arguments: ProposeInput, call: CallContext, caps: Capabilities
+    ) -> ProposeOutput:
+        """Raises InvalidArguments listing what may be proposed."""
+        draft = ProposalDraft(
+            action=arguments.action,
+            product=arguments.product,
+            params=arguments.params,
+            rationale=arguments.rationale,
+            blast_radius=arguments.blast_radius,
+            reversible=arguments.reversible,
+        )
+        receipt = await bound(caps.proposals, "proposals").propose(draft, call)
+        return ProposeOutput(
+            proposal_id=receipt.proposal_id,
+            expires_at=instant_text(receipt.expires_at),
+            awaits=list(receipt.awaits),
+        )
+
+    def summarise(self, output: ProposeOutput, arguments: ProposeInput) -> str:
+        """`rollback-deploy checkout, awaits responder`."""
+        awaited = ", ".join(output.awaits) or "confirmation"
+        return f"{arguments.action} {arguments.product}, awaits {awaited}"

@@ -1,0 +1,72 @@
+"""What a result must be before it leaves: clean text and strict JSON.
+
+How a result that is too large is cut lives in `tools.size_cap`.
+"""
+
+import math
+import re
+
+import orjson
+from pydantic import JsonValue
+
+MAX_DEPTH = 100  # orjson and pydantic give up at about 250
+
+# ANSI sequences (CSI, OSC with its text), then C0/C1 controls but tab and newline, line separators,
+# zero-width and bidirectional controls, Unicode tag characters, lone surrogates.
+_HOSTILE = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)?|\x1b[@-Z\\-_]"
+    r"|[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]"
+    r"|[\ud800-\udfff]|[\U000e0000-\U000e007f]"
+)
+
+
+class NotStrictJson(ValueError):
+    """A value that has no place in JSON, or is nested too deep."""
+
+
+def clean_text(text: str) -> str:
+    """Without terminal controls and invisible characters; tabs and newlines stay."""
+    return text if text.isascii() and text.isprintable() else _HOSTILE.sub("", text)
+
+
+def clean_value(value: object, depth: int = 0) -> JsonValue:
+    """A copy with clean texts. Raises NotStrictJson for NaN, infinities, foreign types, depth."""
+    if isinstance(value, str):
+        return clean_text(value)
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, float):
+        if math.isfinite(value):
+            return value
+        raise NotStrictJson("not a finite number")
+    if depth >= MAX_DEPTH:
+        raise NotStrictJson("nested too deep")
+    if isinstance(value, dict):
+        return {clean_text(str(key)): clean_value(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [clean_value(item, depth + 1) for item in value]
+    raise NotStrictJson("not a JSON type")
+
+
+def to_json(value: JsonValue) -> str:
+    """Compact strict JSON. Raises NotStrictJson (an integer over 64 bits)."""
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError as error:
+        raise NotStrictJson("not serializable") from error
+
+
+def weight(value: object, stop_at: int) -> int:
+    """Roughly how many characters of text a value holds; counting ends past `stop_at`."""
+    total, waiting = 0, [value]
+    while waiting and total <= stop_at:
+        item = waiting.pop()
+        if isinstance(item, str):
+            total += len(item)
+        elif isinstance(item, dict):
+            total += 8 * len(item)
+            waiting.extend(item.values())
+        elif isinstance(item, list | tuple):
+            total += 8 * len(item)
+            waiting.extend(item)
+    return total

@@ -1,0 +1,70 @@
+"""Which tools exist for whom, as data. What is not allowed here does not exist.
+
+A tool is usable when the toolset of the request's purpose names it, its effect is allowed, and the
+session's name fits. MCP tools are named one by one: a server may announce new ones at any time.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Protocol
+
+from tools.contract import PROPOSE_TOOL_ID, Effect, ToolContract
+
+MCP_PREFIX = "mcp__"
+
+
+class Asking(Protocol):
+    """What policy looks at; a CallContext is one."""
+
+    @property
+    def purpose(self) -> str:
+        """The toolset's name."""
+        ...
+
+    @property
+    def session_name(self) -> str:
+        """The session's name, made from its channel."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ToolPolicy:
+    """Deny by default.
+
+    `toolsets` maps a purpose to globs of tool ids; a purpose that is not listed has no tools.
+    `sessions` maps a tool id to globs of session names; a tool not listed there fits any session.
+    `granted_connections` are the connection ids the deployment grants; a call gets the intersection
+    with what its request carries.
+    """
+
+    toolsets: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    sessions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    effects: frozenset[Effect] = frozenset({Effect.READ_ONLY})
+    granted_connections: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        """Refuse a policy that would let a tool act. Raises ValueError."""
+        if self.effects - {Effect.READ_ONLY}:
+            raise ValueError("a tool may only read: actions are proposed and confirmed by people")
+
+    def allows(self, contract: ToolContract, asking: Asking) -> bool:
+        """Whether the tool exists for this purpose in this session."""
+        globs = self.toolsets.get(asking.purpose, ())
+        if not any(_names(glob, contract.id) for glob in globs):
+            return False
+        if contract.effect not in self.effects and contract.id != PROPOSE_TOOL_ID:
+            return False
+        sessions = self.sessions.get(contract.id)
+        return sessions is None or any(fnmatchcase(asking.session_name, glob) for glob in sessions)
+
+    def connections(self, requested: frozenset[str]) -> frozenset[str]:
+        """What a call may use: granted and requested, never the union."""
+        return self.granted_connections & requested
+
+
+def _names(glob: str, tool_id: str) -> bool:
+    """Whether the glob names the tool; an MCP tool only by its exact id."""
+    if tool_id.startswith(MCP_PREFIX):
+        return glob == tool_id
+    return fnmatchcase(tool_id, glob)

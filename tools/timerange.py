@@ -1,0 +1,193 @@
+"""Time ranges as models and people write them, turned into one absolute half-open interval.
+
+Accepted: `A/B`, `A..B`, `A/PT30M`, `PT30M/B`, `last 30m`, `30m`, `now-1h..now`, and one instant `A`
+(from A until now). Months and years are refused: their length is not fixed.
+"""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from tools.capabilities import Interval
+from tools.errors import InvalidArguments
+
+MAX_RANGE = timedelta(days=30)  # Loki's default max_query_length is 30d1h
+MAX_AHEAD = timedelta(minutes=10)  # clocks differ; more than this is a mistake
+MAX_TEXT_CHARS = 200
+
+FORMS = (
+    "use 'last 30m', 'now-2h..now-1h', or '<start>/<end>' and '<start>/PT30M' with RFC 3339 times"
+    " such as 2026-04-07T14:00:00Z"
+)
+
+_UNIT_S = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+_WORD_UNITS = {
+    "second": "s", "seconds": "s", "sec": "s", "secs": "s",
+    "minute": "m", "minutes": "m", "min": "m", "mins": "m",
+    "hour": "h", "hours": "h", "hr": "h", "hrs": "h",
+    "day": "d", "days": "d", "week": "w", "weeks": "w",
+}  # fmt: skip
+_SHORT_PART = re.compile(r"([0-9]{1,9})[ ]?([a-z]+)[ ]?")
+_RELATIVE = re.compile(r"(?:(?:the )?(?:last|past) )?(.+)")
+_NOW = re.compile(r"now(?:\s*-\s*(.+))?")
+_ISO_DURATION = re.compile(
+    r"P(?:([0-9]{1,9})W)?(?:([0-9]{1,9})D)?"
+    r"(?:T(?:([0-9]{1,9})H)?(?:([0-9]{1,9})M)?(?:([0-9]{1,9})S)?)?"
+)
+_CALENDAR_DURATION = re.compile(r"P[^T]*[0-9][MY].*|[0-9]+ ?(?:mo|mon|months?|y|yrs?|years?)")
+
+
+@dataclass(frozen=True, slots=True)
+class TimeRange:
+    """`interval` is what is asked; `assumed` says what the text left open, empty when nothing."""
+
+    interval: Interval
+    assumed: str = ""
+
+    @property
+    def text(self) -> str:
+        """The absolute range, as every time-ranged result echoes it."""
+        return range_text(self.interval)
+
+
+def parse_time_range(text: str, now: datetime) -> TimeRange:
+    """Resolve `text` against `now`, an aware instant. Raises InvalidArguments, never echoing it."""
+    cleaned = " ".join(text.split())
+    if not cleaned or len(cleaned) > MAX_TEXT_CHARS or not cleaned.isascii():
+        raise InvalidArguments(f"time_range: not understood; {FORMS}")
+    try:
+        start, end, zone_assumed = _ends(cleaned, now.astimezone(UTC))
+    except OverflowError:
+        raise InvalidArguments("time_range: outside the calendar") from None
+    _check(start, end, now)
+    return TimeRange(Interval(start, end), "no zone given: UTC assumed" if zone_assumed else "")
+
+
+def range_text(interval: Interval) -> str:
+    """`start/end` in UTC."""
+    return f"{instant_text(interval.start)}/{instant_text(interval.end)}"
+
+
+def instant_text(at: datetime) -> str:
+    """RFC 3339 in UTC; milliseconds only when there are any."""
+    at = at.astimezone(UTC)
+    precision = "milliseconds" if at.microsecond else "seconds"
+    return at.isoformat(timespec=precision).replace("+00:00", "Z")
+
+
+def parse_duration(text: str) -> timedelta | None:
+    """`30m`, `1h30m`, `90 seconds`, `PT30M`, `P1D`; None when it is none of them.
+
+    Raises InvalidArguments for months and years.
+    """
+    stripped = text.strip()
+    if _CALENDAR_DURATION.fullmatch(stripped.upper()) and stripped[:1] in "Pp":
+        raise _calendar()
+    if _CALENDAR_DURATION.fullmatch(stripped.lower()):
+        raise _calendar()
+    if stripped[:1] in {"P", "p"}:
+        return _iso_duration(stripped.upper())
+    return _short_duration(stripped)
+
+
+def _calendar() -> InvalidArguments:
+    return InvalidArguments(
+        "time_range: months and years have no fixed length; use days, at most 30"
+    )
+
+
+def _iso_duration(text: str) -> timedelta | None:
+    match = _ISO_DURATION.fullmatch(text)
+    if match is None or not any(match.groups()):
+        return None
+    weeks, days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
+    return timedelta(weeks=weeks, days=days, hours=hours, minutes=minutes, seconds=seconds)
+
+
+def _short_duration(text: str) -> timedelta | None:
+    """An upper-case letter is refused: `5M` could be minutes or months."""
+    total_s, position = 0, 0
+    while position < len(text):
+        match = _SHORT_PART.match(text, position)
+        if match is None:
+            return None
+        unit = _WORD_UNITS.get(match[2], match[2])
+        if unit not in _UNIT_S:
+            return None
+        total_s += int(match[1]) * _UNIT_S[unit]
+        position = match.end()
+    return timedelta(seconds=total_s) if text else None
+
+
+def _ends(text: str, now: datetime) -> tuple[datetime, datetime, bool]:
+    separator = ".." if ".." in text else "/"
+    left, found, right = text.partition(separator)
+    if found:
+        return _two_sided(left.strip(), right.strip(), now)
+    relative = _relative(text, now)
+    if relative is not None:
+        return relative, now, False
+    start, assumed = _instant(text, now)
+    return start, now, assumed
+
+
+def _relative(text: str, now: datetime) -> datetime | None:
+    lowered = text if text[:1] in "Pp" and text[:4].lower() != "past" else _lower_words(text)
+    match = _RELATIVE.fullmatch(lowered)
+    words = match[1] if match else lowered
+    words = f"1 {words}" if words in _WORD_UNITS else words
+    duration = parse_duration(words)
+    return None if duration is None else now - duration
+
+
+def _lower_words(text: str) -> str:
+    """Lower-case the words, not a single unit letter such as the M of `5M`."""
+    return re.sub(r"[A-Za-z]{2,}", lambda word: word[0].lower(), text)
+
+
+def _two_sided(left: str, right: str, now: datetime) -> tuple[datetime, datetime, bool]:
+    before, after = _length(left), _length(right)
+    if before is not None and after is not None:
+        raise InvalidArguments(f"time_range: two durations and no instant; {FORMS}")
+    if before is not None:
+        end, assumed = _instant(right, now)
+        return end - before, end, assumed
+    start, start_assumed = _instant(left, now)
+    if after is not None:
+        return start, start + after, start_assumed
+    end, end_assumed = _instant(right, now)
+    return start, end, start_assumed or end_assumed
+
+
+def _length(text: str) -> timedelta | None:
+    return parse_duration(text) if text[:1] in {"P", "p"} else None
+
+
+def _instant(text: str, now: datetime) -> tuple[datetime, bool]:
+    relative = _NOW.fullmatch(text.lower())
+    if relative is not None:
+        back = timedelta() if relative[1] is None else _short_duration(relative[1])
+        if back is None:
+            raise InvalidArguments(f"time_range: 'now-' needs a duration such as 30m; {FORMS}")
+        return now - back, False
+    try:
+        at = datetime.fromisoformat(text.upper())
+    except ValueError:
+        raise InvalidArguments(f"time_range: not understood; {FORMS}") from None
+    if at.tzinfo is None:
+        return at.replace(tzinfo=UTC), True
+    return at.astimezone(UTC), False
+
+
+def _check(start: datetime, end: datetime, now: datetime) -> None:
+    if start >= end:
+        raise InvalidArguments(
+            f"time_range: the start ({instant_text(start)}) must be before the end"
+            f" ({instant_text(end)})"
+        )
+    if end > now + MAX_AHEAD:
+        raise InvalidArguments(
+            f"time_range: ends in the future; now is {instant_text(now)}, end there or earlier"
+        )
+    if end - start > MAX_RANGE:
+        raise InvalidArguments("time_range: longer than 30 days; ask for a shorter range")
