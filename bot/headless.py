@@ -1,0 +1,169 @@
+"""One question without Slack: the surface of `kortex ask` and `kortex demo --ask`, and its JSON.
+
+Nobody can press Confirm here, so a proposal raised headless is stored and simply expires.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+import orjson
+from pydantic import JsonValue
+
+from bot.domain.events import ToolProgress, TurnEvent, TurnFinished
+from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
+from bot.domain.proposal import Proposal
+from bot.domain.session import Ask
+from tools.records import CallEnded, ToolOutcome
+
+TEAM = TeamId("headless")
+
+
+def headless_ask(question: str, channel: str, ts: str) -> Ask:
+    """The ask of a question from the command line. `ts` makes it one turn."""
+    place = Place(TEAM, ChannelId(channel), MessageTs(ts))
+    return Ask(place, MessageTs(ts), Person(TEAM, UserId("operator")), question, channel)
+
+
+class PlainJournal:
+    """Steps that are run and not remembered: one process, one question."""
+
+    async def step(self, name: str, run: Callable[[], Awaitable[JsonValue]]) -> JsonValue:  # noqa: ARG002 - the port's
+        """Run it."""
+        return await run()
+
+    async def steps(
+        self, parts: Sequence[tuple[str, Callable[[], Awaitable[JsonValue]]]]
+    ) -> Sequence[JsonValue]:
+        """Run them together."""
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(_awaited(run)) for _, run in parts]
+        return [task.result() for task in tasks]
+
+
+async def _awaited(run: Callable[[], Awaitable[JsonValue]]) -> JsonValue:
+    return await run()
+
+
+class HeadlessStream:
+    """Tells progress to whoever asked; the final text is returned by the turn itself."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self._tell = tell
+
+    def feed(self, event: TurnEvent) -> None:
+        """One line per finished tool call."""
+        if isinstance(event, ToolProgress) and isinstance(event.event, CallEnded):
+            record = event.event.outcome.record
+            mark = "ok" if record.ok else f"failed: {record.message}"
+            summary = event.event.outcome.summary
+            self._tell(
+                f"[E{event.evidence}] {record.name} {summary} ({record.latency_ms} ms) {mark}"
+            )
+
+    async def finish(self, final: TurnFinished) -> None:
+        """Nothing to edit."""
+
+    async def aclose(self) -> None:
+        """Nothing to stop."""
+
+
+class HeadlessSurface:
+    """`bot.ports.ChatSurface` for the command line; keeps the proposals that were shown."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self._tell = tell
+        self.proposals: list[Proposal] = []
+
+    async def open_answer(self, ask: Ask) -> MessageTs:
+        """No placeholder."""
+        return ask.ts
+
+    def stream(self, ask: Ask, ts: MessageTs) -> HeadlessStream:  # noqa: ARG002 - the port's
+        """Progress lines."""
+        return HeadlessStream(self._tell)
+
+    async def show_card(self, proposal: Proposal) -> MessageTs:
+        """Keep it for the JSON."""
+        self.proposals = [p for p in self.proposals if p.id != proposal.id] + [proposal]
+        return MessageTs(proposal.id)
+
+    async def whisper(self, place: Place, user: UserId, text: str) -> None:  # noqa: ARG002
+        """Tell it."""
+        self._tell(text)
+
+    async def say(self, place: Place, text: str, key: str) -> MessageTs:  # noqa: ARG002
+        """Tell it."""
+        self._tell(text)
+        return MessageTs(key)
+
+
+def answer_json(final: TurnFinished, proposals: Sequence[Proposal]) -> dict[str, JsonValue]:
+    """The JSON of `ask` and `demo --ask`."""
+    return {
+        "answer": final.text,
+        "end": final.end.value,
+        "stop_reason": final.stop_reason.value,
+        "provider": final.provider,
+        "model": final.model,
+        "rounds": final.rounds,
+        "tool_calls": [_call_json(o) for o in final.outcomes],
+        "evidence": [
+            {
+                "number": f"E{e.number}",
+                "tool_call_id": e.tool_call_id,
+                "tool": e.tool,
+                "summary": e.summary,
+                "ok": e.ok,
+                "truncated": e.truncated,
+                "result": _json_or_text(e.content),
+            }
+            for e in final.evidence
+        ],
+        "usage": {
+            "input_tokens": final.usage.input,
+            "input_uncached_tokens": final.usage.input_uncached,
+            "cache_read_tokens": final.usage.cache_read,
+            "cache_write_tokens": final.usage.cache_write,
+            "output_tokens": final.usage.output,
+        },
+        "cost_usd_micros": final.cost_usd_micros,
+        "notices": list(final.notices),
+        "doubts": list(final.doubts),
+        "proposal": _proposal_json(proposals[-1]) if proposals else None,
+    }
+
+
+def _call_json(outcome: ToolOutcome) -> JsonValue:
+    record = outcome.record
+    return {
+        "id": record.tool_call_id,
+        "name": record.name,
+        "arguments": record.arguments,
+        "ok": record.ok,
+        "error_code": record.error_code.value if record.error_code else None,
+        "latency_ms": record.latency_ms,
+        "truncated": record.truncated,
+    }
+
+
+def _proposal_json(proposal: Proposal) -> JsonValue:
+    return {
+        "id": proposal.id,
+        "action": proposal.action,
+        "product": proposal.product,
+        "params": _json_or_text(proposal.params),
+        "rationale": proposal.rationale,
+        "blast_radius": proposal.blast_radius,
+        "reversible": proposal.reversible,
+        "state": proposal.state.value,
+        "expires_at": proposal.expires_at.isoformat(),
+        "may_confirm": list(proposal.confirm_roles),
+    }
+
+
+def _json_or_text(text: str) -> JsonValue:
+    try:
+        value: JsonValue = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return text
+    return value

@@ -1,0 +1,222 @@
+"""What imports alone cannot show, and that the import contracts catch what they are there for."""
+
+import ast
+import dataclasses
+import importlib.metadata
+import io
+import re
+import shutil
+import subprocess
+import sys
+import tokenize
+from pathlib import Path
+
+import pytest
+
+from adapters.llm.messages import CompleteRequest, Message, Meta
+from bot.chat.prompts import PromptFacts
+from bot.domain.proposal import Proposal
+from bot.domain.session import Ask
+from tools.capabilities import CallContext, ProposalDraft
+from tools.records import ToolInvocationRecord, ToolOutcome
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("bot", "adapters", "tools")
+SOURCES = sorted(p for name in PACKAGES for p in (ROOT / name).rglob("*.py"))
+MAX_CODE_LINES = 300
+MAX_FUNCTION_LINES = 50
+BANNED_NAMES = re.compile(r"(^|_)(utils?|helpers?|common|managers?|misc)(_|$)")
+SECRET_SHAPED = re.compile(
+    r"token|secret|password|credential|api_?key|authorization", re.IGNORECASE
+)
+# Where "anything at all went wrong" is the right question: the tool call, the listener, the job,
+# the workflow body, and redaction, which must fail closed.
+BROAD_EXCEPT_SEAMS = {
+    "bot/chat/privacy.py",
+    "bot/chat/stopping.py",
+    "bot/chat/turn.py",
+    "bot/engine.py",
+    "bot/jobs.py",
+    "tools/runner.py",
+}
+
+
+def _relative(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def _code_lines(source: str) -> int:
+    """Lines that hold code: no blank lines, comments or docstrings."""
+    docstrings = {
+        line
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        and ast.get_docstring(node, clean=False) is not None
+        for line in range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1)
+    }
+    skipped = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    used = {
+        line
+        for token in tokens
+        if token.type not in skipped and token.type != tokenize.ENDMARKER
+        for line in range(token.start[0], token.end[0] + 1)
+    }
+    return len(used - docstrings)
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=_relative)
+def test_a_file_holds_one_idea(path: Path) -> None:
+    source = path.read_text(encoding="utf-8")
+    functions = [
+        n
+        for n in ast.walk(ast.parse(source))
+        if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+
+    assert ast.get_docstring(ast.parse(source)), "a module says what lives here"
+    assert _code_lines(source) <= MAX_CODE_LINES
+    assert [f.name for f in functions if (f.end_lineno or 0) - f.lineno >= MAX_FUNCTION_LINES] == []
+    assert not BANNED_NAMES.search(path.stem)
+
+
+@pytest.mark.parametrize("path", [p for p in SOURCES if p.name == "__init__.py"], ids=_relative)
+def test_a_package_file_holds_its_docstring_only(path: Path) -> None:
+    assert len(_tree(path).body) == 1
+
+
+def test_a_tool_is_executed_by_the_runner_and_by_nobody_else() -> None:
+    callers = {
+        _relative(path)
+        for path in SOURCES
+        for node in ast.walk(_tree(path))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "execute"
+        and len(node.args) == 3
+    }
+
+    assert callers == {"tools/runner.py"}
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        Ask, CallContext, CompleteRequest, Message, Meta, PromptFacts, Proposal, ProposalDraft,
+        ToolInvocationRecord, ToolOutcome,
+    ],
+)  # fmt: skip
+def test_no_context_has_a_field_a_secret_would_fit(kind: type) -> None:
+    names = [f.name for f in dataclasses.fields(kind)]
+
+    assert [n for n in names if SECRET_SHAPED.search(n) and n != "max_tokens"] == []
+
+
+def test_everything_is_caught_only_at_the_seams() -> None:
+    broad = {
+        _relative(path)
+        for path in SOURCES
+        for node in ast.walk(_tree(path))
+        if isinstance(node, ast.ExceptHandler)
+        and (node.type is None or getattr(node.type, "id", "") in ("Exception", "BaseException"))
+    }
+
+    assert broad <= BROAD_EXCEPT_SEAMS
+
+
+def test_our_names_belong_to_no_other_distribution() -> None:
+    owners = importlib.metadata.packages_distributions()
+
+    assert {d for name in PACKAGES for d in owners.get(name, [])} <= {"kortex"}
+
+
+def test_the_environment_is_read_in_one_place() -> None:
+    readers = {
+        _relative(p)
+        for p in SOURCES
+        if re.search(r"os\.(environ|getenv)", p.read_text(encoding="utf-8"))
+    }
+
+    assert readers == {"bot/settings/reading.py"}
+
+
+def test_migrations_know_the_tables_only() -> None:
+    imported = {
+        node.module
+        for path in (ROOT / "migrations").rglob("*.py")
+        for node in ast.walk(_tree(path))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in PACKAGES
+    }
+
+    assert {m.rsplit(".", 1)[0] for m in imported if m} <= {"bot.store"}
+
+
+def test_the_repository_speaks_of_the_product_alone() -> None:
+    tracked = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split("\0")
+    forbidden = re.compile(
+        "|".join(("/" + "work/", "sha" + "red/facts", "sha" + "red/seeds", "farm" + "-"))
+    )
+    texts = {
+        name: (ROOT / name).read_text(encoding="utf-8", errors="replace")
+        for name in tracked
+        if name and (ROOT / name).is_file() and not name.endswith((".png", ".lock"))
+    }
+
+    assert [name for name, text in texts.items() if forbidden.search(text)] == []
+
+
+PLANTED = {
+    "tools know no adapter": ("tools/policy.py", "import adapters.errors"),
+    "adapters know no bot": ("adapters/errors.py", "import bot.domain.ids"),
+    "the domain is free of I/O": ("bot/domain/ids.py", "import sqlalchemy"),
+    "the loop is free of I/O": ("bot/chat/loop.py", "import httpx"),
+    "tools are free of I/O": ("tools/policy.py", "import aiohttp"),
+    "chat knows no store": ("bot/chat/turn.py", "import bot.store.tables"),
+    "settings are read by the root": ("bot/slack/roles.py", "import bot.settings.model"),
+    "only decide dispatches": ("bot/chat/turn.py", "import bot.actions.dispatch"),
+    "listeners do not dispatch": ("bot/slack/listeners.py", "import bot.actions.dispatch"),
+    "providers are strangers": ("adapters/llm/triage/plan.py", "import adapters.llm.koder_ai"),
+    "dbos stays in the engine": ("bot/jobs.py", "import dbos"),
+    "type checking counts": (
+        "tools/policy.py",
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import bot.domain.ids",
+    ),
+    "a new file chooses its layer": ("bot/odds.py", '"""Nowhere."""'),
+}
+
+
+def _lint_imports(folder: Path) -> "subprocess.CompletedProcess[str]":
+    command = [str(Path(sys.executable).with_name("lint-imports")), "--no-cache"]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def _copy(folder: Path) -> Path:
+    for name in PACKAGES:
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    return folder
+
+
+def test_the_import_contracts_hold(tmp_path: Path) -> None:
+    result = _lint_imports(_copy(tmp_path))
+
+    assert result.returncode == 0, result.stdout
+
+
+@pytest.mark.parametrize("planted", PLANTED)
+def test_a_planted_violation_is_caught(planted: str, tmp_path: Path) -> None:
+    name, line = PLANTED[planted]
+    file = _copy(tmp_path) / name
+    before = file.read_text(encoding="utf-8") if file.exists() else ""
+    file.write_text(f"{before}\n{line}\n", encoding="utf-8")
+
+    result = _lint_imports(tmp_path)
+
+    assert result.returncode == 1, result.stdout
+    assert "BROKEN" in result.stdout
