@@ -1,0 +1,89 @@
+"""One HTTP backend of observability data, and how its failures look to a tool.
+
+What is asked and how answers are read belongs to each adapter; clients come from `adapters.http`.
+"""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import httpx
+
+from adapters.errors import AdapterError, Unreachable
+from adapters.http import mapped_errors, read_capped
+from tools.errors import CapabilityUnavailable, UpstreamFailed
+
+_MAX_BYTES: Final = 32 << 20  # a page of 600 of Loki's longest lines (256 KiB) would not be shown
+_TIMEOUT_S: Final = 300.0  # the ceiling of a wide query; the runner cuts earlier
+_MAX_WORDS: Final = 500  # of an upstream's own explanation
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back, whatever its status."""
+
+    status: int
+    body: bytes
+
+    @property
+    def ok(self) -> bool:
+        """Whether the status is 2xx."""
+        return 200 <= self.status < 300
+
+    def words(self) -> str:
+        """The beginning of the body as one line of text: many errors are plain text."""
+        return " ".join(self.body.decode("utf-8", "replace").split())[:_MAX_WORDS]
+
+    def json(self) -> object:
+        """The body. Raises UpstreamFailed when it is not JSON."""
+        try:
+            parsed: object = json.loads(self.body)
+        except ValueError as error:
+            raise UpstreamFailed(f"not JSON: {self.words()[:120]}", self.status) from error
+        return parsed
+
+
+class Backend:
+    """Asks one backend. The client is owned, with its credentials, by whoever made it.
+
+    `org_id` is the tenant of Loki and Mimir (header X-Scope-OrgID); empty sends none.
+    """
+
+    def __init__(
+        self, name: str, client: httpx.AsyncClient, org_id: str = "", timeout_s: float = _TIMEOUT_S
+    ) -> None:
+        self.name = name
+        self._client = client
+        self._headers = {"X-Scope-OrgID": org_id} if org_id else {}
+        self._timeout_s = timeout_s
+
+    async def get(
+        self, path: str, params: Mapping[str, str], headers: Mapping[str, str] | None = None
+    ) -> Answer:
+        """Raises CapabilityUnavailable, UpstreamFailed (no usable answer)."""
+        request = self._client.build_request(
+            "GET", path, params=dict(params), headers={**self._headers, **(headers or {})}
+        )
+        return await self._send(request)
+
+    async def post_form(self, path: str, form: Mapping[str, str]) -> Answer:
+        """A read that may be longer than a URL. Raises as `get`."""
+        request = self._client.build_request("POST", path, data=dict(form), headers=self._headers)
+        return await self._send(request)
+
+    async def _send(self, request: httpx.Request) -> Answer:
+        try:
+            with mapped_errors(self.name):
+                async with asyncio.timeout(self._timeout_s):
+                    response = await self._client.send(request, stream=True)
+                    try:
+                        body = await read_capped(response, _MAX_BYTES)
+                    finally:
+                        await response.aclose()
+        except Unreachable as error:
+            raise CapabilityUnavailable(error.message) from error
+        except AdapterError as error:
+            raise UpstreamFailed(error.message, error.status) from error
+        return Answer(response.status_code, body)

@@ -1,0 +1,141 @@
+"""Metrics on Prometheus, VictoriaMetrics and Mimir, through the query API they share."""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+import httpx
+
+from adapters.observe.backend import Backend
+from adapters.observe.instants import check_order
+from adapters.observe.metric_shape import step_for, unit_of
+from adapters.observe.prometheus_answer import matrix_of, names_of
+from adapters.observe.prometheus_notes import absence_note, staleness_notes
+from tools.capabilities import Clock, Interval, MetricQuery, MetricResult, Series
+from tools.errors import InvalidArguments
+
+_METRIC_NAME: Final = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
+_LABEL_NAME: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
+_FINEST_STEP_S: Final = 15.0
+_MAX_SERIES: Final = 50  # more than a chat answer can use; the rest is announced
+
+
+@dataclass(frozen=True, slots=True)
+class _Selector:
+    """What is asked for, as PromQL."""
+
+    metric: str
+    matchers: str
+
+    @property
+    def promql(self) -> str:
+        return f"{self.metric}{{{self.matchers}}}"
+
+
+class PrometheusMetrics:
+    """Metric series by name and product.
+
+    `product_label` is the label that names a product. `scrape_interval_s` is how often targets
+    are scraped: counters are read as rates over at least four scrapes. `org_id` is Mimir's
+    tenant. The client's base URL includes any prefix (`/prometheus` on Mimir).
+    """
+
+    def __init__(
+        self,
+        client: httpx.AsyncClient,
+        clock: Clock,
+        product_label: str = "service",
+        org_id: str = "",
+        scrape_interval_s: float = 15.0,
+    ) -> None:
+        if not _LABEL_NAME.fullmatch(product_label):
+            raise ValueError(f"product_label {product_label!r} is not a label name")
+        self._backend = Backend("Prometheus", client, org_id)
+        self._clock = clock
+        self._product_label = product_label
+        self._scrape_interval_s = scrape_interval_s
+
+    async def query_range(self, query: MetricQuery) -> MetricResult:
+        """Points lie on start + k x step, before end. Counters (`*_total`) come as rates."""
+        selector = self._selector(query)
+        check_order(query.interval)
+        step_s, step_note = step_for(query.interval, query.step_s, _FINEST_STEP_S)
+        promql = self._promql(selector, step_s)
+        series, warnings = await self._matrix(promql, query.interval, step_s)
+        notes = [note for note in (step_note, *warnings) if note]
+        if not series:
+            notes.append(await self._absence(query))
+            return MetricResult((), unit_of(query.metric), step_s, tuple(notes))
+        if len(series) > _MAX_SERIES:
+            notes.append(f"{len(series)} series, the first {_MAX_SERIES} are here: add labels")
+            series = series[:_MAX_SERIES]
+        notes.extend(staleness_notes(series, query.interval, step_s, self._clock.now()))
+        return MetricResult(tuple(series), unit_of(query.metric), step_s, tuple(notes))
+
+    def _selector(self, query: MetricQuery) -> _Selector:
+        if not _METRIC_NAME.fullmatch(query.metric):
+            raise InvalidArguments(
+                f"{query.metric!r} is not a metric's name: give the bare name, without PromQL"
+            )
+        if not query.product.strip():
+            raise InvalidArguments("name one product")
+        wrong = [name for name in query.labels if not _LABEL_NAME.fullmatch(name)]
+        if wrong:
+            raise InvalidArguments(f"not a label's name: {', '.join(map(repr, wrong))}")
+        labels = {**query.labels, self._product_label: query.product}
+        return _Selector(query.metric, _matchers(labels))
+
+    def _promql(self, selector: _Selector, step_s: float) -> str:
+        if not selector.metric.endswith("_total"):
+            return selector.promql
+        # Grafana's $__rate_interval: no sample between two steps is skipped, and a window always
+        # holds the two samples that a rate needs, even when a scrape or two failed.
+        window_s = max(step_s + self._scrape_interval_s, 4 * self._scrape_interval_s)
+        return f"rate({selector.promql}[{math.ceil(window_s)}s])"
+
+    async def _matrix(
+        self, promql: str, interval: Interval, step_s: float
+    ) -> tuple[Sequence[Series], Sequence[str]]:
+        form = {
+            "query": promql,
+            "start": _seconds(interval.start),
+            "end": _seconds(interval.end),
+            "step": f"{step_s:g}",
+        }
+        answer = await self._backend.post_form("/api/v1/query_range", form)
+        return matrix_of(answer, before=interval.end)
+
+    async def _absence(self, query: MetricQuery) -> str:
+        """A misspelt name looks like no traffic; find out which it is."""
+        of_product = _matchers({self._product_label: query.product})
+        metrics = await self._names("__name__", query.interval, {"match[]": f"{{{of_product}}}"})
+        products = [] if metrics else await self._names(self._product_label, query.interval, {})
+        return absence_note(query, self._product_label, metrics, products)
+
+    async def _names(
+        self, label: str, interval: Interval, extra: Mapping[str, str]
+    ) -> Sequence[str]:
+        params = {
+            "start": _seconds(interval.start),
+            "end": _seconds(interval.end),
+            **extra,
+        }
+        return names_of(await self._backend.get(f"/api/v1/label/{label}/values", params))
+
+
+def _matchers(labels: Mapping[str, str]) -> str:
+    return ",".join(f"{name}={_quoted(value)}" for name, value in sorted(labels.items()))
+
+
+def _quoted(value: str) -> str:
+    """A PromQL string literal; the value stays inside it."""
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
+
+
+def _seconds(instant: datetime) -> str:
+    """Seconds since the epoch with the microseconds kept, as both Prometheus and VM read them."""
+    return f"{instant.astimezone(UTC).timestamp():.6f}".rstrip("0").rstrip(".")

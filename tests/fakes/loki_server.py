@@ -1,0 +1,246 @@
+"""A stand-in for Loki 3.7: its times, limits, order, ties, text errors and label categories."""
+
+import json
+import random
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from aiohttp import web
+
+MAX_ENTRIES = 5000
+MAX_RANGE_NS = (30 * 24 + 1) * 3600 * 10**9
+_MATCHER = re.compile(r'\s*([A-Za-z_]\w*)\s*(=~|!~|!=|=)\s*("(?:[^"\\]|\\.)*")\s*(,|$)')
+_STAGE = re.compile(r'\s*(\|=|\|~|!=|!~)\s*("(?:[^"\\]|\\.)*"|`[^`]*`)')
+_LABEL_STAGE = re.compile(r'\s*\|\s*([A-Za-z_]\w*)\s*(=~|=)\s*("(?:[^"\\]|\\.)*")')
+_SELECTOR = re.compile(r'\{((?:[^"}]|"(?:[^"\\]|\\.)*")*)\}')
+
+
+@dataclass(frozen=True)
+class Stored:
+    """One entry. `labels` select the stream; `metadata` was pushed or detected with the line."""
+
+    ts_ns: int
+    line: str
+    labels: Mapping[str, str]
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+    def key(self) -> str:
+        return json.dumps([dict(self.labels), self.ts_ns, self.line], sort_keys=True)
+
+
+class Refusal(Exception):
+    """An HTTP error, as Loki words it: text/plain."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+        self.text = text
+
+
+class LokiServer:
+    """Holds entries and answers queries. `tenant` set means auth_enabled."""
+
+    def __init__(self, entries: Iterable[Stored], tenant: str = "") -> None:
+        # Equal (labels, timestamp, line) are stored once.
+        self.entries = list({entry.key(): entry for entry in entries}.values())
+        self.tenant = tenant
+        self.queries: list[Mapping[str, str]] = []
+        self._shuffle = random.Random(5)
+
+    def app(self) -> web.Application:
+        app = web.Application()
+        app.router.add_get("/loki/api/v1/query_range", self._guarded(self._query_range))
+        app.router.add_get("/loki/api/v1/label/{name}/values", self._guarded(self._label_values))
+        return app
+
+    def _guarded(
+        self, answer: Callable[[web.Request], web.Response]
+    ) -> Callable[[web.Request], "web.StreamResponse"]:
+        async def handler(request: web.Request) -> web.Response:
+            try:
+                self._check_tenant(request)
+                return answer(request)
+            except Refusal as refusal:
+                return web.Response(status=refusal.status, text=refusal.text)
+
+        return handler  # type: ignore[return-value]
+
+    def _check_tenant(self, request: web.Request) -> None:
+        if self.tenant and "X-Scope-OrgID" not in request.headers:
+            raise Refusal(401, "no org id\n")
+
+    def _visible(self, request: web.Request) -> Sequence[Stored]:
+        other = self.tenant and request.headers.get("X-Scope-OrgID") != self.tenant
+        return [] if other else self.entries
+
+    def _query_range(self, request: web.Request) -> web.Response:
+        params = request.query
+        self.queries.append(dict(params))
+        start, end = _times(params)
+        limit = _limit(params.get("limit", "100"))
+        if params.get("direction", "backward") not in {"forward", "backward"}:
+            raise Refusal(400, "invalid direction\n")
+        wanted = _predicate(params["query"])
+        found = [
+            entry
+            for entry in self._visible(request)
+            if start <= entry.ts_ns < end and wanted(entry)
+        ]
+        self._shuffle.shuffle(found)  # which of a tie survive the limit is not defined
+        newest = sorted(found, key=lambda entry: -entry.ts_ns)[:limit]
+        flags = request.headers.get("X-Loki-Response-Encoding-Flags", "")
+        streams = _categorized(newest) if "categorize-labels" in flags else _flat(newest)
+        return _success({"resultType": "streams", "result": streams})
+
+    def _label_values(self, request: web.Request) -> web.Response:
+        start, end = _times(request.query)
+        name = request.match_info["name"]
+        values = {
+            entry.labels[name]
+            for entry in self._visible(request)
+            if start <= entry.ts_ns < end and name in entry.labels
+        }
+        return _success(sorted(values))
+
+
+def _success(data: object) -> web.Response:
+    return web.json_response({"status": "success", "data": data})
+
+
+def _times(params: Mapping[str, str]) -> tuple[int, int]:
+    start, end = _time(params["start"]), _time(params["end"])
+    if end <= start:
+        raise Refusal(400, "end timestamp must not be before or equal to start time\n")
+    if end - start > MAX_RANGE_NS:
+        hours = (end - start) // (3600 * 10**9)
+        raise Refusal(
+            400, f"the query time range exceeds the limit (query length: {hours}h, limit: 30d1h)\n"
+        )
+    return start, end
+
+
+def _time(text: str) -> int:
+    if re.fullmatch(r"\d{1,10}(\.\d+)?", text):
+        return int(float(text) * 10**9)
+    if re.fullmatch(r"\d+", text):
+        return int(text)  # 13 digits of milliseconds become an instant in 1970
+    raise Refusal(400, f'cannot parse "{text}" to a valid timestamp\n')
+
+
+def _limit(text: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise Refusal(400, "limit must be a positive value\n")
+    if int(text) > MAX_ENTRIES:
+        raise Refusal(
+            400,
+            f"max entries limit per query exceeded, limit > max_entries_limit ({text} > 5000)\n",
+        )
+    return int(text)
+
+
+def _predicate(query: str) -> Callable[[Stored], bool]:
+    selector = _SELECTOR.match(query)
+    if selector is None:
+        raise Refusal(400, "parse error at line 1, col 1: syntax error: unexpected token\n")
+    tests = _matchers(selector.group(1))
+    rest = query[selector.end() :]
+    while rest.strip():
+        test, rest = _stage(rest)
+        tests.append(test)
+    return lambda entry: all(test(entry) for test in tests)
+
+
+def _matchers(text: str) -> list[Callable[[Stored], bool]]:
+    tests, restrictive, at = [], False, 0
+    while at < len(text):
+        found = _MATCHER.match(text, at)
+        if found is None:
+            raise Refusal(
+                400, f"parse error at line 1, col {at + 2}: syntax error: unexpected token\n"
+            )
+        name, operator, value = found.group(1), found.group(2), json.loads(found.group(3))
+        tests.append(_label_test(name, operator, value, metadata=False))
+        restrictive = restrictive or not _can_be_empty(operator, value)
+        at = found.end()
+    if not restrictive:
+        raise Refusal(
+            400,
+            "parse error : queries require at least one regexp or equality matcher that does not "
+            "have an empty-compatible value\n",
+        )
+    return tests
+
+
+def _can_be_empty(operator: str, value: str) -> bool:
+    if operator in {"!=", "!~"}:
+        return True
+    return re.fullmatch(value, "") is not None if operator == "=~" else value == ""
+
+
+def _stage(text: str) -> tuple[Callable[[Stored], bool], str]:
+    line = _STAGE.match(text)
+    if line is not None:
+        return _line_test(line.group(1), line.group(2)), text[line.end() :]
+    label = _LABEL_STAGE.match(text)
+    if label is not None:
+        value = json.loads(label.group(3))
+        return _label_test(label.group(1), label.group(2), value, metadata=True), text[
+            label.end() :
+        ]
+    raise Refusal(
+        400, f"parse error at line 1, col 19: syntax error: unexpected {text.strip()[:12]}\n"
+    )
+
+
+def _line_test(operator: str, literal: str) -> Callable[[Stored], bool]:
+    operand = literal[1:-1] if literal[0] == "`" else json.loads(literal)
+    if operator in {"|=", "!="}:
+        return lambda entry: (operand in entry.line) is (operator == "|=")
+    pattern = re.compile(operand)
+    return lambda entry: (pattern.search(entry.line) is not None) is (operator == "|~")
+
+
+def _label_test(
+    name: str, operator: str, value: str, *, metadata: bool
+) -> Callable[[Stored], bool]:
+    def have(entry: Stored) -> str:
+        # Detected levels are metadata: a selector sees nothing of them.
+        return (entry.metadata.get(name, "") if metadata else "") or entry.labels.get(name, "")
+
+    if operator in {"=~", "!~"}:
+        pattern = re.compile(value)
+        return lambda entry: (pattern.fullmatch(have(entry)) is not None) is (operator == "=~")
+    return lambda entry: (have(entry) == value) is (operator == "=")
+
+
+def _categorized(entries: Sequence[Stored]) -> list[object]:
+    streams: dict[str, list[Stored]] = defaultdict(list)
+    for entry in entries:
+        streams[json.dumps(dict(entry.labels), sort_keys=True)].append(entry)
+    return [
+        {
+            "stream": json.loads(labels),
+            "values": [
+                [str(entry.ts_ns), entry.line, {"structuredMetadata": dict(entry.metadata)}]
+                for entry in of_stream
+            ],
+        }
+        for labels, of_stream in streams.items()
+    ]
+
+
+def _flat(entries: Sequence[Stored]) -> list[object]:
+    """Without categories every distinct set of metadata is a stream of its own."""
+    streams: dict[str, list[Stored]] = defaultdict(list)
+    for entry in entries:
+        merged = {**entry.labels, **entry.metadata}
+        streams[json.dumps(merged, sort_keys=True)].append(entry)
+    return [
+        {
+            "stream": json.loads(labels),
+            "values": [[str(entry.ts_ns), entry.line] for entry in of_stream],
+        }
+        for labels, of_stream in streams.items()
+    ]

@@ -1,0 +1,326 @@
+"""Loki's habits are handled: nanoseconds, ties, text errors, selectors that cannot be widened."""
+
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import httpx
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapters.http import http_client
+from adapters.observe.cursor import MAX_TIED, UnsealedCodec
+from adapters.observe.instants import from_ns, to_ns
+from adapters.observe.loki import LokiLogs
+from adapters.observe.loki_selector import Selector
+from tests.fakes.loki_server import LokiServer, Stored
+from tools.capabilities import Interval, LogLine, LogQuery
+from tools.errors import CapabilityUnavailable, InvalidArguments, UpstreamFailed
+
+START = datetime(2026, 11, 21, 14, 0, tzinfo=UTC)
+START_NS = to_ns(START)
+HOUR = Interval(START, START + timedelta(hours=1))
+QUERY = LogQuery("checkout", HOUR)
+
+Serve = Callable[[web.Application], Awaitable[TestServer]]
+Open = Callable[..., Awaitable[LokiLogs]]
+
+
+@pytest.fixture
+async def open_loki(aiohttp_server: Serve) -> AsyncIterator[Open]:
+    clients: list[httpx.AsyncClient] = []
+
+    async def opened(server: LokiServer | web.Application, **options: str) -> LokiLogs:
+        app = server.app() if isinstance(server, LokiServer) else server
+        running = await aiohttp_server(app)
+        client = http_client(base_url=str(running.make_url("/")))
+        clients.append(client)
+        return LokiLogs(client, UnsealedCodec(), **options)
+
+    yield opened
+    for client in clients:
+        await client.aclose()
+
+
+def entry(ts_ns: int, line: str, level: str = "info", **labels: str) -> Stored:
+    return Stored(
+        ts_ns,
+        line,
+        {"service_name": "checkout", "pod": "checkout-1", **labels},
+        {"detected_level": level},
+    )
+
+
+def tied_entries() -> list[Stored]:
+    """1,200 lines with 60 distinct timestamps, a nanosecond apart in places, over 6 streams."""
+    shuffled = random.Random(3)
+    stamps = [START_NS + 10**9 * (number // 2) + number % 2 for number in range(60)]
+    entries = [
+        entry(shuffled.choice(stamps), f"line {number}", pod=f"checkout-{number % 6}")
+        for number in range(1140)
+    ]
+    entries += [entry(stamp, "one of each", pod="checkout-0") for stamp in stamps]
+    shuffled.shuffle(entries)
+    return entries
+
+
+async def all_pages(logs: LokiLogs, query: LogQuery) -> list[LogLine]:
+    page = await logs.query(query)
+    lines = list(page.lines)
+    while page.next_cursor:
+        page = await logs.query(replace(query, cursor=page.next_cursor))
+        lines.extend(page.lines)
+    return lines
+
+
+@pytest.mark.parametrize("size", [7, 50, 100])
+async def test_tied_lines_are_all_delivered_once_newest_first(open_loki: Open, size: int) -> None:
+    entries = tied_entries()
+    logs = await open_loki(LokiServer(entries))
+    lines = await all_pages(logs, replace(QUERY, limit=size))
+    assert len(entries) == 1200
+    assert sorted((line.ts_ns, line.message) for line in lines) == sorted(
+        (stored.ts_ns, stored.line) for stored in entries
+    )
+    assert [line.ts_ns for line in lines] == sorted((e.ts_ns for e in entries), reverse=True)
+
+
+async def test_tie_larger_than_a_page_is_read_to_its_end(open_loki: Open) -> None:
+    entries = [entry(START_NS, f"line {number}") for number in range(350)]
+    lines = await all_pages(await open_loki(LokiServer(entries)), QUERY)
+    assert {line.message for line in lines} == {stored.line for stored in entries}
+    assert len(lines) == 350
+
+
+async def test_tie_larger_than_a_cursor_says_so(open_loki: Open) -> None:
+    entries = [entry(START_NS, f"line {number}") for number in range(MAX_TIED + 200)]
+    logs = await open_loki(LokiServer(entries))
+    with pytest.raises(InvalidArguments, match="share the timestamp"):
+        await all_pages(logs, QUERY)
+
+
+async def test_page_is_capped_at_100_lines(open_loki: Open) -> None:
+    logs = await open_loki(LokiServer(tied_entries()))
+    page = await logs.query(replace(QUERY, limit=5000))
+    assert len(page.lines) == 100
+    assert page.next_cursor
+    assert page.total_matches is None
+
+
+async def test_cursor_freezes_the_range_of_its_first_page(open_loki: Open) -> None:
+    server = LokiServer([entry(START_NS + number, f"line {number}") for number in range(20)])
+    logs = await open_loki(server)
+    first = await logs.query(replace(QUERY, limit=15))
+    server.entries.append(entry(START_NS + 1_800_000_000_000, "later"))
+    slid = Interval(HOUR.start + timedelta(minutes=5), HOUR.end + timedelta(minutes=5))
+    rest = await logs.query(LogQuery("checkout", slid, limit=15, cursor=first.next_cursor))
+    assert [line.message for line in rest.lines] == [f"line {n}" for n in range(4, -1, -1)]
+
+
+async def test_request_is_exact_to_the_nanosecond_and_asks_one_more(open_loki: Open) -> None:
+    server = LokiServer([entry(START_NS + 123_456_789, "x")])
+    logs = await open_loki(server)
+    page = await logs.query(replace(QUERY, limit=10))
+    assert server.queries[0] == {
+        "query": '{service_name="checkout"}',
+        "start": str(START_NS),
+        "end": str(START_NS + 3600 * 10**9),
+        "limit": "11",
+        "direction": "backward",
+    }
+    assert page.lines[0].ts_ns == START_NS + 123_456_789
+    assert (page.next_cursor, page.total_matches) == ("", 1)
+
+
+async def test_end_is_exclusive(open_loki: Open) -> None:
+    logs = await open_loki(LokiServer([entry(START_NS, "start"), entry(to_ns(HOUR.end), "end")]))
+    page = await logs.query(QUERY)
+    assert [line.message for line in page.lines] == ["start"]
+
+
+async def test_line_carries_level_host_and_trace(open_loki: Open) -> None:
+    stored = Stored(
+        START_NS,
+        "boom",
+        {"service_name": "checkout", "pod": "checkout-7"},
+        {"detected_level": "WARNING", "trace_id": "ab" * 16},
+    )
+    page = await (await open_loki(LokiServer([stored]))).query(QUERY)
+    assert page.lines == (LogLine(START_NS, "warn", "checkout-7", "boom", "ab" * 16),)
+
+
+async def test_minimum_level_uses_the_detected_level_in_any_case(open_loki: Open) -> None:
+    levels = ["debug", "info", "warn", "ERROR", "fatal", "critical", "unknown"]
+    entries = [entry(START_NS + number, level, level) for number, level in enumerate(levels)]
+    page = await (await open_loki(LokiServer(entries))).query(replace(QUERY, min_level="error"))
+    assert [line.message for line in page.lines] == ["critical", "fatal", "ERROR"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('say "hi" \\o/', ['say "hi" \\o/']),
+        ("|~ `h.llo`", ["hello"]),
+        ('|= "hello" != "x"', ["hello"]),
+        ('  != "hello"', ['say "hi" \\o/']),
+    ],
+)
+async def test_filter_is_text_or_a_pipeline(
+    open_loki: Open, text: str, expected: list[str]
+) -> None:
+    entries = [entry(START_NS, "hello"), entry(START_NS + 1, 'say "hi" \\o/')]
+    page = await (await open_loki(LokiServer(entries))).query(replace(QUERY, filter=text))
+    assert [line.message for line in page.lines] == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{service_name=~".+"}',
+        '|= "x" or {service_name=~".+"}',
+        '|= "x"[5m]',
+        '|= "x" # and the rest is a comment',
+        '|= "never closed',
+        "| line_format `never closed",
+    ],
+)
+async def test_filter_cannot_leave_its_place(open_loki: Open, text: str) -> None:
+    server = LokiServer([])
+    logs = await open_loki(server)
+    with pytest.raises(InvalidArguments):
+        await logs.query(replace(QUERY, filter=text))
+    assert server.queries == []
+
+
+@pytest.mark.parametrize("product", ["", " ", "*", ".*", ".+", "x" * 200, "a\nb"])
+async def test_catch_all_and_shapeless_products_are_refused(open_loki: Open, product: str) -> None:
+    server = LokiServer([])
+    logs = await open_loki(server)
+    with pytest.raises(InvalidArguments):
+        await logs.query(replace(QUERY, product=product))
+    assert server.queries == []
+
+
+@pytest.mark.parametrize(
+    "product", ['x"} or {service_name=~".+', 'checkout",pod=~".+', "a|b", "check.*", 'q"', "\\"]
+)
+@pytest.mark.parametrize("selector", ['{service_name="$product"}', '{service_name=~"$product"}'])
+async def test_product_cannot_widen_the_selector(
+    open_loki: Open, product: str, selector: str
+) -> None:
+    server = LokiServer([entry(START_NS, "secret"), entry(START_NS, "b", service_name="b")])
+    logs = await open_loki(server, selector=selector)
+    with pytest.raises(InvalidArguments):
+        await logs.query(replace(QUERY, product=product))
+
+
+@given(st.text(min_size=1, max_size=40))
+def test_any_accepted_product_stays_one_string(product: str) -> None:
+    accepted = product.isprintable() and any(char.isalnum() for char in product)
+    expected = product.replace("\\", "\\\\").replace('"', '\\"')
+    try:
+        selector = Selector('{app="$product", env="prod"}').of(product)
+    except InvalidArguments:
+        selector = ""
+    assert selector == (f'{{app="{expected}", env="prod"}}' if accepted else "")
+
+
+async def test_selector_template_may_use_a_pattern(open_loki: Open) -> None:
+    entries = [entry(START_NS, "a", app="checkout-api"), entry(START_NS, "b", app="other")]
+    logs = await open_loki(LokiServer(entries), selector='{app=~"$product-.*", pod=~".+"}')
+    page = await logs.query(QUERY)
+    assert [line.message for line in page.lines] == ["a"]
+
+
+@pytest.mark.parametrize(
+    "template",
+    ["", "{}", '{app="x"}', 'app="$product"', '{app!="$product"}', '{a="$product",b="$product"}'],
+)
+def test_selector_template_must_name_the_product_once(template: str) -> None:
+    with pytest.raises(ValueError, match="product"):
+        Selector(template)
+
+
+async def test_unknown_product_is_told_what_there_is(open_loki: Open) -> None:
+    logs = await open_loki(
+        LokiServer([entry(START_NS, "x"), entry(START_NS, "y", service_name="cart")])
+    )
+    with pytest.raises(InvalidArguments, match="cart, checkout"):
+        await logs.query(replace(QUERY, product="chekout"))
+
+
+async def test_known_product_without_lines_is_an_empty_page(open_loki: Open) -> None:
+    logs = await open_loki(LokiServer([entry(START_NS - 10**9, "before")]))
+    page = await logs.query(QUERY)
+    assert (page.lines, page.total_matches, page.next_cursor) == ((), 0, "")
+
+
+async def test_tenant_is_sent_and_its_absence_reported(open_loki: Open) -> None:
+    server = LokiServer([entry(START_NS, "x")], tenant="shop")
+    with_tenant = await open_loki(server, org_id="shop")
+    without = await open_loki(server)
+    assert len((await with_tenant.query(QUERY)).lines) == 1
+    with pytest.raises(UpstreamFailed, match="no org id") as caught:
+        await without.query(QUERY)
+    assert caught.value.status == 401
+
+
+async def test_parser_words_reach_the_model(open_loki: Open) -> None:
+    logs = await open_loki(LokiServer([]))
+    with pytest.raises(InvalidArguments, match="parse error at line 1, col 19"):
+        await logs.query(replace(QUERY, filter="| nonsense ("))
+
+
+async def test_limit_of_the_backend_reaches_the_model_as_text(open_loki: Open) -> None:
+    logs = await open_loki(LokiServer([]))
+    wide = Interval(START - timedelta(days=40), START)
+    with pytest.raises(UpstreamFailed, match="limit: 30d1h") as caught:
+        await logs.query(replace(QUERY, interval=wide))
+    assert caught.value.status == 400
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "no JSON",
+        '{"data": []}',
+        '{"data": {"resultType": "matrix", "result": []}}',
+        '{"data": {"resultType": "streams", "result": [{"values": [[1, "x"]]}]}}',
+    ],
+)
+async def test_answer_that_is_no_log_stream_is_a_failure(open_loki: Open, body: str) -> None:
+    app = web.Application()
+
+    async def answer(_request: web.Request) -> web.Response:
+        return web.Response(text=body)
+
+    app.router.add_get("/loki/api/v1/query_range", answer)
+    with pytest.raises(UpstreamFailed):
+        await (await open_loki(app)).query(QUERY)
+
+
+async def test_old_server_without_categories_is_understood(open_loki: Open) -> None:
+    app = web.Application()
+
+    async def answer(_request: web.Request) -> web.Response:
+        stream = {"stream": {"level": "error", "host": "h1"}, "values": [[str(START_NS), "x"]]}
+        return web.json_response({"data": {"resultType": "streams", "result": [stream]}})
+
+    app.router.add_get("/loki/api/v1/query_range", answer)
+    page = await (await open_loki(app)).query(QUERY)
+    assert page.lines == (LogLine(START_NS, "error", "h1", "x"),)
+
+
+async def test_server_that_is_gone_is_unavailable(unused_tcp_port: int) -> None:
+    async with http_client(base_url=f"http://127.0.0.1:{unused_tcp_port}") as client:
+        with pytest.raises(CapabilityUnavailable, match="Loki"):
+            await LokiLogs(client, UnsealedCodec()).query(QUERY)
+
+
+@given(st.integers(min_value=0, max_value=4 * 10**18))
+def test_nanoseconds_survive_to_the_microsecond(ts_ns: int) -> None:
+    assert to_ns(from_ns(ts_ns)) == ts_ns // 1000 * 1000
