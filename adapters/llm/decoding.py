@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Protocol
 
+from adapters.llm.failures import VendorError, safe_words, wait_in_words
 from adapters.llm.framing import FrameTooLong, LineSplitter, SseSplitter
 from adapters.llm.messages import (
     DoneChunk,
@@ -188,6 +189,12 @@ class EventDecoder(ABC):
                 usage=self.usage if self.usage_known else None,
             ),
         )
+
+    def fail_as(self, out: list[StreamChunk], error: VendorError) -> None:
+        """End with an error that the vendor sent within the stream."""
+        kind = error.kind or ErrorKind.OVERLOADED
+        words = safe_words(kind, error) or "the backend reported an error"
+        self.fail(out, kind, words, wait_in_words(error.words))
 
     def end(self, out: list[StreamChunk], chunk: DoneChunk | ErrorChunk) -> None:
         """The one terminal chunk."""

@@ -1,0 +1,154 @@
+"""The Messages API's events, folded into chunks.
+
+Usage is cumulative (the last word on each bucket wins) and its input excludes cached tokens.
+Blocks may overlap on compatible servers, so they are kept by index; unknown events, blocks and
+deltas are skipped, as the vendor asks.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import ClassVar, Final
+
+from adapters.llm.anthropic.blocks import Block
+from adapters.llm.anthropic.errors import error_of
+from adapters.llm.decoding import EventDecoder, OpenCall, new_call_id
+from adapters.llm.messages import ErrorKind, StopReason, StreamChunk, TextChunk, Usage
+from adapters.llm.wire_json import as_int, as_list, as_object, as_text
+
+_REASONS: Final[Mapping[str, StopReason]] = {
+    "end_turn": StopReason.END_TURN,
+    "tool_use": StopReason.TOOL_USE,
+    "max_tokens": StopReason.MAX_TOKENS,
+    "stop_sequence": StopReason.STOP_SEQUENCE,
+    "pause_turn": StopReason.END_TURN,
+    "model_context_window_exceeded": StopReason.MAX_TOKENS,
+}
+
+
+class AnthropicDecoder(EventDecoder):
+    """A fold over one Messages API answer."""
+
+    provider: ClassVar[str] = "anthropic"
+
+    def __init__(self, call_id: Callable[[], str] = new_call_id) -> None:
+        super().__init__(call_id)
+        self._blocks: dict[int, Block] = {}
+        self._counts: dict[str, int] = {}
+        self._ending: Mapping[str, object] = {}
+
+    def on_event(self, event: Mapping[str, object], out: list[StreamChunk]) -> None:
+        """One server-sent event; its name repeats `type`."""
+        match event.get("type"):
+            case "content_block_delta":
+                self._delta(event, out)
+            case "content_block_start":
+                self._block_start(event, out)
+            case "content_block_stop":
+                block = self._blocks.get(_index(event))
+                if block is not None:
+                    block.closed = True
+            case "message_start":
+                message = as_object(event.get("message"))
+                self.model = as_text(message.get("model")) or self.model
+                self._count(as_object(message.get("usage")))
+            case "message_delta":
+                self._count(as_object(event.get("usage")))
+                self._ending = as_object(event.get("delta"))
+            case "message_stop":
+                self._stop(out)
+            case "error":
+                self._error(event, out)
+            case _:
+                pass
+
+    def on_whole(self, answer: Mapping[str, object], out: list[StreamChunk]) -> None:
+        """A message that was not streamed, replayed as if it had been."""
+        if "error" in answer:
+            self._error(answer, out)
+            return
+        self.on_event({"type": "message_start", "message": answer}, out)
+        for index, content in enumerate(as_list(answer.get("content"))):
+            start = {"type": "content_block_start", "index": index, "content_block": content}
+            self.on_event(start, out)
+            self.on_event({"type": "content_block_stop", "index": index}, out)
+        if as_text(answer.get("stop_reason")):
+            self._ending = answer
+            self._stop(out)
+
+    def _block_start(self, event: Mapping[str, object], out: list[StreamChunk]) -> None:
+        block = Block(as_object(event.get("content_block")))
+        self._blocks[_index(event)] = block
+        if block.kind == "text":
+            self.text(out, "".join(block.parts))
+
+    def _delta(self, event: Mapping[str, object], out: list[StreamChunk]) -> None:
+        delta = as_object(event.get("delta"))
+        block = self._blocks.get(_index(event))
+        match delta.get("type"):
+            case "text_delta":
+                piece = as_text(delta.get("text"))
+                if piece:
+                    self.has_text = True
+                    out.append(TextChunk(piece))
+                if block is not None:
+                    block.parts.append(piece)
+            case "input_json_delta" if block is not None:
+                block.parts.append(as_text(delta.get("partial_json")))
+            case "thinking_delta" if block is not None:
+                block.parts.append(as_text(delta.get("thinking")))
+            case "signature_delta" if block is not None:
+                block.signature.append(as_text(delta.get("signature")))
+            case _:
+                pass
+
+    def _count(self, usage: Mapping[str, object]) -> None:
+        """Cumulative: the last number given for a bucket is its number."""
+        for name, value in usage.items():
+            tokens = as_int(value)
+            if tokens is not None:
+                self._counts[name] = tokens
+                self.usage_known = True
+        self.usage = Usage(
+            self._counts.get("input_tokens", 0),
+            self._counts.get("cache_read_input_tokens", 0),
+            self._counts.get("cache_creation_input_tokens", 0),
+            self._counts.get("output_tokens", 0),
+        )
+
+    def _stop(self, out: list[StreamChunk]) -> None:
+        reason = as_text(self._ending.get("stop_reason"))
+        if not reason:
+            self.fail(out, ErrorKind.CUT, "the answer ended without a reason")
+            return
+        if reason == "refusal":
+            details = as_object(self._ending.get("stop_details"))
+            why = as_text(details.get("explanation")) or as_text(details.get("category"))
+            self.fail(out, ErrorKind.REFUSED, "the model declined" + (f": {why}" if why else ""))
+            return
+        blocks = [self._blocks[index] for index in sorted(self._blocks)]
+        calls = [
+            OpenCall(block.call_id, block.name, block.parts)
+            for block in blocks
+            if block.kind == "tool_use" and block.closed
+        ]
+        self.finish(out, _REASONS.get(reason, StopReason.END_TURN), calls, _to_replay(blocks))
+
+    def _error(self, event: Mapping[str, object], out: list[StreamChunk]) -> None:
+        self.fail_as(out, error_of(as_object(event.get("error"))))
+
+
+def _index(event: Mapping[str, object]) -> int:
+    return as_int(event.get("index")) or 0
+
+
+def _to_replay(blocks: list[Block]) -> tuple[str, ...]:
+    """The blocks the next request must carry unchanged: signed thinking.
+
+    Where thinking comes between other blocks, its place matters, so all of them are kept.
+    """
+    kept = [block for block in blocks if block.closed and block.kind in _REPLAYED]
+    thinking = [block for block in kept if block.is_thinking]
+    leading = kept[: len(thinking)] == thinking
+    return tuple(block.native() for block in (thinking if leading or not thinking else kept))
+
+
+_REPLAYED: Final = frozenset({"thinking", "redacted_thinking", "text", "tool_use"})

@@ -1,0 +1,117 @@
+"""From a canonical request to the body of POST /v1/messages.
+
+The static prefix (tools, system) and the newest message carry cache breakpoints, so that each
+round pays only for what is new. `tool_choice` is left to its default, auto: newer models refuse
+to be forced.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from adapters.llm.anthropic.capabilities import takes_sampling
+from adapters.llm.messages import CompleteRequest, ToolResult, ToolSpec
+from adapters.llm.transcript import AssistantTurn, ResultsTurn, Turn, UserTurn, turns
+from adapters.llm.wire_json import arguments_object, as_object, as_text, dump, parse
+
+PROVIDER: Final = "anthropic"
+
+Block = dict[str, object]
+
+# The default lifetime, 5 minutes; at most 4 breakpoints a request.
+_CACHED: Final = {"type": "ephemeral"}
+# Newer models answer 400 to a conversation that ends with the assistant.
+_GO_ON: Final = "Continue."
+
+
+def encode(
+    request: CompleteRequest, model: str, max_tokens: int, extra: Mapping[str, object]
+) -> bytes:
+    """The request body; equal requests give equal bytes."""
+    body: dict[str, object] = {"model": model, "max_tokens": max_tokens, "stream": True}
+    if request.tools:
+        body["tools"] = _tools(request.tools, cached=not request.system.strip())
+    if request.system.strip():
+        body["system"] = [{"type": "text", "text": request.system, "cache_control": _CACHED}]
+    body["messages"] = _messages(turns(request.messages))
+    if request.temperature is not None and takes_sampling(model):
+        body["temperature"] = request.temperature
+    stop = [text for text in request.stop if text.strip()]
+    if stop:
+        body["stop_sequences"] = stop
+    if as_text(extra.get("effort")):
+        body["output_config"] = {"effort": extra["effort"]}
+    return dump(body)
+
+
+def _tools(tools: Sequence[ToolSpec], *, cached: bool) -> list[Block]:
+    out: list[Block] = [
+        {"name": tool.name, "description": tool.description, "input_schema": tool.input_schema}
+        for tool in tools
+    ]
+    if cached:
+        out[-1]["cache_control"] = _CACHED
+    return out
+
+
+def _messages(conversation: Sequence[Turn]) -> list[Block]:
+    """Alternating messages: what follows tool results joins their user message, after them."""
+    out: list[tuple[str, list[Block]]] = []
+    for turn in conversation:
+        role, blocks = _blocks(turn)
+        if out and out[-1][0] == role:
+            out[-1][1].extend(blocks)
+        else:
+            out.append((role, blocks))
+    if out and out[-1][0] == "assistant":
+        out.append(("user", [{"type": "text", "text": _GO_ON}]))
+    if out:
+        out[-1][1][-1]["cache_control"] = _CACHED
+    return [{"role": role, "content": blocks} for role, blocks in out]
+
+
+def _blocks(turn: Turn) -> tuple[str, list[Block]]:
+    match turn:
+        case UserTurn(text):
+            return "user", [{"type": "text", "text": text}]
+        case ResultsTurn(results):
+            return "user", [_result(result) for result in results]
+        case AssistantTurn():
+            return "assistant", _assistant(turn)
+
+
+def _assistant(turn: AssistantTurn) -> list[Block]:
+    """Our own signed thinking goes back unchanged, before the rest or, interleaved, with it."""
+    own = turn.provider_blocks if turn.provider == PROVIDER else ()
+    native = [dict(as_object(parse(block))) for block in own]
+    if _is_whole(native, turn):
+        return native
+    text: list[Block] = [{"type": "text", "text": turn.text}] if turn.text else []
+    calls: list[Block] = [
+        {
+            "type": "tool_use",
+            "id": call.id,
+            "name": call.name,
+            "input": arguments_object(call.arguments),
+        }
+        for call in turn.calls
+    ]
+    thinking = [block for block in native if block.get("type") not in {"text", "tool_use"}]
+    return [*thinking, *text, *calls]
+
+
+def _is_whole(native: Sequence[Block], turn: AssistantTurn) -> bool:
+    """Whether the kept blocks are the message itself, with exactly the calls that get answers."""
+    ids = [block.get("id") for block in native if block.get("type") == "tool_use"]
+    is_more_than_thinking = bool(ids) or any(block.get("type") == "text" for block in native)
+    return is_more_than_thinking and ids == [call.id for call in turn.calls]
+
+
+def _result(result: ToolResult) -> Block:
+    block: Block = {
+        "type": "tool_result",
+        "tool_use_id": result.call_id,
+        "content": result.content,
+    }
+    if result.is_error:
+        block["is_error"] = True
+    return block

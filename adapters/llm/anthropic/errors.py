@@ -1,0 +1,45 @@
+"""Anthropic's error names, from an HTTP answer or from within a stream."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from adapters.llm.failures import VendorError, is_overflow
+from adapters.llm.messages import ErrorKind
+from adapters.llm.wire_json import as_object, as_text, parse
+
+_KINDS: Final[Mapping[str, ErrorKind]] = {
+    "api_error": ErrorKind.OVERLOADED,
+    "authentication_error": ErrorKind.AUTH,
+    "billing_error": ErrorKind.QUOTA,
+    "invalid_request_error": ErrorKind.BAD_REQUEST,
+    "not_found_error": ErrorKind.BAD_REQUEST,
+    "overloaded_error": ErrorKind.OVERLOADED,
+    "permission_error": ErrorKind.AUTH,
+    "rate_limit_error": ErrorKind.RATE_LIMITED,
+    "request_too_large": ErrorKind.CONTEXT_OVERFLOW,
+    "timeout_error": ErrorKind.TIMEOUT,
+}
+# A rate limit that waiting does not lift.
+_SPENT: Final = "enforced_spend_limit_reached"
+
+
+def read_error(status: int, body: bytes) -> VendorError:
+    """The error in an HTTP answer; a body of another shape decides nothing."""
+    del status
+    try:
+        return error_of(as_object(as_object(parse(body)).get("error")))
+    except ValueError:
+        return VendorError("", "", None)
+
+
+def error_of(error: Mapping[str, object]) -> VendorError:
+    """One error object: `{type, message, details?}`."""
+    name, words = as_text(error.get("type")), as_text(error.get("message"))
+    kind = _KINDS.get(name)
+    if as_object(error.get("details")).get("error_code") == _SPENT:
+        kind = ErrorKind.QUOTA
+    elif kind in {ErrorKind.BAD_REQUEST, None} and is_overflow(words):
+        kind = ErrorKind.CONTEXT_OVERFLOW
+    elif "credit balance" in words:  # a 400 invalid_request_error in practice
+        kind = ErrorKind.QUOTA
+    return VendorError(name, words, kind)

@@ -1,0 +1,54 @@
+"""What an operator configures for one provider, and the address it is reached under."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import httpx
+from pydantic import JsonValue
+
+_VERSIONED: Final = re.compile(r"/v\d+(?:alpha|beta)?$")
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderConfig:
+    """One `[llm.providers.NAME]` table; empty strings mean the provider's own default.
+
+    `max_tokens` bounds the output of every answer. `timeout_s` is the longest silence within an
+    answer. `allowed_hosts` narrows where requests may go (None: only to the host of `base_url`).
+    `extra` holds what only one provider knows; each provider documents its keys.
+    """
+
+    name: str
+    api_key: str = field(default="", repr=False)
+    base_url: str = ""
+    model: str = ""
+    fast_model: str = ""
+    max_tokens: int = 4096
+    timeout_s: float = 60.0
+    extra: Mapping[str, JsonValue] = field(default_factory=dict)
+    allowed_hosts: frozenset[str] | None = None
+
+
+def endpoint(base_url: str, version: str, resource: str) -> httpx.URL | None:
+    """The full URL of a resource under whatever form of base URL operators write.
+
+    `https://host`, `https://host/v1/`, `https://host/v1/<resource>` and a gateway's path all
+    work, without a scheme https is meant, a query (Azure's `api-version`) is kept. None when it
+    is no URL of a host.
+    """
+    text = base_url.strip()
+    if "://" not in text:
+        text = f"https://{text}"
+    try:
+        url = httpx.URL(text)
+    except httpx.InvalidURL:
+        return None
+    if url.scheme not in {"http", "https"} or not url.host:
+        return None
+    path = url.path.rstrip("/").removesuffix(f"/{resource}")
+    if version and not _VERSIONED.search(path):
+        path = f"{path}/{version}"
+    query = f"?{url.query.decode('ascii')}" if url.query else ""
+    return url.copy_with(raw_path=f"{path}/{resource}{query}".encode("ascii"))

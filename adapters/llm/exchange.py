@@ -1,0 +1,137 @@
+"""One streamed exchange with a backend: send, decode as bytes arrive, close, exactly one end.
+
+No retries here: what to do about a failure belongs to the caller.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import aclosing
+from typing import Final, cast
+
+import httpx
+
+from adapters.errors import AdapterError
+from adapters.http import http_client, mapped_errors, read_capped
+from adapters.llm.decoding import Decoder
+from adapters.llm.failures import VendorError, from_adapter_error, from_answer
+from adapters.llm.messages import DoneChunk, ErrorChunk, ErrorKind, StreamChunk
+
+# A burst of events is handed on in slices, so that other streams get their turn.
+_CHUNKS_PER_SLICE: Final = 64
+_MAX_ERROR_BYTES: Final = 64 * 1024
+# How long to wait for the last bytes of a finished answer, so that the connection can be reused.
+_DRAIN_S: Final = 0.05
+# No answer takes longer, even one kept alive by pings.
+_ROUND_LIMIT_S: Final = 900.0
+_MAX_STREAMS: Final = 1000
+
+ReadError = Callable[[int, bytes], VendorError]
+
+
+async def only(chunk: StreamChunk) -> AsyncGenerator[StreamChunk, None]:
+    """A stream of one chunk."""
+    yield chunk
+
+
+class Exchange:
+    """A backend's connection pool. Safe for concurrent use; `aclose` closes all of it."""
+
+    def __init__(
+        self,
+        provider: str,
+        url: httpx.URL,
+        headers: Mapping[str, str],
+        timeout_s: float,
+        allowed_hosts: frozenset[str] | None = None,
+    ) -> None:
+        own = frozenset({url.raw_host.decode("ascii")})
+        self._provider = provider
+        self.client = http_client(
+            headers={"accept-encoding": "identity", "content-type": "application/json", **headers},
+            read_s=timeout_s,
+            max_connections=_MAX_STREAMS,
+            allowed_hosts=own if allowed_hosts is None else own & allowed_hosts,
+        )
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        await self.client.aclose()
+
+    async def stream(
+        self, url: httpx.URL, body: bytes, decoder: Decoder, read_error: ReadError
+    ) -> AsyncGenerator[StreamChunk, None]:
+        """POST and decode. The connection is back or closed before the terminal chunk is given."""
+        try:
+            with mapped_errors(self._provider):
+                request = self.client.build_request("POST", url, content=body)
+                response = await self.client.send(request, stream=True)
+        except AdapterError as error:
+            yield from_adapter_error(error)
+            return
+        try:
+            if response.status_code >= 300:
+                end: StreamChunk = await self._failed(response, read_error)
+            else:
+                async with aclosing(self._decoded(response, decoder)) as chunks:
+                    async for chunk in chunks:
+                        if isinstance(chunk, DoneChunk | ErrorChunk):
+                            end = chunk
+                            break
+                        yield chunk
+        finally:
+            await response.aclose()
+        yield end
+
+    async def _failed(self, response: httpx.Response, read_error: ReadError) -> ErrorChunk:
+        try:
+            body = await read_capped(response, _MAX_ERROR_BYTES)
+        except AdapterError:
+            body = b""  # the status alone says enough
+        status = response.status_code
+        return from_answer(self._provider, status, response.headers, read_error(status, body))
+
+    async def _decoded(
+        self, response: httpx.Response, decoder: Decoder
+    ) -> AsyncGenerator[StreamChunk, None]:
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + _ROUND_LIMIT_S
+        since_yield = 0
+        async with aclosing(_body(response)) as body:
+            while True:
+                try:
+                    with mapped_errors(self._provider):
+                        data = await anext(body, b"")
+                except AdapterError as error:
+                    yield from_adapter_error(error)
+                    return
+                if loop.time() > deadline:
+                    yield ErrorChunk(ErrorKind.TIMEOUT, f"{self._provider} did not come to an end")
+                    return
+                for chunk in decoder.feed(data) if data else decoder.close():
+                    if isinstance(chunk, DoneChunk) and data:
+                        await _drain(body)
+                    yield chunk
+                    since_yield += 1
+                    if since_yield >= _CHUNKS_PER_SLICE:
+                        since_yield = 0
+                        await asyncio.sleep(0)
+                if not data:
+                    return
+
+
+def _body(response: httpx.Response) -> AsyncGenerator[bytes, None]:
+    """The body as it arrives; the decompressing reader only where a server compressed anyway."""
+    encoded = "content-encoding" in response.headers
+    body = response.aiter_bytes() if encoded else response.aiter_raw()
+    return cast("AsyncGenerator[bytes, None]", body)
+
+
+async def _drain(body: AsyncIterator[bytes]) -> None:
+    """Read a finished answer to its end, if that end is near."""
+    try:
+        async with asyncio.timeout(_DRAIN_S):
+            with mapped_errors():
+                async for _ in body:
+                    pass
+    except (AdapterError, TimeoutError):
+        return  # the answer is whole; only the connection is lost

@@ -1,0 +1,113 @@
+"""What providers reached with a key over HTTPS share: address, key, price table, availability."""
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from typing import ClassVar
+
+import httpx
+
+from adapters.llm.config import ProviderConfig, endpoint
+from adapters.llm.decoding import Decoder
+from adapters.llm.exchange import Exchange, ReadError, only
+from adapters.llm.messages import CompleteRequest, ErrorChunk, ErrorKind, StreamChunk
+from adapters.llm.port import Cost, Model
+from adapters.llm.prices import prices_of
+from adapters.llm.wire_json import as_int
+
+
+class HostedProvider(ABC):
+    """A model service. The key is needed only for the vendor's own address: a server of one's
+    own may do without.
+    """
+
+    vendor: ClassVar[str]
+    default_base_url: ClassVar[str]
+    default_model: ClassVar[str]
+    default_context_tokens: ClassVar[int]
+    resource: ClassVar[str]
+
+    supports_tools = True
+    supports_streaming = True
+
+    def __init__(self, config: ProviderConfig) -> None:
+        self.config = config
+        self.name = config.name
+        self.is_local = config.extra.get("local") is True
+        self._prices = prices_of(self.vendor, config.extra.get("prices"))
+        row = self._prices.row(self.model)
+        known = row.context_tokens if row else self.default_context_tokens
+        self.max_context_tokens = as_int(config.extra.get("max_context_tokens")) or known
+        self.url = endpoint(config.base_url or self.default_base_url, "v1", self.resource)
+        self._exchange: Exchange | None = None
+
+    @property
+    def model(self) -> str:
+        """The configured model."""
+        return self.config.model or self.default_model
+
+    @property
+    def is_vendors_own(self) -> bool:
+        """Whether requests go to the vendor itself."""
+        return self.url is not None and self.url.host == httpx.URL(self.default_base_url).host
+
+    @property
+    def unavailable_reason(self) -> str | None:
+        """See `Provider`."""
+        if self.url is None:
+            return f"base_url is not an http(s) address: {self.config.base_url!r}"
+        if not self.config.api_key and self.is_vendors_own:
+            return "no api_key is configured"
+        return None
+
+    async def models(self) -> Sequence[Model]:
+        """The configured models, then the price table's. No request is made."""
+        first = (self.model, self.config.fast_model)
+        return self._prices.models(first, self.max_context_tokens)
+
+    def cost(self, model: str) -> Cost | None:
+        """See `Provider`."""
+        return self._prices.cost(model)
+
+    def stream(self, request: CompleteRequest) -> AsyncGenerator[StreamChunk, None]:
+        """See `Provider`."""
+        reason = self.unavailable_reason
+        if reason is None:
+            return self.exchange_for(request)
+        return only(ErrorChunk(ErrorKind.UNAVAILABLE, f"{self.name}: {reason}"))
+
+    async def aclose(self) -> None:
+        """Close the connections. Harmless when none was opened."""
+        if self._exchange is not None:
+            await self._exchange.aclose()
+            self._exchange = None
+
+    @abstractmethod
+    def headers(self) -> Mapping[str, str]:
+        """Sent with every request."""
+
+    @abstractmethod
+    def exchange_for(self, request: CompleteRequest) -> AsyncGenerator[StreamChunk, None]:
+        """One round, the provider being available."""
+
+    def model_for(self, request: CompleteRequest) -> str:
+        """The model a request means."""
+        return request.model or self.model
+
+    def max_tokens_for(self, request: CompleteRequest) -> int:
+        """The output bound of a request, within the configured one."""
+        return min(request.max_tokens, self.config.max_tokens)
+
+    def post(
+        self, body: bytes, decoder: Decoder, read_error: ReadError
+    ) -> AsyncGenerator[StreamChunk, None]:
+        """Send a body to the provider's one resource."""
+        assert self.url is not None  # noqa: S101 - `unavailable_reason` was asked
+        if self._exchange is None:
+            self._exchange = Exchange(
+                self.name,
+                self.url,
+                self.headers(),
+                self.config.timeout_s,
+                self.config.allowed_hosts,
+            )
+        return self._exchange.stream(self.url, body, decoder, read_error)

@@ -1,0 +1,45 @@
+"""The reserved provider `koder-ai`: listed, so that its name is taken, and never available."""
+
+from collections.abc import AsyncGenerator, Sequence
+from typing import Final
+
+from adapters.llm.config import ProviderConfig
+from adapters.llm.exchange import only
+from adapters.llm.messages import CompleteRequest, ErrorChunk, ErrorKind, StreamChunk
+from adapters.llm.port import Cost, Model
+
+_REASON: Final = "koder-ai is reserved for a model that does not exist yet"
+
+
+class KoderAI:
+    """Implements `Provider`."""
+
+    supports_tools = False
+    supports_streaming = False
+    max_context_tokens = 0
+    is_local = False
+
+    def __init__(self, config: ProviderConfig) -> None:
+        self.name = config.name
+
+    @property
+    def unavailable_reason(self) -> str | None:
+        """See `Provider`."""
+        return _REASON
+
+    async def models(self) -> Sequence[Model]:
+        """None."""
+        return ()
+
+    def cost(self, model: str) -> Cost | None:
+        """Unknown."""
+        del model
+        return None
+
+    def stream(self, request: CompleteRequest) -> AsyncGenerator[StreamChunk, None]:
+        """Ends at once with an error that says why."""
+        del request
+        return only(ErrorChunk(ErrorKind.UNAVAILABLE, _REASON))
+
+    async def aclose(self) -> None:
+        """Nothing to close."""

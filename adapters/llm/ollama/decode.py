@@ -1,0 +1,77 @@
+"""The /api/chat lines, folded into chunks.
+
+Calls come whole, without ids on older servers, and `done_reason` says "stop" even for them. A
+line with `error` may come with status 200.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import ClassVar, Final
+
+from adapters.llm.decoding import NdjsonDecoder, OpenCall, new_call_id
+from adapters.llm.messages import StopReason, StreamChunk, Usage
+from adapters.llm.ollama.errors import error_of
+from adapters.llm.ollama.pseudo_tools import WARNING, MarkerReader
+from adapters.llm.wire_json import as_int, as_list, as_object, as_text, dump_text
+
+_REASONS: Final[Mapping[str, StopReason]] = {"length": StopReason.MAX_TOKENS}
+
+
+class OllamaDecoder(NdjsonDecoder):
+    """A fold over one answer. With `emulated`, calls of those tools are read from the text."""
+
+    provider: ClassVar[str] = "ollama"
+
+    def __init__(
+        self,
+        call_id: Callable[[], str] = new_call_id,
+        *,
+        emulated: frozenset[str] | None = None,
+        num_ctx: int | None = None,
+    ) -> None:
+        super().__init__(call_id)
+        self._markers = MarkerReader(emulated) if emulated is not None else None
+        self._num_ctx = num_ctx
+        self._calls: list[OpenCall] = []
+
+    def on_event(self, event: Mapping[str, object], out: list[StreamChunk]) -> None:
+        """One line."""
+        if event.get("error"):
+            self.fail_as(out, error_of(event["error"]))
+            return
+        self.model = as_text(event.get("model")) or self.model
+        message = as_object(event.get("message"))
+        content = as_text(message.get("content"))
+        if content:
+            self.text(out, self._markers.feed(content) if self._markers else content)
+        for call in as_list(message.get("tool_calls")):
+            self._call(as_object(call))
+        if event.get("done") is True:
+            self._stop(event, out)
+
+    def on_whole(self, answer: Mapping[str, object], out: list[StreamChunk]) -> None:
+        """An answer that was not streamed is one line."""
+        self.on_event(answer, out)
+
+    def _call(self, call: Mapping[str, object]) -> None:
+        function = as_object(call.get("function"))
+        arguments = function.get("arguments")
+        text = arguments if isinstance(arguments, str) else dump_text(as_object(arguments))
+        name = as_text(function.get("name"))
+        self._calls.append(OpenCall(as_text(call.get("id")), name, [text]))
+
+    def _stop(self, event: Mapping[str, object], out: list[StreamChunk]) -> None:
+        warnings = []
+        if self._markers:
+            self.text(out, self._markers.close())
+            self._calls.extend(self._markers.calls)
+            warnings.append(WARNING)
+        prompt, output = as_int(event.get("prompt_eval_count")), as_int(event.get("eval_count"))
+        self.usage = Usage(input_uncached=prompt or 0, output=output or 0)
+        self.usage_known = prompt is not None or output is not None
+        if self._num_ctx is not None and (prompt or 0) >= self._num_ctx:
+            warnings.append(
+                f"The prompt filled the model's window of {self._num_ctx} tokens and was "
+                "probably cut; raise num_ctx."
+            )
+        reason = _REASONS.get(as_text(event.get("done_reason")), StopReason.END_TURN)
+        self.finish(out, reason, self._calls, warnings=tuple(warnings))

@@ -1,0 +1,143 @@
+"""The Ollama provider: the operator's own models, with native tools or emulated ones.
+
+`extra`: `num_ctx` (tokens of context to load a model with; default 16384), `local` (false: the
+server is outside the network).
+"""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from typing import Final
+
+from adapters.errors import AdapterError
+from adapters.llm.config import ProviderConfig
+from adapters.llm.exchange import Exchange
+from adapters.llm.failures import from_adapter_error
+from adapters.llm.messages import CompleteRequest, ErrorChunk, ErrorKind, StreamChunk
+from adapters.llm.ollama.decode import OllamaDecoder
+from adapters.llm.ollama.encode import encode
+from adapters.llm.ollama.errors import lacks_tools, read_error
+from adapters.llm.ollama.server import OllamaServer, address, runs_in_cloud
+from adapters.llm.port import Cost, Model, Tier
+from adapters.llm.wire_json import as_int
+
+_DEFAULT_URL: Final = "http://127.0.0.1:11434"
+# Room for a toolset, an investigation's prompt and its distilled results; Ollama's own default of
+# 4096 on small machines is not.
+_DEFAULT_NUM_CTX: Final = 16_384
+_CLOUD_HOST: Final = "ollama.com"
+
+
+class Ollama:
+    """Implements `Provider`."""
+
+    supports_tools = True
+    supports_streaming = True
+
+    def __init__(self, config: ProviderConfig) -> None:
+        self.config = config
+        self.name = config.name
+        self.max_context_tokens = as_int(config.extra.get("num_ctx")) or _DEFAULT_NUM_CTX
+        self._root = address(config.base_url or _DEFAULT_URL)
+        host = self._root.host if self._root else ""
+        self.is_local = (
+            config.extra.get("local") is not False
+            and host.removeprefix("www.") != _CLOUD_HOST
+            and not runs_in_cloud(config.model)
+        )
+        self._exchange: Exchange | None = None
+        self._server: OllamaServer | None = None
+
+    @property
+    def unavailable_reason(self) -> str | None:
+        """See `Provider`."""
+        if self._root is None:
+            return f"base_url is not an http(s) address: {self.config.base_url!r}"
+        return None
+
+    async def models(self) -> Sequence[Model]:
+        """What the server has, the configured model first. Raises AdapterError."""
+        if self._root is None:
+            return ()
+        _, server = self._connected()
+        names = [model.name for model in await server.pulled() if model.can_chat]
+        allowed = [name for name in names if not (self.is_local and runs_in_cloud(name))]
+        configured = {self.config.model, f"{self.config.model}:latest"}
+        return tuple(
+            self._model(name) for name in sorted(allowed, key=lambda name: name not in configured)
+        )
+
+    def cost(self, model: str) -> Cost | None:
+        """Nothing for a model that runs here; unknown for one that runs at ollama.com."""
+        free = self.is_local and not runs_in_cloud(model)
+        return Cost(0, 0, 0, 0) if free else None
+
+    async def stream(self, request: CompleteRequest) -> AsyncGenerator[StreamChunk, None]:
+        """See `Provider`. A model found to have no tools is asked again with emulated ones."""
+        try:
+            model = request.model or self.config.model or await self._first_model()
+        except AdapterError as error:
+            yield from_adapter_error(error)
+            return
+        refusal = self._refusal(model)
+        if refusal is not None:
+            yield refusal
+            return
+        _, server = self._connected()
+        native = not request.tools or await server.has_tools(model)
+        async with aclosing(self._round(request, model, native_tools=native)) as chunks:
+            async for chunk in chunks:
+                if native and isinstance(chunk, ErrorChunk) and lacks_tools(chunk.message):
+                    native = server.remember(model, has_tools=False)
+                    break
+                yield chunk
+            else:
+                return
+        async with aclosing(self._round(request, model, native_tools=native)) as chunks:
+            async for chunk in chunks:
+                yield chunk
+
+    async def aclose(self) -> None:
+        """Close the connections. Harmless when none was opened."""
+        if self._exchange is not None:
+            await self._exchange.aclose()
+            self._exchange = self._server = None
+
+    def _round(
+        self, request: CompleteRequest, model: str, *, native_tools: bool
+    ) -> AsyncGenerator[StreamChunk, None]:
+        exchange, _ = self._connected()
+        assert self._root is not None  # noqa: S101 - `_connected` needs it too
+        tokens = min(request.max_tokens, self.config.max_tokens)
+        body = encode(request, model, tokens, self.max_context_tokens, native_tools=native_tools)
+        names = frozenset(tool.name for tool in request.tools)
+        decoder = OllamaDecoder(
+            emulated=None if native_tools else names, num_ctx=self.max_context_tokens
+        )
+        return exchange.stream(self._root.join("api/chat"), body, decoder, read_error)
+
+    def _connected(self) -> tuple[Exchange, OllamaServer]:
+        assert self._root is not None  # noqa: S101 - `unavailable_reason` was asked
+        if self._exchange is None or self._server is None:
+            key = self.config.api_key
+            headers = {"authorization": f"Bearer {key}"} if key else {}
+            self._exchange = Exchange(
+                self.name, self._root, headers, self.config.timeout_s, self.config.allowed_hosts
+            )
+            self._server = OllamaServer(self._exchange, self._root)
+        return self._exchange, self._server
+
+    async def _first_model(self) -> str:
+        models = await self.models()
+        return models[0].id if models else ""
+
+    def _refusal(self, model: str) -> ErrorChunk | None:
+        reason = self.unavailable_reason
+        if reason is None and not model:
+            reason = "the server has no model; pull one"
+        if reason is None and self.is_local and runs_in_cloud(model):
+            reason = f"{model} runs at {_CLOUD_HOST}, not here"
+        return ErrorChunk(ErrorKind.UNAVAILABLE, f"{self.name}: {reason}") if reason else None
+
+    def _model(self, name: str) -> Model:
+        tier = Tier.FAST if name == self.config.fast_model else Tier.BALANCED
+        return Model(name, name, self.max_context_tokens, tier)

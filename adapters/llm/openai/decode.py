@@ -1,0 +1,97 @@
+"""The chat/completions chunks, folded into ours.
+
+The stream is whole only with its `[DONE]`; a missing `finish_reason` before it is forgiven.
+`prompt_tokens` includes cached tokens, so they are taken out.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import ClassVar, Final
+
+from adapters.llm.decoding import EventDecoder, new_call_id
+from adapters.llm.messages import ErrorKind, StopReason, StreamChunk, TextChunk, Usage
+from adapters.llm.openai.errors import error_of
+from adapters.llm.openai.tool_deltas import ToolDeltas
+from adapters.llm.wire_json import as_int, as_list, as_object, as_text
+
+_REASONS: Final[Mapping[str, StopReason]] = {
+    "stop": StopReason.END_TURN,
+    "length": StopReason.MAX_TOKENS,
+    "tool_calls": StopReason.TOOL_USE,
+    "function_call": StopReason.TOOL_USE,
+}
+
+
+class OpenAIDecoder(EventDecoder):
+    """A fold over one chat/completions answer."""
+
+    provider: ClassVar[str] = "openai"
+
+    def __init__(self, call_id: Callable[[], str] = new_call_id) -> None:
+        super().__init__(call_id)
+        self._tools = ToolDeltas()
+        self._refusal: list[str] = []
+        self._finish = ""
+
+    def on_event(self, event: Mapping[str, object], out: list[StreamChunk]) -> None:
+        """One chunk; chunks without choices carry usage, moderation, or nothing."""
+        if event.get("error"):
+            self.fail_as(out, error_of(event["error"]))
+            return
+        self.model = as_text(event.get("model")) or self.model
+        if event.get("usage"):
+            self._count(as_object(event["usage"]))
+        for choice in as_list(event.get("choices"))[:1]:
+            self._choice(as_object(choice), "delta", out)
+
+    def on_whole(self, answer: Mapping[str, object], out: list[StreamChunk]) -> None:
+        """A completion that was not streamed."""
+        choices = as_list(answer.get("choices"))[:1]
+        self.on_event({**answer, "choices": []}, out)
+        if self.ended or not choices:
+            return
+        choice = as_object(choices[0])
+        self._choice(choice, "message", out)
+        self.on_end_marker(out)
+
+    def on_end_marker(self, out: list[StreamChunk]) -> None:
+        """`[DONE]`."""
+        if self._refusal:
+            self.fail(out, ErrorKind.REFUSED, f"the model declined: {''.join(self._refusal)[:200]}")
+        elif self._finish == "content_filter":
+            self.fail(out, ErrorKind.REFUSED, "a content filter stopped the answer")
+        elif self._finish == "error":
+            self.fail(out, ErrorKind.OVERLOADED, "the backend failed while answering")
+        else:
+            reason = _REASONS.get(self._finish, StopReason.END_TURN)
+            self.finish(out, reason, self._tools.calls)
+
+    def _choice(self, choice: Mapping[str, object], key: str, out: list[StreamChunk]) -> None:
+        delta = as_object(choice.get(key))
+        content = delta.get("content")
+        if content:
+            self._content(content, out)
+        for tool in as_list(delta.get("tool_calls")):
+            self._tools.add(as_object(tool))
+        refusal = as_text(delta.get("refusal"))
+        if refusal:
+            self._refusal.append(refusal)
+        self._finish = as_text(choice.get("finish_reason")) or self._finish
+
+    def _content(self, content: object, out: list[StreamChunk]) -> None:
+        """Text, or (Mistral) a list of typed parts of which only text is the answer."""
+        if isinstance(content, str):
+            self.has_text = True
+            out.append(TextChunk(content))
+            return
+        for part in as_list(content):
+            self.text(out, as_text(as_object(part).get("text")))
+
+    def _count(self, usage: Mapping[str, object]) -> None:
+        prompt, output = as_int(usage.get("prompt_tokens")), as_int(usage.get("completion_tokens"))
+        if prompt is None and output is None:
+            return
+        details = as_object(usage.get("prompt_tokens_details"))
+        read = as_int(details.get("cached_tokens")) or 0
+        written = as_int(details.get("cache_write_tokens")) or 0
+        self.usage = Usage(max(0, (prompt or 0) - read - written), read, written, output or 0)
+        self.usage_known = True

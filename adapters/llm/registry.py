@@ -1,0 +1,46 @@
+"""The providers there are, by name: one line each."""
+
+from collections.abc import Callable, Mapping
+from typing import Final, Protocol
+
+from adapters.llm.anthropic.provider import Anthropic
+from adapters.llm.config import ProviderConfig
+from adapters.llm.koder_ai import KoderAI
+from adapters.llm.ollama.provider import Ollama
+from adapters.llm.openai.provider import OpenAI
+from adapters.llm.port import Provider
+
+
+class ClosableProvider(Provider, Protocol):
+    """A provider that owns its connections."""
+
+    async def aclose(self) -> None:
+        """Close them."""
+        ...
+
+
+_PROVIDERS: Final[Mapping[str, Callable[[ProviderConfig], ClosableProvider]]] = {
+    "anthropic": Anthropic,
+    "openai": OpenAI,
+    "ollama": Ollama,
+    "koder-ai": KoderAI,
+}
+
+
+def known() -> list[str]:
+    """The names `create` takes."""
+    return list(_PROVIDERS)
+
+
+def create(config: ProviderConfig) -> ClosableProvider:
+    """The provider named by `config.name`; no connection is made.
+
+    Raises LookupError for an unknown name, ValueError for prices of the wrong shape. A missing
+    key is neither: see `Provider.unavailable_reason`.
+    """
+    try:
+        factory = _PROVIDERS[config.name]
+    except KeyError:
+        names = ", ".join(known())
+        raise LookupError(f"unknown provider {config.name!r}; known: {names}") from None
+    return factory(config)
