@@ -1,0 +1,149 @@
+"""From settings to the outside: providers, and the capabilities that tools are given.
+
+Part of the composition root; `bot.app` decides what is put together.
+"""
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+import httpx
+
+from adapters.http import http_client
+from adapters.llm.config import ProviderConfig
+from adapters.llm.port import Provider
+from adapters.llm.registry import create, known
+from adapters.llm.triage.provider import NAME as TRIAGE
+from adapters.llm.triage.provider import Triage
+from adapters.observe.cursor import UnsealedCodec
+from adapters.observe.loki import LokiLogs
+from adapters.observe.prometheus import PrometheusMetrics
+from adapters.observe.recorded_incidents import RecordedIncidents
+from bot.settings.model import LlmSettings, ObserveSettings, ProviderSettings, Settings
+from bot.settings.reading import ConfigurationError
+from tools.capabilities import Clock, Deploys, Logs, Metrics, Traces
+
+BACKEND_CONNECTIONS = 32  # per backend: more parallel queries would queue there anyway
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What one channel's tools look at; None is not configured."""
+
+    logs: Logs | None
+    metrics: Metrics | None
+    traces: Traces | None
+    deploys: Deploys | None
+
+
+def installation_key(settings: Settings) -> bytes:
+    """A key that replicas share and outsiders do not know, for cursors and redaction marks.
+
+    Made from the configured secrets; without any (the demo) it is the same on every machine and
+    protects nothing but accidents.
+    """
+    material = "\0".join(sorted(settings.secrets()))
+    return hashlib.sha256(f"kortex installation key\0{material}".encode()).digest()
+
+
+def make_providers(
+    llm: LlmSettings, stack: AsyncExitStack, *, triage_pace_s: float = 0.0
+) -> Mapping[str, Provider]:
+    """Every known provider by name, configured or not, in the order in which they are asked.
+
+    Raises ConfigurationError for a name that is no provider.
+    """
+    order = [llm.default_provider, *llm.fallback_providers]
+    names = dict.fromkeys([*order, *llm.providers, *known(), TRIAGE])
+    return {name: _provider(name, llm, stack, triage_pace_s) for name in names}
+
+
+def asked_in_order(llm: LlmSettings, providers: Mapping[str, Provider]) -> Sequence[Provider]:
+    """The default provider and its fallbacks."""
+    return [providers[n] for n in dict.fromkeys([llm.default_provider, *llm.fallback_providers])]
+
+
+def _provider(name: str, llm: LlmSettings, stack: AsyncExitStack, pace_s: float) -> Provider:
+    if name == TRIAGE:
+        return Triage(pace_s=pace_s)
+    settings = llm.providers.get(name, ProviderSettings())
+    try:
+        provider = create(
+            ProviderConfig(
+                name=name,
+                api_key=settings.api_key.get_secret_value(),
+                base_url=settings.base_url or settings.endpoint,
+                model=settings.model,
+                fast_model=settings.fast_model,
+                max_tokens=settings.max_tokens,
+                timeout_s=settings.timeout.total_seconds(),
+                extra={"num_ctx": settings.num_ctx, "stream_options": settings.stream_options}
+                if settings.num_ctx
+                else {"stream_options": settings.stream_options},
+            )
+        )
+    except (LookupError, ValueError) as error:
+        raise ConfigurationError(f"llm.providers.{name}: {error}") from error
+    stack.push_async_callback(provider.aclose)
+    return provider
+
+
+def make_observed(
+    settings: ObserveSettings,
+    clock: Clock,
+    stored_deploys: Deploys,
+    stack: AsyncExitStack,
+) -> Callable[[str], Observed]:
+    """What a channel, given by name, looks at. Recorded backends play one incident per channel."""
+    if "recorded" in (settings.logs.kind, settings.metrics.kind, settings.traces.kind):
+        return _recorded(clock)
+    live = Observed(
+        logs=_logs(settings, stack),
+        metrics=_metrics(settings, clock, stack),
+        traces=None,
+        deploys=stored_deploys,
+    )
+    return lambda _channel: live
+
+
+def _recorded(clock: Clock) -> Callable[[str], Observed]:
+    incidents = RecordedIncidents(clock, UnsealedCodec())
+    first = next(iter(incidents.scenarios))
+
+    def of(channel: str) -> Observed:
+        recorded = incidents.of_channel(channel) or incidents.of(first)
+        return Observed(recorded.logs, recorded.metrics, recorded.traces, recorded.deploys)
+
+    return of
+
+
+def _logs(settings: ObserveSettings, stack: AsyncExitStack) -> Logs | None:
+    logs = settings.logs
+    if logs.kind != "loki":
+        return None
+    client = _client(logs.url, logs.token.get_secret_value(), "observe.logs.url", stack)
+    return LokiLogs(client, UnsealedCodec(), logs.selector, logs.tenant)
+
+
+def _metrics(settings: ObserveSettings, clock: Clock, stack: AsyncExitStack) -> Metrics | None:
+    metrics = settings.metrics
+    if metrics.kind != "prometheus":
+        return None
+    client = _client(metrics.url, metrics.token.get_secret_value(), "observe.metrics.url", stack)
+    return PrometheusMetrics(client, clock, metrics.product_label, metrics.tenant)
+
+
+def _client(url: str, bearer: str, key: str, stack: AsyncExitStack) -> httpx.AsyncClient:
+    host = urlsplit(url).hostname
+    if not host:
+        raise ConfigurationError(f"{key}: needs an address such as http://loki:3100")
+    client = http_client(
+        base_url=url.rstrip("/"),
+        headers={"Authorization": f"Bearer {bearer}"} if bearer else None,
+        max_connections=BACKEND_CONNECTIONS,
+        allowed_hosts=frozenset({host}),
+    )
+    stack.push_async_callback(client.aclose)
+    return client
