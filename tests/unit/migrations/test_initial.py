@@ -1,8 +1,5 @@
 """The migrations reach the tables' metadata on both databases, and only forwards."""
 
-from collections.abc import AsyncIterator
-from pathlib import Path
-
 import pytest
 import sqlalchemy as sa
 from alembic.autogenerate import compare_metadata
@@ -13,27 +10,9 @@ from alembic.script import ScriptDirectory
 from bot.store import schema
 from bot.store.engine import Database
 from bot.store.tables import metadata
-from tests.fixtures_database import PostgresServer, postgres_server
+from tests.fixtures_database import empty_url
 
-__all__ = ["postgres_server"]
-
-
-@pytest.fixture
-async def empty_postgres(postgres_server: PostgresServer) -> AsyncIterator[str]:
-    url = await postgres_server.empty()
-    yield url
-    await postgres_server.drop(url)
-
-
-@pytest.fixture
-def empty_sqlite(tmp_path: Path) -> str:
-    return f"sqlite+aiosqlite:///{tmp_path / 'new.db'}"
-
-
-@pytest.fixture(params=["empty_sqlite", "empty_postgres"])
-def empty_url(request: pytest.FixtureRequest) -> str:
-    url: str = request.getfixturevalue(request.param)
-    return url
+__all__ = ["empty_url"]
 
 
 async def test_an_empty_database_is_not_current(empty_url: str) -> None:

@@ -1,0 +1,66 @@
+"""Lease rows: which replicas are alive, by the database's clock."""
+
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from bot.store.dialect import insert_into, now, seconds_ago
+from bot.store.engine import Database
+from bot.store.tables import replicas
+
+
+class Replicas:
+    """One row per running process. Every method raises StorageUnavailable."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def beat(self, replica: str) -> float | None:
+        """Renew the lease. Seconds since the last beat, None when there was no row.
+
+        Who overslept must not judge others: their rows may be old because everything stood still.
+        """
+
+        async def work(connection: AsyncConnection) -> float | None:
+            before = await connection.execute(
+                sa.select(replicas.c.beat, now()).where(replicas.c.id == replica)
+            )
+            row = before.first()
+            await connection.execute(
+                insert_into(connection, replicas)
+                .values(id=replica, beat=now(), started_at=now())
+                .on_conflict_do_update(index_elements=["id"], set_={"beat": now()})
+            )
+            return None if row is None else (row[1] - row[0]).total_seconds()
+
+        return await self._database.transact(work)
+
+    async def stale(self, lease_s: float) -> Sequence[str]:
+        """Replicas that have not beaten for longer than the lease, longest silent first."""
+
+        async def work(connection: AsyncConnection) -> Sequence[str]:
+            found = await connection.scalars(
+                sa.select(replicas.c.id)
+                .where(replicas.c.beat < seconds_ago(lease_s))
+                .order_by(replicas.c.beat)
+            )
+            return found.all()
+
+        return await self._database.fetch(work)
+
+    async def forget(self, replica: str, lease_s: float = 0) -> bool:
+        """Remove a row: one's own at the end, a dead one's when nothing of it is left.
+
+        With a lease, only while it is still stale: a replica that woke up keeps its row.
+        """
+
+        async def work(connection: AsyncConnection) -> bool:
+            gone = await connection.execute(
+                replicas.delete().where(
+                    replicas.c.id == replica, replicas.c.beat <= seconds_ago(lease_s)
+                )
+            )
+            return gone.rowcount == 1
+
+        return await self._database.transact(work)

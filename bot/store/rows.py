@@ -1,0 +1,56 @@
+"""Messages and evidence as rows, and back."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from pydantic import TypeAdapter
+
+from adapters.llm.messages import Message
+from bot.domain.events import Evidence
+from bot.domain.ids import TurnId
+from bot.store import json_text
+
+_MESSAGE = TypeAdapter(Message)
+
+
+def of_messages(turn: TurnId, messages: Sequence[Message], first: int) -> list[dict[str, Any]]:
+    """Rows numbered from `first`."""
+    return [
+        {"turn_id": turn, "n": n, "body": json_text.dumps(message)}
+        for n, message in enumerate(messages, first)
+    ]
+
+
+def to_message(body: str) -> Message:
+    """The message in a row's JSON."""
+    return _MESSAGE.validate_json(body)
+
+
+def of_evidence(turn: TurnId, evidence: Evidence) -> dict[str, Any]:
+    """A row."""
+    return {
+        "turn_id": turn,
+        "number": evidence.number,
+        "tool_call_id": evidence.tool_call_id,
+        "tool": evidence.tool,
+        "summary": evidence.summary,
+        "ok": evidence.ok,
+        "latency_ms": evidence.latency_ms,
+        "truncated": evidence.truncated,
+        "content": evidence.content,
+    }
+
+
+def to_evidence(row: sa.Row[Any]) -> Evidence:
+    """The evidence in a row."""
+    return Evidence(
+        number=row.number,
+        tool_call_id=row.tool_call_id,
+        tool=row.tool,
+        summary=row.summary,
+        ok=row.ok,
+        latency_ms=row.latency_ms,
+        truncated=row.truncated,
+        content=row.content,
+    )

@@ -1,0 +1,218 @@
+"""`bot.ports.SessionStore` in the database: sessions, turns and what was said in them."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from adapters.llm.messages import Message, Role
+from bot.domain.audit import AuditEvent, AuditKind
+from bot.domain.events import Evidence
+from bot.domain.ids import ChannelId, MessageTs, Place, SessionId, TeamId, TurnId
+from bot.domain.session import Ask, Session, TurnState
+from bot.store import rows
+from bot.store.audit import append_audit
+from bot.store.dialect import insert_into
+from bot.store.engine import Database
+from bot.store.tables import evidence as evidence_table
+from bot.store.tables import messages as messages_table
+from bot.store.tables import sessions, turns
+
+
+class StoredSessions:
+    """Sessions as rows. A session's id follows from its place, so opening one never races."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def open(self, ask: Ask, name: str, at: datetime) -> Session:
+        """Insert, or move `active_at` forward; the name stays the first one."""
+        place = ask.place
+
+        async def work(connection: AsyncConnection) -> Session:
+            insert = insert_into(connection, sessions).values(
+                id=f"session:{place.key}",
+                team=place.team,
+                channel=place.channel,
+                thread_ts=place.thread_ts,
+                name=name,
+                created_at=at,
+                active_at=at,
+            )
+            later = sa.case(
+                (insert.excluded.active_at > sessions.c.active_at, insert.excluded.active_at),
+                else_=sessions.c.active_at,
+            )
+            kept = await connection.execute(
+                insert.on_conflict_do_update(
+                    index_elements=["id"], set_={"active_at": later}
+                ).returning(sessions)
+            )
+            return _session(kept.one())
+
+        return await self._database.transact(work)
+
+    async def find(self, place: Place) -> Session | None:
+        """The session of that place."""
+
+        async def work(connection: AsyncConnection) -> Session | None:
+            found = await connection.execute(sa.select(sessions).where(_is_at(place)))
+            row = found.first()
+            return None if row is None else _session(row)
+
+        return await self._database.fetch(work)
+
+    async def begin_turn(self, ask: Ask, session: Session, at: datetime) -> None:
+        """Insert the turn, its user message and its audit row, once."""
+        turn = ask.turn_id
+        started = AuditEvent(
+            kind=AuditKind.TURN_STARTED,
+            actor=ask.asker.user,
+            body={"turn": turn, "place": ask.place.key, "session_name": session.name},
+            session_id=session.id,
+            key=f"{turn}:started",
+        )
+
+        async def work(connection: AsyncConnection) -> None:
+            inserted = await connection.execute(
+                insert_into(connection, turns)
+                .values(
+                    id=turn,
+                    session_id=session.id,
+                    ts=ask.ts,
+                    asker_team=ask.asker.team,
+                    asker_user=ask.asker.user,
+                    state=TurnState.RUNNING.value,
+                    started_at=at,
+                )
+                .on_conflict_do_nothing(index_elements=["id"])
+                .returning(turns.c.id)
+            )
+            if inserted.first() is None:
+                return
+            asked = Message(Role.USER, text=ask.text)
+            await connection.execute(messages_table.insert(), rows.of_messages(turn, [asked], 0))
+            await append_audit(connection, started)
+
+        await self._database.transact(work)
+
+    async def history(self, session: SessionId, before: TurnId) -> Sequence[Message]:
+        """The finished turns whose message is older than that of `before`; empty if unknown."""
+        this = turns.alias()
+
+        async def work(connection: AsyncConnection) -> Sequence[Message]:
+            found = await connection.scalars(
+                sa.select(messages_table.c.body)
+                .join(turns, turns.c.id == messages_table.c.turn_id)
+                .join(this, this.c.id == before)
+                .where(
+                    turns.c.session_id == session,
+                    turns.c.state != TurnState.RUNNING.value,
+                    sa.tuple_(turns.c.ts, turns.c.id) < sa.tuple_(this.c.ts, this.c.id),
+                )
+                .order_by(turns.c.ts, turns.c.id, messages_table.c.n)
+            )
+            return [rows.to_message(body) for body in found]
+
+        return await self._database.fetch(work)
+
+    async def finish_turn(
+        self,
+        turn: TurnId,
+        state: TurnState,
+        messages: Sequence[Message],
+        evidence: Sequence[Evidence],
+        at: datetime,
+    ) -> None:
+        """Close the running turn with what it said, consulted, and its audit row, once."""
+
+        async def work(connection: AsyncConnection) -> None:
+            closed = await connection.execute(
+                turns.update()
+                .where(turns.c.id == turn, turns.c.state == TurnState.RUNNING.value)
+                .values(state=state.value, ended_at=at)
+                .returning(turns.c.session_id, turns.c.asker_user)
+            )
+            if (row := closed.first()) is None:
+                return
+            if messages:
+                await connection.execute(
+                    messages_table.insert(), rows.of_messages(turn, messages, 1)
+                )
+            if evidence:
+                await connection.execute(
+                    evidence_table.insert(), [rows.of_evidence(turn, each) for each in evidence]
+                )
+            ended = AuditEvent(
+                kind=AuditKind.TURN_ENDED,
+                actor=row.asker_user,
+                body={"turn": turn, "state": state.value, "evidence": len(evidence)},
+                session_id=row.session_id,
+                key=f"{turn}:ended",
+            )
+            await append_audit(connection, ended)
+
+        await self._database.transact(work)
+
+    async def set_answer(self, turn: TurnId, ts: MessageTs) -> None:
+        """Remember which message is edited."""
+
+        async def work(connection: AsyncConnection) -> None:
+            await connection.execute(turns.update().where(turns.c.id == turn).values(answer_ts=ts))
+
+        await self._database.transact(work)
+
+    async def turn_of_answer(self, place: Place, ts: MessageTs) -> TurnId | None:
+        """The turn whose answer is that message; a message is one of its channel, in any thread."""
+        return await self._one_turn(
+            sessions.c.team == place.team,
+            sessions.c.channel == place.channel,
+            turns.c.answer_ts == ts,
+        )
+
+    async def running_turn(self, place: Place) -> TurnId | None:
+        """The turn that is being answered in that place; of several, the oldest message's."""
+        return await self._one_turn(_is_at(place), turns.c.state == TurnState.RUNNING.value)
+
+    async def evidence(self, turn: TurnId, number: int) -> Evidence | None:
+        """One numbered result of a finished turn."""
+
+        async def work(connection: AsyncConnection) -> Evidence | None:
+            found = await connection.execute(
+                sa.select(evidence_table).where(
+                    evidence_table.c.turn_id == turn, evidence_table.c.number == number
+                )
+            )
+            row = found.first()
+            return None if row is None else rows.to_evidence(row)
+
+        return await self._database.fetch(work)
+
+    async def _one_turn(self, *conditions: sa.ColumnElement[bool]) -> TurnId | None:
+        async def work(connection: AsyncConnection) -> TurnId | None:
+            found = await connection.scalar(
+                sa.select(turns.c.id)
+                .join(sessions, sessions.c.id == turns.c.session_id)
+                .where(*conditions)
+                .order_by(turns.c.ts, turns.c.id)
+                .limit(1)
+            )
+            return None if found is None else TurnId(found)
+
+        return await self._database.fetch(work)
+
+
+def _is_at(place: Place) -> sa.ColumnElement[bool]:
+    return sessions.c.id == f"session:{place.key}"
+
+
+def _session(row: sa.Row[Any]) -> Session:
+    return Session(
+        id=SessionId(row.id),
+        place=Place(TeamId(row.team), ChannelId(row.channel), MessageTs(row.thread_ts)),
+        name=row.name,
+        created_at=row.created_at,
+        active_at=row.active_at,
+    )

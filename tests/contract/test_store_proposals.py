@@ -1,0 +1,298 @@
+"""What ProposalStore promises, in memory, on SQLite and on PostgreSQL."""
+
+import asyncio
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from bot.domain.audit import AuditEvent, AuditKind
+from bot.domain.ids import (
+    ChannelId,
+    MessageTs,
+    Person,
+    Place,
+    ProposalId,
+    SessionId,
+    TeamId,
+    TurnId,
+    UserId,
+)
+from bot.domain.proposal import IllegalTransition, Proposal, ProposalState, canonical, digest
+from bot.ports import Decision
+from bot.store.engine import Database
+from bot.store.proposals import StoredProposals
+from tests.fixtures_database import database, database_url, other
+from tests.fixtures_stores import Stores, stored, stores
+
+__all__ = ["database", "database_url", "other", "stores"]
+
+S = ProposalState
+NOW = datetime.now(UTC).replace(microsecond=123456)
+ID = ProposalId("prop-1")
+PARAMS = canonical({"version": "1.2"})
+
+
+def a_proposal(**changes: object) -> Proposal:
+    proposal = Proposal(
+        id=ID,
+        session_id=SessionId("session:1"),
+        turn_id=TurnId("turn:1"),
+        place=Place(TeamId("T1"), ChannelId("C1"), MessageTs("1700000000.000100")),
+        asked_by=Person(TeamId("T1"), UserId("U1")),
+        action="rollback-deploy",
+        product="checkout",
+        params=PARAMS,
+        digest=digest("rollback-deploy", "checkout", PARAMS),
+        rationale="errors began with 1.3",
+        model_blast_radius="one service",
+        blast_radius="one service",
+        reversible=True,
+        untrusted_read=False,
+        confirm_roles=("responder", "sre-lead"),
+        four_eyes=False,
+        state=S.PENDING,
+        created_at=NOW,
+        expires_at=NOW + timedelta(hours=1),
+    )
+    return replace(proposal, **changes)  # type: ignore[arg-type]
+
+
+OVERDUE = a_proposal(expires_at=NOW - timedelta(seconds=5))
+CREATED = AuditEvent(AuditKind.PROPOSAL_CREATED, "U1", {"proposal": ID})
+KINDS = {
+    S.CONFIRMED: AuditKind.PROPOSAL_CONFIRMED,
+    S.REJECTED: AuditKind.PROPOSAL_REJECTED,
+    S.EXPIRED: AuditKind.PROPOSAL_EXPIRED,
+    S.SUPERSEDED: AuditKind.PROPOSAL_SUPERSEDED,
+}
+
+
+def audit_of(to: ProposalState) -> AuditEvent:
+    return AuditEvent(KINDS[to], "U2", {"proposal": ID})
+
+
+def decision(to: ProposalState, key: str = "click-1", by: str = "U2") -> Decision:
+    return Decision(to, UserId(by), key, "because")
+
+
+INTENT = AuditEvent(AuditKind.DISPATCH_INTENT, "U2", {"proposal": ID})
+OUTCOME = AuditEvent(AuditKind.DISPATCH_OUTCOME, "U2", {"proposal": ID})
+
+
+async def confirm(stores: Stores, proposal_id: ProposalId = ID) -> None:
+    await stores.proposals.decide(proposal_id, decision(S.CONFIRMED), audit_of(S.CONFIRMED))
+
+
+async def test_a_created_proposal_is_read_back_whole(stores: Stores) -> None:
+    proposal = a_proposal(card_ts=MessageTs("1.2"), reason="r", outcome='{"a":1}')
+    assert await stores.proposals.create(proposal, CREATED) == proposal
+    assert await stores.proposals.get(ID) == proposal
+
+
+async def test_an_unknown_proposal_is_none(stores: Stores) -> None:
+    assert await stores.proposals.get(ID) is None
+    assert await stores.proposals.decide(ID, decision(S.CONFIRMED), CREATED) is None
+    assert await stores.trail() == []
+
+
+async def test_creating_again_returns_the_first_and_is_audited_once(stores: Stores) -> None:
+    first = await stores.proposals.create(a_proposal(), CREATED)
+    assert await stores.proposals.create(a_proposal(rationale="other"), CREATED) == first
+    assert await stores.trail() == [AuditKind.PROPOSAL_CREATED]
+
+
+@pytest.mark.parametrize("to", [S.CONFIRMED, S.REJECTED, S.SUPERSEDED])
+async def test_a_decision_in_time_wins_and_is_audited(stores: Stores, to: ProposalState) -> None:
+    await stores.proposals.create(a_proposal(), CREATED)
+    verdict = await stores.proposals.decide(ID, decision(to), audit_of(to))
+    assert verdict is not None
+    assert verdict.won
+    assert verdict.proposal.state is to
+    assert verdict.proposal.decided_by == "U2"
+    assert verdict.proposal.decided_at is not None
+    assert verdict.proposal.reason == "because"
+    assert await stores.proposals.get(ID) == verdict.proposal
+    assert await stores.trail() == [AuditKind.PROPOSAL_CREATED, KINDS[to]]
+
+
+@pytest.mark.parametrize("to", [S.CONFIRMED, S.REJECTED])
+async def test_a_person_is_too_late_after_the_time(stores: Stores, to: ProposalState) -> None:
+    await stores.proposals.create(OVERDUE, CREATED)
+    verdict = await stores.proposals.decide(ID, decision(to), audit_of(to))
+    assert verdict is not None
+    assert not verdict.won
+    assert verdict.proposal == OVERDUE
+    assert await stores.trail() == [AuditKind.PROPOSAL_CREATED]
+
+
+async def test_the_clock_may_not_expire_early(stores: Stores) -> None:
+    await stores.proposals.create(a_proposal(), CREATED)
+    verdict = await stores.proposals.decide(ID, decision(S.EXPIRED), audit_of(S.EXPIRED))
+    assert verdict is not None
+    assert not verdict.won
+    assert verdict.proposal.state is S.PENDING
+
+
+async def test_the_clock_expires_what_is_overdue(stores: Stores) -> None:
+    await stores.proposals.create(OVERDUE, CREATED)
+    verdict = await stores.proposals.decide(ID, decision(S.EXPIRED), audit_of(S.EXPIRED))
+    assert verdict is not None
+    assert verdict.won
+    assert verdict.proposal.state is S.EXPIRED
+
+
+async def test_the_same_key_again_is_the_same_win(stores: Stores) -> None:
+    await stores.proposals.create(a_proposal(), CREATED)
+    first = await stores.proposals.decide(ID, decision(S.CONFIRMED), audit_of(S.CONFIRMED))
+    assert await stores.proposals.decide(ID, decision(S.CONFIRMED), audit_of(S.CONFIRMED)) == first
+    assert await stores.trail() == [AuditKind.PROPOSAL_CREATED, AuditKind.PROPOSAL_CONFIRMED]
+
+
+async def test_the_same_key_is_a_win_after_the_dispatch_too(stores: Stores) -> None:
+    await stores.proposals.create(a_proposal(), CREATED)
+    await confirm(stores)
+    await stores.proposals.advance(ID, S.CONFIRMED, S.DISPATCHING, "", INTENT)
+    verdict = await stores.proposals.decide(ID, decision(S.CONFIRMED), audit_of(S.CONFIRMED))
+    assert verdict is not None
+    assert verdict.won
+    assert verdict.proposal.state is S.DISPATCHING
+
+
+async def test_the_loser_learns_who_won(stores: Stores) -> None:
+    await stores.proposals.create(a_proposal(), CREATED)
+    await confirm(stores)
+    late = await stores.proposals.decide(
+        ID, decision(S.REJECTED, "click-2", "U3"), audit_of(S.REJECTED)
+    )
+    assert late is not None
+    assert not late.won
+    assert late.proposal.state is S.CONFIRMED
+    assert late.proposal.decided_by == "U2"
+    assert await stores.trail() == [AuditKind.PROPOSAL_CREATED, AuditKind.PROPOSAL_CONFIRMED]
+
+
+@pytest.mark.parametrize("to", [S.DISPATCHING, S.SUCCEEDED, S.PENDING])
+async def test_a_decision_is_only_what_the_machine_has(stores: Stores, to: ProposalState) -> None:
+    with pytest.raises(IllegalTransition):
+        await stores.proposals.decide(ID, decision(to), CREATED)
+
+
+async def test_a_confirmed_one_advances_step_by_step(stores: Stores) -> None:
+    await stores.proposals.create(a_proposal(), CREATED)
+    await confirm(stores)
+    assert await stores.proposals.advance(ID, S.CONFIRMED, S.DISPATCHING, "", INTENT)
+    assert await stores.proposals.advance(ID, S.DISPATCHING, S.SUCCEEDED, '{"ok":1}', OUTCOME)
+    row = await stores.proposals.get(ID)
+    assert row is not None
+    assert (row.state, row.outcome) == (S.SUCCEEDED, '{"ok":1}')
+    assert await stores.trail() == [
+        AuditKind.PROPOSAL_CREATED,
+        AuditKind.PROPOSAL_CONFIRMED,
+        AuditKind.DISPATCH_INTENT,
+        AuditKind.DISPATCH_OUTCOME,
+    ]
+
+
+async def test_advancing_from_another_state_changes_nothing(stores: Stores) -> None:
+    await stores.proposals.create(a_proposal(), CREATED)
+    assert not await stores.proposals.advance(ID, S.CONFIRMED, S.DISPATCHING, "x", INTENT)
+    assert await stores.proposals.get(ID) == a_proposal()
+    assert await stores.trail() == [AuditKind.PROPOSAL_CREATED]
+
+
+async def test_advancing_twice_succeeds_once(stores: Stores) -> None:
+    await stores.proposals.create(a_proposal(), CREATED)
+    await confirm(stores)
+    assert await stores.proposals.advance(ID, S.CONFIRMED, S.DISPATCHING, "", INTENT)
+    assert not await stores.proposals.advance(ID, S.CONFIRMED, S.DISPATCHING, "", INTENT)
+
+
+async def test_advancing_where_the_machine_has_no_edge_is_refused(stores: Stores) -> None:
+    with pytest.raises(IllegalTransition):
+        await stores.proposals.advance(ID, S.PENDING, S.DISPATCHING, "", INTENT)
+
+
+async def test_the_card_is_remembered(stores: Stores) -> None:
+    await stores.proposals.create(a_proposal(), CREATED)
+    await stores.proposals.set_card(ID, MessageTs("1700000000.000300"))
+    assert await stores.proposals.get(ID) == a_proposal(card_ts="1700000000.000300")
+
+
+async def test_due_are_the_pending_past_their_time_longest_first(stores: Stores) -> None:
+    for name, state, age_s in (
+        ("b", S.PENDING, 10),
+        ("a", S.PENDING, 10),
+        ("c", S.PENDING, 60),
+        ("later", S.PENDING, -3600),
+        ("over", S.REJECTED, 60),
+    ):
+        late = a_proposal(id=name, state=state, expires_at=NOW - timedelta(seconds=age_s))
+        await stores.proposals.create(late, CREATED)
+    assert await stores.proposals.due(10) == ["c", "a", "b"]
+    assert await stores.proposals.due(1) == ["c"]
+
+
+async def test_a_session_lists_its_own_in_one_state_oldest_first(stores: Stores) -> None:
+    newer = a_proposal(id="1", created_at=NOW + timedelta(seconds=1))
+    older = a_proposal(id="2")
+    decided = a_proposal(id="3", state=S.REJECTED)
+    foreign = a_proposal(id="4", session_id="session:2")
+    for each in (newer, older, decided, foreign):
+        await stores.proposals.create(each, CREATED)
+    found = await stores.proposals.of_session(SessionId("session:1"), S.PENDING)
+    assert list(found) == [older, newer]
+
+
+async def test_dispatches_are_counted_by_action_and_product(stores: Stores) -> None:
+    for name, product in (("1", "checkout"), ("2", "checkout"), ("3", "search"), ("4", "checkout")):
+        await stores.proposals.create(a_proposal(id=name, product=product), CREATED)
+        await confirm(stores, ProposalId(name))
+    for name in ("1", "2", "3"):
+        await stores.proposals.advance(ProposalId(name), S.CONFIRMED, S.DISPATCHING, "", INTENT)
+    assert await stores.proposals.dispatches_since("rollback-deploy", "checkout", 3600) == 2
+    assert await stores.proposals.dispatches_since("rollback-deploy", "billing", 3600) == 0
+    assert await stores.proposals.dispatches_since("restart", "checkout", 3600) == 0
+    assert await stores.proposals.dispatches_since("rollback-deploy", "checkout", -5) == 0
+
+
+async def test_text_that_a_database_cannot_store_is_kept_legible(stores: Stores) -> None:
+    await stores.proposals.create(a_proposal(), CREATED)
+    verdict = await stores.proposals.decide(
+        ID, Decision(S.REJECTED, UserId("U2"), "k", "no\x00 \ud800 é 🎉"), audit_of(S.REJECTED)
+    )
+    assert verdict is not None
+    assert verdict.won
+    assert "é 🎉" in verdict.proposal.reason
+
+
+PEOPLE = {S.CONFIRMED, S.REJECTED}
+
+
+@pytest.mark.parametrize(
+    ("proposal", "possible"),
+    [(a_proposal(), PEOPLE), (OVERDUE, {S.EXPIRED})],
+    ids=["in time", "overdue"],
+)
+async def test_of_twenty_at_once_on_two_replicas_exactly_one_wins(
+    database: Database, other: Database, proposal: Proposal, possible: set[ProposalState]
+) -> None:
+    await StoredProposals(database).create(proposal, CREATED)
+    start = asyncio.Event()
+
+    async def decide(n: int) -> ProposalState | None:
+        store = StoredProposals((database, other)[n % 2])
+        to = (S.CONFIRMED, S.REJECTED, S.EXPIRED)[n % 3]
+        await start.wait()
+        verdict = await store.decide(ID, decision(to, f"try-{n}", f"U{n}"), audit_of(to))
+        return to if verdict is not None and verdict.won else None
+
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(decide(n)) for n in range(20)]
+        start.set()
+    winners = [to for task in tasks if (to := task.result()) is not None]
+    row = await StoredProposals(other).get(ID)
+    assert row is not None
+    assert winners == [row.state]
+    assert row.state in possible
+    assert await stored(database).trail() == [AuditKind.PROPOSAL_CREATED, KINDS[row.state]]

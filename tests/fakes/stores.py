@@ -1,0 +1,300 @@
+"""The stores of `bot.ports` in memory. They pass the same contract suites as the databases.
+
+`Memory` is the one world they share: the trail and the database's clock, which a test may move.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, timedelta
+
+from adapters.llm.messages import Message, Role
+from bot.domain.audit import AuditEvent, AuditKind
+from bot.domain.events import Evidence
+from bot.domain.ids import MessageTs, Place, ProposalId, SessionId, TurnId, UserId
+from bot.domain.proposal import Proposal, ProposalState, check_transition
+from bot.domain.session import Ask, Session, Turn, TurnState
+from bot.ports import Decision, IngestedEvent, Spending, SpentBy, Verdict
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass
+class Memory:
+    """What a database would share between its tables."""
+
+    now: Callable[[], datetime] = _utc_now
+    trail: list[AuditEvent] = field(default_factory=list)
+
+    def append(self, event: AuditEvent) -> None:
+        """One row per key."""
+        if not event.key or all(event.key != each.key for each in self.trail):
+            self.trail.append(event)
+
+    def kinds(self) -> list[AuditKind]:
+        """What was written, in order."""
+        return [event.kind for event in self.trail]
+
+
+class MemoryAudit:
+    """AuditLog."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+
+    async def append(self, event: AuditEvent) -> None:
+        self._memory.append(event)
+
+
+@dataclass
+class _KeptTurn:
+    turn: Turn
+    ts: MessageTs
+    messages: list[Message]
+    evidence: list[Evidence] = field(default_factory=list)
+
+
+class MemorySessions:
+    """SessionStore."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+        self.sessions: dict[Place, Session] = {}
+        self.turns: dict[TurnId, _KeptTurn] = {}
+
+    async def open(self, ask: Ask, name: str, at: datetime) -> Session:
+        fresh = Session(SessionId(f"session:{ask.place.key}"), ask.place, name, at, at)
+        kept = self.sessions.setdefault(ask.place, fresh)
+        self.sessions[ask.place] = replace(kept, active_at=max(kept.active_at, at))
+        return self.sessions[ask.place]
+
+    async def find(self, place: Place) -> Session | None:
+        return self.sessions.get(place)
+
+    async def begin_turn(self, ask: Ask, session: Session, at: datetime) -> None:
+        if ask.turn_id in self.turns:
+            return
+        turn = Turn(ask.turn_id, session.id, ask.asker, TurnState.RUNNING, at)
+        self.turns[turn.id] = _KeptTurn(turn, ask.ts, [Message(Role.USER, text=ask.text)])
+        self._memory.append(
+            AuditEvent(
+                AuditKind.TURN_STARTED,
+                ask.asker.user,
+                {"turn": turn.id, "place": ask.place.key, "session_name": session.name},
+                session.id,
+                f"{turn.id}:started",
+            )
+        )
+
+    async def history(self, session: SessionId, before: TurnId) -> Sequence[Message]:
+        if before not in self.turns:
+            return []
+        limit = (self.turns[before].ts, before)
+        earlier = sorted(
+            (kept.ts, kept.turn.id)
+            for kept in self.turns.values()
+            if kept.turn.session_id == session and kept.turn.state is not TurnState.RUNNING
+        )
+        return [m for key in earlier if key < limit for m in self.turns[key[1]].messages]
+
+    async def finish_turn(
+        self,
+        turn: TurnId,
+        state: TurnState,
+        messages: Sequence[Message],
+        evidence: Sequence[Evidence],
+        at: datetime,
+    ) -> None:
+        kept = self.turns.get(turn)
+        if kept is None or kept.turn.state is not TurnState.RUNNING:
+            return
+        kept.turn = replace(kept.turn, state=state, ended_at=at)
+        kept.messages.extend(messages)
+        kept.evidence.extend(evidence)
+        self._memory.append(
+            AuditEvent(
+                AuditKind.TURN_ENDED,
+                kept.turn.asked_by.user,
+                {"turn": turn, "state": state.value, "evidence": len(evidence)},
+                kept.turn.session_id,
+                f"{turn}:ended",
+            )
+        )
+
+    async def set_answer(self, turn: TurnId, ts: MessageTs) -> None:
+        if turn in self.turns:
+            kept = self.turns[turn]
+            kept.turn = replace(kept.turn, answer_ts=ts)
+
+    async def turn_of_answer(self, place: Place, ts: MessageTs) -> TurnId | None:
+        ids = {
+            s.id
+            for s in self.sessions.values()
+            if (s.place.team, s.place.channel) == (place.team, place.channel)
+        }
+        return self._oldest(lambda t: t.session_id in ids and t.answer_ts == ts)
+
+    async def running_turn(self, place: Place) -> TurnId | None:
+        session = self.sessions.get(place)
+        return self._oldest(
+            lambda t: (
+                session is not None and t.session_id == session.id and t.state is TurnState.RUNNING
+            )
+        )
+
+    async def evidence(self, turn: TurnId, number: int) -> Evidence | None:
+        kept = self.turns.get(turn)
+        found = [e for e in kept.evidence if e.number == number] if kept else []
+        return found[0] if found else None
+
+    def _oldest(self, matches: Callable[[Turn], bool]) -> TurnId | None:
+        found = sorted((k.ts, k.turn.id) for k in self.turns.values() if matches(k.turn))
+        return found[0][1] if found else None
+
+
+class MemoryProposals:
+    """ProposalStore."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+        self.rows: dict[ProposalId, Proposal] = {}
+        self._keys: dict[ProposalId, str] = {}
+        self._dispatched_at: dict[ProposalId, datetime] = {}
+
+    async def create(self, proposal: Proposal, audit: AuditEvent) -> Proposal:
+        if proposal.id not in self.rows:
+            self.rows[proposal.id] = proposal
+            self._memory.append(audit)
+        return self.rows[proposal.id]
+
+    async def get(self, proposal_id: ProposalId) -> Proposal | None:
+        return self.rows.get(proposal_id)
+
+    async def decide(
+        self, proposal_id: ProposalId, decision: Decision, audit: AuditEvent
+    ) -> Verdict | None:
+        check_transition(ProposalState.PENDING, decision.to)
+        row = self.rows.get(proposal_id)
+        if row is None:
+            return None
+        if row.state is not ProposalState.PENDING or not self._in_time(row, decision.to):
+            return Verdict(self._keys.get(proposal_id) == decision.key, row)
+        decided = replace(
+            row,
+            state=decision.to,
+            decided_by=UserId(decision.by),
+            decided_at=self._memory.now(),
+            reason=decision.reason,
+        )
+        self.rows[proposal_id] = decided
+        self._keys[proposal_id] = decision.key
+        self._memory.append(audit)
+        return Verdict(True, decided)
+
+    async def advance(
+        self,
+        proposal_id: ProposalId,
+        before: ProposalState,
+        after: ProposalState,
+        outcome: str,
+        audit: AuditEvent,
+    ) -> bool:
+        check_transition(before, after)
+        row = self.rows.get(proposal_id)
+        if row is None or row.state is not before:
+            return False
+        self.rows[proposal_id] = replace(row, state=after, outcome=outcome)
+        if after is ProposalState.DISPATCHING:
+            self._dispatched_at[proposal_id] = self._memory.now()
+        self._memory.append(audit)
+        return True
+
+    async def set_card(self, proposal_id: ProposalId, ts: MessageTs) -> None:
+        if proposal_id in self.rows:
+            self.rows[proposal_id] = replace(self.rows[proposal_id], card_ts=ts)
+
+    async def due(self, limit: int) -> Sequence[ProposalId]:
+        late = sorted(
+            (row.expires_at, row.id)
+            for row in self.rows.values()
+            if row.state is ProposalState.PENDING and row.expires_at <= self._memory.now()
+        )
+        return [each for _, each in late[:limit]]
+
+    async def of_session(self, session: SessionId, state: ProposalState) -> Sequence[Proposal]:
+        found = [r for r in self.rows.values() if r.session_id == session and r.state is state]
+        return sorted(found, key=lambda row: (row.created_at, row.id))
+
+    async def dispatches_since(self, action: str, product: str, seconds: float) -> int:
+        since = self._memory.now() - timedelta(seconds=seconds)
+        return sum(
+            (self.rows[each].action, self.rows[each].product) == (action, product) and at > since
+            for each, at in self._dispatched_at.items()
+        )
+
+    def _in_time(self, row: Proposal, to: ProposalState) -> bool:
+        alive = row.expires_at > self._memory.now()
+        return {
+            ProposalState.CONFIRMED: alive,
+            ProposalState.REJECTED: alive,
+            ProposalState.EXPIRED: not alive,
+        }.get(to, True)
+
+
+class MemoryLedger:
+    """Ledger."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+        self.rows: dict[tuple[TurnId, int, str], tuple[datetime, Spending]] = {}
+
+    async def record(self, spending: Spending) -> None:
+        key = (spending.turn_id, spending.round, spending.provider)
+        self.rows.setdefault(key, (self._memory.now(), spending))
+
+    async def spent_today(self) -> int:
+        today = self._memory.now().date()
+        return sum(s.cost_usd_micros or 0 for at, s in self.rows.values() if at.date() == today)
+
+    async def report(self, day: date | None, by: str) -> Sequence[SpentBy]:
+        names: dict[str, Callable[[Spending], str]] = {
+            "user": lambda s: s.user,
+            "channel": lambda s: s.channel,
+            "provider": lambda s: s.provider,
+            "session": lambda s: s.session_id,
+        }
+        if by not in names:
+            raise ValueError(f"no report by {by}")
+        wanted = day or self._memory.now().date()
+        groups: dict[str, list[Spending]] = defaultdict(list)
+        for at, spending in self.rows.values():
+            if at.date() == wanted:
+                groups[names[by](spending)].append(spending)
+        totals = [_total(name, each) for name, each in groups.items()]
+        return sorted(totals, key=lambda total: (-total.usd_micros, total.name))
+
+
+def _total(name: str, spent: Sequence[Spending]) -> SpentBy:
+    return SpentBy(
+        name=name,
+        usd_micros=sum(s.cost_usd_micros or 0 for s in spent),
+        rounds=len(spent),
+        rounds_unpriced=sum(s.cost_usd_micros is None for s in spent),
+        tokens=sum(s.usage.input + s.usage.output for s in spent),
+    )
+
+
+class MemoryEvents:
+    """EventStore."""
+
+    def __init__(self) -> None:
+        self.rows: dict[tuple[str, str], IngestedEvent] = {}
+
+    async def add(self, event: IngestedEvent) -> bool:
+        key = (event.source, event.id)
+        if key in self.rows:
+            return False
+        self.rows[key] = event
+        return True

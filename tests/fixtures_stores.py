@@ -1,0 +1,89 @@
+"""One set of stores for a test: in memory, on SQLite, on PostgreSQL; the same contract for all.
+
+Import `stores` by name and list it in `__all__`.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from bot.domain.audit import AuditKind
+from bot.ports import AuditLog, EventStore, Ledger, ProposalStore, SessionStore
+from bot.store.audit import StoredAudit
+from bot.store.engine import Database
+from bot.store.events import StoredEvents
+from bot.store.ledger import StoredLedger
+from bot.store.proposals import StoredProposals
+from bot.store.sessions import StoredSessions
+from bot.store.tables import audit
+from tests.fakes.stores import (
+    Memory,
+    MemoryAudit,
+    MemoryEvents,
+    MemoryLedger,
+    MemoryProposals,
+    MemorySessions,
+)
+from tests.fixtures_database import new_database
+
+
+@dataclass
+class Stores:
+    """The ports, and what was written to the trail."""
+
+    sessions: SessionStore
+    proposals: ProposalStore
+    audit: AuditLog
+    ledger: Ledger
+    events: EventStore
+    trail: Callable[[], Awaitable[list[AuditKind]]]
+
+
+def in_memory() -> Stores:
+    """The fakes."""
+    memory = Memory()
+
+    async def trail() -> list[AuditKind]:
+        return memory.kinds()
+
+    return Stores(
+        MemorySessions(memory),
+        MemoryProposals(memory),
+        MemoryAudit(memory),
+        MemoryLedger(memory),
+        MemoryEvents(),
+        trail,
+    )
+
+
+def stored(database: Database) -> Stores:
+    """The repositories."""
+
+    async def trail() -> list[AuditKind]:
+        async with database.read() as connection:
+            found = await connection.scalars(sa.select(audit.c.kind).order_by(audit.c.seq))
+            return [AuditKind(kind) for kind in found]
+
+    return Stores(
+        StoredSessions(database),
+        StoredProposals(database),
+        StoredAudit(database),
+        StoredLedger(database),
+        StoredEvents(database),
+        trail,
+    )
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgresql"])
+async def stores(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Stores]:
+    """The stores, once in memory and once on each database."""
+    if request.param == "memory":
+        yield in_memory()
+        return
+    async with new_database(request.param, tmp_path) as url:
+        database = await Database.open(url)
+        yield stored(database)
+        await database.close()
