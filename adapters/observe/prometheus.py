@@ -106,7 +106,8 @@ class PrometheusMetrics:
             "step": f"{step_s:g}",
         }
         answer = await self._backend.post_form("/api/v1/query_range", form)
-        return matrix_of(answer, before=interval.end)
+        # A sample is carried forward for 5 minutes, also past now, where nothing is known yet.
+        return matrix_of(answer, before=min(interval.end, self._clock.now()))
 
     async def _absence(self, query: MetricQuery) -> str:
         """A misspelt name looks like no traffic; find out which it is."""

@@ -1,0 +1,299 @@
+"""Prometheus's habits are handled: limits, rates, NaN, envelopes, silence that means two things."""
+
+import json
+import math
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import httpx
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapters.http import http_client
+from adapters.observe.metric_shape import MAX_STEPS, step_for, unit_of
+from adapters.observe.prometheus import PrometheusMetrics
+from tests.fakes.prometheus_server import PrometheusServer, StoredSeries
+from tests.fakes.set_clock import SetClock
+from tools.capabilities import Interval, MetricQuery
+from tools.errors import CapabilityUnavailable, InvalidArguments, UpstreamFailed
+
+NOW = datetime(2026, 11, 21, 14, 0, tzinfo=UTC)
+HALF_HOUR = Interval(NOW - timedelta(minutes=30), NOW)
+QUERY = MetricQuery("checkout", "queue_depth", HALF_HOUR, step_s=60)
+
+Serve = Callable[[web.Application], Awaitable[TestServer]]
+Open = Callable[..., Awaitable[PrometheusMetrics]]
+
+
+@pytest.fixture
+async def open_metrics(aiohttp_server: Serve) -> AsyncIterator[Open]:
+    clients: list[httpx.AsyncClient] = []
+
+    async def opened(
+        server: PrometheusServer | web.Application, **options: str
+    ) -> PrometheusMetrics:
+        app = server.app() if isinstance(server, PrometheusServer) else server
+        running = await aiohttp_server(app)
+        client = http_client(base_url=str(running.make_url("/")))
+        clients.append(client)
+        return PrometheusMetrics(client, SetClock(NOW), **options)
+
+    yield opened
+    for client in clients:
+        await client.aclose()
+
+
+def series(name: str, values: list[float], every_s: float = 60.0, **labels: str) -> StoredSeries:
+    """Samples that end at NOW."""
+    first_s = NOW.timestamp() - every_s * (len(values) - 1)
+    samples = [(first_s + every_s * number, value) for number, value in enumerate(values)]
+    return StoredSeries(name, {"service": "checkout", **labels}, samples)
+
+
+def answering(body: str, status: int = 200) -> web.Application:
+    async def answer(_request: web.Request) -> web.Response:
+        return web.Response(text=body, status=status)
+
+    app = web.Application()
+    app.router.add_post("/api/v1/query_range", answer)
+    return app
+
+
+async def test_request_is_a_form_with_the_label_of_the_product(open_metrics: Open) -> None:
+    server = PrometheusServer([series("queue_depth", [1.0] * 40, job="api")])
+    metrics = await open_metrics(server, product_label="job")
+    await metrics.query_range(replace(QUERY, product="api", labels={"zone": 'a"\\b\n'}))
+    assert server.forms == [
+        {
+            "query": 'queue_depth{job="api",zone="a\\"\\\\b\\n"}',
+            "start": str(int(HALF_HOUR.start.timestamp())),
+            "end": str(int(NOW.timestamp())),
+            "step": "60",
+        }
+    ]
+
+
+async def test_label_filter_cannot_replace_the_product(open_metrics: Open) -> None:
+    server = PrometheusServer([series("queue_depth", [1.0] * 40)])
+    await (await open_metrics(server)).query_range(replace(QUERY, labels={"service": "other"}))
+    assert server.forms[0]["query"] == 'queue_depth{service="checkout"}'
+
+
+async def test_counter_becomes_a_rate_over_at_least_four_scrapes(open_metrics: Open) -> None:
+    counter = series("requests_total", [float(30 * number) for number in range(200)], every_s=15)
+    server = PrometheusServer([counter])
+    result = await (await open_metrics(server)).query_range(
+        replace(QUERY, metric="requests_total", step_s=15)
+    )
+    assert server.forms[0]["query"] == 'rate(requests_total{service="checkout"}[60s])'
+    assert {value for _at, value in result.series[0].points} == {2.0}
+    assert result.unit == "per second"
+
+
+async def test_rate_over_wide_steps_skips_no_sample(open_metrics: Open) -> None:
+    server = PrometheusServer([])
+    await (await open_metrics(server)).query_range(
+        replace(QUERY, metric="requests_total", step_s=600)
+    )
+    assert server.forms[0]["query"].endswith("[615s])")
+
+
+async def test_values_that_are_not_finite_are_none(open_metrics: Open) -> None:
+    values = [1.0, math.nan, math.inf, -math.inf, 2.0, 3.0]
+    server = PrometheusServer([series("queue_depth", values)])
+    interval = Interval(NOW - timedelta(minutes=5), NOW)
+    result = await (await open_metrics(server)).query_range(replace(QUERY, interval=interval))
+    assert [value for _at, value in result.series[0].points] == [1.0, None, None, None, 2.0]
+
+
+async def test_warnings_of_the_backend_are_notes(open_metrics: Open) -> None:
+    server = PrometheusServer([series("queue_depth", [1.0] * 40)], warnings=["partial response"])
+    result = await (await open_metrics(server)).query_range(QUERY)
+    assert list(result.notes) == ["partial response"]
+
+
+async def test_series_that_ends_early_is_named(open_metrics: Open) -> None:
+    gone = series("queue_depth", [1.0] * 40, pod="b")
+    gone = replace(gone, samples=gone.samples[:-15])
+    server = PrometheusServer([series("queue_depth", [1.0] * 40, pod="a"), gone])
+    result = await (await open_metrics(server)).query_range(QUERY)
+    assert len(result.series) == 2
+    assert len(result.notes) == 1
+    assert "pod=b" in result.notes[0]
+    assert "11 min before the end" in result.notes[0]
+
+
+async def test_range_into_the_future_is_not_called_stale(open_metrics: Open) -> None:
+    server = PrometheusServer([series("queue_depth", [1.0] * 40)])
+    ahead = Interval(HALF_HOUR.start, NOW + timedelta(minutes=9))
+    result = await (await open_metrics(server)).query_range(replace(QUERY, interval=ahead))
+    assert list(result.notes) == []
+
+
+async def test_sample_carried_past_now_is_not_shown(open_metrics: Open) -> None:
+    server = PrometheusServer([series("queue_depth", [1.0] * 40)])
+    ahead = Interval(HALF_HOUR.start, NOW + timedelta(minutes=9))
+    result = await (await open_metrics(server)).query_range(replace(QUERY, interval=ahead))
+    assert max(at for at, _value in result.series[0].points) <= NOW
+
+
+async def test_many_series_are_cut_with_a_note(open_metrics: Open) -> None:
+    server = PrometheusServer(
+        [series("queue_depth", [1.0] * 40, pod=f"p{number:02}") for number in range(60)]
+    )
+    result = await (await open_metrics(server)).query_range(QUERY)
+    assert len(result.series) == 50
+    assert result.series[0].labels["pod"] == "p00"
+    assert "60 series, the first 50 are here" in result.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("query", "note"),
+    [
+        (
+            replace(QUERY, metric="queue_dept"),
+            "does not exist for product checkout; it has: queue_depth, up",
+        ),
+        (
+            replace(QUERY, labels={"pod": "x"}),
+            "metric queue_depth exists for product checkout, but no series has pod=x",
+        ),
+        (
+            replace(QUERY, product="chekout"),
+            "no metric has service=chekout in this time range; products are: checkout",
+        ),
+    ],
+)
+async def test_silence_is_explained(open_metrics: Open, query: MetricQuery, note: str) -> None:
+    server = PrometheusServer([series("queue_depth", [1.0] * 40), series("up", [1.0] * 40)])
+    result = await (await open_metrics(server)).query_range(query)
+    assert list(result.series) == []
+    assert note in result.notes[-1]
+
+
+@pytest.mark.parametrize("metric", ["", "up{", "rate(up[5m])", "a b", "up or vector(1)", "1up"])
+async def test_metric_must_be_a_bare_name(open_metrics: Open, metric: str) -> None:
+    server = PrometheusServer([])
+    metrics = await open_metrics(server)
+    with pytest.raises(InvalidArguments, match="bare name"):
+        await metrics.query_range(replace(QUERY, metric=metric))
+    assert server.forms == []
+
+
+@pytest.mark.parametrize("label", ["", "a-b", 'x="y",z', "1a"])
+async def test_label_must_be_a_name(open_metrics: Open, label: str) -> None:
+    metrics = await open_metrics(PrometheusServer([]))
+    with pytest.raises(InvalidArguments, match="label"):
+        await metrics.query_range(replace(QUERY, labels={label: "v"}))
+
+
+async def test_product_must_be_named(open_metrics: Open) -> None:
+    metrics = await open_metrics(PrometheusServer([]))
+    with pytest.raises(InvalidArguments, match="product"):
+        await metrics.query_range(replace(QUERY, product=" "))
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "words"),
+    [
+        (
+            400,
+            json.dumps({"status": "error", "errorType": "bad_data", "error": "parse error"}),
+            "parse error",
+        ),
+        (
+            422,
+            json.dumps({"status": "error", "errorType": "422", "error": "too many points"}),
+            "too many points",
+        ),
+        (
+            503,
+            json.dumps({"status": "error", "errorType": "timeout", "error": "query timed out"}),
+            "query timed out",
+        ),
+        (502, "<html>\n<h1>Bad Gateway</h1></html>", "<html> <h1>Bad Gateway</h1></html>"),
+        (500, "", "no explanation"),
+    ],
+)
+async def test_failure_keeps_its_status_and_words(
+    open_metrics: Open, status: int, body: str, words: str
+) -> None:
+    metrics = await open_metrics(answering(body, status))
+    with pytest.raises(UpstreamFailed) as caught:
+        await metrics.query_range(QUERY)
+    assert (caught.value.status, caught.value.message) == (status, words)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "no JSON",
+        "{}",
+        '{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1,"2"]}]}}',
+        '{"status":"success","data":{"resultType":"matrix","result":[{"values":[[1,"x"]]}]}}',
+    ],
+)
+async def test_answer_that_is_no_matrix_is_a_failure(open_metrics: Open, body: str) -> None:
+    metrics = await open_metrics(answering(body))
+    with pytest.raises(UpstreamFailed, match="matrix"):
+        await metrics.query_range(QUERY)
+
+
+async def test_tenant_is_sent(open_metrics: Open) -> None:
+    server = PrometheusServer([series("queue_depth", [1.0] * 40)], tenant="shop")
+    assert (await (await open_metrics(server, org_id="shop")).query_range(QUERY)).series
+    with pytest.raises(UpstreamFailed, match="no org id"):
+        await (await open_metrics(server)).query_range(QUERY)
+
+
+async def test_prefix_of_the_base_url_is_kept(aiohttp_server: Serve) -> None:
+    outer = web.Application()
+    outer.add_subapp("/prometheus", PrometheusServer([series("queue_depth", [1.0] * 40)]).app())
+    running = await aiohttp_server(outer)
+    async with http_client(base_url=str(running.make_url("/prometheus"))) as client:
+        result = await PrometheusMetrics(client, SetClock(NOW)).query_range(QUERY)
+    assert len(result.series) == 1
+
+
+async def test_server_that_is_gone_is_unavailable(unused_tcp_port: int) -> None:
+    async with http_client(base_url=f"http://127.0.0.1:{unused_tcp_port}") as client:
+        with pytest.raises(CapabilityUnavailable, match="Prometheus"):
+            await PrometheusMetrics(client, SetClock(NOW)).query_range(QUERY)
+
+
+def test_product_label_must_be_a_label() -> None:
+    with pytest.raises(ValueError, match="product_label"):
+        PrometheusMetrics(httpx.AsyncClient(), SetClock(NOW), product_label='a="b",c')
+
+
+@given(
+    range_s=st.integers(min_value=1, max_value=30 * 86_400),
+    asked_s=st.none() | st.floats(min_value=0.001, max_value=100_000),
+)
+def test_step_never_exceeds_the_limit_of_points(range_s: int, asked_s: float | None) -> None:
+    step_s, _note = step_for(Interval(NOW, NOW + timedelta(seconds=range_s)), asked_s, 15.0)
+    assert step_s >= 15.0
+    assert range_s / step_s <= MAX_STEPS
+
+
+@pytest.mark.parametrize(
+    ("metric", "unit"),
+    [
+        ("http_request_duration_seconds_p99", "seconds"),
+        ("http_request_duration_seconds_bucket", "seconds"),
+        ("process_resident_memory_bytes", "bytes"),
+        ("node_network_receive_bytes_total", "bytes per second"),
+        ("http_requests_total", "per second"),
+        ("http_requests_per_second", "per second"),
+        ("cpu_utilization_ratio", "ratio"),
+        ("disk_used_percent", "percent"),
+        ("queue_depth", None),
+        ("seconds_left_guess", None),
+    ],
+)
+def test_unit_of_a_name(metric: str, unit: str | None) -> None:
+    assert unit_of(metric) == unit
