@@ -1,0 +1,212 @@
+"""Who may call `chat.update` next: the decisions of the edit scheduler, without a clock or a loop.
+
+One allowance for the whole workspace, shared by every live answer. Finals go first, then the first
+visible text of an answer, then the answer that has been still for longest. What an edit will show is
+not known here: a message is only marked as changed, so the newest state always wins.
+"""
+
+import heapq
+import math
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+
+class Urgency(IntEnum):
+    """Why a message wants to be edited."""
+
+    PROGRESS = 0
+    FIRST = 1
+    FINAL = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """How often Slack may be called. Frozen; configuration and benchmarks choose others.
+
+    `chat.update` is Tier 3, 50 calls a minute for all threads of a workspace together
+    (https://docs.slack.dev/reference/methods/chat.update). A full burst and a minute of refill are
+    10 + 38 = 48 calls in any 60 s, and what may arrive late from 3 s before still makes no more
+    than 50. `chat.postMessage` is one a second per channel with short bursts, reading a thread
+    Tier 3 (https://docs.slack.dev/apis/web-api/rate-limits).
+
+    `message_gap_s` is the least time between two edits of one message; the first visible text of an
+    answer alone may follow a status line sooner. Progress leaves `final_reserve` calls untouched,
+    and a first text `first_reserve`.
+    """
+
+    edit_burst: int = 10
+    edits_per_minute: float = 38.0
+    message_gap_s: float = 1.0
+    final_reserve: int = 3
+    first_reserve: int = 1
+    progress_share: float = 0.75
+    post_burst: int = 4
+    posts_per_s: float = 1.0
+    read_burst: int = 20
+    reads_per_minute: float = 28.0
+
+    @classmethod
+    def unlimited(cls) -> "Rates":
+        """For benchmarks, and tests of everything else."""
+        return cls(
+            edit_burst=1_000_000,
+            edits_per_minute=math.inf,
+            post_burst=1_000_000,
+            posts_per_s=math.inf,
+            read_burst=1_000_000,
+            reads_per_minute=math.inf,
+        )
+
+
+class Bucket:
+    """A token bucket over a clock that is handed in."""
+
+    def __init__(self, burst: int, per_s: float) -> None:
+        self._burst = float(burst)
+        self._per_s = per_s
+        self._level = self._burst
+        self._at = -math.inf
+
+    def level(self, now: float) -> float:
+        """Tokens there are."""
+        if now > self._at:
+            gained = math.inf if math.isinf(self._at) else (now - self._at) * self._per_s
+            self._level = min(self._burst, self._level + gained)
+            self._at = now
+        return self._level
+
+    def take(self, now: float) -> None:
+        """Use one; below zero is a debt that later callers wait for."""
+        self._level = self.level(now) - 1
+
+    def wait_s(self, now: float, tokens: float) -> float:
+        """Seconds until there are that many."""
+        return max(0.0, (tokens - self.level(now)) / self._per_s)
+
+
+@dataclass(slots=True)
+class _Slot:
+    wants: Urgency | None = None
+    edited_at: float = -math.inf
+    in_flight: bool = False
+    ticket: int = 0  # an entry of a queue counts only while it holds the slot's newest ticket
+
+
+@dataclass(slots=True)
+class EditPlanner:
+    """The live messages and what each wants. All times are seconds of one monotonic clock."""
+
+    rates: Rates
+    _bucket: Bucket = field(init=False)
+    _slots: dict[int, _Slot] = field(default_factory=dict)
+    _queues: dict[Urgency, list[tuple[float, int, int]]] = field(init=False)
+    _held_until: float = -math.inf
+    _tickets: int = 0
+
+    def __post_init__(self) -> None:
+        self._bucket = Bucket(self.rates.edit_burst, self.rates.edits_per_minute / 60)
+        self._queues = {urgency: [] for urgency in Urgency}
+
+    def open(self, key: int) -> None:
+        """A message that may be edited."""
+        self._slots[key] = _Slot()
+
+    def close(self, key: int) -> None:
+        """Never again; what it wanted is dropped."""
+        self._slots.pop(key, None)
+
+    def want(self, key: int, urgency: Urgency, now: float) -> bool:
+        """The message changed; whether that is news here."""
+        slot = self._slots.get(key)
+        if slot is None or (slot.wants is not None and slot.wants >= urgency):
+            return False
+        slot.wants = urgency
+        if not slot.in_flight:
+            self._enqueue(key, slot, now)
+        return True
+
+    def grant(self, now: float) -> int | None:
+        """The message to edit now; it is in flight until `finished`."""
+        if now < self._held_until:
+            return None
+        level = self._bucket.level(now)
+        for urgency in reversed(Urgency):
+            head = self._head(urgency)
+            if head is None or level < self._needed(urgency) or self._ready_at(urgency, head) > now:
+                continue
+            return self._start(urgency, now)
+        return None
+
+    def finished(self, key: int, now: float) -> None:
+        """The edit is over, well or not."""
+        slot = self._slots.get(key)
+        if slot is None:
+            return
+        slot.in_flight = False
+        if slot.wants is not None:
+            self._enqueue(key, slot, now)
+
+    def hold(self, until: float) -> None:
+        """Slack asked to wait: nothing is granted before."""
+        self._held_until = max(self._held_until, until)
+
+    def wait_s(self, now: float) -> float | None:
+        """Seconds until a grant is possible as things stand; None when nobody wants one."""
+        times = [
+            max(
+                self._ready_at(urgency, head) - now,
+                self._bucket.wait_s(now, self._needed(urgency)),
+                self._held_until - now,
+                0.0,
+            )
+            for urgency in Urgency
+            if (head := self._head(urgency)) is not None
+        ]
+        return min(times, default=None)
+
+    def interval_s(self) -> float:
+        """Least time between two progress edits of one message; widens with the live answers.
+
+        Together they then use `progress_share` of the allowance and leave the rest to finals.
+        """
+        spacing = 60 / (self.rates.edits_per_minute * self.rates.progress_share)
+        return max(self.rates.message_gap_s, (len(self._slots) - 1) * spacing)
+
+    def _start(self, urgency: Urgency, now: float) -> int:
+        key = heapq.heappop(self._queues[urgency])[2]
+        slot = self._slots[key]
+        slot.wants, slot.in_flight, slot.edited_at = None, True, now
+        self._bucket.take(now)
+        return key
+
+    def _enqueue(self, key: int, slot: _Slot, now: float) -> None:
+        if slot.wants is None:
+            return
+        self._tickets += 1
+        slot.ticket = self._tickets
+        order = {
+            Urgency.PROGRESS: slot.edited_at,
+            Urgency.FIRST: now,
+            Urgency.FINAL: max(now, slot.edited_at + self.rates.message_gap_s),
+        }[slot.wants]
+        heapq.heappush(self._queues[slot.wants], (order, slot.ticket, key))
+
+    def _head(self, urgency: Urgency) -> tuple[float, int, int] | None:
+        queue = self._queues[urgency]
+        while queue:
+            slot = self._slots.get(queue[0][2])
+            if slot is not None and slot.ticket == queue[0][1] and slot.wants is urgency:
+                return queue[0]
+            heapq.heappop(queue)
+        return None
+
+    def _ready_at(self, urgency: Urgency, head: tuple[float, int, int]) -> float:
+        return head[0] + self.interval_s() if urgency is Urgency.PROGRESS else head[0]
+
+    def _needed(self, urgency: Urgency) -> float:
+        reserve = {
+            Urgency.PROGRESS: self.rates.final_reserve,
+            Urgency.FIRST: self.rates.first_reserve,
+            Urgency.FINAL: 0,
+        }[urgency]
+        return 1 + min(reserve, self.rates.edit_burst - 1)

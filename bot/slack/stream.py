@@ -1,0 +1,94 @@
+"""One live answer: events in, edits out when the workspace's scheduler allows, the final always."""
+
+import logging
+from collections.abc import Awaitable, Callable
+
+from bot.domain.events import TextDelta, TurnEvent, TurnFinished
+from bot.ports import AnswerStream
+from bot.slack.answer_messages import AnswerMessages
+from bot.slack.links import NO_LINKS, LinkPolicy
+from bot.slack.markdown import hold_back
+from bot.slack.persist import Patience, persist
+from bot.slack.render import AnswerView, render
+from bot.slack.scheduler import EditScheduler
+
+log = logging.getLogger(__name__)
+
+
+class SlackAnswerStream(AnswerStream):
+    """Edits the messages of one answer. `on_end` is called once, after `finish` or `aclose`."""
+
+    def __init__(
+        self,
+        messages: AnswerMessages,
+        scheduler: EditScheduler,
+        *,
+        links: LinkPolicy = NO_LINKS,
+        patience: Patience | None = None,
+        on_end: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._messages = messages
+        self._links = links
+        self._patience = patience or Patience()
+        self._on_end = on_end
+        self._view = AnswerView(messages.turn)
+        self._slot = scheduler.open(self._edit)
+        self._text_is_due = False
+
+    def feed(self, event: TurnEvent) -> None:
+        """Show it when the workspace's edit budget allows; the newest state wins."""
+        if self._view.apply(event):
+            self._slot.changed(first=self._is_first_text(event))
+
+    async def finish(self, final: TurnFinished) -> None:
+        """Deliver the whole final text. Raises SurfaceGone, SurfaceFailed."""
+        self._view.apply(final)
+        parts = render(self._view, self._links)
+        try:
+            if not self._messages.complete:
+                await persist(self._patience, self._messages.discover)
+            # An edit under way ends before the final begins, and none follows it.
+            while (index := self._messages.stale(parts)) is not None:
+                await persist(self._patience, self._final_edit(index))
+            await persist(self._patience, lambda: self._messages.trim(len(parts)))
+        finally:
+            self._end()
+
+    async def aclose(self) -> None:
+        """Stop editing without a final text (the turn moved elsewhere)."""
+        self._slot.edit = None
+        try:
+            await self._slot.idle.wait()
+        finally:
+            self._end()
+
+    def _is_first_text(self, event: TurnEvent) -> bool:
+        if self._text_is_due or not isinstance(event, TextDelta):
+            return False
+        self._text_is_due = bool(hold_back(self._view.text).strip())
+        return self._text_is_due
+
+    def _final_edit(self, index: int) -> Callable[[], Awaitable[None]]:
+        async def edit() -> None:
+            await self._slot.final()
+            try:
+                parts = render(self._view, self._links)
+                await self._messages.show(index, parts[index])
+            finally:
+                self._slot.done()
+
+        return edit
+
+    async def _edit(self) -> None:
+        """Bring one stale message up to date; the next one waits for its own permission."""
+        parts = render(self._view, self._links)
+        index = self._messages.stale(parts)
+        if index is None:
+            return
+        await self._messages.show(index, parts[index])
+        if self._messages.stale(parts) is not None:
+            self._slot.changed()
+
+    def _end(self) -> None:
+        self._slot.close()
+        self._on_end()

@@ -1,0 +1,45 @@
+"""An ask in a thread, quick rates, and a scheduler that runs beside a test."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
+from bot.domain.session import Ask
+from bot.slack.pacing import Rates
+from bot.slack.scheduler import EditScheduler
+
+QUICK = Rates(
+    edit_burst=10_000,
+    edits_per_minute=1e9,
+    message_gap_s=0.0,
+    post_burst=10_000,
+    posts_per_s=1e9,
+    read_burst=10_000,
+    reads_per_minute=1e9,
+)
+ASK = Ask(
+    Place(TeamId("T1"), ChannelId("C1"), MessageTs("1763700000.000100")),
+    MessageTs("1763700000.000100"),
+    Person(TeamId("T1"), UserId("U1")),
+    "why?",
+)
+
+
+@asynccontextmanager
+async def running_beside(scheduler: EditScheduler) -> AsyncIterator[EditScheduler]:
+    """Run it in a task of its own: a fixture is set up and torn down by different tasks."""
+    entered, leave = asyncio.Event(), asyncio.Event()
+
+    async def run() -> None:
+        async with scheduler.running():
+            entered.set()
+            await leave.wait()
+
+    running = asyncio.create_task(run())
+    await entered.wait()
+    try:
+        yield scheduler
+    finally:
+        leave.set()
+        await running
