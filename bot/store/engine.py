@@ -5,7 +5,7 @@ snapshot, and a few readers beside it. PostgreSQL: one pool for both.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import Any, TypeVar
@@ -35,21 +35,26 @@ _WAL_RETRY_S = 0.05
 class Database:
     """Transactions on one database. Every method raises StorageUnavailable when it is not there."""
 
-    def __init__(self, writer: AsyncEngine, reader: AsyncEngine) -> None:
+    def __init__(
+        self, writer: AsyncEngine, reader: AsyncEngine, patience_s: Sequence[float]
+    ) -> None:
         self._writer = writer
         self._reader = reader
+        self._patience_s = patience_s
 
     @classmethod
-    async def open(cls, url: str) -> "Database":
+    async def open(cls, url: str, patience_s: Sequence[float] = PATIENCE_S) -> "Database":
         """Connect lazily to `sqlite+aiosqlite:///file` or `postgresql+asyncpg://…`.
 
         A SQLite file is created and set to write-ahead logging at once. Raises ValueError for any
-        other URL, StorageUnavailable.
+        other URL, StorageUnavailable. `patience_s` are the waits before each new try of what is
+        idempotent.
         """
         parsed = sa.make_url(url)
         if parsed.drivername == "postgresql+asyncpg":
             engine = await asyncio.to_thread(_postgresql, parsed)
-            return cls(engine, engine.execution_options(isolation_level="AUTOCOMMIT"))
+            reader = engine.execution_options(isolation_level="AUTOCOMMIT")
+            return cls(engine, reader, patience_s)
         if parsed.drivername == "sqlite+aiosqlite" and parsed.database not in (
             None,
             "",
@@ -59,6 +64,7 @@ class Database:
             database = cls(
                 await asyncio.to_thread(_sqlite, parsed, writes=True),
                 await asyncio.to_thread(_sqlite, parsed, writes=False),
+                patience_s,
             )
             try:
                 await database._use_wal()
@@ -96,7 +102,7 @@ class Database:
             async with self.write() as connection:
                 return await work(connection)
 
-        return await patient(attempt)
+        return await self._patient(attempt)
 
     async def fetch(self, work: Work[_T]) -> _T:
         """Run reading `work`, again if the connection was lost."""
@@ -105,7 +111,7 @@ class Database:
             async with self.read() as connection:
                 return await work(connection)
 
-        return await patient(attempt)
+        return await self._patient(attempt)
 
     async def ping(self) -> None:
         """Raises StorageUnavailable unless a statement can be run now."""
@@ -139,6 +145,14 @@ class Database:
         await self._writer.dispose()
         await self._reader.dispose()
 
+    async def _patient(self, attempt: Callable[[], Awaitable[_T]]) -> _T:
+        for wait_s in self._patience_s:
+            try:
+                return await attempt()
+            except ConnectionLost:
+                await asyncio.sleep(wait_s)
+        return await attempt()
+
     async def _use_wal(self) -> None:
         # The switch ignores busy_timeout: two processes on a fresh file can collide.
         for _ in range(_WAL_TRIES):
@@ -152,16 +166,6 @@ class Database:
                     raise
                 await asyncio.sleep(_WAL_RETRY_S)
         raise StorageUnavailable("the database file is locked by another process")
-
-
-async def patient(attempt: Callable[[], Awaitable[_T]]) -> _T:
-    """Repeat an idempotent attempt while its connection is lost, for about nine seconds."""
-    for wait_s in PATIENCE_S:
-        try:
-            return await attempt()
-        except ConnectionLost:
-            await asyncio.sleep(wait_s)
-    return await attempt()
 
 
 def _postgresql(url: sa.URL) -> AsyncEngine:

@@ -27,14 +27,13 @@ def _text(name: str, *, default: bool = False) -> sa.Column[str]:
 sessions = sa.Table(
     "sessions",
     metadata,
-    sa.Column("id", CleanText, primary_key=True),
+    sa.Column("id", CleanText, primary_key=True),  # from the place: the only key, so none can race
     _text("team"),
     _text("channel"),
     _text("thread_ts"),
     _text("name"),
     sa.Column("created_at", Instant, nullable=False),
     sa.Column("active_at", Instant, nullable=False),
-    sa.UniqueConstraint("team", "channel", "thread_ts"),
 )
 
 turns = sa.Table(

@@ -52,9 +52,6 @@ def _conversations() -> None:
         _instant("created_at"),
         _instant("active_at"),
         sa.PrimaryKeyConstraint("id", name="pk_sessions"),
-        sa.UniqueConstraint(
-            "team", "channel", "thread_ts", name="uq_sessions_team_channel_thread_ts"
-        ),
     )
     op.create_table(
         "turns",

@@ -1,0 +1,213 @@
+"""What SessionStore promises, in memory, on SQLite and on PostgreSQL."""
+
+import asyncio
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from adapters.llm.messages import Message, Role, ToolCall, ToolResult
+from bot.domain.audit import AuditKind
+from bot.domain.events import Evidence
+from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, TurnId, UserId
+from bot.domain.session import Ask, Session, TurnState
+from tests.fixtures_stores import Stores, stores
+
+__all__ = ["stores"]
+
+NOW = datetime(2026, 4, 7, 14, 31, 0, 123456, tzinfo=UTC)
+LATER = NOW + timedelta(minutes=5)
+PLACE = Place(TeamId("T1"), ChannelId("C1"), MessageTs("1700000000.000100"))
+ASKER = Person(TeamId("T1"), UserId("U1"))
+
+
+def an_ask(ts: str = "1700000000.000100", text: str = "why?", place: Place = PLACE) -> Ask:
+    return Ask(place, MessageTs(ts), ASKER, text, "incident-checkout")
+
+
+ASK = an_ask()
+EVIDENCE = Evidence(1, "call_1", "core__get_logs", "42 lines, last 30m", True, 12, False, "{}")
+SAID = (
+    Message(Role.ASSISTANT, "let me look", (ToolCall("call_1", "core__get_logs", '{"a": 1}'),)),
+    Message(Role.TOOL, tool_result=ToolResult("call_1", "core__get_logs", '{"lines": []}', True)),
+    Message(Role.ASSISTANT, "é 🎉", provider="anthropic", provider_blocks=('{"signature":"x"}',)),
+)
+
+
+async def begin(stores: Stores, ask: Ask = ASK) -> Session:
+    session = await stores.sessions.open(ask, "incident-checkout", NOW)
+    await stores.sessions.begin_turn(ask, session, NOW)
+    return session
+
+
+async def finish(
+    stores: Stores, ask: Ask = ASK, state: TurnState = TurnState.ANSWERED, said: str = ""
+) -> None:
+    messages = [Message(Role.ASSISTANT, said)] if said else SAID
+    await stores.sessions.finish_turn(ask.turn_id, state, messages, [EVIDENCE], LATER)
+
+
+async def test_a_place_without_a_session_has_none(stores: Stores) -> None:
+    assert await stores.sessions.find(PLACE) is None
+
+
+async def test_a_session_is_created_and_found(stores: Stores) -> None:
+    session = await stores.sessions.open(ASK, "incident-checkout", NOW)
+    assert (session.place, session.name) == (PLACE, "incident-checkout")
+    assert (session.created_at, session.active_at) == (NOW, NOW)
+    assert await stores.sessions.find(PLACE) == session
+
+
+async def test_opening_again_only_moves_its_activity(stores: Stores) -> None:
+    first = await stores.sessions.open(ASK, "incident-checkout", NOW)
+    again = await stores.sessions.open(ASK, "renamed", LATER)
+    assert again == replace(first, active_at=LATER)
+
+
+async def test_activity_never_moves_back(stores: Stores) -> None:
+    await stores.sessions.open(ASK, "n", LATER)
+    assert (await stores.sessions.open(ASK, "n", NOW)).active_at == LATER
+
+
+async def test_another_thread_is_another_session(stores: Stores) -> None:
+    first = await stores.sessions.open(ASK, "n", NOW)
+    place = replace(PLACE, thread_ts=MessageTs("1700000001.000100"))
+    other = await stores.sessions.open(an_ask(place=place), "n", NOW)
+    assert other.id != first.id
+
+
+async def test_opened_twenty_times_at_once_it_is_one_session(stores: Stores) -> None:
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(stores.sessions.open(ASK, "n", NOW)) for _ in range(20)]
+    assert {task.result() for task in tasks} == {await stores.sessions.find(PLACE)}
+
+
+async def test_a_turn_runs_until_it_is_finished(stores: Stores) -> None:
+    await begin(stores)
+    assert await stores.sessions.running_turn(PLACE) == ASK.turn_id
+    await finish(stores)
+    assert await stores.sessions.running_turn(PLACE) is None
+
+
+async def test_nothing_runs_in_another_place(stores: Stores) -> None:
+    await begin(stores)
+    assert await stores.sessions.running_turn(replace(PLACE, thread_ts=MessageTs(""))) is None
+
+
+async def test_of_two_running_turns_the_older_message_counts(stores: Stores) -> None:
+    await begin(stores, an_ask("1700000002.000000"))
+    older = an_ask("1700000001.000000")
+    await begin(stores, older)
+    assert await stores.sessions.running_turn(PLACE) == older.turn_id
+
+
+async def test_beginning_and_finishing_are_audited_once(stores: Stores) -> None:
+    await begin(stores)
+    await begin(stores)
+    await finish(stores)
+    await finish(stores, said="again")
+    await begin(stores)
+    assert await stores.trail() == [AuditKind.TURN_STARTED, AuditKind.TURN_ENDED]
+    assert await stores.sessions.running_turn(PLACE) is None
+
+
+async def test_begun_twenty_times_at_once_it_is_one_turn(stores: Stores) -> None:
+    session = await stores.sessions.open(ASK, "n", NOW)
+    async with asyncio.TaskGroup() as group:
+        for _ in range(20):
+            group.create_task(stores.sessions.begin_turn(ASK, session, NOW))
+    assert await stores.trail() == [AuditKind.TURN_STARTED]
+
+
+async def test_history_is_what_earlier_turns_said_oldest_first(stores: Stores) -> None:
+    first, second, third = (an_ask(f"170000000{n}.000000", f"q{n}") for n in (1, 2, 3))
+    for ask in (first, second, third):
+        session = await begin(stores, ask)
+    await finish(stores, second, said="a2")
+    await finish(stores, first)
+    found = await stores.sessions.history(session.id, third.turn_id)
+    assert list(found) == [
+        Message(Role.USER, "q1"),
+        *SAID,
+        Message(Role.USER, "q2"),
+        Message(Role.ASSISTANT, "a2"),
+    ]
+
+
+async def test_history_leaves_out_the_turn_itself_later_and_running_ones(stores: Stores) -> None:
+    running, this, later = (an_ask(f"170000000{n}.000000") for n in (1, 2, 3))
+    for ask in (running, this, later):
+        session = await begin(stores, ask)
+    await finish(stores, later)
+    await finish(stores, this)
+    assert list(await stores.sessions.history(session.id, this.turn_id)) == []
+
+
+@pytest.mark.parametrize("state", [TurnState.ANSWERED, TurnState.STOPPED, TurnState.FAILED])
+async def test_history_has_every_finished_turn(stores: Stores, state: TurnState) -> None:
+    earlier, this = an_ask("1700000001.000000", "q"), an_ask("1700000002.000000")
+    for ask in (earlier, this):
+        session = await begin(stores, ask)
+    await stores.sessions.finish_turn(earlier.turn_id, state, [], [], LATER)
+    assert list(await stores.sessions.history(session.id, this.turn_id)) == [
+        Message(Role.USER, "q")
+    ]
+
+
+async def test_history_stays_within_the_session(stores: Stores) -> None:
+    elsewhere = replace(PLACE, thread_ts=MessageTs("1600000000.000000"))
+    foreign = an_ask("1600000000.000000", place=elsewhere)
+    await begin(stores, foreign)
+    await finish(stores, foreign)
+    session = await begin(stores)
+    assert list(await stores.sessions.history(session.id, ASK.turn_id)) == []
+
+
+async def test_an_unknown_turn_has_no_history_and_finishes_nothing(stores: Stores) -> None:
+    session = await begin(stores)
+    await finish(stores)
+    unknown = TurnId("turn:unknown")
+    await stores.sessions.finish_turn(unknown, TurnState.FAILED, [], [], LATER)
+    await stores.sessions.set_answer(unknown, MessageTs("1.0"))
+    assert list(await stores.sessions.history(session.id, unknown)) == []
+    assert len(await stores.trail()) == 2
+
+
+async def test_the_turn_of_an_answer_is_found_from_any_thread_of_its_channel(
+    stores: Stores,
+) -> None:
+    await begin(stores)
+    ts = MessageTs("1700000000.000200")
+    await stores.sessions.set_answer(ASK.turn_id, ts)
+    assert await stores.sessions.turn_of_answer(PLACE, ts) == ASK.turn_id
+    top = replace(PLACE, thread_ts=MessageTs(""))
+    assert await stores.sessions.turn_of_answer(top, ts) == ASK.turn_id
+
+
+async def test_an_answer_is_not_found_elsewhere(stores: Stores) -> None:
+    await begin(stores)
+    ts = MessageTs("1700000000.000200")
+    await stores.sessions.set_answer(ASK.turn_id, ts)
+    other_channel = replace(PLACE, channel=ChannelId("C2"))
+    assert await stores.sessions.turn_of_answer(other_channel, ts) is None
+    assert await stores.sessions.turn_of_answer(PLACE, MessageTs("1.0")) is None
+
+
+async def test_evidence_is_found_by_its_number(stores: Stores) -> None:
+    await begin(stores)
+    await finish(stores)
+    assert await stores.sessions.evidence(ASK.turn_id, 1) == EVIDENCE
+    assert await stores.sessions.evidence(ASK.turn_id, 2) is None
+    assert await stores.sessions.evidence(TurnId("turn:unknown"), 1) is None
+
+
+@pytest.mark.parametrize("text", ["a\x00b", "a\ud800b", "\udfff", "🎉\x00"])
+async def test_text_that_a_database_cannot_store_does_no_harm(stores: Stores, text: str) -> None:
+    earlier, this = an_ask("1700000001.000000", text), an_ask("1700000002.000000")
+    for ask in (earlier, this):
+        session = await begin(stores, ask)
+    spoiled = replace(EVIDENCE, content=text, summary=text)
+    said = [Message(Role.ASSISTANT, text, (ToolCall("1", "t", text),))]
+    await stores.sessions.finish_turn(earlier.turn_id, TurnState.ANSWERED, said, [spoiled], LATER)
+    assert len(await stores.sessions.history(session.id, this.turn_id)) == 2
+    assert await stores.sessions.evidence(earlier.turn_id, 1) is not None
