@@ -1,0 +1,66 @@
+"""What the incoming side is given: its settings as plain values and the ports it calls."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from bot.domain.budget import BudgetLimits
+from bot.domain.channel import ChannelRule
+from bot.ports import (
+    AuditLog,
+    ChatSurface,
+    Ledger,
+    ProposalStore,
+    RoleDirectory,
+    SessionStore,
+    Stops,
+    Workflows,
+)
+from bot.slack.calls import SlackCalls
+from bot.slack.identity import SlackIdentity
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderStatus:
+    """One model backend as an operator sees it. `reason` says why it cannot be used."""
+
+    name: str
+    available: bool
+    reason: str = ""
+
+
+ProvidersReport: TypeAlias = Callable[[], Awaitable[Sequence[ProviderStatus]]]
+
+
+@dataclass(frozen=True, slots=True)
+class IngressSettings:
+    """Frozen values; reading the configuration is not done here.
+
+    `handling_timeout_s` stays under the 3 s in which Slack wants its answer
+    (https://docs.slack.dev/apis/events-api: "respond within three seconds").
+    """
+
+    identity: SlackIdentity
+    signing_secret: str = field(default="", repr=False)
+    follow_up: Literal["thread", "mention"] = "thread"
+    admin_roles: tuple[str, ...] = ()
+    channels: tuple[ChannelRule, ...] = ()
+    budget: BudgetLimits = field(default_factory=BudgetLimits)
+    asks_per_minute: int = 20  # per person; 0: no limit
+    handling_timeout_s: float = 2.5
+
+
+@dataclass(frozen=True, slots=True)
+class IngressPorts:
+    """Everything a listener may call."""
+
+    workflows: Workflows
+    sessions: SessionStore
+    proposals: ProposalStore
+    roles: RoleDirectory
+    surface: ChatSurface
+    stops: Stops
+    audit: AuditLog
+    ledger: Ledger
+    providers: ProvidersReport
+    api: SlackCalls

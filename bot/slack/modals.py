@@ -1,0 +1,102 @@
+"""The modals: a tool's result, and the reason of a rejection. Built within Slack's limits.
+
+Limits: title 24, 100 blocks, plain_text_input 3,000, private_metadata 3,000
+(https://docs.slack.dev/reference/views). Content goes into preformatted rich text, where nothing
+is interpreted: no mention, link or image comes alive.
+"""
+
+import contextlib
+import json
+from typing import TypeAlias
+
+from pydantic import JsonValue
+
+from bot.domain.events import Evidence
+from bot.slack.mrkdwn import visible
+
+View: TypeAlias = dict[str, JsonValue]
+
+REJECT_CALLBACK = "proposal:reject:reason"
+REASON_BLOCK = "reason"
+REASON_INPUT = "text"
+MAX_REASON = 500
+_TITLE_MAX = 24
+_BLOCK_CHARS = 2_800
+# 64 KiB of result fit in 24 blocks; a view may weigh 250 kB (`view_too_large`).
+_MAX_CONTENT_BLOCKS = 40
+
+
+def evidence_view(evidence: Evidence) -> View:
+    """One numbered result, whole as far as it fits, with a note when it does not."""
+    text = _shown(evidence.content)
+    parts = [text[at : at + _BLOCK_CHARS] for at in range(0, len(text), _BLOCK_CHARS)]
+    blocks: list[JsonValue] = [
+        _plain(_headline(evidence)),
+        *(_preformatted(part) for part in parts[:_MAX_CONTENT_BLOCKS] or ["(empty)"]),
+    ]
+    if len(parts) > _MAX_CONTENT_BLOCKS:
+        kept = _MAX_CONTENT_BLOCKS * _BLOCK_CHARS
+        blocks.append(_plain(f"Shown: the first {kept:,} of {len(text):,} characters."))
+    return {
+        "type": "modal",
+        "callback_id": "evidence",
+        "title": _title(f"Result {evidence.number}"),
+        "close": {"type": "plain_text", "text": "Close"},
+        "blocks": blocks,
+    }
+
+
+def reject_view(private_metadata: str) -> View:
+    """Asks for an optional reason, which goes back to the model."""
+    return {
+        "type": "modal",
+        "callback_id": REJECT_CALLBACK,
+        "private_metadata": private_metadata,
+        "title": _title("Reject the proposal"),
+        "submit": {"type": "plain_text", "text": "Reject"},
+        "close": {"type": "plain_text", "text": "Back"},
+        "blocks": [
+            {
+                "type": "input",
+                "block_id": REASON_BLOCK,
+                "optional": True,
+                "label": {"type": "plain_text", "text": "Why? (helps the next proposal)"},
+                "element": {
+                    "type": "plain_text_input",
+                    "action_id": REASON_INPUT,
+                    "multiline": True,
+                    "max_length": MAX_REASON,
+                },
+            }
+        ],
+    }
+
+
+def _headline(evidence: Evidence) -> str:
+    outcome = "ok" if evidence.ok else "failed"
+    cut = ", the tool cut it" if evidence.truncated else ""
+    line = f"{evidence.summary or evidence.tool} ({outcome}, {evidence.latency_ms} ms{cut})"
+    return visible(line)[:_BLOCK_CHARS]
+
+
+def _shown(content: str) -> str:
+    with contextlib.suppress(ValueError, RecursionError):
+        content = json.dumps(json.loads(content), indent=2, ensure_ascii=False)
+    return visible(content)
+
+
+def _title(text: str) -> JsonValue:
+    return {"type": "plain_text", "text": text[:_TITLE_MAX]}
+
+
+def _plain(text: str) -> JsonValue:
+    return {"type": "section", "text": {"type": "plain_text", "text": text, "emoji": False}}
+
+
+def _preformatted(text: str) -> JsonValue:
+    return {
+        "type": "rich_text",
+        "elements": [
+            {"type": "rich_text_preformatted", "elements": [{"type": "text", "text": text}]}
+        ],
+    }

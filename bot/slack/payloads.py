@@ -1,0 +1,169 @@
+"""What Slack sends, as far as we read it. Parsing only; nothing here judges.
+
+Every model ignores the fields it does not name and hides its input in errors: a payload is user
+text and must not reach a log.
+"""
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class _Payload(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
+
+
+class _Id(_Payload):
+    id: str
+
+
+class Message(_Payload):
+    """The inner event of `app_mention` and `message`."""
+
+    type: str
+    channel: str = ""
+    ts: str = ""
+    thread_ts: str = ""
+    channel_type: str = ""
+    user: str = ""
+    text: str | None = ""
+    subtype: str | None = None
+    bot_id: str | None = None
+    hidden: bool = False
+    edited: dict[str, str] | None = None
+    user_team: str | None = None
+    source_team: str | None = None
+    team: str | None = None
+
+
+class _Authorization(_Payload):
+    team_id: str | None = None
+
+
+class MessageEnvelope(_Payload):
+    """An `event_callback` around a message."""
+
+    team_id: str | None = None
+    api_app_id: str = ""
+    event_id: str = ""
+    authorizations: tuple[_Authorization, ...] = ()
+    event: Message
+
+    @property
+    def installed_team(self) -> str:
+        """The workspace the app is installed in; in shared channels `team_id` may be another."""
+        first = self.authorizations[0].team_id if self.authorizations else None
+        return first or self.team_id or ""
+
+
+class _StoppedSession(_Payload):
+    channel: str
+    thread_ts: str = ""
+    user: str
+
+
+class SessionStopped(_Payload):
+    """An `event_callback` around `agent_session_stopped`: Slack's own stop button."""
+
+    team_id: str = ""
+    api_app_id: str = ""
+    event_id: str = ""
+    event: _StoppedSession
+
+
+class _Opened(_Payload):
+    user: str
+    tab: str = ""
+
+
+class HomeOpened(_Payload):
+    """An `event_callback` around `app_home_opened`."""
+
+    team_id: str = ""
+    api_app_id: str = ""
+    event_id: str = ""
+    event: _Opened
+
+
+class _Group(_Payload):
+    subteam_id: str = ""
+    subteam: _Id | None = None
+
+
+class GroupChanged(_Payload):
+    """An `event_callback` around `subteam_members_changed` or `subteam_updated`."""
+
+    team_id: str = ""
+    api_app_id: str = ""
+    event: _Group
+
+    @property
+    def usergroup(self) -> str:
+        """The user group that changed; the two events name it in different fields."""
+        return self.event.subteam_id or (self.event.subteam.id if self.event.subteam else "")
+
+
+class _Clicker(_Payload):
+    id: str
+    team_id: str | None = None
+
+
+class _Container(_Payload):
+    channel_id: str = ""
+    message_ts: str = ""
+    thread_ts: str | None = None
+
+
+class _Snapshot(_Payload):
+    thread_ts: str | None = None
+
+
+class _Action(_Payload):
+    action_id: str
+    action_ts: str = ""
+    value: str = ""
+
+
+class BlockActions(_Payload):
+    """A pressed button. `message` is what the client was looking at, perhaps long stale."""
+
+    api_app_id: str = ""
+    team: _Id | None = None  # null for organisation-wide installs
+    user: _Clicker
+    container: _Container
+    message: _Snapshot | None = None
+    trigger_id: str = ""
+    actions: tuple[_Action, ...] = Field(min_length=1)
+
+
+class _Input(_Payload):
+    value: str | None = None
+
+
+class _ViewState(_Payload):
+    values: dict[str, dict[str, _Input]] = {}
+
+
+class _View(_Payload):
+    callback_id: str = ""
+    private_metadata: str = ""
+    state: _ViewState = _ViewState()
+
+
+class ViewSubmission(_Payload):
+    """A submitted modal."""
+
+    api_app_id: str = ""
+    trigger_id: str = ""
+    team: _Id | None = None
+    user: _Clicker
+    view: _View
+
+
+class SlashCommand(_Payload):
+    """A slash command; Slack sends it as a form."""
+
+    api_app_id: str = ""
+    team_id: str = ""
+    user_id: str
+    channel_id: str = ""
+    text: str = ""
+    trigger_id: str = ""

@@ -1,0 +1,41 @@
+"""The short texts the incoming side says to people. Plain Markdown; the surface escapes it."""
+
+HELP = (
+    "Ask me why something is slow or broken and I look at deploys, metrics, logs and traces. "
+    "I only read. When a change would help I propose it, and nothing happens until one of the "
+    "people who may decide here presses Confirm.\n"
+    "Mention me in a channel, or write to me directly. "
+    'Say "stop" in the thread and I stop; what I found stays.'
+)
+COMMAND_HELP = (
+    "`/kortex help` this text\n"
+    "`/kortex budget` what was spent today, by whom (admins)\n"
+    "`/kortex providers` which models can be used, and why not (admins)"
+)
+NOTHING_RUNS = "Nothing is running here."
+NOT_STOPPED = "I could not pass on your stop. Press the button again."
+EXTERNAL = (
+    "I only work for people of the workspace I am installed in. "
+    "Ask a colleague there to put the question to me."
+)
+TOO_MANY = (
+    "You are asking faster than I can answer: this question was not started. "
+    "Wait a minute and ask again; questions already running go on."
+)
+NOT_STARTED = (
+    "Your question has not been started: I could not store it. "
+    "I try again by myself for some minutes; if nothing appears here, ask again."
+)
+GAVE_UP = "I could not store your question and have stopped trying. Nothing was started; ask again."
+STALE_CARD = "This button belongs to no open proposal here. Look for its newest card in the thread."
+FOUR_EYES = "You asked for this change, so someone else has to confirm it. Nothing was started."
+CLICK_NOT_STORED = "Nothing was started: I could not store your decision. Press the button again."
+CLICK_TOO_SLOW = (
+    "I could not finish in time. Look at the card before you press again: "
+    "it shows whether your decision counted."
+)
+FORM_NOT_OPENED = "The form did not open. Nothing was changed; press Reject again."
+EVIDENCE_GONE = "I no longer have this result."
+EVIDENCE_NOT_OPENED = "The result could not be shown now. Press the button again."
+CANNOT_AUDIT = "Not done: the audit trail cannot be written now. Try again later."
+CANNOT_READ = "The numbers cannot be read now. Try again later."

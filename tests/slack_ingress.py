@@ -1,0 +1,225 @@
+"""The incoming side wired to fakes, and payloads as Slack sends them. Imported by tests."""
+
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+
+from pydantic import JsonValue
+from slack_bolt.async_app import AsyncApp, AsyncBoltRequest
+from slack_bolt.response import BoltResponse
+
+from bot.domain.ids import (
+    ChannelId,
+    MessageTs,
+    Person,
+    Place,
+    ProposalId,
+    SessionId,
+    TeamId,
+    TurnId,
+    UserId,
+)
+from bot.domain.proposal import Proposal, ProposalState, digest
+from bot.domain.session import Ask
+from bot.slack.bolt import create_bolt
+from bot.slack.errands import Errands
+from bot.slack.identity import SlackIdentity
+from bot.slack.ingress_ports import IngressPorts, IngressSettings, ProviderStatus
+from tests.fakes.role_table import RoleTable
+from tests.fakes.slack_web_api import FakeWebApi
+from tests.fakes.stops import RecordingStops
+from tests.fakes.stores import Memory, MemoryAudit, MemoryLedger, MemoryProposals, MemorySessions
+from tests.fakes.whispers import Whispers
+from tests.fakes.workflows import RecordingWorkflows
+
+TEAM, APP, BOT, CHANNEL = "T1", "A1", "UBOT", "C1"
+NOW = datetime(2026, 4, 7, 14, 35, tzinfo=UTC)
+IDENTITY = SlackIdentity(TeamId(TEAM), UserId(BOT), "BBOT", APP)
+Payload = dict[str, JsonValue]
+
+
+@dataclass
+class Ingress:
+    """One bot's incoming side."""
+
+    settings: IngressSettings = field(default_factory=lambda: IngressSettings(IDENTITY))
+    now: float = 1_000.0
+
+    def __post_init__(self) -> None:
+        self.memory = Memory()
+        self.workflows = RecordingWorkflows()
+        self.sessions = MemorySessions(self.memory)
+        self.proposals = MemoryProposals(self.memory)
+        self.ledger = MemoryLedger(self.memory)
+        self.roles = RoleTable(responder={"U1", "U2"}, lead={"U1"})
+        self.whispers = Whispers()
+        self.stops = RecordingStops()
+        self.api = FakeWebApi()
+        self.api.answers["conversations.info"] = {"channel": {"name": "incident-checkout"}}
+        self.errands = Errands()
+        self.providers: list[ProviderStatus] = []
+        self.forgotten: list[str] = []
+        self.ports = IngressPorts(
+            workflows=self.workflows,
+            sessions=self.sessions,
+            proposals=self.proposals,
+            roles=self.roles,
+            surface=self.whispers,
+            stops=self.stops,
+            audit=MemoryAudit(self.memory),
+            ledger=self.ledger,
+            providers=self._providers,
+            api=self.api,
+        )
+
+    def app(self) -> AsyncApp:
+        """A fresh Bolt app over the same ports."""
+        return create_bolt(
+            self.settings, self.ports, self.errands, self.forgotten.append, lambda: self.now
+        )
+
+    async def send(self, body: Payload, retry: int = 0) -> BoltResponse:
+        """Deliver as Socket Mode does, and let the courtesies end."""
+        response = await deliver(self.app(), body, retry)
+        await self.errands.drain(1.0)
+        return response
+
+    async def session_at(self, thread_ts: str, channel: str = CHANNEL) -> Ask:
+        """A session with a running turn in that thread."""
+        place = Place(TeamId(TEAM), ChannelId(channel), MessageTs(thread_ts))
+        ask = Ask(place, MessageTs(thread_ts or "50.5"), Person(TeamId(TEAM), UserId("U1")), "why?")
+        await self.sessions.begin_turn(ask, await self.sessions.open(ask, "incident", NOW), NOW)
+        return ask
+
+    async def _providers(self) -> list[ProviderStatus]:
+        return self.providers
+
+
+async def deliver(app: AsyncApp, body: Payload, retry: int = 0) -> BoltResponse:
+    """One Socket Mode envelope's payload."""
+    headers = {"x-slack-retry-num": str(retry)} if retry else {}
+    return await app.async_dispatch(
+        AsyncBoltRequest(mode="socket_mode", body=body, headers=dict(headers))
+    )
+
+
+def event(inner: Payload, **outer: JsonValue) -> Payload:
+    """An event_callback."""
+    return {
+        "type": "event_callback",
+        "team_id": TEAM,
+        "api_app_id": APP,
+        "event_id": "Ev1",
+        "authorizations": [{"team_id": TEAM, "user_id": BOT, "is_bot": True}],
+        "event": inner,
+        **outer,
+    }
+
+
+def said(text: str, ts: str = "100.1", **fields: JsonValue) -> Payload:
+    """A message in a channel."""
+    return {
+        "type": "message",
+        "channel": CHANNEL,
+        "channel_type": "channel",
+        "user": "U1",
+        "team": TEAM,
+        "text": text,
+        "ts": ts,
+        **fields,
+    }
+
+
+def mention(text: str = f"<@{BOT}> why is checkout slow?", **fields: JsonValue) -> Payload:
+    """An app_mention, which has no channel_type."""
+    inner = {**said(text, **fields), "type": "app_mention"}
+    del inner["channel_type"]
+    return event(inner)
+
+
+def pressed(action_id: str, value: str, **fields: JsonValue) -> Payload:
+    """A button in a thread."""
+    return {
+        "type": "block_actions",
+        "api_app_id": APP,
+        "team": {"id": TEAM},
+        "user": {"id": "U1", "team_id": TEAM},
+        "container": {
+            "type": "message",
+            "message_ts": "200.2",
+            "channel_id": CHANNEL,
+            "thread_ts": "100.1",
+        },
+        "channel": {"id": CHANNEL},
+        "message": {"ts": "200.2", "thread_ts": "100.1"},
+        "trigger_id": "trigger-1",
+        "actions": [
+            {
+                "type": "button",
+                "action_id": action_id,
+                "block_id": "b",
+                "value": value,
+                "action_ts": "300.3",
+            }
+        ],
+        **fields,
+    }
+
+
+def submitted(metadata: str, reason: str | None, user: str = "U1") -> Payload:
+    """The reject form, sent."""
+    return {
+        "type": "view_submission",
+        "api_app_id": APP,
+        "team": {"id": TEAM},
+        "user": {"id": user, "team_id": TEAM},
+        "view": {
+            "id": "V1",
+            "type": "modal",
+            "callback_id": "proposal:reject:reason",
+            "private_metadata": metadata,
+            "state": {
+                "values": {"reason": {"text": {"type": "plain_text_input", "value": reason}}}
+            },
+        },
+    }
+
+
+def command(text: str, **fields: JsonValue) -> Payload:
+    """A slash command."""
+    return {
+        "command": "/kortex",
+        "text": text,
+        "api_app_id": APP,
+        "team_id": TEAM,
+        "user_id": "U1",
+        "channel_id": CHANNEL,
+        "trigger_id": "trigger-2",
+        **fields,
+    }
+
+
+def proposal(**changes: object) -> Proposal:
+    """A pending proposal whose card is message 200.2 of the thread 100.1."""
+    pending = Proposal(
+        id=ProposalId("p-1"),
+        session_id=SessionId("s-1"),
+        turn_id=TurnId("turn:T1:C1:100.1"),
+        place=Place(TeamId(TEAM), ChannelId(CHANNEL), MessageTs("100.1")),
+        asked_by=Person(TeamId(TEAM), UserId("U1")),
+        action="rollback-deploy",
+        product="checkout",
+        params="{}",
+        digest=digest("rollback-deploy", "checkout", "{}"),
+        rationale="p95 rose with the deploy",
+        model_blast_radius="one service",
+        blast_radius="one service",
+        reversible=True,
+        untrusted_read=False,
+        confirm_roles=("responder",),
+        four_eyes=False,
+        state=ProposalState.PENDING,
+        created_at=NOW,
+        expires_at=NOW + timedelta(minutes=10),
+        card_ts=MessageTs("200.2"),
+    )
+    return replace(pending, **changes)  # type: ignore[arg-type]
