@@ -21,7 +21,7 @@ _KEPT = (
     "type", "description", "enum", "default", "minimum", "maximum", "exclusiveMinimum",
     "exclusiveMaximum", "minLength", "maxLength", "minItems", "maxItems",
 )  # fmt: skip
-_DROPPED = frozenset({"title", "examples", "format", "$defs", "pattern"})
+_DROPPED = frozenset({"title", "examples", "format", "$defs", "pattern", "maxProperties"})
 _STRUCTURE = frozenset({"properties", "required", "items", "additionalProperties", "const"})
 
 

@@ -6,17 +6,16 @@ from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue
 
-from tools.capabilities import CallContext, Capabilities, Interval, LogLine, LogPage, LogQuery, Logs
+from tools.capabilities import CallContext, Capabilities, Interval, LogPage, LogQuery, Logs
 from tools.contract import QUERY, Effect, ToolContract, ToolInput, ToolOutput
 from tools.core.arguments import Product, TimeRangeText
 from tools.core.bound import bound
+from tools.core.log_entry import LogEntry, head, log_entry
 from tools.cursor import CursorScope, CursorSigner
 from tools.errors import InvalidArguments
-from tools.output import clean_text
 from tools.timerange import TimeRange, parse_time_range
 
 MAX_LINES = 100
-MAX_MESSAGE_CHARS = 2000
 # Under the 64 KiB cap, so that the cap never takes lines the cursor has already passed.
 PAGE_BUDGET_BYTES = 48 * 1024
 _LINE_OVERHEAD_BYTES = 160
@@ -37,16 +36,6 @@ class LogsInput(ToolInput):
     ] = None
     limit: Annotated[int, Field(ge=1, le=MAX_LINES)] = MAX_LINES
     cursor: Annotated[str, Field(description="next_cursor of the page before; else omit")] = ""
-
-
-class LogEntry(ToolOutput):
-    """One line."""
-
-    ts: str
-    level: str | None = None
-    host: str | None = None
-    message: str
-    trace_id: str | None = None
 
 
 class LogsOutput(ToolOutput):
@@ -109,7 +98,7 @@ class GetLogs:
         latency = caps.clock.now() - began
         return LogsOutput(
             range=when.text,
-            lines=[_entry(line) for line in page.lines],
+            lines=[log_entry(line) for line in page.lines],
             truncated=bool(page.next_cursor),
             total_matches=page.total_matches,
             next_cursor=self._sealed(page.next_cursor, when, scope, call.now),
@@ -177,35 +166,12 @@ async def _fitting_page(logs: Logs, query: LogQuery) -> LogPage:
 def _how_many_fit(page: LogPage) -> int:
     used = 0
     for number, line in enumerate(page.lines):
-        text = _message(line.message)
+        text = head(line.message)
         used += len(text.encode(errors="replace")) + text.count('"') + text.count("\n")
         used += text.count("\\") + len(line.host) + len(line.trace_id) + _LINE_OVERHEAD_BYTES
         if used > PAGE_BUDGET_BYTES:
             return max(1, number)
     return len(page.lines)
-
-
-def _entry(line: LogLine) -> LogEntry:
-    return LogEntry(
-        ts=_ts_text(line.ts_ns),
-        level=clean_text(line.level) or None,
-        host=clean_text(line.host) or None,
-        message=_message(line.message),
-        trace_id=clean_text(line.trace_id) or None,
-    )
-
-
-def _message(text: str) -> str:
-    """The head of a long message, saying how much is missing."""
-    cleaned = clean_text(text)
-    missing = len(cleaned) - MAX_MESSAGE_CHARS
-    return f"{cleaned[:MAX_MESSAGE_CHARS]}…[+{missing} chars]" if missing > 0 else cleaned
-
-
-def _ts_text(ts_ns: int) -> str:
-    """Milliseconds: what people read. Order within one is the page's order."""
-    at = _EPOCH + timedelta(milliseconds=ts_ns // 1_000_000)
-    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _micros(at: datetime) -> int:

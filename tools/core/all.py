@@ -1,0 +1,24 @@
+"""The built-in tools, for the composition root to register."""
+
+from tools.contract import AnyTool
+from tools.core.compare_to_baseline import CompareToBaseline
+from tools.core.get_current_time import GetCurrentTime
+from tools.core.get_logs import GetLogs
+from tools.core.get_metrics import GetMetrics
+from tools.core.get_recent_deploys import GetRecentDeploys
+from tools.core.get_traces import GetTraces
+from tools.core.propose_action import ProposeAction
+from tools.cursor import CursorSigner
+
+
+def core_tools(signer: CursorSigner) -> tuple[AnyTool, ...]:
+    """Unbound: what they reach is decided by the capabilities the runner holds."""
+    return (
+        GetLogs(signer),
+        GetMetrics(),
+        GetTraces(),
+        CompareToBaseline(),
+        GetRecentDeploys(),
+        GetCurrentTime(),
+        ProposeAction(),
+    )

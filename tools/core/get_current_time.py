@@ -1,0 +1,43 @@
+"""core__get_current_time: the clock."""
+
+from tools.capabilities import CallContext, Capabilities
+from tools.contract import LOOKUP, Effect, ToolContract, ToolInput, ToolOutput
+from tools.timerange import instant_text
+
+
+class CurrentTimeInput(ToolInput):
+    """Nothing to choose."""
+
+
+class CurrentTimeOutput(ToolOutput):
+    """Now."""
+
+    now: str
+    timezone: str = "UTC"
+
+
+class GetCurrentTime:
+    """Tells the time in UTC."""
+
+    contract = ToolContract(
+        id="core__get_current_time",
+        description="The time now, in UTC. Relative time ranges need no call of this.",
+        input=CurrentTimeInput,
+        output=CurrentTimeOutput,
+        effect=Effect.READ_ONLY,
+        redaction=frozenset(CurrentTimeOutput.model_fields),
+        timeouts=LOOKUP,
+        capabilities=frozenset({"clock"}),
+    )
+
+    async def execute(
+        self, arguments: CurrentTimeInput, call: CallContext, caps: Capabilities
+    ) -> CurrentTimeOutput:
+        """Reads the injected clock."""
+        del arguments, call
+        return CurrentTimeOutput(now=instant_text(caps.clock.now()))
+
+    def summarise(self, output: CurrentTimeOutput, arguments: CurrentTimeInput) -> str:
+        """`2026-04-07T14:35:00Z`."""
+        del arguments
+        return output.now

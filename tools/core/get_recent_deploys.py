@@ -1,0 +1,103 @@
+"""core__get_recent_deploys: what was deployed when, newest first."""
+
+from tools.capabilities import CallContext, Capabilities, Deploy
+from tools.contract import COMPUTED, Effect, ToolContract, ToolInput, ToolOutput
+from tools.core.arguments import ProductOrAny, TimeRangeText
+from tools.core.bound import bound
+from tools.output import clean_text
+from tools.timerange import instant_text, parse_time_range
+
+MAX_DEPLOYS = 100
+
+
+class DeploysInput(ToolInput):
+    """Of which product, and when."""
+
+    product: ProductOrAny
+    time_range: TimeRangeText
+
+
+class DeployEntry(ToolOutput):
+    """One deploy."""
+
+    ts: str
+    product: str
+    version: str
+    previous_version: str | None = None
+    actor: str | None = None
+    host: str | None = None
+    duration_s: float | None = None
+    status: str
+    commit: str | None = None
+    rolled_back: bool
+
+
+class DeploysOutput(ToolOutput):
+    """Newest first."""
+
+    range: str
+    deploys: list[DeployEntry]
+    truncated: bool
+    total_matches: int
+    notes: list[str] | None = None
+
+
+class GetRecentDeploys:
+    """Lists deploy events."""
+
+    contract = ToolContract(
+        id="core__get_recent_deploys",
+        description=(
+            "Deploys of a product ('*' for all) in a time range, newest first. Use early: look"
+            " for one shortly before the symptoms began, also in products it depends on."
+        ),
+        input=DeploysInput,
+        output=DeploysOutput,
+        effect=Effect.READ_ONLY,
+        redaction=frozenset(
+            {
+                "range",
+                "truncated",
+                "total_matches",
+                "notes",
+                *(f"deploys[].{name}" for name in DeployEntry.model_fields),
+            }
+        ),
+        timeouts=COMPUTED,
+        capabilities=frozenset({"deploys"}),
+    )
+
+    async def execute(
+        self, arguments: DeploysInput, call: CallContext, caps: Capabilities
+    ) -> DeploysOutput:
+        """Raises InvalidArguments for a bad time range; what Deploys raises."""
+        when = parse_time_range(arguments.time_range, call.now)
+        found = await bound(caps.deploys, "deploys").between(arguments.product, when.interval)
+        return DeploysOutput(
+            range=when.text,
+            deploys=[_entry(deploy) for deploy in found[:MAX_DEPLOYS]],
+            truncated=len(found) > MAX_DEPLOYS,
+            total_matches=len(found),
+            notes=[when.assumed] if when.assumed else None,
+        )
+
+    def summarise(self, output: DeploysOutput, arguments: DeploysInput) -> str:
+        """`3 deploys, last 6h`."""
+        number = output.total_matches or "no"
+        noun = "deploy" if number == 1 else "deploys"
+        return f"{number} {noun}, {arguments.time_range}"
+
+
+def _entry(deploy: Deploy) -> DeployEntry:
+    return DeployEntry(
+        ts=instant_text(deploy.at),
+        product=clean_text(deploy.product),
+        version=clean_text(deploy.version),
+        previous_version=clean_text(deploy.previous_version) or None,
+        actor=clean_text(deploy.actor) or None,
+        host=clean_text(deploy.host) or None,
+        duration_s=deploy.duration_s,
+        status=clean_text(deploy.status),
+        commit=clean_text(deploy.commit) or None,
+        rolled_back=deploy.status == "rolled_back",
+    )

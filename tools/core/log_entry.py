@@ -1,0 +1,44 @@
+"""A log line as tools show it."""
+
+from datetime import UTC, datetime, timedelta
+
+from tools.capabilities import LogLine
+from tools.contract import ToolOutput
+from tools.output import clean_text
+
+MAX_MESSAGE_CHARS = 2000
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class LogEntry(ToolOutput):
+    """One line."""
+
+    ts: str
+    level: str | None = None
+    host: str | None = None
+    message: str
+    trace_id: str | None = None
+
+
+def log_entry(line: LogLine) -> LogEntry:
+    """The line, cleaned and cut to what can be read."""
+    return LogEntry(
+        ts=_ts_text(line.ts_ns),
+        level=clean_text(line.level) or None,
+        host=clean_text(line.host) or None,
+        message=head(line.message),
+        trace_id=clean_text(line.trace_id) or None,
+    )
+
+
+def head(text: str) -> str:
+    """The head of a long message, saying how much is missing."""
+    cleaned = clean_text(text)
+    missing = len(cleaned) - MAX_MESSAGE_CHARS
+    return f"{cleaned[:MAX_MESSAGE_CHARS]}…[+{missing} chars]" if missing > 0 else cleaned
+
+
+def _ts_text(ts_ns: int) -> str:
+    """Milliseconds: what people read. Order within one is the page's order."""
+    at = _EPOCH + timedelta(milliseconds=ts_ns // 1_000_000)
+    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
