@@ -162,9 +162,12 @@ class Acts:
         form["trigger_id"] = self.tickets.trigger(user)
         return await self.outbox.request("slash_commands", form)
 
-    def open_home(self, user: str, channel: str, tab: str = "home") -> None:
+    def open_home(self, user: str, tab: str = "home") -> None:
         """Open the app's home or its messages tab."""
         person = self._active(user)
+        pair = frozenset({user, self.posting.app.bot_user_id})
+        direct = (c.id for c in self.posting.roster.channels.values() if c.members == pair)
+        channel = next(direct, "D" + user[1:])
         view = self.modals.home(user) if tab == "home" else None
         at = self.posting.timestamps.next()
         event = events.home_opened(person, channel, tab, view, at)

@@ -120,6 +120,8 @@ _STATIC: dict[str, Check] = {
 _PICKERS: dict[str, Check] = {
     "datepicker": members({}, {**_MENU, "initial_date": string(10)}),
     "timepicker": members({}, {**_MENU, "initial_time": string(5), "timezone": string(64)}),
+}
+_MOMENT: dict[str, Check] = {
     "datetimepicker": members(
         {}, {**_ACTION, "focus_on_load": boolean, "initial_date_time": number}
     ),
@@ -180,9 +182,9 @@ _INPUTS: dict[str, Check] = {
     "rich_text_input": members({}, {**_TYPED, "initial_value": anything}),
 }  # fmt: skip
 
-IN_ACTIONS = tagged({**_PRESSED, **_MENUS, **_PICKERS, **_BOXES})
+IN_ACTIONS = tagged({**_PRESSED, **_MENUS, **_PICKERS, **_MOMENT, **_BOXES})
 IN_SECTION = tagged({**_PRESSED, **_MENUS, **_PICKERS, **_BOXES, "image": IMAGE})
-IN_INPUT = tagged({**_MENUS, **_PICKERS, **_BOXES, **_INPUTS})
+IN_INPUT = tagged({**_MENUS, **_PICKERS, **_MOMENT, **_BOXES, **_INPUTS})
 IN_CONTEXT = tagged(
     {
         "image": IMAGE,

@@ -85,6 +85,7 @@ class Channel:
     members: frozenset[str]
     kind: ChannelKind = "channel"
     topic: str = ""
+    suggestion: str = ""  # what the page's composer offers to ask; Slack has no such thing
     is_archived: bool = False
     is_ext_shared: bool = False
 

@@ -47,10 +47,11 @@ def channels(app: AppIdentity) -> list[Channel]:
     return [
         Channel(
             CHECKOUT, "incident-checkout", everyone,
-            topic="Checkout is slow since the last deploy", is_ext_shared=True,
+            topic="Checkout p95 is up since 14:02",
+            suggestion="@kortex why is checkout slow?", is_ext_shared=True,
         ),
-        Channel(PAYMENTS, "incident-payments", everyone, topic="Payments: a saturated dependency"),
-        Channel(QUIET, "incident-quiet", everyone, topic="Nothing is wrong here"),
+        Channel(PAYMENTS, "incident-payments", everyone, topic="Card payments time out", suggestion="@kortex why do payments time out?"),
+        Channel(QUIET, "incident-quiet", everyone, topic="No open incident", suggestion="@kortex is anything unusual here?"),
         Channel(ARCHIVED, "incident-closed", everyone, topic="Resolved", is_archived=True),
         Channel(BOTLESS, "random", frozenset(people), topic="Kortex is not in here"),
         Channel(DIRECT, "", frozenset({RESPONDER, app.bot_user_id}), kind="im"),
