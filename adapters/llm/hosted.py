@@ -39,6 +39,10 @@ class HostedProvider(ABC):
         self.max_context_tokens = as_int(config.extra.get("max_context_tokens")) or known
         self.url = endpoint(config.base_url or self.default_base_url, "v1", self.resource)
         self._exchange: Exchange | None = None
+        if self.url is not None:
+            self._exchange = Exchange(
+                self.name, self.url, self.headers(), config.timeout_s, config.allowed_hosts
+            )
 
     @property
     def model(self) -> str:
@@ -76,10 +80,9 @@ class HostedProvider(ABC):
         return only(ErrorChunk(ErrorKind.UNAVAILABLE, f"{self.name}: {reason}"))
 
     async def aclose(self) -> None:
-        """Close the connections. Harmless when none was opened."""
+        """Close the connections. Harmless when none was opened, and twice."""
         if self._exchange is not None:
             await self._exchange.aclose()
-            self._exchange = None
 
     @abstractmethod
     def headers(self) -> Mapping[str, str]:
@@ -101,13 +104,6 @@ class HostedProvider(ABC):
         self, body: bytes, decoder: Decoder, read_error: ReadError
     ) -> AsyncGenerator[StreamChunk, None]:
         """Send a body to the provider's one resource."""
-        assert self.url is not None  # noqa: S101 - `unavailable_reason` was asked
-        if self._exchange is None:
-            self._exchange = Exchange(
-                self.name,
-                self.url,
-                self.headers(),
-                self.config.timeout_s,
-                self.config.allowed_hosts,
-            )
+        if self.url is None or self._exchange is None:
+            raise AssertionError("an unavailable provider was asked to send")
         return self._exchange.stream(self.url, body, decoder, read_error)

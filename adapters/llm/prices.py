@@ -7,7 +7,6 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
-from functools import cache
 from importlib.resources import files
 from typing import Annotated, Final
 
@@ -95,10 +94,13 @@ class Prices:
         return Model(name, row.display_name or name, row.context_tokens, row.tier)
 
 
-@cache
 def _shipped() -> tuple[PriceRow, ...]:
     text = files("adapters.llm").joinpath("prices.toml").read_text(encoding="utf-8")
     return tuple(PriceRow.model_validate(row) for row in tomllib.loads(text)["price"])
+
+
+# Read once at import: providers may be made while the event loop runs.
+_SHIPPED: Final = _shipped()
 
 
 def prices_of(provider: str, overrides: JsonValue = None) -> Prices:
@@ -111,4 +113,4 @@ def prices_of(provider: str, overrides: JsonValue = None) -> Prices:
         model: Cost(row.input, row.cache_read, row.cache_write, row.output)
         for model, row in _OVERRIDES.validate_python(overrides or {}).items()
     }
-    return Prices((row for row in _shipped() if row.provider == provider), own)
+    return Prices((row for row in _SHIPPED if row.provider == provider), own)

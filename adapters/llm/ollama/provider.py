@@ -46,6 +46,12 @@ class Ollama:
         )
         self._exchange: Exchange | None = None
         self._server: OllamaServer | None = None
+        if self._root is not None:
+            headers = {"authorization": f"Bearer {config.api_key}"} if config.api_key else {}
+            self._exchange = Exchange(
+                config.name, self._root, headers, config.timeout_s, config.allowed_hosts
+            )
+            self._server = OllamaServer(self._exchange, self._root)
 
     @property
     def unavailable_reason(self) -> str | None:
@@ -56,10 +62,9 @@ class Ollama:
 
     async def models(self) -> Sequence[Model]:
         """What the server has, the configured model first. Raises AdapterError."""
-        if self._root is None:
+        if self._server is None:
             return ()
-        _, server = self._connected()
-        names = [model.name for model in await server.pulled() if model.can_chat]
+        names = [model.name for model in await self._server.pulled() if model.can_chat]
         allowed = [name for name in names if not (self.is_local and runs_in_cloud(name))]
         configured = {self.config.model, f"{self.config.model}:latest"}
         return tuple(
@@ -79,52 +84,39 @@ class Ollama:
             yield from_adapter_error(error)
             return
         refusal = self._refusal(model)
-        if refusal is not None:
-            yield refusal
+        if refusal is not None or self._server is None:
+            yield refusal or ErrorChunk(ErrorKind.UNAVAILABLE, f"{self.name}: no address")
             return
-        _, server = self._connected()
-        native = not request.tools or await server.has_tools(model)
+        native = not request.tools or await self._server.has_tools(model)
         async with aclosing(self._round(request, model, native_tools=native)) as chunks:
             async for chunk in chunks:
                 if native and isinstance(chunk, ErrorChunk) and lacks_tools(chunk.message):
-                    native = server.remember(model, has_tools=False)
+                    self._server.remember(model, has_tools=False)
                     break
                 yield chunk
             else:
                 return
-        async with aclosing(self._round(request, model, native_tools=native)) as chunks:
+        async with aclosing(self._round(request, model, native_tools=False)) as chunks:
             async for chunk in chunks:
                 yield chunk
 
     async def aclose(self) -> None:
-        """Close the connections. Harmless when none was opened."""
+        """Close the connections. Harmless when none was opened, and twice."""
         if self._exchange is not None:
             await self._exchange.aclose()
-            self._exchange = self._server = None
 
     def _round(
         self, request: CompleteRequest, model: str, *, native_tools: bool
     ) -> AsyncGenerator[StreamChunk, None]:
-        exchange, _ = self._connected()
-        assert self._root is not None  # noqa: S101 - `_connected` needs it too
+        if self._exchange is None or self._root is None:
+            raise AssertionError("an unavailable provider was asked to send")
         tokens = min(request.max_tokens, self.config.max_tokens)
         body = encode(request, model, tokens, self.max_context_tokens, native_tools=native_tools)
         names = frozenset(tool.name for tool in request.tools)
         decoder = OllamaDecoder(
             emulated=None if native_tools else names, num_ctx=self.max_context_tokens
         )
-        return exchange.stream(self._root.join("api/chat"), body, decoder, read_error)
-
-    def _connected(self) -> tuple[Exchange, OllamaServer]:
-        assert self._root is not None  # noqa: S101 - `unavailable_reason` was asked
-        if self._exchange is None or self._server is None:
-            key = self.config.api_key
-            headers = {"authorization": f"Bearer {key}"} if key else {}
-            self._exchange = Exchange(
-                self.name, self._root, headers, self.config.timeout_s, self.config.allowed_hosts
-            )
-            self._server = OllamaServer(self._exchange, self._root)
-        return self._exchange, self._server
+        return self._exchange.stream(self._root.join("api/chat"), body, decoder, read_error)
 
     async def _first_model(self) -> str:
         models = await self.models()

@@ -1,0 +1,216 @@
+"""Every golden transcript, fed in every way a network may cut it."""
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import asdict
+from itertools import count, pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adapters.llm.anthropic.decode import AnthropicDecoder
+from adapters.llm.decoding import Decoder
+from adapters.llm.messages import (
+    DoneChunk,
+    ErrorChunk,
+    ErrorKind,
+    StreamChunk,
+    TextChunk,
+    ToolCallChunk,
+)
+from adapters.llm.ollama.decode import OllamaDecoder
+from adapters.llm.openai.decode import OpenAIDecoder
+
+GOLDEN = Path(__file__).parents[3] / "golden" / "wire"
+TRANSCRIPTS = sorted(
+    path for path in GOLDEN.glob("*/*") if not path.name.endswith(".expected.json")
+)
+STREAMS = [path for path in TRANSCRIPTS if path.suffix != ".json"]
+DECODERS: dict[str, Callable[[Callable[[], str]], Decoder]] = {
+    "anthropic": AnthropicDecoder,
+    "openai": OpenAIDecoder,
+    "ollama": OllamaDecoder,
+}
+
+
+def name_of(path: Path) -> str:
+    return f"{path.parent.name}/{path.name}"
+
+
+def decode(wire: str, pieces: Iterable[bytes]) -> list[StreamChunk]:
+    numbers = count(1)
+    decoder = DECODERS[wire](lambda: f"made-{next(numbers)}")
+    chunks = [chunk for piece in pieces for chunk in decoder.feed(piece)]
+    return chunks + decoder.close()
+
+
+def plain(chunk: StreamChunk) -> dict[str, Any]:
+    match chunk:
+        case TextChunk():
+            return {"text": chunk.text}
+        case ToolCallChunk():
+            return {"call": asdict(chunk.call)}
+        case DoneChunk():
+            return {"done": without(asdict(chunk), {"usage_known": True, **EMPTY})}
+        case ErrorChunk():
+            return {"error": without(asdict(chunk), EMPTY)}
+
+
+EMPTY: dict[str, Any] = {
+    "provider_blocks": (),
+    "warnings": (),
+    "retry_after_s": None,
+    "status": None,
+    "should_retry": None,
+}
+
+
+def without(fields: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
+    kept = {key: value for key, value in fields.items() if defaults.get(key, ...) != value}
+    return {key: value for key, value in kept.items() if (key, value) != ("usage", None)}
+
+
+def expected(path: Path) -> Any:
+    return json.loads(path.with_name(f"{path.stem}.expected.json").read_text("utf-8"))
+
+
+def as_json(chunks: list[StreamChunk]) -> Any:
+    return json.loads(json.dumps([plain(chunk) for chunk in chunks]))
+
+
+def pieces_of(data: bytes, cuts: Iterable[int]) -> list[bytes]:
+    edges = [0, *sorted(cuts), len(data)]
+    return [data[start:end] for start, end in pairwise(edges)]
+
+
+@pytest.mark.parametrize("path", TRANSCRIPTS, ids=name_of)
+def test_a_transcript_gives_its_chunks(path: Path) -> None:
+    assert as_json(decode(path.parent.name, [path.read_bytes()])) == expected(path)
+
+
+@pytest.mark.parametrize("path", TRANSCRIPTS, ids=name_of)
+def test_byte_by_byte_gives_the_same_chunks(path: Path) -> None:
+    data = path.read_bytes()
+    pieces = [data[at : at + 1] for at in range(len(data))]
+    assert as_json(decode(path.parent.name, pieces)) == expected(path)
+
+
+@pytest.mark.parametrize("path", STREAMS, ids=name_of)
+def test_crlf_gives_the_same_chunks(path: Path) -> None:
+    data = path.read_bytes().replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")
+    assert as_json(decode(path.parent.name, [data])) == expected(path)
+
+
+@pytest.mark.parametrize("path", TRANSCRIPTS, ids=name_of)
+@settings(max_examples=15, deadline=None)
+@given(data=st.data())
+def test_any_cut_gives_the_same_chunks(path: Path, data: st.DataObject) -> None:
+    wire = path.read_bytes()
+    cuts = data.draw(st.lists(st.integers(0, len(wire)), max_size=8))
+    assert as_json(decode(path.parent.name, pieces_of(wire, cuts))) == expected(path)
+
+
+def whole_lines_before_the_last(path: Path) -> list[bytes]:
+    lines = path.read_bytes().rstrip().splitlines(keepends=True)
+    return [b"".join(lines[:end]) for end in range(len(lines))]
+
+
+@pytest.mark.parametrize("path", STREAMS, ids=name_of)
+def test_a_stream_cut_after_any_line_never_succeeds_nor_asks_for_a_tool(path: Path) -> None:
+    ends = [decode(path.parent.name, [data]) for data in whole_lines_before_the_last(path)]
+    assert all(isinstance(chunks[-1], ErrorChunk) for chunks in ends)
+    assert not any(isinstance(chunk, ToolCallChunk) for chunks in ends for chunk in chunks)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                [
+                    "type",
+                    "message",
+                    "delta",
+                    "index",
+                    "content_block",
+                    "usage",
+                    "error",
+                    "choices",
+                    "content",
+                    "text",
+                    "done",
+                    "tool_calls",
+                    "function",
+                    "name",
+                    "arguments",
+                    "id",
+                    "finish_reason",
+                    "stop_reason",
+                    "refusal",
+                    "model",
+                ]
+            )
+            | st.text(max_size=4),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+EVENT_TYPES = st.sampled_from(
+    [
+        "message_start",
+        "content_block_start",
+        "content_block_delta",
+        "content_block_stop",
+        "message_delta",
+        "message_stop",
+        "error",
+        "ping",
+    ]
+)
+EVENTS = st.lists(
+    st.builds(
+        lambda kind, fields: {**fields, "type": kind} if isinstance(fields, dict) else fields,
+        EVENT_TYPES,
+        JSON,
+    ),
+    max_size=6,
+)
+
+
+@pytest.mark.parametrize("wire", DECODERS)
+@given(events=EVENTS)
+def test_json_of_any_shape_ends_in_exactly_one_terminal_chunk(wire: str, events: list[Any]) -> None:
+    prefix = b"" if wire == "ollama" else b"data: "
+    lines = b"".join(prefix + json.dumps(event).encode() + b"\n\n" for event in events)
+    chunks = decode(wire, [lines])
+    terminal = [chunk for chunk in chunks if isinstance(chunk, DoneChunk | ErrorChunk)]
+    assert terminal == chunks[-1:]
+
+
+@pytest.mark.parametrize("wire", DECODERS)
+@given(data=st.binary(max_size=200))
+def test_bytes_of_any_kind_end_in_an_error(wire: str, data: bytes) -> None:
+    chunks = decode(wire, [data])
+    assert [type(chunk) for chunk in chunks] == [ErrorChunk]
+
+
+@pytest.mark.parametrize("wire", DECODERS)
+def test_a_line_that_never_ends_is_refused(wire: str) -> None:
+    decoder = DECODERS[wire](str)
+    decoder.feed(b"data: ")
+    chunks = [chunk for _ in range(9) for chunk in decoder.feed(b"x" * 1024 * 1024)]
+    assert [chunk.kind for chunk in chunks if isinstance(chunk, ErrorChunk)] == [ErrorKind.PROTOCOL]
+
+
+@pytest.mark.parametrize("wire", DECODERS)
+def test_nothing_follows_the_terminal_chunk(wire: str) -> None:
+    decoder = DECODERS[wire](str)
+    decoder.close()
+    assert decoder.feed(b'data: {"type":"ping"}\n\n{"done":true}\n') == []
+    assert decoder.close() == []
