@@ -1,0 +1,151 @@
+"""The order of turns in a thread, and requests to stop them.
+
+A ticket is a row per turn that waits or runs, under its workflow's id. The oldest message runs
+first; a unique index over the running ones lets no second turn of a thread in. Who owns a workflow
+now is read from the engine's own table: a replica that was frozen and given up must neither take
+the slot nor release its successor's.
+"""
+
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from bot.store.columns import CleanText
+from bot.store.dialect import insert_into
+from bot.store.engine import Database
+from bot.store.tables import tickets
+
+_HELD = "PENDING"  # the states of the engine's workflows: somebody runs it,
+_QUEUED = ("ENQUEUED", "DELAYED")  # somebody will
+
+
+class Superseded(Exception):
+    """The workflow is no longer this replica's: cancelled, or taken over."""
+
+
+def workflow_status(dialect: str) -> sa.TableClause:
+    """The engine's table of workflows: in the same SQLite file, in its own PostgreSQL schema."""
+    return sa.table(
+        "workflow_status",
+        sa.column("workflow_uuid", CleanText()),
+        sa.column("executor_id", CleanText()),
+        sa.column("status", CleanText()),
+        schema="dbos" if dialect == "postgresql" else None,
+    )
+
+
+class Tickets:
+    """Turns of a thread one at a time. Every method raises StorageUnavailable."""
+
+    def __init__(self, database: Database, workflows: sa.FromClause | None = None) -> None:
+        self._database = database
+        self._workflows = workflow_status(database.dialect) if workflows is None else workflows
+
+    async def try_enter(self, ticket: str, thread: str, ts: str, owner: str) -> bool:
+        """Take the thread's slot if it is this turn's; False while others are before it.
+
+        A turn that already has the slot, resumed here after a crash, keeps it. Raises Superseded.
+        """
+
+        async def work(connection: AsyncConnection) -> bool:
+            if await connection.scalar(self._held_by(ticket, owner)) is None:
+                raise Superseded(ticket)
+            await connection.execute(
+                insert_into(connection, tickets)
+                .values(id=ticket, thread=thread, ts=ts, state="waiting", owner=owner)
+                .on_conflict_do_update(index_elements=["id"], set_={"owner": owner})
+            )
+            return await _claim(connection, ticket, thread, ts)
+
+        return await self._database.transact(work)
+
+    async def leave(self, ticket: str, owner: str) -> bool:
+        """Free the slot, unless the workflow was given to somebody else meanwhile."""
+        workflows = self._workflows.c
+        handed_over = sa.exists().where(
+            workflows.workflow_uuid == ticket,
+            sa.or_(workflows.executor_id != owner, workflows.status.in_(_QUEUED)),
+        )
+
+        async def work(connection: AsyncConnection) -> bool:
+            left = await connection.execute(
+                tickets.delete().where(
+                    tickets.c.id == ticket, tickets.c.owner == owner, ~handed_over
+                )
+            )
+            return left.rowcount == 1
+
+        return await self._database.transact(work)
+
+    async def request_stop(self, ticket: str, by: str) -> bool:
+        """Ask a turn to stop, waiting or running; False when it is neither. The first asker stays."""
+
+        async def work(connection: AsyncConnection) -> bool:
+            asked = await connection.execute(
+                tickets.update()
+                .where(tickets.c.id == ticket)
+                .values(stop_by=sa.func.coalesce(tickets.c.stop_by, by))
+            )
+            return asked.rowcount == 1
+
+        return await self._database.transact(work)
+
+    async def stops_for(self, owner: str) -> Sequence[str]:
+        """The turns of this replica that somebody asked to stop."""
+
+        async def work(connection: AsyncConnection) -> Sequence[str]:
+            found = await connection.scalars(
+                sa.select(tickets.c.id)
+                .where(tickets.c.owner == owner, tickets.c.stop_by.is_not(None))
+                .order_by(tickets.c.id)
+            )
+            return found.all()
+
+        return await self._database.fetch(work)
+
+    async def drop_dead(self) -> Sequence[str]:
+        """Remove the tickets whose workflow is over; otherwise one would block its thread."""
+        workflows = self._workflows.c
+        alive = sa.exists().where(
+            workflows.workflow_uuid == tickets.c.id, workflows.status.in_((_HELD, *_QUEUED))
+        )
+
+        async def work(connection: AsyncConnection) -> Sequence[str]:
+            gone = await connection.scalars(tickets.delete().where(~alive).returning(tickets.c.id))
+            return gone.all()
+
+        return await self._database.transact(work)
+
+    def _held_by(self, ticket: str, owner: str) -> sa.Select[str]:
+        workflows = self._workflows.c
+        # Locked, so that the workflow cannot be handed over between this look and the claim.
+        return (
+            sa.select(workflows.workflow_uuid)
+            .where(
+                workflows.workflow_uuid == ticket,
+                workflows.executor_id == owner,
+                workflows.status == _HELD,
+            )
+            .with_for_update(read=True)
+        )
+
+
+async def _claim(connection: AsyncConnection, ticket: str, thread: str, ts: str) -> bool:
+    older = tickets.alias()
+    first = ~sa.exists().where(
+        older.c.thread == thread,
+        sa.tuple_(older.c.ts, older.c.id)
+        < sa.tuple_(sa.literal(ts, CleanText()), sa.literal(ticket, CleanText())),
+    )
+    try:
+        # A savepoint: when a later message got in first, the conflict must not undo the ticket.
+        async with connection.begin_nested():
+            entered = await connection.execute(
+                tickets.update()
+                .where(tickets.c.id == ticket, sa.or_(tickets.c.state == "running", first))
+                .values(state="running")
+            )
+            return entered.rowcount == 1
+    except sa.exc.IntegrityError:
+        return False

@@ -1,0 +1,281 @@
+"""Turns of a thread run one at a time, in order, across replicas that crash, freeze and wake."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+import pytest
+import sqlalchemy as sa
+
+from bot.store.engine import Database
+from bot.store.tickets import Superseded, Tickets
+from tests.fixtures_database import database, database_url, other
+
+__all__ = ["database", "database_url", "other"]
+
+THREAD = "T1:C1:1700000000.000100"
+
+
+@dataclass
+class Engine:
+    """Stands for the engine's table of workflows."""
+
+    database: Database
+    table: sa.Table
+
+    async def run(self, workflow: str, executor: str, status: str = "PENDING") -> None:
+        """The workflow is `executor`'s now, in that state."""
+        async with self.database.write() as connection:
+            await connection.execute(
+                self.table.delete().where(self.table.c.workflow_uuid == workflow)
+            )
+            await connection.execute(
+                self.table.insert().values(
+                    workflow_uuid=workflow, executor_id=executor, status=status
+                )
+            )
+
+
+@pytest.fixture
+async def engine(database: Database) -> AsyncIterator[Engine]:
+    schema = "dbos" if database.dialect == "postgresql" else None
+    table = sa.Table(
+        "workflow_status",
+        sa.MetaData(schema=schema),
+        sa.Column("workflow_uuid", sa.Text, primary_key=True),
+        sa.Column("executor_id", sa.Text),
+        sa.Column("status", sa.Text),
+    )
+    create_schema = [sa.schema.CreateSchema(schema)] if schema else []
+    async with database.write() as connection:
+        for statement in [*create_schema, sa.schema.CreateTable(table)]:
+            await connection.execute(statement)
+    return Engine(database, table)
+
+
+@pytest.fixture
+def tickets(database: Database) -> Tickets:
+    return Tickets(database)
+
+
+async def states(database: Database) -> dict[str, tuple[str, str]]:
+    async with database.read() as connection:
+        found = await connection.execute(sa.text("SELECT id, state, owner FROM tickets"))
+        return {each: (state, owner) for each, state, owner in found}
+
+
+async def test_the_first_turn_of_a_thread_enters(engine: Engine, tickets: Tickets) -> None:
+    await engine.run("t1", "a")
+    assert await tickets.try_enter("t1", THREAD, "1", "a")
+
+
+async def test_entering_again_is_still_being_in(engine: Engine, tickets: Tickets) -> None:
+    await engine.run("t1", "a")
+    await tickets.try_enter("t1", THREAD, "1", "a")
+    assert await tickets.try_enter("t1", THREAD, "1", "a")
+
+
+async def test_the_next_waits_until_the_first_leaves(engine: Engine, tickets: Tickets) -> None:
+    await engine.run("t1", "a")
+    await engine.run("t2", "b")
+    await tickets.try_enter("t1", THREAD, "1", "a")
+    assert not await tickets.try_enter("t2", THREAD, "2", "b")
+    assert await tickets.leave("t1", "a")
+    assert await tickets.try_enter("t2", THREAD, "2", "b")
+
+
+async def test_threads_do_not_wait_for_each_other(engine: Engine, tickets: Tickets) -> None:
+    await engine.run("t1", "a")
+    await engine.run("t2", "a")
+    await tickets.try_enter("t1", THREAD, "1", "a")
+    assert await tickets.try_enter("t2", "another", "2", "a")
+
+
+async def test_among_the_waiting_the_oldest_message_is_next(
+    engine: Engine, tickets: Tickets
+) -> None:
+    for name in ("t1", "t2", "t3"):
+        await engine.run(name, "a")
+    await tickets.try_enter("t1", THREAD, "1", "a")
+    await tickets.try_enter("t3", THREAD, "3", "a")
+    await tickets.try_enter("t2", THREAD, "2", "a")
+    await tickets.leave("t1", "a")
+    assert not await tickets.try_enter("t3", THREAD, "3", "a")
+    assert await tickets.try_enter("t2", THREAD, "2", "a")
+
+
+async def test_an_older_message_that_comes_late_waits_and_keeps_its_ticket(
+    engine: Engine, tickets: Tickets
+) -> None:
+    await engine.run("t1", "a")
+    await engine.run("t2", "a")
+    await tickets.try_enter("t2", THREAD, "2", "a")
+    assert not await tickets.try_enter("t1", THREAD, "1", "a")
+    assert (await states(engine.database))["t1"] == ("waiting", "a")
+    await tickets.leave("t2", "a")
+    assert await tickets.try_enter("t1", THREAD, "1", "a")
+
+
+async def test_a_turn_taken_over_keeps_its_slot(engine: Engine, tickets: Tickets) -> None:
+    await engine.run("t1", "dead")
+    await tickets.try_enter("t1", THREAD, "1", "dead")
+    await engine.run("t1", "b")
+    assert await tickets.try_enter("t1", THREAD, "1", "b")
+    assert await states(engine.database) == {"t1": ("running", "b")}
+
+
+@pytest.mark.parametrize(
+    ("executor", "status"),
+    [("b", "PENDING"), ("a", "ENQUEUED"), ("a", "CANCELLED"), ("a", "SUCCESS")],
+)
+async def test_who_lost_the_workflow_may_not_enter(
+    engine: Engine, tickets: Tickets, executor: str, status: str
+) -> None:
+    await engine.run("t1", executor, status)
+    with pytest.raises(Superseded):
+        await tickets.try_enter("t1", THREAD, "1", "a")
+    assert await states(engine.database) == {}
+
+
+async def test_a_zombie_waiting_at_the_gate_does_not_take_the_slot(
+    engine: Engine, tickets: Tickets
+) -> None:
+    for name in ("t1", "t2"):
+        await engine.run(name, "a")
+    await tickets.try_enter("t1", THREAD, "1", "a")
+    await tickets.try_enter("t2", THREAD, "2", "a")
+    await tickets.leave("t1", "a")
+    await engine.run("t2", "b")
+    with pytest.raises(Superseded):
+        await tickets.try_enter("t2", THREAD, "2", "a")
+    assert await tickets.try_enter("t2", THREAD, "2", "b")
+
+
+@pytest.mark.parametrize(("executor", "status"), [("b", "PENDING"), ("a", "ENQUEUED")])
+async def test_a_zombie_does_not_release_the_slot(
+    engine: Engine, tickets: Tickets, executor: str, status: str
+) -> None:
+    await engine.run("t1", "a")
+    await tickets.try_enter("t1", THREAD, "1", "a")
+    await engine.run("t1", executor, status)
+    assert not await tickets.leave("t1", "a")
+    assert await states(engine.database) == {"t1": ("running", "a")}
+
+
+async def test_a_zombie_does_not_release_its_successors_slot(
+    engine: Engine, tickets: Tickets
+) -> None:
+    await engine.run("t1", "a")
+    await tickets.try_enter("t1", THREAD, "1", "a")
+    await engine.run("t1", "b")
+    await tickets.try_enter("t1", THREAD, "1", "b")
+    assert not await tickets.leave("t1", "a")
+    assert await tickets.leave("t1", "b")
+
+
+async def test_a_cancelled_turn_may_leave(engine: Engine, tickets: Tickets) -> None:
+    await engine.run("t1", "a")
+    await tickets.try_enter("t1", THREAD, "1", "a")
+    await engine.run("t1", "a", "CANCELLED")
+    assert await tickets.leave("t1", "a")
+
+
+@pytest.mark.parametrize(
+    "status", ["CANCELLED", "ERROR", "SUCCESS", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"]
+)
+async def test_the_ticket_of_a_workflow_that_is_over_is_dropped(
+    engine: Engine, tickets: Tickets, status: str
+) -> None:
+    for name in ("t1", "t2"):
+        await engine.run(name, "a")
+        await tickets.try_enter(name, THREAD, name, "a")
+    await engine.run("t1", "a", status)
+    assert list(await tickets.drop_dead()) == ["t1"]
+    assert await tickets.try_enter("t2", THREAD, "t2", "a")
+
+
+@pytest.mark.parametrize("status", ["PENDING", "ENQUEUED", "DELAYED"])
+async def test_the_ticket_of_a_workflow_that_goes_on_is_kept(
+    engine: Engine, tickets: Tickets, status: str
+) -> None:
+    await engine.run("t1", "a")
+    await tickets.try_enter("t1", THREAD, "1", "a")
+    await engine.run("t1", "dead", status)
+    assert list(await tickets.drop_dead()) == []
+
+
+async def test_a_turn_is_asked_to_stop_wherever_it_runs(engine: Engine, tickets: Tickets) -> None:
+    await engine.run("t1", "a")
+    await engine.run("t2", "b")
+    await tickets.try_enter("t1", THREAD, "1", "a")
+    await tickets.try_enter("t2", THREAD, "2", "b")
+    assert await tickets.request_stop("t2", "U1")
+    assert await tickets.request_stop("t2", "U2")
+    assert list(await tickets.stops_for("a")) == []
+    assert list(await tickets.stops_for("b")) == ["t2"]
+
+
+async def test_a_stop_follows_the_turn_to_its_next_owner(engine: Engine, tickets: Tickets) -> None:
+    await engine.run("t1", "a")
+    await tickets.try_enter("t1", THREAD, "1", "a")
+    await tickets.request_stop("t1", "U1")
+    await engine.run("t1", "b")
+    await tickets.try_enter("t1", THREAD, "1", "b")
+    assert list(await tickets.stops_for("b")) == ["t1"]
+
+
+async def test_what_does_not_run_cannot_be_stopped(engine: Engine, tickets: Tickets) -> None:
+    assert not await tickets.request_stop("t1", "U1")
+
+
+async def test_twenty_turns_on_two_replicas_never_overlap(
+    engine: Engine, database: Database, other: Database
+) -> None:
+    replicas = {"a": Tickets(database), "b": Tickets(other)}
+    names = [f"t{n:02}" for n in range(20)]
+    for n, name in enumerate(names):
+        await engine.run(name, "ab"[n % 2])
+    inside: list[str] = []
+    ran: list[str] = []
+    start = asyncio.Event()
+    left = [asyncio.Event()]  # the newest one is set by the next turn that leaves
+
+    async def turn(name: str, owner: str) -> None:
+        gate = replicas[owner]
+        await start.wait()
+        somebody_left = left[-1]
+        while not await gate.try_enter(name, THREAD, name, owner):
+            await somebody_left.wait()
+            somebody_left = left[-1]
+        inside.append(name)
+        assert inside == [name]
+        await gate.try_enter(name, THREAD, name, owner)
+        ran.append(inside.pop())
+        await gate.leave(name, owner)
+        left.append(asyncio.Event())
+        left[-2].set()
+
+    async with asyncio.timeout(30), asyncio.TaskGroup() as group:
+        for n, name in enumerate(names):
+            group.create_task(turn(name, "ab"[n % 2]))
+        start.set()
+    assert sorted(ran) == names
+    assert await states(database) == {}
+
+
+async def test_three_at_once_on_an_idle_thread_let_one_in(
+    engine: Engine, database: Database, other: Database
+) -> None:
+    gates = [Tickets(database), Tickets(other), Tickets(other)]
+    for n in range(3):
+        await engine.run(f"t{n}", "a")
+    async with asyncio.TaskGroup() as group:
+        tasks = [
+            group.create_task(gate.try_enter(f"t{n}", THREAD, str(n), "a"))
+            for n, gate in enumerate(gates)
+        ]
+    entered = [task.result() for task in tasks]
+    kept = await states(database)
+    assert entered.count(True) <= 1
+    assert [state for state, _ in kept.values()].count("running") == entered.count(True)
+    assert set(kept) == {"t0", "t1", "t2"}
