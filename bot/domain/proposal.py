@@ -103,6 +103,21 @@ def digest(action: str, product: str, params: str) -> str:
     return hashlib.sha256("\n".join((action, product, params)).encode()).hexdigest()
 
 
+def proposal_id(turn: TurnId, tool_call_id: str, content: str) -> ProposalId:
+    """The same for every attempt at one tool call; `content` is the digest.
+
+    The content takes part because some models number their calls anew in every round.
+    """
+    text = "\n".join((turn, tool_call_id, content))
+    return ProposalId("p_" + hashlib.sha256(text.encode()).hexdigest()[:24])
+
+
+def blast_rank(words: str) -> int | None:
+    """How wide the widest radius named in the words is (0 is one host); None when none is."""
+    plain = " ".join(words.lower().split())
+    return max((rank for rank, name in enumerate(BLAST_RADII) if name in plain), default=None)
+
+
 def check_transition(before: ProposalState, after: ProposalState) -> None:
     """Raises IllegalTransition unless the machine has that edge."""
     if after not in LEGAL[before]:

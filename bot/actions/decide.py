@@ -1,0 +1,182 @@
+"""The decision on a proposal, as the body of a durable workflow: decide, dispatch, show.
+
+One compare-and-set picks the winner among Confirm, Reject and expiry; losers are told privately.
+Who may press was judged at the click (`bot.slack.proposal_clicks`).
+"""
+
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from typing import Final, assert_never
+
+import structlog
+from pydantic import JsonValue
+
+from bot.actions.dispatch import Dispatch
+from bot.actions.display import ProposalDisplay
+from bot.actions.expire import expiry
+from bot.actions.journal_values import from_proposal, to_proposal
+from bot.actions.outcome import line, refusal
+from bot.domain.audit import AuditEvent, AuditKind
+from bot.domain.ids import ProposalId, UserId
+from bot.domain.proposal import IllegalTransition, Proposal, ProposalState, confirmed_from_row
+from bot.ports import AuditLog, Decision, Journal, ProposalStore
+
+log = structlog.stdlib.get_logger(__name__)
+
+NameOf = Callable[[UserId], Awaitable[str]]
+
+_KINDS: Final = {
+    ProposalState.CONFIRMED: AuditKind.PROPOSAL_CONFIRMED,
+    ProposalState.REJECTED: AuditKind.PROPOSAL_REJECTED,
+    ProposalState.EXPIRED: AuditKind.PROPOSAL_EXPIRED,
+    ProposalState.SUPERSEDED: AuditKind.PROPOSAL_SUPERSEDED,
+}
+_PRESSED: Final = frozenset({ProposalState.CONFIRMED, ProposalState.REJECTED})
+
+
+class Decide:
+    """Carries one decision through. Every effect is a journal step."""
+
+    def __init__(
+        self,
+        store: ProposalStore,
+        audit: AuditLog,
+        display: ProposalDisplay,
+        dispatch: Dispatch,
+        name_of: NameOf,
+    ) -> None:
+        self._store = store
+        self._audit = audit
+        self._display = display
+        self._dispatch = dispatch
+        self._name_of = name_of
+
+    async def run(self, proposal_id: ProposalId, decision: Decision, journal: Journal) -> None:
+        """Resumes after a crash between any two steps. Raises StorageUnavailable."""
+
+        async def card() -> JsonValue:
+            return await self._display.refresh(proposal_id)
+
+        verdict = await journal.step("decide", lambda: self._decide(proposal_id, decision))
+        if not isinstance(verdict, list):
+            log.warning("decision.unknown_proposal", proposal=proposal_id)
+            return
+        won, proposal = bool(verdict[0]), to_proposal(verdict[1])
+        if not won:
+            await self._lose(proposal, decision, journal)
+        await journal.step("card", card)
+        if won and decision.to is ProposalState.CONFIRMED:
+            await self._carry_out(proposal, journal)
+            await journal.step("card-outcome", card)
+            await journal.step("say", lambda: self._say(proposal_id))
+
+    async def _decide(self, proposal_id: ProposalId, decision: Decision) -> JsonValue:
+        row = await self._store.get(proposal_id)
+        if row is None:
+            return None
+        verdict = await self._store.decide(proposal_id, decision, _decided(row, decision))
+        if verdict is None:
+            return None
+        return [verdict.won, from_proposal(verdict.proposal)]
+
+    async def _carry_out(self, proposal: Proposal, journal: Journal) -> None:
+        try:
+            confirmed = confirmed_from_row(proposal)
+        except IllegalTransition as error:
+            words = str(error)
+            await journal.step("refuse", lambda: self._refuse(proposal, words))
+            return
+        await self._dispatch.run(confirmed, journal)
+
+    async def _refuse(self, proposal: Proposal, why: str) -> JsonValue:
+        outcome = refusal("require_approval", why)
+        event = AuditEvent(
+            AuditKind.DISPATCH_OUTCOME,
+            proposal.decided_by or "",
+            {"proposal": proposal.id, "state": outcome.state.value, "outcome": outcome.text},
+            session_id=proposal.session_id,
+            key=f"{proposal.id}:outcome",
+        )
+        return await self._store.advance(
+            proposal.id, ProposalState.CONFIRMED, outcome.state, outcome.text, event
+        )
+
+    async def _lose(self, proposal: Proposal, decision: Decision, journal: Journal) -> None:
+        if decision.to not in _PRESSED:
+            return
+
+        async def record() -> JsonValue:
+            await self._audit.append(_lost(proposal, decision))
+            if proposal.state is ProposalState.PENDING:  # past its time, and no clock has told yet
+                expired = expiry(proposal.id)
+                await self._store.decide(proposal.id, expired, _decided(proposal, expired))
+            return None
+
+        async def whisper() -> JsonValue:
+            text = await self._what_happened(proposal)
+            await self._display.whisper(proposal.place, UserId(decision.by), text)
+            return None
+
+        await journal.step("lost", record)
+        await journal.step("whisper", whisper)
+
+    async def _say(self, proposal_id: ProposalId) -> JsonValue:
+        row = await self._store.get(proposal_id)
+        return row is not None and await self._display.say(
+            row.place, line(row), f"{row.id}:outcome"
+        )
+
+    async def _what_happened(self, row: Proposal) -> str:
+        by = await self._name_of(row.decided_by) if row.decided_by else "someone"
+        match row.state:
+            case ProposalState.PENDING | ProposalState.EXPIRED:
+                return (
+                    f"It expired{_at(row.expires_at)} before you pressed. "
+                    "Nothing was run; ask for a new proposal."
+                )
+            case ProposalState.REJECTED:
+                return f"Already rejected by {by}{_at(row.decided_at)}. Nothing was run."
+            case ProposalState.SUPERSEDED:
+                return "A newer proposal replaced it. Nothing was run; use the newer card."
+            case (
+                ProposalState.CONFIRMED
+                | ProposalState.DISPATCHING
+                | ProposalState.SUCCEEDED
+                | ProposalState.FAILED
+                | ProposalState.UNKNOWN
+            ):
+                return (
+                    f"Already confirmed by {by}{_at(row.decided_at)}. Your click changed nothing."
+                )
+            case _:
+                assert_never(row.state)
+
+
+def _at(when: datetime | None) -> str:
+    return f" at {when:%H:%M} UTC" if when else ""
+
+
+def _decided(row: Proposal, decision: Decision) -> AuditEvent:
+    return AuditEvent(
+        _KINDS[decision.to],
+        decision.by,
+        {
+            "proposal": row.id,
+            "action": row.action,
+            "product": row.product,
+            "digest": row.digest,
+            "by": decision.by,
+        },
+        session_id=row.session_id,
+        key=f"{row.id}:{decision.to.value}",
+    )
+
+
+def _lost(row: Proposal, decision: Decision) -> AuditEvent:
+    return AuditEvent(
+        AuditKind.CLICK_REFUSED,
+        decision.by,
+        {"proposal": row.id, "wanted": decision.to.value, "why": f"already {row.state.value}"},
+        session_id=row.session_id,
+        key=f"lost:{decision.key}",
+    )

@@ -1,0 +1,188 @@
+"""Carrying out a confirmed proposal: intent on record, sent at most once, a truthful end.
+
+The only caller is `bot.actions.decide`.
+"""
+
+import asyncio
+from typing import Final
+
+import orjson
+from pydantic import JsonValue
+
+from adapters.control_plane.port import AnswerKind, ControlAnswer, ControlOrder, ControlPlane
+from bot.actions.catalog import ActionCatalog
+from bot.actions.display import Sleep
+from bot.actions.guards import GuardLine, Refused
+from bot.actions.journal_values import from_answer, to_answer
+from bot.actions.outcome import Outcome, outcome_of, refusal, safe
+from bot.domain.audit import AuditEvent, AuditKind
+from bot.domain.proposal import LEGAL, ConfirmedProposal, Proposal, ProposalState
+from bot.ports import Journal, ProposalStore
+from tools.errors import InvalidArguments
+from tools.redactor import Redactor
+
+# Before each question about a lost or still running order. Nothing waits for minutes in a workflow.
+ASK_DELAYS_S: Final = (0.0, 2.0, 5.0)
+
+
+class _SendPermit:
+    """Leave to send once, in the memory of the process that wrote the intent, and only there.
+
+    A process that takes the work over finds the intent written and holds no permit: the order may
+    have been sent, so it asks and never sends.
+    """
+
+    def __init__(self) -> None:
+        self.intent_is_ours = False
+        self._held = False
+
+    def issue(self) -> None:
+        """Allow one send."""
+        self._held = True
+
+    def take(self) -> bool:
+        """Whether to send; it is spent before the first byte leaves."""
+        held, self._held = self._held, False
+        return held
+
+
+class Dispatch:
+    """Sends confirmed proposals to the control plane."""
+
+    def __init__(
+        self,
+        catalog: ActionCatalog,
+        store: ProposalStore,
+        control: ControlPlane,
+        guards: GuardLine,
+        redactor: Redactor,
+        *,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        self._catalog = catalog
+        self._store = store
+        self._control = control
+        self._guards = guards
+        self._redactor = redactor
+        self._sleep = sleep
+
+    async def run(self, confirmed: ConfirmedProposal, journal: Journal) -> None:
+        """Bring the row to succeeded, failed or unknown. Safe to resume after any crash.
+
+        The compare-and-set confirmed → dispatching succeeds once per proposal, and only the
+        process in which it did may send: at most one POST, whatever happens.
+        """
+        permit = _SendPermit()
+
+        async def intend() -> JsonValue:
+            refused = await self._intend(confirmed, permit)
+            return None if refused is None else [refused.guard, refused.reason]
+
+        refused = await journal.step("intent", intend)
+        if isinstance(refused, list):
+            outcome = refusal(str(refused[0]), str(refused[1]))
+        else:
+            answer = await self._settled(confirmed, permit, journal)
+            outcome = outcome_of(answer)
+        await journal.step("outcome", lambda: self._end(confirmed, outcome))
+
+    async def _intend(self, confirmed: ConfirmedProposal, permit: _SendPermit) -> Refused | None:
+        """Guards, then the intent with its audit row, then the permit."""
+        row = await self._store.get(confirmed.proposal.id)
+        if row is not None and row.state is ProposalState.CONFIRMED:
+            refused = await self._guards.refusal(confirmed, row)
+            if refused is not None:
+                return refused
+            permit.intent_is_ours = await self._store.advance(
+                row.id, row.state, ProposalState.DISPATCHING, "", _intent(row)
+            )
+        if row is None or not permit.intent_is_ours:
+            return None  # an earlier attempt came this far: no permit
+        refused = await self._guards.refusal_once_counted(confirmed, row)
+        if refused is None:
+            permit.issue()
+        return refused
+
+    async def _settled(
+        self, confirmed: ConfirmedProposal, permit: _SendPermit, journal: Journal
+    ) -> ControlAnswer:
+        async def send() -> JsonValue:
+            return from_answer(safe(await self._send(confirmed, permit), self._redactor))
+
+        answer = to_answer(await journal.step("send", send))
+        for number, delay_s in enumerate(ASK_DELAYS_S, 1):
+            if answer.kind not in (AnswerKind.LOST, AnswerKind.RUNNING):
+                break
+
+            async def ask(before: ControlAnswer = answer, delay_s: float = delay_s) -> JsonValue:
+                said = await self._ask(confirmed, before, delay_s)
+                return from_answer(safe(said, self._redactor))
+
+            answer = to_answer(await journal.step(f"ask-{number}", ask))
+        return answer
+
+    async def _send(self, confirmed: ConfirmedProposal, permit: _SendPermit) -> ControlAnswer:
+        if not permit.take():
+            return ControlAnswer(
+                AnswerKind.LOST, "the bot stopped while it was sending; no answer was kept"
+            )
+        order = self._order(confirmed)
+        if order is None:
+            return ControlAnswer(AnswerKind.NOT_SENT, "the action is no longer declared")
+        return await self._control.send(order)
+
+    async def _ask(
+        self, confirmed: ConfirmedProposal, before: ControlAnswer, delay_s: float
+    ) -> ControlAnswer:
+        """What the control plane says became of it; what was known before if it cannot say."""
+        order = self._order(confirmed)
+        if order is None or not order.endpoint.status_url:
+            return before
+        await self._sleep(delay_s)
+        return await self._control.ask(order)
+
+    def _order(self, confirmed: ConfirmedProposal) -> ControlOrder | None:
+        row = confirmed.proposal
+        try:
+            rule = self._catalog.find(row.action, row.product).rule
+        except InvalidArguments:
+            return None
+        return ControlOrder(
+            endpoint=rule.endpoint,
+            idempotency_key=row.id,
+            action=row.action,
+            product=row.product,
+            params=orjson.loads(row.params),
+            confirmed_by=row.decided_by or "",
+        )
+
+    async def _end(self, confirmed: ConfirmedProposal, outcome: Outcome) -> JsonValue:
+        """The end, with its audit row; a second time it is there already."""
+        row = await self._store.get(confirmed.proposal.id)
+        if row is None or outcome.state not in LEGAL[row.state]:
+            return None
+        event = AuditEvent(
+            AuditKind.DISPATCH_OUTCOME,
+            row.decided_by or "",
+            {"proposal": row.id, "state": outcome.state.value, "outcome": outcome.text},
+            session_id=row.session_id,
+            key=f"{row.id}:outcome",
+        )
+        await self._store.advance(row.id, row.state, outcome.state, outcome.text, event)
+        return outcome.state.value
+
+
+def _intent(row: Proposal) -> AuditEvent:
+    return AuditEvent(
+        AuditKind.DISPATCH_INTENT,
+        row.decided_by or "",
+        {
+            "proposal": row.id,
+            "action": row.action,
+            "product": row.product,
+            "digest": row.digest,
+            "confirmed_by": row.decided_by or "",
+        },
+        session_id=row.session_id,
+        key=f"{row.id}:intent",
+    )

@@ -1,0 +1,94 @@
+"""How a dispatch ended: the state and text that are stored, and the line people read."""
+
+from dataclasses import dataclass, replace
+from typing import Final, assert_never
+
+import orjson
+from pydantic import JsonValue
+
+from adapters.control_plane.port import AnswerKind, ControlAnswer
+from bot.domain.proposal import Proposal, ProposalState
+from tools.redactor import RedactionFailed, Redactor
+
+MAX_CHARS: Final = 4_000  # of an answer's JSON text, as kept and shown
+CHECK: Final = (
+    "It was sent at most once and is not sent again. Look at the target, and in the control plane "
+    "for this proposal's id, before you ask for it once more."
+)
+
+_NOTHING_DONE: Final = "not sent, nothing was changed: "
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """An end state and the JSON text that goes with it, redacted and capped."""
+
+    state: ProposalState
+    text: str
+
+
+def safe(answer: ControlAnswer, redactor: Redactor) -> ControlAnswer:
+    """The answer as it may be kept and shown: redacted, and cut when it is long."""
+    try:
+        return replace(
+            answer, words=redactor.redact(answer.words), body=_safe_body(answer.body, redactor)
+        )
+    except RedactionFailed:
+        return replace(answer, words="the answer is withheld: it could not be redacted", body=None)
+
+
+def outcome_of(answer: ControlAnswer) -> Outcome:
+    """What a safe answer means."""
+    match answer.kind:
+        case AnswerKind.SUCCEEDED:
+            if answer.body is None:
+                return _outcome(ProposalState.SUCCEEDED, {"answer": answer.words})
+            return _outcome(ProposalState.SUCCEEDED, answer.body)
+        case AnswerKind.FAILED:
+            return _outcome(ProposalState.FAILED, {"error": answer.words, "answer": answer.body})
+        case AnswerKind.NOT_SENT:
+            return _outcome(ProposalState.FAILED, {"error": _NOTHING_DONE + answer.words})
+        case AnswerKind.LOST | AnswerKind.RUNNING:
+            return _outcome(
+                ProposalState.UNKNOWN,
+                {"error": answer.words, "check": CHECK, "answer": answer.body},
+            )
+        case _:
+            assert_never(answer.kind)
+
+
+def refusal(guard: str, reason: str) -> Outcome:
+    """A guard said no: nothing was sent."""
+    return _outcome(ProposalState.FAILED, {"error": _NOTHING_DONE + reason, "guard": guard})
+
+
+def line(proposal: Proposal) -> str:
+    """The thread's line about a proposal that reached an end."""
+    what = f"{proposal.action} for {proposal.product}"
+    said = proposal.outcome.replace("`", "´")
+    match proposal.state:
+        case ProposalState.SUCCEEDED:
+            return f"✓ {what}: done.\n```\n{said}\n```"
+        case ProposalState.FAILED:
+            return f"✗ {what}: failed.\n```\n{said}\n```"
+        case ProposalState.UNKNOWN:
+            return f"⚠ {what}: whether it took effect is unknown. {CHECK}\n```\n{said}\n```"
+        case _:
+            return f"{what}: {proposal.state}."
+
+
+def _outcome(state: ProposalState, said: JsonValue) -> Outcome:
+    return Outcome(state, orjson.dumps(said).decode())
+
+
+def _safe_body(body: JsonValue, redactor: Redactor) -> JsonValue:
+    if body is None:
+        return None
+    text = redactor.redact(orjson.dumps(body).decode())
+    if len(text) > MAX_CHARS:
+        return {"cut": True, "begins": text[: MAX_CHARS // 2]}
+    try:
+        value: JsonValue = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return text
+    return value

@@ -1,0 +1,199 @@
+"""Turning a model's wish into a stored proposal and a card. Nothing here can carry one out.
+
+Implements `tools.capabilities.Proposals`.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final
+
+import orjson
+import structlog
+
+from bot.actions.catalog import Action, ActionCatalog
+from bot.domain.audit import AuditEvent, AuditKind
+from bot.domain.ids import Person, Place, SessionId, TeamId, TurnId, UserId
+from bot.domain.proposal import (
+    LIFETIME,
+    Proposal,
+    ProposalState,
+    blast_rank,
+    canonical,
+    digest,
+    proposal_id,
+)
+from bot.ports import ChatSurface, ProposalStore, StorageUnavailable, SurfaceFailed, SurfaceGone
+from tools.capabilities import CallContext, Clock, ProposalDraft, ProposalReceipt
+from tools.errors import CapabilityUnavailable, InvalidArguments
+
+log = structlog.stdlib.get_logger(__name__)
+
+MAX_OPEN: Final = 3  # more cards in one thread are pressed without being read
+# A Slack section holds 3,000 characters (docs.slack.dev/reference/block-kit/blocks/section-block);
+# the rest is the card's own frame around the parameters.
+MAX_SHOWN_PARAMS: Final = 2_900
+MAX_RATIONALE: Final = 2_000
+# The tool has 5 s in all; a slow card must not take the receipt of a stored proposal with it.
+CARD_TIMEOUT_S: Final = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Venue:
+    """Where a call's proposal is shown, and the channel's roles that may confirm there."""
+
+    place: Place
+    confirm: tuple[str, ...]
+
+
+VenueOf = Callable[[CallContext], Awaitable[Venue]]
+
+
+class ProposalDesk:
+    """Checks, stores and shows proposals."""
+
+    def __init__(
+        self,
+        catalog: ActionCatalog,
+        store: ProposalStore,
+        surface: ChatSurface,
+        venue_of: VenueOf,
+        clock: Clock,
+        *,
+        max_open: int = MAX_OPEN,
+    ) -> None:
+        self._catalog = catalog
+        self._store = store
+        self._surface = surface
+        self._venue_of = venue_of
+        self._clock = clock
+        self._max_open = max_open
+        # The calls of one round run at once; turns of a session never do.
+        self._counting = asyncio.Lock()
+
+    async def propose(self, draft: ProposalDraft, call: CallContext) -> ProposalReceipt:
+        """Store the proposal with its audit row and show its card; idempotent per tool call.
+
+        Raises InvalidArguments for what is not declared, cannot be shown whole, or is one too many;
+        CapabilityUnavailable when it could not be stored.
+        """
+        try:
+            proposal = self._checked(draft, call, await self._venue_of(call))
+            stored = await self._stored(proposal)
+            posted = await self._shown(stored)
+        except StorageUnavailable as error:
+            raise CapabilityUnavailable("the proposal could not be stored; try again") from error
+        return ProposalReceipt(stored.id, stored.expires_at, stored.confirm_roles, posted)
+
+    def _checked(self, draft: ProposalDraft, call: CallContext, venue: Venue) -> Proposal:
+        action = self._catalog.find(draft.action, draft.product)
+        params = _canonical(draft)
+        self._catalog.check_params(action, orjson.loads(params))
+        _check_blast_radius(action, draft)
+        rule, now = action.rule, self._clock.now()
+        content = digest(rule.name, draft.product, params)
+        turn = TurnId(call.turn_id)
+        return Proposal(
+            id=proposal_id(turn, call.tool_call_id, content),
+            session_id=SessionId(call.session_id),
+            turn_id=turn,
+            place=venue.place,
+            asked_by=Person(TeamId(call.team), UserId(call.actor)),
+            action=rule.name,
+            product=draft.product,
+            params=params,
+            digest=content,
+            rationale=draft.rationale[:MAX_RATIONALE],
+            model_blast_radius=draft.blast_radius,
+            blast_radius=rule.blast_radius,
+            reversible=rule.reversible,
+            untrusted_read=call.untrusted_read,
+            confirm_roles=rule.confirm or venue.confirm,
+            four_eyes=rule.four_eyes,
+            state=ProposalState.PENDING,
+            created_at=now,
+            expires_at=now + LIFETIME,
+        )
+
+    async def _stored(self, proposal: Proposal) -> Proposal:
+        async with self._counting:
+            kept = await self._store.get(proposal.id)
+            if kept is not None:
+                return kept
+            await self._check_room(proposal)
+            return await self._store.create(proposal, _created(proposal))
+
+    async def _check_room(self, proposal: Proposal) -> None:
+        pending = await self._store.of_session(proposal.session_id, ProposalState.PENDING)
+        open_now = [p for p in pending if p.expires_at > proposal.created_at]
+        if len(open_now) >= self._max_open:
+            listed = ", ".join(f"{p.id} ({p.action} {p.product})" for p in open_now)
+            raise InvalidArguments(
+                f"{len(open_now)} proposals are open here already: {listed}. "
+                "Wait until people have decided on them."
+            )
+
+    async def _shown(self, proposal: Proposal) -> bool:
+        try:
+            async with asyncio.timeout(CARD_TIMEOUT_S):
+                ts = await self._surface.show_card(proposal)
+        except (SurfaceFailed, SurfaceGone, TimeoutError) as error:
+            log.warning("proposal.card.not_shown", proposal=proposal.id, error=type(error).__name__)
+            return False
+        await self._store.set_card(proposal.id, ts)
+        return True
+
+
+def _canonical(draft: ProposalDraft) -> str:
+    try:
+        params = canonical(draft.params)
+    except TypeError as error:
+        raise InvalidArguments("params hold a value that JSON cannot carry") from error
+    if _shown_length(params) > MAX_SHOWN_PARAMS:
+        raise InvalidArguments(
+            "params are too long to be shown whole on the card, so nobody could confirm them; "
+            "propose a smaller change"
+        )
+    return params
+
+
+def _shown_length(text: str) -> int:
+    """Characters on the card at worst, where some are written as entities or `\\u…` escapes."""
+    return sum(_shown_width(char) for char in text)
+
+
+def _shown_width(char: str) -> int:
+    if char in "&<>`@":
+        return len(r"\u0000")
+    if char.isascii() and char.isprintable():
+        return 1
+    return len(r"\u0000") if ord(char) <= 0xFFFF else len(r"\U00000000") + 2
+
+
+def _check_blast_radius(action: Action, draft: ProposalDraft) -> None:
+    claimed = blast_rank(draft.blast_radius)
+    declared = blast_rank(action.rule.blast_radius)
+    if claimed is not None and declared is not None and claimed > declared:
+        raise InvalidArguments(
+            f"{action.rule.name} may touch at most {action.rule.blast_radius}; "
+            f"the blast_radius given is wider. Propose something narrower or tell people instead."
+        )
+
+
+def _created(proposal: Proposal) -> AuditEvent:
+    return AuditEvent(
+        AuditKind.PROPOSAL_CREATED,
+        proposal.asked_by.user,
+        {
+            "proposal": proposal.id,
+            "turn": proposal.turn_id,
+            "action": proposal.action,
+            "product": proposal.product,
+            "digest": proposal.digest,
+            "blast_radius": proposal.blast_radius,
+            "confirm_roles": list(proposal.confirm_roles),
+            "untrusted_read": proposal.untrusted_read,
+        },
+        session_id=proposal.session_id,
+        key=f"{proposal.id}:created",
+    )

@@ -1,0 +1,58 @@
+"""A chat surface of which cards, lines and private words are remembered."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from bot.domain.ids import MessageTs, Place, ProposalId, UserId
+from bot.domain.proposal import Proposal
+from bot.domain.session import Ask
+from bot.ports import AnswerStream
+
+
+@dataclass
+class CardWall:
+    """`failures` are raised first, one a call. `gate` holds a card that is about to be written."""
+
+    failures: list[Exception] = field(default_factory=list)
+    cards: dict[ProposalId, list[Proposal]] = field(default_factory=dict)
+    lines: dict[str, str] = field(default_factory=dict)
+    whispers: list[tuple[UserId, str]] = field(default_factory=list)
+    gate: asyncio.Event | None = None
+    at_gate: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def shown(self, proposal_id: ProposalId) -> Proposal:
+        """What the card says now."""
+        return self.cards[proposal_id][-1]
+
+    async def show_card(self, proposal: Proposal) -> MessageTs:
+        self._fail()
+        if self.gate is not None:
+            gate, self.gate = self.gate, None
+            self.at_gate.set()
+            await gate.wait()
+        self.cards.setdefault(proposal.id, []).append(proposal)
+        return MessageTs(f"1700000000.{list(self.cards).index(proposal.id):06}")
+
+    async def whisper(self, place: Place, user: UserId, text: str) -> None:
+        self._fail()
+        self.whispers.append((user, text))
+
+    async def say(self, place: Place, text: str, key: str) -> MessageTs:
+        self._fail()
+        self.lines.setdefault(key, text)
+        return MessageTs(f"1700000001.{list(self.lines).index(key):06}")
+
+    async def open_answer(self, ask: Ask) -> MessageTs:
+        raise NotImplementedError
+
+    def stream(self, ask: Ask, ts: MessageTs) -> AnswerStream:
+        raise NotImplementedError
+
+    def words(self) -> Sequence[str]:
+        """Every line of the thread."""
+        return list(self.lines.values())
+
+    def _fail(self) -> None:
+        if self.failures:
+            raise self.failures.pop(0)

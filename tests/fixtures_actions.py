@@ -1,0 +1,157 @@
+"""A world for the tests of proposals: stores, a wall of cards, a control plane, and processes.
+
+A `World` outlives its processes; `World.decide` is a fresh process over the same world.
+"""
+
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+
+from adapters.control_plane.port import Endpoint
+from bot.actions.catalog import ActionCatalog, ActionRule
+from bot.actions.decide import Decide
+from bot.actions.dispatch import Dispatch
+from bot.actions.display import ProposalDisplay
+from bot.actions.guards import GuardLine
+from bot.actions.propose import ProposalDesk, Venue
+from bot.domain.ids import ChannelId, MessageTs, Place, ProposalId, TeamId, UserId
+from bot.domain.proposal import Proposal, ProposalState
+from bot.ports import Decision
+from tests.fakes.card_wall import CardWall
+from tests.fakes.control_plane import FakeControlPlane
+from tests.fakes.journal import Crash, Fragile, Fuse, MemoryJournal
+from tests.fakes.redactor import FakeRedactor
+from tests.fakes.stores import Memory, MemoryAudit, MemoryProposals
+from tools.capabilities import CallContext, ProposalDraft
+
+NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+PLACE = Place(TeamId("T1"), ChannelId("C1"), MessageTs("1700000000.000001"))
+ROLLBACK = ActionRule(
+    name="rollback-deploy",
+    description="Roll a product back to its previous version",
+    endpoint=Endpoint(
+        "https://control.example/products/{product}/rollback",
+        credential_id="cp",
+        status_url="https://control.example/operations",
+    ),
+    params_schema={"type": "object", "properties": {"version": {"type": "string"}}},
+    reversible=True,
+    blast_radius="one service",
+)
+SCALE = replace(ROLLBACK, name="scale", products=("shop-*",), rate_limit="1/1h")
+DRAFT = ProposalDraft(
+    "rollback-deploy", "checkout", {"version": "v41"}, "errors began with v42", "one service", True
+)
+
+
+class MovableClock:
+    """Stands still until moved."""
+
+    def __init__(self) -> None:
+        self.at = NOW
+
+    def now(self) -> datetime:
+        return self.at
+
+
+async def no_sleep(_seconds: float) -> None:
+    """Waiting takes no time here."""
+
+
+async def name_of(user: UserId) -> str:
+    """People are called by their id."""
+    return user
+
+
+def call(number: int = 1, **changes: object) -> CallContext:
+    """A tool call in the one place of these tests."""
+    made = CallContext(
+        actor="U-asker",
+        team="T1",
+        channel="incident-checkout",
+        session_id="s1",
+        session_name="incident-checkout",
+        turn_id="turn:T1:C1:1",
+        tool_call_id=f"call-{number}",
+        purpose="investigate",
+        now=NOW,
+    )
+    return replace(made, **changes)  # type: ignore[arg-type]
+
+
+def confirm(row: Proposal, by: str = "U-lead", press: int = 1) -> Decision:
+    """A press of Confirm."""
+    return Decision(ProposalState.CONFIRMED, UserId(by), f"{row.id}:confirmed:{by}:{press}")
+
+
+def reject(row: Proposal, by: str = "U-other", press: int = 1) -> Decision:
+    """A press of Reject."""
+    key = f"{row.id}:rejected:{by}:{press}"
+    return Decision(ProposalState.REJECTED, UserId(by), key, "not now")
+
+
+@dataclass
+class World:
+    """What survives a process."""
+
+    rules: tuple[ActionRule, ...] = (ROLLBACK, SCALE)
+    clock: MovableClock = field(default_factory=MovableClock)
+    wall: CardWall = field(default_factory=CardWall)
+    control: FakeControlPlane = field(default_factory=FakeControlPlane)
+    redactor: FakeRedactor = field(default_factory=FakeRedactor)
+    venue: Venue = field(default_factory=lambda: Venue(PLACE, ("responder",)))
+
+    def __post_init__(self) -> None:
+        self.memory = Memory(now=self.clock.now)
+        self.store = MemoryProposals(self.memory)
+        self.audit = MemoryAudit(self.memory)
+
+    def desk(self, **options: int) -> ProposalDesk:
+        """The proposing side."""
+
+        async def venue_of(_call: CallContext) -> Venue:
+            return self.venue
+
+        catalog = ActionCatalog(self.rules)
+        return ProposalDesk(catalog, self.store, self.wall, venue_of, self.clock, **options)
+
+    def decide(self, fuse: Fuse | None = None) -> Decide:
+        """A fresh process; with a fuse, one that may die at any call."""
+        burning = fuse or Fuse()
+        store, audit = Fragile(self.store, burning), Fragile(self.audit, burning)
+        wall, control = Fragile(self.wall, burning), Fragile(self.control, burning)
+        catalog = ActionCatalog(self.rules)
+        display = ProposalDisplay(store, wall, sleep=no_sleep)  # type: ignore[arg-type]
+        guards = GuardLine(catalog, store, audit)  # type: ignore[arg-type]
+        dispatch = Dispatch(
+            catalog,
+            store,
+            control,
+            guards,
+            self.redactor,
+            sleep=no_sleep,  # type: ignore[arg-type]
+        )
+        return Decide(store, audit, display, dispatch, name_of)  # type: ignore[arg-type]
+
+    async def proposed(self, draft: ProposalDraft = DRAFT, number: int = 1) -> Proposal:
+        """A stored proposal with its card."""
+        receipt = await self.desk(max_open=50).propose(draft, call(number))
+        return self.row(receipt.proposal_id)
+
+    def row(self, proposal_id: str) -> Proposal:
+        """The row now."""
+        return self.store.rows[ProposalId(proposal_id)]
+
+    async def carry(self, row: Proposal, decision: Decision, *fuses: Fuse) -> MemoryJournal:
+        """Run the decision to its end, through a crash for every fuse that burns."""
+        journal = MemoryJournal()
+        for fuse in (*fuses, Fuse()):
+            journal = journal.resumed(fuse)
+            try:
+                await self.decide(fuse).run(row.id, decision, journal)
+            except Crash:
+                continue
+        return journal
+
+    def later(self, **delta: float) -> None:
+        """Let time pass."""
+        self.clock.at += timedelta(**delta)

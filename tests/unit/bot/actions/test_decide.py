@@ -1,0 +1,358 @@
+"""One winner, one dispatch, a truthful card: whatever the order, the crash, or the answer."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from adapters.control_plane.port import AnswerKind, ControlAnswer
+from bot.actions.expire import expiry
+from bot.domain.audit import AuditKind
+from bot.domain.ids import ProposalId, UserId
+from bot.domain.proposal import ProposalState
+from bot.ports import SurfaceFailed, SurfaceGone
+from tests.fakes.control_plane import LOST, FakeControlPlane
+from tests.fakes.journal import Fuse, MemoryJournal
+from tests.fixtures_actions import DRAFT, ROLLBACK, SCALE, World, confirm, reject
+
+S = ProposalState
+
+
+async def test_a_confirmed_proposal_is_sent_once_with_what_the_card_showed() -> None:
+    world = World()
+    row = await world.proposed()
+
+    await world.carry(row, confirm(row))
+
+    (order,) = world.control.posts
+    assert (order.idempotency_key, order.action, order.product) == (row.id, row.action, "checkout")
+    assert order.params == {"version": "v41"}
+    assert order.confirmed_by == "U-lead"
+    assert world.row(row.id).state is S.SUCCEEDED
+    assert world.row(row.id).outcome == '{"status":"rolled back"}'
+    assert world.wall.shown(row.id).state is S.SUCCEEDED
+    assert [p.state for p in world.wall.cards[row.id]] == [S.PENDING, S.CONFIRMED, S.SUCCEEDED]
+    assert "done" in world.wall.words()[0]
+
+
+async def test_everything_is_on_the_trail_before_it_happens() -> None:
+    world = World()
+    row = await world.proposed()
+
+    await world.carry(row, confirm(row))
+
+    assert world.memory.kinds() == [
+        AuditKind.PROPOSAL_CREATED,
+        AuditKind.PROPOSAL_CONFIRMED,
+        *[AuditKind.GUARD_VERDICT] * 5,
+        AuditKind.DISPATCH_INTENT,
+        AuditKind.DISPATCH_OUTCOME,
+    ]
+    guards = [e.body["guard"] for e in world.memory.trail if e.kind is AuditKind.GUARD_VERDICT]
+    assert guards == ["require_approval", "digest", "params", "rate_limit", "blast_radius"]
+
+
+async def test_a_rejection_keeps_its_reason_and_sends_nothing() -> None:
+    world = World()
+    row = await world.proposed()
+
+    await world.carry(row, reject(row))
+
+    assert world.control.posts == []
+    assert world.row(row.id).reason == "not now"
+    assert world.wall.shown(row.id).state is S.REJECTED
+
+
+@pytest.mark.parametrize("winner", [confirm, reject])
+async def test_the_loser_is_told_privately_who_won_and_is_on_the_trail(winner: object) -> None:
+    world = World()
+    row = await world.proposed()
+    await world.carry(row, winner(row))  # type: ignore[operator]
+
+    await world.carry(row, confirm(row, by="U-late"))
+
+    ((user, text),) = world.wall.whispers
+    assert user == "U-late"
+    assert str(world.row(row.id).decided_by) in text
+    assert "12:00" in text
+    assert world.memory.trail[-1].kind is AuditKind.CLICK_REFUSED
+    assert len(world.control.posts) <= 1
+
+
+async def test_confirm_and_reject_at_once_have_one_winner() -> None:
+    world = World()
+    row = await world.proposed()
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(world.carry(row, confirm(row)))
+        group.create_task(world.carry(row, reject(row)))
+        group.create_task(world.carry(row, confirm(row, by="U-third")))
+
+    assert len(world.control.posts) == (world.row(row.id).state is S.SUCCEEDED)
+    assert len(world.wall.whispers) == 2
+    assert world.wall.shown(row.id).state is world.row(row.id).state
+
+
+async def test_a_press_past_the_time_expires_it_and_says_so() -> None:
+    world = World()
+    row = await world.proposed()
+    world.later(minutes=10)
+
+    await world.carry(row, confirm(row))
+
+    assert world.control.posts == []
+    assert world.row(row.id).state is S.EXPIRED
+    assert world.wall.shown(row.id).state is S.EXPIRED
+    assert "expired at 12:10" in world.wall.whispers[0][1]
+
+
+async def test_an_expiry_that_comes_early_changes_nothing() -> None:
+    world = World()
+    row = await world.proposed()
+
+    await world.carry(row, expiry(row.id))
+
+    assert world.row(row.id).state is S.PENDING
+    assert world.wall.whispers == []
+
+
+async def test_a_proposal_that_does_not_exist_is_passed_over() -> None:
+    world = World()
+    row = await world.proposed()
+
+    await world.carry(replace(row, id=ProposalId("p_none")), confirm(row))
+
+    assert world.control.posts == []
+
+
+async def test_a_row_whose_arguments_were_changed_is_not_sent() -> None:
+    world = World()
+    row = await world.proposed()
+    world.store.rows[row.id] = replace(world.row(row.id), params='{"version":"v1"}')
+
+    await world.carry(row, confirm(row))
+
+    assert world.control.posts == []
+    assert world.row(row.id).state is S.FAILED
+    assert "digest" in world.row(row.id).outcome
+    assert world.wall.shown(row.id).state is S.FAILED
+
+
+@pytest.mark.parametrize(
+    ("answer", "state"),
+    [
+        (ControlAnswer(AnswerKind.FAILED, "refused it with 409", 409, {"e": 1}), S.FAILED),
+        (ControlAnswer(AnswerKind.NOT_SENT, "cannot be reached"), S.FAILED),
+    ],
+)
+async def test_a_refusal_is_a_failure_and_nothing_is_asked(
+    answer: ControlAnswer, state: ProposalState
+) -> None:
+    world = World(control=FakeControlPlane(answer))
+    row = await world.proposed()
+
+    await world.carry(row, confirm(row))
+
+    assert world.row(row.id).state is state
+    assert answer.words in world.row(row.id).outcome
+    assert world.control.asked == []
+
+
+async def test_a_lost_answer_is_settled_by_asking() -> None:
+    running = ControlAnswer(AnswerKind.RUNNING, "status lookup says running", 200)
+    world = World(control=FakeControlPlane(LOST, [running, LOST]))
+    row = await world.proposed()
+
+    await world.carry(row, confirm(row))
+
+    assert (len(world.control.posts), len(world.control.asked)) == (1, 3)
+    assert world.row(row.id).state is S.SUCCEEDED
+
+
+async def test_a_lost_answer_that_nobody_can_settle_is_unknown_and_says_what_to_check() -> None:
+    world = World(control=FakeControlPlane(LOST, [LOST] * 3))
+    row = await world.proposed()
+
+    await world.carry(row, confirm(row))
+
+    assert len(world.control.posts) == 1
+    assert world.row(row.id).state is S.UNKNOWN
+    assert "Look at the target" in world.wall.words()[0]
+
+
+async def test_without_a_status_url_nothing_is_asked() -> None:
+    silent = replace(ROLLBACK, endpoint=replace(ROLLBACK.endpoint, status_url=""))
+    world = World(rules=(silent,), control=FakeControlPlane(LOST))
+    row = await world.proposed()
+
+    await world.carry(row, confirm(row))
+
+    assert world.control.asked == []
+    assert world.row(row.id).state is S.UNKNOWN
+
+
+async def test_secrets_in_an_answer_reach_neither_row_nor_journal_nor_thread() -> None:
+    body = {"note": "SECRET-canary"}
+    world = World(
+        control=FakeControlPlane(ControlAnswer(AnswerKind.SUCCEEDED, "answered 200", 200, body))
+    )
+    row = await world.proposed()
+
+    journal = await world.carry(row, confirm(row))
+
+    kept = f"{world.row(row.id)} {journal.record} {world.wall.lines} {world.memory.trail}"
+    assert "canary" not in kept
+    assert world.row(row.id).state is S.SUCCEEDED
+
+
+async def test_an_answer_that_cannot_be_redacted_is_withheld() -> None:
+    world = World()
+    world.redactor.fails = True
+    row = await world.proposed()
+
+    await world.carry(row, confirm(row))
+
+    assert world.row(row.id).state is S.SUCCEEDED
+    assert "rolled back" not in world.row(row.id).outcome
+    assert "withheld" in world.row(row.id).outcome
+
+
+async def test_a_thread_that_is_gone_does_not_stop_the_dispatch() -> None:
+    world = World()
+    row = await world.proposed()
+    world.wall.failures = [SurfaceGone()] * 10
+
+    await world.carry(row, confirm(row))
+
+    assert world.row(row.id).state is S.SUCCEEDED
+
+
+async def test_a_card_that_slack_refuses_for_a_moment_ends_truthful() -> None:
+    world = World()
+    row = await world.proposed()
+    world.wall.failures = [SurfaceFailed("ratelimited", retryable=True)] * 2
+
+    await world.carry(row, confirm(row))
+
+    assert world.wall.shown(row.id).state is S.SUCCEEDED
+
+
+async def test_a_slow_writer_with_an_old_state_does_not_leave_a_stale_card() -> None:
+    world = World()
+    row = await world.proposed()
+    gate = world.wall.gate = asyncio.Event()
+    loser = asyncio.create_task(world.carry(row, expiry(row.id)))
+    await world.wall.at_gate.wait()
+
+    await world.carry(row, confirm(row))
+    gate.set()
+    await loser
+
+    assert world.wall.shown(row.id).state is S.SUCCEEDED
+
+
+def _ticks_of(answer: ControlAnswer, settled: int) -> int:
+    """How many moments one whole confirmation has."""
+
+    async def count() -> int:
+        world = World(control=FakeControlPlane(answer, [LOST] * settled))
+        row = await world.proposed()
+        fuse = Fuse()
+        await world.decide(fuse).run(row.id, confirm(row), MemoryJournal(fuse))
+        return fuse.ticks
+
+    return asyncio.run(count())
+
+
+DONE_TICKS = 60  # a little more than a confirmation has; `test_the_moments_are_all_tried` holds it
+
+
+def test_the_moments_are_all_tried() -> None:
+    assert _ticks_of(FakeControlPlane().answer, 0) < DONE_TICKS
+
+
+@pytest.mark.parametrize("second", [None, 0, 3, 11])
+@pytest.mark.parametrize("moment", range(DONE_TICKS))
+async def test_kill_at_any_moment_sends_at_most_once_and_ends_in_the_truth(
+    moment: int, second: int | None
+) -> None:
+    world = World()
+    row = await world.proposed()
+
+    await world.carry(row, confirm(row), Fuse(moment), Fuse(second))
+
+    final = world.row(row.id)
+    assert len(world.control.posts) <= 1
+    # The control plane can be asked: what did not arrive is unknown, what did is a success.
+    assert final.state is (S.SUCCEEDED if world.control.effects else S.UNKNOWN)
+    assert world.wall.shown(row.id).state is final.state
+    assert list(world.wall.lines) == [f"{row.id}:outcome"]
+    assert world.memory.kinds().count(AuditKind.DISPATCH_INTENT) == 1
+    assert world.memory.kinds().count(AuditKind.DISPATCH_OUTCOME) == 1
+
+
+@pytest.mark.parametrize("moment", range(DONE_TICKS))
+async def test_kill_at_any_moment_without_a_status_url_never_claims_what_is_not_known(
+    moment: int,
+) -> None:
+    silent = replace(ROLLBACK, endpoint=replace(ROLLBACK.endpoint, status_url=""))
+    world = World(rules=(silent,))
+    row = await world.proposed()
+
+    await world.carry(row, confirm(row), Fuse(moment))
+
+    final = world.row(row.id)
+    assert len(world.control.posts) <= 1
+    assert final.state in (S.SUCCEEDED, S.UNKNOWN)
+    assert (final.state, world.control.effects) != (S.SUCCEEDED, [])
+    assert world.wall.shown(row.id).state is final.state
+
+
+async def test_two_processes_that_both_believe_they_won_send_once() -> None:
+    world = World()
+    row = await world.proposed()
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(world.carry(row, confirm(row)))
+        group.create_task(world.carry(row, confirm(row)))
+
+    assert len(world.control.posts) == 1
+
+
+async def test_a_guard_that_refuses_ends_in_failed_with_its_words_on_card_and_thread() -> None:
+    world = World()
+    first = await world.proposed(replace(DRAFT, action="scale", product="shop-web"), 1)
+    second = await world.proposed(replace(DRAFT, action="scale", product="shop-web"), 2)
+    await world.carry(first, confirm(first))
+
+    await world.carry(second, confirm(second))
+
+    assert len(world.control.posts) == 1
+    assert world.row(second.id).state is S.FAILED
+    assert "rate limit 1/1h" in world.wall.shown(second.id).outcome
+    assert "rate limit 1/1h" in world.wall.lines[f"{second.id}:outcome"]
+    assert AuditKind.DISPATCH_INTENT not in world.memory.kinds()[-2:]
+
+
+@pytest.mark.parametrize("moment", range(40))
+async def test_a_refusal_survives_a_kill_and_stays_a_refusal(moment: int) -> None:
+    world = World(rules=(replace(SCALE, four_eyes=True),))
+    row = await world.proposed(replace(DRAFT, action="scale", product="shop-web"))
+
+    await world.carry(row, confirm(row, by="U-asker"), Fuse(moment))
+
+    assert world.control.posts == []
+    assert world.row(row.id).state is S.FAILED
+    assert world.wall.shown(row.id).state is S.FAILED
+
+
+async def test_rate_limited_actions_that_race_stay_within_their_limit() -> None:
+    world = World()
+    draft = replace(DRAFT, action="scale", product="shop-web")
+    rows = [await world.proposed(draft, number) for number in range(4)]
+
+    async with asyncio.TaskGroup() as group:
+        for row in rows:
+            group.create_task(world.carry(row, confirm(row, by=UserId(f"U-{row.id}"))))
+
+    assert len(world.control.posts) <= 1
