@@ -73,6 +73,7 @@ class PersonApi:
             "name": user.name,
             "real_name": user.real_name,
             "title": user.title,
+            "is_admin": user.is_admin,
             "is_bot": user.is_bot,
             "is_guest": user.is_restricted or user.is_ultra_restricted,
             "is_stranger": user.is_stranger,
