@@ -9,6 +9,7 @@ or by a fence is not code, so nothing a reader might take for text passes as cod
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from bot.slack.links import LinkPolicy, code, safe_links
 from bot.slack.mrkdwn import INERT_BACKTICK, clean, escape
@@ -112,6 +113,8 @@ def _code_line(line: str) -> str:
     return escape(_LONG_RUN.sub(lambda run: INERT_BACKTICK * len(run.group()), line))
 
 
+# A streaming answer is rendered again at every edit; all its lines but the last are as before.
+@lru_cache(maxsize=2_048)
 def _text_line(line: str, policy: LinkPolicy) -> str:
     quote = _QUOTE.match(line)
     prefix = quote.group() if quote else ""

@@ -79,6 +79,10 @@ class Bucket:
         """Use one; below zero is a debt that later callers wait for."""
         self._level = self.level(now) - 1
 
+    def give_back(self) -> None:
+        """One that was taken was not used."""
+        self._level = min(self._burst, self._level + 1)
+
     def wait_s(self, now: float, tokens: float) -> float:
         """Seconds until there are that many."""
         return max(0.0, (tokens - self.level(now)) / self._per_s)
@@ -136,6 +140,10 @@ class EditPlanner:
                 continue
             return self._start(urgency, now)
         return None
+
+    def unused(self) -> None:
+        """A grant led to no call."""
+        self._bucket.give_back()
 
     def finished(self, key: int, now: float) -> None:
         """The edit is over, well or not."""

@@ -20,7 +20,8 @@ from bot.slack.pacing import Bucket, EditPlanner, Rates, Urgency
 
 log = logging.getLogger(__name__)
 
-Edit = Callable[[], Awaitable[None]]
+# Shows the newest state; whether that took a call of chat.update.
+Edit = Callable[[], Awaitable[bool]]
 # Above this many idle channels their posting allowances, long refilled, are forgotten.
 _CHANNELS_KEPT = 1_000
 
@@ -183,11 +184,13 @@ class EditScheduler:
             slot.idle.clear()
             tasks.create_task(self._edit(key, slot, slot.edit))
         else:
+            self._planner.unused()
             self.done(key)
 
     async def _edit(self, key: int, slot: EditSlot, edit: Edit) -> None:
         try:
-            await edit()
+            if not await edit():
+                self._planner.unused()
         except RateLimited:
             self._planner.want(key, Urgency.PROGRESS, self._clock())
         except SurfaceGone:

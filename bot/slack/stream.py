@@ -79,15 +79,16 @@ class SlackAnswerStream(AnswerStream):
 
         return edit
 
-    async def _edit(self) -> None:
+    async def _edit(self) -> bool:
         """Bring one stale message up to date; the next one waits for its own permission."""
         parts = render(self._view, self._links)
         index = self._messages.stale(parts)
         if index is None:
-            return
+            return False
         await self._messages.show(index, parts[index])
         if self._messages.stale(parts) is not None:
             self._slot.changed()
+        return True
 
     def _end(self) -> None:
         self._slot.close()

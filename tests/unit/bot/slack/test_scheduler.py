@@ -17,13 +17,14 @@ class Message:
 
     def __init__(self) -> None:
         self.edits = 0
+        self.calls_slack = True
         self.edited = asyncio.Event()
         self.gate = asyncio.Event()
         self.gate.set()
         self.begun = asyncio.Event()
         self.errors: list[Exception] = []
 
-    async def edit(self) -> None:
+    async def edit(self) -> bool:
         """One edit."""
         self.begun.set()
         await self.gate.wait()
@@ -31,6 +32,7 @@ class Message:
         self.edited.set()
         if self.errors:
             raise self.errors.pop(0)
+        return self.calls_slack
 
     async def until_edited(self) -> None:
         """Wait for the next edit."""
@@ -167,3 +169,17 @@ async def test_the_end_cancels_an_edit_that_hangs() -> None:
         await message.begun.wait()
 
     assert message.edits == 0
+
+
+async def test_an_edit_that_had_nothing_to_show_costs_nothing() -> None:
+    message = Message()
+    message.calls_slack = False
+    once_an_hour = Rates(edit_burst=1, edits_per_minute=1 / 60, message_gap_s=0, progress_share=1e9)
+    async with EditScheduler(once_an_hour).running() as scheduler:
+        slot = scheduler.open(message.edit)
+        slot.changed()
+        await message.until_edited()
+        slot.changed()
+        await message.until_edited()
+
+    assert message.edits == 2

@@ -1,0 +1,200 @@
+"""Live answers against a workspace that refuses what Slack refuses, over real HTTP.
+
+Time runs ten times as fast for both sides: Slack's minute is six seconds here.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+
+import aiohttp
+import pytest
+
+from bot.domain.events import RoundStarted, TextDelta, TurnEnd
+from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
+from bot.domain.proposal import ProposalState
+from bot.domain.session import Ask
+from bot.ports import SurfaceGone
+from bot.slack.api import WebApi, create_api
+from bot.slack.outbox import Outbox
+from bot.slack.pacing import Rates
+from bot.slack.render import render
+from bot.slack.scheduler import EditScheduler
+from bot.slack.surface import SlackSurface
+from bot.workspace.app import api_base_url, serving
+from bot.workspace.seeds import CHECKOUT, DIRECT, MEMBER, PAYMENTS, QUIET, RESPONDER
+from bot.workspace.state import Clocks, Setup, Workspace
+from tests.fixtures_slack import running_beside
+from tests.golden.slack_views import (
+    AT,
+    EVIDENCE,
+    LONG,
+    OUTCOMES,
+    ended,
+    finished,
+    golden,
+    outcome,
+    proposal,
+    started,
+    view,
+)
+
+SPEED = 10
+REAL = Rates()
+FAST = replace(
+    REAL,
+    edits_per_minute=REAL.edits_per_minute * SPEED,
+    message_gap_s=REAL.message_gap_s / SPEED,
+    posts_per_s=REAL.posts_per_s * SPEED,
+    reads_per_minute=REAL.reads_per_minute * SPEED,
+)
+
+
+@dataclass
+class Slack:
+    """The workspace, and the surface that talks to it."""
+
+    workspace: Workspace
+    surface: SlackSurface
+    api: WebApi
+
+    async def ask(self, channel: str, text: str = "@kortex why?", user: str = MEMBER) -> Ask:
+        """Somebody asks; in a direct message outside any thread."""
+        ts = MessageTs(await self.workspace.say(user, channel, text))
+        team = TeamId(self.workspace.app.team_id)
+        thread = MessageTs("") if channel == DIRECT else ts
+        place = Place(team, ChannelId(channel), thread)
+        return Ask(place, ts, Person(team, UserId(user)), text)
+
+    def answer(self, ask: Ask) -> list[str]:
+        """The bot's texts in the thread, oldest first."""
+        messages = self.workspace.timeline.replies(ask.place.channel, ask.place.thread_ts)
+        return [message.text for message in messages]
+
+
+@pytest.fixture
+async def slack() -> AsyncIterator[Slack]:
+    clocks = Clocks(monotonic=lambda: time.monotonic() * SPEED)
+    workspace = Workspace(Setup(clocks=clocks))
+    async with (
+        serving(workspace) as origin,
+        aiohttp.ClientSession() as session,
+        running_beside(EditScheduler(FAST)) as scheduler,
+    ):
+        port = int(origin.rsplit(":", 1)[1])
+        api = create_api(workspace.bot_token, api_base_url(port), session)
+        outbox = Outbox(api, scheduler, workspace.app.bot_user_id)
+        yield Slack(workspace, SlackSurface(outbox, now=lambda: AT), api)
+
+
+FINALS = {
+    "short": finished(text="The pool of checkout is exhausted [1].", evidence=EVIDENCE, outcomes=OUTCOMES),
+    "long": finished(text=LONG, evidence=EVIDENCE, outcomes=OUTCOMES),
+}  # fmt: skip
+
+
+async def answered(slack: Slack, ask: Ask, kind: str) -> None:
+    """One whole turn, streamed."""
+    stream = slack.surface.stream(ask, await slack.surface.open_answer(ask))
+    stream.feed(RoundStarted(1, "anthropic", "claude-sonnet-5"))
+    stream.feed(started("a"))
+    await asyncio.sleep(0.02)
+    stream.feed(ended(outcome("a"), 1))
+    for word in FINALS[kind].text.split(" ")[:80]:
+        stream.feed(TextDelta(word + " "))
+        await asyncio.sleep(0.01)
+    await stream.finish(FINALS[kind])
+
+
+async def test_twenty_answers_at_once_are_whole_and_never_over_the_limit(slack: Slack) -> None:
+    kinds = ["long" if n % 7 == 0 else "short" for n in range(20)]
+    asks = [await slack.ask([CHECKOUT, PAYMENTS, QUIET][n % 3]) for n in range(20)]
+    async with asyncio.timeout(45), asyncio.TaskGroup() as turns:
+        for ask, kind in zip(asks, kinds, strict=True):
+            turns.create_task(answered(slack, ask, kind))
+
+    assert sum(slack.workspace.limiter.counters.limited.values()) == 0
+    assert [slack.answer(ask) for ask in asks] == [
+        [part.text for part in render(view([FINALS[kind]]))] for kind in kinds
+    ]
+    assert [call.error for call in slack.workspace.calls if call.error] == []
+
+
+async def test_the_first_text_of_a_lone_answer_is_there_at_once(slack: Slack) -> None:
+    ask = await slack.ask(CHECKOUT)
+    stream = slack.surface.stream(ask, await slack.surface.open_answer(ask))
+    before = time.perf_counter()
+    stream.feed(TextDelta("Checkout fails"))
+    await slack.workspace.wait_for(lambda: slack.answer(ask) == ["Checkout fails"])
+
+    assert time.perf_counter() - before < 0.5
+    await stream.aclose()
+
+
+async def test_a_burst_of_rate_limits_delays_the_final_but_does_not_lose_it(slack: Slack) -> None:
+    ask = await slack.ask(CHECKOUT)
+    stream = slack.surface.stream(ask, await slack.surface.open_answer(ask))
+    slack.workspace.limiter._windows["chat.update"].extend([time.monotonic() * SPEED - 58] * 50)
+    await stream.finish(FINALS["long"])
+
+    assert slack.answer(ask) == [part.text for part in render(view([FINALS["long"]]))]
+    assert slack.workspace.limiter.counters.limited["chat.update"] >= 1
+
+
+async def test_a_direct_message_is_answered_beside_the_question(slack: Slack) -> None:
+    ask = await slack.ask(DIRECT, "why?", RESPONDER)
+    ts = await slack.surface.open_answer(ask)
+    await slack.surface.stream(ask, ts).finish(FINALS["long"])
+    texts = [message.text for message in slack.workspace.timeline.channel(DIRECT)]
+
+    assert texts == ["why?", *(part.text for part in render(view([FINALS["long"]])))]
+
+
+@pytest.mark.parametrize("name", sorted(golden()))
+async def test_every_message_we_can_make_is_accepted(slack: Slack, name: str) -> None:
+    ask = await slack.ask(CHECKOUT)
+    outbox = slack.surface._outbox
+    for number, part in enumerate(golden()[name]):
+        ts = await slack.surface.say(ask.place, "before", f"{name}{number}")
+        await outbox.edit(ask.place.channel, ts, part)
+
+    assert [call.error for call in slack.workspace.calls if call.error] == []
+    assert slack.answer(ask) == [part.text for part in golden()[name]]
+
+
+async def test_a_card_lives_through_its_states_in_one_message(slack: Slack) -> None:
+    ask = await slack.ask(CHECKOUT)
+    pending = proposal(place=ask.place)
+    ts = await slack.surface.show_card(pending)
+    for state in (ProposalState.CONFIRMED, ProposalState.DISPATCHING, ProposalState.SUCCEEDED):
+        await slack.surface.show_card(proposal(state, place=ask.place, card_ts=ts))
+
+    assert slack.answer(ask) == ["Done: rollback-deploy on checkout"]
+
+
+async def test_an_archived_channel_ends_the_answer_as_gone(slack: Slack) -> None:
+    ask = await slack.ask(CHECKOUT)
+    stream = slack.surface.stream(ask, await slack.surface.open_answer(ask))
+    slack.workspace.archive(CHECKOUT)
+
+    with pytest.raises(SurfaceGone):
+        await stream.finish(finished(end=TurnEnd.STOPPED))
+
+
+async def test_a_bot_taken_out_of_the_channel_is_told_so(slack: Slack) -> None:
+    ask = await slack.ask(CHECKOUT)
+    slack.workspace.remove_bot(CHECKOUT)
+
+    with pytest.raises(SurfaceGone):
+        await slack.surface.open_answer(ask)
+
+
+async def test_a_whisper_reaches_one_person(slack: Slack) -> None:
+    ask = await slack.ask(CHECKOUT)
+    await slack.surface.open_answer(ask)
+    await slack.surface.whisper(ask.place, UserId(MEMBER), "Only responders may confirm.")
+
+    assert [
+        call.error for call in slack.workspace.calls if call.method == "chat.postEphemeral"
+    ] == [""]
