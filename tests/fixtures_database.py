@@ -56,7 +56,7 @@ class PostgresServer:
 
     async def execute(self, statement: str) -> None:
         """Run one administrative statement."""
-        connection = await asyncpg.connect(self._server.get_uri())
+        connection = await asyncpg.connect(self._server.get_uri(), password="unused")
         try:
             await connection.execute(statement)
         finally:

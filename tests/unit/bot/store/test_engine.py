@@ -1,0 +1,334 @@
+"""Transactions, the clock, and what is said when the database is not there."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from bot.ports import StorageUnavailable
+from bot.store import schema
+from bot.store.engine import Database
+from bot.store.failures import ConnectionLost
+from bot.store.tables import replicas
+from tests.fixtures_database import (
+    database,
+    database_url,
+    empty_url,
+    other,
+    postgres_server,
+    postgres_url,
+    sqlite_url,
+)
+
+__all__ = ["database", "database_url", "empty_url", "other", "postgres_url", "sqlite_url"]
+
+NOWHERE = "postgresql+asyncpg://u:p@/none?host=/nonexistent"
+NOW = datetime.now(UTC)
+
+
+async def insert(connection: AsyncConnection, name: str) -> None:
+    await connection.execute(replicas.insert().values(id=name, beat=NOW, started_at=NOW))
+
+
+async def names(database: Database) -> list[str]:
+    async with database.read() as connection:
+        return list(await connection.scalars(sa.select(replicas.c.id).order_by(replicas.c.id)))
+
+
+async def test_what_a_transaction_wrote_is_there_for_everyone(
+    database: Database, other: Database
+) -> None:
+    async with database.write() as connection:
+        await insert(connection, "a")
+        assert await names(other) == []
+    assert await names(other) == ["a"]
+
+
+async def test_an_exception_undoes_the_transaction(database: Database) -> None:
+    async def broken(connection: AsyncConnection) -> None:
+        await insert(connection, "a")
+        raise KeyError
+
+    with pytest.raises(KeyError):
+        await database.transact(broken)
+    assert await names(database) == []
+
+
+async def test_a_cancelled_transaction_is_undone_and_blocks_nobody(database: Database) -> None:
+    inside = asyncio.Event()
+
+    async def hang() -> None:
+        async with database.write() as connection:
+            await insert(connection, "a")
+            inside.set()
+            await asyncio.Event().wait()
+
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(hang())
+        await inside.wait()
+        task.cancel()
+    async with asyncio.timeout(5), database.write() as connection:
+        await insert(connection, "b")
+    assert await names(database) == ["b"]
+
+
+async def test_writers_that_wait_may_be_cancelled(database: Database) -> None:
+    async def write(name: str) -> None:
+        async with database.write() as connection:
+            await insert(connection, name)
+
+    async with asyncio.TaskGroup() as group:
+        waiting = []
+        async with database.write() as connection:
+            await insert(connection, "first")
+            waiting = [group.create_task(write(f"w{n}")) for n in range(10)]
+            await asyncio.sleep(0)
+            for task in waiting[:9]:
+                task.cancel()
+    assert await names(database) == ["first", "w9"]
+
+
+async def test_two_hundred_transactions_that_read_and_then_write_all_succeed(
+    database: Database, other: Database
+) -> None:
+    async def work(connection: AsyncConnection) -> None:
+        count = await connection.scalar(sa.select(sa.func.count()).select_from(replicas))
+        assert count is not None
+        await connection.execute(replicas.update().values(beat=NOW))
+
+    async with database.write() as connection:
+        await insert(connection, "a")
+    async with asyncio.TaskGroup() as group:
+        for n in range(200):
+            group.create_task((database, other)[n % 2].transact(work))
+    assert await names(database) == ["a"]
+
+
+async def test_the_databases_clock_is_utc_and_finer_than_a_second(database: Database) -> None:
+    at = await database.now()
+    assert at.utcoffset() == timedelta(0)
+    assert abs(at - datetime.now(UTC)) < timedelta(seconds=30)
+    instants = {await database.now() for _ in range(5)} | {at}
+    assert any(instant.microsecond for instant in instants)
+
+
+async def test_instants_are_read_back_to_the_microsecond(database: Database) -> None:
+    at = datetime(2026, 4, 7, 23, 59, 59, 999999, tzinfo=UTC)
+    async with database.write() as connection:
+        await connection.execute(replicas.insert().values(id="a", beat=at, started_at=at))
+        found = await connection.execute(sa.select(replicas.c.beat))
+        assert found.scalar_one() == at
+
+
+async def test_a_naive_instant_is_refused(database: Database) -> None:
+    at = datetime(2026, 4, 7)  # noqa: DTZ001 - the point of the test
+    with pytest.raises(sa.exc.StatementError, match="time zone"):
+        async with database.write() as connection:
+            await connection.execute(replicas.insert().values(id="a", beat=at, started_at=NOW))
+
+
+async def test_text_is_ordered_by_code_point_on_both(database: Database) -> None:
+    async with database.write() as connection:
+        for name in ("b", "B", "a.1", "a1", "é", "a-2"):
+            await insert(connection, name)
+    assert await names(database) == ["B", "a-2", "a.1", "a1", "b", "é"]
+
+
+async def test_a_violated_constraint_is_a_bug_not_an_outage(database: Database) -> None:
+    async def twice(connection: AsyncConnection) -> None:
+        await insert(connection, "a")
+        await insert(connection, "a")
+
+    with pytest.raises(sa.exc.IntegrityError):
+        await database.transact(twice)
+
+
+async def test_errors_do_not_repeat_the_values(database: Database) -> None:
+    with pytest.raises(sa.exc.IntegrityError) as raised:
+        async with database.write() as connection:
+            await connection.execute(
+                replicas.insert(), [{"id": "canary", "beat": None, "started_at": NOW}]
+            )
+    assert "canary" not in str(raised.value).split("DETAIL")[0]
+
+
+async def test_ping_succeeds(database: Database) -> None:
+    await database.ping()
+
+
+async def test_the_schema_head_is_read(database: Database) -> None:
+    assert await database.schema_head() == schema.head()
+
+
+async def test_an_empty_database_has_no_head(empty_url: str) -> None:
+    empty = await Database.open(empty_url)
+    assert await empty.schema_head() is None
+    await empty.close()
+
+
+async def test_a_closed_database_can_be_opened_again(database_url: str) -> None:
+    for name in ("a", "b"):
+        opened = await Database.open(database_url)
+        async with opened.write() as connection:
+            await insert(connection, name)
+        await opened.close()
+    again = await Database.open(database_url)
+    assert await names(again) == ["a", "b"]
+    await again.close()
+
+
+@pytest.mark.parametrize(
+    "url", ["sqlite+aiosqlite://", "sqlite+aiosqlite:///:memory:", "sqlite:///x", "mysql://h/d"]
+)
+async def test_another_kind_of_database_is_refused(url: str) -> None:
+    with pytest.raises(ValueError, match="database url"):
+        await Database.open(url)
+
+
+async def test_a_folder_that_is_not_there_is_an_outage(tmp_path: Path) -> None:
+    with pytest.raises(StorageUnavailable, match="unable to open"):
+        await Database.open(f"sqlite+aiosqlite:///{tmp_path / 'no' / 'x.db'}")
+
+
+async def test_a_file_that_is_no_database_is_an_outage(tmp_path: Path) -> None:
+    path = tmp_path / "x.db"
+    path.write_text("no database " * 100)
+    with pytest.raises(StorageUnavailable, match="not a database"):
+        await Database.open(f"sqlite+aiosqlite:///{path}")
+
+
+async def test_sqlite_logs_ahead_and_syncs_every_commit(sqlite_url: str) -> None:
+    opened = await Database.open(sqlite_url)
+    async with opened.write() as connection:
+        pragmas = ("journal_mode", "synchronous", "foreign_keys", "busy_timeout")
+        found = [await connection.scalar(sa.text(f"PRAGMA {each}")) for each in pragmas]
+    assert found == ["wal", 2, 1, 5000]
+    await opened.close()
+
+
+async def test_a_fresh_sqlite_file_may_be_opened_by_many_at_once(tmp_path: Path) -> None:
+    url = f"sqlite+aiosqlite:///{tmp_path / 'new.db'}"
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(Database.open(url)) for _ in range(8)]
+    for task in tasks:
+        await task.result().close()
+
+
+async def test_a_full_disk_is_an_outage_and_nothing_is_half_done(sqlite_url: str) -> None:
+    opened = await Database.open(sqlite_url)
+    async with opened.write() as connection:
+        pages = await connection.scalar(sa.text("PRAGMA page_count"))
+
+    async def fill(connection: AsyncConnection) -> None:
+        await connection.execute(sa.text(f"PRAGMA max_page_count = {pages}"))
+        for n in range(100):
+            await insert(connection, f"{n}" * 4000)
+
+    with pytest.raises(StorageUnavailable, match="full"):
+        await opened.transact(fill)
+    assert await names(opened) == []
+    await opened.close()
+
+
+async def test_a_locked_file_is_an_outage(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bot.store.engine.SQLITE_BUSY_S", 0.05)
+    holder, waiter = await Database.open(sqlite_url), await Database.open(sqlite_url)
+    async with holder.write() as connection:
+        await insert(connection, "a")
+        with pytest.raises(StorageUnavailable, match="locked"):
+            async with waiter.write():
+                pass
+    await holder.close()
+    await waiter.close()
+
+
+async def test_a_transaction_has_a_time_limit(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def hang(connection: AsyncConnection) -> None:
+        await insert(connection, "a")
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr("bot.store.engine.TRANSACTION_TIMEOUT_S", 0.05)
+    with pytest.raises(StorageUnavailable, match="in time"):
+        await database.transact(hang)
+    monkeypatch.undo()
+    assert await names(database) == []
+
+
+async def test_a_server_that_is_not_there_is_lost(tmp_path: Path) -> None:
+    nowhere = await Database.open(NOWHERE)
+    with pytest.raises(ConnectionLost, match="cannot be reached"):
+        await nowhere.ping()
+    await nowhere.close()
+
+
+async def kill_others(url: str) -> None:
+    name = sa.make_url(url).database
+    await postgres_server().execute(
+        f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"  # noqa: S608 - our own name
+    )
+
+
+async def test_a_lost_connection_is_tried_again_where_that_is_safe(postgres_url: str) -> None:
+    opened = await Database.open(postgres_url)
+    calls = []
+
+    async def work(connection: AsyncConnection) -> None:
+        calls.append(1)
+        await insert(connection, "a")
+        await kill_others(postgres_url) if len(calls) == 1 else None
+        await connection.execute(sa.select(1))
+
+    await opened.transact(work)
+    assert len(calls) == 2
+    assert await names(opened) == ["a"]
+    await opened.close()
+
+
+async def test_connections_that_died_in_the_pool_do_no_harm(postgres_url: str) -> None:
+    opened = await Database.open(postgres_url)
+
+    async def count(connection: AsyncConnection) -> int | None:
+        return await connection.scalar(sa.select(sa.func.count()).select_from(replicas))
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(10):
+            group.create_task(opened.fetch(count))
+    await kill_others(postgres_url)
+    assert await opened.fetch(count) == 0
+    await opened.close()
+
+
+async def test_a_lost_connection_is_named_where_nothing_may_be_repeated(
+    postgres_url: str,
+) -> None:
+    opened = await Database.open(postgres_url, patience_s=())
+
+    async def work(connection: AsyncConnection) -> None:
+        await insert(connection, "a")
+        await kill_others(postgres_url)
+        await connection.execute(sa.select(1))
+
+    with pytest.raises(ConnectionLost):
+        await opened.transact(work)
+    async with opened.write() as connection:
+        await insert(connection, "b")
+    assert await names(opened) == ["b"]
+    await opened.close()
+
+
+async def test_patience_ends() -> None:
+    nowhere = await Database.open(NOWHERE, patience_s=(0.0, 0.0, 0.0))
+    calls = []
+
+    async def work(connection: AsyncConnection) -> None:
+        calls.append(connection)
+
+    with pytest.raises(ConnectionLost):
+        await nowhere.transact(work)
+    assert calls == []
+    await nowhere.close()
