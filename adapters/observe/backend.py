@@ -4,7 +4,6 @@ What is asked and how answers are read belongs to each adapter; clients come fro
 """
 
 import asyncio
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -35,14 +34,6 @@ class Answer:
     def words(self) -> str:
         """The beginning of the body as one line of text: many errors are plain text."""
         return " ".join(self.body.decode("utf-8", "replace").split())[:_MAX_WORDS]
-
-    def json(self) -> object:
-        """The body. Raises UpstreamFailed when it is not JSON."""
-        try:
-            parsed: object = json.loads(self.body)
-        except ValueError as error:
-            raise UpstreamFailed(f"not JSON: {self.words()[:120]}", self.status) from error
-        return parsed
 
 
 class Backend:

@@ -18,6 +18,7 @@ from tools.capabilities import Clock, Interval, MetricQuery, MetricResult, Serie
 from tools.errors import InvalidArguments
 
 _METRIC_NAME: Final = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
+_QUANTILE_NAME: Final = re.compile(r"(.+)_p(\d\d|999)")
 _LABEL_NAME: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 _FINEST_STEP_S: Final = 15.0
 _MAX_SERIES: Final = 50  # more than a chat answer can use; the rest is announced
@@ -39,8 +40,9 @@ class PrometheusMetrics:
     """Metric series by name and product.
 
     `product_label` is the label that names a product. `scrape_interval_s` is how often targets
-    are scraped: counters are read as rates over at least four scrapes. `org_id` is Mimir's
-    tenant. The client's base URL includes any prefix (`/prometheus` on Mimir).
+    are scraped: counters are read as rates over at least four scrapes. A name such as
+    `http_request_duration_seconds_p99` that does not exist is estimated from the histogram
+    `http_request_duration_seconds_bucket` when that does. `org_id` is Mimir's tenant. The client's base URL includes any prefix (`/prometheus` on Mimir).
     """
 
     def __init__(
@@ -67,7 +69,9 @@ class PrometheusMetrics:
         series, warnings = await self._matrix(promql, query.interval, step_s)
         notes = [note for note in (step_note, *warnings) if note]
         if not series:
-            notes.append(await self._absence(query))
+            series, note = await self._otherwise(query, step_s)
+            notes.append(note)
+        if not series:
             return MetricResult((), unit_of(query.metric), step_s, tuple(notes))
         if len(series) > _MAX_SERIES:
             notes.append(f"{len(series)} series, the first {_MAX_SERIES} are here: add labels")
@@ -85,16 +89,21 @@ class PrometheusMetrics:
         wrong = [name for name in query.labels if not _LABEL_NAME.fullmatch(name)]
         if wrong:
             raise InvalidArguments(f"not a label's name: {', '.join(map(repr, wrong))}")
-        labels = {**query.labels, self._product_label: query.product}
-        return _Selector(query.metric, _matchers(labels))
+        return _Selector(query.metric, self._matchers_of(query))
+
+    def _matchers_of(self, query: MetricQuery) -> str:
+        return _matchers({**query.labels, self._product_label: query.product})
 
     def _promql(self, selector: _Selector, step_s: float) -> str:
         if not selector.metric.endswith("_total"):
             return selector.promql
+        return f"rate({selector.promql}[{self._window(step_s)}])"
+
+    def _window(self, step_s: float) -> str:
         # Grafana's $__rate_interval: no sample between two steps is skipped, and a window always
         # holds the two samples that a rate needs, even when a scrape or two failed.
         window_s = max(step_s + self._scrape_interval_s, 4 * self._scrape_interval_s)
-        return f"rate({selector.promql}[{math.ceil(window_s)}s])"
+        return f"{math.ceil(window_s)}s"
 
     async def _matrix(
         self, promql: str, interval: Interval, step_s: float
@@ -109,12 +118,22 @@ class PrometheusMetrics:
         # A sample is carried forward for 5 minutes, also past now, where nothing is known yet.
         return matrix_of(answer, before=min(interval.end, self._clock.now()))
 
-    async def _absence(self, query: MetricQuery) -> str:
-        """A misspelt name looks like no traffic; find out which it is."""
+    async def _otherwise(self, query: MetricQuery, step_s: float) -> tuple[Sequence[Series], str]:
+        """What to give when nothing has the name: a quantile of its histogram, or why there is
+        nothing. A misspelt name looks like no traffic, so find out which it is.
+        """
         of_product = _matchers({self._product_label: query.product})
         metrics = await self._names("__name__", query.interval, {"match[]": f"{{{of_product}}}"})
+        quantile = _QUANTILE_NAME.fullmatch(query.metric)
+        buckets = f"{quantile[1]}_bucket" if quantile else ""
+        if quantile is not None and query.metric not in metrics and buckets in metrics:
+            rate = f"rate({buckets}{{{self._matchers_of(query)}}}[{self._window(step_s)}])"
+            share = float(f"0.{quantile[2]}")
+            promql = f"histogram_quantile({share:g}, sum by (le) ({rate}))"
+            series, _warnings = await self._matrix(promql, query.interval, step_s)
+            return series, f"estimated from the histogram {buckets}, over all its series"
         products = [] if metrics else await self._names(self._product_label, query.interval, {})
-        return absence_note(query, self._product_label, metrics, products)
+        return (), absence_note(query, self._product_label, metrics, products)
 
     async def _names(
         self, label: str, interval: Interval, extra: Mapping[str, str]

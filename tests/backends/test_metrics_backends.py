@@ -31,6 +31,14 @@ def stored_series() -> Sequence[StoredSeries]:
     return [
         *contract,
         StoredSeries("orders_total", labels, counted),
+        *(
+            StoredSeries(
+                "render_seconds_bucket",
+                {**labels, "le": le},
+                [(at_s, value * share) for at_s, value in counted],
+            )
+            for le, share in (("0.1", 0.9), ("0.5", 1.0), ("+Inf", 1.0))
+        ),
         replace(gone, labels={"service": "gone", "env": "prod"}, samples=gone.samples[:-20]),
     ]
 
@@ -59,6 +67,17 @@ class BackendContract(MetricsContract):
         )
         values = [value for _at, value in result.series[0].points]
         assert values == pytest.approx([2.0] * 30)
+
+    async def test_quantile_is_estimated_from_a_histogram(self, metrics: Metrics) -> None:
+        interval = Interval(NOW - timedelta(minutes=30), NOW)
+        result = await metrics.query_range(
+            MetricQuery("checkout", "render_seconds_p95", interval, step_s=60)
+        )
+        values = [value for _at, value in result.series[0].points]
+        # 90 of 100 requests are under 0.1 s, the rest between 0.1 and 0.5 s, spread evenly.
+        assert values == pytest.approx([0.3] * 30)
+        assert result.unit == "seconds"
+        assert "estimated from the histogram render_seconds_bucket" in result.notes[0]
 
     async def test_series_that_ended_is_called_stale(self, metrics: Metrics) -> None:
         interval = Interval(NOW - timedelta(minutes=60), NOW)
