@@ -5,12 +5,14 @@ keeps all of it (`series[].labels`). `root.children[]...` says that each child r
 the object that holds it, for trees.
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from pydantic import JsonValue
 
 _REPEAT = "..."
+_STEP = re.compile(r"([^\[\].]+)((?:\[\])*)")
 
 
 class AllowlistInvalid(ValueError):
@@ -56,12 +58,11 @@ def _add_repeat(root: _Node, path: str) -> None:
 
 def _walk(node: _Node, steps: str, path: str) -> _Node:
     for step in steps.split("."):
-        name = step.rstrip("[]")
-        lists = step[len(name) :]
-        if not name or lists != "[]" * (len(lists) // 2):
+        match = _STEP.fullmatch(step)
+        if match is None:
             raise AllowlistInvalid(f"malformed redaction path {path!r}")
-        node = node.fields.setdefault(name, _Node())
-        for _ in range(len(lists) // 2):
+        node = node.fields.setdefault(match[1], _Node())
+        for _ in range(len(match[2]) // 2):
             node.element = node.element or _Node()
             node = node.element
     return node
