@@ -3,9 +3,10 @@
 Nothing here is paced: callers hold the permission for the one call that each method makes.
 """
 
-import logging
 from contextlib import suppress
 from dataclasses import dataclass, field
+
+import structlog
 
 from bot.domain.ids import MessageTs, Place, TurnId
 from bot.ports import SurfaceFailed, SurfaceGone
@@ -13,7 +14,7 @@ from bot.slack.api import Refused, Unreachable
 from bot.slack.blocks import Part
 from bot.slack.outbox import Outbox, answer_mark
 
-log = logging.getLogger(__name__)
+_log = structlog.stdlib.get_logger(__name__)
 
 # https://docs.slack.dev/reference/methods/chat.update: it is there but may not be edited any more.
 _UNEDITABLE = frozenset({"cant_update_message", "edit_window_closed", "streaming_state_conflict"})
@@ -71,7 +72,7 @@ class AnswerMessages:
         try:
             await self.outbox.delete(channel, ts)
         except SurfaceFailed as error:
-            log.info("a leftover message could not be deleted: %s", error)
+            _log.info("slack.leftover.kept", error=str(error))
             await self.outbox.scheduler.edit_permit()
             with suppress(SurfaceGone):
                 await self.outbox.edit(channel, ts, _EMPTIED)

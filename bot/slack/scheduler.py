@@ -6,7 +6,6 @@ of the edit.
 """
 
 import asyncio
-import logging
 import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -14,11 +13,13 @@ from contextlib import asynccontextmanager
 from itertools import count
 from typing import Self
 
+import structlog
+
 from bot.ports import SurfaceFailed, SurfaceGone
 from bot.slack.api import RateLimited
 from bot.slack.pacing import Bucket, EditPlanner, Rates, Urgency
 
-log = logging.getLogger(__name__)
+_log = structlog.stdlib.get_logger(__name__)
 
 # Shows the newest state; whether that took a call of chat.update.
 Edit = Callable[[], Awaitable[bool]]
@@ -195,14 +196,14 @@ class EditScheduler:
             self._planner.want(key, Urgency.PROGRESS, self._clock())
         except SurfaceGone:
             # The final will find out for itself; until then there is nothing to show it in.
-            log.info("a live answer's message is gone")
+            _log.info("slack.answer.gone")
             slot.edit = None
         except SurfaceFailed as error:
-            log.info("a progress edit failed: %s", error)
+            _log.info("slack.edit.failed", error=str(error))
             if error.retryable:
                 self._planner.want(key, Urgency.PROGRESS, self._clock())
-        except Exception:  # one answer's bug must not stop the edits of all others
-            log.exception("a progress edit failed")
+        except Exception as error:  # noqa: BLE001 one answer's bug must not stop all others' edits
+            _log.error("slack.edit.bug", error=type(error).__name__)
         finally:
             slot.idle.set()
             self.done(key)

@@ -1,6 +1,5 @@
 """One live answer: events in, edits out when the workspace's scheduler allows, the final always."""
 
-import logging
 from collections.abc import Awaitable, Callable
 
 from bot.domain.events import TextDelta, TurnEvent, TurnFinished
@@ -11,8 +10,6 @@ from bot.slack.markdown import hold_back
 from bot.slack.persist import Patience, persist
 from bot.slack.render import AnswerView, render
 from bot.slack.scheduler import EditScheduler
-
-log = logging.getLogger(__name__)
 
 
 class SlackAnswerStream(AnswerStream):

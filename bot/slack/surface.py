@@ -1,8 +1,9 @@
 """Slack as the place where people read: placeholders, live answers, cards, whispers, notes."""
 
-import logging
 from collections.abc import Callable
 from datetime import UTC, datetime
+
+import structlog
 
 from bot.domain.ids import MessageTs, Place, TurnId, UserId
 from bot.domain.proposal import Proposal
@@ -19,7 +20,7 @@ from bot.slack.render import AnswerView, render
 from bot.slack.split import split
 from bot.slack.stream import SlackAnswerStream
 
-log = logging.getLogger(__name__)
+_log = structlog.stdlib.get_logger(__name__)
 
 # Answers opened here whose end never came by; what is forgotten is looked up in Slack again.
 _ANSWERS_KEPT = 2_000
@@ -97,7 +98,7 @@ class SlackSurface(ChatSurface):
         try:
             await self._outbox.whisper(place, user, self._parts(text)[0])
         except (SurfaceGone, SurfaceFailed) as error:
-            log.info("a whisper was not delivered: %s", error)
+            _log.info("slack.whisper.undelivered", error=str(error))
 
     async def say(self, place: Place, text: str, key: str) -> MessageTs:
         """Post in the thread once per `key`."""
