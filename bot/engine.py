@@ -9,7 +9,7 @@ import asyncio
 import fcntl
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,7 +83,9 @@ class DurableJournal:
         return [task.result() for task in tasks]
 
 
-def _plain(run: Callable[[], Awaitable[JsonValue]]) -> Callable[[], Awaitable[JsonValue]]:
+def _plain(
+    run: Callable[[], Awaitable[JsonValue]],
+) -> Callable[[], Coroutine[None, None, JsonValue]]:
     async def body() -> JsonValue:
         return await run()
 
@@ -128,14 +130,10 @@ class Engine:
         config: EngineConfig,
         tickets: Tickets,
         replicas: Replicas,
-        turn: TurnBody,
-        decision: DecisionBody,
     ) -> None:
         self._config = config
         self._tickets = tickets
         self._replicas = replicas
-        self._turn_body = turn
-        self._decision_body = decision
         self.executor_id = "local" if config.sqlite_path else uuid.uuid4().hex
         self._signals: dict[TurnId, Signal] = {}
         self._left: dict[str, asyncio.Event] = {}
@@ -145,9 +143,11 @@ class Engine:
         self._slots = asyncio.Semaphore(config.max_live_turns)
         self._accepting = False
         self._lock_file: IO[bytes] | None = None
-        self._background: asyncio.TaskGroup | None = None
+        self._watchers: list[asyncio.Task[None]] = []
 
-    async def start(self, background: asyncio.TaskGroup) -> None:
+    async def start(
+        self, background: asyncio.TaskGroup, turn: TurnBody, decision: DecisionBody
+    ) -> None:
         """Take the database, resume what was left, begin to accept. Raises SecondProcess.
 
         The lease and stop watchers run in `background` until it is cancelled.
@@ -155,12 +155,13 @@ class Engine:
         if self._config.sqlite_path:
             self._lock_file = await asyncio.to_thread(_take_lock, self._config.sqlite_path)
         else:
-            await self._replicas.register(self.executor_id)
+            await self._replicas.beat(self.executor_id)
+        self._turn_body, self._decision_body = turn, decision
         self._launch()
         self._accepting = True
-        background.create_task(self._watch_stops(), name="stops")
+        self._watchers = [background.create_task(self._watch_stops(), name="stops")]
         if not self._config.sqlite_path:
-            background.create_task(self._watch_leases(), name="leases")
+            self._watchers.append(background.create_task(self._watch_leases(), name="leases"))
 
     def _launch(self) -> None:
         config = DBOSConfig(
@@ -186,11 +187,17 @@ class Engine:
         with suppress(TimeoutError):
             async with asyncio.timeout(grace_s):
                 await self._idle.wait()
+        for watcher in self._watchers:
+            watcher.cancel()
         await asyncio.to_thread(DBOS.destroy, destroy_registry=True)
         if not self._config.sqlite_path:
-            await self._replicas.give_up(self.executor_id)
+            await self._replicas.forget(self.executor_id)
         if self._lock_file is not None:
             self._lock_file.close()
+
+    async def drop_dead_tickets(self) -> int:
+        """Free threads whose turn's workflow is over without having left its place."""
+        return len(await self._tickets.drop_dead())
 
     @property
     def live(self) -> int:
@@ -207,7 +214,7 @@ class Engine:
         await self._start(f"decision:{decision.key}", self._decision, proposal_id, value)
 
     async def _start(
-        self, workflow_id: str, body: Callable[..., Awaitable[None]], *args: object
+        self, workflow_id: str, body: Callable[..., Coroutine[None, None, None]], *args: object
     ) -> None:
         if not self._accepting:
             raise StorageUnavailable("shutting down; nothing was started")
@@ -278,7 +285,7 @@ class Engine:
             if not self._signals:
                 continue
             try:
-                asked = await self._tickets.stop_requests(self.executor_id)
+                asked = await self._tickets.stops_for(self.executor_id)
             except StorageUnavailable:
                 continue
             for turn in asked:

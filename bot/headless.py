@@ -10,7 +10,7 @@ import orjson
 from pydantic import JsonValue
 
 from bot.domain.events import ToolProgress, TurnEvent, TurnFinished
-from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
+from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, TurnId, UserId
 from bot.domain.proposal import Proposal
 from bot.domain.session import Ask
 from tools.records import CallEnded, ToolOutcome
@@ -167,3 +167,25 @@ def _json_or_text(text: str) -> JsonValue:
     except orjson.JSONDecodeError:
         return text
     return value
+
+
+class _Never:
+    """A signal nobody sends."""
+
+    requested = False
+
+    async def wait(self) -> None:
+        """For ever."""
+        await asyncio.Event().wait()
+
+
+class NeverStopped:
+    """`bot.ports.Stops` where Ctrl-C is the only stop."""
+
+    async def request(self, turn: TurnId, by: UserId) -> bool:  # noqa: ARG002 - the port's
+        """Nothing to stop."""
+        return False
+
+    def watch(self, turn: TurnId) -> _Never:  # noqa: ARG002 - the port's
+        """Never."""
+        return _Never()

@@ -46,6 +46,10 @@ class SessionStore(Protocol):
         """Whether the bot has a session here."""
         ...
 
+    async def get(self, session_id: SessionId) -> Session | None:
+        """The session of that id."""
+        ...
+
     async def begin_turn(self, ask: Ask, session: Session, at: datetime) -> None:
         """Store the turn and its user message, with its audit row. Idempotent by turn id."""
         ...

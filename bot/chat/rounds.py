@@ -77,6 +77,10 @@ class Rounds:
         """The order in which they are asked."""
         return self._providers
 
+    def ask_in_order(self, providers: Sequence[Provider]) -> None:
+        """Change the order for the rounds that start from now on."""
+        self._providers = tuple(providers)
+
     def cooling_s(self, provider: str) -> float:
         """Seconds a provider is still left alone."""
         return self._cooling.left_s(provider)

@@ -64,6 +64,18 @@ class StoredSessions:
 
         return await self._database.fetch(work)
 
+    async def get(self, session_id: SessionId) -> Session | None:
+        """The session of that id."""
+
+        async def work(connection: AsyncConnection) -> Session | None:
+            found = await connection.execute(
+                sa.select(sessions).where(sessions.c.id == session_id)
+            )
+            row = found.first()
+            return None if row is None else _session(row)
+
+        return await self._database.fetch(work)
+
     async def begin_turn(self, ask: Ask, session: Session, at: datetime) -> None:
         """Insert the turn, its user message and its audit row, once."""
         turn = ask.turn_id

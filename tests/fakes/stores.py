@@ -73,6 +73,9 @@ class MemorySessions:
     async def find(self, place: Place) -> Session | None:
         return self.sessions.get(place)
 
+    async def get(self, session_id: SessionId) -> Session | None:
+        return next((s for s in self.sessions.values() if s.id == session_id), None)
+
     async def begin_turn(self, ask: Ask, session: Session, at: datetime) -> None:
         if ask.turn_id in self.turns:
             return

@@ -31,7 +31,7 @@ Wish = tuple[str, Mapping[str, JsonValue]]
 
 def next_calls(case: Case, signals: Signals) -> Sequence[ToolCall]:
     """The next round's calls; those already made, and tools that are not there, are left out."""
-    for stage in (_first_look, _around, _suspects, _proposal):
+    for stage in (_first_look, _around, _blind_spots, _suspects, _traces_of_suspects, _proposal):
         wishes = [w for w in stage(case, signals) if w[0] in case.tools and not _done(case, w)]
         if wishes:
             offset = len(case.seen)
@@ -64,18 +64,40 @@ def _first_look(case: Case, signals: Signals) -> Iterator[Wish]:
 
 def _around(case: Case, signals: Signals) -> Iterator[Wish]:
     """Where the subject's time goes, and how its neighbours are."""
-    for trace_id in _slow_traces(case):
+    for trace_id in _traced(case, case.subject):
         yield TRACES, {"request_id": trace_id}
     others = [p for p in case.products if p != case.subject][:MOST_PRODUCTS]
     for product in others:
         yield _compare(product, signals.latency)
 
 
-def _slow_traces(case: Case) -> Sequence[str]:
-    logs = case.of(LOGS, product=case.subject)
+def _traced(case: Case, product: str) -> Sequence[str]:
+    """The traces that a product's log lines name, newest first."""
+    logs = case.of(LOGS, product=product)
     rows = logs.rows("lines") if logs else []
     ids = dict.fromkeys(str(r.get("trace_id") or "") for r in rows)
     return [i for i in ids if i][:MOST_TRACES]
+
+
+def _blind_spots(case: Case, signals: Signals) -> Iterator[Wish]:
+    """Where there is no latency to compare, as with datastores, capacity is."""
+    if not deviations(case):
+        return
+    for seen in case.all_of(COMPARE):
+        product = str(seen.arguments.get("product", ""))
+        unknown = seen.arguments.get("metric_name") == signals.latency
+        if unknown and seen.number("baseline_mean") is None:
+            for metric in signals.saturation:
+                yield _compare(product, metric)
+
+
+def _traces_of_suspects(case: Case, signals: Signals) -> Iterator[Wish]:
+    """When the subject's own logs named no trace, those of the suspects may."""
+    if case.all_of(TRACES):
+        return
+    for suspicion in suspicions(case, signals)[:MOST_SUSPECTS]:
+        for trace_id in _traced(case, suspicion.product):
+            yield TRACES, {"request_id": trace_id}
 
 
 def _suspects(case: Case, signals: Signals) -> Iterator[Wish]:

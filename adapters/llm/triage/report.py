@@ -27,7 +27,7 @@ def report(case: Case, signals: Signals) -> str:
 def _abnormal(case: Case, found: Sequence[Suspicion], signals: Signals) -> Iterator[str]:
     top = found[0]
     yield f"**{_headline(top)}**"
-    yield "\n".join(f"- {line}" for line in _evidence(top, signals))
+    yield "\n".join(f"- {line}" for line in (*_evidence(top, signals), *_named_by(case, top)))
     if others := [s for s in found[1:] if s.deviations]:
         yield (
             "Also abnormal, most likely as a consequence: "
@@ -68,6 +68,15 @@ def _evidence(top: Suspicion, signals: Signals) -> Iterator[str]:
             if share > 0.5
             else f"the slow requests that were traced spend time in {top.product} [{seen.mark}]"
         )
+
+
+def _named_by(case: Case, top: Suspicion) -> Iterator[str]:
+    """Whose logs complain about it: the logs of others, never its own word."""
+    for seen in case.all_of(LOGS):
+        product = str(seen.arguments.get("product", ""))
+        lines = [str(row.get("message", "")) for row in seen.rows("lines")]
+        if product != top.product and any(top.product in line for line in lines):
+            yield f"the logs of {product} name {top.product} [{seen.mark}]"
 
 
 def _deviation(deviation: Deviation, signals: Signals) -> str:
@@ -129,11 +138,14 @@ def _normal(case: Case) -> Iterator[str]:
         yield "**I could not look at any metric, so I cannot say whether anything is wrong.**"
         yield "See the evidence for what failed."
         return
-    checked = sorted({str(s.arguments.get("product", "")) for s in compared})
-    marks = " ".join(f"[{s.mark}]" for s in compared[:6])
+    known = [s for s in compared if s.number("baseline_mean") is not None]
+    checked = sorted({str(s.arguments.get("product", "")) for s in known})
+    blind = sorted({str(s.arguments.get("product", "")) for s in compared} - set(checked))
+    marks = " ".join(f"[{s.mark}]" for s in known[:6])
     yield f"**Nothing is wrong that I can see with {case.subject or 'these products'}.**"
     yield (
         f"- latency and errors are within their 24 h baseline for {', '.join(checked)} {marks}\n"
+        + (f"- there is no latency of {', '.join(blind)} to look at\n" if blind else "")
         + "\n".join(f"- {line}" for line in _quiet_facts(case))
     )
     yield (

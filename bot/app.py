@@ -1,0 +1,269 @@
+"""The composition root: which concrete parts a running Kortex is made of.
+
+With `bot.backends` and `bot.rules`, the only code that names concrete classes.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from adapters.control_plane.client import HttpControlPlane
+from adapters.http import http_client
+from adapters.llm.port import Provider
+from bot import backends, rules
+from bot.actions.catalog import ActionCatalog
+from bot.actions.decide import Decide
+from bot.actions.dispatch import Dispatch
+from bot.actions.display import ProposalDisplay
+from bot.actions.guards import GuardLine
+from bot.actions.notes import proposal_notes
+from bot.actions.propose import ProposalDesk, Venue
+from bot.chat.privacy import TextRedactor
+from bot.chat.rounds import Rounds
+from bot.chat.spending import Purse
+from bot.chat.tool_calls import Toolbox, ToolDesk, record_calls
+from bot.chat.turn import TurnConfig, Turns
+from bot.clock import SystemClock
+from bot.domain.channel import rule_for
+from bot.domain.ids import SessionId, UserId
+from bot.engine import Engine, EngineConfig
+from bot.ports import ChatSurface, Stops, StorageUnavailable
+from bot.settings.model import Settings
+from bot.settings.reading import ConfigurationError
+from bot.store import schema
+from bot.store.audit import StoredAudit
+from bot.store.engine import Database
+from bot.store.events import StoredDeploys, StoredEvents
+from bot.store.ledger import StoredLedger
+from bot.store.proposals import StoredProposals
+from bot.store.replicas import Replicas
+from bot.store.sessions import StoredSessions
+from bot.store.tickets import Tickets
+from tools.capabilities import CallContext, Capabilities
+from tools.catalog import ToolCatalog
+from tools.contract import AnyTool
+from tools.core.all import core_tools
+from tools.cursor import CursorSigner
+from tools.runner import RunnerHooks, ToolRunner
+
+NameOf = Callable[[UserId], Awaitable[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """The repositories over one database."""
+
+    database: Database
+    sessions: StoredSessions
+    proposals: StoredProposals
+    audit: StoredAudit
+    ledger: StoredLedger
+    events: StoredEvents
+    deploys: StoredDeploys
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """What everything else stands on."""
+
+    settings: Settings
+    stores: Stores
+    clock: SystemClock
+    redactor: TextRedactor
+    providers: Mapping[str, Provider]
+    rounds: Rounds
+    purse: Purse
+    actions: ActionCatalog
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """What answers asks and carries decisions through, over one surface."""
+
+    turns: Turns
+    decide: Decide
+    desk: ProposalDesk
+    tools: ToolDesk
+
+
+async def open_stores(settings: Settings, stack: AsyncExitStack) -> Stores:
+    """Open the database; the embedded SQLite default migrates itself.
+
+    Raises ConfigurationError for a URL that is none or a schema that is old, StorageUnavailable.
+    """
+    url = settings.database.url.get_secret_value()
+    try:
+        embedded = sa.make_url(url).drivername.startswith("sqlite")
+        if embedded:
+            await schema.migrate(url)
+        elif not await schema.is_current(url):
+            raise ConfigurationError(
+                "database.url: the schema is not the one this version needs. "
+                "Run `kortex migrate`, then start again."
+            )
+        database = await Database.open(url)
+    except (ValueError, sa.exc.ArgumentError) as error:
+        raise ConfigurationError(f"database.url: {error}") from error
+    stack.push_async_callback(database.close)
+    return Stores(
+        database=database,
+        sessions=StoredSessions(database),
+        proposals=StoredProposals(database),
+        audit=StoredAudit(database),
+        ledger=StoredLedger(database),
+        events=StoredEvents(database),
+        deploys=StoredDeploys(database),
+    )
+
+
+def open_redactor(settings: Settings) -> TextRedactor:
+    """The one redactor of every sink: providers, Slack, logs, rows."""
+    return TextRedactor(
+        settings.secrets(),
+        backends.installation_key(settings),
+        pii=settings.llm.privacy.redact_pii,
+    )
+
+
+async def build_base(
+    settings: Settings, stack: AsyncExitStack, *, triage_pace_s: float = 0.0
+) -> Base:
+    """Open what is needed whatever the surface. Raises ConfigurationError, StorageUnavailable.
+
+    `triage_pace_s` lets people watch a triage grow.
+    """
+    stores = await open_stores(settings, stack)
+    providers = backends.make_providers(settings.llm, stack, triage_pace_s=triage_pace_s)
+    rounds = Rounds(backends.asked_in_order(settings.llm, providers))
+    return Base(
+        settings=settings,
+        stores=stores,
+        clock=SystemClock(),
+        redactor=open_redactor(settings),
+        providers=providers,
+        rounds=rounds,
+        purse=Purse(rounds, stores.ledger, stores.audit, rules.budget_limits(settings)),
+        actions=ActionCatalog(rules.action_rules(settings)),
+    )
+
+
+def build_conversation(
+    base: Base, surface: ChatSurface, stops: Stops, name_of: NameOf, stack: AsyncExitStack
+) -> Conversation:
+    """Put together what answers asks on that surface. `name_of` tells a person's name."""
+    channels = rules.channel_rules(base.settings)
+
+    async def venue_of(call: CallContext) -> Venue:
+        session = await base.stores.sessions.get(SessionId(call.session_id))
+        if session is None:
+            raise StorageUnavailable("the session of this call is not stored")
+        return Venue(session.place, rule_for(channels, call.channel).confirm)
+
+    desk = ProposalDesk(base.actions, base.stores.proposals, surface, venue_of, base.clock)
+    tools = ToolDesk(_toolboxes(base, desk, stack), base.clock)
+
+    async def notes(session: SessionId) -> Sequence[str]:
+        return await proposal_notes(base.stores.proposals, session)
+
+    turns = Turns(
+        config=_turn_config(base),
+        sessions=base.stores.sessions,
+        surface=surface,
+        purse=base.purse,
+        tools=tools,
+        stops=stops,
+        clock=base.clock,
+        redactor=base.redactor,
+        notes=notes,
+    )
+    return Conversation(turns, _decide(base, surface, name_of, stack), desk, tools)
+
+
+def _turn_config(base: Base) -> TurnConfig:
+    llm = base.settings.llm
+    windows = [p.max_context_tokens for p in base.rounds.providers]
+    return TurnConfig(
+        channels=rules.channel_rules(base.settings),
+        max_tool_rounds=llm.max_tool_depth,
+        max_tokens=max((s.max_tokens for s in llm.providers.values()), default=4096),
+        actions=[
+            f"{a.rule.name}: {a.rule.description} ({', '.join(a.rule.products)})"
+            for a in base.actions.all()
+        ],
+        window_tokens=min(windows, default=32_000),
+    )
+
+
+def _toolboxes(
+    base: Base, desk: ProposalDesk, stack: AsyncExitStack
+) -> Callable[[CallContext], Toolbox]:
+    """The toolbox of a channel: one for all, or one per recorded incident."""
+    observed_in = backends.make_observed(
+        base.settings.observe, base.clock, base.stores.deploys, stack
+    )
+    tools = core_tools(CursorSigner(backends.installation_key(base.settings)))
+    made: dict[int, Toolbox] = {}
+
+    def choose(call: CallContext) -> Toolbox:
+        observed = observed_in(call.channel)
+        key = id(observed.logs)
+        if key not in made:
+            made[key] = _toolbox(base, tools, observed, desk)
+        return made[key]
+
+    return choose
+
+
+def _toolbox(
+    base: Base, tools: Sequence[AnyTool], observed: backends.Observed, desk: ProposalDesk
+) -> Toolbox:
+    caps = Capabilities(
+        clock=base.clock,
+        logs=observed.logs,
+        metrics=observed.metrics,
+        traces=observed.traces,
+        deploys=observed.deploys,
+        proposals=desk,
+    )
+    policy = rules.tool_policy()
+    catalog = ToolCatalog(tools, policy, caps)
+    runner = ToolRunner(
+        catalog,
+        policy,
+        caps,
+        base.redactor,
+        base.clock,
+        timeouts=rules.tool_timeouts(base.settings),
+        hooks=RunnerHooks(on_record=record_calls(base.stores.audit)),
+    )
+    return Toolbox(catalog, runner)
+
+
+def _decide(base: Base, surface: ChatSurface, name_of: NameOf, stack: AsyncExitStack) -> Decide:
+    client = http_client(max_connections=backends.BACKEND_CONNECTIONS)
+    stack.push_async_callback(client.aclose)
+    proposals = base.stores.proposals
+    dispatch = Dispatch(
+        base.actions,
+        proposals,
+        HttpControlPlane(client, rules.credentials(base.settings)),
+        GuardLine(base.actions, proposals, base.stores.audit),
+        base.redactor,
+    )
+    display = ProposalDisplay(proposals, surface)
+    return Decide(proposals, base.stores.audit, display, dispatch, name_of)
+
+
+def build_engine(base: Base) -> Engine:
+    """The durable engine on the same database."""
+    url = sa.make_url(base.settings.database.url.get_secret_value())
+    path = Path(url.database or "") if url.drivername.startswith("sqlite") else None
+    database = base.stores.database
+    return Engine(
+        EngineConfig(rules.engine_database(url.render_as_string(hide_password=False)), path),
+        Tickets(database),
+        Replicas(database),
+    )

@@ -1,0 +1,144 @@
+"""What the commands of `kortex` do. Parsing of arguments lives in `bot.cli`."""
+
+import asyncio
+import signal
+import sys
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import orjson
+from pydantic import JsonValue
+
+from bot import logs
+from bot.actions.errors import ActionsError
+from bot.app import open_redactor
+from bot.console import answer_here
+from bot.engine import SecondProcess
+from bot.health_check import Finding, examine
+from bot.ports import StorageUnavailable
+from bot.service import serving
+from bot.settings.model import Settings
+from bot.settings.reading import ConfigurationError, load
+from bot.slack.startup import StartupError
+from bot.store import schema
+
+OK, FAILED, USAGE = 0, 1, 2
+
+
+def run(config: Path) -> int:
+    """`kortex run`: until SIGTERM or Ctrl-C, then drain."""
+    return guarded(lambda: _serve(_loaded(config)))
+
+
+def check(config: Path, *, as_json: bool) -> int:
+    """`kortex check`."""
+    return guarded(lambda: _check(_loaded(config), as_json=as_json))
+
+
+def migrate(config: Path) -> int:
+    """`kortex migrate`."""
+
+    async def work(settings: Settings) -> int:
+        head = await schema.migrate(settings.database.url.get_secret_value())
+        print(f"the schema is at {head}")
+        return OK
+
+    return guarded(lambda: work(_loaded(config)))
+
+
+def ask(config: Path, question: str, session: str, *, as_json: bool) -> int:
+    """`kortex ask`."""
+    return guarded(lambda: ask_with(_loaded(config), question, session, as_json=as_json))
+
+
+def providers(config: Path) -> int:
+    """`kortex providers`."""
+
+    async def work(settings: Settings) -> int:
+        found = [f for f in await examine(settings) if f.part.startswith("provider ")]
+        _print_table(found)
+        return OK
+
+    return guarded(lambda: work(_loaded(config)))
+
+
+async def ask_with(settings: Settings, question: str, channel: str, *, as_json: bool) -> int:
+    """Ask headless and print; exit 1 when the turn failed."""
+    tell: Callable[[str], None] = (lambda _: None) if as_json else print
+    answer = await answer_here(settings, question, channel, tell)
+    if as_json:
+        sys.stdout.write(orjson.dumps(answer, option=orjson.OPT_INDENT_2).decode() + "\n")
+    else:
+        print(f"\n{answer['answer']}\n")
+        for label in ("notices", "doubts"):
+            _print_lines(label, answer[label])
+        if answer["proposal"]:
+            print(f"proposed: {orjson.dumps(answer['proposal']).decode()}")
+    return FAILED if answer["end"] in ("failed", "budget") else OK
+
+
+def _print_lines(label: str, lines: JsonValue) -> None:
+    for line in lines if isinstance(lines, list) else []:
+        print(f"{label.rstrip('s')}: {line}")
+
+
+def guarded(command: Callable[[], Coroutine[Any, Any, int]]) -> int:
+    """Run a command; what an operator can mend is a sentence and exit 2, never a traceback."""
+    try:
+        return asyncio.run(command())
+    except (ConfigurationError, StartupError, SecondProcess, ActionsError) as error:
+        print(f"kortex: {error}", file=sys.stderr)
+        return USAGE
+    except StorageUnavailable as error:
+        print(
+            f"kortex: the database cannot be used: {error}. Nothing was started.", file=sys.stderr
+        )
+        return FAILED
+
+
+def _loaded(config: Path) -> Settings:
+    settings = load(config)
+    logs.configure(open_redactor(settings))
+    return settings
+
+
+async def _serve(settings: Settings) -> int:
+    async with serving(settings) as service:
+        print(
+            f"kortex is serving; health at http://{settings.http.host}:{service.http_port}/readyz"
+        )
+        await stop_asked()
+        print("stopping: nothing new is taken, running answers end")
+    return OK
+
+
+async def stop_asked() -> None:
+    """Until SIGTERM or SIGINT."""
+    asked = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        with suppress(NotImplementedError):
+            loop.add_signal_handler(number, asked.set)
+    await asked.wait()
+
+
+async def _check(settings: Settings, *, as_json: bool) -> int:
+    found = await examine(settings)
+    if as_json:
+        rows = [
+            {"part": f.part, "ok": f.ok, "configured": f.configured, "detail": f.detail}
+            for f in found
+        ]
+        sys.stdout.write(orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode() + "\n")
+    else:
+        _print_table(found)
+    return OK if all(f.ok or not f.configured for f in found) else FAILED
+
+
+def _print_table(found: list[Finding]) -> None:
+    width = max((len(f.part) for f in found), default=0)
+    for finding in found:
+        mark = "ok     " if finding.ok else ("FAILED " if finding.configured else "not set")
+        print(f"{mark} {finding.part:<{width}}  {finding.detail}")

@@ -1,0 +1,111 @@
+"""`kortex check`: does what is configured work? Every part is tried, none is changed."""
+
+import asyncio
+from collections.abc import Awaitable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from bot import rules
+from bot.actions.catalog import ActionCatalog
+from bot.actions.errors import ActionsError
+from bot.app import build_base
+from bot.backends import Observed, make_observed
+from bot.ports import StorageUnavailable
+from bot.settings.model import Settings
+from bot.settings.reading import ConfigurationError
+from bot.slack.startup import StartupError, check_slack
+from tools.capabilities import Interval, LogQuery, MetricQuery
+from tools.errors import InvalidArguments, ToolError
+
+PROBE_TIMEOUT_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One part. `configured` False means that it is not set up, which is no failure."""
+
+    part: str
+    ok: bool
+    detail: str
+    configured: bool = True
+
+
+async def examine(settings: Settings) -> list[Finding]:
+    """Try everything. Raises nothing that an operator can mend: it becomes a finding."""
+    findings = [_actions(settings), await _slack(settings)]
+    async with AsyncExitStack() as stack:
+        try:
+            base = await build_base(settings, stack)
+            await base.stores.database.ping()
+        except (ConfigurationError, StorageUnavailable) as error:
+            return [*findings, Finding("database", False, str(error))]
+        findings.append(
+            Finding("database", True, f"{base.stores.database.dialect}, schema current")
+        )
+        asked = {p.name for p in base.rounds.providers}
+        for name, provider in base.providers.items():
+            reason = provider.unavailable_reason
+            used = "asked" if name in asked else "not in default_provider or fallback_providers"
+            findings.append(
+                Finding(f"provider {name}", reason is None, reason or used, name in asked)
+            )
+        observed = make_observed(settings.observe, base.clock, base.stores.deploys, stack)
+        products = next((c.products for c in settings.channels if c.products), ("checkout",))
+        findings += await _backends(settings, observed(""), products[0], base.clock.now())
+    return findings
+
+
+def _actions(settings: Settings) -> Finding:
+    try:
+        catalog = ActionCatalog(rules.action_rules(settings))
+    except ActionsError as error:
+        return Finding("actions", False, str(error))
+    names = ", ".join(a.rule.name for a in catalog.all())
+    return Finding("actions", True, names or "none: nothing can be proposed", bool(names))
+
+
+async def _slack(settings: Settings) -> Finding:
+    try:
+        identity = await check_slack(rules.slack_access(settings))
+    except StartupError as error:
+        return Finding("slack", False, str(error))
+    return Finding("slack", True, f"{settings.slack.mode} mode, workspace {identity.team}")
+
+
+async def _backends(
+    settings: Settings, observed: Observed, product: str, now: datetime
+) -> list[Finding]:
+    interval = Interval(now - timedelta(minutes=5), now)
+    logs, metrics = observed.logs, observed.metrics
+    found = []
+    if logs is None:
+        found.append(Finding("logs", False, "not set in [observe.logs]", configured=False))
+    else:
+        found.append(
+            await _probe(
+                "logs", settings.observe.logs.kind, logs.query(LogQuery(product, interval, limit=1))
+            )
+        )
+    if metrics is None:
+        found.append(Finding("metrics", False, "not set in [observe.metrics]", configured=False))
+    else:
+        found.append(
+            await _probe(
+                "metrics",
+                settings.observe.metrics.kind,
+                metrics.query_range(MetricQuery(product, "up", interval)),
+            )
+        )
+    return found
+
+
+async def _probe(part: str, kind: str, question: Awaitable[object]) -> Finding:
+    try:
+        async with asyncio.timeout(PROBE_TIMEOUT_S):
+            await question
+    except InvalidArguments as error:
+        return Finding(part, True, f"{kind} answers ({error.message[:80]})")
+    except (ToolError, TimeoutError) as error:
+        return Finding(part, False, f"{kind}: {error or 'no answer'}")
+    return Finding(part, True, f"{kind} answers")

@@ -1,0 +1,108 @@
+"""From settings to the plain values the product runs by. Part of the composition root; no I/O."""
+
+from collections.abc import Callable, Mapping
+
+from adapters.control_plane.port import Endpoint
+from bot.actions.catalog import ActionRule
+from bot.domain.budget import BudgetLimits
+from bot.domain.channel import ChannelRule
+from bot.settings.model import ActionSettings, Settings
+from bot.slack.roles import RoleMembers
+from bot.slack.startup import SlackAccess
+from tools.policy import ToolPolicy
+
+USD_MICROS = 1_000_000
+# What each purpose may use. Nothing else exists for a model.
+TOOLSETS = {
+    "investigate": (
+        "core__get_logs",
+        "core__get_metrics",
+        "core__get_traces",
+        "core__compare_to_baseline",
+        "core__get_recent_deploys",
+        "core__get_current_time",
+        "core__propose_action",
+    ),
+}
+
+
+def channel_rules(settings: Settings) -> tuple[ChannelRule, ...]:
+    """`[[channels]]` in order."""
+    return tuple(
+        ChannelRule(c.match, c.session, c.products, c.toolset, c.confirm) for c in settings.channels
+    )
+
+
+def tool_policy() -> ToolPolicy:
+    """The built-in toolsets."""
+    return ToolPolicy(toolsets=TOOLSETS)
+
+
+def tool_timeouts(settings: Settings) -> Mapping[str, float]:
+    """`[llm.tools.NAME] timeout`, in seconds."""
+    return {
+        name: tool.timeout.total_seconds()
+        for name, tool in settings.llm.tools.items()
+        if tool.timeout is not None
+    }
+
+
+def budget_limits(settings: Settings) -> BudgetLimits:
+    """`[llm.budget]`, in micro-dollars."""
+    budget = settings.llm.budget
+    return BudgetLimits(round(budget.daily_usd_limit * USD_MICROS), budget.alert_at_pct)
+
+
+def action_rules(settings: Settings) -> tuple[ActionRule, ...]:
+    """`[[actions]]`; tokens stay behind as ids."""
+    return tuple(_action_rule(action) for action in settings.actions)
+
+
+def _action_rule(action: ActionSettings) -> ActionRule:
+    return ActionRule(
+        name=action.name,
+        description=action.description,
+        endpoint=Endpoint(
+            url=action.endpoint.url,
+            credential_id=action.name if action.endpoint.token.get_secret_value() else "",
+            status_url=action.status_url,
+            timeout_s=action.endpoint.timeout.total_seconds(),
+        ),
+        products=action.products,
+        params_schema=action.params_schema,
+        reversible=action.reversible,
+        blast_radius=action.blast_radius,
+        rate_limit=action.rate_limit,
+        four_eyes=action.four_eyes,
+        confirm=action.confirm,
+    )
+
+
+def credentials(settings: Settings) -> Callable[[str], str]:
+    """The token of an action, looked up when the action is dispatched."""
+    tokens = {a.name: a.endpoint.token for a in settings.actions}
+    return lambda name: tokens[name].get_secret_value()
+
+
+def role_members(settings: Settings) -> Mapping[str, RoleMembers]:
+    """`[roles.NAME]`."""
+    return {name: RoleMembers(role.usergroups, role.users) for name, role in settings.roles.items()}
+
+
+def slack_access(settings: Settings) -> SlackAccess:
+    """`[slack]` with its secrets revealed, for the check at start."""
+    slack = settings.slack
+    return SlackAccess(
+        mode=slack.mode,
+        api_base_url=slack.api_base_url,
+        bot_token=slack.bot_token.get_secret_value(),
+        app_token=slack.app_token.get_secret_value(),
+        signing_secret=slack.signing_secret.get_secret_value(),
+    )
+
+
+def engine_database(url: str) -> str:
+    """The same database under the driver that the workflow engine uses."""
+    return url.replace("sqlite+aiosqlite:", "sqlite:").replace(
+        "postgresql+asyncpg:", "postgresql+psycopg:"
+    )

@@ -1,0 +1,197 @@
+"""A running bot: Slack, HTTP and the clock around one conversation, started and drained in order."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+import aiohttp
+from aiohttp import web
+from slack_bolt.async_app import AsyncApp
+
+from bot import jobs, rules
+from bot.actions.expire import ExpirySweep
+from bot.app import Base, Conversation, build_base, build_conversation, build_engine
+from bot.domain.audit import AuditEvent, AuditKind
+from bot.engine import Engine
+from bot.settings.model import Settings
+from bot.slack.api import WebApi, create_api
+from bot.slack.bolt import create_bolt
+from bot.slack.errands import Errands
+from bot.slack.http_ingress import create_http_handler
+from bot.slack.identity import SlackIdentity
+from bot.slack.ingress_ports import IngressPorts, IngressSettings, ProviderStatus
+from bot.slack.links import LinkPolicy
+from bot.slack.outbox import Outbox
+from bot.slack.pacing import Rates
+from bot.slack.person_names import PersonNames
+from bot.slack.roles import SlackRoleDirectory
+from bot.slack.scheduler import EditScheduler
+from bot.slack.socket_ingress import SocketMode
+from bot.slack.startup import check_slack
+from bot.slack.surface import SlackSurface
+from bot.web.ingest import create_ingest_handler
+from bot.web.server import create_web_app
+
+GRACE_S = 20.0  # for running turns at SIGTERM; the rest of the 30 s is for closing connections
+SOCKET_GRACE_S = 3.0
+TICK_S = 5.0
+# Slack's connections: enough for edits of hundreds of live answers, which are paced anyway.
+SLACK_CONNECTIONS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """What runs. `http_port` is where the web app listens."""
+
+    base: Base
+    conversation: Conversation
+    engine: Engine
+    scheduler: EditScheduler
+    http_port: int
+
+
+@asynccontextmanager
+async def serving(
+    settings: Settings, rates: Rates | None = None, *, triage_pace_s: float = 0.0
+) -> AsyncIterator[Service]:
+    """Start everything, run until the body ends, then take nothing new and drain.
+
+    Raises ConfigurationError, StartupError, StorageUnavailable, SecondProcess before anything of
+    Slack's is acknowledged.
+    """
+    async with AsyncExitStack() as stack:
+        base = await build_base(settings, stack, triage_pace_s=triage_pace_s)
+        identity = await check_slack(rules.slack_access(settings))
+        session = await stack.enter_async_context(_slack_session())
+        api = create_api(
+            settings.slack.bot_token.get_secret_value(), settings.slack.api_base_url, session
+        )
+        scheduler = EditScheduler(rates)
+        await stack.enter_async_context(scheduler.running())
+        surface = SlackSurface(
+            Outbox(api, scheduler), links=LinkPolicy(frozenset(settings.slack.link_hosts))
+        )
+        engine = build_engine(base)
+        names = PersonNames(api, time.monotonic)
+        conversation = build_conversation(base, surface, engine, names.name, stack)
+        errands = Errands()
+        bolt = _bolt(base, identity, api, surface, engine, errands)
+        await stack.enter_async_context(_engine_running(engine, conversation))
+        socket = _socket(settings, bolt, errands)
+        port = await _listen(base, bolt, socket, stack)
+        await stack.enter_async_context(jobs.running(_jobs(base, engine)))
+        if socket is not None:
+            await socket.start()
+            stack.push_async_callback(socket.stop, SOCKET_GRACE_S)
+        stack.push_async_callback(errands.drain, SOCKET_GRACE_S)
+        await base.stores.audit.append(
+            AuditEvent(AuditKind.STARTED, "kortex", {"team": identity.team})
+        )
+        yield Service(base, conversation, engine, scheduler, port)
+
+
+def _slack_session() -> aiohttp.ClientSession:
+    return aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=SLACK_CONNECTIONS))
+
+
+@asynccontextmanager
+async def _engine_running(engine: Engine, conversation: Conversation) -> AsyncIterator[None]:
+    async with asyncio.TaskGroup() as background:
+        await engine.start(background, conversation.turns.answer, conversation.decide.run)
+        try:
+            yield
+        finally:
+            await engine.stop(GRACE_S)
+
+
+def _bolt(
+    base: Base,
+    identity: SlackIdentity,
+    api: WebApi,
+    surface: SlackSurface,
+    engine: Engine,
+    errands: Errands,
+) -> AsyncApp:
+    settings = base.settings
+    roles = SlackRoleDirectory(api, identity.team, rules.role_members(settings), time.monotonic)
+    return create_bolt(
+        IngressSettings(
+            identity=identity,
+            signing_secret=settings.slack.signing_secret.get_secret_value(),
+            follow_up=settings.slack.follow_up,
+            admin_roles=settings.admins.roles,
+            channels=rules.channel_rules(settings),
+            budget=rules.budget_limits(settings),
+        ),
+        IngressPorts(
+            workflows=engine,
+            sessions=base.stores.sessions,
+            proposals=base.stores.proposals,
+            roles=roles,
+            surface=surface,
+            stops=engine,
+            audit=base.stores.audit,
+            ledger=base.stores.ledger,
+            providers=_providers_report(base),
+            api=api,
+        ),
+        errands,
+        roles.forget_group,
+    )
+
+
+def _providers_report(base: Base) -> Callable[[], Awaitable[Sequence[ProviderStatus]]]:
+    async def report() -> Sequence[ProviderStatus]:
+        return [
+            ProviderStatus(
+                name=name,
+                available=provider.unavailable_reason is None and not base.rounds.cooling_s(name),
+                reason=provider.unavailable_reason
+                or (
+                    f"asked to wait {base.rounds.cooling_s(name):.0f} s"
+                    if base.rounds.cooling_s(name)
+                    else ""
+                ),
+            )
+            for name, provider in base.providers.items()
+        ]
+
+    return report
+
+
+def _socket(settings: Settings, bolt: AsyncApp, errands: Errands) -> SocketMode | None:
+    if settings.slack.mode != "socket":
+        return None
+    slack = settings.slack
+    return SocketMode(bolt, slack.app_token.get_secret_value(), slack.api_base_url, errands)
+
+
+async def _listen(
+    base: Base, bolt: AsyncApp, socket: SocketMode | None, stack: AsyncExitStack
+) -> int:
+    settings = base.settings
+    secret = settings.slack.signing_secret.get_secret_value()
+    token = settings.http.api_token.get_secret_value()
+    app = create_web_app(
+        database=base.stores.database,
+        slack_connected=socket.is_connected if socket else None,
+        slack_events=create_http_handler(bolt, secret) if socket is None else None,
+        ingest=create_ingest_handler(base.stores.events, token) if token else None,
+    )
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    stack.push_async_callback(runner.cleanup)
+    site = web.TCPSite(runner, settings.http.host, settings.http.port)
+    await site.start()
+    port: int = runner.addresses[0][1]
+    return port
+
+
+def _jobs(base: Base, engine: Engine) -> dict[str, tuple[float, jobs.Job]]:
+    sweep = ExpirySweep(base.stores.proposals, engine)
+    return {
+        "expiry": (TICK_S, sweep.run),
+        "tickets": (TICK_S, engine.drop_dead_tickets),
+    }
