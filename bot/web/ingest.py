@@ -1,0 +1,162 @@
+"""`POST /ingest/v1/events`: deploys, incidents and findings from outside, as CloudEvents JSON.
+
+Structured mode, one event or a batch (CloudEvents 1.0, JSON format). Idempotent by (source, id), so
+a sender may repeat whatever it has no answer for.
+"""
+
+import asyncio
+import hmac
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import Literal
+
+import orjson
+from aiohttp import web
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue, ValidationError
+
+from bot.ports import EventStore, IngestedEvent, StorageUnavailable
+from tools.capabilities import Clock
+
+PATH = "/ingest/v1/events"
+MAX_BYTES = 1024 * 1024
+READ_TIMEOUT_S = 10.0
+RETRY_AFTER_S = 5
+# https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/formats/json-format.md
+_ONE = "application/cloudevents+json"
+_BATCH = "application/cloudevents-batch+json"
+_PLAIN = "application/json"  # what simple webhooks send; the body says which of the two it is
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class IngestRefused(Exception):
+    """A request that is not taken. `code` is stable; the message says what to change."""
+
+    def __init__(self, status: int, code: str, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+
+
+class _CloudEvent(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    specversion: Literal["1.0"]
+    id: str = Field(min_length=1, max_length=512)
+    source: str = Field(min_length=1, max_length=2048)
+    type: str = Field(min_length=1, max_length=512)
+    subject: str = Field(default="", max_length=512)
+    product: str = Field(default="", max_length=512)
+    time: AwareDatetime | None = Field(
+        default=None, ge=datetime(1970, 1, 1, tzinfo=UTC), lt=datetime(2200, 1, 1, tzinfo=UTC)
+    )
+    data: dict[str, JsonValue] = Field(default_factory=dict)
+
+    def ingested(self, received_at: datetime) -> IngestedEvent:
+        """Our event. Its product is the attribute, else the data's, else the subject."""
+        named = self.data.get("product")
+        product = self.product or (named if isinstance(named, str) else "") or self.subject
+        if not product:
+            raise IngestRefused(
+                400, "invalid", f"event {self.id}: name a product, in `product` or `data.product`"
+            )
+        return IngestedEvent(
+            id=self.id,
+            source=self.source,
+            type=self.type,
+            product=product,
+            at=self.time or received_at,
+            data=self.data,
+        )
+
+
+def ingest_handler(
+    events: EventStore, token: str, clock: Clock, max_bytes: int = MAX_BYTES
+) -> Handler:
+    """The handler of `PATH`. Raises ValueError without a token: then it must not be served."""
+    if not token:
+        raise ValueError("ingest needs a token")
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        try:
+            _check_token(request, token)
+            media_type = _media_type(request)
+            taken = _parse(media_type, await _body(request, max_bytes), clock.now())
+            added = [await events.add(event) for event in taken]
+        except IngestRefused as refused:
+            return _refusal(refused)
+        except StorageUnavailable:
+            return _refusal(
+                IngestRefused(503, "unavailable", "events cannot be stored now; send again")
+            )
+        return web.json_response({"added": added.count(True), "known": added.count(False)})
+
+    return handle
+
+
+def _check_token(request: web.Request, token: str) -> None:
+    scheme, _, given = request.headers.get("Authorization", "").partition(" ")
+    same = hmac.compare_digest(given.strip().encode("utf-8", "replace"), token.encode())
+    if scheme.lower() != "bearer" or not same:
+        raise IngestRefused(401, "unauthorized", "a bearer token is needed")
+
+
+def _media_type(request: web.Request) -> str:
+    if request.content_type not in (_ONE, _BATCH, _PLAIN):
+        raise IngestRefused(415, "unsupported_media_type", f"send {_ONE} or {_BATCH}")
+    return request.content_type
+
+
+async def _body(request: web.Request, max_bytes: int) -> bytes:
+    """The body, counted while it is read: neither its header nor its compression is trusted."""
+    too_large = IngestRefused(413, "too_large", f"send at most {max_bytes} bytes at a time")
+    if (request.content_length or 0) > max_bytes:
+        raise too_large
+    body = bytearray()
+    try:
+        async with asyncio.timeout(READ_TIMEOUT_S):
+            async for chunk in request.content.iter_any():
+                body += chunk
+                if len(body) > max_bytes:
+                    raise too_large
+    except TimeoutError as error:
+        raise IngestRefused(408, "timeout", "the body did not arrive in time") from error
+    return bytes(body)
+
+
+def _parse(media_type: str, body: bytes, received_at: datetime) -> list[IngestedEvent]:
+    """Every event of the request, or none: a batch is refused whole."""
+    try:
+        found = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise IngestRefused(400, "invalid", f"the body is not JSON: {error.msg}") from error
+    is_batch = isinstance(found, list)
+    if (media_type == _BATCH and not is_batch) or (media_type == _ONE and is_batch):
+        raise IngestRefused(400, "invalid", f"{media_type} does not fit the body")
+    return [
+        _event(each, number).ingested(received_at)
+        for number, each in enumerate(found if is_batch else [found])
+    ]
+
+
+def _event(raw: object, number: int) -> _CloudEvent:
+    try:
+        return _CloudEvent.model_validate(raw)
+    except ValidationError as error:
+        # What is wrong and where, never the value: it may be a secret.
+        first = error.errors(include_input=False, include_url=False, include_context=False)[0]
+        where = ".".join(str(part) for part in first["loc"]) or "it"
+        raise IngestRefused(400, "invalid", f"event {number}: {where}: {first['msg']}") from error
+
+
+def _refusal(refused: IngestRefused) -> web.Response:
+    headers = {
+        401: {"WWW-Authenticate": "Bearer"},
+        413: {"Connection": "close"},
+        503: {"Retry-After": str(RETRY_AFTER_S)},
+    }
+    return web.json_response(
+        {"error": {"code": refused.code, "message": str(refused)}},
+        status=refused.status,
+        headers=headers.get(refused.status, {}),
+    )
