@@ -1,0 +1,148 @@
+"""A window against the day before it: verdicts, their doubts, and the traps."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+import orjson
+import pytest
+
+from tests.fakes.capabilities import NOW, FakeMetrics, fake_capabilities
+from tests.fakes.tools import Bench, bench
+from tools.capabilities import Series
+from tools.core.compare_to_baseline import CompareToBaseline
+from tools.records import ToolOutcome
+
+DAY = 24 * 60 + 60
+
+
+def shaped(value_at: Callable[[int], float | None], **labels: str) -> Series:
+    """One point a minute for 25 hours; `value_at` is given how many minutes ago."""
+    points = [(NOW - timedelta(minutes=ago), value_at(ago)) for ago in range(DAY, 0, -1)]
+    return Series(labels, points)
+
+
+def wobble(ago: int) -> float:
+    return 1.0 + 0.1 * (ago % 3 - 1)
+
+
+def comparing(*series: Series, metric: str = "p99") -> Bench:
+    metrics = FakeMetrics({("checkout", metric): series})
+    return bench([CompareToBaseline()], caps=fake_capabilities(metrics=metrics))
+
+
+async def ask(b: Bench, metric: str = "p99", time_range: str = "last 30m") -> ToolOutcome:
+    given = {"product": "checkout", "metric_name": metric, "time_range": time_range}
+    return await b.run(orjson.dumps(given).decode(), "core__compare_to_baseline")
+
+
+async def test_a_fault_is_found_with_its_begin_and_everything_to_doubt_it() -> None:
+    b = comparing(shaped(lambda ago: 3.0 if ago <= 15 else wobble(ago)))
+    outcome = await ask(b)
+    body = orjson.loads(outcome.content)
+    assert body["anomalous"] is True
+    assert body["first_anomaly_at"] == "2026-04-07T14:20:00Z"
+    assert (body["anomaly_count"], body["direction"]) == (15, "up")
+    assert body["baseline_mean"] == pytest.approx(1.0, rel=0.01)
+    assert body["max_z_score"] == pytest.approx(2 / (1.4826 * 0.1), rel=0.01)  # the median's floor
+    assert body["relative_change"] == pytest.approx(1.0, rel=0.05)
+    assert (body["n"], body["coverage"], body["window_max"]) == (1440, 1.0, 3.0)
+    assert body["baseline_window"] == "2026-04-06T13:55:00Z/2026-04-07T13:55:00Z"
+    assert body["range"] == "2026-04-07T14:05:00Z/2026-04-07T14:35:00Z"
+    assert "2026-04-07T14:20:00Z" in [sample["ts"] for sample in body["samples"]]
+    assert len(body["samples"]) <= 12
+    assert outcome.summary == "p99 3.0x baseline, z 13"
+
+
+async def test_the_guard_gap_keeps_the_incident_out_of_its_own_baseline() -> None:
+    b = comparing(shaped(lambda ago: 500.0 if ago <= 40 else wobble(ago)))
+    body = orjson.loads((await ask(b)).content)
+    assert body["baseline_mean"] == pytest.approx(1.0, rel=0.01)
+
+
+async def test_nothing_unusual_is_called_so() -> None:
+    outcome = await ask(comparing(shaped(wobble)))
+    body = orjson.loads(outcome.content)
+    assert (body["anomalous"], body["anomaly_count"], body["direction"]) == (False, 0, "flat")
+    assert outcome.summary == "p99 within baseline"
+
+
+async def test_a_lone_spike_is_counted_and_not_called_an_anomaly() -> None:
+    b = comparing(shaped(lambda ago: 99.0 if ago == 10 else wobble(ago)))
+    body = orjson.loads((await ask(b)).content)
+    assert (body["anomalous"], body["anomaly_count"]) == (False, 1)
+
+
+async def test_a_drop_is_an_anomaly_too() -> None:
+    outcome = await ask(comparing(shaped(lambda ago: 0.1 if ago <= 10 else wobble(ago))))
+    body = orjson.loads(outcome.content)
+    assert (body["anomalous"], body["direction"]) == (True, "down")
+    assert body["max_z_score"] < 0
+
+
+async def test_a_constant_baseline_has_no_score_but_a_verdict() -> None:
+    outcome = await ask(comparing(shaped(lambda ago: 5.0 if ago <= 10 else 0.0)))
+    body = orjson.loads(outcome.content)
+    assert body["anomalous"] is True
+    assert "max_z_score" not in body
+    assert any("baseline constant" in note for note in body["notes"])
+    assert outcome.summary == "p99 0 → 5"
+
+
+async def test_too_small_a_baseline_gives_no_verdict() -> None:
+    b = comparing(shaped(lambda ago: 9.0 if ago <= 30 else (1.0 if ago % 60 == 0 else None)))
+    outcome = await ask(b)
+    body = orjson.loads(outcome.content)
+    assert body["anomalous"] is False
+    assert "direction" not in body
+    assert any("insufficient baseline" in note for note in body["notes"])
+    assert outcome.summary == "p99: insufficient baseline"
+
+
+async def test_gaps_are_said() -> None:
+    b = comparing(shaped(lambda ago: wobble(ago) if ago % 2 else None))
+    body = orjson.loads((await ask(b)).content)
+    assert body["coverage"] == 0.5
+    assert "gaps in the baseline" in body["notes"]
+
+
+async def test_of_several_series_a_sustained_fault_comes_before_a_higher_spike() -> None:
+    spike = shaped(lambda ago: 9e9 if ago == 5 else wobble(ago), pod="spike")
+    fault = shaped(lambda ago: 3.0 if ago <= 15 else wobble(ago), pod="fault")
+    body = orjson.loads((await ask(comparing(spike, fault))).content)
+    assert body["series"] == {"pod": "fault"}
+    assert "2 series; the most unusual one is shown" in body["notes"]
+
+
+async def test_yesterday_at_the_same_time_is_offered_as_a_second_opinion() -> None:
+    b = comparing(shaped(lambda ago: 3.0 if ago <= 30 or ago > 1440 else wobble(ago)))
+    body = orjson.loads((await ask(b)).content)
+    assert body["same_time_yesterday_mean"] == pytest.approx(3.0)
+
+
+async def test_a_raw_counter_is_refused() -> None:
+    b = comparing(shaped(lambda ago: float(DAY - ago)), metric="requests_total")
+    body = orjson.loads((await ask(b, "requests_total")).content)
+    assert (body["error"], "raw counter" in body["message"]) == ("validation", True)
+
+
+async def test_a_rate_of_a_counter_is_compared() -> None:
+    b = comparing(shaped(wobble), metric="requests_total")
+    assert (await ask(b, "requests_total")).record.ok
+
+
+async def test_no_data_is_said() -> None:
+    outcome = await ask(comparing(), "p99")
+    assert "no data in the time range" in orjson.loads(outcome.content)["notes"]
+    assert outcome.summary == "p99: no data, last 30m"
+
+
+async def test_more_than_a_day_cannot_be_compared() -> None:
+    outcome = await ask(comparing(shaped(wobble)), time_range="last 25h")
+    assert orjson.loads(outcome.content)["error"] == "validation"
+
+
+async def test_points_of_the_end_belong_to_the_next_window() -> None:
+    seen: list[datetime] = [at for at, _ in shaped(wobble).points]
+    body = orjson.loads((await ask(comparing(shaped(wobble)), time_range="now-1m..now")).content)
+    assert [sample["ts"] for sample in body["samples"]] == ["2026-04-07T14:34:00Z"]
+    assert seen[-1] == NOW - timedelta(minutes=1)
