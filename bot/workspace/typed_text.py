@@ -59,15 +59,30 @@ def as_rich_text(text: str) -> JsonObject:
     """The `rich_text` block that Slack's clients attach to what a person typed."""
     elements: list[JsonValue] = []
     at = 0
-    for token in _MENTION.finditer(text):
-        if token.start() > at:
-            elements.append({"type": "text", "text": unescape(text[at : token.start()])})
-        elements.append({"type": "user", "user_id": token.group(1)})
+    for token in _TOKEN.finditer(text):
+        elements += _plain_element(text[at : token.start()])
+        elements.append(_token_element(token.group()))
         at = token.end()
-    if at < len(text):
-        elements.append({"type": "text", "text": unescape(text[at:])})
+    elements += _plain_element(text[at:])
     section: JsonObject = {"type": "rich_text_section", "elements": elements}
     return {"type": "rich_text", "elements": [section]}
+
+
+def _plain_element(text: str) -> list[JsonValue]:
+    return [{"type": "text", "text": unescape(text)}] if text else []
+
+
+def _token_element(token: str) -> JsonObject:
+    target = token[1:-1].partition("|")[0]
+    if target.startswith("@"):
+        return {"type": "user", "user_id": target[1:]}
+    if target.startswith("#"):
+        return {"type": "channel", "channel_id": target[1:]}
+    if target in {"!here", "!channel", "!everyone"}:
+        return {"type": "broadcast", "range": target[1:]}
+    if target.startswith("http"):
+        return {"type": "link", "url": unescape(target)}
+    return {"type": "text", "text": token}
 
 
 def unescape(text: str) -> str:

@@ -102,6 +102,7 @@ async function openChannel(id) {
   state.home = false;
   state.unread.delete(id);
   state.thread = "";
+  $("trouble").hidden = true;
   $("home").hidden = true;
   $("scroll").hidden = $("composer").hidden = false;
   setView("channel");
@@ -130,6 +131,7 @@ function suggest(prefill) {
 }
 
 function openThread(ts, move) {
+  if (ts !== state.thread) $("thread-trouble").hidden = true;
   state.thread = ts;
   if (move) setView("thread");
   drawNow();
@@ -216,8 +218,8 @@ function drawPeople(people) {
   const kind = (each) => each.is_stranger ? "other company" : each.title;
   const shown = people.filter((each) => !each.is_bot && !each.deleted);
   $("person").replaceChildren(...shown.map((each) =>
-    h("option", { value: each.id, selected: each.id === state.user }, `${each.real_name} · ${kind(each)}`)));
-  $("person-note").textContent = "Switch to see what others may and may not do.";
+    h("option", { value: each.id, selected: each.id === state.user }, each.real_name)));
+  $("person-note").textContent = `${kind(me())}. Switch to see what others may do.`;
 }
 
 async function drawProviders(load) {

@@ -32,7 +32,6 @@ function body(message, press) {
   const isCard = (message.blocks ?? []).some((block) => block.type === "header");
   const card = h("div", { class: isCard ? "card" : "plain" }, ...shown);
   const after = [];
-  if (message.edited) after.push(h("span", { class: "edited", title: `Edited ${whole(message.edited.ts)}` }, "(edited)"));
   const reactions = (message.reactions ?? []).map((each) =>
     h("span", { class: "reaction", title: each.users.map((id) => names.users.get(id) ?? id).join(", ") },
       `${emoji(each.name) ?? `:${each.name}:`} ${each.count}`));
@@ -50,7 +49,8 @@ export function messageNode(message, context, { inThread, continued }) {
   if (message.is_ephemeral) node.append(h("p", { class: "private-note" }, "👁 Only visible to you"));
   node.append(avatar(person), h("div", { class: "msg-main" },
     h("header", {}, h("strong", {}, person?.real_name ?? message.user), tags(person),
-      h("time", { title: whole(message.ts), datetime: new Date(parseFloat(message.ts) * 1000).toISOString() }, clock(message.ts))),
+      h("time", { title: whole(message.ts), datetime: new Date(parseFloat(message.ts) * 1000).toISOString() }, clock(message.ts)),
+      message.edited ? h("span", { class: "edited", title: `Edited ${whole(message.edited.ts)}` }, "(edited)") : null),
     h("div", { class: "msg-body" }, ...body(message, context.press(message))),
     inThread ? null : replies(message, context)));
   node.append(tools(message, context, inThread));
