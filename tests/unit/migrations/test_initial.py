@@ -1,7 +1,11 @@
 """The migrations reach the tables' metadata on both databases, and only forwards."""
 
+import io
+from pathlib import Path
+
 import pytest
 import sqlalchemy as sa
+from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
@@ -13,6 +17,8 @@ from bot.store.tables import metadata
 from tests.fixtures_database import empty_url
 
 __all__ = ["empty_url"]
+
+MIGRATIONS = Path(__file__).parents[3] / "migrations"
 
 
 async def test_an_empty_database_is_not_current(empty_url: str) -> None:
@@ -47,6 +53,20 @@ async def test_the_head_is_what_the_code_expects(empty_url: str) -> None:
     await database.close()
 
 
+def _check_with_alembic(connection: sa.Connection) -> None:
+    config = _config()
+    config.attributes["connection"] = connection
+    command.check(config)
+
+
+async def test_alembics_own_check_finds_nothing_to_migrate(empty_url: str) -> None:
+    await schema.migrate(empty_url)
+    database = await Database.open(empty_url)
+    async with database.write() as connection:
+        await connection.run_sync(_check_with_alembic)
+    await database.close()
+
+
 def _condition_of_running(connection: sa.Connection) -> object:
     indexes = {i["name"]: i for i in sa.inspect(connection).get_indexes("tickets")}
     options = indexes["ix_tickets_running"]["dialect_options"]
@@ -61,10 +81,14 @@ async def test_only_running_tickets_are_unique(empty_url: str) -> None:
     await database.close()
 
 
+def _config() -> Config:
+    config = Config(stdout=io.StringIO())
+    config.set_main_option("script_location", str(MIGRATIONS))
+    return config
+
+
 def _scripts() -> ScriptDirectory:
-    config = Config()
-    config.set_main_option("script_location", "migrations")
-    return ScriptDirectory.from_config(config)
+    return ScriptDirectory.from_config(_config())
 
 
 def test_there_is_one_line_of_revisions() -> None:
