@@ -123,5 +123,11 @@ def from_answer(
 
 
 def from_adapter_error(error: AdapterError) -> ErrorChunk:
-    """The chunk for an exchange that never got an answer."""
-    return ErrorChunk(_KIND_OF_ERROR[type(error)], error.message, error.retry_after_s, error.status)
+    """The chunk for an exchange that never got a whole answer.
+
+    A refusal without a status is our own egress guard's: this provider may not be used here.
+    """
+    kind = _KIND_OF_ERROR[type(error)]
+    if isinstance(error, Refused) and error.status is None:
+        kind = ErrorKind.UNAVAILABLE
+    return ErrorChunk(kind, error.message, error.retry_after_s, error.status)

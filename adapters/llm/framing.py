@@ -63,24 +63,22 @@ class SseSplitter:
     def feed(self, data: bytes) -> list[bytes]:
         """The payloads that became whole. Raises FrameTooLong."""
         payloads: list[bytes] = []
+        pending = self._data
         for line in self._lines.feed(data):
-            self._line(line, payloads)
+            if line[:6] == b"data: ":  # nearly every line that matters
+                pending.append(line[6:])
+            elif line:
+                self._field(line)
+            elif pending:
+                payloads.append(pending[0] if len(pending) == 1 else b"\n".join(pending))
+                pending.clear()
         return payloads
 
     def close(self) -> list[bytes]:
         """What the end of the stream completes."""
-        payloads: list[bytes] = []
-        self._line(self._lines.close(), payloads)
-        self._line(b"", payloads)
-        return payloads
+        return self.feed(b"\n\n")
 
-    def _line(self, line: bytes, payloads: list[bytes]) -> None:
-        if not line:
-            if self._data:
-                payloads.append(self._data[0] if len(self._data) == 1 else b"\n".join(self._data))
-                self._data = []
-            return
-        if line[:1] == b" ":
-            line = line.lstrip(b" ")
+    def _field(self, line: bytes) -> None:
+        line = line.lstrip(b" ")
         if line[:5] == b"data:":
             self._data.append(line[6:] if line[5:6] == b" " else line[5:])

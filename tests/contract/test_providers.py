@@ -1,101 +1,31 @@
-"""What every provider promises, shown over its true wire against a scripted model server."""
+"""What every provider answers, over its true wire, to the same scripted investigation."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
 from adapters.llm.config import ProviderConfig
 from adapters.llm.messages import (
-    CompleteRequest,
     DoneChunk,
-    ErrorChunk,
-    ErrorKind,
-    Message,
-    Role,
     StopReason,
-    StreamChunk,
     TextChunk,
     ToolCall,
     ToolCallChunk,
-    ToolResult,
-    ToolSpec,
     Usage,
 )
 from adapters.llm.port import collect
-from adapters.llm.registry import ClosableProvider, create
-from tests.fakes.model_server import Call, Failure, ModelServer, Round, Script
-
-WIRES = ("anthropic", "openai", "ollama")
-LOGS = ToolSpec(
-    "core__get_logs",
-    "Newest log lines of a product.",
-    {
-        "type": "object",
-        "properties": {"product": {"type": "string"}, "limit": {"type": "integer"}},
-        "required": ["product", "limit"],
-        "additionalProperties": False,
-    },
+from adapters.llm.registry import create
+from tests.fakes.model_server import Call, ModelServer, Round
+from tests.fixtures_providers import (
+    ASKED,
+    TIME,
+    WIRES,
+    after_results,
+    everything,
+    serving,
 )
-TIME = ToolSpec(
-    "core__get_current_time",
-    "The time.",
-    {"type": "object", "properties": {}, "additionalProperties": False},
-)
-ASKED = CompleteRequest(
-    system="You investigate incidents.",
-    messages=(Message(Role.USER, "Why is checkout slow?"),),
-    tools=(LOGS, TIME),
-)
-
-
-@asynccontextmanager
-async def serving(
-    wire: str, script: Script, *, timeout_s: float = 10.0, api_key: str = "test-key"
-) -> AsyncIterator[tuple[ClosableProvider, ModelServer]]:
-    async with ModelServer(script) as server:
-        provider = create(
-            ProviderConfig(
-                wire,
-                api_key=api_key,
-                base_url=server.url,
-                model="test-model",
-                timeout_s=timeout_s,
-            )
-        )
-        try:
-            yield provider, server
-        finally:
-            await provider.aclose()
-
-
-async def everything(provider: ClosableProvider, request: CompleteRequest) -> list[StreamChunk]:
-    return [chunk async for chunk in provider.stream(request)]
-
-
-async def failure(
-    wire: str, round_: Round, *, timeout_s: float = 10.0, api_key: str = "test-key"
-) -> ErrorChunk:
-    async with serving(wire, [round_], timeout_s=timeout_s, api_key=api_key) as (provider, _):
-        chunks = await everything(provider, ASKED)
-    assert isinstance(chunks[-1], ErrorChunk)
-    return chunks[-1]
-
-
-def after_results(*results: tuple[ToolCall, str]) -> CompleteRequest:
-    return replace(
-        ASKED,
-        messages=(
-            *ASKED.messages,
-            Message(Role.ASSISTANT, "Looking.", tool_calls=tuple(call for call, _ in results)),
-            *(
-                Message(Role.TOOL, tool_result=ToolResult(call.id, call.name, content))
-                for call, content in results
-            ),
-        ),
-    )
 
 
 @pytest.mark.parametrize("wire", WIRES)
@@ -155,155 +85,6 @@ async def test_an_answer_cut_by_its_token_limit_says_so(wire: str) -> None:
     assert done.stop_reason is StopReason.MAX_TOKENS
 
 
-@pytest.mark.parametrize("cut_at", range(4))
-@pytest.mark.parametrize("wire", WIRES)
-async def test_a_cut_connection_is_an_error_and_asks_for_no_tool(wire: str, cut_at: int) -> None:
-    script = [Round(text=("a", "b"), calls=(Call("core__get_logs", {"x": 1}),), cut_at=cut_at)]
-    async with serving(wire, script) as (provider, _):
-        chunks = await everything(provider, ASKED)
-    assert isinstance(chunks[-1], ErrorChunk)
-    assert chunks[-1].kind in {ErrorKind.CUT, ErrorKind.UNREACHABLE}
-    assert not any(isinstance(chunk, ToolCallChunk | DoneChunk) for chunk in chunks)
-
-
-@pytest.mark.parametrize("wire", WIRES)
-async def test_an_error_within_the_stream_ends_it(wire: str) -> None:
-    async with serving(wire, [Round(text=("a", "b", "c"), error_at=3)]) as (provider, _):
-        chunks = await everything(provider, ASKED)
-    assert chunks[0] == TextChunk("a")
-    assert isinstance(chunks[-1], ErrorChunk)
-    assert chunks[-1].kind is ErrorKind.OVERLOADED
-
-
-@pytest.mark.parametrize(
-    ("status", "kind"),
-    [
-        (400, ErrorKind.BAD_REQUEST),
-        (401, ErrorKind.AUTH),
-        (403, ErrorKind.AUTH),
-        (404, ErrorKind.BAD_REQUEST),
-        (429, ErrorKind.RATE_LIMITED),
-        (500, ErrorKind.OVERLOADED),
-        (503, ErrorKind.OVERLOADED),
-        (529, ErrorKind.OVERLOADED),
-    ],
-)
-@pytest.mark.parametrize("wire", WIRES)
-async def test_a_status_becomes_the_kind_that_decides_failover(
-    wire: str, status: int, kind: ErrorKind
-) -> None:
-    error = await failure(wire, Round(failure=Failure(status)))
-    assert (error.kind, error.status) == (kind, status)
-
-
-@pytest.mark.parametrize(
-    ("headers", "wait_s", "should_retry"),
-    [
-        ({"retry-after": "7"}, 7.0, None),
-        ({"retry-after-ms": "1500", "retry-after": "9"}, 1.5, None),
-        ({"retry-after": "7", "x-should-retry": "false"}, 7.0, False),
-        ({"x-should-retry": "true"}, None, True),
-        ({}, None, None),
-    ],
-)
-@pytest.mark.parametrize("wire", WIRES)
-async def test_the_wait_comes_from_the_headers(
-    wire: str, headers: dict[str, str], wait_s: float | None, should_retry: bool | None
-) -> None:
-    error = await failure(wire, Round(failure=Failure(429, headers=headers)))
-    assert error.kind is ErrorKind.RATE_LIMITED
-    assert (error.retry_after_s, error.should_retry) == (wait_s, should_retry)
-
-
-@pytest.mark.parametrize(
-    ("wire", "message"),
-    [
-        ("anthropic", "prompt is too long: 210000 tokens > 200000 maximum"),
-        ("openai", "This model's maximum context length is 128000 tokens."),
-        ("openai", "request (9030 tokens) exceeds the available context size (8192 tokens)"),
-        ("ollama", "the prompt is longer than the context length currently available"),
-    ],
-)
-async def test_a_prompt_that_does_not_fit_is_told_apart(wire: str, message: str) -> None:
-    error = await failure(wire, Round(failure=Failure(400, message)))
-    assert error.kind is ErrorKind.CONTEXT_OVERFLOW
-
-
-@pytest.mark.parametrize(
-    ("wire", "body"),
-    [
-        ("openai", {"error": {"message": "You exceeded your quota", "code": "insufficient_quota"}}),
-        (
-            "anthropic",
-            {
-                "type": "error",
-                "error": {
-                    "type": "rate_limit_error",
-                    "message": "spend limit",
-                    "details": {"error_code": "enforced_spend_limit_reached"},
-                },
-            },
-        ),
-    ],
-)
-async def test_spent_money_is_not_a_rate_limit(wire: str, body: dict[str, object]) -> None:
-    error = await failure(wire, Round(failure=Failure(429, body=body)))
-    assert error.kind is ErrorKind.QUOTA
-
-
-@pytest.mark.parametrize("status", [400, 401, 500])
-@pytest.mark.parametrize("wire", WIRES)
-async def test_a_key_that_the_vendor_quotes_is_not_repeated(wire: str, status: int) -> None:
-    key = "sk-live-abcdef0123456789"
-    words = f"Incorrect API key provided: {key}."
-    error = await failure(wire, Round(failure=Failure(status, words)), api_key=key)
-    assert key not in error.message
-
-
-@pytest.mark.parametrize("wire", WIRES)
-async def test_a_server_that_is_not_there_is_unreachable(wire: str) -> None:
-    provider = create(ProviderConfig(wire, api_key="k", base_url="http://127.0.0.1:9", model="m"))
-    chunks = await everything(provider, ASKED)
-    await provider.aclose()
-    assert [chunk.kind for chunk in chunks if isinstance(chunk, ErrorChunk)] == [
-        ErrorKind.UNREACHABLE
-    ]
-
-
-@pytest.mark.parametrize("hold_at", [0, 1])
-@pytest.mark.parametrize("wire", WIRES)
-async def test_silence_is_a_timeout(wire: str, hold_at: int) -> None:
-    never = asyncio.Event()
-    error = await failure(wire, Round(text=("a", "b"), hold=never, hold_at=hold_at), timeout_s=0.05)
-    assert error.kind is ErrorKind.TIMEOUT
-
-
-@pytest.mark.parametrize("hold_at", [0, 2])
-@pytest.mark.parametrize("wire", WIRES)
-async def test_a_cancelled_stream_hangs_up_within_100_ms(wire: str, hold_at: int) -> None:
-    never = asyncio.Event()
-    script = [Round(text=("a", "b", "c"), hold=never, hold_at=hold_at)]
-    async with serving(wire, script) as (provider, server), asyncio.TaskGroup() as tasks:
-        reading = tasks.create_task(everything(provider, ASKED))
-        await server.started.wait()
-        reading.cancel()
-        async with asyncio.timeout(0.1):
-            await server.disconnected.wait()
-    assert reading.cancelled()
-
-
-@pytest.mark.parametrize("wire", WIRES)
-async def test_a_stream_left_early_hangs_up(wire: str) -> None:
-    never = asyncio.Event()
-    script = [Round(text=("a", "b", "c"), hold=never, hold_at=3)]
-    async with serving(wire, script) as (provider, server):
-        async with aclosing(provider.stream(ASKED)) as chunks:  # type: ignore[type-var]
-            assert await anext(chunks) == TextChunk("a")
-            await server.started.wait()
-        async with asyncio.timeout(1):
-            await server.disconnected.wait()
-
-
 @pytest.mark.parametrize("wire", WIRES)
 async def test_concurrent_streams_do_not_mix(wire: str) -> None:
     script: Sequence[Round] = [Round(text=(f"{n}",) * 50) for n in range(20)]
@@ -347,35 +128,6 @@ async def test_equal_requests_are_equal_bytes(wire: str) -> None:
         await collect(provider.stream(ASKED))
         await collect(provider.stream(ASKED))
     assert server.requests[0].raw == server.requests[1].raw
-
-
-@pytest.mark.parametrize("wire", WIRES)
-async def test_the_guard_keeps_requests_from_leaving(wire: str) -> None:
-    async with ModelServer([Round(text=("a",))]) as server:
-        provider = create(
-            ProviderConfig(
-                wire,
-                api_key="k",
-                base_url=server.url,
-                model="m",
-                allowed_hosts=frozenset({"models.internal"}),
-            )
-        )
-        chunks = await everything(provider, ASKED)
-        await provider.aclose()
-    assert isinstance(chunks[0], ErrorChunk)
-    assert "egress to 127.0.0.1 is not allowed" in chunks[0].message
-    assert server.requests == []
-
-
-@pytest.mark.parametrize("wire", ["anthropic", "openai", "koder-ai"])
-async def test_a_provider_without_its_key_is_unavailable_and_says_why(wire: str) -> None:
-    provider = create(ProviderConfig(wire))
-    chunks = await everything(provider, ASKED)
-    assert provider.unavailable_reason
-    assert [chunk.kind for chunk in chunks if isinstance(chunk, ErrorChunk)] == [
-        ErrorKind.UNAVAILABLE
-    ]
 
 
 async def test_a_model_without_tools_gets_emulated_ones_and_a_warning() -> None:

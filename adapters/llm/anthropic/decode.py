@@ -11,7 +11,7 @@ from typing import ClassVar, Final
 from adapters.llm.anthropic.blocks import Block
 from adapters.llm.anthropic.errors import error_of
 from adapters.llm.decoding import EventDecoder, OpenCall, new_call_id
-from adapters.llm.messages import ErrorKind, StopReason, StreamChunk, TextChunk, Usage
+from adapters.llm.messages import ErrorKind, StopReason, StreamChunk, Usage
 from adapters.llm.wire_json import as_int, as_list, as_object, as_text
 
 _REASONS: Final[Mapping[str, StopReason]] = {
@@ -86,9 +86,7 @@ class AnthropicDecoder(EventDecoder):
         match delta.get("type"):
             case "text_delta":
                 piece = as_text(delta.get("text"))
-                if piece:
-                    self.has_text = True
-                    out.append(TextChunk(piece))
+                self.text(out, piece)
                 if block is not None:
                     block.parts.append(piece)
             case "input_json_delta" if block is not None:

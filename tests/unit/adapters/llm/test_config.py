@@ -29,7 +29,9 @@ def test_a_base_url_of_any_form_leads_to_the_resource(base_url: str, url: str) -
     assert str(endpoint(base_url, "v1", "chat/completions")) == url
 
 
-@pytest.mark.parametrize("base_url", ["ftp://host", "https://", "http://host:port", "file:///etc/passwd"])
+@pytest.mark.parametrize(
+    "base_url", ["ftp://host", "https://", "http://host:port", "file:///etc/passwd"]
+)
 def test_what_is_no_address_makes_a_provider_unavailable(base_url: str) -> None:
     assert endpoint(base_url, "v1", "messages") is None
     provider = create(ProviderConfig("anthropic", api_key="k", base_url=base_url))

@@ -1,0 +1,187 @@
+"""The bytes of the model server's scripted rounds, on each of the three wires."""
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from aiohttp import web
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Call:
+    """A tool call; `arguments` may be raw text to be malformed. `id` empty: numbered by the server."""
+
+    name: str
+    arguments: Mapping[str, Any] | str = field(default_factory=dict)
+    id: str = ""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An HTTP error instead of an answer. `body` None: the wire's own error shape."""
+
+    status: int
+    message: str = "scripted failure"
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: Json | None = None
+
+
+@dataclass(frozen=True)
+class Round:
+    """One scripted answer: text pieces, then calls, then the end."""
+
+    text: tuple[str, ...] = ()
+    calls: tuple[Call, ...] = ()
+    stop: str = ""  # "max_tokens", "refusal"; empty: what text and calls imply
+    input_tokens: int = 100
+    output_tokens: int = 20
+    cache_read: int = 0
+    args_piece_chars: int = 7  # tool arguments arrive in pieces of this size
+    pace_s: float = 0.0  # wait before each event; for benchmarks
+    hold: asyncio.Event | None = None  # wait for it before event `hold_at`
+    hold_at: int = 0  # -1: before the response's headers
+    cut_at: int | None = None  # close the connection instead of event number `cut_at`
+    error_at: int | None = None  # an in-stream error instead of event number `error_at`
+    failure: Failure | None = None
+
+
+def failed(wire: str, failure: Failure) -> web.Response:
+    shapes: dict[str, Json] = {
+        "anthropic": {
+            "type": "error",
+            "error": {"type": _anthropic_name(failure.status), "message": failure.message},
+        },
+        "openai": {"error": {"message": failure.message, "type": "scripted", "code": None}},
+        "ollama": {"error": failure.message},
+    }
+    body = shapes[wire] if failure.body is None else failure.body
+    return web.json_response(body, status=failure.status, headers=dict(failure.headers))
+
+
+def _anthropic_name(status: int) -> str:
+    names = {
+        400: "invalid_request_error",
+        401: "authentication_error",
+        403: "permission_error",
+        404: "not_found_error",
+        429: "rate_limit_error",
+        529: "overloaded_error",
+    }
+    return names.get(status, "api_error")
+
+
+def _pieces(text: str, size: int) -> list[str]:
+    return [text[start : start + size] for start in range(0, len(text), size)]
+
+
+def _sse(event: Json, *, named: bool) -> bytes:
+    name = f"event: {event['type']}\n" if named else ""
+    return f"{name}data: {json.dumps(event, ensure_ascii=False)}\n\n".encode()
+
+
+def _anthropic(chosen: Round, model: str, calls: list[tuple[str, str, str]]) -> list[bytes]:
+    usage = {
+        "input_tokens": chosen.input_tokens,
+        "cache_read_input_tokens": chosen.cache_read,
+        "cache_creation_input_tokens": 0,
+        "output_tokens": 1,
+    }
+    message = {"id": "msg_1", "type": "message", "role": "assistant", "content": [], "model": model}
+    events: list[Json] = [
+        {"type": "message_start", "message": {**message, "stop_reason": None, "usage": usage}}
+    ]
+    blocks: list[tuple[Json, list[Json]]] = []
+    if chosen.text:
+        deltas = [{"type": "text_delta", "text": piece} for piece in chosen.text]
+        blocks.append(({"type": "text", "text": ""}, deltas))
+    for call_id, name, arguments in calls:
+        start = {"type": "tool_use", "id": call_id, "name": name, "input": {}}
+        pieces = ["", *_pieces(arguments, chosen.args_piece_chars)]
+        blocks.append(
+            (start, [{"type": "input_json_delta", "partial_json": piece} for piece in pieces])
+        )
+    for index, (start, deltas) in enumerate(blocks):
+        events.append({"type": "content_block_start", "index": index, "content_block": start})
+        events.extend(
+            {"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas
+        )
+        events.append({"type": "content_block_stop", "index": index})
+    stop = chosen.stop or ("tool_use" if calls else "end_turn")
+    events.append(
+        {
+            "type": "message_delta",
+            "delta": {"stop_reason": stop, "stop_sequence": None},
+            "usage": {"output_tokens": chosen.output_tokens},
+        }
+    )
+    events.append({"type": "message_stop"})
+    return [_sse(event, named=True) for event in events]
+
+
+def _openai(chosen: Round, model: str, calls: list[tuple[str, str, str]]) -> list[bytes]:
+    head = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": model}
+    deltas: list[Json] = [{"role": "assistant", "content": None}]
+    deltas.extend({"content": piece} for piece in chosen.text)
+    for index, (call_id, name, arguments) in enumerate(calls):
+        begin = {"name": name, "arguments": ""}
+        deltas.append(
+            {"tool_calls": [{"index": index, "id": call_id, "type": "function", "function": begin}]}
+        )
+        deltas.extend(
+            {"tool_calls": [{"index": index, "function": {"arguments": piece}}]}
+            for piece in _pieces(arguments, chosen.args_piece_chars)
+        )
+    stops = {"max_tokens": "length", "refusal": "content_filter"}
+    stop = stops.get(chosen.stop, "tool_calls" if calls else "stop")
+    events: list[Json] = [
+        {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
+        for delta in deltas
+    ]
+    events.append({**head, "choices": [{"index": 0, "delta": {}, "finish_reason": stop}]})
+    prompt = chosen.input_tokens + chosen.cache_read
+    usage = {
+        "prompt_tokens": prompt,
+        "completion_tokens": chosen.output_tokens,
+        "total_tokens": prompt + chosen.output_tokens,
+        "prompt_tokens_details": {"cached_tokens": chosen.cache_read},
+    }
+    events.append({**head, "choices": [], "usage": usage})
+    return [*(_sse(event, named=False) for event in events), b"data: [DONE]\n\n"]
+
+
+def _ollama(chosen: Round, model: str, calls: list[tuple[str, str, str]]) -> list[bytes]:
+    head = {"model": model, "created_at": "2026-01-01T00:00:00Z"}
+
+    def line(message: Json, **more: Any) -> bytes:
+        said = {"role": "assistant", "content": "", **message}
+        return json.dumps({**head, "message": said, "done": False, **more}).encode() + b"\n"
+
+    lines = [line({"content": piece}) for piece in chosen.text]
+    for call_id, name, arguments in calls:
+        function = {"name": name, "arguments": json.loads(arguments)}
+        lines.append(line({"tool_calls": [{"id": call_id, "function": function}]}))
+    usage = {
+        "prompt_eval_count": chosen.input_tokens + chosen.cache_read,
+        "eval_count": chosen.output_tokens,
+    }
+    reason = "length" if chosen.stop == "max_tokens" else "stop"
+    return [*lines, line({}, done=True, done_reason=reason, **usage)]
+
+
+EVENTS: dict[str, Callable[[Round, str, list[tuple[str, str, str]]], list[bytes]]] = {
+    "anthropic": _anthropic,
+    "openai": _openai,
+    "ollama": _ollama,
+}
+ERRORS = {
+    "anthropic": _sse(
+        {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}},
+        named=True,
+    ),
+    "openai": _sse({"error": {"message": "Overloaded", "code": 503}}, named=False),
+    "ollama": b'{"error":"server busy, please try again"}\n',
+}
