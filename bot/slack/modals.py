@@ -22,20 +22,21 @@ REASON_INPUT = "text"
 MAX_REASON = 500
 _TITLE_MAX = 24
 _BLOCK_CHARS = 2_800
-# 64 KiB of result fit in 24 blocks; a view may weigh 250 kB (`view_too_large`).
+# 64 KiB of plain result fit in 24 blocks; a view may weigh 250 kB (`view_too_large`).
 _MAX_CONTENT_BLOCKS = 40
+_MAX_CONTENT_BYTES = 200_000
 
 
 def evidence_view(evidence: Evidence) -> View:
     """One numbered result, whole as far as it fits, with a note when it does not."""
     text = _shown(evidence.content)
-    parts = [text[at : at + _BLOCK_CHARS] for at in range(0, len(text), _BLOCK_CHARS)]
+    parts = _parts(text)
     blocks: list[JsonValue] = [
         _plain(_headline(evidence)),
-        *(_preformatted(part) for part in parts[:_MAX_CONTENT_BLOCKS] or ["(empty)"]),
+        *(_preformatted(part) for part in parts or ["(empty)"]),
     ]
-    if len(parts) > _MAX_CONTENT_BLOCKS:
-        kept = _MAX_CONTENT_BLOCKS * _BLOCK_CHARS
+    kept = sum(map(len, parts))
+    if kept < len(text):
         blocks.append(_plain(f"Shown: the first {kept:,} of {len(text):,} characters."))
     return {
         "type": "modal",
@@ -70,6 +71,18 @@ def reject_view(private_metadata: str) -> View:
             }
         ],
     }
+
+
+def _parts(text: str) -> list[str]:
+    parts: list[str] = []
+    room = _MAX_CONTENT_BYTES
+    for at in range(0, min(len(text), _BLOCK_CHARS * _MAX_CONTENT_BLOCKS), _BLOCK_CHARS):
+        part = text[at : at + _BLOCK_CHARS]
+        room -= len(json.dumps(part))  # what it weighs on the wire
+        if room < 0:
+            break
+        parts.append(part)
+    return parts
 
 
 def _headline(evidence: Evidence) -> str:

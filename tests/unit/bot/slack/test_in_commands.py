@@ -1,0 +1,116 @@
+"""`/kortex`: private, for admins where it matters, and written down before it is answered."""
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from adapters.llm.messages import Usage
+from bot.domain.audit import AuditEvent, AuditKind
+from bot.domain.budget import BudgetLimits
+from bot.domain.ids import SessionId, TurnId, UserId
+from bot.ports import Spending, StorageUnavailable
+from bot.slack import words
+from bot.slack.commands import Commands
+from bot.slack.ingress_ports import IngressSettings, ProviderStatus
+from bot.slack.payloads import SlashCommand
+from tests.fakes.role_table import NOT_YOU
+from tests.slack_ingress import IDENTITY, Ingress, Payload, command
+
+SETTINGS = IngressSettings(
+    IDENTITY, admin_roles=("lead",), budget=BudgetLimits(daily_usd_micros=10_000_000)
+)
+
+
+@pytest.fixture
+def ingress() -> Ingress:
+    return Ingress(SETTINGS)
+
+
+async def ask(ingress: Ingress, text: str, **fields: str) -> str:
+    answer = json.loads((await ingress.send(command(text, **fields))).body)
+    assert answer["response_type"] == "ephemeral"
+    return str(answer["text"])
+
+
+@pytest.mark.parametrize("text", ["help", "", "  HELP "])
+async def test_help_is_for_everyone(ingress: Ingress, text: str) -> None:
+    answer = await ask(ingress, text, user_id="U9")
+    assert words.COMMAND_HELP in answer
+    assert ingress.memory.trail == []
+
+
+async def test_an_unknown_subcommand_shows_help_and_echoes_nothing_alive(ingress: Ingress) -> None:
+    answer = await ask(ingress, "<!channel> `x`")
+    assert words.COMMAND_HELP in answer
+    assert "<!channel>" not in answer
+
+
+@pytest.mark.parametrize("text", ["budget", "providers"])
+async def test_numbers_are_for_admins_and_the_attempt_is_written_down(
+    ingress: Ingress, text: str
+) -> None:
+    answer = await ask(ingress, text, user_id="U2")
+    (row,) = ingress.memory.trail
+    assert NOT_YOU in answer
+    assert (row.kind, row.actor, row.body["allowed"]) == (AuditKind.ADMIN_COMMAND, "U2", False)
+
+
+async def test_budget_says_what_was_spent_by_whom(ingress: Ingress) -> None:
+    await ingress.ledger.record(
+        Spending(
+            SessionId("s"),
+            TurnId("t"),
+            1,
+            UserId("U0ASKER"),
+            "C1",
+            "anthropic",
+            "m",
+            "investigate",
+            Usage(input_uncached=100, output=20),
+            2_500_000,
+            900,
+        )
+    )
+    answer = await ask(ingress, "budget")
+    assert "$2.5000 of $10.0000 (25 %)" in answer
+    assert "<@U0ASKER>: $2.5000, 1 round, 120 tokens" in answer
+    assert "anthropic: $2.5000" in answer
+    assert [row.body["allowed"] for row in ingress.memory.trail] == [True]
+
+
+async def test_providers_says_what_can_be_used_and_why_not(ingress: Ingress) -> None:
+    ingress.providers = [
+        ProviderStatus("anthropic", True),
+        ProviderStatus("openai", False, "no <key>"),
+    ]
+    answer = await ask(ingress, "providers")
+    assert "anthropic: ready" in answer
+    assert "openai: not available, no &lt;key&gt;" in answer
+
+
+@pytest.mark.parametrize("foreign", [{"team_id": "T9"}, {"api_app_id": "A9"}])
+async def test_a_command_from_elsewhere_learns_nothing(
+    ingress: Ingress, foreign: dict[str, str]
+) -> None:
+    assert await ask(ingress, "budget", **foreign) == words.EXTERNAL
+    assert ingress.memory.trail == []
+
+
+class BrokenAudit:
+    async def append(self, event: AuditEvent) -> None:
+        raise StorageUnavailable("full")
+
+
+async def test_what_cannot_be_audited_is_not_answered(ingress: Ingress) -> None:
+    ports = replace(ingress.ports, audit=BrokenAudit())
+    commands = Commands(SETTINGS, ports)
+    payload: Payload = command("providers")
+    answer = await commands.answer(SlashCommand.model_validate(payload))
+    assert answer == words.CANNOT_AUDIT
+
+
+async def test_today_is_the_ledgers_day(ingress: Ingress) -> None:
+    ingress.memory.now = lambda: datetime(2026, 4, 7, tzinfo=UTC)
+    assert "• nothing yet" in await ask(ingress, "budget")
