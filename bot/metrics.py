@@ -1,0 +1,100 @@
+"""What the product counts, as Prometheus metrics. Every label has a bounded set of values.
+
+Names a model or an outsider can make up become `other` once a label has `MAX_VALUES` values.
+"""
+
+from collections import defaultdict
+from typing import Final
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Histogram,
+    PlatformCollector,
+    ProcessCollector,
+)
+
+from tools.records import ToolInvocationRecord
+
+MAX_VALUES: Final = 200
+MAX_VALUE_CHARS: Final = 80
+OTHER: Final = "other"
+# Seconds. The tool classes' defaults and ceilings are 5, 10, 30, 60 and 300 s.
+TOOL_BUCKETS_S: Final = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
+
+
+class Metrics:
+    """The process's counters in a registry of their own."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
+        PlatformCollector(registry=self.registry)
+        self._seen: defaultdict[str, set[str]] = defaultdict(set)
+        self._turns = self._counter("turns", "Turns by how they ended.", "end")
+        self._rounds = self._counter(
+            "rounds", "Rounds by provider and outcome.", "provider", "outcome"
+        )
+        self._tool_calls = self._counter(
+            "tool_calls", "Tool calls by tool and outcome.", "tool", "outcome"
+        )
+        self._tool_seconds = Histogram(
+            "kortex_tool_seconds",
+            "Wall time of tool calls.",
+            ("tool",),
+            registry=self.registry,
+            buckets=TOOL_BUCKETS_S,
+        )
+        self._edits = self._counter("slack_edits", "Edits of live answers sent to Slack.")
+        self._rate_limited = self._counter("slack_rate_limited", "429s from Slack.")
+        self._proposals = self._counter(
+            "proposals", "Proposals by the state they came into.", "state"
+        )
+        self._spent = self._counter(
+            "spent_usd_micros", "Micro-dollars spent on rounds with a known price.", "provider"
+        )
+
+    def turn_ended(self, end: str) -> None:
+        """One turn, by its `TurnEnd`."""
+        self._turns.labels(self._value("end", end)).inc()
+
+    def round_ended(self, provider: str, outcome: str) -> None:
+        """One round, by its stop reason or error kind."""
+        self._rounds.labels(
+            self._value("provider", provider), self._value("outcome", outcome)
+        ).inc()
+
+    def tool_called(self, record: ToolInvocationRecord) -> None:
+        """One tool call, with how long it took."""
+        tool = self._value("tool", record.name)
+        outcome = "ok" if record.ok else str(record.error_code or "failed")
+        self._tool_calls.labels(tool, self._value("tool_outcome", outcome)).inc()
+        self._tool_seconds.labels(tool).observe(record.latency_ms / 1000)
+
+    def edited(self) -> None:
+        """One edit sent."""
+        self._edits.inc()
+
+    def rate_limited(self) -> None:
+        """One 429 from Slack."""
+        self._rate_limited.inc()
+
+    def proposal_became(self, state: str) -> None:
+        """One proposal came into a state."""
+        self._proposals.labels(self._value("state", state)).inc()
+
+    def spent(self, provider: str, usd_micros: int) -> None:
+        """What a round cost."""
+        self._spent.labels(self._value("provider", provider)).inc(max(0, usd_micros))
+
+    def _counter(self, name: str, documentation: str, *labels: str) -> Counter:
+        return Counter(f"kortex_{name}", documentation, labels, registry=self.registry)
+
+    def _value(self, label: str, value: str) -> str:
+        seen = self._seen[label]
+        if value in seen:
+            return value
+        if len(value) > MAX_VALUE_CHARS or len(seen) >= MAX_VALUES:
+            return OTHER
+        seen.add(value)
+        return value

@@ -1,0 +1,73 @@
+"""The HTTP application: probes, metrics, and the handlers it is given for Slack and for events."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Final, TypeAlias
+
+from aiohttp import web
+from aiohttp.typedefs import Handler as AiohttpHandler
+
+from bot.metrics import Metrics
+from bot.store.engine import Database
+from bot.store.schema import head
+from bot.web.health import Check, healthz, readyz
+from bot.web.metrics import metrics as metrics_handler
+
+MAX_BODY_BYTES: Final = 1 << 20
+
+Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def create_web_app(
+    *,
+    database: Database,
+    slack_connected: Callable[[], Awaitable[bool]] | None = None,
+    slack_events: Handler | None = None,
+    ingest: Handler | None = None,
+    metrics: Metrics | None = None,
+    routes: Sequence[web.RouteDef] = (),
+) -> web.Application:
+    """The app, not yet listening. A handler that is None has no route.
+
+    `slack_connected` None means that Slack comes to us and there is no connection to watch.
+    """
+    app = web.Application(client_max_size=MAX_BODY_BYTES, middlewares=[_refuse_large])
+    app.router.add_get("/healthz", healthz)
+    app.router.add_get("/readyz", readyz(_checks(database, slack_connected)))
+    app.router.add_get("/metrics", metrics_handler((metrics or Metrics()).registry))
+    if slack_events is not None:
+        app.router.add_post("/slack/events", slack_events)
+    if ingest is not None:
+        app.router.add_post("/ingest/v1/events", ingest)
+    app.router.add_routes(routes)
+    return app
+
+
+@web.middleware
+async def _refuse_large(request: web.Request, handler: AiohttpHandler) -> web.StreamResponse:
+    """A body that says it is too large is not read at all; others are capped while being read."""
+    if (request.content_length or 0) > MAX_BODY_BYTES:
+        return web.json_response({"error": "body too large"}, status=413)
+    return await handler(request)
+
+
+def _checks(
+    database: Database, slack_connected: Callable[[], Awaitable[bool]] | None
+) -> Mapping[str, Check]:
+    async def reachable() -> str | None:
+        await database.ping()
+        return None
+
+    async def schema() -> str | None:
+        current = await database.schema_head() == await asyncio.to_thread(head)
+        return None if current else "not the one this version needs; run `kortex migrate`"
+
+    checks: dict[str, Check] = {"database": reachable, "schema": schema}
+    if slack_connected is not None:
+        connected = slack_connected
+
+        async def slack() -> str | None:
+            return None if await connected() else "not connected"
+
+        checks["slack"] = slack
+    return checks

@@ -1,0 +1,232 @@
+"""Probes and metrics tell the truth, say no secret, and stay small."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import UTC, datetime
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestClient, TestServer
+
+from bot.metrics import MAX_VALUES, Metrics
+from bot.ports import StorageUnavailable
+from bot.store.engine import Database
+from bot.store.schema import migrate
+from bot.web import health
+from bot.web.server import MAX_BODY_BYTES, create_web_app
+from tools.errors import ToolErrorCode
+from tools.records import ToolInvocationRecord
+
+Client = TestClient[web.Request, web.Application]
+
+
+@pytest.fixture
+async def database(tmp_path: Path) -> AsyncIterator[Database]:
+    url = f"sqlite+aiosqlite:///{tmp_path}/kortex.db"
+    await migrate(url)
+    opened = await Database.open(url)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+async def client_of() -> AsyncIterator[Callable[[web.Application], Awaitable[Client]]]:
+    clients: list[Client] = []
+
+    async def made(app: web.Application) -> Client:
+        client = TestClient(TestServer(app))
+        clients.append(client)
+        await client.start_server()
+        return client
+
+    yield made
+    for client in clients:
+        await client.close()
+
+
+Made = Callable[[web.Application], Awaitable[Client]]
+
+
+def probed(**checks: health.Check) -> web.Application:
+    app = web.Application()
+    app.router.add_get("/readyz", health.readyz(checks))
+    return app
+
+
+async def works() -> str | None:
+    return None
+
+
+async def hangs() -> str | None:
+    await asyncio.Event().wait()
+    return None
+
+
+async def loses_storage() -> str | None:
+    raise StorageUnavailable("postgresql://user:canary@db/kortex")
+
+
+async def breaks() -> str | None:
+    raise ValueError("token=canary")
+
+
+async def connected() -> bool:
+    return True
+
+
+async def disconnected() -> bool:
+    return False
+
+
+async def echo(request: web.Request) -> web.StreamResponse:
+    return web.Response(body=await request.read())
+
+
+async def test_a_working_process_is_up_and_ready(database: Database, client_of: Made) -> None:
+    client = await client_of(create_web_app(database=database, slack_connected=connected))
+
+    up, ready = await client.get("/healthz"), await client.get("/readyz")
+
+    assert (up.status, ready.status) == (200, 200)
+    assert (await ready.json())["parts"].keys() == {"database", "schema", "slack"}
+
+
+async def test_a_lost_slack_connection_is_not_ready_but_up(
+    database: Database, client_of: Made
+) -> None:
+    client = await client_of(create_web_app(database=database, slack_connected=disconnected))
+
+    up, ready = await client.get("/healthz"), await client.get("/readyz")
+
+    said = await ready.json()
+    assert (up.status, ready.status) == (200, 503)
+    assert said["parts"]["slack"] == {"ok": False, "detail": "not connected"}
+    assert said["parts"]["database"]["ok"]
+
+
+async def test_without_a_connection_to_watch_slack_is_no_part(
+    database: Database, client_of: Made
+) -> None:
+    client = await client_of(create_web_app(database=database))
+
+    assert "slack" not in (await (await client.get("/readyz")).json())["parts"]
+
+
+async def test_an_old_schema_is_not_ready_and_says_what_to_run(
+    tmp_path: Path, client_of: Made
+) -> None:
+    empty = await Database.open(f"sqlite+aiosqlite:///{tmp_path}/empty.db")
+    client = await client_of(create_web_app(database=empty))
+
+    ready = await client.get("/readyz")
+    said = await ready.json()
+    await empty.close()
+
+    assert ready.status == 503
+    assert "kortex migrate" in said["parts"]["schema"]["detail"]
+
+
+@pytest.mark.parametrize("check", [loses_storage, breaks])
+async def test_a_broken_part_is_named_without_its_details(
+    client_of: Made, check: health.Check
+) -> None:
+    client = await client_of(probed(good=works, bad=check))
+
+    answer = await client.get("/readyz")
+
+    assert answer.status == 503
+    assert (await answer.json())["parts"]["good"]["ok"]
+    assert "canary" not in await answer.text()
+
+
+async def test_a_part_that_hangs_does_not_hold_the_probe(
+    client_of: Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(health, "CHECK_TIMEOUT_S", 0.02)
+    client = await client_of(probed(slow=hangs))
+
+    answer = await client.get("/readyz")
+
+    assert answer.status == 503
+    assert "no answer" in (await answer.json())["parts"]["slow"]["detail"]
+
+
+async def test_handlers_that_are_not_given_have_no_route(
+    database: Database, client_of: Made
+) -> None:
+    client = await client_of(create_web_app(database=database))
+
+    assert (await client.post("/slack/events")).status == 404
+    assert (await client.post("/ingest/v1/events")).status == 404
+
+
+@pytest.mark.parametrize("path", ["/slack/events", "/ingest/v1/events"])
+@pytest.mark.parametrize(("size", "status"), [(10, 200), (MAX_BODY_BYTES + 1, 413)])
+async def test_bodies_are_capped_whatever_the_handler(
+    database: Database, client_of: Made, path: str, size: int, status: int
+) -> None:
+    client = await client_of(create_web_app(database=database, slack_events=echo, ingest=echo))
+
+    answer = await client.post(path, data=BytesIO(b"x" * size))
+
+    assert answer.status == status
+
+
+async def test_a_body_of_unknown_length_is_capped_while_it_is_read(
+    database: Database, client_of: Made
+) -> None:
+    client = await client_of(create_web_app(database=database, ingest=echo))
+
+    async def chunks() -> AsyncIterator[bytes]:
+        for _ in range(20):
+            yield b"x" * (MAX_BODY_BYTES // 10)
+
+    answer = await client.post("/ingest/v1/events", data=chunks())
+
+    assert answer.status == 413
+
+
+def record(name: str, *, ok: bool = True) -> ToolInvocationRecord:
+    at = datetime(2026, 3, 1, tzinfo=UTC)
+    code = None if ok else ToolErrorCode.UPSTREAM
+    return ToolInvocationRecord("c1", name, {}, ok, code, "", at, at, 0, False)
+
+
+async def test_metrics_are_served_in_prometheus_format(database: Database, client_of: Made) -> None:
+    counted = Metrics()
+    counted.turn_ended("answered")
+    counted.round_ended("anthropic", "end_turn")
+    counted.tool_called(record("core__get_logs", ok=False))
+    counted.proposal_became("confirmed")
+    counted.spent("anthropic", 1500)
+    counted.edited()
+    counted.rate_limited()
+    client = await client_of(create_web_app(database=database, metrics=counted))
+
+    answer = await client.get("/metrics")
+    lines = (await answer.text()).splitlines()
+
+    assert answer.content_type == "text/plain"
+    assert 'kortex_turns_total{end="answered"} 1.0' in lines
+    assert 'kortex_rounds_total{outcome="end_turn",provider="anthropic"} 1.0' in lines
+    assert 'kortex_tool_calls_total{outcome="upstream",tool="core__get_logs"} 1.0' in lines
+    assert 'kortex_tool_seconds_count{tool="core__get_logs"} 1.0' in lines
+    assert 'kortex_proposals_total{state="confirmed"} 1.0' in lines
+    assert 'kortex_spent_usd_micros_total{provider="anthropic"} 1500.0' in lines
+    assert "kortex_slack_edits_total 1.0" in lines
+    assert "kortex_slack_rate_limited_total 1.0" in lines
+
+
+def test_made_up_names_cannot_grow_the_metrics_without_bound() -> None:
+    counted = Metrics()
+
+    for number in range(10 * MAX_VALUES):
+        counted.tool_called(record(f"tool-{number}"))
+    counted.tool_called(record("x" * 10_000))
+
+    samples = [s for m in counted.registry.collect() for s in m.samples]
+    tools = {s.labels["tool"] for s in samples if s.name == "kortex_tool_calls_total"}
+    assert len(tools) == MAX_VALUES + 1
+    assert max(map(len, tools)) < 100
