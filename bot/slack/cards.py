@@ -4,13 +4,14 @@ The order is fixed, the facts are ours, and the model's words stand last, boxed 
 Pure. A card that cannot show the arguments whole has no Confirm button.
 """
 
+import re
 from datetime import datetime
 from typing import assert_never
 
 from bot.domain.proposal import Proposal, ProposalState
 from bot.slack.blocks import Block, Part, actions, button, context, header, section
 from bot.slack.limits import SECTION_CHARS
-from bot.slack.mrkdwn import BROADCAST, escape, escape_within, inline, visible
+from bot.slack.mrkdwn import BROADCAST, INVISIBLE, escape, escape_within, inline, visible
 
 CONFIRM_ACTION = "proposal:confirm"
 REJECT_ACTION = "proposal:reject"
@@ -89,22 +90,15 @@ def _arguments(params: str) -> str | None:
     Characters that would show as nothing, end the code block or look like a mention are written as
     JSON escapes: still the same JSON value.
     """
-    shown = visible(BROADCAST.sub(r"\\u0040", params.replace("`", r"\u0060")))
-    block = f"```\n{escape(_json_escapes(shown))}\n```"
+    shown = BROADCAST.sub(r"\\u0040", params.replace("`", r"\u0060"))
+    block = f"```\n{escape(INVISIBLE.sub(_json_escape, shown))}\n```"
     return block if len(block) + len("*Arguments*\n") <= SECTION_CHARS else None
 
 
-def _json_escapes(text: str) -> str:
-    # `visible` writes \U0001f3f4 for characters above the first plane; JSON has pairs only.
-    if "\\U" not in text:
-        return text
-    head, *rest = text.split("\\U")
-    return head + "".join(_pair(int(each[:8], 16)) + each[8:] for each in rest)
-
-
-def _pair(code: int) -> str:
-    high, low = divmod(code - 0x10000, 0x400)
-    return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"
+def _json_escape(sign: re.Match[str]) -> str:
+    # JSON writes characters above the first plane as a surrogate pair.
+    units = sign.group().encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
 
 def _facts(proposal: Proposal) -> str:

@@ -19,7 +19,7 @@ _DROPPED = re.compile(
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _BIDI = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u206f]")
 # Everything that shows as nothing, or as something else than it is.
-_INVISIBLE = re.compile(
+INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
     "\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0e\ufeff\uffa0\ufff0-\ufffb"
     "\ud800-\udfff\U000e0000-\U000e0fff]"
@@ -49,7 +49,7 @@ def clean(text: str) -> str:
 
 def visible(text: str) -> str:
     """Every invisible, control or direction-changing character written out as its escape."""
-    return _INVISIBLE.sub(_codepoint, text)
+    return INVISIBLE.sub(_codepoint, text)
 
 
 def escape(text: str) -> str:

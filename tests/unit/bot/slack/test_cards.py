@@ -5,7 +5,7 @@ import re
 from datetime import timedelta
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bot.domain.proposal import ProposalState, canonical
@@ -64,6 +64,7 @@ def test_a_product_too_long_to_show_cannot_be_confirmed() -> None:
         max_size=6,
     )
 )
+@example({"path": "C:\\Users\\u202e\\", "a": "\\U0001f600"})
 def test_the_arguments_shown_are_the_arguments_stored(params: dict[str, str]) -> None:
     shown = arguments(card(proposal(params=canonical(params)), "responder", AT))
 
