@@ -1,10 +1,12 @@
 """What people do: speak, press, submit, command, delete. Refused where Slack's clients would."""
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from bot.workspace import events, interactions
+from bot.workspace.answers import show_answer
 from bot.workspace.delivery import Ack, Outbox
-from bot.workspace.errors import CannotDoThat
+from bot.workspace.errors import CannotDoThat, SlackRefused
 from bot.workspace.feed import Change
 from bot.workspace.ids import opaque
 from bot.workspace.json_access import JsonObject, object_at, text_at
@@ -160,7 +162,11 @@ class Acts:
         form = interactions.slash_command(self.posting.app, person, place, command, escaped)
         form["response_url"] = self.origin + self.tickets.response_url(user, channel)
         form["trigger_id"] = self.tickets.trigger(user)
-        return await self.outbox.request("slash_commands", form)
+        ack = await self.outbox.request("slash_commands", form)
+        if ack.ok and ack.body:
+            with suppress(SlackRefused):  # Slack shows nothing when it cannot read the answer
+                show_answer(self.posting, ack.body, user, channel, None)
+        return ack
 
     def open_home(self, user: str, tab: str = "home") -> None:
         """Open the app's home or its messages tab."""

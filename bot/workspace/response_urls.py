@@ -5,10 +5,9 @@ from dataclasses import dataclass, replace
 import orjson
 from aiohttp import web
 
-from bot.workspace.arguments import Arguments
+from bot.workspace.answers import read_answer, show_answer
 from bot.workspace.errors import SlackRefused
 from bot.workspace.json_access import JsonObject
-from bot.workspace.messages import Ephemeral
 from bot.workspace.methods import content
 from bot.workspace.posting import with_block_ids
 from bot.workspace.state import Workspace
@@ -50,19 +49,9 @@ class ResponseUrls:
         if body.get("delete_original") is True:
             posting.unwhisper(ticket.channel, ticket.message_ts)
             return
-        said = content.read_content(
-            Arguments({name: value for name, value in body.items() if value is not None})
-        )
-        content.check_post_length(said)
-        if body.get("replace_original") is True and self._replace(ticket, said):
+        if body.get("replace_original") is True and self._replace(ticket, read_answer(body)):
             return
-        message = posting.bot_message(
-            ticket.channel, said.text or content.NO_PREVIEW, said.blocks or (), ticket.thread_ts
-        )
-        if body.get("response_type") == "in_channel":
-            posting.post(message)
-        else:
-            posting.whisper(Ephemeral(message, ticket.user, shown=True))
+        show_answer(posting, body, ticket.user, ticket.channel, ticket.thread_ts)
 
     def _replace(self, ticket: ResponseUrl, said: content.Content) -> bool:
         posting = self.workspace.posting

@@ -1,0 +1,312 @@
+"""What people do in the local workspace, in process and over the page's own requests."""
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+import aiohttp
+import orjson
+import pytest
+from slack_bolt.async_app import AsyncApp
+
+from bot.workspace.app import serving
+from bot.workspace.errors import CannotDoThat
+from bot.workspace.providers import ProviderOption
+from bot.workspace.seeds import (
+    ARCHIVED,
+    CHECKOUT,
+    DEACTIVATED,
+    DIRECT,
+    GUEST,
+    MEMBER,
+    OTHER_BOT,
+    RESPONDER,
+    STRANGER,
+    STRANGER_TEAM,
+)
+from bot.workspace.state import Workspace
+from tests.fixtures_workspace import bolt, connected, served, web_client
+
+
+def button(action_id: str) -> list[dict[str, Any]]:
+    text = {"type": "plain_text", "text": action_id}
+    element = {"type": "button", "action_id": action_id, "text": text, "value": "v"}
+    return [{"type": "actions", "elements": [element]}]
+
+
+MODAL = {
+    "type": "modal",
+    "callback_id": "reject",
+    "title": {"type": "plain_text", "text": "Reject"},
+    "submit": {"type": "plain_text", "text": "Reject"},
+    "blocks": [
+        {
+            "type": "input",
+            "block_id": "reason",
+            "label": {"type": "plain_text", "text": "Why?"},
+            "element": {"type": "plain_text_input", "action_id": "text"},
+        }
+    ],
+}
+
+
+@pytest.fixture
+async def workspace() -> AsyncIterator[Workspace]:
+    async with served() as workspace:
+        yield workspace
+
+
+@pytest.fixture
+async def page(workspace: Workspace) -> AsyncIterator[aiohttp.ClientSession]:
+    async with aiohttp.ClientSession(workspace.origin) as session:
+        yield session
+
+
+def collecting(app: AsyncApp) -> list[dict[str, Any]]:
+    received: list[dict[str, Any]] = []
+
+    @app.event("message")
+    async def message(body: dict[str, Any]) -> None:
+        received.append(body)
+
+    @app.event("app_mention")
+    async def mention(body: dict[str, Any]) -> None:
+        received.append(body)
+
+    return received
+
+
+@pytest.mark.parametrize(
+    ("user", "channel"),
+    [(DEACTIVATED, CHECKOUT), (RESPONDER, ARCHIVED), (MEMBER, DIRECT), ("U0NOBODY", CHECKOUT)],
+)
+async def test_nobody_speaks_where_slack_would_not_let_them(
+    workspace: Workspace, user: str, channel: str
+) -> None:
+    with pytest.raises(CannotDoThat):
+        await workspace.say(user, channel, "hi")
+
+
+async def test_a_mention_in_a_direct_message_is_a_message_only() -> None:
+    async with served() as workspace, bolt(workspace) as app:
+        received = collecting(app)
+        async with connected(workspace, app):
+            await workspace.say(RESPONDER, DIRECT, "@kortex hello")
+            await workspace.settled()
+
+    assert [(e["event"]["type"], e["event"]["channel_type"]) for e in received] == [
+        ("message", "im")
+    ]
+
+
+async def test_a_strangers_message_names_their_team() -> None:
+    async with served() as workspace, bolt(workspace) as app:
+        received = collecting(app)
+        async with connected(workspace, app):
+            await workspace.say(STRANGER, CHECKOUT, "hello")
+            await workspace.settled()
+
+    assert received[0]["event"]["user_team"] == STRANGER_TEAM
+    assert received[0]["team_id"] == workspace.app.team_id
+    assert received[0]["is_ext_shared_channel"] is True
+
+
+async def test_another_bots_message_says_so() -> None:
+    async with served() as workspace, bolt(workspace) as app:
+        received = collecting(app)
+        async with connected(workspace, app):
+            await workspace.say(OTHER_BOT, CHECKOUT, "alert!")
+            await workspace.settled()
+
+    assert received[0]["event"]["bot_id"] == "B0OTHERBT1"
+
+
+async def test_a_deletion_has_no_text_of_its_own() -> None:
+    async with served() as workspace, bolt(workspace) as app:
+        received = collecting(app)
+        async with connected(workspace, app):
+            ts = await workspace.say(MEMBER, CHECKOUT, "oops")
+            await workspace.delete(MEMBER, CHECKOUT, ts)
+            await workspace.settled()
+
+    event = received[-1]["event"]
+    assert (event["subtype"], event["deleted_ts"]) == ("message_deleted", ts)
+    assert "text" not in event
+
+
+async def test_a_removed_button_cannot_be_pressed_except_by_a_stale_client() -> None:
+    async with served() as workspace, bolt(workspace) as app:
+        pressed: list[dict[str, Any]] = []
+
+        @app.action("confirm")
+        async def confirm(ack: Any, body: dict[str, Any]) -> None:
+            await ack()
+            pressed.append(body)
+
+        async with connected(workspace, app), web_client(workspace) as client:
+            posted = await client.chat_postMessage(
+                channel=CHECKOUT, text="card", blocks=button("confirm")
+            )
+            await client.chat_update(channel=CHECKOUT, ts=posted["ts"], text="decided")
+            with pytest.raises(CannotDoThat):
+                await workspace.click(MEMBER, posted["ts"], "confirm")
+            ack = await workspace.click(MEMBER, posted["ts"], "confirm", stale=True)
+
+    assert ack.ok
+    assert pressed[0]["message"]["text"] == "card"
+
+
+async def test_a_click_without_a_connected_app_fails_at_once(workspace: Workspace) -> None:
+    async with web_client(workspace) as client:
+        posted = await client.chat_postMessage(
+            channel=CHECKOUT, text="card", blocks=button("confirm")
+        )
+    ack = await workspace.click(MEMBER, posted["ts"], "confirm")
+
+    assert (ack.ok, ack.reason) == (False, "no_connection")
+
+
+async def test_a_modal_opens_reports_errors_and_closes() -> None:
+    async with served() as workspace, bolt(workspace) as app:
+        submitted: list[Any] = []
+
+        @app.action("reject")
+        async def reject(ack: Any, body: dict[str, Any], client: Any) -> None:
+            await ack()
+            await client.views_open(trigger_id=body["trigger_id"], view=MODAL)
+
+        @app.view("reject")
+        async def rejected(ack: Any, view: dict[str, Any]) -> None:
+            reason = view["state"]["values"]["reason"]["text"]["value"]
+            submitted.append(reason)
+            errors = {"reason": "Say more"}
+            await (ack() if reason else ack(response_action="errors", errors=errors))
+
+        async with connected(workspace, app), web_client(workspace) as client:
+            posted = await client.chat_postMessage(
+                channel=CHECKOUT, text="card", blocks=button("reject")
+            )
+            await workspace.click(RESPONDER, posted["ts"], "reject")
+            modals = await workspace.wait_for(lambda: workspace.modals_of(RESPONDER))
+            view_id = str(modals[0]["id"])
+            empty = await workspace.submit(RESPONDER, view_id, {"text": ""})
+            still_open = len(workspace.modals_of(RESPONDER))
+            await workspace.submit(RESPONDER, view_id, {"text": "too risky"})
+
+    assert empty.body == {"response_action": "errors", "errors": {"reason": "Say more"}}
+    assert still_open == 1
+    assert workspace.modals_of(RESPONDER) == ()
+    assert submitted == [None, "too risky"]
+
+
+async def test_a_command_arrives_with_its_mentions_escaped() -> None:
+    async with served() as workspace, bolt(workspace) as app:
+        bodies: list[dict[str, Any]] = []
+
+        @app.command("/kortex")
+        async def command(ack: Any, body: dict[str, Any]) -> None:
+            bodies.append(body)
+            await ack("done")
+
+        async with connected(workspace, app):
+            ack = await workspace.command(RESPONDER, CHECKOUT, "role add @priya")
+
+    assert bodies[0]["text"] == f"role add <@{MEMBER}>"
+    assert ack.body == {"text": "done"}
+
+
+async def test_the_answer_to_a_command_is_shown_to_the_one_who_ran_it() -> None:
+    async with served() as workspace, bolt(workspace) as app:
+
+        @app.command("/kortex")
+        async def command(ack: Any) -> None:
+            await ack("done")
+
+        async with connected(workspace, app):
+            await workspace.command(RESPONDER, CHECKOUT, "help")
+
+    assert [message.text for message in workspace.whispers(RESPONDER)] == ["done"]
+
+
+async def test_the_page_may_load_nothing_from_elsewhere(page: aiohttp.ClientSession) -> None:
+    async with page.get("/") as response:
+        html = await response.text()
+        policy = response.headers["content-security-policy"]
+
+    assert "default-src 'none'" in policy
+    assert "unsafe-inline" not in policy
+    assert "http://" not in html
+    assert "https://" not in html
+
+
+@pytest.mark.parametrize("name", ["app.js", "blocks.js", "style.css", "text.js", "mark.svg"])
+async def test_the_pages_files_are_served(page: aiohttp.ClientSession, name: str) -> None:
+    async with page.get(f"/page/{name}") as response:
+        assert response.status == 200
+        assert response.headers["x-content-type-options"] == "nosniff"
+
+
+async def test_another_host_name_is_refused(page: aiohttp.ClientSession) -> None:
+    async with page.get("/person/workspace", headers={"host": "evil.example"}) as response:
+        assert response.status == 421
+
+
+async def test_another_sites_form_cannot_speak(page: aiohttp.ClientSession) -> None:
+    form = {"user": RESPONDER, "channel": CHECKOUT, "text": "x"}
+    async with page.post("/person/messages", data=form) as response:
+        assert response.status == 415
+
+
+async def test_what_cannot_be_done_is_said_in_words(page: aiohttp.ClientSession) -> None:
+    body = {"user": DEACTIVATED, "channel": CHECKOUT, "text": "x"}
+    async with page.post("/person/messages", json=body) as response:
+        assert response.status == 409
+        assert await response.json() == {"error": "lee is deactivated"}
+
+
+async def test_the_feed_shows_messages_and_only_ones_own_whispers(
+    workspace: Workspace, page: aiohttp.ClientSession
+) -> None:
+    async with (
+        page.get("/person/feed", params={"user": MEMBER}) as feed,
+        web_client(workspace) as client,
+    ):
+        await feed.content.readuntil(b"\n\n")
+        for user, text in ((GUEST, "for the guest"), (MEMBER, "for the member")):
+            await client.chat_postEphemeral(channel=CHECKOUT, user=user, text=text)
+        body = {"user": RESPONDER, "channel": CHECKOUT, "text": "<script>"}
+        await page.post("/person/messages", json=body)
+        lines = [await feed.content.readuntil(b"\n\n") for _ in range(2)]
+
+    changes = [orjson.loads(line.removeprefix(b"data: ")) for line in lines]
+    assert [(each["kind"], each["body"]["text"]) for each in changes] == [
+        ("ephemeral", "for the member"),
+        ("message", "&lt;script&gt;"),
+    ]
+
+
+class TwoProviders:
+    def __init__(self) -> None:
+        self.chosen = "triage"
+
+    async def options(self) -> Sequence[ProviderOption]:
+        return [
+            ProviderOption("triage", "Triage", available=True, chosen=self.chosen == "triage"),
+            ProviderOption("ollama", "Ollama", available=True, chosen=self.chosen == "ollama"),
+        ]
+
+    async def choose(self, provider_id: str) -> None:
+        self.chosen = provider_id
+
+
+async def test_the_provider_is_chosen_on_the_page() -> None:
+    async with (
+        serving(Workspace(), providers=TwoProviders()) as origin,
+        aiohttp.ClientSession(origin) as page,
+        page.post("/person/provider", json={"id": "ollama"}) as response,
+    ):
+        answer = await response.json()
+
+    assert [(each["id"], each["chosen"]) for each in answer["providers"]] == [
+        ("triage", False),
+        ("ollama", True),
+    ]
