@@ -18,6 +18,7 @@ from adapters.llm.messages import DoneChunk, ErrorChunk, ErrorKind, StreamChunk
 
 # A burst of events is handed on in slices, so that other streams get their turn.
 _CHUNKS_PER_SLICE: Final = 64
+_SLICE_BYTES: Final = 512 * 1024
 _MAX_ERROR_BYTES: Final = 64 * 1024
 # How long to wait for the last bytes of a finished answer, so that the connection can be reused.
 _DRAIN_S: Final = 0.05
@@ -63,7 +64,7 @@ class Exchange:
         """POST and decode. The connection is back or closed before the terminal chunk is given."""
         try:
             with mapped_errors(self._provider):
-                request = self.client.build_request("POST", url, content=body)
+                request = self._request(url, body)
                 response = await self.client.send(request, stream=True)
         except AdapterError as error:
             yield from_adapter_error(error)
@@ -81,6 +82,13 @@ class Exchange:
         finally:
             await response.aclose()
         yield end
+
+    def _request(self, url: httpx.URL, body: bytes) -> httpx.Request:
+        """A large body goes out in slices, so that copying it does not hold up the loop."""
+        if len(body) <= _SLICE_BYTES:
+            return self.client.build_request("POST", url, content=body)
+        length = {"content-length": str(len(body))}
+        return self.client.build_request("POST", url, content=_slices(body), headers=length)
 
     async def _failed(self, response: httpx.Response, read_error: ReadError) -> ErrorChunk:
         try:
@@ -117,6 +125,11 @@ class Exchange:
                         await asyncio.sleep(0)
                 if not data:
                     return
+
+
+async def _slices(body: bytes) -> AsyncIterator[bytes]:
+    for start in range(0, len(body), _SLICE_BYTES):
+        yield body[start : start + _SLICE_BYTES]
 
 
 def _body(response: httpx.Response) -> AsyncGenerator[bytes, None]:

@@ -9,6 +9,8 @@ import pytest
 from adapters.llm.config import ProviderConfig
 from adapters.llm.messages import (
     DoneChunk,
+    Message,
+    Role,
     StopReason,
     TextChunk,
     ToolCall,
@@ -154,3 +156,34 @@ async def test_ollama_offers_the_models_it_has_the_configured_one_first() -> Non
         models = await provider.models()
         await provider.aclose()
     assert [model.id for model in models] == ["b:70b", "a:8b"]
+
+
+@pytest.mark.parametrize("wire", WIRES)
+async def test_a_very_long_history_arrives_whole(wire: str) -> None:
+    long = "ä" * 1_500_000
+    request = replace(ASKED, messages=(Message(Role.USER, long),))
+    async with serving(wire, [Round(text=("ok",))]) as (provider, server):
+        answer = await collect(provider.stream(request))
+    assert answer.text == "ok"
+    assert long in str(server.bodies[0]["messages"])
+    assert server.requests[0].headers["content-length"] == str(len(server.requests[0].raw))
+
+
+async def test_a_model_found_to_have_no_tools_is_asked_again_with_emulated_ones() -> None:
+    async with ModelServer([Round(text=("ok",))] * 2, tools={"test-model": True}) as server:
+        provider = create(ProviderConfig("ollama", base_url=server.url, model="test-model"))
+        await collect(provider.stream(ASKED))
+        server.forget_tools("test-model")
+        answer = await collect(provider.stream(ASKED))
+        await provider.aclose()
+    assert answer.text == "ok"
+    assert [("tools" in body) for body in server.bodies] == [True, True, False]
+
+
+async def test_what_a_model_can_is_asked_once() -> None:
+    async with ModelServer([Round(text=("ok",))] * 2) as server:
+        provider = create(ProviderConfig("ollama", base_url=server.url, model="test-model"))
+        await collect(provider.stream(ASKED))
+        await collect(provider.stream(ASKED))
+        await provider.aclose()
+    assert server.other_requests == [("POST", "/api/show")]

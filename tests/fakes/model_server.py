@@ -100,6 +100,10 @@ class ModelServer:
         """The JSON bodies of the chat requests, in order."""
         return [request.body for request in self.requests]
 
+    def forget_tools(self, model: str) -> None:
+        """From now on an Ollama model has no tools of its own."""
+        self._tools[model] = False
+
     @property
     def connections(self) -> int:
         """How many connections chat requests came over."""
@@ -117,13 +121,13 @@ class ModelServer:
             raw = await request.read()
             recorded = Recorded(wire, dict(request.headers), json.loads(raw), raw)
             self.requests.append(recorded)
-            chosen = self._take(recorded)
-            if chosen.failure is not None:
-                return failed(wire, chosen.failure)
             if wire == "ollama" and recorded.body.get("tools"):
                 refusal = self._no_tools(recorded.body["model"])
                 if refusal is not None:
                     return refusal
+            chosen = self._take(recorded)
+            if chosen.failure is not None:
+                return failed(wire, chosen.failure)
             return await self._streamed(request, recorded, chosen)
 
         return handle
