@@ -30,6 +30,7 @@ from bot.clock import SystemClock
 from bot.domain.channel import rule_for
 from bot.domain.ids import SessionId, UserId
 from bot.engine import Engine, EngineConfig
+from bot.metrics import Metrics
 from bot.ports import ChatSurface, Stops, StorageUnavailable
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
@@ -77,6 +78,7 @@ class Base:
     rounds: Rounds
     purse: Purse
     actions: ActionCatalog
+    metrics: Metrics
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +140,8 @@ async def build_base(
     stores = await open_stores(settings, stack)
     providers = backends.make_providers(settings.llm, stack, triage_pace_s=triage_pace_s)
     rounds = Rounds(backends.asked_in_order(settings.llm, providers))
+    metrics = Metrics()
+    limits = rules.budget_limits(settings)
     return Base(
         settings=settings,
         stores=stores,
@@ -145,8 +149,9 @@ async def build_base(
         redactor=open_redactor(settings),
         providers=providers,
         rounds=rounds,
-        purse=Purse(rounds, stores.ledger, stores.audit, rules.budget_limits(settings)),
+        purse=Purse(rounds, stores.ledger, stores.audit, limits, metrics),
         actions=ActionCatalog(rules.action_rules(settings)),
+        metrics=metrics,
     )
 
 
@@ -178,6 +183,7 @@ def build_conversation(
         clock=base.clock,
         redactor=base.redactor,
         notes=notes,
+        metrics=base.metrics,
     )
     return Conversation(turns, _decide(base, surface, name_of, stack), desk, tools)
 
@@ -237,7 +243,7 @@ def _toolbox(
         base.redactor,
         base.clock,
         timeouts=rules.tool_timeouts(base.settings),
-        hooks=RunnerHooks(on_record=record_calls(base.stores.audit)),
+        hooks=RunnerHooks(on_record=record_calls(base.stores.audit, base.metrics)),
     )
     return Toolbox(catalog, runner)
 

@@ -25,6 +25,7 @@ from bot.slack.startup import StartupError
 from bot.store import schema
 
 OK, FAILED, USAGE = 0, 1, 2
+_MENDABLE = (ConfigurationError, StartupError, SecondProcess, ActionsError)
 
 
 def run(config: Path) -> int:
@@ -88,14 +89,25 @@ def guarded(command: Callable[[], Coroutine[Any, Any, int]]) -> int:
     """Run a command; what an operator can mend is a sentence and exit 2, never a traceback."""
     try:
         return asyncio.run(command())
-    except (ConfigurationError, StartupError, SecondProcess, ActionsError) as error:
-        print(f"kortex: {error}", file=sys.stderr)
-        return USAGE
-    except StorageUnavailable as error:
-        print(
-            f"kortex: the database cannot be used: {error}. Nothing was started.", file=sys.stderr
-        )
-        return FAILED
+    except (*_MENDABLE, StorageUnavailable, ExceptionGroup) as error:
+        cause = _only(error)
+        if isinstance(cause, StorageUnavailable):
+            print(
+                f"kortex: the database cannot be used: {cause}. Nothing was started.",
+                file=sys.stderr,
+            )
+            return FAILED
+        if isinstance(cause, _MENDABLE):
+            print(f"kortex: {cause}", file=sys.stderr)
+            return USAGE
+        raise
+
+
+def _only(error: BaseException) -> BaseException:
+    """What went wrong, out of the task groups it passed through."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error
 
 
 def _loaded(config: Path) -> Settings:

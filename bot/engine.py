@@ -175,10 +175,16 @@ class Engine:
             enable_otlp=False,
         )
         DBOS(config=config)
-        self._turn = DBOS.workflow(name="turn", max_recovery_attempts=5)(self._run_turn)
-        self._decision = DBOS.workflow(name="decision", max_recovery_attempts=20)(
-            self._run_decision
-        )
+
+        # Functions, because DBOS writes attributes on what it registers.
+        async def turn(ask: JsonValue) -> None:
+            await self._run_turn(ask)
+
+        async def decision(proposal_id: str, value: JsonValue) -> None:
+            await self._run_decision(proposal_id, value)
+
+        self._turn = DBOS.workflow(name="turn", max_recovery_attempts=5)(turn)
+        self._decision = DBOS.workflow(name="decision", max_recovery_attempts=20)(decision)
         DBOS.launch()
 
     async def stop(self, grace_s: float) -> None:

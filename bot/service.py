@@ -31,7 +31,7 @@ from bot.slack.scheduler import EditScheduler
 from bot.slack.socket_ingress import SocketMode
 from bot.slack.startup import check_slack
 from bot.slack.surface import SlackSurface
-from bot.web.ingest import create_ingest_handler
+from bot.web.ingest import ingest_handler
 from bot.web.server import create_web_app
 
 GRACE_S = 20.0  # for running turns at SIGTERM; the rest of the 30 s is for closing connections
@@ -178,7 +178,8 @@ async def _listen(
         database=base.stores.database,
         slack_connected=socket.is_connected if socket else None,
         slack_events=create_http_handler(bolt, secret) if socket is None else None,
-        ingest=create_ingest_handler(base.stores.events, token) if token else None,
+        metrics=base.metrics,
+        ingest=ingest_handler(base.stores.events, token, base.clock) if token else None,
     )
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()

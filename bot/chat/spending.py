@@ -12,6 +12,7 @@ from bot.domain.budget import BudgetLimits, may_spend
 from bot.domain.events import Notice, TurnEvent
 from bot.domain.ids import SessionId
 from bot.domain.session import Ask
+from bot.metrics import Metrics
 from bot.ports import AuditLog, Ledger, Spending, StopSignal
 
 SPENT = "today's budget is spent: only providers that cost nothing were asked"
@@ -21,12 +22,18 @@ class Purse:
     """Guards the day's limit and writes every round down. Shared by all turns of a process."""
 
     def __init__(
-        self, rounds: Rounds, ledger: Ledger, audit: AuditLog, limits: BudgetLimits
+        self,
+        rounds: Rounds,
+        ledger: Ledger,
+        audit: AuditLog,
+        limits: BudgetLimits,
+        metrics: Metrics,
     ) -> None:
         self.rounds = rounds
         self.ledger = ledger
         self.audit = audit
         self.limits = limits
+        self.metrics = metrics
 
     def spender(self, ask: Ask, session: SessionId, purpose: str) -> "Spender":
         """The purse as one turn uses it."""
@@ -80,6 +87,8 @@ class Spender:
         if not record.provider:
             return
         ask = self._ask
+        outcome = record.error.value if record.error else record.stop_reason.value
+        self._purse.metrics.round_ended(record.provider, outcome)
         await self._purse.ledger.record(
             Spending(
                 session_id=self._session,

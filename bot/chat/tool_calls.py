@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from adapters.llm.messages import ToolCall
 from bot.chat.stopping import StoppedByPerson, unless_stopped
 from bot.domain.audit import AuditEvent, AuditKind
+from bot.metrics import Metrics
 from bot.ports import AuditLog, StopSignal
 from tools.capabilities import CallContext, Clock
 from tools.catalog import ToolCatalog, ToolDescription
@@ -67,10 +68,12 @@ class ToolDesk:
 
 def record_calls(
     audit: AuditLog,
+    metrics: Metrics,
 ) -> Callable[[ToolInvocationRecord, CallContext], Awaitable[None]]:
     """The runner's hook: every call is a row before its result reaches the conversation."""
 
     async def write(record: ToolInvocationRecord, context: CallContext) -> None:
+        metrics.tool_called(record)
         await audit.append(
             AuditEvent(
                 AuditKind.TOOL_CALL,

@@ -23,6 +23,7 @@ from bot.domain.channel import ChannelRule, rule_for, session_name
 from bot.domain.events import TurnEnd, TurnFinished
 from bot.domain.ids import MessageTs, SessionId
 from bot.domain.session import Ask, Session, TurnState
+from bot.metrics import Metrics
 from bot.ports import (
     AnswerStream,
     ChatSurface,
@@ -76,6 +77,7 @@ class Turns:
         clock: Clock,
         redactor: Redactor,
         notes: Notes,
+        metrics: Metrics,
     ) -> None:
         self._config = config
         self._sessions = sessions
@@ -86,6 +88,7 @@ class Turns:
         self._clock = clock
         self._redactor = redactor
         self._notes = notes
+        self._metrics = metrics
 
     async def answer(self, ask: Ask, journal: Journal) -> TurnFinished | None:
         """Carry one ask through; None when nobody is there to be answered any more."""
@@ -103,6 +106,7 @@ class Turns:
             await self._deliver(final, journal, stream)
         finally:
             await stream.aclose()
+        self._metrics.turn_ended(final.end.value)
         return final
 
     async def _open(self, ask: Ask, rule: ChannelRule, journal: Journal) -> _Opened:
