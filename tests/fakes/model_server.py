@@ -34,7 +34,7 @@ __all__ = ["Call", "Failure", "ModelServer", "Recorded", "Round", "Script"]
 
 @dataclass(frozen=True)
 class Recorded:
-    """One chat request as it arrived."""
+    """One chat request as it arrived; header names are lower case."""
 
     wire: str
     headers: Mapping[str, str]
@@ -119,7 +119,8 @@ class ModelServer:
             if request.transport is not None and request.transport not in self._transports:
                 self._transports.append(request.transport)
             raw = await request.read()
-            recorded = Recorded(wire, dict(request.headers), json.loads(raw), raw)
+            headers = {name.lower(): value for name, value in request.headers.items()}
+            recorded = Recorded(wire, headers, json.loads(raw), raw)
             self.requests.append(recorded)
             if wire == "ollama" and recorded.body.get("tools"):
                 refusal = self._no_tools(recorded.body["model"])
