@@ -9,7 +9,7 @@ import pytest
 from adapters.llm.messages import Message, Role, ToolCall, ToolResult
 from bot.domain.audit import AuditKind
 from bot.domain.events import Evidence
-from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, TurnId, UserId
+from bot.domain.ids import ChannelId, MessageTs, Person, Place, SessionId, TeamId, TurnId, UserId
 from bot.domain.session import Ask, Session, TurnState
 from tests.fixtures_stores import Stores, stores
 
@@ -56,6 +56,12 @@ async def test_a_session_is_created_and_found(stores: Stores) -> None:
     assert (session.place, session.name) == (PLACE, "incident-checkout")
     assert (session.created_at, session.active_at) == (NOW, NOW)
     assert await stores.sessions.find(PLACE) == session
+
+
+async def test_a_session_is_found_by_its_id(stores: Stores) -> None:
+    assert await stores.sessions.get(SessionId("session:unknown")) is None
+    session = await stores.sessions.open(ASK, "incident-checkout", NOW)
+    assert await stores.sessions.get(session.id) == session
 
 
 async def test_opening_again_only_moves_its_activity(stores: Stores) -> None:
