@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import structlog
@@ -125,8 +125,10 @@ class ToolRunner:
     ) -> ToolOutcome:
         """One call from its arguments' text to what the model may read.
 
-        Calls `on_event` with CallStarted, CallSlow, CallEnded. Raises nothing but CancelledError.
+        `call_id` becomes the context's tool_call_id. Calls `on_event` with CallStarted, CallSlow,
+        CallEnded. Raises nothing but CancelledError.
         """
+        ctx = replace(ctx, tool_call_id=call_id)
         loop = asyncio.get_running_loop()
         call = _Call(
             call_id, self._safe_name(name), arguments, ctx, on_event,

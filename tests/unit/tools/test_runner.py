@@ -384,6 +384,12 @@ async def test_an_authorisation_that_breaks_denies() -> None:
     assert (outcome.record.error_code, tool.calls) == (ToolErrorCode.AUTHZ_DENIED, [])
 
 
+async def test_the_tool_and_the_record_know_the_call_by_the_same_id() -> None:
+    tool = FakeTool()
+    outcome = await bench([tool]).run(tool_call_id="of another call")
+    assert (tool.calls[0][1].tool_call_id, outcome.record.tool_call_id) == ("call1", "call1")
+
+
 async def test_a_call_by_nobody_is_denied() -> None:
     outcome = await bench([FakeTool()]).run(actor="")
     assert outcome.record.error_code is ToolErrorCode.AUTHZ_DENIED
