@@ -1,0 +1,142 @@
+"""What may be declared, and what a model is told when it asks for something else."""
+
+from dataclasses import replace
+
+import pytest
+
+from adapters.control_plane.port import Endpoint
+from bot.actions.catalog import ActionCatalog, ActionRule, RateLimit
+from bot.actions.errors import CatalogError
+from bot.actions.params import MAX_PROBLEMS, ParamsSchema
+from tests.fixtures_actions import ROLLBACK, SCALE
+from tools.errors import InvalidArguments
+
+STRICT = {
+    "type": "object",
+    "properties": {
+        "version": {"type": "string", "pattern": "^v[0-9]+$"},
+        "speed": {"enum": ["slow", "fast"]},
+        "hosts": {"type": "integer", "description": "at once"},
+    },
+    "required": ["version"],
+}
+
+
+def declared(**changes: object) -> ActionRule:
+    return replace(ROLLBACK, **changes)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("rule", "key"),
+    [
+        (declared(name="two words"), "name"),
+        (declared(name=""), "name"),
+        (declared(products=()), "products"),
+        (declared(products=("",)), "products"),
+        (declared(blast_radius="the world"), "blast_radius"),
+        (declared(approvals=2), "approvals"),
+        (declared(dry_run=True), "dry_run"),
+        (declared(rate_limit="often"), "rate_limit"),
+        (declared(rate_limit="0/1h"), "rate_limit"),
+        (declared(params_schema={"type": "string"}), "params_schema"),
+        (declared(params_schema={"properties": {"a": {"type": "nothing"}}}), "params_schema"),
+        (declared(params_schema={"$ref": "https://elsewhere.example/s"}), "params_schema"),
+        (declared(endpoint=Endpoint("https://{product}.example/")), "endpoint.url"),
+        (declared(endpoint=Endpoint("")), "endpoint.url"),
+        (declared(endpoint=Endpoint("https://c.example/", method="PUT")), "endpoint.method"),
+        (declared(endpoint=Endpoint("https://c.example/", status_url="nope")), "status_url"),
+    ],
+)
+def test_a_declaration_that_cannot_work_is_refused_at_start(rule: ActionRule, key: str) -> None:
+    with pytest.raises(CatalogError) as caught:
+        ActionCatalog([rule])
+
+    assert (caught.value.action, caught.value.key) == (rule.name, key)
+
+
+def test_a_name_declared_twice_is_refused() -> None:
+    with pytest.raises(CatalogError, match="twice"):
+        ActionCatalog([ROLLBACK, ROLLBACK])
+
+
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [("3/1h", RateLimit(3, 3600)), ("1/90s", RateLimit(1, 90)), ("2/7d", RateLimit(2, 604_800))],
+)
+def test_a_rate_limit_is_a_count_in_a_window(text: str, limit: RateLimit) -> None:
+    assert RateLimit.parse(text) == limit
+
+
+def test_globs_decide_what_is_offered() -> None:
+    catalog = ActionCatalog([ROLLBACK, SCALE])
+
+    assert [a.rule.name for a in catalog.offered("shop-web")] == ["rollback-deploy", "scale"]
+    assert [a.rule.name for a in catalog.offered("checkout")] == ["rollback-deploy"]
+
+
+@pytest.mark.parametrize("action", ["restart", "scale"])
+def test_what_does_not_exist_is_answered_with_what_does(action: str) -> None:
+    catalog = ActionCatalog([declared(params_schema=STRICT), SCALE])
+
+    with pytest.raises(InvalidArguments) as caught:
+        catalog.find(action, "checkout")
+
+    assert "What exists for checkout: rollback-deploy (version: " in caught.value.message
+    assert "hosts: integer (at once), optional" in caught.value.message
+
+
+def test_a_product_without_actions_is_told_so() -> None:
+    with pytest.raises(InvalidArguments, match="No action may be proposed for checkout"):
+        ActionCatalog([SCALE]).find("restart", "checkout")
+
+
+@pytest.mark.parametrize("product", ["", "*", "a b", "a\nb", "../x", "x" * 65, "é"])
+def test_a_product_is_one_plain_name(product: str) -> None:
+    with pytest.raises(InvalidArguments, match="product must be"):
+        ActionCatalog([ROLLBACK]).find("rollback-deploy", product)
+
+
+@pytest.mark.parametrize(
+    ("params", "said"),
+    [
+        ({}, '"version" is a required property'),
+        ({"version": 3}, "version: the value given is not of type"),
+        ({"version": "canary"}, "version: the value given does not match"),
+        ({"version": "v1", "speed": "canary"}, "speed: the value given is not one of"),
+        ({"version": "v1", "force": True}, "Additional properties"),
+    ],
+)
+def test_params_that_do_not_fit_are_named_without_their_values(
+    params: dict[str, object], said: str
+) -> None:
+    catalog = ActionCatalog([declared(params_schema=STRICT)])
+    action = catalog.find("rollback-deploy", "checkout")
+
+    with pytest.raises(InvalidArguments) as caught:
+        catalog.check_params(action, params)  # type: ignore[arg-type]
+
+    assert said in caught.value.message
+    assert "canary" not in caught.value.message
+    assert "It takes: version: " in caught.value.message
+
+
+def test_what_the_schema_does_not_mention_is_refused_unless_it_says_otherwise() -> None:
+    closed = ParamsSchema({"properties": {"a": {}}})
+    opened = ParamsSchema({"properties": {"a": {}}, "additionalProperties": True})
+
+    assert closed.problems({"b": 1})
+    assert not opened.problems({"b": 1})
+
+
+def test_many_problems_are_cut() -> None:
+    many = {f"p{n}": {"type": "string"} for n in range(50)}
+
+    found = ParamsSchema({"properties": many}).problems(dict.fromkeys(many, 1))
+
+    assert len(found) == MAX_PROBLEMS
+
+
+def test_a_hostile_value_meets_a_linear_pattern() -> None:
+    schema = ParamsSchema({"properties": {"a": {"type": "string", "pattern": "^(a+)+$"}}})
+
+    assert schema.problems({"a": "a" * 50_000 + "!"})

@@ -1,0 +1,63 @@
+"""The sweep starts what is due, once per proposal, and leaves the rest for later."""
+
+from bot.actions.expire import ExpirySweep
+from bot.domain.proposal import ProposalState
+from bot.ports import StorageUnavailable
+from tests.fakes.workflows import RecordingWorkflows
+from tests.fixtures_actions import World
+
+
+async def test_only_what_is_due_is_started_with_the_clocks_own_key() -> None:
+    world = World()
+    early = await world.proposed(number=1)
+    world.later(minutes=5)
+    await world.proposed(number=2)
+    world.later(minutes=5)
+    workflows = RecordingWorkflows()
+
+    started = await ExpirySweep(world.store, workflows).run()
+
+    ((proposal_id, decision),) = workflows.decisions
+    assert started == 1
+    assert proposal_id == early.id
+    assert (decision.to, decision.by) == (ProposalState.EXPIRED, "clock")
+    assert decision.key == f"{early.id}:expired"
+
+
+async def test_two_sweeps_ask_for_the_same_decision() -> None:
+    world = World()
+    await world.proposed()
+    world.later(minutes=10)
+    workflows = RecordingWorkflows()
+
+    await ExpirySweep(world.store, workflows).run()
+    await ExpirySweep(world.store, workflows).run()
+
+    first, second = workflows.decisions
+    assert first == second
+
+
+async def test_a_storage_that_is_gone_leaves_the_rest_for_the_next_sweep() -> None:
+    world = World()
+    await world.proposed(number=1)
+    await world.proposed(number=2)
+    world.later(minutes=10)
+    workflows = RecordingWorkflows(StorageUnavailable("locked"))
+    sweep = ExpirySweep(world.store, workflows)
+
+    failed, after = await sweep.run(), await sweep.run()
+
+    assert (failed, after) == (0, 2)
+
+
+async def test_what_the_sweep_starts_ends_in_an_expired_card() -> None:
+    world = World()
+    row = await world.proposed()
+    world.later(minutes=10)
+    workflows = RecordingWorkflows()
+    await ExpirySweep(world.store, workflows).run()
+
+    await world.carry(row, workflows.decisions[0][1])
+
+    assert world.wall.shown(row.id).state is ProposalState.EXPIRED
+    assert world.wall.lines == {}

@@ -1,0 +1,137 @@
+"""Each guard refuses what it is for, in words, and its verdict is on the trail first."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from bot.actions.catalog import ActionCatalog, ActionRule
+from bot.actions.guards import GuardLine, Refused
+from bot.domain.audit import AuditEvent, AuditKind
+from bot.domain.ids import UserId
+from bot.domain.proposal import Proposal, ProposalState, confirmed_from_row
+from bot.ports import StorageUnavailable
+from tests.fakes.stores import MemoryAudit
+from tests.fixtures_actions import ROLLBACK, World, confirm
+
+Change = Callable[[Proposal], Proposal]
+
+
+async def judged(world: World, by: str = "U-lead", change: Change = lambda row: row) -> object:
+    """The guards' answer about a confirmed proposal whose stored row was then changed."""
+    row = await world.proposed()
+    await world.store.decide(
+        row.id, confirm(row, by), AuditEvent(AuditKind.PROPOSAL_CONFIRMED, by, key="c")
+    )
+    confirmed = confirmed_from_row(world.row(row.id))
+    guards = GuardLine(ActionCatalog(world.rules), world.store, world.audit)
+    return await guards.refusal(confirmed, change(world.row(row.id)))
+
+
+def refused_by(answer: object) -> str:
+    assert isinstance(answer, Refused)
+    assert answer.reason
+    return answer.guard
+
+
+async def test_a_sound_confirmation_passes_all() -> None:
+    world = World()
+
+    assert await judged(world) is None
+    verdicts = [e.body["verdict"] for e in world.memory.trail if e.kind is AuditKind.GUARD_VERDICT]
+    assert verdicts == ["passed"] * 5
+
+
+@pytest.mark.parametrize(
+    ("change", "guard"),
+    [
+        (lambda row: replace(row, decided_by=None), "require_approval"),
+        (lambda row: replace(row, state=ProposalState.PENDING), "require_approval"),
+        (
+            lambda row: replace(row, four_eyes=True, decided_by=UserId("U-asker")),
+            "require_approval",
+        ),
+        (lambda row: replace(row, params='{"version":"v1"}'), "digest"),
+        (lambda row: replace(row, product="payments"), "digest"),
+        (lambda row: replace(row, blast_radius="one host"), "blast_radius"),
+        (lambda row: replace(row, model_blast_radius="whole cluster"), "blast_radius"),
+    ],
+)
+async def test_a_row_that_is_not_what_was_confirmed_is_refused(change: Change, guard: str) -> None:
+    world = World()
+
+    assert refused_by(await judged(world, change=change)) == guard
+    assert world.memory.trail[-1].body["guard"] == guard
+    assert world.memory.trail[-1].body["verdict"] == "refused"
+
+
+@pytest.mark.parametrize(
+    ("rules", "guard"),
+    [
+        ((), "require_approval"),
+        ((replace(ROLLBACK, products=("other",)),), "require_approval"),
+        ((replace(ROLLBACK, params_schema={"required": ["version", "ticket"]}),), "params"),
+        ((replace(ROLLBACK, blast_radius="whole cluster"),), "blast_radius"),
+    ],
+)
+async def test_a_catalogue_that_changed_since_the_card_is_what_counts(
+    rules: tuple[ActionRule, ...], guard: str
+) -> None:
+    world = World()
+    row = await world.proposed()
+    await world.store.decide(
+        row.id, confirm(row), AuditEvent(AuditKind.PROPOSAL_CONFIRMED, "U-lead", key="c")
+    )
+    guards = GuardLine(ActionCatalog(rules), world.store, world.audit)
+
+    answer = await guards.refusal(confirmed_from_row(world.row(row.id)), world.row(row.id))
+
+    assert refused_by(answer) == guard
+
+
+async def test_four_eyes_declared_after_the_card_still_hold() -> None:
+    world = World()
+    row = await world.proposed()
+    await world.store.decide(
+        row.id, confirm(row, "U-asker"), AuditEvent(AuditKind.PROPOSAL_CONFIRMED, "U", key="c")
+    )
+    stricter = ActionCatalog([replace(ROLLBACK, four_eyes=True)])
+    guards = GuardLine(stricter, world.store, world.audit)
+
+    answer = await guards.refusal(confirmed_from_row(world.row(row.id)), world.row(row.id))
+
+    assert refused_by(answer) == "require_approval"
+
+
+async def test_the_rate_is_per_action_and_product_and_comes_back_with_time() -> None:
+    world = World(rules=(replace(ROLLBACK, rate_limit="1/1h"),))
+    first = await world.proposed(number=1)
+    await world.carry(first, confirm(first))
+
+    over = await judged_number(world, 2)
+    world.later(hours=1)
+    after = await judged_number(world, 3)
+
+    assert refused_by(over) == "rate_limit"
+    assert after is None
+
+
+async def judged_number(world: World, number: int) -> object:
+    row = await world.proposed(number=number)
+    await world.store.decide(
+        row.id, confirm(row), AuditEvent(AuditKind.PROPOSAL_CONFIRMED, "U", key=f"c{number}")
+    )
+    guards = GuardLine(ActionCatalog(world.rules), world.store, world.audit)
+    return await guards.refusal(confirmed_from_row(world.row(row.id)), world.row(row.id))
+
+
+async def test_without_a_trail_nothing_passes() -> None:
+    class FullTrail(MemoryAudit):
+        async def append(self, event: AuditEvent) -> None:
+            raise StorageUnavailable("disk full")
+
+    world = World()
+    world.audit = FullTrail(world.memory)
+
+    with pytest.raises(StorageUnavailable):
+        await judged(world)

@@ -1,0 +1,39 @@
+"""What the model is told later about its own proposals."""
+
+from bot.actions.notes import MAX_NOTES, proposal_notes
+from tests.fixtures_actions import World, confirm, reject
+
+
+async def test_open_confirmed_and_rejected_are_told_oldest_first_with_the_reason() -> None:
+    world = World()
+    rows = []
+    for number in range(3):
+        rows.append(await world.proposed(number=number))
+        world.later(seconds=1)
+    await world.carry(rows[0], reject(rows[0]))
+    await world.carry(rows[1], confirm(rows[1]))
+
+    rejected, succeeded, still_open = await proposal_notes(world.store, rows[0].session_id)
+
+    assert rejected.endswith("rejected by U-other: not now")
+    assert 'succeeded: {"status":"rolled back"}' in succeeded
+    assert "open until 12:10 UTC" in still_open
+
+
+async def test_old_ones_are_left_out() -> None:
+    world = World()
+    for number in range(MAX_NOTES + 2):
+        last = await world.proposed(number=number)
+        world.later(seconds=1)
+
+    notes = await proposal_notes(world.store, last.session_id)
+
+    assert len(notes) == MAX_NOTES
+    assert last.id in notes[-1]
+
+
+async def test_another_sessions_proposals_are_not_told() -> None:
+    world = World()
+    await world.proposed()
+
+    assert await proposal_notes(world.store, "elsewhere") == []  # type: ignore[arg-type]

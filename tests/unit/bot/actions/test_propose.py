@@ -1,0 +1,190 @@
+"""A proposal is checked, stored and shown; it never does anything."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from bot.actions.propose import MAX_SHOWN_PARAMS, Venue
+from bot.domain.audit import AuditKind
+from bot.domain.proposal import LIFETIME, ProposalState
+from bot.ports import StorageUnavailable, SurfaceFailed, SurfaceGone
+from bot.slack.cards import CONFIRM_ACTION, card
+from tests.fixtures_actions import DRAFT, NOW, PLACE, ROLLBACK, World, call
+from tools.capabilities import ProposalDraft
+from tools.errors import CapabilityUnavailable, InvalidArguments
+
+
+async def test_what_is_stored_is_the_declared_and_the_claimed_apart() -> None:
+    world = World()
+
+    receipt = await world.desk().propose(DRAFT, call(untrusted_read=True))
+
+    row = world.row(receipt.proposal_id)
+    assert (row.state, row.place, row.params) == (
+        ProposalState.PENDING,
+        PLACE,
+        '{"version":"v41"}',
+    )
+    assert (row.blast_radius, row.model_blast_radius) == ("one service", "one service")
+    assert (row.asked_by.user, row.untrusted_read, row.reversible) == ("U-asker", True, True)
+    assert (row.expires_at, receipt.expires_at) == (NOW + LIFETIME, NOW + LIFETIME)
+    assert receipt.awaits == ("responder",)
+    assert receipt.posted
+    assert row.card_ts is not None
+    assert world.memory.kinds() == [AuditKind.PROPOSAL_CREATED]
+    assert world.control.posts == []
+
+
+async def test_an_actions_own_roles_win_over_the_channels() -> None:
+    world = World(rules=(replace(ROLLBACK, confirm=("sre-lead",)),))
+
+    receipt = await world.desk().propose(DRAFT, call())
+
+    assert receipt.awaits == ("sre-lead",)
+
+
+async def test_a_repeated_tool_call_is_one_proposal_with_one_life() -> None:
+    world = World()
+    first = await world.desk().propose(DRAFT, call())
+    world.later(minutes=3)
+
+    again = await world.desk().propose(DRAFT, call())
+
+    assert again == first
+    assert len(world.store.rows) == 1
+    assert world.memory.kinds() == [AuditKind.PROPOSAL_CREATED]
+
+
+async def test_a_call_number_used_again_for_something_else_is_another_proposal() -> None:
+    world = World()
+
+    first = await world.desk().propose(DRAFT, call())
+    other = await world.desk().propose(replace(DRAFT, params={"version": "v40"}), call())
+
+    assert first.proposal_id != other.proposal_id
+
+
+async def test_equal_params_have_one_digest_whatever_their_order() -> None:
+    rule = replace(ROLLBACK, params_schema={"additionalProperties": True})
+    world = World(rules=(rule,))
+    desk = world.desk()
+
+    first = await desk.propose(replace(DRAFT, params={"a": 1, "b": [2]}), call(1))
+    second = await desk.propose(replace(DRAFT, params={"b": [2], "a": 1}), call(2))
+
+    assert world.row(first.proposal_id).digest == world.row(second.proposal_id).digest
+
+
+@pytest.mark.parametrize(
+    ("draft", "said"),
+    [
+        (replace(DRAFT, action="delete-everything"), "What exists for checkout"),
+        (replace(DRAFT, action="scale"), "not declared for checkout"),
+        (replace(DRAFT, product="check out"), "product must be"),
+        (replace(DRAFT, params={"version": 41}), "version"),
+        (replace(DRAFT, params={"force": True}), "Additional properties"),
+        (replace(DRAFT, params={"version": "v" * 3000}), "too long"),
+        (replace(DRAFT, params={"version": "\u202e" * 500}), "too long"),
+        (replace(DRAFT, params={"version": 2**80}), "JSON cannot carry"),
+        (replace(DRAFT, blast_radius="whole cluster"), "at most one service"),
+        (replace(DRAFT, blast_radius="The  Whole Cluster, sadly"), "at most one service"),
+    ],
+)
+async def test_what_cannot_be_proposed_is_told_and_leaves_nothing(
+    draft: ProposalDraft, said: str
+) -> None:
+    world = World()
+
+    with pytest.raises(InvalidArguments) as caught:
+        await world.desk().propose(draft, call())
+
+    assert said in caught.value.message
+    assert (world.store.rows, world.wall.cards, world.memory.trail) == ({}, {}, [])
+
+
+@pytest.mark.parametrize("filler", ["x", "&", "`", "@", "é", "\u202e", "😀", "\u3164"])
+async def test_whatever_is_accepted_fits_whole_on_the_card(filler: str) -> None:
+    world = World()
+    accepted = []
+    for length in range(50, MAX_SHOWN_PARAMS, 50):
+        draft = replace(DRAFT, params={"version": filler * length})
+        try:
+            receipt = await world.desk(max_open=99).propose(draft, call(length))
+        except InvalidArguments:
+            break
+        accepted.append(world.row(receipt.proposal_id))
+
+    longest = card(accepted[-1], "responder", NOW)
+
+    assert CONFIRM_ACTION in str(longest.blocks)
+
+
+async def test_open_proposals_of_a_session_are_capped_even_when_raised_at_once() -> None:
+    world = World()
+    desk = world.desk()
+
+    results = await asyncio.gather(
+        *(desk.propose(DRAFT, call(number)) for number in range(6)), return_exceptions=True
+    )
+
+    assert sum(isinstance(r, InvalidArguments) for r in results) == 3
+    assert len(world.store.rows) == 3
+
+
+async def test_room_comes_back_when_proposals_run_out_or_belong_elsewhere() -> None:
+    world = World()
+    desk = world.desk(max_open=1)
+    await desk.propose(DRAFT, call(1))
+
+    await desk.propose(DRAFT, call(2, session_id="s2"))
+    world.later(minutes=10)
+    await desk.propose(DRAFT, call(3))
+
+    assert len(world.store.rows) == 3
+
+
+@pytest.mark.parametrize("failure", [SurfaceGone(), SurfaceFailed("down", retryable=True)])
+async def test_a_card_that_cannot_be_shown_is_told_and_the_proposal_stays(
+    failure: Exception,
+) -> None:
+    world = World()
+    world.wall.failures = [failure]
+
+    receipt = await world.desk().propose(DRAFT, call())
+
+    assert not receipt.posted
+    assert world.row(receipt.proposal_id).card_ts is None
+
+
+async def test_a_repeat_shows_the_card_that_could_not_be_shown() -> None:
+    world = World()
+    world.wall.failures = [SurfaceFailed("down", retryable=True)]
+    await world.desk().propose(DRAFT, call())
+
+    receipt = await world.desk().propose(DRAFT, call())
+
+    assert receipt.posted
+    assert world.wall.shown(world.row(receipt.proposal_id).id).state is ProposalState.PENDING
+
+
+async def test_storage_that_is_gone_is_said_as_unavailable() -> None:
+    world = World()
+
+    async def gone(*_: object) -> None:
+        raise StorageUnavailable("locked")
+
+    world.store.create = gone  # type: ignore[method-assign, assignment]
+
+    with pytest.raises(CapabilityUnavailable):
+        await world.desk().propose(DRAFT, call())
+
+    assert world.wall.cards == {}
+
+
+async def test_a_channel_where_nobody_may_confirm_says_so_in_the_receipt() -> None:
+    world = World(venue=Venue(PLACE, ()))
+
+    receipt = await world.desk().propose(DRAFT, call())
+
+    assert receipt.awaits == ()
