@@ -1,6 +1,7 @@
 """The workspace: its parts put together, and what tests and the page do with them."""
 
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -23,6 +24,7 @@ from bot.workspace.tickets import Tickets
 from bot.workspace.timeline import Timeline
 
 T = TypeVar("T")
+MAX_CALLS_KEPT = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ class Workspace:
         self.roster = roster or seeds.roster(self.app)
         self.feed = Feed()
         self.timeline = Timeline()
-        self.calls: list[ApiCall] = []
+        self.calls: deque[ApiCall] = deque(maxlen=MAX_CALLS_KEPT)
         self.sockets = SocketModeHub(self.app.app_id, self.feed.notify)
         self.limiter = RateLimiter(self.setup.limits, self.setup.clocks.monotonic)
         self.tickets = Tickets(self.setup.clocks.monotonic)

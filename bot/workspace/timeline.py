@@ -1,4 +1,4 @@
-"""The messages of the workspace, each in every version it had. No rules about who may do what."""
+"""The messages of the workspace, and how their buttons changed. No rules about who may do what."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -8,50 +8,55 @@ from pydantic import JsonValue
 from bot.workspace.json_access import JsonObject
 from bot.workspace.messages import Ephemeral, Message
 
-MAX_VERSIONS = 200  # enough for a long streamed answer; older ones are forgotten
+MAX_VERSIONS = 50  # of different buttons, per message; older ones are forgotten
 
 
 @dataclass(slots=True)
 class Timeline:
-    """Messages by (channel, ts), oldest first."""
+    """Messages by channel and ts, oldest first."""
 
-    _current: dict[tuple[str, str], Message] = field(default_factory=dict)
+    _current: dict[str, dict[str, Message]] = field(default_factory=dict)
+    _threads: dict[tuple[str, str], dict[str, None]] = field(default_factory=dict)
     _versions: dict[tuple[str, str], list[Message]] = field(default_factory=dict)
     _ephemerals: dict[tuple[str, str], Ephemeral] = field(default_factory=dict)
 
     def put(self, message: Message) -> None:
         """Store a new message or a new version of one."""
-        key = (message.channel, message.ts)
-        self._current[key] = message
-        versions = self._versions.setdefault(key, [])
+        self._current.setdefault(message.channel, {})[message.ts] = message
+        if message.thread_ts:
+            self._threads.setdefault((message.channel, message.thread_ts), {})[message.ts] = None
+        versions = self._versions.setdefault((message.channel, message.ts), [])
+        if versions and versions[-1].action_ids == message.action_ids:
+            versions.pop()
         versions.append(message)
         del versions[:-MAX_VERSIONS]
 
     def get(self, channel: str, ts: str) -> Message | None:
         """The current version."""
-        return self._current.get((channel, ts))
+        return self._current.get(channel, {}).get(ts)
 
     def versions(self, channel: str, ts: str) -> Sequence[Message]:
-        """Every version kept, oldest first, also of a deleted message."""
+        """The last version with each set of buttons, oldest first, also of a deleted message."""
         return tuple(self._versions.get((channel, ts), ()))
 
     def remove(self, channel: str, ts: str) -> Message | None:
         """Delete. The root of a thread leaves a tombstone, which is returned."""
-        message = self._current[channel, ts]
+        message = self._current[channel][ts]
         if not self.replies(channel, ts):
-            del self._current[channel, ts]
+            del self._current[channel][ts]
             return None
         tombstone = replace(message, is_tombstone=True, text="", blocks=(), metadata=None)
-        self._current[channel, ts] = tombstone
+        self._current[channel][ts] = tombstone
         return tombstone
 
     def channel(self, channel: str) -> Sequence[Message]:
         """All current messages of a channel, replies included."""
-        return tuple(m for m in self._current.values() if m.channel == channel)
+        return tuple(self._current.get(channel, {}).values())
 
     def replies(self, channel: str, root_ts: str) -> Sequence[Message]:
         """The replies of a thread, without its root."""
-        return tuple(m for m in self.channel(channel) if m.thread_ts == root_ts)
+        found = (self.get(channel, ts) for ts in self._threads.get((channel, root_ts), ()))
+        return tuple(message for message in found if message is not None)
 
     def thread(self, channel: str, root_ts: str) -> Sequence[Message]:
         """Root and replies."""

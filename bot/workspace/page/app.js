@@ -2,7 +2,7 @@
 
 import { client, follow } from "/page/client.js";
 import { h, renderBlock } from "/page/blocks.js";
-import { closeView, showView } from "/page/dialogs.js";
+import { closeAll, closeView, showView } from "/page/dialogs.js";
 import { MessageList } from "/page/messages.js";
 import { names } from "/page/text.js";
 
@@ -67,7 +67,7 @@ function place(channel, label, title) {
   return h("li", {}, h("button", {
     class: `place${current ? " is-current" : ""}${state.unread.has(channel.id) ? " is-unread" : ""}${channel.is_archived ? " is-archived" : ""}`,
     type: "button", "aria-current": current ? "page" : null, title, onclick: () => openChannel(channel.id),
-  }, h("span", { class: "place-mark", "aria-hidden": "true" }, channel.kind === "im" ? "" : "#"), label,
+  }, h("span", { class: "place-mark", "aria-hidden": "true" }, channel.kind === "im" ? "@" : "#"), label,
   state.unread.has(channel.id) ? h("span", { class: "dot", "aria-label": "new messages" }) : null));
 }
 
@@ -193,6 +193,7 @@ async function refresh() {
 
 async function become(user) {
   stopFollowing();
+  closeAll();
   state.user = names.me = user;
   const { people, channels, bot, team, views } = await client.workspace(user);
   state.bot = bot;

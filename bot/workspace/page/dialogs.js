@@ -54,6 +54,10 @@ export function closeView(id) {
   open.delete(id);
 }
 
+export function closeAll() {
+  [...open.keys()].forEach(closeView);
+}
+
 export function showView(view, user) {
   const known = open.get(view.id);
   const dialog = known ?? h("dialog", { class: "modal" });

@@ -31,7 +31,7 @@ class Kept {
 }
 
 function link(url, label) {
-  if (!/^(https?:\/\/|mailto:)/i.test(url)) return label;
+  if (!/^(https?:\/\/|mailto:)[^\s\uE000\uE001]*$/i.test(url)) return label; // no mark inside an attribute
   return `<a href="${escapeHtml(url)}" target="_blank" rel="noopener noreferrer">${label}</a>`;
 }
 
@@ -72,7 +72,7 @@ function token(body) {
 const withEmoji = (html) => html.replace(/:([a-z0-9_+-]+):/g, (all, name) => emoji(name) ?? all);
 
 function slackTokens(text, kept) {
-  return text.replace(/<([^<>\n]+)>/g, (all, body) => {
+  return text.replace(/<([^<>\n\uE000\uE001]+)>/g, (all, body) => {
     const html = token(body);
     return html === null ? all : kept.keep(html);
   });
@@ -110,8 +110,8 @@ export function mrkdwn(source) {
 
 function inline(source, kept) {
   let text = slackTokens(source.replace(/`([^`\n]+)`/g, (_, code) => kept.keep(`<code>${escapeHtml(code)}</code>`)), kept);
-  text = text.replace(/!?\[([^\]\n]*)\]\((\S+?)(?:\s+"[^"]*")?\)/g, (_, label, url) => kept.keep(link(url, inline(label, kept))));
-  text = text.replace(/https?:\/\/[^\s<>()]*[^\s<>().,;:!?'"]/g, (url) => kept.keep(link(url, escapeHtml(url))));
+  text = text.replace(/!?\[([^\]\n]*)\]\(([^\s\uE000\uE001]+?)(?:\s+"[^"]*")?\)/g, (_, label, url) => kept.keep(link(url, inline(label, kept))));
+  text = text.replace(/https?:\/\/[^\s<>()\uE000\uE001]*[^\s<>().,;:!?'"\uE000\uE001]/g, (url) => kept.keep(link(url, escapeHtml(url))));
   text = withEmoji(escapeHtml(text.replace(/\\([\\`*_{}[\]()#+\-.!|>~])/g, (_, c) => kept.keep(escapeHtml(c)))));
   return text
     .replace(/\*\*(?=\S)([^\n]*?\S)\*\*/g, "<strong>$1</strong>")
