@@ -12,6 +12,7 @@ from pathlib import Path
 
 from aiohttp import web
 
+from adapters.errors import AdapterError
 from adapters.llm.port import Provider
 from bot import commands, logs
 from bot.app import Base, open_redactor
@@ -163,7 +164,10 @@ class DemoProviders:
 
 async def _reason(provider: Provider) -> str | None:
     """Why it cannot be asked now. A local server is asked for its models."""
-    reason = provider.unavailable_reason
-    if reason is None and provider.name == "ollama" and not await provider.models():
-        return provider.unavailable_reason or "no Ollama answers on this machine"
-    return reason
+    if provider.name != "ollama" or provider.unavailable_reason:
+        return provider.unavailable_reason
+    try:
+        models = await provider.models()
+    except AdapterError:
+        return "no Ollama answers on this machine"
+    return None if models else "Ollama has no model; try `ollama pull qwen3`"

@@ -71,7 +71,7 @@ async def serving(
         scheduler = EditScheduler(rates)
         await stack.enter_async_context(scheduler.running())
         surface = SlackSurface(
-            Outbox(api, scheduler), links=LinkPolicy(frozenset(settings.slack.link_hosts))
+            Outbox(api, scheduler, identity.bot_user), links=LinkPolicy(frozenset(settings.slack.link_hosts))
         )
         engine = build_engine(base)
         names = PersonNames(api, time.monotonic)

@@ -29,14 +29,17 @@ BANNED_NAMES = re.compile(r"(^|_)(utils?|helpers?|common|managers?|misc)(_|$)")
 SECRET_SHAPED = re.compile(
     r"token|secret|password|credential|api_?key|authorization", re.IGNORECASE
 )
-# Where "anything at all went wrong" is the right question: the tool call, the listener, the job,
-# the workflow body, and redaction, which must fail closed.
+# Where "anything at all went wrong" is the right question: the tool call, the listener and its side
+# jobs, one answer's edits, a probe, the clock's job, the workflow body. A handler that ends in `raise`
+# hides nothing and is not counted.
 BROAD_EXCEPT_SEAMS = {
-    "bot/chat/privacy.py",
     "bot/chat/stopping.py",
     "bot/chat/turn.py",
     "bot/engine.py",
     "bot/jobs.py",
+    "bot/slack/errands.py",
+    "bot/slack/scheduler.py",
+    "bot/web/health.py",
     "tools/runner.py",
 }
 
@@ -123,6 +126,7 @@ def test_everything_is_caught_only_at_the_seams() -> None:
         for node in ast.walk(_tree(path))
         if isinstance(node, ast.ExceptHandler)
         and (node.type is None or getattr(node.type, "id", "") in ("Exception", "BaseException"))
+        and not isinstance(node.body[-1], ast.Raise)
     }
 
     assert broad <= BROAD_EXCEPT_SEAMS
