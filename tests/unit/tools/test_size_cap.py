@@ -14,13 +14,13 @@ scalars = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max
 values = st.recursive(
     scalars,
     lambda inner: st.lists(inner, max_size=60) | st.dictionaries(st.text(max_size=30), inner),
-    max_leaves=200,
+    max_leaves=60,
 )
 objects = st.dictionaries(st.text(max_size=20), values, max_size=12)
 
 
 @given(objects, st.integers(1, 40))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_the_cap_always_holds(value: Mapping[str, JsonValue], times: int) -> None:
     wide: dict[str, JsonValue] = {"rows": [dict(value)] * times, **value}
     cut, was_cut = capped(wide, MIN_CAP_BYTES)
