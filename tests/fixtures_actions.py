@@ -98,6 +98,7 @@ class World:
     wall: CardWall = field(default_factory=CardWall)
     control: FakeControlPlane = field(default_factory=FakeControlPlane)
     redactor: FakeRedactor = field(default_factory=FakeRedactor)
+    came_into: list[ProposalState] = field(default_factory=list)
     venue: Venue = field(default_factory=lambda: Venue(PLACE, ("responder",)))
 
     def __post_init__(self) -> None:
@@ -111,8 +112,16 @@ class World:
         async def venue_of(_call: CallContext) -> Venue:
             return self.venue
 
-        catalog = ActionCatalog(self.rules)
-        return ProposalDesk(catalog, self.store, self.wall, venue_of, self.clock, **options)
+        store = Fragile(self.store, Fuse())
+        return ProposalDesk(
+            ActionCatalog(self.rules),
+            store,  # type: ignore[arg-type]
+            self.wall,
+            venue_of,
+            self.clock,
+            on_state=self.came_into.append,
+            **options,
+        )
 
     def decide(self, fuse: Fuse | None = None) -> Decide:
         """A fresh process; with a fuse, one that may die at any call."""
@@ -124,13 +133,21 @@ class World:
         guards = GuardLine(catalog, store, audit)  # type: ignore[arg-type]
         dispatch = Dispatch(
             catalog,
-            store,
-            control,
+            store,  # type: ignore[arg-type]
+            control,  # type: ignore[arg-type]
             guards,
             self.redactor,
-            sleep=no_sleep,  # type: ignore[arg-type]
+            sleep=no_sleep,
+            on_state=self.came_into.append,
         )
-        return Decide(store, audit, display, dispatch, name_of)  # type: ignore[arg-type]
+        return Decide(
+            store,  # type: ignore[arg-type]
+            audit,  # type: ignore[arg-type]
+            display,
+            dispatch,
+            name_of,
+            on_state=self.came_into.append,
+        )
 
     async def proposed(self, draft: ProposalDraft = DRAFT, number: int = 1) -> Proposal:
         """A stored proposal with its card."""

@@ -11,6 +11,7 @@ from typing import Final, assert_never
 import structlog
 from pydantic import JsonValue
 
+from bot.actions.counting import OnState, uncounted
 from bot.actions.dispatch import Dispatch
 from bot.actions.display import ProposalDisplay
 from bot.actions.expire import expiry
@@ -44,12 +45,15 @@ class Decide:
         display: ProposalDisplay,
         dispatch: Dispatch,
         name_of: NameOf,
+        *,
+        on_state: OnState = uncounted,
     ) -> None:
         self._store = store
         self._audit = audit
         self._display = display
         self._dispatch = dispatch
         self._name_of = name_of
+        self._on_state = on_state
 
     async def run(self, proposal_id: ProposalId, decision: Decision, journal: Journal) -> None:
         """Resumes after a crash between any two steps. Raises StorageUnavailable."""
@@ -77,6 +81,8 @@ class Decide:
         verdict = await self._store.decide(proposal_id, decision, _decided(row, decision))
         if verdict is None:
             return None
+        if verdict.won:
+            self._on_state(decision.to)
         return [verdict.won, from_proposal(verdict.proposal)]
 
     async def _carry_out(self, proposal: Proposal, journal: Journal) -> None:

@@ -11,6 +11,7 @@ from pydantic import JsonValue
 
 from adapters.control_plane.port import AnswerKind, ControlAnswer, ControlOrder, ControlPlane
 from bot.actions.catalog import ActionCatalog
+from bot.actions.counting import OnState, uncounted
 from bot.actions.display import Sleep
 from bot.actions.guards import GuardLine, Refused
 from bot.actions.journal_values import from_answer, to_answer
@@ -58,6 +59,7 @@ class Dispatch:
         redactor: Redactor,
         *,
         sleep: Sleep = asyncio.sleep,
+        on_state: OnState = uncounted,
     ) -> None:
         self._catalog = catalog
         self._store = store
@@ -65,6 +67,7 @@ class Dispatch:
         self._guards = guards
         self._redactor = redactor
         self._sleep = sleep
+        self._on_state = on_state
 
     async def run(self, confirmed: ConfirmedProposal, journal: Journal) -> None:
         """Bring the row to succeeded, failed or unknown. Safe to resume after any crash.
@@ -168,7 +171,8 @@ class Dispatch:
             session_id=row.session_id,
             key=f"{row.id}:outcome",
         )
-        await self._store.advance(row.id, row.state, outcome.state, outcome.text, event)
+        if await self._store.advance(row.id, row.state, outcome.state, outcome.text, event):
+            self._on_state(outcome.state)
         return outcome.state.value
 
 

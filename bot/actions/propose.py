@@ -12,6 +12,7 @@ import orjson
 import structlog
 
 from bot.actions.catalog import Action, ActionCatalog
+from bot.actions.counting import OnState, uncounted
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.ids import Person, Place, SessionId, TeamId, TurnId, UserId
 from bot.domain.proposal import (
@@ -61,6 +62,7 @@ class ProposalDesk:
         clock: Clock,
         *,
         max_open: int = MAX_OPEN,
+        on_state: OnState = uncounted,
     ) -> None:
         self._catalog = catalog
         self._store = store
@@ -68,6 +70,7 @@ class ProposalDesk:
         self._venue_of = venue_of
         self._clock = clock
         self._max_open = max_open
+        self._on_state = on_state
         # The calls of one round run at once; turns of a session never do.
         self._counting = asyncio.Lock()
 
@@ -121,7 +124,9 @@ class ProposalDesk:
             if kept is not None:
                 return kept
             await self._check_room(proposal)
-            return await self._store.create(proposal, _created(proposal))
+            stored = await self._store.create(proposal, _created(proposal))
+            self._on_state(stored.state)
+            return stored
 
     async def _check_room(self, proposal: Proposal) -> None:
         pending = await self._store.of_session(proposal.session_id, ProposalState.PENDING)

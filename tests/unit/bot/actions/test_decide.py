@@ -32,6 +32,7 @@ async def test_a_confirmed_proposal_is_sent_once_with_what_the_card_showed() -> 
     assert world.row(row.id).outcome == '{"status":"rolled back"}'
     assert world.wall.shown(row.id).state is S.SUCCEEDED
     assert [p.state for p in world.wall.cards[row.id]] == [S.PENDING, S.CONFIRMED, S.SUCCEEDED]
+    assert world.came_into == [S.PENDING, S.CONFIRMED, S.SUCCEEDED]
     assert "done" in world.wall.words()[0]
 
 
