@@ -163,11 +163,12 @@ async def test_a_body_signed_with_another_secret_is_401_and_stays_out_of_the_log
     assert "canary-text" not in caplog.text
 
 
+@pytest.mark.parametrize("user", ["U1", "UBOT"])
 async def test_an_accepted_body_stays_out_of_the_log(
-    client: Client, caplog: pytest.LogCaptureFixture
+    client: Client, caplog: pytest.LogCaptureFixture, user: str
 ) -> None:
     with caplog.at_level(logging.DEBUG):
-        await post(client, body_of(mention("<@UBOT> canary-text")))
+        await post(client, body_of(mention("<@UBOT> canary-text", user=user)))
     assert "canary-text" not in caplog.text
 
 
