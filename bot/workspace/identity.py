@@ -1,5 +1,6 @@
 """The app as the workspace knows it: its ids, tokens, scopes and subscriptions."""
 
+import secrets
 from dataclasses import dataclass, field
 
 # What the product asks for in its manifest, optional scopes included.
@@ -16,9 +17,13 @@ DEFAULT_SUBSCRIPTIONS = frozenset(
 )
 
 
+def _secret(prefix: str = "") -> str:
+    return prefix + secrets.token_hex(16)
+
+
 @dataclass(frozen=True, slots=True)
 class AppIdentity:
-    """One installed app in one workspace. The secrets open nothing but this workspace."""
+    """One installed app in one workspace. The secrets are new each time: no other page knows them."""
 
     team_id: str = "T0KORTEX01"
     team_name: str = "Kortex Local"
@@ -26,9 +31,9 @@ class AppIdentity:
     bot_id: str = "B0KORTEX01"
     bot_user_id: str = "U0KORTEX01"
     bot_name: str = "kortex"
-    bot_token: str = field(default="xoxb-local-workspace", repr=False)
-    app_token: str = field(default="xapp-1-A0KORTEX01-local-workspace", repr=False)
-    signing_secret: str = field(default="local-workspace-signing-secret", repr=False)
+    bot_token: str = field(default_factory=lambda: _secret("xoxb-"), repr=False)
+    app_token: str = field(default_factory=lambda: _secret("xapp-1-"), repr=False)
+    signing_secret: str = field(default_factory=_secret, repr=False)
     scopes: frozenset[str] = DEFAULT_SCOPES
     subscriptions: frozenset[str] = DEFAULT_SUBSCRIPTIONS
     commands: frozenset[str] = frozenset({"/kortex"})
