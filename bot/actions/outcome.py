@@ -45,14 +45,11 @@ def outcome_of(answer: ControlAnswer) -> Outcome:
                 return _outcome(ProposalState.SUCCEEDED, {"answer": answer.words})
             return _outcome(ProposalState.SUCCEEDED, answer.body)
         case AnswerKind.FAILED:
-            return _outcome(ProposalState.FAILED, {"error": answer.words, "answer": answer.body})
+            return _outcome(ProposalState.FAILED, _trouble(answer))
         case AnswerKind.NOT_SENT:
             return _outcome(ProposalState.FAILED, {"error": _NOTHING_DONE + answer.words})
         case AnswerKind.LOST | AnswerKind.RUNNING:
-            return _outcome(
-                ProposalState.UNKNOWN,
-                {"error": answer.words, "check": CHECK, "answer": answer.body},
-            )
+            return _outcome(ProposalState.UNKNOWN, _trouble(answer))
         case _:
             assert_never(answer.kind)
 
@@ -79,6 +76,12 @@ def line(proposal: Proposal) -> str:
 
 def _outcome(state: ProposalState, said: JsonValue) -> Outcome:
     return Outcome(state, orjson.dumps(said).decode())
+
+
+def _trouble(answer: ControlAnswer) -> JsonValue:
+    if answer.body is None:
+        return {"error": answer.words}
+    return {"error": answer.words, "answer": answer.body}
 
 
 def _safe_body(body: JsonValue, redactor: Redactor) -> JsonValue:
