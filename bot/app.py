@@ -29,7 +29,7 @@ from bot.chat.turn import TurnConfig, Turns
 from bot.clock import SystemClock
 from bot.domain.channel import rule_for
 from bot.domain.ids import SessionId, UserId
-from bot.engine import Engine, EngineConfig
+from bot.engine import LEASE_S, Engine, EngineConfig
 from bot.metrics import Metrics
 from bot.ports import ChatSurface, Stops, StorageUnavailable
 from bot.settings.model import Settings
@@ -167,7 +167,14 @@ def build_conversation(
             raise StorageUnavailable("the session of this call is not stored")
         return Venue(session.place, rule_for(channels, call.channel).confirm)
 
-    desk = ProposalDesk(base.actions, base.stores.proposals, surface, venue_of, base.clock)
+    desk = ProposalDesk(
+        base.actions,
+        base.stores.proposals,
+        surface,
+        venue_of,
+        base.clock,
+        on_state=base.metrics.proposal_became,
+    )
     tools = ToolDesk(_toolboxes(base, desk, stack), base.clock)
 
     async def notes(session: SessionId) -> Sequence[str]:
@@ -258,18 +265,26 @@ def _decide(base: Base, surface: ChatSurface, name_of: NameOf, stack: AsyncExitS
         HttpControlPlane(client, rules.credentials(base.settings)),
         GuardLine(base.actions, proposals, base.stores.audit),
         base.redactor,
+        on_state=base.metrics.proposal_became,
     )
     display = ProposalDisplay(proposals, surface)
-    return Decide(proposals, base.stores.audit, display, dispatch, name_of)
+    return Decide(
+        proposals,
+        base.stores.audit,
+        display,
+        dispatch,
+        name_of,
+        on_state=base.metrics.proposal_became,
+    )
 
 
-def build_engine(base: Base) -> Engine:
+def build_engine(base: Base, lease_s: float = LEASE_S) -> Engine:
     """The durable engine on the same database."""
     url = sa.make_url(base.settings.database.url.get_secret_value())
     path = Path(url.database or "") if url.drivername.startswith("sqlite") else None
     database = base.stores.database
     return Engine(
-        EngineConfig(rules.engine_database(url.render_as_string(hide_password=False)), path),
+        EngineConfig(rules.engine_database(url.render_as_string(hide_password=False)), path, lease_s),
         Tickets(database),
         Replicas(database),
     )

@@ -26,6 +26,8 @@ from bot.workspace.providers import ProviderOption
 from bot.workspace.state import Workspace
 
 TRIAGE_PACE_S = 0.03  # a word every 30 ms reads like a model that answers quickly
+# What runs in the shop before anybody rolls back: product to (running, previous).
+_RUNNING = {"checkout": ("v2.4.0", "v2.3.7")}
 _OFFERED = ("triage", "anthropic", "openai", "ollama")
 _LABELS = {
     "triage": "Triage (no model)",
@@ -121,7 +123,7 @@ async def _page(workspace: Workspace, port: int, choice: "DemoProviders") -> Asy
 
 @asynccontextmanager
 async def _control_plane(token: str) -> AsyncIterator[str]:
-    runner = web.AppRunner(create_control_plane(token), access_log=None, shutdown_timeout=1)
+    runner = web.AppRunner(create_control_plane(token, _RUNNING), access_log=None, shutdown_timeout=1)
     await runner.setup()
     try:
         await web.TCPSite(runner, "127.0.0.1", 0).start()

@@ -137,6 +137,7 @@ class Engine:
         self.executor_id = "local" if config.sqlite_path else uuid.uuid4().hex
         self._signals: dict[TurnId, Signal] = {}
         self._left: dict[str, asyncio.Event] = {}
+        self._first_attempts: set[TurnId] = set()
         self._live = 0
         self._idle = asyncio.Event()
         self._idle.set()
@@ -201,6 +202,16 @@ class Engine:
         if self._lock_file is not None:
             self._lock_file.close()
 
+    def is_first_look(self, ask: Ask) -> bool:
+        """Whether nothing can have been posted for this ask yet: true once, on a first attempt.
+
+        Only asked for a second time when a post may have been sent and its answer lost.
+        """
+        if ask.turn_id not in self._first_attempts:
+            return False
+        self._first_attempts.discard(ask.turn_id)
+        return True
+
     async def drop_dead_tickets(self) -> int:
         """Free threads whose turn's workflow is over without having left its place."""
         return len(await self._tickets.drop_dead())
@@ -250,6 +261,7 @@ class Engine:
                 await self._leave(ask)
             finally:
                 self._signals.pop(ask.turn_id, None)
+                self._first_attempts.discard(ask.turn_id)
 
     async def _run_decision(self, proposal_id: str, value: JsonValue) -> None:
         with self._counted():
@@ -263,6 +275,8 @@ class Engine:
     async def _enter(self, ask: Ask) -> None:
         """Wait until this turn is the oldest of its thread. Raises Superseded."""
         thread = ask.place.key
+        if not await self._tickets.is_known(ask.turn_id):
+            self._first_attempts.add(ask.turn_id)
         while not await self._tickets.try_enter(ask.turn_id, thread, ask.ts, self.executor_id):
             left = self._left.setdefault(thread, asyncio.Event())
             with suppress(TimeoutError):

@@ -14,7 +14,7 @@ from bot import jobs, rules
 from bot.actions.expire import ExpirySweep
 from bot.app import Base, Conversation, build_base, build_conversation, build_engine
 from bot.domain.audit import AuditEvent, AuditKind
-from bot.engine import Engine
+from bot.engine import LEASE_S, Engine
 from bot.settings.model import Settings
 from bot.slack.api import WebApi, create_api
 from bot.slack.bolt import create_bolt
@@ -54,10 +54,16 @@ class Service:
 
 @asynccontextmanager
 async def serving(
-    settings: Settings, rates: Rates | None = None, *, triage_pace_s: float = 0.0
+    settings: Settings,
+    rates: Rates | None = None,
+    *,
+    triage_pace_s: float = 0.0,
+    lease_s: float = LEASE_S,
+    grace_s: float = GRACE_S,
 ) -> AsyncIterator[Service]:
     """Start everything, run until the body ends, then take nothing new and drain.
 
+    A replica silent for `lease_s` is taken over; running turns get `grace_s` at the end.
     Raises ConfigurationError, StartupError, StorageUnavailable, SecondProcess before anything of
     Slack's is acknowledged.
     """
@@ -70,15 +76,17 @@ async def serving(
         )
         scheduler = EditScheduler(rates)
         await stack.enter_async_context(scheduler.running())
+        engine = build_engine(base, lease_s)
         surface = SlackSurface(
-            Outbox(api, scheduler, identity.bot_user), links=LinkPolicy(frozenset(settings.slack.link_hosts))
+            Outbox(api, scheduler, identity.bot_user),
+            links=LinkPolicy(frozenset(settings.slack.link_hosts)),
+            is_new=engine.is_first_look,
         )
-        engine = build_engine(base)
         names = PersonNames(api, time.monotonic)
         conversation = build_conversation(base, surface, engine, names.name, stack)
         errands = Errands()
         bolt = _bolt(base, identity, api, surface, engine, errands)
-        await stack.enter_async_context(_engine_running(engine, conversation))
+        await stack.enter_async_context(_engine_running(engine, conversation, grace_s))
         socket = _socket(settings, bolt, errands)
         port = await _listen(base, bolt, socket, stack)
         await stack.enter_async_context(jobs.running(_jobs(base, engine)))
@@ -97,13 +105,15 @@ def _slack_session() -> aiohttp.ClientSession:
 
 
 @asynccontextmanager
-async def _engine_running(engine: Engine, conversation: Conversation) -> AsyncIterator[None]:
+async def _engine_running(
+    engine: Engine, conversation: Conversation, grace_s: float
+) -> AsyncIterator[None]:
     async with asyncio.TaskGroup() as background:
         await engine.start(background, conversation.turns.answer, conversation.decide.run)
         try:
             yield
         finally:
-            await engine.stop(GRACE_S)
+            await engine.stop(grace_s)
 
 
 def _bolt(

@@ -89,6 +89,7 @@ class Spender:
         ask = self._ask
         outcome = record.error.value if record.error else record.stop_reason.value
         self._purse.metrics.round_ended(record.provider, outcome)
+        self._purse.metrics.spent(record.provider, record.cost_usd_micros or 0)
         await self._purse.ledger.record(
             Spending(
                 session_id=self._session,

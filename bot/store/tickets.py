@@ -60,6 +60,15 @@ class Tickets:
 
         return await self._database.transact(work)
 
+    async def is_known(self, ticket: str) -> bool:
+        """Whether an attempt of this turn has been here before, on any replica."""
+
+        async def work(connection: AsyncConnection) -> bool:
+            found = await connection.scalar(sa.select(tickets.c.id).where(tickets.c.id == ticket))
+            return found is not None
+
+        return await self._database.fetch(work)
+
     async def leave(self, ticket: str, owner: str) -> bool:
         """Free the slot, unless the workflow was given to somebody else meanwhile."""
         workflows = self._workflows.c

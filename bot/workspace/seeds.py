@@ -47,7 +47,7 @@ def channels(app: AppIdentity) -> list[Channel]:
     return [
         Channel(
             CHECKOUT, "incident-checkout", everyone,
-            topic="Checkout p95 is up since 14:02",
+            topic="Checkout is slow and some orders fail",
             suggestion="@kortex why is checkout slow?", is_ext_shared=True,
         ),
         Channel(PAYMENTS, "incident-payments", everyone, topic="Card payments time out", suggestion="@kortex why do payments time out?"),

@@ -38,7 +38,7 @@ class ProposeOutput(ToolOutput):
     """The receipt. Nothing has been executed."""
 
     proposal_id: str
-    posted_to_chat: Literal[True] = True
+    posted_to_chat: bool
     awaits_confirmation: Literal[True] = True
     expires_at: str
     awaits: list[str]
@@ -80,6 +80,7 @@ class ProposeAction:
         receipt = await bound(caps.proposals, "proposals").propose(draft, call)
         return ProposeOutput(
             proposal_id=receipt.proposal_id,
+            posted_to_chat=receipt.posted,
             expires_at=instant_text(receipt.expires_at),
             awaits=list(receipt.awaits),
         )

@@ -52,7 +52,9 @@ class Triage:
         for call in calls:
             yield ToolCallChunk(call)
         if not calls:
-            for word in report(case, self._signals).split(" "):
+            headline, _, rest = report(case, self._signals).partition("\n\n")
+            yield TextChunk(headline)
+            for word in f"\n\n{rest}".split(" "):
                 await asyncio.sleep(self._pace_s)
                 yield TextChunk(word + " ")
         reason = StopReason.TOOL_USE if calls else StopReason.END_TURN
