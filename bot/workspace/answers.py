@@ -1,9 +1,9 @@
 """Answering an interaction with a message: to the one who acted, or to the channel."""
 
+from bot.workspace import content
 from bot.workspace.arguments import Arguments
 from bot.workspace.json_access import JsonObject
 from bot.workspace.messages import Ephemeral
-from bot.workspace.methods import content
 from bot.workspace.posting import Posting
 
 

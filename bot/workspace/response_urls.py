@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 import orjson
 from aiohttp import web
 
+from bot.workspace import content
 from bot.workspace.answers import read_answer, show_answer
 from bot.workspace.errors import SlackRefused
 from bot.workspace.json_access import JsonObject
-from bot.workspace.methods import content
 from bot.workspace.posting import with_block_ids
 from bot.workspace.state import Workspace
 from bot.workspace.tickets import ResponseUrl

@@ -2,11 +2,12 @@
 
 from dataclasses import replace
 
+from bot.workspace import content
 from bot.workspace.arguments import Arguments
 from bot.workspace.errors import SlackRefused
 from bot.workspace.json_access import JsonObject
 from bot.workspace.messages import Ephemeral, Message
-from bot.workspace.methods import access, content
+from bot.workspace.methods import access
 from bot.workspace.posting import with_block_ids
 from bot.workspace.state import Workspace
 
