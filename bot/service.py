@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import aiohttp
 from aiohttp import web
@@ -33,6 +33,7 @@ from bot.slack.startup import check_slack
 from bot.slack.surface import SlackSurface
 from bot.web.ingest import ingest_handler
 from bot.web.server import create_web_app
+from tools.redactor import Redactor
 
 GRACE_S = 20.0  # for running turns at SIGTERM; the rest of the 30 s is for closing connections
 SOCKET_GRACE_S = 3.0
@@ -50,6 +51,23 @@ class Service:
     engine: Engine
     scheduler: EditScheduler
     http_port: int
+
+
+class RedactedStarts:
+    """`bot.ports.Workflows` in front of the engine: what is stored durably is redacted first."""
+
+    def __init__(self, engine: Engine, redactor: Redactor) -> None:
+        self._engine = engine
+        self._redactor = redactor
+
+    async def start_turn(self, ask: Ask) -> None:
+        """Durable when it returns."""
+        await self._engine.start_turn(replace(ask, text=self._redactor.redact(ask.text)))
+
+    async def start_decision(self, proposal_id: ProposalId, decision: Decision) -> None:
+        """Durable when it returns."""
+        safe = replace(decision, reason=self._redactor.redact(decision.reason))
+        await self._engine.start_decision(proposal_id, safe)
 
 
 @asynccontextmanager
@@ -136,7 +154,7 @@ def _bolt(
             budget=rules.budget_limits(settings),
         ),
         IngressPorts(
-            workflows=engine,
+            workflows=RedactedStarts(engine, base.redactor),
             sessions=base.stores.sessions,
             proposals=base.stores.proposals,
             roles=roles,

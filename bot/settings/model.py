@@ -37,7 +37,7 @@ class SlackSettings(Section):
     app_token: SecretStr = SecretStr("")
     signing_secret: SecretStr = SecretStr("")
     api_base_url: str = "https://slack.com/api/"
-    stream: Literal["edit", "native"] = "edit"
+    stream: Literal["edit"] = "edit"
     follow_up: Literal["thread", "mention"] = "thread"
     link_hosts: tuple[str, ...] = ()
 
