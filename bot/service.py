@@ -14,7 +14,10 @@ from bot import jobs, rules
 from bot.actions.expire import ExpirySweep
 from bot.app import Base, Conversation, build_base, build_conversation, build_engine
 from bot.domain.audit import AuditEvent, AuditKind
+from bot.domain.ids import ProposalId
+from bot.domain.session import Ask
 from bot.engine import LEASE_S, Engine
+from bot.ports import Decision
 from bot.settings.model import Settings
 from bot.slack.api import WebApi, create_api
 from bot.slack.bolt import create_bolt
