@@ -1,0 +1,94 @@
+"""Our side of the loop alone: provider, loop, runner with validation, redaction, an audited SQLite.
+
+No Slack and no durable engine: those are measured as a whole turn.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from adapters.llm.config import ProviderConfig
+from adapters.llm.messages import CompleteRequest, Message, Role, ToolSpec
+from adapters.llm.registry import create
+from bot.chat.loop import Conversation, Emit, Loop
+from bot.chat.privacy import TextRedactor
+from bot.chat.rounds import Rounds
+from bot.chat.tool_calls import Toolbox, ToolDesk, record_calls
+from bot.clock import SystemClock
+from bot.metrics import Metrics
+from bot.store import schema
+from bot.store.audit import StoredAudit
+from bot.store.engine import Database
+from tests.benchmarks.transcript import SYSTEM_BYTES, log_lines, question
+from tests.fakes.capabilities import call_context, fake_capabilities
+from tests.fakes.journal import MemoryJournal
+from tests.fakes.stop_signal import FakeStop
+from tools.capabilities import LogLine, LogPage, LogQuery
+from tools.catalog import ToolCatalog
+from tools.core.all import core_tools
+from tools.cursor import CursorSigner
+from tools.policy import ToolPolicy
+from tools.runner import RunnerHooks, ToolRunner
+
+SYSTEM = ("You are the investigator of an incident channel. " * 200)[:SYSTEM_BYTES]
+KEY = b"benchmark" * 4
+
+
+class CannedLogs:
+    """The same 3 KB for every query."""
+
+    async def query(self, query: LogQuery) -> LogPage:
+        return LogPage([LogLine(10**18, "error", "checkout-1", line, "") for line in log_lines()])
+
+
+@dataclass(frozen=True)
+class Ours:
+    """What turns need, shared by all of them."""
+
+    rounds: Rounds
+    desk: ToolDesk
+    specs: tuple[ToolSpec, ...]
+
+    async def turn(self, number: int) -> Conversation:
+        """One turn to its end."""
+        stop = FakeStop()
+        context = call_context(turn_id=f"bench-{number}", now=SystemClock().now())
+
+        async def ask(request: CompleteRequest, at: int, emit: Emit, prefer: str) -> object:
+            return await self.rounds.run(request, at, emit, stop, prefer=prefer)
+
+        async def execute(call: object, on_event: object, *, untrusted_read: bool) -> object:
+            return await self.desk.run(call, context, on_event, stop)
+
+        request = CompleteRequest(SYSTEM, (Message(Role.USER, question(number)),), self.specs)
+        loop = Loop(ask, execute, MemoryJournal(), max_tool_rounds=8)
+        _, talk = await loop.run(request, lambda _event: None)
+        return talk
+
+
+@asynccontextmanager
+async def ours(wire: str, url: str, folder: Path) -> AsyncIterator[Ours]:
+    """Open a provider at that URL and a fresh database."""
+    database_url = f"sqlite+aiosqlite:///{folder}/loop.db"
+    await schema.migrate(database_url)
+    database = await Database.open(database_url)
+    provider = create(ProviderConfig(wire, api_key="k", base_url=url, model="bench-model"))
+    clock = SystemClock()
+    policy = ToolPolicy(toolsets={"investigate": ("core__*",)})
+    capabilities = fake_capabilities(logs=CannedLogs(), clock=clock)
+    catalog = ToolCatalog(core_tools(CursorSigner(KEY)), policy, capabilities)
+    audit = record_calls(StoredAudit(database), Metrics())
+    runner = ToolRunner(
+        catalog, policy, capabilities,
+        TextRedactor(["sk-a-configured-secret"], KEY), clock, hooks=RunnerHooks(on_record=audit),
+    )  # fmt: skip
+    desk = ToolDesk(lambda _call: Toolbox(catalog, runner), clock)
+    specs = tuple(
+        ToolSpec(d.name, d.description, dict(d.input_schema)) for d in desk.visible(call_context())
+    )
+    try:
+        yield Ours(Rounds([provider]), desk, specs)
+    finally:
+        await provider.aclose()
+        await database.close()

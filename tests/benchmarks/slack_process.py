@@ -1,0 +1,150 @@
+"""The local Slack in a process of its own, with people who ask: `slack_process unlimited|real SPEED`.
+
+`SPEED` makes its clock run that many times as fast, for its rate limits.
+"""
+
+import asyncio
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from bot.workspace.app import api_base_url, serving
+from bot.workspace.delivery import Ack, Envelope, Transport
+from bot.workspace.identity import AppIdentity
+from bot.workspace.people import Channel, Roster, User
+from bot.workspace.ratelimit import RateLimits
+from bot.workspace.state import ApiCall, Clocks, Setup, Workspace
+from tests.benchmarks.child import serve
+from tests.benchmarks.transcript import answer, is_whole, marker_of, question
+
+# A person may ask twenty times a minute, a channel may be posted to once a second.
+PEOPLE = 400
+CHANNELS = 50
+
+
+@dataclass
+class Seen:
+    """What arrived when, by turn. Takes the place of the workspace's log of calls."""
+
+    asked: dict[str, float] = field(default_factory=dict)
+    first_text: dict[str, float] = field(default_factory=dict)
+    done: dict[str, float] = field(default_factory=dict)
+    wrong: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    ended: dict[str, asyncio.Event] = field(default_factory=dict)
+    calls: int = 0
+
+    def append(self, call: ApiCall) -> None:
+        self.calls += 1
+        if call.error:
+            self.errors.append(f"{call.method}: {call.error}")
+        text = str(call.arguments.get("text", ""))
+        marker = marker_of(text.encode()).decode()
+        if not marker or call.method not in ("chat.update", "chat.postMessage"):
+            return
+        self.first_text.setdefault(marker, time.monotonic())
+        if is_whole(text) and b"turn:stop" not in orjson.dumps(call.arguments):
+            self.done[marker] = time.monotonic()
+            if text != answer(int(marker.removeprefix("bench-"))):
+                self.wrong.append(text)
+            self.ended[marker].set()
+
+
+@dataclass
+class TimedTransport:
+    """Seconds from sending an event to its acknowledgement."""
+
+    inner: Transport
+    acks: list[float]
+
+    async def send(self, envelope: Envelope, timeout_s: float) -> Ack:
+        began = time.perf_counter()
+        ack = await self.inner.send(envelope, timeout_s)
+        if ack.ok:
+            self.acks.append(time.perf_counter() - began)
+        return ack
+
+
+def _roster(app: AppIdentity) -> Roster:
+    people = [User(f"U0BENCH{n:03}", f"p{n}", f"Person {n}", app.team_id) for n in range(PEOPLE)]
+    bot = User(app.bot_user_id, app.bot_name, "Kortex", app.team_id, is_bot=True, bot_id=app.bot_id)
+    everyone = frozenset(person.id for person in [*people, bot])
+    channels = [Channel(f"C0BENCH{n:03}", f"incident-{n}", everyone) for n in range(CHANNELS)]
+    return Roster.of([*people, bot], channels)
+
+
+@dataclass
+class People:
+    """They ask in threads of their own and wait for the whole answer."""
+
+    workspace: Workspace
+    seen: Seen
+    acks: list[float]
+
+    async def load(self, streams: int, turns: int, stagger_s: float, timeout_s: float) -> Any:
+        """`streams` of them at once until `turns` were asked and answered."""
+        self.acks.clear()
+        self.workspace.counters.limited.clear()
+        self.seen.__init__()  # type: ignore[misc]
+        began = time.monotonic()
+        numbers = iter(range(1, turns + 1))
+        async with asyncio.timeout(timeout_s), asyncio.TaskGroup() as group:
+            for worker in range(streams):
+                group.create_task(self._keep_asking(numbers, worker * stagger_s))
+        return {
+            "wall_s": time.monotonic() - began,
+            "asked": self.seen.asked,
+            "first_text": self.seen.first_text,
+            "done": self.seen.done,
+            "wrong": self.seen.wrong[:3],
+            "errors": self.seen.errors[:10],
+            "acks_s": self.acks,
+            "limited": sum(self.workspace.counters.limited.values()),
+            "calls": self.seen.calls,
+        }
+
+    async def _keep_asking(self, numbers: Any, delay_s: float) -> None:
+        await asyncio.sleep(delay_s)
+        for number in numbers:
+            marker = f"bench-{number}"
+            ended = self.seen.ended[marker] = asyncio.Event()
+            self.seen.asked[marker] = time.monotonic()
+            user, channel = f"U0BENCH{number % PEOPLE:03}", f"C0BENCH{number % CHANNELS:03}"
+            await self.workspace.say(user, channel, f"@kortex {question(number)}")
+            await ended.wait()
+
+
+async def _main(limits: str, speed: int) -> None:
+    app = AppIdentity()
+    clocks = Clocks(monotonic=lambda: time.monotonic() * speed)
+    rates = RateLimits() if limits == "real" else RateLimits.unlimited()
+    workspace = Workspace(Setup(app=app, limits=rates, clocks=clocks), _roster(app))
+    seen = Seen()
+    workspace.calls = seen  # type: ignore[assignment]
+    people = People(workspace, seen, [])
+
+    async def answer_to(request: dict[str, Any]) -> Any:
+        do: Callable[..., Any] = {"load": people.load, "deliver_to": deliver_to}[request.pop("do")]
+        return await do(**request)
+
+    async def deliver_to(url: str) -> None:
+        workspace.deliver_to(url)
+        outbox = workspace.outbox
+        outbox.transport = TimedTransport(outbox.transport, people.acks)
+
+    async with serving(workspace) as origin:
+        ready = {
+            "api_base_url": api_base_url(int(origin.rsplit(":", 1)[1])),
+            "bot_token": app.bot_token,
+            "app_token": app.app_token,
+            "signing_secret": app.signing_secret,
+        }
+        await serve(ready, answer_to)
+
+
+if __name__ == "__main__":
+    asyncio.run(_main(sys.argv[1], int(sys.argv[2])))
