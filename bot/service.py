@@ -19,8 +19,10 @@ from bot.domain.session import Ask
 from bot.engine import LEASE_S, Engine
 from bot.ports import Decision
 from bot.settings.model import Settings
-from bot.slack.api import WebApi, create_api
+from bot.slack.api import create_api
 from bot.slack.bolt import create_bolt
+from bot.slack.calls import SlackCalls
+from bot.slack.counted_calls import CountedCalls
 from bot.slack.errands import Errands
 from bot.slack.http_ingress import create_http_handler
 from bot.slack.identity import SlackIdentity
@@ -92,9 +94,8 @@ async def serving(
         base = await build_base(settings, stack, triage_pace_s=triage_pace_s)
         identity = await check_slack(rules.slack_access(settings))
         session = await stack.enter_async_context(_slack_session())
-        api = create_api(
-            settings.slack.bot_token.get_secret_value(), settings.slack.api_base_url, session
-        )
+        token = settings.slack.bot_token.get_secret_value()
+        api = CountedCalls(create_api(token, settings.slack.api_base_url, session), base.metrics)
         scheduler = EditScheduler(rates)
         await stack.enter_async_context(scheduler.running())
         engine = build_engine(base, lease_s)
@@ -140,7 +141,7 @@ async def _engine_running(
 def _bolt(
     base: Base,
     identity: SlackIdentity,
-    api: WebApi,
+    api: SlackCalls,
     surface: SlackSurface,
     engine: Engine,
     errands: Errands,
