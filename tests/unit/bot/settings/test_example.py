@@ -1,0 +1,29 @@
+"""The documented configuration is a valid one and names every setting there is."""
+
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+
+from bot.settings.model import Settings
+from bot.settings.reading import load
+
+EXAMPLE = Path(__file__).parents[4] / "docs" / "kortex.example.toml"
+
+
+def test_the_example_is_valid() -> None:
+    settings = load(EXAMPLE, {})
+
+    assert settings.llm.fallback_providers == ("openai", "triage")
+    assert [a.name for a in settings.actions] == ["rollback-deploy"]
+
+
+@pytest.mark.parametrize("section", ["slack", "http", "database", "admins"])
+def test_the_example_shows_every_setting_of_a_section(section: str) -> None:
+    model: type[BaseModel] = Settings.model_fields[section].annotation  # type: ignore[assignment]
+    text = EXAMPLE.read_text(encoding="utf-8")
+    table = text.split(f"[{section}]", 1)[1].split("\n[", 1)[0]
+
+    missing = [name for name in model.model_fields if f"{name} =" not in table]
+
+    assert missing in ([], ["api_base_url", "stream"])
