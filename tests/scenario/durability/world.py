@@ -1,0 +1,335 @@
+"""What replicas talk to, all in the test's process: Slack, a model, logs, a control plane, a database.
+
+Each counts what reaches it and can be held at a point (`gates`).
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+from aiohttp import web
+
+from bot.store import tables
+from bot.store.engine import Database
+from bot.store.tickets import workflow_status
+from bot.web.demo_control_plane import create_control_plane
+from bot.workspace.app import create_app
+from bot.workspace.messages import Message
+from bot.workspace.seeds import CHECKOUT, RESPONDER
+from bot.workspace.state import Workspace
+from tests.fakes.loki_server import LokiServer, Stored
+from tests.fakes.model_server import Call, ModelServer, Recorded, Round
+from tests.fixtures_database import new_database
+from tests.scenario.durability import replica
+from tests.scenario.durability.gates import Gates, Hold
+from tests.scenario.durability.replica import Leases, Replica
+
+T = TypeVar("T")
+CONTROL_TOKEN = "control-plane-token"
+TIMEOUT_S = 20.0
+
+CONFIG = """
+[slack]
+bot_token = "{bot_token}"
+app_token = "{app_token}"
+signing_secret = "{signing_secret}"
+api_base_url = "{slack}/api/"
+[http]
+port = 0
+[database]
+url = "{database}"
+[llm]
+default_provider = "anthropic"
+[llm.providers.anthropic]
+api_key = "model-key"
+base_url = "{model}"
+model = "test-model"
+[observe.logs]
+kind = "loki"
+url = "{loki}"
+[roles.responder]
+usergroups = ["S0RESPOND1"]
+[[channels]]
+match = "incident-*"
+products = ["checkout", "web", "cart"]
+confirm = ["responder"]
+[[actions]]
+name = "restart"
+description = "Restart a product"
+endpoint = {{ method = "POST", url = "{control}/products/{{product}}/restart", token = "control-plane-token" }}
+status_url = "{control}/operations"
+reversible = true
+"""
+
+
+def logs_of(product: str) -> Call:
+    """A call whose one query the logs server sees."""
+    return Call("core__get_logs", {"product": product, "time_range": "last 30m"})
+
+
+@dataclass(slots=True)
+class Asked:
+    """A message to the bot. `thread` is its thread's root."""
+
+    ts: str
+    thread: str
+    channel: str = CHECKOUT
+
+
+@dataclass
+class World:
+    """See the module."""
+
+    folder: Path
+    database_url: str
+    database: Database
+    workspace: Workspace = field(default_factory=Workspace)
+    gates: Gates = field(default_factory=Gates)
+    scripts: dict[str, Sequence[Round]] = field(default_factory=dict)
+    rounds: Counter[tuple[str, int]] = field(default_factory=Counter)  # asked, per ask and round
+    order: list[tuple[str, int]] = field(default_factory=list)
+    round_holds: dict[tuple[str, int], tuple[int, Hold]] = field(default_factory=dict)
+    most_active: int = 0  # rounds under way at once
+    addresses: dict[str, str] = field(default_factory=dict)
+    loki: LokiServer = field(
+        default_factory=lambda: LokiServer(
+            Stored(1_700_000_000_000_000_000, f"{product} is slow", {"service_name": product})
+            for product in ("checkout", "web", "cart")
+        )
+    )
+    replicas: list[Replica] = field(default_factory=list)
+
+    @property
+    def config(self) -> Path:
+        """The replicas' configuration; their log is beside it."""
+        return self.folder / "kortex.toml"
+
+    # Replicas.
+
+    async def start(self, leases: Leases = Leases()) -> Replica:  # noqa: B008 - frozen
+        """Start a replica and wait until Slack can reach it."""
+        before = len(self.workspace.sockets.connections)
+        started = await replica.start(self.config, leases)
+        self.replicas.append(started)
+        await self.workspace.wait_for(
+            lambda: len(self.workspace.sockets.connections) > before, TIMEOUT_S
+        )
+        return started
+
+    async def kill(self, victim: Replica) -> None:
+        """SIGKILL; returns when Slack has noticed."""
+        before = len(self.workspace.sockets.connections)
+        await victim.kill()
+        await self.workspace.wait_for(
+            lambda: len(self.workspace.sockets.connections) < before, TIMEOUT_S
+        )
+
+    async def runner_of(self, asked: Asked) -> Replica:
+        """The replica that runs that turn."""
+        owner = await self.until(lambda: self._owner(asked))
+        return next(r for r in self.replicas if r.executor == owner)
+
+    async def _owner(self, asked: Asked) -> str | None:
+        workflows = workflow_status(self.database.dialect)
+        found: Sequence[Any] = await self.rows(
+            sa.select(workflows.c.executor_id).where(
+                workflows.c.workflow_uuid == self.turn_id(asked), workflows.c.status == "PENDING"
+            )
+        )
+        return found[0][0] if found else None
+
+    # People.
+
+    async def ask(self, text: str, thread: str | None = None, user: str = RESPONDER) -> Asked:
+        """Ask the bot something that has a script."""
+        ts = await self.workspace.say(user, CHECKOUT, f"@kortex {text}", thread)
+        return Asked(ts, thread or ts)
+
+    def turn_id(self, asked: Asked) -> str:
+        """The turn of that message."""
+        return f"turn:{self.workspace.app.team_id}:{asked.channel}:{asked.ts}"
+
+    # What can be seen.
+
+    def from_bot(self, asked: Asked, event_type: str = "kortex_answer") -> list[Message]:
+        """The bot's messages of that kind in the thread."""
+        thread = self.workspace.thread(asked.channel, asked.thread)
+        return [m for m in thread if (m.metadata or {}).get("event_type") == event_type]
+
+    def answers(self, asked: Asked) -> list[Message]:
+        """The messages of that turn's answer."""
+        turn = self.turn_id(asked)
+        return [m for m in self.from_bot(asked) if turn in str(m.metadata)]
+
+    async def shows(self, asked: Asked, text: str) -> None:
+        """Until an answer of the thread has that text. Raises TimeoutError."""
+        await self.workspace.wait_for(
+            lambda: any(text in m.text for m in self.from_bot(asked)), TIMEOUT_S
+        )
+
+    async def settled(self) -> None:
+        """Until no workflow is unfinished and no ticket is left. Raises TimeoutError."""
+        await self.until(self._is_settled)
+
+    async def _is_settled(self) -> bool:
+        workflows = workflow_status(self.database.dialect)
+        unfinished = sa.select(workflows.c.workflow_uuid).where(
+            workflows.c.status.in_(("PENDING", "ENQUEUED", "DELAYED"))
+        )
+        return not await self.rows(unfinished) and not await self.rows(sa.select(tables.tickets))
+
+    async def turn_state(self, asked: Asked) -> str:
+        """As the row says; empty before there is one."""
+        found = await self.rows(
+            sa.select(tables.turns.c.state).where(tables.turns.c.id == self.turn_id(asked))
+        )
+        return found[0][0] if found else ""
+
+    async def audit(self) -> Counter[str]:
+        """How many rows of each kind."""
+        rows = await self.rows(sa.select(tables.audit.c.kind))
+        return Counter(row[0] for row in rows)
+
+    async def history(self, asked: Asked) -> int:
+        """How many messages that turn has left to later turns."""
+        mine = tables.messages.c.turn_id == self.turn_id(asked)
+        return len(await self.rows(sa.select(tables.messages).where(mine)))
+
+    async def finished_steps(self, asked: Asked) -> list[str]:
+        """The names of that turn's steps that are on record."""
+        steps = sa.table(
+            "operation_outputs",
+            sa.column("workflow_uuid"),
+            sa.column("function_name"),
+            sa.column("function_id"),
+            schema="dbos" if self.database.dialect == "postgresql" else None,
+        )
+        found = await self.rows(
+            sa.select(steps.c.function_name)
+            .where(steps.c.workflow_uuid == self.turn_id(asked))
+            .order_by(steps.c.function_id)
+        )
+        return [row[0] for row in found]
+
+    async def rows(self, statement: sa.Select[Any]) -> Sequence[Any]:
+        """What a query finds."""
+        async with self.database.read() as connection:
+            return (await connection.execute(statement)).all()
+
+    async def until(self, look: Callable[[], Awaitable[T]], timeout_s: float = TIMEOUT_S) -> T:
+        """The first truthy answer. Raises TimeoutError."""
+        async with asyncio.timeout(timeout_s):
+            while not (found := await look()):  # noqa: ASYNC110 - another process writes the rows
+                await asyncio.sleep(0.02)
+            return found
+
+    # The model.
+
+    def hold_round(self, ask: str, number: int, *, at: int) -> Hold:
+        """Hold that round of a script, the next time it is asked, before its wire's event `at`."""
+        hold = Hold()
+        self.round_holds[ask, number] = (at, hold)
+        return hold
+
+    def open(self) -> None:
+        """Let everything go on that stands somewhere."""
+        self.gates.open()
+        for _, hold in self.round_holds.values():
+            hold.release()
+        self.round_holds.clear()
+
+    def take(self, request: Recorded) -> Round:
+        """The round of the script that fits the request: its ask, and how many rounds are behind."""
+        behind = 0
+        for message in reversed(request.body["messages"]):
+            text = _text(message)
+            if message["role"] == "user" and text:
+                break
+            behind += message["role"] == "assistant"
+        ask = next(name for name in self.scripts if name in text)
+        self.rounds[ask, behind + 1] += 1
+        self.order.append((ask, behind + 1))
+        at, hold = self.round_holds.get((ask, behind + 1), (0, None))
+        chosen = self.scripts[ask][behind]
+        if hold is None or hold.reached.is_set():
+            return chosen
+        hold.reached.set()
+        return replace(chosen, hold=hold.released, hold_at=at)
+
+
+def _text(message: Mapping[str, Any]) -> str:
+    content = message["content"]
+    if isinstance(content, str):
+        return content
+    return "".join(block.get("text", "") for block in content if block["type"] == "text")
+
+
+class _Model(ModelServer):
+    """Knows how many rounds are under way."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world.take)
+        self._world = world
+        self._under_way = 0
+
+    async def _streamed(
+        self, request: web.Request, recorded: Recorded, chosen: Round
+    ) -> web.StreamResponse:
+        self._under_way += 1
+        self._world.most_active = max(self._world.most_active, self._under_way)
+        try:
+            return await super()._streamed(request, recorded, chosen)
+        finally:
+            self._under_way -= 1
+
+
+@asynccontextmanager
+async def world_on(kind: str, folder: Path) -> AsyncIterator[World]:
+    """A world on a fresh database of that kind; its replicas end with it."""
+    async with AsyncExitStack() as stack:
+        url = await stack.enter_async_context(new_database(kind, folder))
+        database = await Database.open(url)
+        stack.push_async_callback(database.close)
+        world = World(folder, url, database)
+        await _serve(world, stack)
+        stack.push_async_callback(_end, world)
+        yield world
+
+
+async def _serve(world: World, stack: AsyncExitStack) -> None:
+    slack = create_app(world.workspace)
+    loki = world.loki.app()
+    control = create_control_plane(CONTROL_TOKEN)
+    for name, app in (("slack", slack), ("loki", loki), ("control", control)):
+        app.middlewares.append(world.gates.middleware(name))
+        world.addresses[name] = await _listen(app, stack)
+    world.workspace.acts.origin = world.addresses["slack"]
+    model = await stack.enter_async_context(_Model(world))
+    values = {
+        **world.addresses,
+        "model": model.url,
+        "database": world.database_url,
+        "bot_token": world.workspace.bot_token,
+        "app_token": world.workspace.app_token,
+        "signing_secret": world.workspace.signing_secret,
+    }
+    await asyncio.to_thread(world.config.write_text, CONFIG.format(**values))
+
+
+async def _listen(app: web.Application, stack: AsyncExitStack) -> str:
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+    await runner.setup()
+    stack.push_async_callback(runner.cleanup)
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    return f"http://127.0.0.1:{runner.addresses[0][1]}"
+
+
+async def _end(world: World) -> None:
+    world.open()
+    for each in world.replicas:
+        await each.kill()
