@@ -1,0 +1,254 @@
+"""A proposal from the model's call to the control plane and back, over real Socket Mode.
+
+One bot serves all tests of this module; each has a thread and a proposal of its own.
+"""
+
+import asyncio
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from bot.workspace.messages import Message
+from bot.workspace.seeds import (
+    GUEST,
+    MEMBER,
+    RESPONDER,
+    SECOND_RESPONDER,
+    STRANGER,
+)
+from tests.fakes.control_plane_server import Answer, hangs_up, says, silence
+from tests.fakes.model_server import Call, Recorded, Round
+from tests.fixtures_service import (
+    CONFIRM,
+    PLANE_TOKEN,
+    REJECT,
+    Asked,
+    Stage,
+    results,
+    shared_stage,
+    shown,
+)
+
+__all__ = ["shared_stage"]
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+PROPOSAL = {
+    "action": "rollback-deploy",
+    "product": "checkout",
+    "params": {"version": "v2.3.7"},
+    "rationale": "p99 rose with the deploy",
+}
+
+
+def SCRIPT(request: Recorded) -> Round:  # noqa: N802 - what the shared fixture looks for
+    """Propose once per turn that asks for it, then say so."""
+    question = request.body["messages"][-1]["content"]
+    if results(request) or "propose" not in question:
+        return Round(text=("I have looked.",))
+    return Round(calls=(Call("core__propose_action", PROPOSAL),))
+
+
+@pytest.fixture
+def stage(shared_stage: Stage) -> Iterator[Stage]:
+    """The shared bot, with a control plane that has seen nothing and works."""
+    shared_stage.plane.received.clear()
+    shared_stage.plane.post = says(200, {"rolled_back_to": "v2.3.7"})
+    return shared_stage
+
+
+async def proposed(stage: Stage) -> tuple[Asked, Message]:
+    """A thread with an open proposal."""
+    asked = await stage.ask("@kortex propose a way out", stage.newcomer())
+    await stage.answer(asked)
+    return asked, await stage.card(asked)
+
+
+def row_of(stage: Stage, card: Message) -> tuple[str, str]:
+    """(state, outcome) as stored."""
+    found = stage.query("SELECT state, outcome FROM proposals WHERE card_ts = ?", card.ts)
+    return found[0][0], found[0][1]
+
+
+@pytest.mark.parametrize("action", [CONFIRM, REJECT])
+@pytest.mark.parametrize(
+    ("user", "words"),
+    [
+        (MEMBER, "You may not decide this. Ask someone in the role responder."),
+        (GUEST, "Guests may not decide."),
+        (STRANGER, "another workspace"),
+    ],
+)
+async def test_others_are_refused_privately_and_the_card_stays(
+    stage: Stage, user: str, words: str, action: str
+) -> None:
+    asked, card = await proposed(stage)
+
+    assert words in await stage.told(user, stage.press(user, card, action))
+    assert await stage.card(asked) == card
+    assert row_of(stage, card) == ("pending", "")
+    assert stage.effects == 0
+    assert stage.workspace.modals_of(user) == ()
+
+
+async def test_a_deactivated_account_whose_press_arrives_is_refused(stage: Stage) -> None:
+    asked, card = await proposed(stage)
+    users = stage.workspace.roster.users
+    before = users[SECOND_RESPONDER]
+    stage.workspace.roster.deactivate(SECOND_RESPONDER)
+    try:
+        await stage.forge(SECOND_RESPONDER, card, CONFIRM)
+        await stage.workspace.wait_for(lambda: "deactivated" in "".join(_whispered_calls(stage)))
+    finally:
+        users[SECOND_RESPONDER] = before
+    assert await stage.card(asked) == card
+    assert stage.effects == 0
+
+
+def _whispered_calls(stage: Stage) -> list[str]:
+    return [
+        json.dumps(c.arguments) for c in stage.workspace.calls if c.method == "chat.postEphemeral"
+    ]
+
+
+async def test_a_confirmation_is_one_post_and_the_thread_tells_its_answer(stage: Stage) -> None:
+    asked, card = await proposed(stage)
+
+    await stage.press(RESPONDER, card, CONFIRM)
+
+    await stage.note(asked, "rollback-deploy for checkout: done.")
+    after = await stage.card(asked, "It succeeded.")
+    (post,) = stage.plane.of("POST")
+    (proposal_id,) = stage.query("SELECT id FROM proposals WHERE card_ts = ?", card.ts)[0]
+    assert post.raw_path == "/products/checkout/rollback"
+    assert post.headers["Idempotency-Key"] == proposal_id
+    assert post.headers["X-Kortex-Actor"] == RESPONDER
+    assert post.headers["Authorization"] == f"Bearer {PLANE_TOKEN}"
+    assert json.loads(post.body) == {
+        "proposal_id": proposal_id,
+        "action": "rollback-deploy",
+        "product": "checkout",
+        "params": {"version": "v2.3.7"},
+        "confirmed_by": RESPONDER,
+        "dry_run": False,
+    }
+    assert "v2.3.7" in shown(after)
+    assert after.action_ids == ()
+    assert after.ts == card.ts
+
+
+async def test_a_rejection_with_a_reason_reaches_the_card_and_the_model(stage: Stage) -> None:
+    asked, card = await proposed(stage)
+    await stage.press(RESPONDER, card, REJECT)
+    view = await stage.workspace.wait_for(lambda: stage.workspace.modals_of(RESPONDER))
+
+    await stage.workspace.submit(
+        RESPONDER, str(view[-1]["id"]), {"text": "the schema migration cannot go back"}
+    )
+
+    after = await stage.card(asked, "Rejected")
+    assert "the schema migration cannot go back" in shown(after)
+    await stage.answered("and now?", thread=asked.thread)
+    system = stage.models.bodies[-1]["messages"][0]["content"]
+    assert f"rejected by {RESPONDER}: the schema migration cannot go back" in system
+    assert stage.effects == 0
+
+
+async def test_the_form_of_a_rejection_is_judged_again_when_it_is_sent(stage: Stage) -> None:
+    asked, card = await proposed(stage)
+    await stage.press(RESPONDER, card, REJECT)
+    view = await stage.workspace.wait_for(lambda: stage.workspace.modals_of(RESPONDER))
+    await stage.press(SECOND_RESPONDER, card, CONFIRM)
+    await stage.card(asked, "It succeeded.")
+
+    sent = stage.workspace.submit(RESPONDER, str(view[-1]["id"]), {"text": "too late"})
+    assert "Already confirmed by jonas" in await stage.told(RESPONDER, sent)
+    assert row_of(stage, card)[0] == "succeeded"
+
+
+async def test_an_expired_proposal_is_never_run_and_its_card_says_so(stage: Stage) -> None:
+    asked, card = await proposed(stage)
+    stage.query("UPDATE proposals SET expires_at = 1 WHERE card_ts = ?", card.ts)
+
+    told = await stage.told(RESPONDER, stage.press(RESPONDER, card, CONFIRM))
+
+    after = await stage.card(asked, "Expired")
+    assert "Nothing was run; ask for a new proposal." in told
+    assert after.action_ids == ()
+    assert row_of(stage, card)[0] == "expired"
+    assert stage.effects == 0
+
+
+@pytest.mark.parametrize("action", [CONFIRM, REJECT])
+async def test_a_click_from_an_outdated_client_changes_nothing(stage: Stage, action: str) -> None:
+    asked, card = await proposed(stage)
+    await stage.press(RESPONDER, card, CONFIRM)
+    after = await stage.card(asked, "It succeeded.")
+
+    press = stage.press(SECOND_RESPONDER, card, action, stale=True)
+    assert "Already confirmed by mira" in await stage.told(SECOND_RESPONDER, press)
+    assert await stage.card(asked) == after
+    assert stage.effects == 1
+
+
+async def test_two_confirmations_at_once_are_one_effect(stage: Stage) -> None:
+    asked, card = await proposed(stage)
+    async with asyncio.TaskGroup() as presses:
+        for user in (RESPONDER, SECOND_RESPONDER) * 3:
+            presses.create_task(stage.forge(user, card, CONFIRM))
+
+    await stage.note(asked, "done.")
+    await stage.card(asked, "It succeeded.")
+    assert stage.effects == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "title", "note", "state"),
+    [
+        (says(422, {"reason": "freeze"}), "It failed.", "failed.", "failed"),
+        (says(401, text="who are you"), "It failed.", "failed.", "failed"),
+        (says(503, {"error": "busy"}), "Outcome unknown", "whether it took effect", "unknown"),
+        (says(302, text="", Location="/x"), "Outcome unknown", "whether it took", "unknown"),
+        (silence, "Outcome unknown", "whether it took effect is unknown", "unknown"),
+        (hangs_up, "Outcome unknown", "whether it took effect is unknown", "unknown"),
+    ],
+    ids=["422", "401", "503", "302", "silence", "hangs up"],
+)
+async def test_a_control_plane_that_does_not_say_yes_is_told_as_it_is(
+    stage: Stage, answer: Answer, title: str, note: str, state: str
+) -> None:
+    asked, card = await proposed(stage)
+    stage.plane.post = answer
+
+    await stage.press(RESPONDER, card, CONFIRM)
+
+    await stage.note(asked, note)
+    after = await stage.card(asked, title)
+    assert after.action_ids == ()
+    assert row_of(stage, card)[0] == state
+    assert stage.effects == 1
+    assert "succeeded" not in shown(after)
+
+
+@pytest.mark.parametrize(
+    "value", ["p_000000000000000000000000", "' OR 1=1 --", "x" * 2000, "../../p", "turn:T:C:1"]
+)
+async def test_a_button_with_a_foreign_value_decides_nothing(stage: Stage, value: str) -> None:
+    _, card = await proposed(stage)
+
+    told = await stage.told(RESPONDER, stage.forge(RESPONDER, card, CONFIRM, value))
+    assert "belongs to no open proposal here" in told
+    assert row_of(stage, card) == ("pending", "")
+    assert stage.effects == 0
+
+
+async def test_a_card_cannot_confirm_the_proposal_of_another(stage: Stage) -> None:
+    _, first = await proposed(stage)
+    _, second = await proposed(stage)
+    other = str((second.action(CONFIRM) or {})["value"])
+
+    told = await stage.told(RESPONDER, stage.forge(RESPONDER, first, CONFIRM, other))
+    assert "belongs to no open proposal here" in told
+    assert [row_of(stage, card)[0] for card in (first, second)] == ["pending", "pending"]
+    assert stage.effects == 0
