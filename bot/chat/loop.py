@@ -4,8 +4,9 @@ Knows no provider, no Slack and no database. Every round and every tool call is 
 journal: paid once, and answered from its record when a turn is taken up again after a crash.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Protocol
 
 import orjson
@@ -101,8 +102,15 @@ def wrap_evidence(number: int, content: str) -> str:
     return (
         f'{{"evidence":"E{number}","untrusted":true,"result":{content}}}'
         if _is_json(content)
-        else orjson.dumps({"evidence": f"E{number}", "untrusted": True, "result": content}).decode()
+        else orjson.dumps(
+            {"evidence": f"E{number}", "untrusted": True, "result": _storable(content)}
+        ).decode()
     )
+
+
+def _storable(text: str) -> str:
+    """Text without lone surrogates, which no encoder takes."""
+    return text.encode("utf-8", errors="replace").decode()
 
 
 def _is_json(content: str) -> bool:
@@ -114,7 +122,7 @@ def _is_json(content: str) -> bool:
 
 
 class Loop:
-    """One turn's loop over one request."""
+    """One turn's loop over one request. `talk` is what it has gathered, also when it is cut short."""
 
     def __init__(
         self, ask: RoundRunner, execute: ToolExecutor, journal: Journal, *, max_tool_rounds: int
@@ -123,10 +131,11 @@ class Loop:
         self._execute = execute
         self._journal = journal
         self._max_tool_rounds = max_tool_rounds
+        self.talk: Conversation | None = None
 
     async def run(self, request: CompleteRequest, emit: Emit) -> tuple[TurnEnd, Conversation]:
         """Until the model ends, a limit, a stop or a failure. `emit` gets everything but the end."""
-        talk = Conversation(request)
+        self.talk = talk = Conversation(request)
         while True:
             record = await self._round(talk, emit)
             if record.stopped:
@@ -151,7 +160,7 @@ class Loop:
             return round_to_json(await self._ask(talk.request, number, emit, prefer))
 
         record = round_from_json(await self._journal.step(f"round:{number}", run))
-        record = replace(record, tool_calls=_unique_ids(record.tool_calls))
+        record = replace(record, tool_calls=_unique_ids(record.tool_calls, talk.request))
         if not live:
             _replay_round(record, emit)
         talk.rounds.append(record)
@@ -211,15 +220,23 @@ class Loop:
         talk.request = replace(talk.request, messages=(*talk.request.messages, message))
 
 
-def _unique_ids(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
-    """Our own ids where a model repeated one: each call runs once and is answered once."""
-    seen: set[str] = set()
+def _unique_ids(calls: Sequence[ToolCall], request: CompleteRequest) -> tuple[ToolCall, ...]:
+    """Our own ids where a model gave none or repeated one of the conversation.
+
+    Each call runs once and is answered once, and vendors refuse a conversation that repeats an id.
+    """
+    taken = {call.id for message in request.messages for call in message.tool_calls} | {""}
     unique: list[ToolCall] = []
-    for position, call in enumerate(calls):
-        fresh = call.id if call.id and call.id not in seen else f"{call.id}#{position}"
-        seen.add(fresh)
-        unique.append(replace(call, id=fresh))
+    for call in calls:
+        fresh = next(i for i in _candidate_ids(call.id) if i not in taken)
+        taken.add(fresh)
+        unique.append(call if fresh == call.id else replace(call, id=fresh))
     return tuple(unique)
+
+
+def _candidate_ids(given: str) -> Iterator[str]:
+    yield given
+    yield from (f"{given or 'call'}_{number}" for number in count(2))
 
 
 def _progress(event: CallEvent, number: int) -> ToolProgress:

@@ -154,7 +154,11 @@ class Rounds:
             assert isinstance(attempt.end, ErrorChunk)  # noqa: S101 - said by _worth_retrying
             delay_s = attempt.end.retry_after_s or RETRY_DELAY_S
             if delay_s <= LONGEST_RETRY_S:
-                await asyncio.sleep(delay_s)
+                try:
+                    await unless_stopped(stop, asyncio.sleep(delay_s))
+                except StoppedByPerson:
+                    attempt.stopped = True
+                    return attempt
                 attempt = await self._ask(provider, request, emit, stop)
         end = attempt.end
         if isinstance(end, ErrorChunk) and end.kind in (
@@ -222,6 +226,8 @@ async def _read(
             attempt.calls.append(chunk.call)
         else:
             attempt.end = chunk
+    if attempt.end is None:
+        attempt.end = ErrorChunk(ErrorKind.CUT, "the stream ended without its end")
 
 
 def _worth_retrying(attempt: _Attempt) -> bool:

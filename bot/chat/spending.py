@@ -48,6 +48,7 @@ class Spender:
         self._ask = ask
         self._session = session
         self._purpose = purpose
+        self._answered: dict[int, tuple[RoundRecord, int]] = {}
 
     async def round(
         self,
@@ -57,20 +58,43 @@ class Spender:
         prefer: str,
         stop: StopSignal,
     ) -> RoundRecord:
-        """Run one round within the budget. Raises StorageUnavailable."""
+        """Run one round within the budget. Raises StorageUnavailable.
+
+        Asked again for a round that could not be written down, it writes it down and no more:
+        what was paid and shown is not bought twice.
+        """
+        if number not in self._answered:
+            started = time.monotonic()
+            record = await self._asked(request, number, emit, prefer, stop)
+            self._answered[number] = record, round((time.monotonic() - started) * 1000)
+        record, duration_ms = self._answered[number]
+        await self._write_down(record, duration_ms)
+        return record
+
+    async def _asked(
+        self,
+        request: CompleteRequest,
+        number: int,
+        emit: Callable[[TurnEvent], None],
+        prefer: str,
+        stop: StopSignal,
+    ) -> RoundRecord:
         purse = self._purse
         solvent = may_spend(purse.limits, await purse.ledger.spent_today())
         if not solvent:
             await self._refused(number)
             emit(Notice(SPENT))
-        started = time.monotonic()
         record = await purse.rounds.run(
             request, number, emit, stop, prefer=prefer, free_only=not solvent
         )
-        if not solvent:
-            record = replace(record, notices=(SPENT, *record.notices))
-        await self._write_down(record, round((time.monotonic() - started) * 1000))
-        return record
+        self._count(record)
+        return record if solvent else replace(record, notices=(SPENT, *record.notices))
+
+    def _count(self, record: RoundRecord) -> None:
+        if record.provider:
+            outcome = record.error.value if record.error else record.stop_reason.value
+            self._purse.metrics.round_ended(record.provider, outcome)
+            self._purse.metrics.spent(record.provider, record.cost_usd_micros or 0)
 
     async def _refused(self, number: int) -> None:
         await self._purse.audit.append(
@@ -87,9 +111,6 @@ class Spender:
         if not record.provider:
             return
         ask = self._ask
-        outcome = record.error.value if record.error else record.stop_reason.value
-        self._purse.metrics.round_ended(record.provider, outcome)
-        self._purse.metrics.spent(record.provider, record.cost_usd_micros or 0)
         await self._purse.ledger.record(
             Spending(
                 session_id=self._session,

@@ -16,16 +16,18 @@ class StoppedByPerson(Exception):
 async def unless_stopped(stop: StopSignal, work: Coroutine[Any, Any, T]) -> T:
     """The work's result. Raises StoppedByPerson when the stop came first, and what the work raised.
 
-    The work is cancelled and awaited, so nothing of it goes on afterwards.
+    The work is cancelled and awaited, so nothing of it goes on afterwards. Work that cancels itself
+    is a bug, never a stop: RuntimeError.
     """
     async with asyncio.TaskGroup() as group:
         working = group.create_task(_caught(work))
         stopping = group.create_task(stop.wait())
         await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        stopped = stopping.done()
         stopping.cancel()
         working.cancel()
     if working.cancelled():
-        raise StoppedByPerson
+        raise StoppedByPerson if stopped else RuntimeError("the work cancelled itself")
     result = working.result()
     if isinstance(result, _Raised):
         raise result.error

@@ -4,14 +4,24 @@ A workflow body: everything with an effect is a step of the journal, so a turn t
 goes on from its last finished step on another one.
 """
 
+import hashlib
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 import structlog
 from pydantic import JsonValue
 
-from adapters.llm.messages import CompleteRequest, Message, Meta, Role, ToolCall, ToolSpec
+from adapters.llm.messages import (
+    CompleteRequest,
+    Message,
+    Meta,
+    Role,
+    StopReason,
+    ToolCall,
+    ToolSpec,
+)
 from bot.chat import prompts
 from bot.chat.grounding import doubts
 from bot.chat.history import fit
@@ -20,7 +30,7 @@ from bot.chat.round_record import RoundRecord
 from bot.chat.spending import Purse
 from bot.chat.tool_calls import ToolDesk
 from bot.domain.channel import ChannelRule, rule_for, session_name
-from bot.domain.events import TurnEnd, TurnFinished
+from bot.domain.events import Evidence, TurnEnd, TurnFinished
 from bot.domain.ids import MessageTs, SessionId
 from bot.domain.session import Ask, Session, TurnState
 from bot.metrics import Metrics
@@ -30,17 +40,27 @@ from bot.ports import (
     Journal,
     SessionStore,
     Stops,
+    StorageUnavailable,
+    SurfaceFailed,
     SurfaceGone,
 )
 from tools.capabilities import CallContext, Clock
 from tools.records import CallEvent, ToolOutcome
-from tools.redactor import Redactor
+from tools.redactor import RedactionFailed, Redactor
 
 log = structlog.get_logger(__name__)
 
 Notes = Callable[[SessionId], Awaitable[Sequence[str]]]
 ROOM_FOR_ANSWER_TOKENS = 8192  # left free in the window, besides the request's own max_tokens
 _SMALLEST_WINDOW = 4096
+NOTHING_STARTED = (
+    "the database cannot be used right now, so nothing was started; ask again in a minute"
+)
+CUT_SHORT = "the database cannot be used right now, so the answer ends here; ask again in a minute"
+NOT_KEPT = (
+    "the database cannot be used right now, so this answer was not kept: "
+    "the next question in this thread will not know it"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,25 +111,31 @@ class Turns:
         self._metrics = metrics
 
     async def answer(self, ask: Ask, journal: Journal) -> TurnFinished | None:
-        """Carry one ask through; None when nobody is there to be answered any more."""
+        """Carry one ask through; None when nobody is there to be answered any more.
+
+        A bug ends the turn as failed, with a reference people can pass on. Raises
+        StorageUnavailable, after people were told.
+        """
         rule = rule_for(self._config.channels, ask.channel_name)
-        safe = replace(ask, text=self._redactor.redact(ask.text))
         try:
+            safe = replace(ask, text=self._redactor.redact(ask.text))
             opened = await self._open(safe, rule, journal)
-        except SurfaceGone:
-            log.info("turn_place_gone", turn=ask.turn_id)
+        except Exception as error:
+            final = self._broken(ask, error, None)
+            await self._tell_unopened(ask, final)
+            self._metrics.turn_ended(final.end.value)
+            if isinstance(error, StorageUnavailable):
+                raise
+            return final
+        if opened is None:
             return None
-        stream = self._surface.stream(safe, opened.answer_ts)
-        try:
-            final, said = await self._investigate(safe, rule, opened, journal, stream)
-            await self._keep(safe, final, said, journal)
-            await self._deliver(final, journal, stream)
-        finally:
-            await stream.aclose()
+        final = await self._answered(safe, rule, opened, journal)
         self._metrics.turn_ended(final.end.value)
         return final
 
-    async def _open(self, ask: Ask, rule: ChannelRule, journal: Journal) -> _Opened:
+    async def _open(self, ask: Ask, rule: ChannelRule, journal: Journal) -> _Opened | None:
+        """Store the turn and post its placeholder; None when the place is gone."""
+
         async def open_session() -> JsonValue:
             now = self._clock.now()
             name = session_name(rule, ask.channel_name)
@@ -118,21 +144,60 @@ class Turns:
             return [session.id, session.name, now.isoformat()]
 
         async def open_answer() -> JsonValue:
-            ts = await self._surface.open_answer(ask)
+            try:
+                ts = await self._surface.open_answer(ask)
+            except SurfaceGone:
+                return None
             await self._sessions.set_answer(ask.turn_id, ts)
             return ts
 
         kept = await journal.step("open", open_session)
         assert isinstance(kept, list)  # noqa: S101 - written two lines up
-        ts = str(await journal.step("placeholder", open_answer))
+        ts = await journal.step("placeholder", open_answer)
+        if ts is None:
+            log.info("turn_place_gone", turn=ask.turn_id)
+            await self._keep(ask, TurnState.FAILED, (), (), journal)
+            return None
         return _Opened(
             session=SessionId(str(kept[0])),
             name=str(kept[1]),
-            answer_ts=MessageTs(ts),
+            answer_ts=MessageTs(str(ts)),
             now=datetime.fromisoformat(str(kept[2])),
         )
 
-    async def _investigate(
+    async def _tell_unopened(self, ask: Ask, final: TurnFinished) -> None:
+        """Tell what can be told without the journal; the question itself goes nowhere."""
+        wordless = replace(ask, text="")
+        with suppress(SurfaceGone, SurfaceFailed):
+            ts = await self._surface.open_answer(wordless)
+            stream = self._surface.stream(wordless, ts)
+            try:
+                await stream.finish(final)
+            finally:
+                await stream.aclose()
+        with suppress(StorageUnavailable):
+            await self._sessions.finish_turn(
+                ask.turn_id, TurnState.FAILED, (), (), self._clock.now()
+            )
+
+    async def _answered(
+        self, ask: Ask, rule: ChannelRule, opened: _Opened, journal: Journal
+    ) -> TurnFinished:
+        stream = self._surface.stream(ask, opened.answer_ts)
+        try:
+            final, said = await self._investigated(ask, rule, opened, journal, stream)
+            try:
+                await self._keep(ask, _state(final.end), said, final.evidence, journal)
+            except StorageUnavailable:
+                with suppress(SurfaceGone, SurfaceFailed):
+                    await stream.finish(replace(final, notices=(*final.notices, NOT_KEPT)))
+                raise
+            await self._deliver(final, journal, stream)
+        finally:
+            await stream.aclose()
+        return final
+
+    async def _investigated(
         self,
         ask: Ask,
         rule: ChannelRule,
@@ -141,9 +206,18 @@ class Turns:
         stream: AnswerStream,
     ) -> tuple[TurnFinished, Sequence[Message]]:
         context = self._context(ask, rule, opened)
-        request, folded = await self._request(ask, rule, opened, context)
+        loop = self._loop(ask, rule, context, journal)
+        try:
+            request, folded = await self._request(ask, rule, opened, context)
+            end, talk = await loop.run(request, stream.feed)
+            return self._final(ask, end, talk, folded), _said(end, talk)
+        except Exception as error:  # noqa: BLE001 - a bug must not leave people without an end
+            said = _said(TurnEnd.FAILED, loop.talk) if loop.talk else ()
+            return self._broken(ask, error, loop.talk), said
+
+    def _loop(self, ask: Ask, rule: ChannelRule, context: CallContext, journal: Journal) -> Loop:
         stop = self._stops.watch(ask.turn_id)
-        spender = self._purse.spender(ask, opened.session, rule.toolset)
+        spender = self._purse.spender(ask, SessionId(context.session_id), rule.toolset)
 
         async def one_round(
             request: CompleteRequest, number: int, emit: Emit, prefer: str
@@ -156,9 +230,7 @@ class Turns:
             asking = replace(context, untrusted_read=untrusted_read)
             return await self._tools.run(call, asking, on_event, stop)
 
-        loop = Loop(one_round, one_call, journal, max_tool_rounds=self._config.max_tool_rounds)
-        end, talk = await loop.run(request, stream.feed)
-        return self._final(ask, end, talk, folded), _said(end, talk)
+        return Loop(one_round, one_call, journal, max_tool_rounds=self._config.max_tool_rounds)
 
     def _context(self, ask: Ask, rule: ChannelRule, opened: _Opened) -> CallContext:
         return CallContext(
@@ -231,13 +303,47 @@ class Turns:
             proposal_ids=talk.proposal_ids,
         )
 
+    def _broken(self, ask: Ask, error: Exception, talk: Conversation | None) -> TurnFinished:
+        """The end of a turn that something unforeseen cut short, with what it had gathered."""
+        gathered = talk or Conversation(CompleteRequest("", ()))
+        if isinstance(error, StorageUnavailable):
+            log.warning("turn_without_storage", turn=ask.turn_id, error=str(error))
+            notice = CUT_SHORT if gathered.rounds else NOTHING_STARTED
+        else:
+            reference = hashlib.sha256(ask.turn_id.encode()).hexdigest()[:8]
+            log.error("turn_broken", turn=ask.turn_id, reference=reference, exc_info=error)
+            notice = f"internal error; whoever runs Kortex finds it in the log as {reference}"
+        return TurnFinished(
+            end=TurnEnd.FAILED,
+            text=self._text_if_redactable(gathered.text),
+            stop_reason=StopReason.ERROR,
+            provider="",
+            model="",
+            rounds=len(gathered.rounds),
+            usage=gathered.usage,
+            cost_usd_micros=gathered.cost_usd_micros,
+            outcomes=tuple(gathered.outcomes),
+            evidence=tuple(gathered.evidence),
+            notices=(notice,),
+            proposal_ids=gathered.proposal_ids,
+        )
+
+    def _text_if_redactable(self, text: str) -> str:
+        try:
+            return self._redactor.redact(text)
+        except RedactionFailed:
+            return ""
+
     async def _keep(
-        self, ask: Ask, final: TurnFinished, said: Sequence[Message], journal: Journal
+        self,
+        ask: Ask,
+        state: TurnState,
+        said: Sequence[Message],
+        evidence: Sequence[Evidence],
+        journal: Journal,
     ) -> None:
         async def store() -> JsonValue:
-            await self._sessions.finish_turn(
-                ask.turn_id, _state(final.end), said, final.evidence, self._clock.now()
-            )
+            await self._sessions.finish_turn(ask.turn_id, state, said, evidence, self._clock.now())
             return None
 
         await journal.step("keep", store)
@@ -266,9 +372,20 @@ def _state(end: TurnEnd) -> TurnState:
 def _said(end: TurnEnd, talk: Conversation) -> Sequence[Message]:
     """What the next turn may read: no call without its result, and what was shown of a cut round."""
     said = list(talk.said)
+    last = talk.rounds[-1] if talk.rounds else None
     if end is TurnEnd.DEPTH_EXCEEDED and said:
         said[-1] = replace(said[-1], tool_calls=())
-    last = talk.rounds[-1] if talk.rounds else None
-    if end in (TurnEnd.STOPPED, TurnEnd.FAILED) and last is not None and last.text:
+    elif end in (TurnEnd.STOPPED, TurnEnd.FAILED):
+        said = list(_without_open_calls(said))
+    if last is not None and last.text and (last.stopped or last.error):
         said.append(Message(Role.ASSISTANT, text=last.text + "\n(cut off here)"))
     return [m for m in said if m.text or m.tool_calls or m.tool_result]
+
+
+def _without_open_calls(said: Sequence[Message]) -> Sequence[Message]:
+    """A round of tools that was not answered to its end is left out, but for its text."""
+    answered = {m.tool_result.call_id for m in said if m.tool_result}
+    at = next(
+        (i for i, m in enumerate(said) if any(c.id not in answered for c in m.tool_calls)), None
+    )
+    return said if at is None else [*said[:at], replace(said[at], tool_calls=())]

@@ -1,0 +1,114 @@
+"""A whole turn in memory: real loop, rounds, purse and tool desk over a scripted model."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from adapters.llm.messages import StreamChunk
+from adapters.llm.port import Provider
+from bot.chat.rounds import Rounds
+from bot.chat.spending import Purse
+from bot.chat.tool_calls import Toolbox, ToolDesk
+from bot.chat.turn import TurnConfig, Turns
+from bot.domain.budget import BudgetLimits
+from bot.domain.channel import ChannelRule
+from bot.domain.events import TurnFinished
+from bot.domain.ids import ChannelId, MessageTs, Person, Place, SessionId, TeamId, UserId
+from bot.domain.session import Ask, TurnState
+from bot.metrics import Metrics
+from bot.ports import Journal, StorageUnavailable
+from tests.fakes.capabilities import FakeClock
+from tests.fakes.journal import MemoryJournal
+from tests.fakes.recording_surface import RecordingSurface
+from tests.fakes.redactor import FakeRedactor
+from tests.fakes.scripted_provider import ScriptedProvider
+from tests.fakes.stop_signal import FakeStops
+from tests.fakes.stores import Memory, MemoryAudit, MemoryLedger, MemorySessions
+from tests.fakes.tools import FakeTool, bench
+
+PLACE = Place(TeamId("T1"), ChannelId("C1"), MessageTs("1700000000.000100"))
+ASK = Ask(PLACE, MessageTs("1700000000.000100"), Person(TeamId("T1"), UserId("U1")), "why?", "ops")
+LATER = replace(ASK, ts=MessageTs("1700000001.000100"), text="and now?")
+
+
+@dataclass
+class Outage:
+    """A store of which some methods find no database."""
+
+    inner: Any
+    broken: set[str] = field(default_factory=set)
+    error: Exception = field(default_factory=lambda: StorageUnavailable("database is locked"))
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self.broken:
+            return self._fail
+        return getattr(self.inner, name)
+
+    async def _fail(self, *_: object, **__: object) -> None:
+        raise self.error
+
+
+@dataclass
+class TurnBench:
+    """Everything around a turn within a test's reach."""
+
+    turns: Turns
+    memory: Memory
+    sessions: Outage
+    ledger: Outage
+    surface: RecordingSurface
+    stops: FakeStops
+    metrics: Metrics
+
+    @property
+    def store(self) -> MemorySessions:
+        """The rows, whether or not they can be reached."""
+        kept: MemorySessions = self.sessions.inner
+        return kept
+
+    async def answer(self, ask: Ask = ASK, journal: Journal | None = None) -> TurnFinished | None:
+        async with asyncio.timeout(10):
+            return await self.turns.answer(ask, journal or MemoryJournal())
+
+    def state(self, ask: Ask = ASK) -> TurnState:
+        """What the turn's row says."""
+        return self.store.turns[ask.turn_id].turn.state
+
+
+def turn_bench(
+    script: Sequence[Sequence[StreamChunk]] | None = None,
+    *,
+    providers: Sequence[Provider] = (),
+    tools: Sequence[FakeTool] = (),
+    limits: BudgetLimits | None = None,
+    redactor: FakeRedactor | None = None,
+    surface: RecordingSurface | None = None,
+    max_tool_rounds: int = 3,
+    notes: Any = None,
+) -> TurnBench:
+    """One scripted provider unless `providers` are given; `core__echo` unless `tools` are."""
+    memory = Memory()
+    metrics = Metrics()
+    sessions, ledger = Outage(MemorySessions(memory)), Outage(MemoryLedger(memory))
+    asked = Rounds(providers or [ScriptedProvider(script or [])])
+    box = bench(tools or [FakeTool()])
+    stops = FakeStops()
+    shown = surface or RecordingSurface()
+
+    async def nothing(_: SessionId) -> Sequence[str]:
+        return ()
+
+    turns = Turns(
+        config=TurnConfig((ChannelRule("*"),), max_tool_rounds, 1000, (), 100_000),
+        sessions=sessions,
+        surface=shown,
+        purse=Purse(asked, ledger, MemoryAudit(memory), limits or BudgetLimits(), metrics),
+        tools=ToolDesk(lambda _: Toolbox(box.catalog, box.runner), FakeClock()),
+        stops=stops,
+        clock=FakeClock(),
+        redactor=redactor or FakeRedactor(),
+        notes=notes or nothing,
+        metrics=metrics,
+    )
+    return TurnBench(turns, memory, sessions, ledger, shown, stops, metrics)

@@ -1,0 +1,317 @@
+"""One turn, end to end in memory: however it ends, people see one end and the record is kept."""
+
+import asyncio
+from collections.abc import Iterator, MutableMapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+import structlog.testing
+
+from adapters.llm.messages import ErrorChunk, ErrorKind, Role, TextChunk
+from bot.chat.spending import SPENT
+from bot.chat.turn import CUT_SHORT, NOT_KEPT, NOTHING_STARTED
+from bot.domain.audit import AuditKind
+from bot.domain.budget import BudgetLimits
+from bot.domain.events import TurnEnd
+from bot.domain.session import TurnState
+from bot.ports import StorageUnavailable, SurfaceFailed, SurfaceGone
+from tests.fakes.journal import MemoryJournal
+from tests.fakes.recording_surface import RecordingSurface
+from tests.fakes.redactor import FakeRedactor
+from tests.fakes.scripted_provider import PAID, ScriptedProvider, calls, text
+from tests.fakes.tools import FakeTool
+from tests.fixtures_turn import ASK, LATER, turn_bench
+
+ECHO = ("c1", "core__echo", '{"text":"41.5 ms"}')
+LATER_AT = datetime(2026, 4, 7, 15, tzinfo=UTC)
+Logged = list[MutableMapping[str, Any]]
+
+
+@pytest.fixture(autouse=True)
+def logged() -> Iterator[Logged]:
+    """What the turn logs, instead of a console."""
+    with structlog.testing.capture_logs() as entries:
+        yield entries
+
+
+async def test_an_answer_is_shown_once_kept_and_counted() -> None:
+    bench = turn_bench([calls(ECHO, say="Looking."), text("It takes 41.5 ms [E1].")])
+
+    final = await bench.answer()
+
+    assert final is not None
+    assert bench.surface.finals == [final]
+    assert (final.end, final.rounds, final.doubts) == (TurnEnd.ANSWERED, 2, ())
+    assert final.text == "Looking.\n\nIt takes 41.5 ms [E1]."
+    assert bench.state() is TurnState.ANSWERED
+    assert bench.metrics.registry.get_sample_value("kortex_turns_total", {"end": "answered"}) == 1
+    assert bench.memory.kinds() == [
+        AuditKind.TURN_STARTED,
+        AuditKind.MODEL_CALL,
+        AuditKind.MODEL_CALL,
+        AuditKind.TURN_ENDED,
+    ]
+
+
+async def test_the_question_is_redacted_before_it_is_stored_shown_or_sent() -> None:
+    provider = ScriptedProvider([text("ok")])
+    bench = turn_bench(providers=[provider])
+
+    await bench.answer(replace(ASK, text="is SECRET-abc123 leaked?"))
+
+    stored = bench.store.turns[ASK.turn_id].messages[0].text
+    sent = [m.text for r in provider.requests for m in r.messages]
+    shown = [a.text for a in bench.surface.asks]
+    assert {stored, *sent, *shown} == {"is [redacted] leaked?"}
+
+
+async def test_an_answer_is_redacted_as_a_whole_when_it_is_final() -> None:
+    final = await turn_bench([text("it was SEC", "RET-abc")]).answer()
+
+    assert final is not None
+    assert final.text == "it was [redacted]"
+
+
+async def test_a_redactor_that_fails_sends_and_stores_nothing_and_people_are_told() -> None:
+    provider = ScriptedProvider([text("never")])
+    bench = turn_bench(providers=[provider], redactor=FakeRedactor(fails=True))
+
+    final = await bench.answer()
+
+    assert final is not None
+    assert bench.surface.finals == [final]
+    assert "internal error" in final.notices[0]
+    assert provider.requests == []
+    assert bench.store.turns == {}
+    assert {a.text for a in bench.surface.asks} == {""}
+
+
+async def test_a_figure_that_no_tool_returned_is_a_doubt() -> None:
+    final = await turn_bench([calls(ECHO), text("It takes 97.3 ms [E1].")]).answer()
+
+    assert final is not None
+    assert final.doubts == ("not found in any tool result: 97.3 ms",)
+
+
+async def test_a_place_that_is_gone_ends_the_turn_quietly_and_closes_its_row() -> None:
+    provider = ScriptedProvider([text("never")])
+    surface = RecordingSurface(open_failures=[SurfaceGone("channel archived")])
+    bench = turn_bench(providers=[provider], surface=surface)
+
+    assert await bench.answer() is None
+
+    assert provider.requests == []
+    assert bench.state() is TurnState.FAILED
+
+
+async def test_an_answer_that_cannot_be_delivered_any_more_is_still_kept() -> None:
+    surface = RecordingSurface(finish_failure=SurfaceGone("message deleted"))
+    bench = turn_bench([text("all is well")], surface=surface)
+
+    final = await bench.answer()
+
+    assert final is not None
+    assert final.text == "all is well"
+    assert bench.state() is TurnState.ANSWERED
+    assert [s.closed for s in surface.streams] == [1]
+
+
+@pytest.mark.parametrize("method", ["open", "begin_turn", "set_answer", "history"])
+async def test_without_a_database_people_are_told_that_nothing_was_started(method: str) -> None:
+    provider = ScriptedProvider([text("never")])
+    bench = turn_bench(providers=[provider])
+    bench.sessions.broken = {method, "finish_turn"}
+
+    with pytest.raises(StorageUnavailable):
+        await bench.answer()
+
+    assert [f.notices[0] for f in bench.surface.finals] == [NOTHING_STARTED]
+    assert provider.requests == []
+
+
+async def test_a_database_that_is_lost_in_between_ends_the_answer_with_what_was_found() -> None:
+    bench = turn_bench([calls(ECHO, say="Looking."), text("never")], tools=[FakeTool()])
+    journal = _LosesTheDatabase(after="tool:1:core__echo")
+
+    final = await bench.answer(journal=journal)
+
+    assert final is not None
+    assert (final.end, final.text, final.notices) == (TurnEnd.FAILED, "Looking.", (CUT_SHORT,))
+    assert len(final.evidence) == 1
+    assert bench.state() is TurnState.FAILED
+
+
+async def test_an_answer_that_could_not_be_kept_is_shown_and_says_so() -> None:
+    bench = turn_bench([text("all is well")])
+    bench.sessions.broken = {"finish_turn"}
+
+    with pytest.raises(StorageUnavailable):
+        await bench.answer()
+
+    (final,) = bench.surface.finals
+    assert (final.text, final.notices) == ("all is well", (NOT_KEPT,))
+
+
+async def test_a_bug_leaves_people_a_reference_and_operators_the_traceback(logged: Logged) -> None:
+    async def broken(_: object) -> list[str]:
+        raise ZeroDivisionError("a bug with details")
+
+    bench = turn_bench([text("never")], notes=broken)
+
+    final = await bench.answer()
+
+    assert final is not None
+    assert bench.surface.finals == [final]
+    (entry,) = [e for e in logged if e["event"] == "turn_broken"]
+    assert isinstance(entry["exc_info"], ZeroDivisionError)
+    assert entry["reference"] in final.notices[0]
+    assert "details" not in final.notices[0]
+    assert bench.state() is TurnState.FAILED
+    assert bench.metrics.registry.get_sample_value("kortex_turns_total", {"end": "failed"}) == 1
+
+
+async def test_a_bug_in_a_later_round_keeps_what_was_shown_and_found() -> None:
+    class Breaks(ScriptedProvider):
+        def stream(self, request):  # type: ignore[no-untyped-def, override]
+            assert len(self.requests) < 1, "a bug"
+            return super().stream(request)
+
+    bench = turn_bench(providers=[Breaks([calls(ECHO, say="Looking.")])])
+
+    final = await bench.answer()
+
+    assert final is not None
+    assert (final.end, final.text, len(final.evidence)) == (TurnEnd.FAILED, "Looking.", 1)
+    assert bench.state() is TurnState.FAILED
+
+
+async def test_a_slack_that_refuses_the_placeholder_ends_the_turn_and_closes_its_row() -> None:
+    refusal = SurfaceFailed("not_allowed", retryable=False)
+    bench = turn_bench([text("never")], surface=RecordingSurface(open_failures=[refusal, refusal]))
+
+    final = await bench.answer()
+
+    assert final is not None
+    assert final.end is TurnEnd.FAILED
+    assert bench.state() is TurnState.FAILED
+
+
+async def test_a_cancelled_turn_ends_nothing_and_stays_open_for_whoever_goes_on() -> None:
+    provider = ScriptedProvider([text("so far")], hold=asyncio.Event())
+    bench = turn_bench(providers=[provider])
+
+    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        running = group.create_task(bench.answer())
+        await provider.holding.wait()
+        running.cancel()
+
+    assert running.cancelled()
+    assert bench.surface.finals == []
+    assert bench.state() is TurnState.RUNNING
+    assert [s.closed for s in bench.surface.streams] == [1]
+
+
+async def test_a_spent_budget_ends_the_turn_when_nobody_free_can_be_asked() -> None:
+    paid = ScriptedProvider([text("dear")], price=PAID)
+    bench = turn_bench(providers=[paid], limits=BudgetLimits(daily_usd_micros=1))
+    first = await bench.answer()
+
+    final = await bench.answer(LATER)
+
+    assert first is not None
+    assert final is not None
+    assert (first.end, final.end) == (TurnEnd.ANSWERED, TurnEnd.BUDGET)
+    assert SPENT in final.notices
+    assert len(paid.requests) == 1
+    assert AuditKind.BUDGET_REFUSED in bench.memory.kinds()
+    assert bench.state(LATER) is TurnState.FAILED
+
+
+async def test_a_stop_keeps_what_was_said_and_ends_the_turn() -> None:
+    provider = ScriptedProvider([text("so far")], hold=asyncio.Event())
+    bench = turn_bench(providers=[provider])
+
+    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        running = group.create_task(bench.answer())
+        await provider.holding.wait()
+        await bench.stops.request(ASK.turn_id, ASK.asker.user)
+
+    final = running.result()
+    assert final is not None
+    assert (final.end, final.text) == (TurnEnd.STOPPED, "so far")
+    assert bench.state() is TurnState.STOPPED
+
+
+DOWN = [ErrorChunk(ErrorKind.AUTH, "401 unauthorized")]
+CUT = [TextChunk("half of"), ErrorChunk(ErrorKind.CUT, "cut")]
+
+
+@pytest.mark.parametrize(
+    ("script", "end"),
+    [
+        ([calls(ECHO), text("done [E1]")], TurnEnd.ANSWERED),
+        ([calls(ECHO, say="more")], TurnEnd.DEPTH_EXCEEDED),
+        ([calls(ECHO)], TurnEnd.DEPTH_EXCEEDED),
+        ([DOWN], TurnEnd.FAILED),
+        ([calls(ECHO), DOWN], TurnEnd.FAILED),
+        ([calls(ECHO), CUT], TurnEnd.FAILED),
+    ],
+    ids=["answered", "depth", "depth without text", "down", "down later", "cut"],
+)
+async def test_the_next_question_reads_a_well_formed_history(
+    script: list[list[object]], end: TurnEnd
+) -> None:
+    bench = turn_bench(script)  # type: ignore[arg-type]
+    final = await bench.answer()
+    await bench.store.open(LATER, "ops", LATER_AT)
+    session = next(iter(bench.store.sessions.values()))
+    await bench.store.begin_turn(LATER, session, LATER_AT)
+
+    history = await bench.store.history(session.id, LATER.turn_id)
+
+    asked = [c.id for m in history for c in m.tool_calls]
+    answered = [m.tool_result.call_id for m in history if m.tool_result]
+    assert final is not None
+    assert (final.end, bench.surface.finals) == (end, [final])
+    assert asked == answered
+    assert history[0].role is Role.USER
+    assert all(m.text or m.tool_calls or m.tool_result for m in history)
+
+
+async def test_text_cut_off_is_marked_for_the_next_turn() -> None:
+    bench = turn_bench([CUT])
+
+    await bench.answer()
+
+    assert bench.store.turns[ASK.turn_id].messages[-1].text == "half of\n(cut off here)"
+
+
+async def test_a_stop_during_tools_tells_the_rounds_text_once() -> None:
+    tool = FakeTool(gate=asyncio.Event())
+    bench = turn_bench([calls(ECHO, say="Looking.")], tools=[tool])
+
+    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        group.create_task(bench.answer())
+        await tool.started.wait()
+        await bench.stops.request(ASK.turn_id, ASK.asker.user)
+
+    texts = [m.text for m in bench.store.turns[ASK.turn_id].messages if m.role is Role.ASSISTANT]
+    assert texts == ["Looking."]
+
+
+class _LosesTheDatabase(MemoryJournal):
+    """The first step after one named is refused, as a database that went away would."""
+
+    def __init__(self, after: str) -> None:
+        super().__init__()
+        self._after = after
+        self._lost = False
+
+    async def step(self, name, run):  # type: ignore[no-untyped-def, override]
+        if self._lost:
+            self._lost = False
+            raise StorageUnavailable("database is locked")
+        self._lost = name == self._after
+        return await super().step(name, run)
