@@ -22,6 +22,7 @@ from bot.actions.guards import GuardLine
 from bot.actions.notes import proposal_notes
 from bot.actions.propose import ProposalDesk, Venue
 from bot.chat.privacy import TextRedactor
+from bot.chat.redacted_rounds import RedactedRounds
 from bot.chat.rounds import Rounds
 from bot.chat.spending import Purse
 from bot.chat.tool_calls import Toolbox, ToolDesk, record_calls
@@ -139,14 +140,15 @@ async def build_base(
     """
     stores = await open_stores(settings, stack)
     providers = backends.make_providers(settings.llm, stack, triage_pace_s=triage_pace_s)
-    rounds = Rounds(backends.asked_in_order(settings.llm, providers))
+    redactor = open_redactor(settings)
+    rounds = RedactedRounds(backends.asked_in_order(settings.llm, providers), redactor)
     metrics = Metrics()
     limits = rules.budget_limits(settings)
     return Base(
         settings=settings,
         stores=stores,
         clock=SystemClock(),
-        redactor=open_redactor(settings),
+        redactor=redactor,
         providers=providers,
         rounds=rounds,
         purse=Purse(rounds, stores.ledger, stores.audit, limits, metrics),
@@ -284,7 +286,9 @@ def build_engine(base: Base, lease_s: float = LEASE_S) -> Engine:
     path = Path(url.database or "") if url.drivername.startswith("sqlite") else None
     database = base.stores.database
     return Engine(
-        EngineConfig(rules.engine_database(url.render_as_string(hide_password=False)), path, lease_s),
+        EngineConfig(
+            rules.engine_database(url.render_as_string(hide_password=False)), path, lease_s
+        ),
         Tickets(database),
         Replicas(database),
     )

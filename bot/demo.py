@@ -123,7 +123,9 @@ async def _page(workspace: Workspace, port: int, choice: "DemoProviders") -> Asy
 
 @asynccontextmanager
 async def _control_plane(token: str) -> AsyncIterator[str]:
-    runner = web.AppRunner(create_control_plane(token, _RUNNING), access_log=None, shutdown_timeout=1)
+    runner = web.AppRunner(
+        create_control_plane(token, _RUNNING), access_log=None, shutdown_timeout=1
+    )
     await runner.setup()
     try:
         await web.TCPSite(runner, "127.0.0.1", 0).start()

@@ -9,8 +9,8 @@ import asyncio
 import fcntl
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -22,6 +22,7 @@ from pydantic import JsonValue, TypeAdapter
 from bot.domain.ids import ProposalId, TurnId, UserId
 from bot.domain.session import Ask
 from bot.ports import Decision, Journal, StopSignal, StorageUnavailable, SurfaceFailed
+from bot.store.failures import storage_errors
 from bot.store.replicas import Replicas
 from bot.store.tickets import Superseded, Tickets
 
@@ -34,7 +35,8 @@ POLL_BUSY_THREAD_S = 0.25
 POLL_STOPS_S = 0.3
 MAX_LIVE_TURNS = 512
 MAX_EXECUTOR_THREADS = 32  # DBOS leaves it unbounded: a thread per live workflow
-_RETRIES = 4
+_RETRIES = 7  # after 0.5 s, doubled each time: half a minute, beside the database's own patience
+HAND_OVER_S = 5.0  # for cancelled work to close what it holds
 
 _ASK = TypeAdapter(Ask)
 _DECISION = TypeAdapter(Decision)
@@ -138,7 +140,10 @@ class Engine:
         self._signals: dict[TurnId, Signal] = {}
         self._left: dict[str, asyncio.Event] = {}
         self._first_attempts: set[TurnId] = set()
-        self._live = 0
+        self._turns: dict[asyncio.Task[object], str] = {}
+        self._decisions: dict[asyncio.Task[object], str] = {}
+        self._let_go: set[str] = set()
+        self._starting: set[asyncio.Task[Exception | None]] = set()
         self._idle = asyncio.Event()
         self._idle.set()
         self._slots = asyncio.Semaphore(config.max_live_turns)
@@ -158,6 +163,7 @@ class Engine:
         else:
             await self._replicas.beat(self.executor_id)
         self._turn_body, self._decision_body = turn, decision
+        self._background = background
         self._launch()
         self._accepting = True
         self._watchers = [background.create_task(self._watch_stops(), name="stops")]
@@ -193,14 +199,29 @@ class Engine:
         self._accepting = False
         with suppress(TimeoutError):
             async with asyncio.timeout(grace_s):
+                while self._starting:
+                    await asyncio.wait(self._starting)
                 await self._idle.wait()
-        for watcher in self._watchers:
-            watcher.cancel()
+        left = {*self._turns, *self._decisions}
+        # The watchers too: what is handed over must not be taken back.
+        for task in (*left, *self._watchers):
+            task.cancel()
+        if left:
+            log.warning("handing_over", workflows=len(left))
+            await asyncio.wait(left, timeout=HAND_OVER_S)
         await asyncio.to_thread(DBOS.destroy, destroy_registry=True)
-        if not self._config.sqlite_path:
-            await self._replicas.forget(self.executor_id)
+        with suppress(StorageUnavailable):
+            await self._sign_off(nothing_left=not left)
         if self._lock_file is not None:
             self._lock_file.close()
+
+    async def _sign_off(self, *, nothing_left: bool) -> None:
+        if self._config.sqlite_path:
+            return
+        if nothing_left:
+            await self._replicas.forget(self.executor_id)
+        else:
+            await self._replicas.give_up(self.executor_id)
 
     def is_first_look(self, ask: Ask) -> bool:
         """Whether nothing can have been posted for this ask yet: true once, on a first attempt.
@@ -219,7 +240,7 @@ class Engine:
     @property
     def live(self) -> int:
         """Workflows running here."""
-        return self._live
+        return len(self._turns) + len(self._decisions)
 
     async def start_turn(self, ask: Ask) -> None:
         """Durable when it returns. Raises StorageUnavailable."""
@@ -235,20 +256,37 @@ class Engine:
     ) -> None:
         if not self._accepting:
             raise StorageUnavailable("shutting down; nothing was started")
-        if await DBOS.get_workflow_status_async(workflow_id) is not None:
-            return  # a second delivery; starting again would only poll for the first one's result
-        with SetWorkflowID(workflow_id):
-            await DBOS.start_workflow_async(body, *args)
+        # Asked first and through our own connection: DBOS waits for a lost database without end,
+        # and would start the work long after the asker was told that nothing was started.
+        if await self._tickets.is_started(workflow_id):
+            return
+        # In a task of its own: a start that is cancelled half-way leaves work that nobody runs.
+        begun = self._background.create_task(self._begin(workflow_id, body, args))
+        self._starting.add(begun)
+        begun.add_done_callback(self._starting.discard)
+        if (failure := await asyncio.shield(begun)) is not None:
+            raise failure
+
+    @staticmethod
+    async def _begin(
+        workflow_id: str, body: Callable[..., Coroutine[None, None, None]], args: Sequence[object]
+    ) -> Exception | None:
+        try:
+            with storage_errors(), SetWorkflowID(workflow_id):
+                await DBOS.start_workflow_async(body, *args)
+        except Exception as error:  # noqa: BLE001 - it is raised where the start was asked for
+            return error
+        return None
 
     async def _run_turn(self, ask_value: JsonValue) -> None:
         ask = _ASK.validate_python(ask_value)
-        with self._counted():
+        with self._counted(self._turns, ask.turn_id):
             try:
                 await self._enter(ask)
             except Superseded:
                 log.info("turn_superseded", turn=ask.turn_id)
                 return
-            self._signals.setdefault(ask.turn_id, Signal())
+            signal = self._signals[ask.turn_id] = Signal()
             try:
                 async with self._slots:
                     await self._turn_body(ask, DurableJournal())
@@ -260,17 +298,28 @@ class Engine:
             else:
                 await self._leave(ask)
             finally:
-                self._signals.pop(ask.turn_id, None)
+                if self._signals.get(ask.turn_id) is signal:
+                    del self._signals[ask.turn_id]
                 self._first_attempts.discard(ask.turn_id)
 
     async def _run_decision(self, proposal_id: str, value: JsonValue) -> None:
-        with self._counted():
+        with self._counted(self._decisions, proposal_id):
             await self._decision_body(
                 ProposalId(proposal_id), _DECISION.validate_python(value), DurableJournal()
             )
 
-    def _counted(self) -> "_Counted":
-        return _Counted(self)
+    @contextmanager
+    def _counted(self, tasks: dict[asyncio.Task[object], str], name: str) -> Iterator[None]:
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 - a workflow is always run by one
+        tasks[task] = name
+        self._idle.clear()
+        try:
+            yield
+        finally:
+            del tasks[task]
+            if self.live == 0:
+                self._idle.set()
 
     async def _enter(self, ask: Ask) -> None:
         """Wait until this turn is the oldest of its thread. Raises Superseded."""
@@ -317,46 +366,86 @@ class Engine:
 
         The beat never waits for a take-over, and a replica that overslept judges nobody.
         """
-        lease_s = self._config.lease_s
-        last = time.monotonic()
+        every_s = self._config.lease_s / 4
+        watchdog = _Watchdog(every_s, self._config.lease_s, self._let_turns_go)
         async with asyncio.TaskGroup() as group:
             taking: asyncio.Task[None] | None = None
-            while True:
-                await asyncio.sleep(lease_s / 4)
-                with suppress(StorageUnavailable):
-                    await self._replicas.beat(self.executor_id)
-                    overslept = time.monotonic() - last > lease_s / 2
-                    last = time.monotonic()
-                    if not overslept and (taking is None or taking.done()):
-                        taking = group.create_task(self._take_over())
+            with watchdog.watching():
+                while True:
+                    await asyncio.sleep(every_s)
+                    asked = time.monotonic()
+                    with suppress(StorageUnavailable):
+                        await self._replicas.beat(self.executor_id)
+                        judges = asked - watchdog.beaten_at < 2 * every_s
+                        watchdog.beaten_at = asked
+                        if judges and (taking is None or taking.done()):
+                            taking = group.create_task(self._take_over())
+
+    def _let_turns_go(self) -> None:
+        """This process stood still for so long that others may have taken its turns over.
+
+        Before a turn does anything more, such as an edit over its successor's answer, it ends here.
+        """
+        log.warning("overslept", turns=len(self._turns))
+        for task, turn in self._turns.items():
+            self._let_go.add(turn)
+            task.cancel()
 
     async def _take_over(self) -> None:
-        with suppress(StorageUnavailable):
+        try:
+            if self._let_go:
+                # Those that nobody took over meanwhile.
+                await self._resume(self.executor_id, self._let_go - set(self._turns.values()))
+                self._let_go.clear()
             for dead in await self._replicas.stale(self._config.lease_s):
-                left = await DBOS.list_workflows_async(
-                    executor_id=dead, status="PENDING", load_input=False, load_output=False
-                )
-                if left:
-                    log.warning("taking_over", replica=dead, workflows=len(left))
-                    await DBOS.resume_workflows_async([w.workflow_id for w in left])
-                else:
+                # Renews the dead one's lease for whoever wins: one takes over, and if it dies too,
+                # the next finds the lease run out again.
+                if not await self._replicas.claim(dead, self._config.lease_s):
+                    continue
+                if not await self._resume(dead):
                     await self._replicas.forget(dead)
+        except Exception:  # the next beat tries again; the watch must not end
+            log.exception("take_over_failed")
+
+    @staticmethod
+    async def _resume(executor: str, only: set[str] | None = None) -> int:
+        pending = await DBOS.list_workflows_async(
+            executor_id=executor, status="PENDING", load_input=False, load_output=False
+        )
+        left = [w.workflow_id for w in pending if only is None or w.workflow_id in only]
+        if left:
+            log.warning("taking_over", replica=executor, workflows=len(left))
+            await DBOS.resume_workflows_async(left)
+        return len(left)
 
 
-class _Counted:
-    """Counts a live workflow of an engine."""
+class _Watchdog:
+    """Notices on the loop, before any task goes on, that the process stood still for too long.
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    A callback, not a task: after a stop it runs ahead of whatever the waiting data wakes up.
+    """
 
-    def __enter__(self) -> None:
-        self._engine._live += 1  # noqa: SLF001 - the engine's own counter
-        self._engine._idle.clear()  # noqa: SLF001
+    def __init__(self, every_s: float, lease_s: float, overslept: Callable[[], None]) -> None:
+        self._every_s = every_s
+        self._lease_s = lease_s
+        self._overslept = overslept
+        self._last = self.beaten_at = time.monotonic()
 
-    def __exit__(self, *_: object) -> None:
-        self._engine._live -= 1  # noqa: SLF001
-        if self._engine._live == 0:  # noqa: SLF001
-            self._engine._idle.set()  # noqa: SLF001
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Until the context ends."""
+        self._look()
+        try:
+            yield
+        finally:
+            self._next.cancel()
+
+    def _look(self) -> None:
+        now = time.monotonic()
+        if now - self._last > 2 * self._every_s and now - self.beaten_at > self._lease_s:
+            self._overslept()
+        self._last = now
+        self._next = asyncio.get_running_loop().call_later(self._every_s, self._look)
 
 
 def _take_lock(database: Path) -> IO[bytes]:

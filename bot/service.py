@@ -31,6 +31,7 @@ from bot.slack.links import LinkPolicy
 from bot.slack.outbox import Outbox
 from bot.slack.pacing import Rates
 from bot.slack.person_names import PersonNames
+from bot.slack.redacted_calls import RedactedCalls
 from bot.slack.roles import SlackRoleDirectory
 from bot.slack.scheduler import EditScheduler
 from bot.slack.socket_ingress import SocketMode
@@ -95,7 +96,10 @@ async def serving(
         identity = await check_slack(rules.slack_access(settings))
         session = await stack.enter_async_context(_slack_session())
         token = settings.slack.bot_token.get_secret_value()
-        api = CountedCalls(create_api(token, settings.slack.api_base_url, session), base.metrics)
+        counted = CountedCalls(
+            create_api(token, settings.slack.api_base_url, session), base.metrics
+        )
+        api = RedactedCalls(counted, base.redactor)
         scheduler = EditScheduler(rates)
         await stack.enter_async_context(scheduler.running())
         engine = build_engine(base, lease_s)
@@ -103,6 +107,7 @@ async def serving(
             Outbox(api, scheduler, identity.bot_user),
             links=LinkPolicy(frozenset(settings.slack.link_hosts)),
             is_new=engine.is_first_look,
+            redact=base.redactor.redact,
         )
         names = PersonNames(api, time.monotonic)
         conversation = build_conversation(base, surface, engine, names.name, stack)

@@ -6,9 +6,9 @@ Pure text work: it flags, it never rewrites. A flagged answer is still shown, wi
 import re
 from collections.abc import Sequence
 
+from bot.domain.citations import CITATION, cited
 from bot.domain.events import Evidence
 
-_CITATION = re.compile(r"\[E(\d{1,3})\]")
 # Figures worth checking: decimals, and integers that carry a unit. Bare small integers ("three
 # replicas", list numbers) are prose.
 _FIGURE = re.compile(
@@ -30,19 +30,19 @@ def doubts(answer: str, evidence: Sequence[Evidence], question: str) -> tuple[st
     figures = _ungrounded_figures(answer, evidence, question)
     if figures:
         found.append(f"not found in any tool result: {', '.join(figures[:_MAX_DOUBTS])}")
-    if answer.strip() and evidence and not _CITATION.search(answer):
+    if answer.strip() and evidence and not cited(answer):
         found.append("the answer cites none of its evidence")
     return tuple(found)
 
 
 def _unknown_citations(answer: str, evidence: Sequence[Evidence]) -> list[str]:
     known = {e.number for e in evidence}
-    cited = sorted({int(n) for n in _CITATION.findall(answer)} - known)
-    return [f"cites E{n}, which does not exist" for n in cited[:_MAX_DOUBTS]]
+    unknown = sorted(set(cited(answer)) - known)
+    return [f"cites E{n}, which does not exist" for n in unknown[:_MAX_DOUBTS]]
 
 
 def _ungrounded_figures(answer: str, evidence: Sequence[Evidence], question: str) -> list[str]:
-    prose = _CITATION.sub(" ", _CODE.sub(" ", answer))
+    prose = CITATION.sub(" ", _CODE.sub(" ", answer))
     known = _numbers(" ".join([e.content for e in evidence])[:_FREE_TEXT_LIMIT])
     known |= _numbers(question) | _numbers(" ".join(e.summary for e in evidence))
     missing: list[str] = []

@@ -1,4 +1,4 @@
-"""The buttons of an answer: stop it, or look at one of its results."""
+"""The buttons and the menu of an answer: stop it, or look at one of its results."""
 
 import asyncio
 import re
@@ -80,5 +80,5 @@ class AnswerClicks:
 
 
 def _is_here(turn: str, click: Click) -> bool:
-    """Whether a button's turn is of its own channel: a turn's id begins with its place."""
+    """Whether a button's or option's turn is of its own channel: a turn's id begins with its place."""
     return turn.startswith(f"turn:{click.place.team}:{click.place.channel}:")

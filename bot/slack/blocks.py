@@ -14,7 +14,13 @@ from bot.slack.limits import (
     BUTTON_TEXT_CHARS,
     BUTTON_VALUE_CHARS,
     CONTEXT_ELEMENTS,
+    MAX_OPTION_GROUPS,
+    MAX_OPTIONS,
+    OPTION_TEXT_CHARS,
+    OPTION_VALUE_CHARS,
+    PLACEHOLDER_CHARS,
     SECTION_CHARS,
+    SPOKEN_CHARS,
 )
 from bot.slack.mrkdwn import plain
 
@@ -27,6 +33,14 @@ class Part:
 
     text: str
     blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One choice of a menu. `value` is an opaque id that comes back, unique in its menu."""
+
+    text: str
+    value: str
 
 
 def markdown(text: str) -> Block:
@@ -53,15 +67,18 @@ def header(text: str) -> Block:
     return {"type": "header", "text": {"type": "plain_text", "text": plain(text, 150)}}
 
 
-def actions(buttons: Sequence[Block]) -> Block:
-    """A row of buttons, at most 25."""
-    if len(buttons) > ACTIONS_ELEMENTS:
-        raise ValueError(f"actions hold {ACTIONS_ELEMENTS} elements, not {len(buttons)}")
-    return {"type": "actions", "elements": list(buttons)}
+def actions(elements: Sequence[Block]) -> Block:
+    """A row of buttons and menus, at most 25."""
+    if len(elements) > ACTIONS_ELEMENTS:
+        raise ValueError(f"actions hold {ACTIONS_ELEMENTS} elements, not {len(elements)}")
+    return {"type": "actions", "elements": list(elements)}
 
 
-def button(text: str, action_id: str, value: str, style: str = "") -> Block:
-    """A button; `value` is an opaque id that comes back with a click. `style`: primary, danger."""
+def button(text: str, action_id: str, value: str, style: str = "", spoken: str = "") -> Block:
+    """A button; `value` is an opaque id that comes back with a click. `style`: primary, danger.
+
+    `spoken` is what a screen reader says in place of the text.
+    """
     if len(value) > BUTTON_VALUE_CHARS:
         raise ValueError("a button's value holds 2,000 characters")
     made: Block = {
@@ -70,7 +87,40 @@ def button(text: str, action_id: str, value: str, style: str = "") -> Block:
         "action_id": action_id,
         "value": value,
     }
+    if spoken:
+        made["accessibility_label"] = plain(spoken, SPOKEN_CHARS)
     return made | {"style": style} if style else made
+
+
+def select(placeholder: str, action_id: str, options: Sequence[Option]) -> Block:
+    """A menu; above Slack's 100 options they are put in groups named "first to last" text."""
+    made: Block = {
+        "type": "static_select",
+        "action_id": action_id,
+        "placeholder": {"type": "plain_text", "text": plain(placeholder, PLACEHOLDER_CHARS)},
+    }
+    if len(options) <= MAX_OPTIONS:
+        return made | {"options": [_option(each) for each in options]}
+    starts = range(0, len(options), MAX_OPTIONS)
+    if len(starts) > MAX_OPTION_GROUPS:
+        raise ValueError(f"a menu holds {MAX_OPTION_GROUPS} groups, not {len(starts)}")
+    groups = [options[start : start + MAX_OPTIONS] for start in starts]
+    return made | {"option_groups": [_group(group) for group in groups]}
+
+
+def _group(options: Sequence[Option]) -> Block:
+    first, last = (each.text.partition(" ")[0] for each in (options[0], options[-1]))
+    return {
+        "label": {"type": "plain_text", "text": plain(f"{first} to {last}", OPTION_TEXT_CHARS)},
+        "options": [_option(each) for each in options],
+    }
+
+
+def _option(option: Option) -> Block:
+    if len(option.value) > OPTION_VALUE_CHARS:
+        raise ValueError(f"an option's value holds {OPTION_VALUE_CHARS} characters")
+    text = plain(option.text, OPTION_TEXT_CHARS)
+    return {"text": {"type": "plain_text", "text": text}, "value": option.value}
 
 
 def _mrkdwn(text: str) -> Block:

@@ -33,6 +33,11 @@ _ACTIVITIES = {
 }
 # The arguments that say what a call is about, most telling first.
 _SUBJECTS = ("product", "service", "application", "name", "resource", "namespace", "query")
+# Ids say little, so that a few characters do to tell them apart.
+_IDS = ("request_id", "trace_id")
+_ID_CHARS = 8
+# More calls than this are counted, save those that went wrong or are slow.
+_CHIPS_LISTED = 8
 
 
 class ChipState(StrEnum):
@@ -44,6 +49,15 @@ class ChipState(StrEnum):
     WARNED = "🟡 ⚠"
     BROKEN = "🔴 ✗"
     CUT = "⚪ ▣"
+
+
+_TROUBLED = frozenset({ChipState.SLOW, ChipState.WARNED, ChipState.BROKEN})
+# What is only counted once there are many.
+_COUNTED = {
+    ChipState.OK: "done",
+    ChipState.CUT: "cut or stopped",
+    ChipState.RUNNING: "running",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +90,19 @@ def short(tool_id: str) -> str:
 
 def subject(arguments: Mapping[str, JsonValue]) -> str:
     """What a call is about, from its arguments, or ""."""
-    found = (arguments.get(key) for key in _SUBJECTS)
-    return next((value for value in found if isinstance(value, str) and value), "")
+    found = [_text(arguments, key) for key in _SUBJECTS]
+    ids = [_text(arguments, key)[:_ID_CHARS] for key in _IDS]
+    return next(filter(None, [*found, *ids]), "")
+
+
+def span(arguments: Mapping[str, JsonValue]) -> str:
+    """The time range that was asked for, as it was asked: `last 30m`; or ""."""
+    return _text(arguments, "time_range")
+
+
+def _text(arguments: Mapping[str, JsonValue], key: str) -> str:
+    value = arguments.get(key)
+    return value if isinstance(value, str) else ""
 
 
 def advance(chip: Chip | None, event: CallEvent) -> Chip:
@@ -108,6 +133,21 @@ def activity(chips: Sequence[Chip]) -> str:
     others = f" and {len(running) - 1} more" if len(running) > 1 else ""
     slow = " This query is taking longer than usual." if first.state is ChipState.SLOW else ""
     return f"{doing}{about}{others}…{slow}"
+
+
+def chip_texts(chips: Sequence[Chip]) -> list[str]:
+    """The chips in mrkdwn, at most nine: each call, or counts and the calls that need a look."""
+    if len(chips) <= _CHIPS_LISTED:
+        return [chip.text for chip in chips]
+    troubled = [chip for chip in chips if chip.state in _TROUBLED]
+    listed = troubled[-_CHIPS_LISTED:]
+    counts = [
+        (sum(chip.state is state for chip in chips), f"{state} %d {word}")
+        for state, word in _COUNTED.items()
+    ]
+    counts.append((len(troubled) - len(listed), f"{ChipState.BROKEN} %d more to look at"))
+    told = " · ".join(text % count for count, text in counts if count)
+    return [*filter(None, [told]), *(chip.text for chip in listed)]
 
 
 def _verdict(record: ToolInvocationRecord, summary: str) -> tuple[ChipState, str]:

@@ -1,4 +1,4 @@
-"""A pressed button as one value: who, where, on which message."""
+"""A pressed button or menu as one value: who, where, on which message."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -40,7 +40,7 @@ def click_of(payload: BlockActions, identity: SlackIdentity) -> Click:
         message_ts=MessageTs(container.message_ts),
         action_id=action.action_id,
         action_ts=action.action_ts,
-        value=action.value,
+        value=action.chosen,
         trigger_id=payload.trigger_id,
     )
 

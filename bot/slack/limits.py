@@ -22,6 +22,15 @@ BUTTONS_PER_ROW = 5
 # docs.slack.dev/reference/block-kit/block-elements/button-element.
 BUTTON_TEXT_CHARS = 75
 BUTTON_VALUE_CHARS = 2_000
+SPOKEN_CHARS = 75
+
+# docs.slack.dev/reference/block-kit/composition-objects/option-object and .../option-group-object,
+# docs.slack.dev/reference/block-kit/block-elements/select-menu-element: options in a menu or group.
+OPTION_TEXT_CHARS = 75
+OPTION_VALUE_CHARS = 150
+PLACEHOLDER_CHARS = 150
+MAX_OPTIONS = 100
+MAX_OPTION_GROUPS = 100
 
 # docs.slack.dev/reference/methods/chat.update: 4,000, counted in bytes after escaping & < >.
 UPDATE_TEXT_BYTES = 4_000

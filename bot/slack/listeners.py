@@ -19,6 +19,7 @@ from bot.slack import words
 from bot.slack.answer_clicks import AnswerClicks
 from bot.slack.clicks import Click, click_of, installed_team, recall
 from bot.slack.commands import COMMAND, Commands
+from bot.slack.consulted import OPEN_ACTION, SELECT_ACTION
 from bot.slack.denials import Denials
 from bot.slack.home import Home
 from bot.slack.identity import SlackIdentity
@@ -39,7 +40,7 @@ _log = structlog.stdlib.get_logger(__name__)
 _P = TypeVar("_P", bound=BaseModel)
 _Body = Mapping[str, JsonValue]
 _Handle = Callable[[Click], Awaitable[None]]
-EVIDENCE_BUTTON = re.compile(r"evidence:open:[0-9]{1,4}", re.ASCII)
+EVIDENCE_BUTTON = re.compile(rf"{OPEN_ACTION}:[0-9]{{1,4}}", re.ASCII)
 
 
 def register_events(
@@ -83,7 +84,7 @@ def register_clicks(
     answers: AnswerClicks,
     denials: Denials,
 ) -> None:
-    """The buttons. Each is acknowledged first, so that no other listener can match it too."""
+    """The buttons and menus. Each is acknowledged first, so that no other listener can match it too."""
 
     def add(action: str | re.Pattern[str], handle: _Handle) -> None:
         async def pressed(ack: AsyncAck, body: _Body) -> None:
@@ -102,6 +103,7 @@ def register_clicks(
     add("proposal:reject", proposals.open_rejection)
     add("turn:stop", answers.stop)
     add(EVIDENCE_BUTTON, answers.open_evidence)
+    add(SELECT_ACTION, answers.open_evidence)
 
     async def rejected(ack: AsyncAck, body: _Body) -> None:
         payload = _parse(ViewSubmission, body)

@@ -25,6 +25,8 @@ _HELD_CHARS = 300
 _UNFINISHED_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*|\][^\x07\x1b]*)?$")
 _UNFINISHED_LINK = re.compile(r"!?\[[^\]\n]{0,300}(?:\](?:\([^)\n]*)?)?$")
 _UNFINISHED_WORD = re.compile(r"\S+$")
+# A word this long may be the beginning of a secret, which only its end tells from a word.
+_LONG_WORD_CHARS = 9
 _TOKEN_SIGN = re.compile(r"[<@`&\x1b]|:/|\w\.\w|:$|:/?$")
 CLOSE = "```"
 
@@ -80,9 +82,15 @@ def hold_back(text: str) -> str:
         if match := pattern.search(tail):
             tail = tail[: match.start()]
     word = _UNFINISHED_WORD.search(tail)
-    if word and _TOKEN_SIGN.search(word.group()) and word.end() - word.start() < _HELD_CHARS:
+    if word and _may_become_another(word.group()):
         tail = tail[: word.start()]
     return text[:start] + tail
+
+
+def _may_become_another(word: str) -> bool:
+    if len(word) >= _HELD_CHARS:
+        return False
+    return len(word) >= _LONG_WORD_CHARS or _TOKEN_SIGN.search(word) is not None
 
 
 def _step(line: str, fence: _Fence | None, policy: LinkPolicy) -> tuple[_Fence | None, str]:

@@ -41,7 +41,7 @@ def evidence_view(evidence: Evidence) -> View:
     return {
         "type": "modal",
         "callback_id": "evidence",
-        "title": _title(f"Result {evidence.number}"),
+        "title": _title(f"Result E{evidence.number}"),
         "close": {"type": "plain_text", "text": "Close"},
         "blocks": blocks,
     }

@@ -116,14 +116,24 @@ class _Snapshot(_Payload):
     thread_ts: str | None = None
 
 
+class _Option(_Payload):
+    value: str = ""
+
+
 class _Action(_Payload):
     action_id: str
     action_ts: str = ""
     value: str = ""
+    selected_option: _Option | None = None
+
+    @property
+    def chosen(self) -> str:
+        """The value of a button, or of the option taken from a menu."""
+        return self.selected_option.value if self.selected_option else self.value
 
 
 class BlockActions(_Payload):
-    """A pressed button. `message` is what the client was looking at, perhaps long stale."""
+    """A pressed button or a choice from a menu. `message` is what the client was looking at, perhaps long stale."""
 
     api_app_id: str = ""
     team: _Id | None = None  # null for organisation-wide installs

@@ -18,9 +18,8 @@ from bot.domain.events import (
 )
 from bot.domain.ids import TurnId
 from bot.slack.blocks import Block, Part, actions, button, context, markdown
-from bot.slack.chips import Chip, activity, advance
+from bot.slack.chips import Chip, activity, advance, chip_texts
 from bot.slack.final import closing
-from bot.slack.limits import CONTEXT_ELEMENTS
 from bot.slack.links import NO_LINKS, LinkPolicy
 from bot.slack.markdown import hold_back
 from bot.slack.mrkdwn import inline
@@ -85,7 +84,7 @@ def render(view: AnswerView, links: LinkPolicy = NO_LINKS) -> tuple[Part, ...]:
     final = view.finished
     text = final.text if final.text.strip() else view.text
     bodies = [piece.safe for piece in split(text.strip("\n"), links) if piece.safe.strip()]
-    closed = closing(view.turn_id, final)
+    closed = closing(view.turn_id, final, text)
     *earlier, last = bodies or [""]
     shown = [markdown(last)] if last else []
     fallback = last or closed.headline
@@ -103,7 +102,7 @@ def _live(view: AnswerView, links: LinkPolicy) -> tuple[Part, ...]:
     status = activity(chips) or ("" if last else PLACEHOLDER)
     blocks: list[Block] = []
     if chips:
-        blocks.append(_chips(chips))
+        blocks.append(context(*chip_texts(chips)))
     if last:
         blocks.append(markdown(_with_cursor(last)))
     blocks += [context(f"ℹ️ {inline(each)}") for each in view.notices[-_NOTICES_SHOWN:]]
@@ -119,13 +118,6 @@ def _live(view: AnswerView, links: LinkPolicy) -> tuple[Part, ...]:
 def _with_cursor(body: str) -> str:
     # A cursor after a closed fence would end the fence's line.
     return f"{body}\n{CURSOR}" if body.endswith("```") else f"{body}{CURSOR}"
-
-
-def _chips(chips: list[Chip]) -> Block:
-    if len(chips) <= CONTEXT_ELEMENTS:
-        return context(*(chip.text for chip in chips))
-    shown = chips[-(CONTEXT_ELEMENTS - 1) :]
-    return context(f"… {len(chips) - len(shown)} earlier", *(chip.text for chip in shown))
 
 
 def _call_id(event: CallEvent) -> str:

@@ -1,19 +1,26 @@
 """One live answer: events in, edits out when the workspace's scheduler allows, the final always."""
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 from bot.domain.events import TextDelta, TurnEvent, TurnFinished
-from bot.ports import AnswerStream
+from bot.ports import AnswerStream, SurfaceFailed
 from bot.slack.answer_messages import AnswerMessages
+from bot.slack.blocks import Part
 from bot.slack.links import NO_LINKS, LinkPolicy
 from bot.slack.markdown import hold_back
 from bot.slack.persist import Patience, persist
 from bot.slack.render import AnswerView, render
 from bot.slack.scheduler import EditScheduler
+from tools.redactor import RedactionFailed
 
 
 class SlackAnswerStream(AnswerStream):
-    """Edits the messages of one answer. `on_end` is called once, after `finish` or `aclose`."""
+    """Edits the messages of one answer. `on_end` is called once, after `finish` or `aclose`.
+
+    `redact` masks secrets in the text as far as it has come: only there is one whole that a model
+    wrote in pieces.
+    """
 
     def __init__(
         self,
@@ -22,11 +29,13 @@ class SlackAnswerStream(AnswerStream):
         *,
         links: LinkPolicy = NO_LINKS,
         patience: Patience | None = None,
+        redact: Callable[[str], str] = str,
         on_end: Callable[[], None] = lambda: None,
     ) -> None:
         self._messages = messages
         self._links = links
         self._patience = patience or Patience()
+        self._redact = redact
         self._on_end = on_end
         self._view = AnswerView(messages.turn)
         self._slot = scheduler.open(self._edit)
@@ -40,7 +49,7 @@ class SlackAnswerStream(AnswerStream):
     async def finish(self, final: TurnFinished) -> None:
         """Deliver the whole final text. Raises SurfaceGone, SurfaceFailed."""
         self._view.apply(final)
-        parts = render(self._view, self._links)
+        parts = self._parts()
         try:
             if not self._messages.complete:
                 await persist(self._patience, self._messages.discover)
@@ -69,7 +78,7 @@ class SlackAnswerStream(AnswerStream):
         async def edit() -> None:
             await self._slot.final()
             try:
-                parts = render(self._view, self._links)
+                parts = self._parts()
                 await self._messages.show(index, parts[index])
             finally:
                 self._slot.done()
@@ -78,7 +87,7 @@ class SlackAnswerStream(AnswerStream):
 
     async def _edit(self) -> bool:
         """Bring one stale message up to date; the next one waits for its own permission."""
-        parts = render(self._view, self._links)
+        parts = self._parts()
         index = self._messages.stale(parts)
         if index is None:
             return False
@@ -86,6 +95,14 @@ class SlackAnswerStream(AnswerStream):
         if self._messages.stale(parts) is not None:
             self._slot.changed()
         return True
+
+    def _parts(self) -> tuple[Part, ...]:
+        """Raises SurfaceFailed: what cannot be redacted is not shown."""
+        try:
+            pieces = [self._redact(self._view.text)]
+        except RedactionFailed as error:
+            raise SurfaceFailed("could not be redacted", retryable=False) from error
+        return render(replace(self._view, pieces=pieces), self._links)
 
     def _end(self) -> None:
         self._slot.close()

@@ -37,7 +37,8 @@ class SlackSurface(ChatSurface):
     """One workspace.
 
     `is_new` may vouch that no attempt before this one can have answered an ask; each look-up it
-    saves is one of fifty a minute. Without it every ask is looked up first.
+    saves is one of fifty a minute. Without it every ask is looked up first. `redact` masks secrets in
+    answers while they are written; it may raise RedactionFailed.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class SlackSurface(ChatSurface):
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         is_new: Callable[[Ask], bool] = lambda _ask: False,
         patience: Patience | None = None,
+        redact: Callable[[str], str] = str,
     ) -> None:
         self._outbox = outbox
         self._links = links
@@ -56,6 +58,7 @@ class SlackSurface(ChatSurface):
         self._now = now
         self._is_new = is_new
         self._patience = patience or Patience()
+        self._redact = redact
         self._answers: dict[TurnId, AnswerMessages] = {}
         self._locks = KeyedLock()
 
@@ -85,6 +88,7 @@ class SlackSurface(ChatSurface):
             self._outbox.scheduler,
             links=self._links,
             patience=self._patience,
+            redact=self._redact,
             on_end=lambda: self._forget(turn),
         )
 

@@ -36,6 +36,6 @@ CLICK_TOO_SLOW = (
 )
 FORM_NOT_OPENED = "The form did not open. Nothing was changed; press Reject again."
 EVIDENCE_GONE = "I no longer have this result."
-EVIDENCE_NOT_OPENED = "The result could not be shown now. Press the button again."
+EVIDENCE_NOT_OPENED = "The result could not be shown now. Open it again."
 CANNOT_AUDIT = "Not done: the audit trail cannot be written now. Try again later."
 CANNOT_READ = "The numbers cannot be read now. Try again later."

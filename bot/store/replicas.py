@@ -1,6 +1,7 @@
 """Lease rows: which replicas are alive, by the database's clock."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -8,6 +9,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from bot.store.dialect import insert_into, now, seconds_ago
 from bot.store.engine import Database
 from bot.store.tables import replicas
+
+_LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Replicas:
@@ -48,6 +51,29 @@ class Replicas:
             return found.all()
 
         return await self._database.fetch(work)
+
+    async def claim(self, replica: str, lease_s: float) -> bool:
+        """Renew a stale lease in a dead replica's place; True for one of those who try at once."""
+
+        async def work(connection: AsyncConnection) -> bool:
+            won = await connection.execute(
+                replicas.update()
+                .where(replicas.c.id == replica, replicas.c.beat < seconds_ago(lease_s))
+                .values(beat=now())
+            )
+            return won.rowcount == 1
+
+        return await self._database.transact(work)
+
+    async def give_up(self, replica: str) -> None:
+        """Let one's own lease run out at once, for others to take over what is left."""
+
+        async def work(connection: AsyncConnection) -> None:
+            await connection.execute(
+                replicas.update().where(replicas.c.id == replica).values(beat=_LONG_AGO)
+            )
+
+        await self._database.transact(work)
 
     async def forget(self, replica: str, lease_s: float = 0) -> bool:
         """Remove a row: one's own at the end, a dead one's when nothing of it is left.

@@ -68,9 +68,7 @@ class StoredSessions:
         """The session of that id."""
 
         async def work(connection: AsyncConnection) -> Session | None:
-            found = await connection.execute(
-                sa.select(sessions).where(sessions.c.id == session_id)
-            )
+            found = await connection.execute(sa.select(sessions).where(sessions.c.id == session_id))
             row = found.first()
             return None if row is None else _session(row)
 

@@ -60,6 +60,18 @@ class Tickets:
 
         return await self._database.transact(work)
 
+    async def is_started(self, workflow: str) -> bool:
+        """Whether the engine has that workflow, in whatever state."""
+        workflows = self._workflows.c
+
+        async def work(connection: AsyncConnection) -> bool:
+            found = await connection.scalar(
+                sa.select(workflows.workflow_uuid).where(workflows.workflow_uuid == workflow)
+            )
+            return found is not None
+
+        return await self._database.fetch(work)
+
     async def is_known(self, ticket: str) -> bool:
         """Whether an attempt of this turn has been here before, on any replica."""
 

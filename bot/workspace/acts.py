@@ -72,7 +72,11 @@ class Acts:
         stale: bool = False,
         chosen: JsonObject | None = None,
     ) -> Ack:
-        """Press something on a message. `stale`: as a client that still shows an older version."""
+        """Press something on a message, or choose from a menu.
+
+        `stale`: as a client that still shows an older version. `chosen` for a menu:
+        `{"selected_option": {"value": …}}`.
+        """
         person, place = self._present(user, channel)
         ephemeral = self.posting.timeline.ephemeral(channel, message_ts)
         if ephemeral is not None and ephemeral.user == user:

@@ -8,16 +8,19 @@ from collections.abc import Iterator, Mapping
 
 from pydantic import JsonValue
 
+from bot.workspace.json_access import JsonObject, as_object, objects_at, text_at
 from bot.workspace.shapes import (
     Check,
     all_of,
     anything,
     boolean,
+    duplicates,
     listing,
     members,
     number,
     one_of,
     only_one_of,
+    problem,
     some_of,
     string,
     tagged,
@@ -78,8 +81,29 @@ _CHOICES: Mapping[str, Check] = {
     "options": listing(PLAIN_OPTION, maximum=100),
     "option_groups": listing(OPTION_GROUP, maximum=100),
 }
-_ONE_KIND_OF_CHOICE = all_of(
-    some_of("options", "option_groups"), only_one_of("options", "option_groups")
+
+
+def options_of(menu: JsonObject) -> list[JsonObject]:
+    """Every option of a menu, also of one in groups."""
+    grouped = [objects_at(group, "options") for group in objects_at(menu, "option_groups")]
+    return [*objects_at(menu, "options"), *(option for group in grouped for option in group)]
+
+
+def _distinct_values(value: JsonValue, pointer: str) -> Iterator[str]:
+    """Option values tell choices apart, so they are unique over all groups of a menu."""
+    menu = as_object(value)
+    options = options_of(menu)
+    for name in duplicates(options, "value"):
+        yield problem(f"option value {name} already exists", pointer)
+    initial = as_object(menu.get("initial_option"))
+    if initial and text_at(initial, "value") not in [text_at(each, "value") for each in options]:
+        yield problem("must be one of the options", f"{pointer}/initial_option")
+
+
+_GOOD_CHOICES = all_of(
+    some_of("options", "option_groups"),
+    only_one_of("options", "option_groups"),
+    _distinct_values,
 )
 
 BUTTON = members(
@@ -104,7 +128,7 @@ def _select(kind: str, initial: Mapping[str, Check]) -> dict[str, Check]:
 
 _STATIC: dict[str, Check] = {
     "static_select": all_of(
-        members({}, {**_MENU, **_CHOICES, "initial_option": PLAIN_OPTION}), _ONE_KIND_OF_CHOICE
+        members({}, {**_MENU, **_CHOICES, "initial_option": PLAIN_OPTION}), _GOOD_CHOICES
     ),
     "multi_static_select": all_of(
         members(
@@ -114,7 +138,7 @@ _STATIC: dict[str, Check] = {
                 "max_selected_items": number,
             },
         ),
-        _ONE_KIND_OF_CHOICE,
+        _GOOD_CHOICES,
     ),
 }  # fmt: skip
 _PICKERS: dict[str, Check] = {

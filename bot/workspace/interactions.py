@@ -4,14 +4,16 @@ import time
 
 from pydantic import JsonValue
 
+from bot.workspace.block_elements import options_of
+from bot.workspace.errors import CannotDoThat
 from bot.workspace.events import VERIFICATION_TOKEN
 from bot.workspace.identity import AppIdentity
-from bot.workspace.json_access import JsonObject, object_at
-from bot.workspace.messages import Message
+from bot.workspace.json_access import JsonObject, object_at, text_at
+from bot.workspace.messages import Message, interactive_elements
 from bot.workspace.people import Channel, User
 
 # What an element contributes to its action, beyond its own ids.
-_ECHOED = ("value", "text", "style", "selected_option", "selected_user", "selected_date")
+_ECHOED = ("value", "text", "style", "placeholder")
 
 
 def _common(app: AppIdentity, user: User) -> JsonObject:
@@ -40,6 +42,30 @@ def _action(element: JsonObject, chosen: JsonObject) -> JsonObject:
     return action | {key: element[key] for key in _ECHOED if key in element} | chosen
 
 
+def _as_chosen(element: JsonObject, chosen: JsonObject) -> JsonObject:
+    """What a client sends of a choice: for a menu the whole option, as the message has it."""
+    if element.get("type") != "static_select":
+        return chosen
+    value = text_at(object_at(chosen, "selected_option"), "value")
+    for option in options_of(element):
+        if option.get("value") == value:
+            return {"selected_option": option}
+    raise CannotDoThat(f"{element.get('action_id')} has no option {value}")
+
+
+def _menus_state(message: Message, pressed: JsonObject, chosen: JsonObject) -> JsonObject:
+    """`state.values`: what each menu of the message stands at, by block and action."""
+    values: dict[str, JsonObject] = {}
+    for element in interactive_elements(message.blocks):
+        if element.get("type") == "static_select":
+            block_id, action_id = text_at(element, "block_id"), text_at(element, "action_id")
+            is_pressed = (block_id, action_id) == (pressed["block_id"], pressed["action_id"])
+            option = chosen if is_pressed else object_at(element, "initial_option")
+            state: JsonObject = {"type": "static_select", "selected_option": option or None}
+            values.setdefault(block_id, {})[action_id] = state
+    return dict[str, JsonValue](values)
+
+
 def block_actions(
     app: AppIdentity,
     user: User,
@@ -51,7 +77,11 @@ def block_actions(
     is_ephemeral: bool,
     chosen: JsonObject,
 ) -> JsonObject:
-    """A press on a message, with the whole message as the client showed it."""
+    """A press on a message, with the whole message as the client showed it.
+
+    Raises CannotDoThat for a choice that the menu does not offer.
+    """
+    chosen = _as_chosen(element, chosen)
     container: JsonObject = {
         "type": "message",
         "message_ts": message.ts,
@@ -64,7 +94,7 @@ def block_actions(
         "type": "block_actions",
         "container": container,
         "channel": {"id": channel.id, "name": channel.name or "directmessage"},
-        "state": {"values": {}},
+        "state": {"values": _menus_state(message, element, object_at(chosen, "selected_option"))},
         "actions": [_action(element, chosen)],
     }
     return payload if is_ephemeral else payload | {"message": snapshot}

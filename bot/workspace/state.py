@@ -138,6 +138,14 @@ class Workspace:
             user, place, message_ts, action_id, block_id=block_id, stale=stale
         )
 
+    async def select(
+        self, user: str, message_ts: str, action_id: str, value: str, *, channel: str = ""
+    ) -> Ack:
+        """Choose an option of a menu, by its value, and wait for the acknowledgement."""
+        place = channel or self._channel_of(message_ts)
+        chosen: JsonObject = {"selected_option": {"value": value}}
+        return await self.acts.click(user, place, message_ts, action_id, chosen=chosen)
+
     def _channel_of(self, ts: str) -> str:
         for channel in self.roster.channels:
             known = self.timeline.versions(channel, ts) or self.timeline.ephemeral(channel, ts)

@@ -42,6 +42,7 @@ def outcome(
     call: str,
     *,
     name: str = "core__get_logs",
+    product: str = "checkout",
     summary: str = "42 error lines",
     error: ToolErrorCode | None = None,
     message: str = "",
@@ -49,11 +50,11 @@ def outcome(
     truncated: bool = False,
     cached: bool = False,
 ) -> ToolOutcome:
-    """A finished call about checkout."""
+    """A finished call about a product."""
     record = ToolInvocationRecord(
         tool_call_id=call,
         name=name,
-        arguments={"product": "checkout", "since": "30m"},
+        arguments={"product": product, "time_range": "last 30m"},
         ok=error is None,
         error_code=error,
         message=message,
@@ -70,7 +71,7 @@ def finished(**changes: object) -> TurnFinished:
     """An answered turn, with changes."""
     base = TurnFinished(
         end=TurnEnd.ANSWERED,
-        text="Checkout fails since **11:42**: the pool is exhausted [1].",
+        text="Checkout fails since **11:42**: the pool is exhausted [E1].",
         stop_reason=StopReason.END_TURN,
         provider="anthropic",
         model="claude-sonnet-5",
@@ -124,6 +125,23 @@ OUTCOMES = (
 )
 EVIDENCE = tuple(Evidence.of(number, made) for number, made in enumerate(OUTCOMES, 1))
 
+PRODUCTS = ("cart", "catalog", "inventory", "payments-db", "recommendations", "shipping")
+# An investigation that compares many products: a failure and a cut result among what is not cited.
+MANY = tuple(
+    outcome(
+        str(number),
+        name="core__compare_to_baseline",
+        product=PRODUCTS[number % len(PRODUCTS)],
+        summary="http_request_duration_seconds_p99 within baseline",
+        error=ToolErrorCode.UPSTREAM if number == 20 else None,
+        message="upstream: 503" if number == 20 else "",
+        truncated=number == 25,
+        latency_ms=number,
+    )
+    for number in range(1, 35)
+)
+MANY_EVIDENCE = tuple(Evidence.of(number, made) for number, made in enumerate(MANY, 1))
+
 LONG = "\n\n".join(
     [f"Paragraph {n}: " + "the pool of checkout is exhausted. " * 12 for n in range(1, 12)]
     + ["```bash\n" + "\n".join(f"echo line {n}" for n in range(400)) + "\n```", "The end."]
@@ -141,6 +159,15 @@ def _views() -> dict[str, AnswerView]:
         "slow": view([asking, started("a"), slow]),
         "failures": view([asking, *(ended(made, n) for n, made in enumerate(FAILURES, 1))]),
         "many_chips": view([ended(outcome(str(n)), n) for n in range(1, 15)]),
+        "many_chips_running": view(
+            [
+                asking,
+                *(started(str(n)) for n in range(1, 12)),
+                *(ended(outcome(str(n)), n) for n in range(1, 7)),
+                ended(FAILURES[3], 7),
+                ToolProgress(CallSlow("11", "core__get_logs")),
+            ]
+        ),
         "streaming": view(
             [asking, started("a"), ended(OUTCOMES[0], 1), text, Notice("openai took over")]
         ),
@@ -150,12 +177,21 @@ def _views() -> dict[str, AnswerView]:
             [
                 finished(
                     **found,
-                    doubts=("“42 %” appears in no result", "[9] was never consulted"),
+                    doubts=("“42 %” appears in no result", "cites E9, which does not exist"),
                     notices=("anthropic was overloaded; openai answered",),
                 )
             ]
         ),
         "final_triage": view([finished(provider="triage", model="", cost_usd_micros=0, **found)]),
+        "final_many": view(
+            [
+                finished(
+                    text="The deploy at 12:08 [E1]: slow since 12:09 [E2, E9], not cart [E6] [E2].",
+                    outcomes=MANY,
+                    evidence=MANY_EVIDENCE,
+                )
+            ]
+        ),
         "rollover_final": view([finished(text=LONG, **found)]),
         "stopped": view([text, finished(end=TurnEnd.STOPPED, text="", **found)]),
         "failed": view([finished(end=TurnEnd.FAILED, text="", cost_usd_micros=None)]),

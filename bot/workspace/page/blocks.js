@@ -60,14 +60,16 @@ function button(element, blockId, press) {
 
 function menu(element, blockId, press) {
   const named = { ...element, block_id: blockId };
-  const options = element.options ?? (element.option_groups ?? []).flatMap((group) => group.options);
+  const groups = element.option_groups ?? [];
+  const options = element.options ?? groups.flatMap((group) => group.options);
+  const one = (option) => h("option", { value: option.value, selected: option.value === initial }, plain(option.text.text));
   const initial = element.initial_option?.value;
   const select = h("select", { class: "select", "data-action": element.action_id, "aria-label": element.placeholder?.text ?? "Choose" },
     h("option", { value: "", disabled: true, selected: !initial }, plain(element.placeholder?.text ?? (element.type === "overflow" ? "⋯" : "Choose…"))),
-    ...options.map((option) => h("option", { value: option.value, selected: option.value === initial }, plain(option.text.text))));
+    ...(groups.length ? groups.map((group) => h("optgroup", { label: plain(group.label.text) }, ...group.options.map(one))) : options.map(one)));
   select.addEventListener("change", () => {
     const chosen = options.find((option) => option.value === select.value);
-    pressed(named, { selected_option: chosen }, select, press);
+    pressed(named, { selected_option: chosen }, select, press).finally(() => { select.value = initial ?? ""; }); // the same one again is a choice too
   });
   return select;
 }

@@ -140,6 +140,7 @@ def test_nor_does_one_at_any_moment_of_the_stream(text: str, cut: int) -> None:
         ("colour \x1b[3", "colour "),
         ("Checkout fails.", "Checkout fails."),
         ("Checkout fails since 11", "Checkout fails since 11"),
+        ("The key is hunter2hun", "The key is "),
         ("", ""),
     ],
 )
