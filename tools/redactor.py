@@ -1,6 +1,9 @@
 """The one thing the layers ask of redaction. The rules live in `bot.chat.privacy`."""
 
-from typing import Protocol
+from typing import Final, Protocol
+
+# How a masked value begins, wherever it is met again.
+MASK_PREFIX: Final = "[redacted:"
 
 
 class RedactionFailed(Exception):

@@ -27,6 +27,7 @@ from bot.domain.proposal import (
 from bot.ports import ChatSurface, ProposalStore, StorageUnavailable, SurfaceFailed, SurfaceGone
 from tools.capabilities import CallContext, Clock, ProposalDraft, ProposalReceipt
 from tools.errors import CapabilityUnavailable, InvalidArguments
+from tools.redactor import MASK_PREFIX
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -154,6 +155,11 @@ def _canonical(draft: ProposalDraft) -> str:
         params = canonical(draft.params)
     except TypeError as error:
         raise InvalidArguments("params hold a value that JSON cannot carry") from error
+    if MASK_PREFIX in params:
+        raise InvalidArguments(
+            "params hold a secret or personal data, which was masked before it came here; "
+            "no action takes such a value from a conversation. Leave it out"
+        )
     if _shown_length(params) > MAX_SHOWN_PARAMS:
         raise InvalidArguments(
             "params are too long to be shown whole on the card, so nobody could confirm them; "

@@ -17,10 +17,9 @@ from urllib.parse import quote
 import re2
 from pydantic import BaseModel, ConfigDict
 
-from tools.redactor import RedactionFailed
+from tools.redactor import MASK_PREFIX, RedactionFailed
 
 SHORTEST_LITERAL = 8  # masking shorter configured values would eat ordinary words
-MARK = "[redacted:"
 MATCHER_BYTES = 32 << 20  # RE2's default of 8 MiB makes it rebuild its automaton over and over
 
 
@@ -73,7 +72,7 @@ class TextRedactor:
         for match in compiled.matcher.finditer(text):
             start, end = _span(match, compiled.groups)
             secret = text[start:end]
-            if start < at or not secret or MARK in secret or not compiled.verify(secret):
+            if start < at or not secret or MASK_PREFIX in secret or not compiled.verify(secret):
                 continue
             pieces += (text[at:start], self._mask(compiled.rule.name, secret))
             at = end
@@ -82,7 +81,7 @@ class TextRedactor:
     def _mask(self, name: str, secret: str) -> str:
         """Equal secrets get equal marks, so that they can still be told apart."""
         tag = hmac.new(self._key, secret.encode(), hashlib.sha256).hexdigest()[:4]
-        return f"{MARK}{name}#{tag}]"
+        return f"{MASK_PREFIX}{name}#{tag}]"
 
 
 def _rules() -> list[Rule]:
