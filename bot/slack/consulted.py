@@ -22,7 +22,7 @@ SELECT_ACTION = "evidence:select"
 MAX_LINES = 8
 # The lines kept for failed and cut results when the answer cites more than fits.
 _TROUBLE_LINES = 4
-_LINE_CHARS = 130
+_LINE_CHARS = 110
 # Three full groups of a menu; an investigation of 8 rounds stays far below.
 MAX_OPENABLE = 300
 # With 8 lines, doubts, remarks and 3,800 bytes of text this stays below the 13,200 characters that
@@ -100,10 +100,9 @@ def _line(result: _Result) -> str:
     evidence = result.evidence
     asked = span(result.record.arguments) if result.record else ""
     asked = "" if asked in result.found else asked
-    cut = "cut" if evidence.truncated else ""
-    details = filter(None, (result.found, asked, cut, duration(evidence.latency_ms)))
-    line = " · ".join([result.name, *details])
-    return f"*E{result.number}* {result.mark}{inline(line, _LINE_CHARS)}"
+    told = inline(" · ".join(filter(None, (result.name, result.found, asked))), _LINE_CHARS)
+    cut = "cut · " if evidence.truncated else ""
+    return f"*E{result.number}* {result.mark}{told} · {cut}{duration(evidence.latency_ms)}"
 
 
 def _rest(results: Sequence[_Result], listed: Sequence[_Result]) -> list[str]:
