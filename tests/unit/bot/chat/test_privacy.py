@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.chat.privacy import MARK, TextRedactor
-from tools.redactor import RedactionFailed
+from bot.chat.privacy import TextRedactor
+from tools.redactor import MASK_PREFIX, RedactionFailed
 
 KEY = b"an installation's key"
 AWS = "AKIA" + "QWADE5R44DOV5BYN"
@@ -45,7 +45,7 @@ def test_a_secret_does_not_survive(redactor: TextRedactor, text: str, secret: st
     redacted = redactor.redact(text)
 
     assert secret not in redacted
-    assert MARK in redacted
+    assert MASK_PREFIX in redacted
 
 
 @pytest.mark.parametrize(
