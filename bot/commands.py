@@ -15,7 +15,7 @@ from bot import logs
 from bot.actions.errors import ActionsError
 from bot.app import open_redactor
 from bot.console import answer_here
-from bot.engine import SecondProcess
+from bot.database_lock import SecondProcess
 from bot.health_check import Finding, examine
 from bot.ports import StorageUnavailable
 from bot.service import serving

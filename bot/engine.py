@@ -6,8 +6,6 @@ the file. What a turn or a decision does lives in `bot.chat` and `bot.actions`.
 """
 
 import asyncio
-import fcntl
-import time
 import uuid
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -19,9 +17,12 @@ import structlog
 from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, SetWorkflowID, StepOptions
 from pydantic import JsonValue, TypeAdapter
 
+from bot.database_lock import take_lock
 from bot.domain.ids import ProposalId, TurnId, UserId
 from bot.domain.session import Ask
+from bot.lease import Lease
 from bot.ports import Decision, Journal, StopSignal, StorageUnavailable, SurfaceFailed
+from bot.stop_signal import Signal
 from bot.store.failures import storage_errors
 from bot.store.replicas import Replicas
 from bot.store.tickets import Superseded, Tickets
@@ -43,10 +44,6 @@ _DECISION = TypeAdapter(Decision)
 
 TurnBody = Callable[[Ask, Journal], Awaitable[object]]
 DecisionBody = Callable[[ProposalId, Decision, Journal], Awaitable[None]]
-
-
-class SecondProcess(Exception):
-    """Another process already owns this SQLite database."""
 
 
 def _worth_retrying(error: BaseException) -> bool:
@@ -94,26 +91,6 @@ def _plain(
     return body
 
 
-class Signal:
-    """A stop that was, or was not, asked for."""
-
-    def __init__(self) -> None:
-        self._event = asyncio.Event()
-
-    @property
-    def requested(self) -> bool:
-        """Whether somebody asked."""
-        return self._event.is_set()
-
-    async def wait(self) -> None:
-        """Until somebody asks."""
-        await self._event.wait()
-
-    def set(self) -> None:
-        """Somebody asked."""
-        self._event.set()
-
-
 @dataclass(frozen=True, slots=True)
 class EngineConfig:
     """`database_url` as DBOS wants it (a synchronous driver); `sqlite_path` None on PostgreSQL."""
@@ -159,7 +136,7 @@ class Engine:
         The lease and stop watchers run in `background` until it is cancelled.
         """
         if self._config.sqlite_path:
-            self._lock_file = await asyncio.to_thread(_take_lock, self._config.sqlite_path)
+            self._lock_file = await asyncio.to_thread(take_lock, self._config.sqlite_path)
         else:
             await self._replicas.beat(self.executor_id)
         self._turn_body, self._decision_body = turn, decision
@@ -168,7 +145,9 @@ class Engine:
         self._accepting = True
         self._watchers = [background.create_task(self._watch_stops(), name="stops")]
         if not self._config.sqlite_path:
-            self._watchers.append(background.create_task(self._watch_leases(), name="leases"))
+            lease = Lease(self._replicas, self.executor_id, self._config.lease_s)
+            holding = lease.hold(self._take_over, self._let_turns_go)
+            self._watchers.append(background.create_task(holding, name="lease"))
 
     def _launch(self) -> None:
         config = DBOSConfig(
@@ -361,26 +340,6 @@ class Engine:
                 if signal := self._signals.get(TurnId(turn)):
                     signal.set()
 
-    async def _watch_leases(self) -> None:
-        """Beat, and take over what replicas without a beat left behind.
-
-        The beat never waits for a take-over, and a replica that overslept judges nobody.
-        """
-        every_s = self._config.lease_s / 4
-        watchdog = _Watchdog(every_s, self._config.lease_s, self._let_turns_go)
-        async with asyncio.TaskGroup() as group:
-            taking: asyncio.Task[None] | None = None
-            with watchdog.watching():
-                while True:
-                    await asyncio.sleep(every_s)
-                    asked = time.monotonic()
-                    with suppress(StorageUnavailable):
-                        await self._replicas.beat(self.executor_id)
-                        judges = asked - watchdog.beaten_at < 2 * every_s
-                        watchdog.beaten_at = asked
-                        if judges and (taking is None or taking.done()):
-                            taking = group.create_task(self._take_over())
-
     def _let_turns_go(self) -> None:
         """This process stood still for so long that others may have taken its turns over.
 
@@ -417,45 +376,3 @@ class Engine:
             log.warning("taking_over", replica=executor, workflows=len(left))
             await DBOS.resume_workflows_async(left)
         return len(left)
-
-
-class _Watchdog:
-    """Notices on the loop, before any task goes on, that the process stood still for too long.
-
-    A callback, not a task: after a stop it runs ahead of whatever the waiting data wakes up.
-    """
-
-    def __init__(self, every_s: float, lease_s: float, overslept: Callable[[], None]) -> None:
-        self._every_s = every_s
-        self._lease_s = lease_s
-        self._overslept = overslept
-        self._last = self.beaten_at = time.monotonic()
-
-    @contextmanager
-    def watching(self) -> Iterator[None]:
-        """Until the context ends."""
-        self._look()
-        try:
-            yield
-        finally:
-            self._next.cancel()
-
-    def _look(self) -> None:
-        now = time.monotonic()
-        if now - self._last > 2 * self._every_s and now - self.beaten_at > self._lease_s:
-            self._overslept()
-        self._last = now
-        self._next = asyncio.get_running_loop().call_later(self._every_s, self._look)
-
-
-def _take_lock(database: Path) -> IO[bytes]:
-    handle = database.with_name(database.name + ".lock").open("ab")
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        handle.close()
-        raise SecondProcess(
-            f"{database} is in use by another kortex process. Stop that one, "
-            "or use PostgreSQL to run several."
-        ) from None
-    return handle
