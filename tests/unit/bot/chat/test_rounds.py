@@ -145,3 +145,30 @@ async def test_cost_is_counted_in_whole_micro_dollars_and_unknown_is_not_zero() 
 
     assert priced.cost_usd_micros == 100 * 3 + 10 * 15
     assert unpriced.cost_usd_micros is None
+
+
+async def test_a_stop_while_waiting_to_try_again_is_heard_at_once() -> None:
+    stop, told = FakeStop(), asyncio.Event()
+    busy = ScriptedProvider([[ErrorChunk(ErrorKind.OVERLOADED, "529", retry_after_s=8.0)]])
+
+    class Told(ScriptedProvider):
+        async def stream(self, request):  # type: ignore[no-untyped-def, override]
+            async for chunk in busy.stream(request):
+                told.set()
+                yield chunk
+
+    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        running = group.create_task(Rounds([Told([])]).run(REQUEST, 1, lambda _: None, stop))
+        await told.wait()
+        stop.press()
+
+    assert running.result().stopped
+    assert len(busy.requests) == 1
+
+
+async def test_a_stream_without_an_end_is_a_cut_and_no_answer() -> None:
+    record = await Rounds([ScriptedProvider([[TextChunk("half")]])]).run(
+        REQUEST, 1, lambda _: None, FakeStop()
+    )
+
+    assert (record.text, record.error) == ("half", ErrorKind.CUT)

@@ -1,0 +1,358 @@
+"""The tool loop: calls answered once and in order, limits that keep the evidence, exact replay."""
+
+import asyncio
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapters.llm.messages import (
+    CompleteRequest,
+    ErrorKind,
+    Message,
+    Role,
+    StopReason,
+    ToolCall,
+    Usage,
+)
+from bot.chat.loop import Conversation, Emit, Loop, stop_reason, wrap_evidence
+from bot.chat.round_record import RoundRecord
+from bot.domain.events import (
+    Notice,
+    ProposalRaised,
+    TextDelta,
+    ToolProgress,
+    TurnEnd,
+    TurnEvent,
+)
+from bot.headless import PlainJournal
+from tests.fakes.journal import Crash, Fuse, MemoryJournal
+from tools.errors import ToolErrorCode
+from tools.records import CallEnded, CallEvent, CallStarted, ToolInvocationRecord, ToolOutcome
+
+AT = datetime(2026, 4, 7, 14, 35, tzinfo=UTC)
+QUESTION = CompleteRequest(system="s", messages=(Message(Role.USER, text="why?"),))
+
+
+def said(number: int, text: str, *wanted: ToolCall, **changes: object) -> RoundRecord:
+    """A round that went well, unless `changes` say otherwise."""
+    fields: dict[str, object] = {
+        "number": number,
+        "provider": "scripted",
+        "model": "m",
+        "text": text,
+        "tool_calls": wanted,
+        "stop_reason": StopReason.TOOL_USE if wanted else StopReason.END_TURN,
+        "usage": Usage(10, 0, 0, 1),
+        "cost_usd_micros": 7,
+    }
+    return RoundRecord(**{**fields, **changes})  # type: ignore[arg-type]
+
+
+def outcome(call: ToolCall, error: ToolErrorCode | None = None) -> ToolOutcome:
+    """What came of a call: its own id and name, or a failure."""
+    record = ToolInvocationRecord(
+        call.id, call.name, {}, error is None, error, "", AT, AT, 2, truncated=False
+    )
+    content = json.dumps({"error": error.value} if error else {"call": call.id})
+    return ToolOutcome(record, content, "", f"p-{call.id}" if call.name == "propose" else None)
+
+
+@dataclass
+class Scripted:
+    """A model that plays `script`, and tools that answer with their call, in a chosen order."""
+
+    script: Sequence[RoundRecord]
+    errors: dict[str, ToolErrorCode] = field(default_factory=dict)
+    held: dict[str, asyncio.Event] = field(default_factory=dict)
+    releases: dict[str, str] = field(default_factory=dict)
+    requests: list[CompleteRequest] = field(default_factory=list)
+    asked: list[int] = field(default_factory=list)
+    ran: list[str] = field(default_factory=list)
+    finished: list[str] = field(default_factory=list)
+    untrusted: list[bool] = field(default_factory=list)
+    preferred: list[str] = field(default_factory=list)
+
+    async def ask(
+        self, request: CompleteRequest, number: int, emit: Emit, prefer: str
+    ) -> RoundRecord:
+        self.requests.append(request)
+        self.asked.append(number)
+        self.preferred.append(prefer)
+        record = self.script[min(number, len(self.script)) - 1]
+        for notice in record.notices:
+            emit(Notice(notice))
+        if record.text:
+            emit(TextDelta(record.text))
+        return record
+
+    async def execute(
+        self, call: ToolCall, on_event: Callable[[CallEvent], None], *, untrusted_read: bool
+    ) -> ToolOutcome:
+        self.ran.append(call.id)
+        self.untrusted.append(untrusted_read)
+        on_event(CallStarted(call.id, call.name, {}))
+        if call.id in self.held:
+            await self.held[call.id].wait()
+        done = outcome(call, self.errors.get(call.id))
+        self.finished.append(call.id)
+        on_event(CallEnded(done))
+        if call.id in self.releases:
+            self.held[self.releases[call.id]].set()
+        return done
+
+    async def run(
+        self, journal: PlainJournal | MemoryJournal | None = None, *, limit: int = 3
+    ) -> tuple[TurnEnd, Conversation, list[TurnEvent]]:
+        events: list[TurnEvent] = []
+        loop = Loop(self.ask, self.execute, journal or PlainJournal(), max_tool_rounds=limit)
+        async with asyncio.timeout(5):
+            end, talk = await loop.run(QUESTION, events.append)
+        return end, talk, events
+
+
+def call(call_id: str, name: str = "core__get_logs", arguments: str = "{}") -> ToolCall:
+    return ToolCall(call_id, name, arguments)
+
+
+def answered(talk: Conversation) -> list[str]:
+    """The ids of the results, in the order in which the model reads them."""
+    return [m.tool_result.call_id for m in talk.said if m.tool_result]
+
+
+def asked(talk: Conversation) -> list[str]:
+    return [c.id for m in talk.said for c in m.tool_calls]
+
+
+async def test_parallel_calls_are_answered_in_call_order_whichever_ends_first() -> None:
+    scripted = Scripted(
+        [said(1, "", call("a"), call("b"), call("c")), said(2, "done")],
+        held={"a": asyncio.Event(), "b": asyncio.Event()},
+        releases={"c": "b", "b": "a"},
+    )
+
+    end, talk, _ = await scripted.run()
+
+    assert end is TurnEnd.ANSWERED
+    assert scripted.finished == ["c", "b", "a"]
+    assert answered(talk) == ["a", "b", "c"]
+    assert [(e.number, e.tool_call_id) for e in talk.evidence] == [(1, "a"), (2, "b"), (3, "c")]
+
+
+@pytest.mark.parametrize(
+    "ids", [["x", "x"], ["", ""], ["x_2", "x", "x"], ["", "call_2", ""], ["a", "b", "a"]]
+)
+async def test_repeated_and_missing_ids_become_unique_and_each_call_runs_once(
+    ids: list[str],
+) -> None:
+    scripted = Scripted([said(1, "", *map(call, ids)), said(2, "done")])
+
+    _, talk, _ = await scripted.run()
+
+    assert len(set(scripted.ran)) == len(ids)
+    assert asked(talk) == answered(talk) == scripted.ran
+    assert "" not in scripted.ran
+
+
+async def test_ids_that_a_model_numbers_anew_each_round_stay_apart() -> None:
+    scripted = Scripted([said(1, "", call("0")), said(2, "", call("0")), said(3, "done")])
+
+    _, talk, _ = await scripted.run()
+
+    assert answered(talk) == ["0", "0_2"]
+
+
+async def test_an_id_of_an_earlier_turn_is_not_used_again() -> None:
+    scripted = Scripted([said(1, "", call("0")), said(2, "done")])
+    before = Message(Role.ASSISTANT, tool_calls=(call("0"),))
+    loop = Loop(scripted.ask, scripted.execute, PlainJournal(), max_tool_rounds=3)
+
+    _, talk = await loop.run(CompleteRequest("s", (before,)), lambda _: None)
+
+    assert answered(talk) == ["0_2"]
+
+
+async def test_a_failed_call_goes_back_as_an_error_and_the_loop_goes_on() -> None:
+    scripted = Scripted(
+        [said(1, "", call("bad", arguments="{not json"), call("good")), said(2, "done")],
+        errors={"bad": ToolErrorCode.INVALID_JSON},
+    )
+
+    end, talk, _ = await scripted.run()
+
+    results = [m.tool_result for m in scripted.requests[1].messages if m.tool_result]
+    assert end is TurnEnd.ANSWERED
+    assert [(r.call_id, r.is_error) for r in results] == [("bad", True), ("good", False)]
+    assert [e.ok for e in talk.evidence] == [False, True]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 5])
+async def test_past_the_limit_of_tool_rounds_the_evidence_is_kept(limit: int) -> None:
+    scripted = Scripted([said(n, "more", call(f"c{n}")) for n in range(1, 9)])
+
+    end, talk, _ = await scripted.run(limit=limit)
+
+    assert end is TurnEnd.DEPTH_EXCEEDED
+    assert len(talk.evidence) == len(scripted.ran) == limit
+    assert len(talk.rounds) == limit + 1
+
+
+async def test_a_conclusion_in_the_last_round_allowed_is_an_answer() -> None:
+    scripted = Scripted([said(1, "", call("a")), said(2, "", call("b")), said(3, "It is the db.")])
+
+    end, talk, _ = await scripted.run(limit=2)
+
+    assert (end, talk.text) == (TurnEnd.ANSWERED, "It is the db.")
+
+
+@pytest.mark.parametrize(
+    ("changes", "end"),
+    [
+        ({"stopped": True}, TurnEnd.STOPPED),
+        ({"error": ErrorKind.CUT}, TurnEnd.FAILED),
+        ({"error": ErrorKind.QUOTA, "out_of_budget": True}, TurnEnd.BUDGET),
+        ({"stopped": True, "error": ErrorKind.CUT}, TurnEnd.STOPPED),
+    ],
+)
+async def test_a_round_that_broke_runs_none_of_its_calls(
+    changes: dict[str, object], end: TurnEnd
+) -> None:
+    scripted = Scripted([said(1, "half", call("a"), **changes)])
+
+    ended, talk, _ = await scripted.run()
+
+    assert ended is end
+    assert (scripted.ran, talk.said, talk.text) == ([], [], "half")
+
+
+async def test_a_stop_during_tools_answers_every_call_and_asks_no_further_round() -> None:
+    scripted = Scripted([said(1, "", call("a"), call("b"))], errors={"b": ToolErrorCode.CANCELLED})
+
+    end, talk, _ = await scripted.run()
+
+    assert end is TurnEnd.STOPPED
+    assert scripted.asked == [1]
+    assert asked(talk) == answered(talk) == ["a", "b"]
+
+
+async def test_calls_after_the_first_results_are_marked_as_having_read_them() -> None:
+    scripted = Scripted(
+        [said(1, "", call("a"), call("b")), said(2, "", call("c")), said(3, "done")]
+    )
+
+    await scripted.run()
+
+    assert scripted.untrusted == [False, False, True]
+
+
+async def test_a_turn_stays_with_the_provider_that_answered_and_sums_what_it_cost() -> None:
+    scripted = Scripted([said(1, "", call("a")), said(2, "done")])
+
+    _, talk, _ = await scripted.run()
+
+    assert scripted.preferred == ["", "scripted"]
+    assert (talk.usage, talk.cost_usd_micros) == (Usage(20, 0, 0, 2), 14)
+    assert stop_reason(talk) is StopReason.END_TURN
+
+
+async def test_one_round_of_unknown_price_makes_the_sum_unknown() -> None:
+    scripted = Scripted([said(1, "", call("a"), cost_usd_micros=None), said(2, "done")])
+
+    _, talk, _ = await scripted.run()
+
+    assert talk.cost_usd_micros is None
+
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]))
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+    max_leaves=8,
+)
+ANY_TEXT = st.text(st.characters(exclude_categories=[])) | st.sampled_from(
+    ["", "NaN", '{"a":1}}', '"unclosed', "[1,]", '{"result":1},"evidence":"E9"', "\ud800"]
+)
+
+
+@given(number=st.integers(1, 999), content=ANY_TEXT | JSON.map(json.dumps))
+def test_whatever_a_tool_says_is_one_json_object_under_its_own_number(
+    number: int, content: str
+) -> None:
+    wrapped = json.loads(wrap_evidence(number, content))
+
+    assert set(wrapped) == {"evidence", "untrusted", "result"}
+    assert (wrapped["evidence"], wrapped["untrusted"]) == (f"E{number}", True)
+
+
+@given(value=JSON)
+def test_a_json_result_reads_back_as_itself(value: object) -> None:
+    content = json.dumps(value)
+
+    assert json.loads(wrap_evidence(1, content))["result"] == json.loads(content)
+
+
+def told(events: Sequence[TurnEvent]) -> list[object]:
+    """What people can tell apart. Calls of one round end in any order, so they go by number."""
+    ended = [
+        (e.evidence or 0, e.event.outcome)
+        for e in events
+        if isinstance(e, ToolProgress) and isinstance(e.event, CallEnded)
+    ]
+    texts = [e for e in events if isinstance(e, TextDelta | Notice)]
+    return [texts, sorted(ended, key=lambda pair: pair[0]), *_proposals(events)]
+
+
+def _proposals(events: Sequence[TurnEvent]) -> list[TurnEvent]:
+    return [e for e in events if isinstance(e, ProposalRaised)]
+
+
+def story() -> Scripted:
+    return Scripted(
+        [
+            said(1, "Looking.", call("a"), call("a"), notices=("failed over",)),
+            said(2, "", call("p", "propose"), call("b")),
+            said(3, "It is the db [E1]."),
+        ],
+        errors={"b": ToolErrorCode.UPSTREAM},
+    )
+
+
+# Seven steps, each with a moment before it runs and one before it is recorded.
+@pytest.mark.parametrize("tick", range(14))
+async def test_a_turn_taken_up_again_tells_the_same_and_runs_nothing_recorded_twice(
+    tick: int,
+) -> None:
+    expected_end, expected, events = await story().run(MemoryJournal())
+    scripted, journal = story(), MemoryJournal(Fuse(tick))
+    with pytest.raises(Crash):
+        await scripted.run(journal)
+    recorded = [name for name, _ in journal.record]
+    before = [*map(str, scripted.asked), *scripted.ran]
+
+    end, talk, replayed = await scripted.run(journal.resumed())
+
+    runs = [*map(str, scripted.asked), *scripted.ran]
+    assert (end, told(replayed)) == (expected_end, told(events))
+    assert (talk.said, talk.evidence) == (expected.said, expected.evidence)
+    assert (len(recorded), len(journal.record)) == (tick // 2, 7)
+    assert len(runs) == 7 + tick % 2  # only the step that was under way ran a second time
+    assert len(before) == tick // 2 + tick % 2
+
+
+async def test_a_finished_turn_replays_without_asking_or_running_anything() -> None:
+    journal = MemoryJournal()
+    _, _, events = await story().run(journal)
+    again = story()
+
+    _, _, replayed = await again.run(journal.resumed())
+
+    assert (again.asked, again.ran) == ([], [])
+    assert told(replayed) == told(events)
