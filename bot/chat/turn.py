@@ -18,14 +18,14 @@ from adapters.llm.messages import (
     Message,
     Meta,
     Role,
-    StopReason,
     ToolCall,
     ToolSpec,
 )
 from bot.chat import prompts
+from bot.chat.aftermath import finished, said_of, state_of
 from bot.chat.grounding import doubts
 from bot.chat.history import fit
-from bot.chat.loop import Conversation, Emit, Loop, stop_reason
+from bot.chat.loop import Conversation, Emit, Loop
 from bot.chat.round_record import RoundRecord
 from bot.chat.spending import Purse
 from bot.chat.tool_calls import ToolDesk
@@ -187,7 +187,7 @@ class Turns:
         try:
             final, said = await self._investigated(ask, rule, opened, journal, stream)
             try:
-                await self._keep(ask, _state(final.end), said, final.evidence, journal)
+                await self._keep(ask, state_of(final.end), said, final.evidence, journal)
             except StorageUnavailable:
                 with suppress(SurfaceGone, SurfaceFailed):
                     await stream.finish(replace(final, notices=(*final.notices, NOT_KEPT)))
@@ -210,9 +210,9 @@ class Turns:
         try:
             request, folded = await self._request(ask, rule, opened, context)
             end, talk = await loop.run(request, stream.feed)
-            return self._final(ask, end, talk, folded), _said(end, talk)
+            return self._final(ask, end, talk, folded), said_of(end, talk)
         except Exception as error:  # noqa: BLE001 - a bug must not leave people without an end
-            said = _said(TurnEnd.FAILED, loop.talk) if loop.talk else ()
+            said = said_of(TurnEnd.FAILED, loop.talk) if loop.talk else ()
             return self._broken(ask, error, loop.talk), said
 
     def _loop(self, ask: Ask, rule: ChannelRule, context: CallContext, journal: Journal) -> Loop:
@@ -280,28 +280,13 @@ class Turns:
     def _final(
         self, ask: Ask, end: TurnEnd, talk: Conversation, folded: str | None
     ) -> TurnFinished:
-        answered = next((r for r in reversed(talk.rounds) if r.provider), None)
         text = self._redactor.redact(talk.text)
         notices = [n for r in talk.rounds for n in r.notices]
         if end is TurnEnd.FAILED:
             notices.append(talk.rounds[-1].error_message)
         if folded:
             notices.append(folded)
-        return TurnFinished(
-            end=end,
-            text=text,
-            stop_reason=stop_reason(talk),
-            provider=answered.provider if answered else "",
-            model=answered.model if answered else "",
-            rounds=len(talk.rounds),
-            usage=talk.usage,
-            cost_usd_micros=talk.cost_usd_micros,
-            outcomes=tuple(talk.outcomes),
-            evidence=tuple(talk.evidence),
-            notices=tuple(dict.fromkeys(notices)),
-            doubts=doubts(text, talk.evidence, ask.text),
-            proposal_ids=talk.proposal_ids,
-        )
+        return finished(end, talk, text, notices, doubts(text, talk.evidence, ask.text))
 
     def _broken(self, ask: Ask, error: Exception, talk: Conversation | None) -> TurnFinished:
         """The end of a turn that something unforeseen cut short, with what it had gathered."""
@@ -313,20 +298,8 @@ class Turns:
             reference = hashlib.sha256(ask.turn_id.encode()).hexdigest()[:8]
             log.error("turn_broken", turn=ask.turn_id, reference=reference, exc_info=error)
             notice = f"internal error; whoever runs Kortex finds it in the log as {reference}"
-        return TurnFinished(
-            end=TurnEnd.FAILED,
-            text=self._text_if_redactable(gathered.text),
-            stop_reason=StopReason.ERROR,
-            provider="",
-            model="",
-            rounds=len(gathered.rounds),
-            usage=gathered.usage,
-            cost_usd_micros=gathered.cost_usd_micros,
-            outcomes=tuple(gathered.outcomes),
-            evidence=tuple(gathered.evidence),
-            notices=(notice,),
-            proposal_ids=gathered.proposal_ids,
-        )
+        text = self._text_if_redactable(gathered.text)
+        return finished(TurnEnd.FAILED, gathered, text, [notice], ())
 
     def _text_if_redactable(self, text: str) -> str:
         try:
@@ -357,35 +330,3 @@ class Turns:
             return "shown"
 
         await journal.step("deliver", finish)
-
-
-def _state(end: TurnEnd) -> TurnState:
-    match end:
-        case TurnEnd.ANSWERED | TurnEnd.DEPTH_EXCEEDED:
-            return TurnState.ANSWERED
-        case TurnEnd.STOPPED:
-            return TurnState.STOPPED
-        case TurnEnd.BUDGET | TurnEnd.FAILED:
-            return TurnState.FAILED
-
-
-def _said(end: TurnEnd, talk: Conversation) -> Sequence[Message]:
-    """What the next turn may read: no call without its result, and what was shown of a cut round."""
-    said = list(talk.said)
-    last = talk.rounds[-1] if talk.rounds else None
-    if end is TurnEnd.DEPTH_EXCEEDED and said:
-        said[-1] = replace(said[-1], tool_calls=())
-    elif end in (TurnEnd.STOPPED, TurnEnd.FAILED):
-        said = list(_without_open_calls(said))
-    if last is not None and last.text and (last.stopped or last.error):
-        said.append(Message(Role.ASSISTANT, text=last.text + "\n(cut off here)"))
-    return [m for m in said if m.text or m.tool_calls or m.tool_result]
-
-
-def _without_open_calls(said: Sequence[Message]) -> Sequence[Message]:
-    """A round of tools that was not answered to its end is left out, but for its text."""
-    answered = {m.tool_result.call_id for m in said if m.tool_result}
-    at = next(
-        (i for i, m in enumerate(said) if any(c.id not in answered for c in m.tool_calls)), None
-    )
-    return said if at is None else [*said[:at], replace(said[at], tool_calls=())]

@@ -1,0 +1,64 @@
+"""What a turn leaves behind: its stored state, and what of it the next turn may read."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from adapters.llm.messages import Message, Role
+from bot.chat.loop import Conversation, stop_reason
+from bot.domain.events import TurnEnd, TurnFinished
+from bot.domain.session import TurnState
+
+
+def finished(
+    end: TurnEnd, talk: Conversation, text: str, notices: Sequence[str], doubts: Sequence[str]
+) -> TurnFinished:
+    """The one final event, from what the loop gathered."""
+    answered = next((r for r in reversed(talk.rounds) if r.provider), None)
+    return TurnFinished(
+        end=end,
+        text=text,
+        stop_reason=stop_reason(talk),
+        provider=answered.provider if answered else "",
+        model=answered.model if answered else "",
+        rounds=len(talk.rounds),
+        usage=talk.usage,
+        cost_usd_micros=talk.cost_usd_micros,
+        outcomes=tuple(talk.outcomes),
+        evidence=tuple(talk.evidence),
+        notices=tuple(dict.fromkeys(notices)),
+        doubts=tuple(doubts),
+        proposal_ids=talk.proposal_ids,
+    )
+
+
+def state_of(end: TurnEnd) -> TurnState:
+    """The stored state of a turn that ended so."""
+    match end:
+        case TurnEnd.ANSWERED | TurnEnd.DEPTH_EXCEEDED:
+            return TurnState.ANSWERED
+        case TurnEnd.STOPPED:
+            return TurnState.STOPPED
+        case TurnEnd.BUDGET | TurnEnd.FAILED:
+            return TurnState.FAILED
+
+
+def said_of(end: TurnEnd, talk: Conversation) -> Sequence[Message]:
+    """What the next turn may read: no call without its result, and what was shown of a cut round."""
+    said = list(talk.said)
+    last = talk.rounds[-1] if talk.rounds else None
+    if end is TurnEnd.DEPTH_EXCEEDED and said:
+        said[-1] = replace(said[-1], tool_calls=())
+    elif end in (TurnEnd.STOPPED, TurnEnd.FAILED):
+        said = list(_without_open_calls(said))
+    if last is not None and last.text and (last.stopped or last.error):
+        said.append(Message(Role.ASSISTANT, text=last.text + "\n(cut off here)"))
+    return [m for m in said if m.text or m.tool_calls or m.tool_result]
+
+
+def _without_open_calls(said: Sequence[Message]) -> Sequence[Message]:
+    """A round of tools that was not answered to its end is left out, but for its text."""
+    answered = {m.tool_result.call_id for m in said if m.tool_result}
+    at = next(
+        (i for i, m in enumerate(said) if any(c.id not in answered for c in m.tool_calls)), None
+    )
+    return said if at is None else [*said[:at], replace(said[at], tool_calls=())]
