@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from bot.ports import StorageUnavailable
+from bot.store import sqlite_driver
 from bot.store.dialect import now
 from bot.store.failures import ConnectionLost, storage_errors
 
@@ -186,7 +187,7 @@ def _sqlite(url: sa.URL, *, writes: bool) -> AsyncEngine:
         max_overflow=0,
         pool_timeout=TRANSACTION_TIMEOUT_S,
         hide_parameters=True,
-        connect_args={"timeout": SQLITE_BUSY_S},
+        async_creator=sqlite_driver.connector(url, SQLITE_BUSY_S),
     )
 
     @sa.event.listens_for(engine.sync_engine, "connect")
