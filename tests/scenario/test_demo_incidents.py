@@ -1,0 +1,67 @@
+"""The three recorded incidents: the true cause is named, the decoy is not, a quiet day stays quiet."""
+
+import json
+import subprocess
+import sys
+from functools import cache
+
+import pytest
+from pydantic import JsonValue
+
+DOCUMENTED = {
+    "answer", "stop_reason", "provider", "model", "rounds", "tool_calls", "evidence", "usage",
+    "cost_usd_micros", "proposal",
+}  # fmt: skip
+
+
+@cache
+def _ask(channel: str, question: str) -> dict[str, JsonValue]:
+    command = ["demo", "--ask", question, "--channel", channel, "--json"]
+    done = subprocess.run(
+        [sys.executable, "-m", "bot", *command], capture_output=True, check=True, timeout=50
+    )
+    answer: dict[str, JsonValue] = json.loads(done.stdout)
+    return answer
+
+
+def _headline(answer: dict[str, JsonValue]) -> str:
+    return str(answer["answer"]).splitlines()[0]
+
+
+@pytest.mark.parametrize("question", ["why is checkout slow?", "Checkout times out, what changed?"])
+def test_the_bad_deploy_is_named_and_its_rollback_proposed(question: str) -> None:
+    answer = _ask("incident-checkout", question)
+    proposal = answer["proposal"]
+
+    assert "deploy of checkout v2.4.0" in _headline(answer)
+    assert "recommendations" not in _headline(answer)
+    assert isinstance(proposal, dict)
+    assert (proposal["action"], proposal["product"], proposal["params"], proposal["state"]) == (
+        "rollback-deploy",
+        "checkout",
+        {"version": "v2.3.7"},
+        "pending",
+    )
+
+
+def test_the_saturated_dependency_is_named_and_nothing_is_proposed() -> None:
+    answer = _ask("incident-payments", "why is checkout slow?")
+
+    assert "payments-db is saturated" in _headline(answer)
+    assert "inventory" not in _headline(answer)
+    assert answer["proposal"] is None
+
+
+def test_on_a_quiet_day_nothing_is_found() -> None:
+    answer = _ask("incident-quiet", "why is checkout slow?")
+
+    assert "Nothing is wrong" in _headline(answer)
+    assert answer["proposal"] is None
+
+
+@pytest.mark.parametrize("channel", ["incident-checkout", "incident-payments", "incident-quiet"])
+def test_the_json_is_as_documented_and_every_figure_stands(channel: str) -> None:
+    answer = _ask(channel, "why is checkout slow?")
+
+    assert set(answer) >= DOCUMENTED
+    assert answer["doubts"] == []
