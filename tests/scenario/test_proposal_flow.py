@@ -19,16 +19,8 @@ from bot.workspace.seeds import (
 )
 from tests.fakes.control_plane_server import Answer, hangs_up, says, silence
 from tests.fakes.model_server import Call, Recorded, Round
-from tests.fixtures_service import (
-    CONFIRM,
-    PLANE_TOKEN,
-    REJECT,
-    Asked,
-    Stage,
-    results,
-    shared_stage,
-    shown,
-)
+from tests.fixtures_service import PLANE_TOKEN, shared_stage
+from tests.stage import CONFIRM, REJECT, Asked, Stage, results, shown
 
 __all__ = ["shared_stage"]
 
