@@ -36,6 +36,7 @@ _SUBJECTS = ("product", "service", "application", "name", "resource", "namespace
 # Ids say little, so that a few characters do to tell them apart.
 _IDS = ("request_id", "trace_id")
 _ID_CHARS = 8
+_EVERYTHING = "*"  # of all products: nothing in particular
 # More calls than this are counted, save those that went wrong or are slow.
 _CHIPS_LISTED = 8
 
@@ -102,7 +103,7 @@ def span(arguments: Mapping[str, JsonValue]) -> str:
 
 def _text(arguments: Mapping[str, JsonValue], key: str) -> str:
     value = arguments.get(key)
-    return value if isinstance(value, str) else ""
+    return value if isinstance(value, str) and value != _EVERYTHING else ""
 
 
 def advance(chip: Chip | None, event: CallEvent) -> Chip:

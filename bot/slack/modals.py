@@ -12,6 +12,7 @@ from typing import TypeAlias
 from pydantic import JsonValue
 
 from bot.domain.events import Evidence
+from bot.slack.chips import duration, short
 from bot.slack.mrkdwn import visible
 
 View: TypeAlias = dict[str, JsonValue]
@@ -88,7 +89,8 @@ def _parts(text: str) -> list[str]:
 def _headline(evidence: Evidence) -> str:
     outcome = "ok" if evidence.ok else "failed"
     cut = ", the tool cut it" if evidence.truncated else ""
-    line = f"{evidence.summary or evidence.tool} ({outcome}, {evidence.latency_ms} ms{cut})"
+    what = " · ".join(filter(None, (short(evidence.tool), evidence.summary)))
+    line = f"{what} ({outcome}, {duration(evidence.latency_ms)}{cut})"
     return visible(line)[:_BLOCK_CHARS]
 
 

@@ -155,6 +155,92 @@ async def test_a_removed_button_cannot_be_pressed_except_by_a_stale_client() -> 
     assert pressed[0]["message"]["text"] == "card"
 
 
+MENU: dict[str, Any] = {
+    "type": "static_select",
+    "action_id": "open",
+    "placeholder": {"type": "plain_text", "text": "Open…"},
+    "options": [
+        {"text": {"type": "plain_text", "text": text}, "value": text.lower()}
+        for text in ("One", "Two")
+    ],
+}
+
+
+@pytest.fixture
+async def pressed_menu() -> AsyncIterator[tuple[Workspace, str, list[dict[str, Any]]]]:
+    """A message with a menu and a button, and what the app received of them."""
+    async with served() as workspace, bolt(workspace) as app:
+        received: list[dict[str, Any]] = []
+
+        async def chosen(ack: Any, body: dict[str, Any]) -> None:
+            await ack()
+            received.append(body)
+
+        app.action("open")(chosen)
+        app.action("other")(chosen)
+        blocks = [{"type": "actions", "block_id": "b", "elements": [MENU]}, *button("other")]
+        async with connected(workspace, app), web_client(workspace) as client:
+            posted = await client.chat_postMessage(channel=CHECKOUT, text="answer", blocks=blocks)
+            yield workspace, str(posted["ts"]), received
+
+
+async def test_a_choice_arrives_as_the_whole_option(
+    pressed_menu: tuple[Workspace, str, list[dict[str, Any]]],
+) -> None:
+    workspace, ts, received = pressed_menu
+    await workspace.select(MEMBER, ts, "open", "two")
+
+    (action,) = received[0]["actions"]
+    assert action.pop("action_ts")
+    assert action == {
+        "type": "static_select",
+        "action_id": "open",
+        "block_id": "b",
+        "placeholder": MENU["placeholder"],
+        "selected_option": MENU["options"][1],
+    }
+    state = {"type": "static_select", "selected_option": MENU["options"][1]}
+    assert received[0]["state"] == {"values": {"b": {"open": state}}}
+
+
+async def test_a_button_s_press_says_that_nothing_is_chosen(
+    pressed_menu: tuple[Workspace, str, list[dict[str, Any]]],
+) -> None:
+    workspace, ts, received = pressed_menu
+    await workspace.click(MEMBER, ts, "other")
+
+    state = {"type": "static_select", "selected_option": None}
+    assert received[0]["state"] == {"values": {"b": {"open": state}}}
+
+
+async def test_the_page_s_choice_is_the_message_s_own_option(
+    pressed_menu: tuple[Workspace, str, list[dict[str, Any]]],
+) -> None:
+    workspace, ts, received = pressed_menu
+    chosen = {"selected_option": {"value": "one", "text": "forged"}, "value": "forged"}
+    click = {"user": MEMBER, "channel": CHECKOUT, "message_ts": ts, "action_id": "open"}
+    async with (
+        aiohttp.ClientSession(workspace.origin) as page,
+        page.post("/person/clicks", json=click | {"chosen": chosen}) as response,
+    ):
+        assert response.status == 200
+
+    assert received[0]["actions"][0]["selected_option"] == MENU["options"][0]
+    assert "forged" not in str(received)
+
+
+async def test_what_the_menu_does_not_offer_cannot_be_chosen(
+    pressed_menu: tuple[Workspace, str, list[dict[str, Any]]],
+) -> None:
+    workspace, ts, received = pressed_menu
+    with pytest.raises(CannotDoThat, match="has no option"):
+        await workspace.select(MEMBER, ts, "open", "three")
+    with pytest.raises(CannotDoThat, match="has no option"):
+        await workspace.click(MEMBER, ts, "open")
+
+    assert received == []
+
+
 async def test_a_click_without_a_connected_app_fails_at_once(workspace: Workspace) -> None:
     async with web_client(workspace) as client:
         posted = await client.chat_postMessage(

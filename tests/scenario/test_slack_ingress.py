@@ -14,6 +14,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
+from pydantic import JsonValue
 
 from bot.domain.events import Evidence
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
@@ -22,7 +23,9 @@ from bot.domain.session import Ask, TurnState
 from bot.ports import StorageUnavailable
 from bot.slack import words
 from bot.slack.api import create_api
+from bot.slack.blocks import Block, actions, button
 from bot.slack.bolt import create_bolt
+from bot.slack.consulted import consulted
 from bot.slack.errands import Errands
 from bot.slack.http_ingress import PATH, create_http_handler
 from bot.slack.ingress_ports import IngressPorts, IngressSettings, ProviderStatus
@@ -34,6 +37,7 @@ from bot.slack.startup import SlackAccess, StartupError, check_slack
 from bot.slack.surface import SlackSurface
 from bot.workspace.app import serving
 from bot.workspace.delivery import DeliveryPolicy
+from bot.workspace.json_access import object_at
 from bot.workspace.seeds import (
     CHECKOUT,
     DIRECT,
@@ -51,6 +55,7 @@ from tests.fakes.stops import RecordingStops
 from tests.fakes.stores import Memory, MemoryAudit, MemoryLedger, MemoryProposals, MemorySessions
 from tests.fakes.workflows import RecordingWorkflows
 from tests.fixtures_slack import QUICK, running_beside
+from tests.golden.slack_views import MANY, MANY_EVIDENCE
 from tests.slack_ingress import NOW, proposal
 
 # Slack's own times, made short.
@@ -352,6 +357,19 @@ async def test_a_result_opens_in_a_modal_that_slack_accepts(bot: Bot) -> None:
     assert len(bot.workspace.modals_of(MEMBER)) == 1
 
 
+async def test_any_of_many_results_opens_from_the_answer_s_menu(bot: Bot) -> None:
+    root = await bot.workspace.say(MEMBER, CHECKOUT, "checkout is slow")
+    ask = await bot.with_session(root)
+    await bot.sessions.finish_turn(ask.turn_id, TurnState.ANSWERED, [], MANY_EVIDENCE, NOW)
+    records = {made.record.tool_call_id: made.record for made in MANY}
+    blocks = list(consulted(ask.turn_id, "The deploy [E1].", MANY_EVIDENCE, records))
+    answer = await _post(bot, root, blocks)
+    await bot.workspace.select(MEMBER, answer, "evidence:select", f"{ask.turn_id}|34")
+    await bot.settled()
+    (modal,) = bot.workspace.modals_of(MEMBER)
+    assert object_at(modal, "title")["text"] == "Result E34"
+
+
 async def test_the_command_answers_privately(bot: Bot) -> None:
     everyone = await bot.workspace.command(MEMBER, CHECKOUT, "help")
     refused = await bot.workspace.command(MEMBER, CHECKOUT, "providers")
@@ -369,20 +387,18 @@ async def test_the_home_tab_is_published(bot: Bot) -> None:
 
 
 async def _post_button(bot: Bot, thread_ts: str, action_id: str, value: str) -> str:
+    return await _post(bot, thread_ts, [actions([button("Open E1", action_id, value)])])
+
+
+async def _post(bot: Bot, thread_ts: str, blocks: list[Block]) -> str:
     async with aiohttp.ClientSession() as session:
         api = create_api(bot.workspace.bot_token, f"{bot.workspace.origin}/api/", session)
-        button = {
-            "type": "button",
-            "action_id": action_id,
-            "value": value,
-            "text": {"type": "plain_text", "text": "[1]"},
-        }
         answer = await api.call(
             "chat.postMessage",
             channel=CHECKOUT,
             thread_ts=thread_ts,
             text="answer",
-            blocks=[{"type": "actions", "elements": [button]}],
+            blocks=list[JsonValue](blocks),
         )
         return str(answer["ts"])
 

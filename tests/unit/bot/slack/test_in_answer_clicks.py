@@ -7,7 +7,7 @@ from bot.domain.ids import MessageTs
 from bot.domain.session import TurnState
 from bot.ports import SurfaceFailed
 from bot.slack import words
-from tests.slack_ingress import NOW, Ingress, pressed
+from tests.slack_ingress import NOW, Ingress, Payload, pressed
 
 TURN = "turn:T1:C1:100.1"
 
@@ -76,6 +76,29 @@ async def test_evidence_opens_in_a_modal_with_the_clicks_trigger(ingress: Ingres
 async def test_evidence_of_anywhere_else_is_not_shown(ingress: Ingress, value: str) -> None:
     await with_evidence(ingress)
     await ingress.send(pressed("evidence:open:1", value))
+    assert ingress.api.calls == []
+    assert ingress.whispers.texts == [words.EVIDENCE_GONE]
+
+
+def chosen(value: str) -> Payload:
+    """The menu below an answer: its action has no value of its own."""
+    option: Payload = {"text": {"type": "plain_text", "text": "E1 get_logs"}, "value": value}
+    menu: Payload = {"type": "static_select", "action_id": "evidence:select", "block_id": "b"}
+    return pressed("", "", actions=[menu | {"selected_option": option, "action_ts": "300.3"}])
+
+
+async def test_a_result_chosen_from_the_menu_opens_in_the_same_modal(ingress: Ingress) -> None:
+    await with_evidence(ingress)
+    await ingress.send(chosen(f"{TURN}|1"))
+    ((method, arguments),) = ingress.api.calls
+    assert (method, arguments["trigger_id"]) == ("views.open", "trigger-1")
+    assert "12 lines" in str(arguments["view"])
+
+
+@pytest.mark.parametrize("value", [f"{TURN}|2", "turn:T1:C9:100.1|1", ""])
+async def test_an_option_of_anywhere_else_opens_nothing(ingress: Ingress, value: str) -> None:
+    await with_evidence(ingress)
+    await ingress.send(chosen(value))
     assert ingress.api.calls == []
     assert ingress.whispers.texts == [words.EVIDENCE_GONE]
 

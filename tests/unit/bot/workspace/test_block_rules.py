@@ -32,6 +32,18 @@ def context(*elements: JsonValue) -> JsonObject:
     return {"type": "context", "elements": list(elements)}
 
 
+def options(count: int, first: int = 0) -> list[JsonValue]:
+    return [{"text": plain(), "value": f"v{n}"} for n in range(first, first + count)]
+
+
+def menu(**more: JsonValue) -> JsonObject:
+    return {"type": "static_select", "action_id": "m", **more}
+
+
+def group(count: int, first: int = 0, label: str = "g") -> JsonObject:
+    return {"label": plain(label), "options": options(count, first)}
+
+
 ACCEPTED: list[JsonObject] = [
     section(mrkdwn("x" * 3000)),
     {"type": "section", "fields": [mrkdwn("x" * 2000)] * 2},
@@ -53,6 +65,10 @@ ACCEPTED: list[JsonObject] = [
             {"type": "rich_text_preformatted", "elements": [{"type": "text", "text": "<b>"}]}
         ],
     },
+    actions(menu(options=options(100), placeholder=plain("x" * 150))),
+    actions(menu(option_groups=[group(100), group(1, 100, "x" * 75)])),
+    actions(menu(options=options(2), initial_option=options(1)[0])),
+    actions(menu(options=[{"text": plain("x" * 75), "value": "v" * 150}])),
 ]
 
 REFUSED: list[JsonObject] = [
@@ -80,6 +96,20 @@ REFUSED: list[JsonObject] = [
     actions(button(confirm={"text": mrkdwn("x" * 301)})),
     actions({"type": "plain_text_input", "action_id": "i"}),
     {"type": "input", "label": plain()},
+    actions(menu(options=options(101))),
+    actions(menu(options=[])),
+    actions(menu()),
+    actions(menu(options=options(1), option_groups=[group(1)])),
+    actions(menu(option_groups=[group(101)])),
+    actions(menu(option_groups=[group(1, 0, "x" * 76)])),
+    actions(menu(options=[*options(1), *options(1)])),
+    actions(menu(option_groups=[group(1), group(1)])),
+    actions(menu(options=[{"text": plain("x" * 76), "value": "v"}])),
+    actions(menu(options=[{"text": plain(), "value": "v" * 151}])),
+    actions(menu(options=[{"text": mrkdwn(), "value": "v"}])),
+    actions(menu(options=[{"text": plain(), "value": ""}])),
+    actions(menu(options=options(1), placeholder=plain("x" * 151))),
+    actions(menu(options=options(1), initial_option=options(1, 1)[0])),
 ]
 
 

@@ -1,0 +1,47 @@
+"""Many calls at once: counted, with what went wrong still listed."""
+
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.slack.chips import Chip, ChipState, chip_texts
+from bot.slack.limits import CONTEXT_ELEMENTS
+
+CHIPS = st.builds(Chip, st.just("get_logs"), st.just("checkout"), st.sampled_from(ChipState))
+
+
+@given(st.lists(CHIPS, min_size=9, max_size=60))
+def test_many_calls_are_counted_or_listed_none_forgotten(chips: list[Chip]) -> None:
+    texts = chip_texts(chips)
+    listed = [text for text in texts if "get_logs" in text]
+    counted = [int(n) for text in texts if "get_logs" not in text for n in re.findall(r"\d+", text)]
+
+    assert len(texts) <= CONTEXT_ELEMENTS
+    assert sum(counted) + len(listed) == len(chips)
+
+
+@given(st.lists(CHIPS, max_size=8))
+def test_few_calls_are_all_listed(chips: list[Chip]) -> None:
+    assert chip_texts(chips) == [chip.text for chip in chips]
+
+
+def test_what_went_wrong_is_listed_beside_the_counts() -> None:
+    def chips(state: ChipState, count: int) -> list[Chip]:
+        return [Chip("get_logs", "checkout", state)] * count
+
+    running, done = chips(ChipState.RUNNING, 3), chips(ChipState.OK, 18)
+    broken, cut = chips(ChipState.BROKEN, 1), chips(ChipState.CUT, 2)
+
+    assert chip_texts([*running, *done, *broken, *cut]) == [
+        "✓ 18 done · ⚪ ▣ 2 cut or stopped · ⏳ 3 running",
+        "🔴 ✗ get_logs checkout",
+    ]
+
+
+def test_above_eight_troubles_the_latest_are_listed() -> None:
+    broken = [Chip("get_logs", f"p{n}", ChipState.BROKEN) for n in range(12)]
+
+    first, *listed = chip_texts(broken)
+    assert first == "🔴 ✗ 4 more to look at"
+    assert [text.split()[-1] for text in listed] == [f"p{n}" for n in range(4, 12)]
