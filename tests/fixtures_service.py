@@ -58,6 +58,7 @@ def settings_of(
             "timeout": "1s",
         },
         "reversible": True,
+        "products": ["checkout", "payments", "inj-*"],
     }
     tree: Tree = {
         "slack": {

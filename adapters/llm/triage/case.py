@@ -9,6 +9,10 @@ from pydantic import JsonValue
 
 from adapters.llm.messages import CompleteRequest, Message, Role
 
+# An underscore is part of a name between letters only; at an edge it is emphasis.
+_NOT_A_NAME = re.compile(r"(?:[^\w.+-]|(?<![^\W_])_|_(?![^\W_]))+")
+_LONGEST_NAME = 64
+
 
 @dataclass(frozen=True, slots=True)
 class Signals:
@@ -59,6 +63,7 @@ class Case:
     products: tuple[str, ...]
     tools: frozenset[str]
     seen: tuple[Seen, ...]
+    rounds: int = 0  # of tools since the question
 
     @property
     def subject(self) -> str:
@@ -88,6 +93,16 @@ class Case:
         return any(s.tool == tool and _fits(s, arguments) for s in self.seen)
 
 
+def plain(text: str) -> str:
+    """A name from outside as one word: no formatting, link, mention or second line survives."""
+    return _NOT_A_NAME.sub("-", text)[:_LONGEST_NAME]
+
+
+def names(text: str, product: str) -> bool:
+    """Whether a text names a product, as a word of its own."""
+    return bool(product) and bool(re.search(rf"(?<![\w-]){re.escape(product)}(?![\w-])", text))
+
+
 def _fits(seen: Seen, arguments: Mapping[str, str]) -> bool:
     return all(seen.arguments.get(k) == v for k, v in arguments.items())
 
@@ -101,6 +116,7 @@ def read_case(request: CompleteRequest) -> Case:
         products=request.meta.products,
         tools=frozenset(t.name for t in request.tools),
         seen=tuple(_results(turn)),
+        rounds=sum(1 for m in turn if m.tool_calls),
     )
 
 

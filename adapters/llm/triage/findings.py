@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from pydantic import JsonValue
 
-from adapters.llm.triage.case import Case, Seen, Signals
+from adapters.llm.triage.case import Case, Seen, Signals, plain
 
 DEPLOYS = "core__get_recent_deploys"
 COMPARE = "core__compare_to_baseline"
@@ -38,7 +38,7 @@ class Deviation:
 
 @dataclass(frozen=True, slots=True)
 class DeployFact:
-    """One deploy as the tool told it."""
+    """One deploy as the tool told it. `previous` is verbatim, and empty unless it is one plain word."""
 
     product: str
     version: str
@@ -64,8 +64,8 @@ def deviations(case: Case) -> Sequence[Deviation]:
     """Every metric that the baseline comparison calls anomalous, worst first."""
     found = [
         Deviation(
-            product=str(s.arguments.get("product", "")),
-            metric=str(s.arguments.get("metric_name", "")),
+            product=plain(str(s.arguments.get("product", ""))),
+            metric=plain(str(s.arguments.get("metric_name", ""))),
             seen=s,
             since=instant(s.text("first_anomaly_at")),
         )
@@ -79,9 +79,9 @@ def deploys(case: Case) -> Sequence[DeployFact]:
     """Every deploy seen, newest first."""
     facts = [
         DeployFact(
-            product=str(row.get("product") or seen.arguments.get("product", "")),
-            version=str(row.get("version", "")),
-            previous=str(row.get("previous_version") or ""),
+            product=plain(str(row.get("product") or seen.arguments.get("product", ""))),
+            version=plain(str(row.get("version", ""))),
+            previous=_if_plain(row.get("previous_version")),
             at=at,
             seen=seen,
         )
@@ -92,13 +92,18 @@ def deploys(case: Case) -> Sequence[DeployFact]:
     return sorted(facts, key=lambda d: d.at, reverse=True)
 
 
+def _if_plain(value: JsonValue) -> str:
+    """A version to go back to is taken as it is or not at all."""
+    return value if isinstance(value, str) and plain(value) == value else ""
+
+
 def instant(text: str) -> datetime | None:
-    """An RFC 3339 instant, None when it is not one."""
+    """An RFC 3339 instant in UTC, None when it is not one of our times."""
     try:
         value = datetime.fromisoformat(text)
-    except ValueError:
+        return value.astimezone(UTC) if value.tzinfo and 1970 <= value.year < 3000 else None
+    except (ValueError, OverflowError):
         return None
-    return value if value.tzinfo else None
 
 
 def suspicions(case: Case, signals: Signals) -> Sequence[Suspicion]:
@@ -167,7 +172,7 @@ def time_shares(case: Case) -> Mapping[str, Sequence[tuple[Seen, float]]]:
         own = _self_times(seen)
         total = sum(own.values())
         for service, value in own.items():
-            if total > 0:
+            if service and total > 0:
                 shares.setdefault(service, []).append((seen, value / total))
     return shares
 
@@ -186,8 +191,9 @@ def _self_times(seen: Seen) -> Mapping[str, float]:
         if not isinstance(self_us, int | float):
             inside = sum(_duration(c) for c in children)
             self_us = max(0.0, _duration(span) - inside)
-        service = str(span.get("service", ""))
-        own[service] = own.get(service, 0.0) + float(self_us)
+        service = span.get("service")
+        name = plain(service) if isinstance(service, str) else ""
+        own[name] = own.get(name, 0.0) + max(0.0, float(self_us))
     return own
 
 

@@ -1,6 +1,6 @@
 """What to look at next, given what was seen. An empty plan means: conclude."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import orjson
 from pydantic import JsonValue
@@ -22,16 +22,18 @@ PROPOSE = "core__propose_action"
 MOST_PRODUCTS = 12  # compared in one round; a channel with more names them in its question
 MOST_TRACES = 4
 MOST_SUSPECTS = 3
+MOST_ROUNDS = 6  # of looking; a proposal may follow, and the loop allows eight
 WINDOW = "last 30m"
 DEPLOY_WINDOW = "last 6h"
 _PROPOSE_ABOVE = 5.0  # a deploy and the time it takes, or a deploy that came first
 
 Wish = tuple[str, Mapping[str, JsonValue]]
+_Stage = Callable[[Case, Signals], Iterator[Wish]]
 
 
 def next_calls(case: Case, signals: Signals) -> Sequence[ToolCall]:
     """The next round's calls; those already made, and tools that are not there, are left out."""
-    for stage in (_first_look, _around, _blind_spots, _suspects, _traces_of_suspects, _proposal):
+    for stage in _stages(case.rounds):
         wishes = [w for w in stage(case, signals) if w[0] in case.tools and not _done(case, w)]
         if wishes:
             offset = len(case.seen)
@@ -40,6 +42,13 @@ def next_calls(case: Case, signals: Signals) -> Sequence[ToolCall]:
                 for i, (tool, arguments) in enumerate(wishes)
             ]
     return ()
+
+
+def _stages(rounds: int) -> Sequence[_Stage]:
+    """What may still be looked at after so many rounds, so that every case is concluded."""
+    if rounds < MOST_ROUNDS:
+        return (_first_look, _around, _blind_spots, _suspects, _traces_of_suspects, _proposal)
+    return (_proposal,) if rounds == MOST_ROUNDS else ()
 
 
 def _done(case: Case, wish: Wish) -> bool:

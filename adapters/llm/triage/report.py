@@ -1,8 +1,9 @@
 """The conclusion in words. Every figure is copied from a tool result and cites it."""
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 
-from adapters.llm.triage.case import Case, Signals
+from adapters.llm.triage.case import Case, Seen, Signals, names, plain
 from adapters.llm.triage.findings import (
     COMPARE,
     DEPLOYS,
@@ -15,12 +16,14 @@ from adapters.llm.triage.findings import (
 from adapters.llm.triage.plan import PROPOSE, worth_rolling_back
 
 _MOST_RULED_OUT = 3
+_MOST_MARKS = 6
+_UNITS = {"seconds": " s", "milliseconds": " ms"}
 
 
 def report(case: Case, signals: Signals) -> str:
     """Markdown for people on call: cause, evidence, what was ruled out, what to do."""
     found = suspicions(case, signals)
-    parts = _abnormal(case, found, signals) if found else _normal(case)
+    parts = _abnormal(case, found, signals) if found else _normal(case, signals)
     return "\n\n".join(p for p in parts if p)
 
 
@@ -40,7 +43,7 @@ def _abnormal(case: Case, found: Sequence[Suspicion], signals: Signals) -> Itera
 
 
 def _headline(top: Suspicion) -> str:
-    since = f" since {top.since:%H:%M} UTC" if top.since else ""
+    since = _since(top.since)
     if top.deploy:
         return (
             f"Most likely cause: the deploy of {top.product} {top.deploy.version} "
@@ -75,16 +78,17 @@ def _named_by(case: Case, top: Suspicion) -> Iterator[str]:
     for seen in case.all_of(LOGS):
         product = str(seen.arguments.get("product", ""))
         lines = [str(row.get("message", "")) for row in seen.rows("lines")]
-        if product != top.product and any(top.product in line for line in lines):
-            yield f"the logs of {product} name {top.product} [{seen.mark}]"
+        if product != top.product and any(names(line, top.product) for line in lines):
+            yield f"the logs of {plain(product)} name {top.product} [{seen.mark}]"
 
 
 def _deviation(deviation: Deviation, signals: Signals) -> str:
     name = _metric_name(deviation, signals)
     seen = deviation.seen
     now, usual = seen.number("window_max"), seen.number("baseline_mean")
-    since = f" since {deviation.since:%H:%M} UTC" if deviation.since else ""
-    return f"{name} up to {_figure(now)}, usually {_figure(usual)}{since} [{seen.mark}]"
+    since = _since(deviation.since)
+    unit = _UNITS.get(seen.text("unit"), "")
+    return f"{name} up to {_figure(now)}{unit}, usually {_figure(usual)}{unit}{since} [{seen.mark}]"
 
 
 def _metric_name(deviation: Deviation, signals: Signals) -> str:
@@ -92,13 +96,20 @@ def _metric_name(deviation: Deviation, signals: Signals) -> str:
     return words.get(deviation.metric, deviation.metric.replace("_", " "))
 
 
+def _since(at: datetime | None) -> str:
+    return f" since {at:%H:%M} UTC" if at else ""
+
+
 def _figure(value: float | None) -> str:
-    return "unknown" if value is None else f"{value:.3g}"
+    """As the tool told it, rounded to three digits."""
+    if value is None:
+        return "unknown"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def _consequence(suspicion: Suspicion) -> str:
     first = suspicion.deviations[0]
-    since = f" since {suspicion.since:%H:%M} UTC" if suspicion.since else ""
+    since = _since(suspicion.since)
     return f"{suspicion.product}{since} [{first.seen.mark}]"
 
 
@@ -106,7 +117,8 @@ def _ruled_out(case: Case, found: Sequence[Suspicion], signals: Signals) -> Iter
     blamed = {s.product for s in found}
     for fact in deploys(case):
         compared = case.of(COMPARE, product=fact.product, metric_name=signals.latency)
-        if fact.product not in blamed and compared is not None:
+        quiet = compared is not None and compared.text("direction") and not _fell(compared)
+        if fact.product not in blamed and compared is not None and quiet:
             yield (
                 f"the deploy of {fact.product} {fact.version} at {fact.at:%H:%M} UTC "
                 f"[{fact.seen.mark}], whose latency is within its baseline [{compared.mark}]"
@@ -132,26 +144,65 @@ def _next_step(case: Case, top: Suspicion) -> str:
     return f"Next: look into {top.product} by hand, starting with the evidence above."
 
 
-def _normal(case: Case) -> Iterator[str]:
+def _normal(case: Case, signals: Signals) -> Iterator[str]:
     compared = case.all_of(COMPARE)
-    if not compared:
+    known = [s for s in compared if s.number("baseline_mean") is not None and s.text("direction")]
+    blind = _products(compared) - _products(known)
+    if not known:
         yield "**I could not look at any metric, so I cannot say whether anything is wrong.**"
-        yield "See the evidence for what failed."
+        yield _what_failed(case, blind)
         return
-    known = [s for s in compared if s.number("baseline_mean") is not None]
-    checked = sorted({str(s.arguments.get("product", "")) for s in known})
-    blind = sorted({str(s.arguments.get("product", "")) for s in compared} - set(checked))
-    marks = " ".join(f"[{s.mark}]" for s in known[:6])
-    yield f"**Nothing is wrong that I can see with {case.subject or 'these products'}.**"
-    yield (
-        f"- latency and errors are within their 24 h baseline for {', '.join(checked)} {marks}\n"
-        + (f"- there is no latency of {', '.join(blind)} to look at\n" if blind else "")
-        + "\n".join(f"- {line}" for line in _quiet_facts(case))
-    )
+    subject = plain(case.subject)
+    if subject in _products(known):
+        yield f"**Nothing is wrong that I can see with {subject}.**"
+    else:
+        yield f"**I have no figures of {subject}. Around it nothing is wrong that I can see.**"
+    facts = list(_within(known, signals))
+    if blind:
+        unknown = [s for s in compared if _products([s]) <= blind]
+        facts.append(f"there are no figures of {_listed(blind)} to look at {_marks(unknown)}")
+    if subject in _products(known):
+        facts += _quiet_facts(case)
+    yield "\n".join(f"- {fact}" for fact in facts)
     yield (
         "Not established: anything these signals do not show, such as one customer or one region. "
         "If you see slowness now, tell me where and since when."
     )
+
+
+def _what_failed(case: Case, blind: set[str]) -> str:
+    failed = [s for s in case.seen if not s.ok]
+    if failed:
+        return f"What I asked failed: {_marks(failed)}."
+    if blind:
+        return f"There are no figures of {_listed(blind)}: {_marks(case.all_of(COMPARE))}."
+    return f"No metrics can be asked for here. {_marks(case.seen)}".strip()
+
+
+def _within(known: Sequence[Seen], signals: Signals) -> Iterator[str]:
+    """Which signals were compared for whom; what fell is not called usual."""
+    for metric, words in ((signals.latency, "latency is"), (signals.errors, "errors are")):
+        usual = [s for s in known if s.arguments.get("metric_name") == metric and not _fell(s)]
+        if usual:
+            yield f"{words} within the 24 h baseline for {_listed(_products(usual))} {_marks(usual)}"
+    if fallen := [s for s in known if _fell(s)]:
+        yield f"lower than usual: {_listed(_products(fallen))} {_marks(fallen)}"
+
+
+def _fell(seen: Seen) -> bool:
+    return seen.result.get("anomalous") is True
+
+
+def _products(found: Sequence[Seen]) -> set[str]:
+    return {plain(str(s.arguments.get("product", ""))) for s in found}
+
+
+def _listed(products: set[str]) -> str:
+    return ", ".join(sorted(products))
+
+
+def _marks(found: Sequence[Seen]) -> str:
+    return " ".join(f"[{s.mark}]" for s in found[:_MOST_MARKS] if s.mark)
 
 
 def _quiet_facts(case: Case) -> Iterator[str]:

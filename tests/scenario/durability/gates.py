@@ -47,6 +47,7 @@ class Gates:
     def __init__(self) -> None:
         self.passed: Counter[str] = Counter()
         self._holds: dict[str, list[Hold]] = {}
+        self._standing: list[Hold] = []
 
     def hold(
         self, point: str, wanted: Callable[[bytes], bool] | None = None, *, every: bool = False
@@ -65,6 +66,7 @@ class Gates:
             return
         if not hold.every:
             waiting.remove(hold)
+        self._standing.append(hold)
         hold.reached.set()
         await hold.released.wait()
         if hold.lost:
@@ -72,13 +74,16 @@ class Gates:
 
     def open(self) -> None:
         """Release everything."""
-        for holds in self._holds.values():
-            for hold in holds:
-                hold.release()
+        for hold in (*self._standing, *(h for holds in self._holds.values() for h in holds)):
+            hold.release()
+        self._standing.clear()
         self._holds.clear()
 
     def middleware(self, server: str) -> Middleware:
-        """Points `<server> <last part of the path> before` and `… after` the request's effect."""
+        """Points `<server> <method> <last part of the path> before` and `… after` the effect.
+
+        `… answered` counts the answers that left.
+        """
 
         @web.middleware
         async def gated(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -92,6 +97,9 @@ class Gates:
                 with suppress(AttributeError):
                     request.transport.close()  # type: ignore[union-attr]
                 raise web.HTTPServiceUnavailable from None
+            await answer.prepare(request)
+            await answer.write_eof()
+            self.passed[f"{name} answered"] += 1
             return answer
 
         return gated

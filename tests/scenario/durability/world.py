@@ -5,8 +5,8 @@ Each counts what reaches it and can be held at a point (`gates`).
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -67,6 +67,12 @@ reversible = true
 """
 
 
+RESTART = Call(
+    "core__propose_action",
+    {"action": "restart", "product": "checkout", "params": {}, "rationale": "it leaks"},
+)
+
+
 def logs_of(product: str) -> Call:
     """A call whose one query the logs server sees."""
     return Call("core__get_logs", {"product": product, "time_range": "last 30m"})
@@ -103,6 +109,8 @@ class World:
         )
     )
     replicas: list[Replica] = field(default_factory=list)
+    model: ModelServer = field(init=False)
+    _sockets: dict[str, web.WebSocketResponse] = field(default_factory=dict)
 
     @property
     def config(self) -> Path:
@@ -116,9 +124,9 @@ class World:
         before = len(self.workspace.sockets.connections)
         started = await replica.start(self.config, leases)
         self.replicas.append(started)
-        await self.workspace.wait_for(
-            lambda: len(self.workspace.sockets.connections) > before, TIMEOUT_S
-        )
+        connections = self.workspace.sockets.connections
+        await self.workspace.wait_for(lambda: len(connections) > before, TIMEOUT_S)
+        self._sockets[started.executor] = connections[-1]
         return started
 
     async def kill(self, victim: Replica) -> None:
@@ -183,6 +191,28 @@ class World:
         )
         return not await self.rows(unfinished) and not await self.rows(sa.select(tables.tickets))
 
+    async def propose(self, ask: str) -> Asked:
+        """Have the model propose a restart; its card is there when this returns."""
+        self.scripts.setdefault(ask, [Round(calls=(RESTART,)), Round(text=("Proposed.",))])
+        asked = await self.ask(ask)
+        await self.shows(asked, "Proposed.")
+        return asked
+
+    def card(self, asked: Asked) -> Message:
+        """The one card in the thread."""
+        (card,) = self.from_bot(asked, "kortex_card")
+        return card
+
+    async def decided(self, asked: Asked, *states: str) -> sa.Row[Any]:
+        """The thread's proposal once it is in one of those states. Raises TimeoutError."""
+        mine = tables.proposals.c.thread_ts == asked.thread
+
+        async def look() -> sa.Row[Any] | None:
+            (row,) = await self.rows(sa.select(tables.proposals).where(mine))
+            return row if row.state in states else None
+
+        return await self.until(look)
+
     async def turn_state(self, asked: Asked) -> str:
         """As the row says; empty before there is one."""
         found = await self.rows(
@@ -227,6 +257,18 @@ class World:
             while not (found := await look()):  # noqa: ASYNC110 - another process writes the rows
                 await asyncio.sleep(0.02)
             return found
+
+    @contextmanager
+    def only(self, chosen: Replica) -> Iterator[None]:
+        """Slack delivers to that replica alone."""
+        connections = self.workspace.sockets.connections
+        others = [c for c in connections if c is not self._sockets[chosen.executor]]
+        for each in others:
+            connections.remove(each)
+        try:
+            yield
+        finally:
+            connections.extend(others)
 
     # The model.
 
@@ -309,10 +351,10 @@ async def _serve(world: World, stack: AsyncExitStack) -> None:
         app.middlewares.append(world.gates.middleware(name))
         world.addresses[name] = await _listen(app, stack)
     world.workspace.acts.origin = world.addresses["slack"]
-    model = await stack.enter_async_context(_Model(world))
+    world.model = await stack.enter_async_context(_Model(world))
     values = {
         **world.addresses,
-        "model": model.url,
+        "model": world.model.url,
         "database": world.database_url,
         "bot_token": world.workspace.bot_token,
         "app_token": world.workspace.app_token,

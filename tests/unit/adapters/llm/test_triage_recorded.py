@@ -1,0 +1,97 @@
+"""The triage over the recorded incidents through the real tools: right, grounded, within its rounds."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+import pytest
+
+from adapters.observe.cursor import UnsealedCodec
+from adapters.observe.recorded_incidents import RecordedIncidents
+from bot.chat.grounding import doubts
+from tests.fakes.capabilities import FakeClock, FakeProposals, call_context
+from tests.fakes.redactor import FakeRedactor
+from tests.fixtures_triage import MOST_ROUNDS, TOOLS, Investigation, investigate
+from tools.capabilities import Capabilities
+from tools.catalog import ToolCatalog
+from tools.core.all import core_tools
+from tools.cursor import CursorSigner
+from tools.policy import ToolPolicy
+from tools.runner import ToolRunner
+
+NOW = datetime(2026, 4, 7, 14, 35, 20, tzinfo=UTC)
+PRODUCTS = (
+    "checkout", "web", "gateway", "cart", "catalog", "pricing", "inventory", "payments",
+    "payments-db", "orders-db", "recommendations", "shipping",
+)  # fmt: skip
+PHRASINGS = [
+    "why is checkout slow?",
+    "checkout p99 is 3000 ms, what happened?",
+    "payments?",
+    "what is going on",
+    "Is the WEB broken since the last deploy??",
+    "",
+]
+
+
+async def look_into(channel: str, question: str) -> Investigation:
+    """Ask in that channel, every call through the runner."""
+    clock = FakeClock(NOW)
+    recorded = RecordedIncidents(clock, UnsealedCodec()).of_channel(channel)
+    assert recorded is not None
+    capabilities = Capabilities(
+        clock=clock,
+        logs=recorded.logs,
+        metrics=recorded.metrics,
+        traces=recorded.traces,
+        deploys=recorded.deploys,
+        proposals=FakeProposals(),
+    )
+    policy = ToolPolicy(toolsets={"investigate": TOOLS})
+    catalog = ToolCatalog(core_tools(CursorSigner(b"k" * 32)), policy, capabilities)
+    runner = ToolRunner(catalog, policy, capabilities, FakeRedactor(), clock)
+
+    async def answer(name: str, arguments: Mapping[str, Any]) -> object:
+        text = orjson.dumps(dict(arguments)).decode()
+        context = call_context(now=NOW, products=PRODUCTS)
+        outcome = await runner.run("call1", name, text, context, lambda _: None)
+        return orjson.loads(outcome.content) if outcome.record.ok else LookupError("failed")
+
+    return await investigate(answer, question, PRODUCTS)
+
+
+@pytest.mark.parametrize("question", PHRASINGS)
+@pytest.mark.parametrize("channel", ["incident-checkout", "incident-payments", "incident-quiet"])
+async def test_every_figure_and_citation_comes_from_a_tool(channel: str, question: str) -> None:
+    found = await look_into(channel, question)
+
+    assert doubts(found.text, found.evidence, "") == ()
+    assert found.cited
+    assert found.rounds <= MOST_ROUNDS
+
+
+@pytest.mark.parametrize("question", PHRASINGS)
+async def test_the_bad_deploy_is_found_and_its_rollback_proposed(question: str) -> None:
+    found = await look_into("incident-checkout", question)
+
+    assert found.text.startswith("**Most likely cause: the deploy of checkout v2.4.0")
+    assert "not the cause: the deploy of recommendations v1.19.3" in found.text
+    (proposed,) = found.asked("core__propose_action")
+    assert (proposed["product"], proposed["params"]) == ("checkout", {"version": "v2.3.7"})
+
+
+@pytest.mark.parametrize("question", PHRASINGS)
+async def test_the_saturated_database_is_found_and_nothing_is_proposed(question: str) -> None:
+    found = await look_into("incident-payments", question)
+
+    assert found.text.startswith("**Most likely cause: payments-db is saturated")
+    assert found.asked("core__propose_action") == []
+
+
+@pytest.mark.parametrize("question", PHRASINGS)
+async def test_on_a_quiet_day_nothing_is_blamed(question: str) -> None:
+    found = await look_into("incident-quiet", question)
+
+    assert found.text.startswith("**Nothing is wrong that I can see")
+    assert found.asked("core__propose_action") == []
