@@ -18,9 +18,11 @@ from adapters.llm.registry import create, known
 from adapters.llm.triage.provider import NAME as TRIAGE
 from adapters.llm.triage.provider import Triage
 from adapters.observe.cursor import UnsealedCodec
+from adapters.observe.jaeger import JaegerTraces
 from adapters.observe.loki import LokiLogs
 from adapters.observe.prometheus import PrometheusMetrics
 from adapters.observe.recorded_incidents import RecordedIncidents
+from adapters.observe.tempo import TempoTraces
 from bot.settings.model import LlmSettings, ObserveSettings, ProviderSettings, Settings
 from bot.settings.reading import ConfigurationError
 from tools.capabilities import Clock, Deploys, Logs, Metrics, Traces
@@ -102,7 +104,7 @@ def make_observed(
     live = Observed(
         logs=_logs(settings, stack),
         metrics=_metrics(settings, clock, stack),
-        traces=None,
+        traces=_traces(settings, stack),
         deploys=stored_deploys,
     )
     return lambda _channel: live
@@ -133,6 +135,16 @@ def _metrics(settings: ObserveSettings, clock: Clock, stack: AsyncExitStack) -> 
         return None
     client = _client(metrics.url, metrics.token.get_secret_value(), "observe.metrics.url", stack)
     return PrometheusMetrics(client, clock, metrics.product_label, metrics.tenant)
+
+
+def _traces(settings: ObserveSettings, stack: AsyncExitStack) -> Traces | None:
+    traces = settings.traces
+    if traces.kind in ("none", "recorded"):
+        return None
+    client = _client(traces.url, traces.token.get_secret_value(), "observe.traces.url", stack)
+    if traces.kind == "tempo":
+        return TempoTraces(client, traces.tenant)
+    return JaegerTraces(client, traces.api)
 
 
 def _client(url: str, bearer: str, key: str, stack: AsyncExitStack) -> httpx.AsyncClient:

@@ -19,6 +19,7 @@ from tools.capabilities import Interval, LogQuery, MetricQuery
 from tools.errors import InvalidArguments, ToolError
 
 PROBE_TIMEOUT_S = 10.0
+UNKNOWN_TRACE_ID = "f" * 32  # nobody's: only whether the backend answers counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,16 @@ async def _backends(
                 metrics.query_range(MetricQuery(product, "up", interval)),
             )
         )
+    found.append(await _traces(settings, observed))
     return found
+
+
+async def _traces(settings: Settings, observed: Observed) -> Finding:
+    if observed.traces is None:
+        return Finding("traces", False, "not set in [observe.traces]", configured=False)
+    return await _probe(
+        "traces", settings.observe.traces.kind, observed.traces.get(UNKNOWN_TRACE_ID)
+    )
 
 
 async def _probe(part: str, kind: str, question: Awaitable[object]) -> Finding:

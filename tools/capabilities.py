@@ -129,7 +129,7 @@ class Traces(Protocol):
     """Looks up one trace."""
 
     async def get(self, trace_id: str) -> Trace | None:
-        """None when unknown. Raises UpstreamFailed, CapabilityUnavailable."""
+        """None when unknown. Raises InvalidArguments, UpstreamFailed, CapabilityUnavailable."""
         ...
 
 

@@ -6,9 +6,10 @@ What is asked and how answers are read belongs to each adapter; clients come fro
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 import httpx
+from pydantic import TypeAdapter, ValidationError
 
 from adapters.errors import AdapterError, Unreachable
 from adapters.http import mapped_errors, read_capped
@@ -17,6 +18,8 @@ from tools.errors import CapabilityUnavailable, UpstreamFailed
 _MAX_BYTES: Final = 32 << 20  # a page of 600 of Loki's longest lines (256 KiB) would not be shown
 _TIMEOUT_S: Final = 300.0  # the ceiling of a wide query; the runner cuts earlier
 _MAX_WORDS: Final = 500  # of an upstream's own explanation
+_LARGE_BYTES: Final = 256 * 1024  # reading more takes longer than the loop may stand still
+ModelT = TypeVar("ModelT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,3 +81,13 @@ class Backend:
         except AdapterError as error:
             raise UpstreamFailed(error.message, error.status) from error
         return Answer(response.status_code, body)
+
+
+async def read_body(answer: Answer, adapter: TypeAdapter[ModelT]) -> ModelT | None:
+    """The body, read in a thread when it is large; None when it is something else."""
+    try:
+        if len(answer.body) > _LARGE_BYTES:
+            return await asyncio.to_thread(adapter.validate_json, answer.body)
+        return adapter.validate_json(answer.body)
+    except ValidationError:
+        return None

@@ -15,6 +15,7 @@ from adapters.observe.line_filter import line_test
 from adapters.observe.metric_shape import step_for, unit_of
 from adapters.observe.simulator.dataset import Dataset
 from adapters.observe.simulator.series import STEP_S
+from adapters.observe.trace_ids import trace_id_of
 from tools.capabilities import (
     Clock,
     Deploy,
@@ -185,8 +186,8 @@ class RecordedTraces:
         self._clock = clock
 
     async def get(self, trace_id: str) -> Trace | None:
-        """None when unknown or not finished yet."""
-        trace = self._dataset.trace(trace_id.strip().lower().zfill(32))
+        """None when unknown or not finished yet. Raises InvalidArguments: no trace id."""
+        trace = self._dataset.trace(trace_id_of(trace_id))
         if trace is None:
             return None
         ended_us = max(span.start_us + span.duration_us for span in trace.spans)

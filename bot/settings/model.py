@@ -125,9 +125,13 @@ class MetricsSettings(Section):
 
 
 class TracesSettings(Section):
-    """`[observe.traces]`."""
+    """`[observe.traces]`. `api` is Jaeger's, `tenant` Tempo's."""
 
-    kind: Literal["recorded", "none"] = "none"
+    kind: Literal["jaeger", "tempo", "recorded", "none"] = "none"
+    url: str = ""
+    token: SecretStr = SecretStr("")
+    tenant: str = ""
+    api: Literal["v1", "v3"] = "v1"
 
 
 class ObserveSettings(Section):

@@ -1,0 +1,126 @@
+"""Reading Jaeger's own JSON (the API its page uses): spans that refer to processes and parents.
+
+Times are microseconds. VictoriaTraces answers in the same shape with every tag as text.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from pydantic import BaseModel, Field, JsonValue
+
+from adapters.observe.otlp_answer import RESOURCE_TAGS
+from adapters.observe.trace_ids import span_hex, trace_hex
+from tools.capabilities import Span
+
+_STATUS_CODE: Final = "otel.status_code"
+_STATUS_WORDS: Final = "otel.status_description"
+# Said by a span's status and message already.
+_CONSUMED: Final = frozenset({"error", _STATUS_CODE, _STATUS_WORDS})
+_STATUS: Final[Mapping[str, str]] = {"ERROR": "error", "OK": "ok"}
+_LOG_WORDS: Final = ("exception.message", "error.message", "message", "error.object", "event")
+
+
+class _Tag(BaseModel):
+    key: str = ""
+    value: JsonValue = None
+
+
+class _Reference(BaseModel):
+    kind: str = Field(default="CHILD_OF", alias="refType")
+    trace_id: str = Field(default="", alias="traceID")
+    span_id: str = Field(default="", alias="spanID")
+
+
+class _Log(BaseModel):
+    fields: list[_Tag] = Field(default_factory=list)
+
+
+class _Span(BaseModel):
+    trace_id: str = Field(default="", alias="traceID")
+    span_id: str = Field(default="", alias="spanID")
+    parent_id: str = Field(default="", alias="parentSpanID")
+    operation: str = Field(default="", alias="operationName")
+    references: list[_Reference] | None = None
+    start_us: int = Field(default=0, alias="startTime")
+    duration_us: int = Field(default=0, alias="duration")
+    tags: list[_Tag] | None = None
+    logs: list[_Log] | None = None
+    process_id: str = Field(default="", alias="processID")
+    warnings: list[str] | None = None
+
+
+class _Process(BaseModel):
+    service: str = Field(default="", alias="serviceName")
+    tags: list[_Tag] | None = None
+
+
+class JaegerTrace(BaseModel):
+    """One trace of the answer's `data`."""
+
+    spans: list[_Span] = Field(default_factory=list)
+    processes: dict[str, _Process] = Field(default_factory=dict)
+    warnings: list[str] | None = None
+
+    def read(self) -> Sequence[Span]:
+        """The spans, in no particular order."""
+        unknown = _Process()
+        return tuple(
+            _span(span, self.processes.get(span.process_id, unknown)) for span in self.spans
+        )
+
+    def notes(self) -> Sequence[str]:
+        """What Jaeger says is odd about the trace, each once."""
+        said = [*(self.warnings or ()), *(w for span in self.spans for w in span.warnings or ())]
+        return tuple(dict.fromkeys(said))
+
+
+def _span(span: _Span, process: _Process) -> Span:
+    tags = _texts(span.tags)
+    about = {name: text for name, text in _texts(process.tags).items() if name in RESOURCE_TAGS}
+    return Span(
+        span_hex(span.span_id),
+        _parent(span),
+        process.service,
+        span.operation,
+        span.start_us,
+        max(0, span.duration_us),
+        status=_status(tags),
+        message=tags.get(_STATUS_WORDS, "") or _logged(span.logs, tags),
+        tags={**about, **{n: text for n, text in tags.items() if n not in _CONSUMED}},
+    )
+
+
+def _parent(span: _Span) -> str:
+    """The first CHILD_OF within the trace, else what it follows from, else the plain field."""
+    here = trace_hex(span.trace_id)
+    inside = [one for one in span.references or () if trace_hex(one.trace_id) == here]
+    ordered = sorted(inside, key=lambda one: one.kind != "CHILD_OF")
+    return span_hex(next((one.span_id for one in ordered), span.parent_id))
+
+
+def _status(tags: Mapping[str, str]) -> str:
+    """`error` is a boolean, or a text that may say "false" or "unset"."""
+    if tags.get("error", "").lower() == "true":
+        return "error"
+    return _STATUS.get(tags.get(_STATUS_CODE, "").upper(), "unset")
+
+
+def _logged(logs: Iterable[_Log] | None, tags: Mapping[str, str]) -> str:
+    """The words of a failed span's first error event."""
+    if _status(tags) != "error":
+        return ""
+    for log in logs or ():
+        fields = _texts(log.fields)
+        if fields.get("event", "error") in {"error", "exception"}:
+            return next((fields[name] for name in _LOG_WORDS if fields.get(name)), "")
+    return ""
+
+
+def _texts(tags: Iterable[_Tag] | None) -> dict[str, str]:
+    return {tag.key: _text(tag.value) for tag in tags or ()}
+
+
+def _text(value: JsonValue) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "" if value is None else str(value)

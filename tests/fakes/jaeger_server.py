@@ -1,0 +1,84 @@
+"""A stand-in for Jaeger 2.20's two query APIs, or for VictoriaTraces, which copies the first."""
+
+import re
+from collections.abc import Iterable
+
+from aiohttp import web
+
+from tests.fakes.trace_shapes import jaeger_json, otlp_json, same
+from tools.capabilities import Trace
+
+_ID = re.compile(r"[0-9a-fA-F]{1,32}")
+
+
+class JaegerServer:
+    """Holds traces. Jaeger reads ids as numbers; with `victoria`, ids are matched as text.
+
+    `short_ids` keeps 64-bit ids in 16 digits, as VictoriaTraces was given them.
+    """
+
+    def __init__(self, traces: Iterable[Trace], *, victoria: bool = False) -> None:
+        self.traces = {int(trace.trace_id, 16): trace for trace in traces}
+        self.victoria = victoria
+        self.paths: list[str] = []
+
+    def app(self) -> web.Application:
+        app = web.Application()
+        app.router.add_get("/api/traces/{id}", self._v1)
+        app.router.add_get("/api/v3/traces/{id}", self._v3)
+        return app
+
+    def _found(self, text: str) -> Trace | None:
+        if not self.victoria:
+            return self.traces.get(int(text, 16))
+        stored = {_as_pushed(trace.trace_id): trace for trace in self.traces.values()}
+        return stored.get(text)
+
+    async def _v1(self, request: web.Request) -> web.Response:
+        self.paths.append(request.path)
+        text = request.match_info["id"]
+        if self.victoria:
+            trace = self._found(text)
+            data = [jaeger_json(trace, tags_as_text=True)] if trace else []
+            return web.json_response(
+                {"data": data, "errors": None, "limit": 0, "offset": 0, "total": 1}
+            )
+        if _ID.fullmatch(text) is None:
+            return _v1_failure(400, "cannot parse trace id")
+        trace = self._found(text)
+        if trace is None:
+            return _v1_failure(404, "trace not found")
+        return web.json_response(
+            {"data": [jaeger_json(trace)], "total": 0, "limit": 0, "offset": 0, "errors": None}
+        )
+
+    async def _v3(self, request: web.Request) -> web.Response:
+        self.paths.append(request.path)
+        text = request.match_info["id"]
+        trace = self._found(text) if _ID.fullmatch(text) else None
+        if trace is None:
+            code, message = (404, "No traces found") if _ID.fullmatch(text) else (400, "bad id")
+            body = {"error": {"httpCode": code, "message": message}}
+            # Sent as text, whatever it looks like.
+            return web.Response(
+                status=code, text=web.json_response(body).text, content_type="text/plain"
+            )
+        return web.json_response(
+            {"result": {"resourceSpans": otlp_json(trace, same, enums_as_words=False)}}
+        )
+
+
+def _as_pushed(trace_id: str) -> str:
+    """A tracer with 64-bit ids sent 16 digits, and text keeps them so."""
+    return trace_id[16:] if trace_id.startswith("0" * 16) else trace_id
+
+
+def _v1_failure(status: int, words: str) -> web.Response:
+    body = {
+        "data": None,
+        "total": 0,
+        "limit": 0,
+        "offset": 0,
+        "errors": [{"code": status, "msg": words}],
+    }
+    return web.Response(status=status, text=web.json_response(body).text, content_type="text/plain")

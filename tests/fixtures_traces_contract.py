@@ -1,0 +1,53 @@
+"""What every source of traces promises, and the traces it is asked for."""
+
+from datetime import datetime
+
+import pytest
+
+from adapters.observe.simulator.dataset import Dataset
+from adapters.observe.simulator.incidents import INCIDENTS
+from tools.capabilities import Trace, Traces
+from tools.errors import InvalidArguments
+
+
+def contract_traces(now: datetime) -> list[Trace]:
+    """The traces of ten minutes of an incident, failed ones among them."""
+    data = Dataset(INCIDENTS["bad-deploy"](now), now, 11)
+    last = int(now.timestamp()) // 60 - 1
+    ids = [one for minute in range(last - 10, last) for one in data.trace_ids(minute)]
+    return [trace for one in ids if (trace := data.trace(one)) is not None]
+
+
+class TracesContract:
+    """Run against every implementation. `traces` holds `contract_traces(now)`."""
+
+    @pytest.fixture
+    def known(self, now: datetime) -> list[Trace]:
+        return contract_traces(now)
+
+    async def test_a_trace_comes_back_whole(self, traces: Traces, known: list[Trace]) -> None:
+        failed = [t for t in known if any(span.status == "error" for span in t.spans)]
+        assert failed
+        for one in (*failed[:3], *known[:3]):
+            found = await traces.get(one.trace_id)
+            assert found is not None
+            assert found.trace_id == one.trace_id
+            assert sorted(found.spans, key=lambda s: s.span_id) == sorted(
+                one.spans, key=lambda s: s.span_id
+            )
+
+    async def test_capitals_and_dashes_make_no_difference(
+        self, traces: Traces, known: list[Trace]
+    ) -> None:
+        text = known[0].trace_id.upper()
+        found = await traces.get(f"{text[:8]}-{text[8:12]}-{text[12:]}")
+        assert found is not None
+        assert found.trace_id == known[0].trace_id
+
+    async def test_an_unknown_trace_is_none(self, traces: Traces) -> None:
+        assert await traces.get("0123456789abcdef0123456789abcdef") is None
+
+    @pytest.mark.parametrize("text", ["req-77-zz", "f" * 33, "../admin", ""])
+    async def test_what_is_no_trace_id_is_refused_in_words(self, traces: Traces, text: str) -> None:
+        with pytest.raises(InvalidArguments, match="trace_id of a line"):
+            await traces.get(text)
