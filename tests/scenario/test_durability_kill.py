@@ -1,34 +1,25 @@
 """kill -9 at every point of a turn: the answer comes once, and what was done is not done again."""
 
-from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-import sqlalchemy as sa
 
-from bot.store import tables
-from tests.fakes.model_server import Round
-from tests.scenario.durability.world import Asked, World, logs_of, world_on
-
-ASK = "why is checkout slow"
-FINAL = "The new version leaks connections."
-AFTER_FIRST_TEXT = 3  # events of the wire: the message and the block begin, a text
+from tests.scenario.durability.investigation import (
+    AFTER_FIRST_TEXT,
+    ASK,
+    FINAL,
+    ended_well,
+    three_rounds,
+)
+from tests.scenario.durability.world import Asked, World, world_on
 
 
 @pytest.fixture
 async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[World]:
     async with world_on(getattr(request, "param", "sqlite"), tmp_path) as made:
         yield made
-
-
-def _three_rounds(world: World) -> None:
-    world.scripts[ASK] = [
-        Round(text=("Looking at ", "checkout."), calls=(logs_of("checkout"),)),
-        Round(text=("Looking at web and cart.",), calls=(logs_of("web"), logs_of("cart"))),
-        Round(text=("The new ", "version leaks ", "connections.")),
-    ]
 
 
 @dataclass(frozen=True)
@@ -147,7 +138,7 @@ def _named(point: Point) -> str:
 
 @pytest.mark.parametrize("point", POINTS, ids=_named)
 async def test_a_killed_process_goes_on_after_its_restart(world: World, point: Point) -> None:
-    _three_rounds(world)
+    three_rounds(world)
     first = await world.start()
     asked = await point.reach(world)
     await world.kill(first)
@@ -159,7 +150,7 @@ async def test_a_killed_process_goes_on_after_its_restart(world: World, point: P
 @pytest.mark.parametrize("world", ["postgresql"], indirect=True)
 @pytest.mark.parametrize("point", TAKEN_OVER, ids=_named)
 async def test_a_killed_replica_is_taken_over(world: World, point: Point) -> None:
-    _three_rounds(world)
+    three_rounds(world)
     await world.start()
     await world.start()
     asked = await point.reach(world)
@@ -170,17 +161,4 @@ async def test_a_killed_replica_is_taken_over(world: World, point: Point) -> Non
 
 
 async def _ended_well(world: World, asked: Asked, point: Point) -> None:
-    await world.shows(asked, FINAL)
-    await world.settled()
-    (answer,) = world.answers(asked)
-    assert answer.text.count(FINAL) == answer.text.count("Looking at checkout.") == 1
-    assert "turn:stop" not in str(answer.blocks)
-    assert world.rounds == Counter({(ASK, 1): 1, (ASK, 2): 1, (ASK, 3): 1}) + Counter(
-        {(ASK, point.round_again): int(point.round_again > 0)}
-    )
-    assert world.gates.passed["loki GET query_range before"] == 3 + point.queries_again
-    assert await world.history(asked) == 7
-    audit = await world.audit()
-    del audit["process.started"]
-    assert audit == {"turn.started": 1, "model.call": 3, "tool.call": 3, "turn.ended": 1}
-    assert len(await world.rows(sa.select(tables.spending))) == 3
+    await ended_well(world, asked, round_again=point.round_again, queries_again=point.queries_again)

@@ -1,0 +1,42 @@
+"""A turn of three rounds and three queries, and what is true once it has ended well."""
+
+from collections import Counter
+
+import sqlalchemy as sa
+
+from bot.store import tables
+from tests.fakes.model_server import Round
+from tests.scenario.durability.world import Asked, World, logs_of
+
+ASK = "why is checkout slow"
+FINAL = "The new version leaks connections."
+AFTER_FIRST_TEXT = 3  # events of the wire: the message and the block begin, a text
+
+
+def three_rounds(world: World) -> None:
+    """The script of ASK."""
+    world.scripts[ASK] = [
+        Round(text=("Looking at ", "checkout."), calls=(logs_of("checkout"),)),
+        Round(text=("Looking at web and cart.",), calls=(logs_of("web"), logs_of("cart"))),
+        Round(text=("The new ", "version leaks ", "connections.")),
+    ]
+
+
+async def ended_well(
+    world: World, asked: Asked, *, round_again: int = 0, queries_again: int = 0
+) -> None:
+    """One whole answer; nothing done, paid or written twice but the round and queries named."""
+    await world.shows(asked, FINAL)
+    await world.settled()
+    (answer,) = world.answers(asked)
+    assert answer.text.count(FINAL) == answer.text.count("Looking at checkout.") == 1
+    assert "turn:stop" not in str(answer.blocks)
+    assert world.rounds == Counter({(ASK, 1): 1, (ASK, 2): 1, (ASK, 3): 1}) + Counter(
+        {(ASK, round_again): int(round_again > 0)}
+    )
+    assert world.gates.passed["loki GET query_range before"] == 3 + queries_again
+    assert await world.history(asked) == 7
+    audit = await world.audit()
+    del audit["process.started"]
+    assert audit == {"turn.started": 1, "model.call": 3, "tool.call": 3, "turn.ended": 1}
+    assert len(await world.rows(sa.select(tables.spending))) == 3
