@@ -21,7 +21,14 @@ from bot.database_lock import take_lock
 from bot.domain.ids import ProposalId, TurnId, UserId
 from bot.domain.session import Ask
 from bot.lease import Lease
-from bot.ports import Decision, Journal, StopSignal, StorageUnavailable, SurfaceFailed
+from bot.ports import (
+    Decision,
+    Journal,
+    StopSignal,
+    StorageUnavailable,
+    SurfaceFailed,
+    decision_workflow,
+)
 from bot.stop_signal import Signal
 from bot.store.failures import storage_errors
 from bot.store.replicas import Replicas
@@ -228,7 +235,7 @@ class Engine:
     async def start_decision(self, proposal_id: ProposalId, decision: Decision) -> None:
         """Durable when it returns. Raises StorageUnavailable."""
         value = _DECISION.dump_python(decision, mode="json")
-        await self._start(f"decision:{decision.key}", self._decision, proposal_id, value)
+        await self._start(decision_workflow(decision.key), self._decision, proposal_id, value)
 
     async def _start(
         self, workflow_id: str, body: Callable[..., Coroutine[None, None, None]], *args: object

@@ -96,6 +96,11 @@ class Decision:
     reason: str = ""
 
 
+def decision_workflow(key: str) -> str:
+    """The id of the workflow that carries out the decision of that key."""
+    return f"decision:{key}"
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """What the compare-and-set said. `proposal` is the row afterwards, whoever won."""

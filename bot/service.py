@@ -11,7 +11,9 @@ from aiohttp import web
 from slack_bolt.async_app import AsyncApp
 
 from bot import jobs, rules
+from bot.actions.display import ProposalDisplay
 from bot.actions.expire import ExpirySweep
+from bot.actions.stranded import StrandedSweep
 from bot.app import Base, Conversation, build_base, build_conversation, build_engine
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.ids import ProposalId
@@ -37,6 +39,7 @@ from bot.slack.scheduler import EditScheduler
 from bot.slack.socket_ingress import SocketMode
 from bot.slack.startup import check_slack
 from bot.slack.surface import SlackSurface
+from bot.store.stranded import StrandedProposals
 from bot.web.ingest import ingest_handler
 from bot.web.server import create_web_app
 from tools.redactor import Redactor
@@ -44,6 +47,7 @@ from tools.redactor import Redactor
 GRACE_S = 20.0  # for running turns at SIGTERM; the rest of the 30 s is for closing connections
 SOCKET_GRACE_S = 3.0
 TICK_S = 5.0
+STRANDED_S = 30.0
 # Slack's connections: enough for edits of hundreds of live answers, which are paced anyway.
 SLACK_CONNECTIONS = 100
 
@@ -116,7 +120,7 @@ async def serving(
         await stack.enter_async_context(_engine_running(engine, conversation, grace_s))
         socket = _socket(settings, bolt, errands)
         port = await _listen(base, bolt, socket, stack)
-        await stack.enter_async_context(jobs.running(_jobs(base, engine)))
+        await stack.enter_async_context(jobs.running(_jobs(base, engine, surface)))
         if socket is not None:
             await socket.start()
             stack.push_async_callback(socket.stop, SOCKET_GRACE_S)
@@ -227,9 +231,16 @@ async def _listen(
     return port
 
 
-def _jobs(base: Base, engine: Engine) -> dict[str, tuple[float, jobs.Job]]:
-    sweep = ExpirySweep(base.stores.proposals, engine)
+def _jobs(base: Base, engine: Engine, surface: SlackSurface) -> dict[str, tuple[float, jobs.Job]]:
+    proposals = base.stores.proposals
+    stranded = StrandedSweep(
+        StrandedProposals(base.stores.database).find,
+        proposals,
+        ProposalDisplay(proposals, surface),
+        on_state=base.metrics.proposal_became,
+    )
     return {
-        "expiry": (TICK_S, sweep.run),
+        "expiry": (TICK_S, ExpirySweep(proposals, engine).run),
         "tickets": (TICK_S, engine.drop_dead_tickets),
+        "stranded": (STRANDED_S, stranded.run),
     }

@@ -112,8 +112,9 @@ async def on_stage(
         plane = await stack.enter_async_context(control_plane_server())
         settings = settings_of(workspace, models, plane, folder, more or {})
         log = stack.enter_context(captured_log(settings))
-        service = await stack.enter_async_context(serving(settings, QUICK))
-        yield Stage(workspace, models, plane, service, settings, folder, log)
+        running = await stack.enter_async_context(AsyncExitStack())
+        service = await running.enter_async_context(serving(settings, QUICK))
+        yield Stage(workspace, models, plane, service, settings, folder, log, running.aclose)
 
 
 Start = Callable[..., AbstractAsyncContextManager[Stage]]

@@ -50,6 +50,7 @@ class Stage:
     settings: Settings
     folder: Path
     log: io.StringIO
+    stop_service: Callable[[], Awaitable[None]]
 
     def newcomer(self, channel: str = CHECKOUT, name: str = "") -> str:
         """One more colleague: a person may ask so often a minute, and tests ask oftener."""

@@ -18,6 +18,7 @@ from bot.store.tables import tickets
 
 _HELD = "PENDING"  # the states of the engine's workflows: somebody runs it,
 _QUEUED = ("ENQUEUED", "DELAYED")  # somebody will
+ALIVE = (_HELD, *_QUEUED)
 
 
 class Superseded(Exception):
@@ -129,7 +130,7 @@ class Tickets:
         """Remove the tickets whose workflow is over; otherwise one would block its thread."""
         workflows = self._workflows.c
         alive = sa.exists().where(
-            workflows.workflow_uuid == tickets.c.id, workflows.status.in_((_HELD, *_QUEUED))
+            workflows.workflow_uuid == tickets.c.id, workflows.status.in_(ALIVE)
         )
 
         async def work(connection: AsyncConnection) -> Sequence[str]:

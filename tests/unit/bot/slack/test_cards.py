@@ -30,7 +30,9 @@ def arguments(part: Part) -> str:
     return shown.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 
 
-@pytest.mark.parametrize("state", set(ProposalState) - {ProposalState.PENDING})
+@pytest.mark.parametrize(
+    "state", [state for state in ProposalState if state is not ProposalState.PENDING]
+)
 def test_a_decided_card_has_no_buttons(state: ProposalState) -> None:
     assert action_ids(card(proposal(state), "responder", AT)) == []
 

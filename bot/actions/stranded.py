@@ -1,0 +1,91 @@
+"""Ending what a dead decision left behind: a confirmed proposal whose workflow will not go on.
+
+A workflow dies when the database stayed away longer than its patience, or when its process died at
+it again and again. Nothing is sent from here.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
+
+import structlog
+
+from adapters.control_plane.port import AnswerKind, ControlAnswer
+from bot.actions.counting import OnState, uncounted
+from bot.actions.display import ProposalDisplay
+from bot.actions.outcome import Outcome, line, outcome_of
+from bot.domain.audit import AuditEvent, AuditKind
+from bot.domain.ids import ProposalId
+from bot.domain.proposal import Proposal, ProposalState
+from bot.ports import ProposalStore, StorageUnavailable
+
+log = structlog.stdlib.get_logger(__name__)
+
+BATCH: Final = 100
+# Only a workflow that wrote its intent (dispatching) can have sent anything.
+_ENDS: Final = {
+    ProposalState.CONFIRMED: outcome_of(
+        ControlAnswer(AnswerKind.NOT_SENT, "the bot gave up before it could send the order")
+    ),
+    ProposalState.DISPATCHING: outcome_of(
+        ControlAnswer(AnswerKind.LOST, "the bot gave up after it may have sent the order")
+    ),
+}
+
+# Confirmed or dispatching proposals whose decision nobody carries on, at most so many.
+Find = Callable[[int], Awaitable[Sequence[ProposalId]]]
+
+
+class StrandedSweep:
+    """Ends them truthfully. Idempotent: of any number of replicas one ends each."""
+
+    def __init__(
+        self,
+        find: Find,
+        store: ProposalStore,
+        display: ProposalDisplay,
+        *,
+        on_state: OnState = uncounted,
+    ) -> None:
+        self._find = find
+        self._store = store
+        self._display = display
+        self._on_state = on_state
+
+    async def run(self) -> int:
+        """How many were ended; what cannot be reached now is the next sweep's."""
+        ended = 0
+        try:
+            for proposal_id in await self._find(BATCH):
+                ended += await self._end(proposal_id)
+        except StorageUnavailable:
+            log.warning("proposals.stranded.storage_unavailable", ended=ended)
+        return ended
+
+    async def _end(self, proposal_id: ProposalId) -> bool:
+        row = await self._store.get(proposal_id)
+        outcome = None if row is None else _ENDS.get(row.state)
+        if row is None or outcome is None:
+            return False
+        event = _ended(row, outcome)
+        if not await self._store.advance(row.id, row.state, outcome.state, outcome.text, event):
+            return False
+        log.error("proposal.stranded", proposal=row.id, was=row.state.value)
+        self._on_state(outcome.state)
+        await self._show(row.id)
+        return True
+
+    async def _show(self, proposal_id: ProposalId) -> None:
+        await self._display.refresh(proposal_id)
+        row = await self._store.get(proposal_id)
+        if row is not None:
+            await self._display.say(row.place, line(row), f"{row.id}:outcome")
+
+
+def _ended(row: Proposal, outcome: Outcome) -> AuditEvent:
+    return AuditEvent(
+        AuditKind.DISPATCH_OUTCOME,
+        "clock",
+        {"proposal": row.id, "state": outcome.state.value, "outcome": outcome.text},
+        session_id=row.session_id,
+        key=f"{row.id}:outcome",
+    )

@@ -1,0 +1,104 @@
+"""Which confirmed proposals nobody carries on, on SQLite and on PostgreSQL."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import sqlalchemy as sa
+
+from bot.domain.audit import AuditEvent, AuditKind
+from bot.domain.ids import ProposalId, UserId
+from bot.domain.proposal import ProposalState
+from bot.ports import Decision
+from bot.store.engine import Database
+from bot.store.proposals import StoredProposals
+from bot.store.stranded import StrandedProposals
+from tests.fixtures_database import database, database_url, other
+from tests.slack_ingress import proposal
+
+__all__ = ["database", "database_url", "other"]
+
+S = ProposalState
+ALIVE = ["PENDING", "ENQUEUED", "DELAYED"]
+OVER = ["ERROR", "CANCELLED", "SUCCESS", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"]
+Engine = Callable[[str, str], Awaitable[None]]
+
+
+@pytest.fixture
+async def engine(database: Database) -> Engine:
+    """Puts a decision's workflow into the engine's table, in that state."""
+    schema = "dbos" if database.dialect == "postgresql" else None
+    table = sa.Table(
+        "workflow_status",
+        sa.MetaData(schema=schema),
+        sa.Column("workflow_uuid", sa.Text, primary_key=True),
+        sa.Column("status", sa.Text),
+    )
+    create_schema = [sa.schema.CreateSchema(schema)] if schema else []
+    async with database.write() as connection:
+        for statement in [*create_schema, sa.schema.CreateTable(table)]:
+            await connection.execute(statement)
+
+    async def has(key: str, status: str) -> None:
+        async with database.write() as connection:
+            await connection.execute(
+                table.insert().values(workflow_uuid=f"decision:{key}", status=status)
+            )
+
+    return has
+
+
+async def confirmed(database: Database, name: str, *path: ProposalState) -> ProposalId:
+    """A proposal confirmed under the key `name`, and advanced along the path."""
+    store = StoredProposals(database)
+    row = replace(
+        proposal(),
+        id=ProposalId(name),
+        expires_at=datetime.now(UTC) + timedelta(minutes=10),
+        state=S.PENDING,
+    )
+    event = AuditEvent(AuditKind.DISPATCH_INTENT, "U1", {})
+    await store.create(row, event)
+    await store.decide(row.id, Decision(S.CONFIRMED, UserId("U1"), name), event)
+    for before, after in zip((S.CONFIRMED, *path), path, strict=False):
+        await store.advance(row.id, before, after, "", event)
+    return row.id
+
+
+@pytest.mark.parametrize("path", [(), (S.DISPATCHING,)], ids=["confirmed", "dispatching"])
+@pytest.mark.parametrize("status", OVER)
+async def test_what_a_dead_decision_left_is_found(
+    database: Database, engine: Engine, status: str, path: tuple[ProposalState, ...]
+) -> None:
+    left = await confirmed(database, "p1", *path)
+    await engine("p1", status)
+
+    assert await StrandedProposals(database).find(10) == [left]
+
+
+@pytest.mark.parametrize("status", ALIVE)
+async def test_what_somebody_carries_on_is_left_alone(
+    database: Database, engine: Engine, status: str
+) -> None:
+    await confirmed(database, "p1", S.DISPATCHING)
+    await engine("p1", status)
+
+    assert await StrandedProposals(database).find(10) == []
+
+
+@pytest.mark.parametrize("end", [S.SUCCEEDED, S.FAILED, S.UNKNOWN])
+async def test_what_came_to_its_end_is_left_alone(
+    database: Database, engine: Engine, end: ProposalState
+) -> None:
+    await confirmed(database, "p1", S.DISPATCHING, end)
+
+    assert await StrandedProposals(database).find(10) == []
+
+
+async def test_the_oldest_decisions_come_first_and_not_more_than_asked_for(
+    database: Database, engine: Engine
+) -> None:
+    left = [await confirmed(database, f"p{n}") for n in range(3)]
+
+    assert await StrandedProposals(database).find(2) == left[:2]

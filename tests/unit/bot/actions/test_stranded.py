@@ -1,0 +1,118 @@
+"""A confirmed proposal that nobody carries on ends truthfully, once, and nothing is sent."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+import orjson
+import pytest
+
+from bot.actions.display import ProposalDisplay
+from bot.actions.stranded import StrandedSweep
+from bot.domain.audit import AuditKind
+from bot.domain.ids import ProposalId
+from bot.domain.proposal import ProposalState
+from bot.ports import StorageUnavailable
+from tests.fakes.journal import Crash, Fuse, MemoryJournal
+from tests.fixtures_actions import World, confirm, no_sleep, reject
+
+S = ProposalState
+MOMENTS = range(45)  # past the last one of a whole decision
+TRUTHS = {
+    (S.FAILED, 0),  # not sent, and it says so
+    (S.UNKNOWN, 0),  # the intent was written: whether it was sent cannot be known
+    (S.UNKNOWN, 1),
+    (S.SUCCEEDED, 1),  # the decision itself came so far
+    (S.PENDING, 0),  # it had not begun
+}
+
+
+def sweep(world: World, *found: ProposalId) -> StrandedSweep:
+    """Of a process that finds these."""
+
+    async def find(_limit: int) -> Sequence[ProposalId]:
+        return found
+
+    display = ProposalDisplay(world.store, world.wall, sleep=no_sleep)
+    return StrandedSweep(find, world.store, display, on_state=world.came_into.append)
+
+
+async def died(world: World, moment: int | None) -> ProposalId:
+    """A proposal whose Confirm died for good at that moment."""
+    row = await world.proposed()
+    fuse = Fuse(moment)
+    with suppress(Crash):
+        await world.decide(fuse).run(row.id, confirm(row), MemoryJournal(fuse))
+    return row.id
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+async def test_whenever_a_decision_died_its_proposal_ends_true_and_nothing_is_sent(
+    moment: int,
+) -> None:
+    world = World()
+    left = await died(world, moment)
+    sent = len(world.control.posts)
+
+    await sweep(world, left).run()
+
+    row = world.row(left)
+    assert (row.state, len(world.control.posts)) in TRUTHS
+    assert len(world.control.posts) == sent
+
+
+async def test_one_that_may_have_been_sent_is_unknown_on_card_thread_and_record() -> None:
+    world = World()
+    row = await world.proposed()
+    await world.store.decide(row.id, confirm(row), world.memory.trail[0])
+    await world.store.advance(row.id, S.CONFIRMED, S.DISPATCHING, "", world.memory.trail[0])
+
+    ended = await sweep(world, row.id).run()
+
+    assert ended == 1
+    assert world.wall.shown(row.id).state is S.UNKNOWN
+    (line,) = world.wall.words()
+    assert "whether it took effect is unknown" in line
+    assert "not sent again" in line
+    (event,) = [e for e in world.memory.trail if e.kind is AuditKind.DISPATCH_OUTCOME]
+    assert event.body["state"] == "unknown"
+    assert world.came_into[-1] is S.UNKNOWN
+
+
+async def test_one_that_was_never_sent_says_that_nothing_was_changed() -> None:
+    world = World()
+    row = await world.proposed()
+    await world.store.decide(row.id, confirm(row), world.memory.trail[0])
+
+    await sweep(world, row.id).run()
+
+    assert world.wall.shown(row.id).state is S.FAILED
+    assert "nothing was changed" in orjson.loads(world.row(row.id).outcome)["error"]
+
+
+async def test_a_second_sweep_says_nothing_more() -> None:
+    world = World()
+    row = await world.proposed()
+    await world.store.decide(row.id, confirm(row), world.memory.trail[0])
+
+    assert [await sweep(world, row.id).run(), await sweep(world, row.id).run()] == [1, 0]
+    assert len(world.wall.words()) == 1
+
+
+async def test_what_was_decided_otherwise_is_left_as_it_is() -> None:
+    world = World()
+    row = await world.proposed()
+    await world.carry(row, reject(row))
+
+    assert await sweep(world, row.id, ProposalId("p_unknown")).run() == 0
+    assert world.row(row.id).state is S.REJECTED
+
+
+async def test_a_storage_that_is_gone_leaves_it_for_the_next_sweep() -> None:
+    world = World()
+
+    async def find(_limit: int) -> Sequence[ProposalId]:
+        raise StorageUnavailable("away")
+
+    display = ProposalDisplay(world.store, world.wall, sleep=no_sleep)
+
+    assert await StrandedSweep(find, world.store, display).run() == 0
