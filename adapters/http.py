@@ -16,6 +16,7 @@ import aiohttp
 import httpx
 from httpx_aiohttp import AiohttpTransport
 
+from adapters.egress import check_egress
 from adapters.errors import (
     AdapterError,
     BadAnswer,
@@ -79,14 +80,15 @@ def ssl_context() -> ssl.SSLContext:
 class _GuardedTransport(httpx.AsyncBaseTransport):
     """Refuses hosts that are not allowed, for every hop of a request, before any connection."""
 
-    def __init__(self, inner: httpx.AsyncBaseTransport, allowed: frozenset[str]) -> None:
+    def __init__(self, inner: httpx.AsyncBaseTransport, allowed: frozenset[str] | None) -> None:
         self._inner = inner
-        self._allowed = frozenset(host.lower().rstrip(".") for host in allowed)
+        self._allowed = allowed and frozenset(host.lower().rstrip(".") for host in allowed)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         host = request.url.raw_host.decode("ascii").lower().rstrip(".")
-        if host not in self._allowed:
+        if self._allowed is not None and host not in self._allowed:
             raise Refused(f"egress to {host} is not allowed")
+        check_egress(host)
         return await self._inner.handle_async_request(request)
 
     async def aclose(self) -> None:
@@ -106,7 +108,8 @@ def http_client(
 
     `read_s` is the longest silence within one answer, `connect_s` covers waiting for a free
     connection and making one. With `allowed_hosts`, a request to any other host name or address
-    (also after a redirect) raises `Refused` before a connection is opened.
+    (also after a redirect) raises `Refused` before a connection is opened; so does, for every
+    client, one outside of what `adapters.egress` confines the process to.
     """
     limits = httpx.Limits(max_connections=max_connections, keepalive_expiry=KEEPALIVE_S)
 
@@ -119,16 +122,14 @@ def http_client(
             trust_env=False,
         )
 
-    transport: httpx.AsyncBaseTransport = AiohttpTransport(
+    transport = AiohttpTransport(
         verify=ssl_context(), trust_env=False, limits=limits, client=session
     )
-    if allowed_hosts is not None:
-        transport = _GuardedTransport(transport, allowed_hosts)
     return httpx.AsyncClient(
         base_url=base_url,
         headers={"user-agent": "kortex", **(headers or {})},
         timeout=httpx.Timeout(read_s, connect=connect_s, pool=connect_s),
-        transport=transport,
+        transport=_GuardedTransport(transport, allowed_hosts),
         trust_env=False,
         follow_redirects=False,
     )

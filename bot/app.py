@@ -11,6 +11,7 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from adapters.control_plane.client import HttpControlPlane
+from adapters.egress import confined_to
 from adapters.http import http_client
 from adapters.llm.port import Provider
 from bot import backends, rules
@@ -28,6 +29,7 @@ from bot.chat.spending import Purse
 from bot.chat.tool_calls import Toolbox, ToolDesk, record_calls
 from bot.chat.turn import TurnConfig, Turns
 from bot.clock import SystemClock
+from bot.confinement import local_hosts
 from bot.domain.channel import rule_for
 from bot.domain.ids import SessionId, UserId
 from bot.engine import LEASE_S, Engine, EngineConfig
@@ -140,6 +142,8 @@ async def build_base(
     """
     stores = await open_stores(settings, stack)
     providers = backends.make_providers(settings.llm, stack, triage_pace_s=triage_pace_s)
+    if settings.llm.is_local_only:
+        stack.enter_context(confined_to(local_hosts(settings, providers)))
     redactor = open_redactor(settings)
     rounds = RedactedRounds(backends.asked_in_order(settings.llm, providers), redactor)
     metrics = Metrics()

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 import httpx
+from pydantic import JsonValue
 
 from adapters.http import http_client
 from adapters.llm.config import ProviderConfig
@@ -23,6 +24,7 @@ from adapters.observe.loki import LokiLogs
 from adapters.observe.prometheus import PrometheusMetrics
 from adapters.observe.recorded_incidents import RecordedIncidents
 from adapters.observe.tempo import TempoTraces
+from bot.confinement import local_order
 from bot.settings.model import LlmSettings, ObserveSettings, ProviderSettings, Settings
 from bot.settings.reading import ConfigurationError
 from tools.capabilities import Clock, Deploys, Logs, Metrics, Traces
@@ -63,8 +65,9 @@ def make_providers(
 
 
 def asked_in_order(llm: LlmSettings, providers: Mapping[str, Provider]) -> Sequence[Provider]:
-    """The default provider and its fallbacks."""
-    return [providers[n] for n in dict.fromkeys([llm.default_provider, *llm.fallback_providers])]
+    """The default provider and its fallbacks; of them the local ones, where only those may be asked."""
+    names = list(dict.fromkeys([llm.default_provider, *llm.fallback_providers]))
+    return [providers[n] for n in (local_order(names, providers) if llm.is_local_only else names)]
 
 
 def _provider(name: str, llm: LlmSettings, stack: AsyncExitStack, pace_s: float) -> Provider:
@@ -81,15 +84,22 @@ def _provider(name: str, llm: LlmSettings, stack: AsyncExitStack, pace_s: float)
                 fast_model=settings.fast_model,
                 max_tokens=settings.max_tokens,
                 timeout_s=settings.timeout.total_seconds(),
-                extra={"num_ctx": settings.num_ctx, "stream_options": settings.stream_options}
-                if settings.num_ctx
-                else {"stream_options": settings.stream_options},
+                extra=_extra(settings),
             )
         )
     except (LookupError, ValueError) as error:
         raise ConfigurationError(f"llm.providers.{name}: {error}") from error
     stack.push_async_callback(provider.aclose)
     return provider
+
+
+def _extra(settings: ProviderSettings) -> dict[str, JsonValue]:
+    extra: dict[str, JsonValue] = {"stream_options": settings.stream_options}
+    if settings.num_ctx:
+        extra["num_ctx"] = settings.num_ctx
+    if settings.local is not None:
+        extra["local"] = settings.local
+    return extra
 
 
 def make_observed(

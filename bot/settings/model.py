@@ -68,6 +68,9 @@ class ProviderSettings(Section):
     timeout: Duration = timedelta(seconds=60)
     num_ctx: int | None = Field(default=None, ge=1024)
     stream_options: bool = True
+    local: bool | None = (
+        None  # whether its server is inside the network; only Ollama's is assumed to
+    )
 
 
 class BudgetSettings(Section):
@@ -78,9 +81,14 @@ class BudgetSettings(Section):
 
 
 class PrivacySettings(Section):
-    """`[llm.privacy]`. Redaction of secrets is always on; personal data may be let through."""
+    """`[llm.privacy]`. Redaction of secrets is always on; personal data may be let through.
+
+    `local_hosts` are names, globs, addresses and networks that `local_only` lets be reached.
+    """
 
     redact_pii: bool = True
+    local_only: bool = False
+    local_hosts: tuple[str, ...] = ()
 
 
 class ToolSettings(Section):
@@ -94,7 +102,7 @@ class LlmSettings(Section):
 
     default_provider: str = "triage"
     fallback_providers: tuple[str, ...] = ()
-    mode: Literal["normal"] = "normal"
+    mode: Literal["normal", "local-only"] = "normal"
     max_tool_depth: int = Field(default=8, ge=1, le=32)
     session_idle_ttl: Duration = timedelta(hours=168)
     show_cost: bool = True
@@ -102,6 +110,11 @@ class LlmSettings(Section):
     budget: BudgetSettings = BudgetSettings()
     privacy: PrivacySettings = PrivacySettings()
     tools: dict[str, ToolSettings] = Field(default_factory=dict)
+
+    @property
+    def is_local_only(self) -> bool:
+        """Whether nothing but what is declared local may be reached."""
+        return self.mode == "local-only" or self.privacy.local_only
 
 
 class LogsSettings(Section):

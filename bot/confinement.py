@@ -1,0 +1,74 @@
+"""What "local-only" means for this configuration: who may be asked, and which hosts are local.
+
+Part of the composition root; the guard itself is in `adapters.egress`.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel
+
+from adapters.egress import LocalHosts
+from adapters.llm.port import Provider
+from bot.settings.model import ProviderSettings, Settings
+from bot.settings.reading import ConfigurationError
+
+OLLAMA = "ollama"
+_NOT_ADAPTERS = {"slack", "database", "http"}
+
+
+def local_order(names: Sequence[str], providers: Mapping[str, Provider]) -> list[str]:
+    """The local ones of an order; Ollama stands in where no local model is among them."""
+    local = [name for name in names if providers[name].is_local]
+    if any(name != "triage" for name in local) or not providers[OLLAMA].is_local:
+        return local
+    return [OLLAMA, *local]
+
+
+def local_hosts(settings: Settings, providers: Mapping[str, Provider]) -> LocalHosts:
+    """What is declared local: the list of hosts, and the servers of local providers.
+
+    Raises ConfigurationError for a backend that is configured but not declared.
+    """
+    own = [
+        host
+        for name, each in settings.llm.providers.items()
+        if name in providers and providers[name].is_local and (host := _host_of(each))
+    ]
+    local = LocalHosts([*settings.llm.privacy.local_hosts, *own])
+    parts = {name: getattr(settings, name) for name in type(settings).model_fields}
+    for part, value in parts.items():
+        if part in _NOT_ADAPTERS:
+            continue
+        for key, url in _urls(part, value):
+            host = urlsplit(url).hostname or ""
+            if host and host not in local:
+                raise ConfigurationError(
+                    f"{key}: {host} is not declared local; add it to llm.privacy.local_hosts, "
+                    "or leave local-only mode"
+                )
+    return local
+
+
+def _host_of(provider: ProviderSettings) -> str:
+    url = provider.base_url or provider.endpoint
+    return urlsplit(url if "://" in url else f"//{url}").hostname or ""
+
+
+def _urls(key: str, value: object) -> Iterator[tuple[str, str]]:
+    match value:
+        case str() if value.startswith(("http://", "https://")):
+            yield key, value
+        case BaseModel():
+            names = type(value).model_fields
+            skipped = {"providers", "privacy"} if key == "llm" else set()
+            for name in names.keys() - skipped:
+                yield from _urls(f"{key}.{name}", getattr(value, name))
+        case dict():
+            for name, item in value.items():
+                yield from _urls(f"{key}.{name}", item)
+        case tuple():
+            for number, item in enumerate(value, start=1):
+                yield from _urls(f"{key}[{number}]", item)
+        case _:
+            return

@@ -1,0 +1,126 @@
+"""In local-only mode a whole turn touches the local model, Slack, and nothing else."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from bot import confinement
+from bot.settings.model import Settings
+from bot.settings.reading import ConfigurationError
+from tests.fakes.model_server import Call, ModelServer, Round
+from tests.fixtures_service import Start, stage
+
+__all__ = ["stage"]
+
+LOGS = Call("core__get_logs", {"product": "checkout", "range": {"last": "30m"}})
+SCRIPT = [Round(calls=(LOGS,)), Round(text=("Timeouts to the database [E1].",))]
+
+
+_listeners: list[set[tuple[str, int]]] = []
+
+
+def _hear(event: str, args: tuple[Any, ...]) -> None:
+    # CPython raises this event for every socket, whatever library opened it.
+    if event == "socket.connect" and isinstance(args[1], tuple):
+        for heard in _listeners:
+            heard.add(args[1][:2])
+
+
+sys.addaudithook(_hear)
+
+
+@pytest.fixture
+def reached() -> Iterator[set[tuple[str, int]]]:
+    """Every address this process tried to connect to over IP."""
+    heard: set[tuple[str, int]] = set()
+    _listeners.append(heard)
+    yield heard
+    _listeners.remove(heard)
+
+
+def _address(url: str) -> tuple[str, int]:
+    parts = urlsplit(url)
+    return str(parts.hostname), int(parts.port or 0)
+
+
+@pytest.mark.parametrize(
+    "how",
+    [{"mode": "local-only"}, {"privacy": {"local_only": True}}],
+    ids=["mode", "privacy"],
+)
+async def test_nothing_but_the_local_model_and_slack_is_contacted(
+    stage: Start, reached: set[tuple[str, int]], how: dict[str, object]
+) -> None:
+    async with ModelServer(SCRIPT) as local:
+        more = {"llm": {**how, "providers": {"ollama": {"endpoint": local.url, "model": "m"}}}}
+        async with stage([Round(text=("never",))], more) as running:
+            answer = await running.answered("@kortex why?")
+            slack = _address(running.workspace.origin)
+
+    assert "Timeouts to the database" in answer
+    assert "ollama/m" in answer
+    assert running.models.requests == []  # the default provider, which is not local
+    assert reached == {_address(local.url), slack}
+
+
+async def test_a_local_model_that_is_down_falls_back_to_triage_and_not_outside(
+    stage: Start, reached: set[tuple[str, int]]
+) -> None:
+    more = {
+        "llm": {
+            "mode": "local-only",
+            "fallback_providers": ["triage"],
+            "providers": {"ollama": {"endpoint": "http://127.0.0.1:9", "model": "m"}},
+        }
+    }
+    async with stage([Round(text=("never",))], more) as running:
+        answer = await running.answered("@kortex why?")
+        slack = _address(running.workspace.origin)
+
+    assert "no model was used" in answer
+    assert running.models.requests == []
+    assert reached == {("127.0.0.1", 9), slack}
+
+
+BACKENDS = {
+    "observe.logs.url": {"observe": {"logs": {"kind": "loki", "url": "https://logs.example"}}},
+    "actions[1].endpoint.url": {
+        "actions": [
+            {
+                "name": "a",
+                "description": "d",
+                "endpoint": {"url": "https://plane.example/{product}"},
+            }
+        ]
+    },
+}
+
+
+@pytest.mark.parametrize("key", list(BACKENDS))
+async def test_a_backend_outside_is_refused_at_start_unless_declared(key: str) -> None:
+    settings = Settings.model_validate({**BACKENDS[key], "llm": {"mode": "local-only"}})
+
+    with pytest.raises(ConfigurationError) as refused:
+        confinement.local_hosts(settings, {})
+
+    assert str(refused.value).startswith(f"{key}: ")
+    declared = {"mode": "local-only", "privacy": {"local_hosts": ["*.example"]}}
+    assert "logs.example" in confinement.local_hosts(
+        Settings.model_validate({**BACKENDS[key], "llm": declared}), {}
+    )
+
+
+def test_no_adapter_opens_connections_but_through_the_one_factory() -> None:
+    root = Path(confinement.__file__).parents[1]
+    openers = {
+        path.relative_to(root).as_posix()
+        for path in (root / "adapters").rglob("*.py")
+        for word in ("AsyncClient(", "ClientSession(", "open_connection(", "create_connection(")
+        if word in path.read_text(encoding="utf-8")
+    }
+
+    assert openers == {"adapters/http.py"}
