@@ -29,6 +29,7 @@ from bot.ports import (
     SurfaceFailed,
     decision_workflow,
 )
+from bot.sqlite_clock import milliseconds
 from bot.stop_signal import Signal
 from bot.store.failures import storage_errors
 from bot.store.replicas import Replicas
@@ -162,6 +163,7 @@ class Engine:
             system_database_url=self._config.database_url,
             executor_id=self.executor_id,
             application_version=WORKFLOW_VERSION,
+            db_engine_kwargs=milliseconds() if self._config.sqlite_path else None,
             serializer=DBOSPortableJSONSerializer(),
             max_executor_threads=MAX_EXECUTOR_THREADS,
             log_level="ERROR",
