@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Protocol
 
 from adapters.llm.failures import VendorError, safe_words, wait_in_words
-from adapters.llm.framing import FrameTooLong, LineSplitter, SseSplitter
+from adapters.llm.framing import BadFraming, LineSplitter, SseSplitter
 from adapters.llm.messages import (
     DoneChunk,
     ErrorChunk,
@@ -83,6 +83,8 @@ class EventDecoder(ABC):
 
     provider: ClassVar[str]
     framing: ClassVar[Callable[[], _Splitter]] = SseSplitter
+    # Whether bytes that begin with "{" are a backend that ignored `stream`.
+    tells_whole_answers: bool = True
 
     def __init__(self, call_id: Callable[[], str] = new_call_id) -> None:
         self._events = type(self).framing()
@@ -105,14 +107,14 @@ class EventDecoder(ABC):
             if not data:
                 return out
             self._started = True
-            if data[:1] == b"{" and type(self).framing is SseSplitter:
+            if data[:1] == b"{" and self.tells_whole_answers:
                 self._whole = []
         if self._whole is not None:
             self._whole.append(data)
             return out
         try:
             payloads = self._events.feed(data)
-        except FrameTooLong as error:
+        except BadFraming as error:
             self.fail(out, ErrorKind.PROTOCOL, str(error))
             return out
         self._take(payloads, out)
@@ -238,3 +240,4 @@ class NdjsonDecoder(EventDecoder, ABC):
     """A fold over newline-delimited JSON."""
 
     framing = _NdjsonSplitter
+    tells_whole_answers = False

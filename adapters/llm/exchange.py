@@ -10,23 +10,25 @@ from typing import Final, cast
 
 import httpx
 
-from adapters.errors import AdapterError
-from adapters.http import http_client, mapped_errors, read_capped
+from adapters.errors import AdapterError, BadAnswer
+from adapters.http import check_status, http_client, mapped_errors, read_capped
 from adapters.llm.decoding import Decoder
 from adapters.llm.failures import VendorError, from_adapter_error, from_answer
 from adapters.llm.messages import DoneChunk, ErrorChunk, ErrorKind, StreamChunk
+from adapters.llm.wire_json import parse
 
 # A burst of events is handed on in slices, so that other streams get their turn.
 _CHUNKS_PER_SLICE: Final = 64
 _SLICE_BYTES: Final = 512 * 1024
 _MAX_ERROR_BYTES: Final = 64 * 1024
+_MAX_ANSWER_BYTES: Final = 4 * 1024 * 1024
 # How long to wait for the last bytes of a finished answer, so that the connection can be reused.
 _DRAIN_S: Final = 0.05
 # No answer takes longer, even one kept alive by pings.
 _ROUND_LIMIT_S: Final = 900.0
 _MAX_STREAMS: Final = 1000
 
-ReadError = Callable[[int, bytes], VendorError]
+ReadError = Callable[[int, httpx.Headers, bytes], VendorError]
 
 
 async def only(chunk: StreamChunk) -> AsyncGenerator[StreamChunk, None]:
@@ -59,12 +61,20 @@ class Exchange:
         await self.client.aclose()
 
     async def stream(
-        self, url: httpx.URL, body: bytes, decoder: Decoder, read_error: ReadError
+        self,
+        url: httpx.URL,
+        body: bytes,
+        decoder: Decoder,
+        read_error: ReadError,
+        headers: Mapping[str, str] | None = None,
     ) -> AsyncGenerator[StreamChunk, None]:
-        """POST and decode. The connection is back or closed before the terminal chunk is given."""
+        """POST and decode. The connection is back or closed before the terminal chunk is given.
+
+        `headers` belong to this request alone, such as its signature.
+        """
         try:
             with mapped_errors(self._provider):
-                request = self._request(url, body)
+                request = self._request(url, body, headers or {})
                 response = await self.client.send(request, stream=True)
         except AdapterError as error:
             yield from_adapter_error(error)
@@ -83,12 +93,23 @@ class Exchange:
             await response.aclose()
         yield end
 
-    def _request(self, url: httpx.URL, body: bytes) -> httpx.Request:
+    async def ask(self, method: str, url: httpx.URL, body: bytes = b"") -> object:
+        """One question outside of a conversation; the JSON answered. Raises AdapterError."""
+        with mapped_errors(self._provider):
+            async with self.client.stream(method, url, content=body) as response:
+                check_status(response)
+                answer = await read_capped(response, _MAX_ANSWER_BYTES)
+        try:
+            return parse(answer)
+        except ValueError as error:
+            raise BadAnswer(f"{self._provider} answered with something that is not JSON") from error
+
+    def _request(self, url: httpx.URL, body: bytes, headers: Mapping[str, str]) -> httpx.Request:
         """A large body goes out in slices, so that copying it does not hold up the loop."""
         if len(body) <= _SLICE_BYTES:
-            return self.client.build_request("POST", url, content=body)
-        length = {"content-length": str(len(body))}
-        return self.client.build_request("POST", url, content=_slices(body), headers=length)
+            return self.client.build_request("POST", url, content=body, headers=headers)
+        sized = {**headers, "content-length": str(len(body))}
+        return self.client.build_request("POST", url, content=_slices(body), headers=sized)
 
     async def _failed(self, response: httpx.Response, read_error: ReadError) -> ErrorChunk:
         try:
@@ -96,7 +117,9 @@ class Exchange:
         except AdapterError:
             body = b""  # the status alone says enough
         status = response.status_code
-        return from_answer(self._provider, status, response.headers, read_error(status, body))
+        return from_answer(
+            self._provider, status, response.headers, read_error(status, response.headers, body)
+        )
 
     async def _decoded(
         self, response: httpx.Response, decoder: Decoder

@@ -6,7 +6,11 @@ from typing import Final
 MAX_LINE_BYTES: Final = 8 * 1024 * 1024
 
 
-class FrameTooLong(ValueError):
+class BadFraming(ValueError):
+    """The bytes cannot be cut into messages."""
+
+
+class FrameTooLong(BadFraming):
     """A line grew past `MAX_LINE_BYTES`."""
 
 

@@ -24,6 +24,7 @@ class HostedProvider(ABC):
     default_base_url: ClassVar[str]
     default_model: ClassVar[str]
     default_context_tokens: ClassVar[int]
+    version: ClassVar[str] = "v1"
     resource: ClassVar[str]
 
     supports_tools = True
@@ -37,7 +38,7 @@ class HostedProvider(ABC):
         row = self._prices.row(self.model)
         known = row.context_tokens if row else self.default_context_tokens
         self.max_context_tokens = as_int(config.extra.get("max_context_tokens")) or known
-        self.url = endpoint(config.base_url or self.default_base_url, "v1", self.resource)
+        self.url = endpoint(self.base_url(), self.version, self.resource)
         self._exchange: Exchange | None = None
         if self.url is not None:
             self._exchange = Exchange(
@@ -48,6 +49,17 @@ class HostedProvider(ABC):
     def model(self) -> str:
         """The configured model."""
         return self.config.model or self.default_model
+
+    def base_url(self) -> str:
+        """The configured address, or the vendor's."""
+        return self.config.base_url or self.default_base_url
+
+    @property
+    def address(self) -> httpx.URL:
+        """The URL of the resource, the provider being available."""
+        if self.url is None:
+            raise AssertionError("an unavailable provider was asked to send")
+        return self.url
 
     @property
     def is_vendors_own(self) -> bool:
@@ -101,9 +113,21 @@ class HostedProvider(ABC):
         return min(request.max_tokens, self.config.max_tokens)
 
     def post(
-        self, body: bytes, decoder: Decoder, read_error: ReadError
+        self,
+        body: bytes,
+        decoder: Decoder,
+        read_error: ReadError,
+        *,
+        url: httpx.URL | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> AsyncGenerator[StreamChunk, None]:
-        """Send a body to the provider's one resource."""
-        if self.url is None or self._exchange is None:
+        """Send a body to the provider's resource, or to another one of the same host."""
+        if self._exchange is None:
             raise AssertionError("an unavailable provider was asked to send")
-        return self._exchange.stream(self.url, body, decoder, read_error)
+        return self._exchange.stream(url or self.address, body, decoder, read_error, headers)
+
+    async def ask(self, method: str, url: httpx.URL) -> object:
+        """One question outside of a conversation; the JSON answered. Raises AdapterError."""
+        if self._exchange is None:
+            raise AssertionError("an unavailable provider was asked to send")
+        return await self._exchange.ask(method, url)

@@ -101,7 +101,10 @@ class Meta:
 
 @dataclass(frozen=True, slots=True)
 class CompleteRequest:
-    """One round. `model` empty means the provider's configured model."""
+    """One round. `model` empty means the provider's configured model.
+
+    The first `system_stable_chars` of `system` are the same in every turn: what providers cache.
+    """
 
     system: str
     messages: tuple[Message, ...]
@@ -110,6 +113,7 @@ class CompleteRequest:
     max_tokens: int = 4096
     temperature: float | None = None
     stop: tuple[str, ...] = ()
+    system_stable_chars: int = 0
     meta: Meta = field(default_factory=Meta)
 
 

@@ -4,8 +4,10 @@ from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
 from adapters.llm.anthropic.provider import Anthropic
+from adapters.llm.bedrock.provider import Bedrock
 from adapters.llm.config import ProviderConfig
 from adapters.llm.koder_ai import KoderAI
+from adapters.llm.nirmata.provider import Nirmata
 from adapters.llm.ollama.provider import Ollama
 from adapters.llm.openai.provider import OpenAI
 from adapters.llm.port import Provider
@@ -23,6 +25,8 @@ _PROVIDERS: Final[Mapping[str, Callable[[ProviderConfig], ClosableProvider]]] = 
     "anthropic": Anthropic,
     "openai": OpenAI,
     "ollama": Ollama,
+    "bedrock": Bedrock,
+    "nirmata": Nirmata,
     "koder-ai": KoderAI,
 }
 

@@ -186,4 +186,4 @@ async def test_what_a_model_can_is_asked_once() -> None:
         await collect(provider.stream(ASKED))
         await collect(provider.stream(ASKED))
         await provider.aclose()
-    assert server.other_requests == [("POST", "/api/show")]
+    assert server.other_requests == [("GET", "/api/tags")]

@@ -1,14 +1,13 @@
 """From a canonical request to the body of POST /v1/messages.
 
-The static prefix (tools, system) and the newest message carry cache breakpoints, so that each
-round pays only for what is new. `tool_choice` is left to its default, auto: newer models refuse
-to be forced.
+The static prefix (tools, the stable part of the instructions), all of the instructions, and the
+newest message carry cache breakpoints, so that each round pays only for what is new.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from adapters.llm.anthropic.capabilities import takes_sampling
+from adapters.llm.claude import Thinking, capabilities, thinking_fields
 from adapters.llm.messages import CompleteRequest, ToolResult, ToolSpec
 from adapters.llm.transcript import AssistantTurn, ResultsTurn, Turn, UserTurn, turns
 from adapters.llm.wire_json import arguments_object, as_object, as_text, dump, parse
@@ -19,7 +18,7 @@ Block = dict[str, object]
 
 # The default lifetime, 5 minutes; at most 4 breakpoints a request.
 _CACHED: Final = {"type": "ephemeral"}
-# Newer models answer 400 to a conversation that ends with the assistant.
+# Said for the user where a conversation would end with the assistant, a 400 on newer models.
 _GO_ON: Final = "Continue."
 
 
@@ -31,16 +30,41 @@ def encode(
     if request.tools:
         body["tools"] = _tools(request.tools, cached=not request.system.strip())
     if request.system.strip():
-        body["system"] = [{"type": "text", "text": request.system, "cache_control": _CACHED}]
-    body["messages"] = _messages(turns(request.messages))
-    if request.temperature is not None and takes_sampling(model):
+        body["system"] = _system(request)
+    conversation = turns(request.messages)
+    can = capabilities(model)
+    thinking = thinking_fields(model, as_text(extra.get("effort")), max_tokens)
+    if can.thinking is Thinking.BUDGET and _began_without(conversation):
+        thinking = {}
+    body["messages"] = _messages(conversation, prefill=can.prefill and not thinking)
+    if thinking:
+        body.update(thinking)
+    elif request.temperature is not None and can.sampling:
         body["temperature"] = request.temperature
     stop = [text for text in request.stop if text.strip()]
     if stop:
         body["stop_sequences"] = stop
-    if as_text(extra.get("effort")):
-        body["output_config"] = {"effort": extra["effort"]}
     return dump(body)
+
+
+def _began_without(conversation: Sequence[Turn]) -> bool:
+    """Whether calls of the running turn were made without thinking, by this provider or another.
+
+    Models with a thinking budget answer 400 when it is switched on in the middle of tool use.
+    """
+    for turn in reversed(conversation):
+        if isinstance(turn, UserTurn):
+            return False
+        if isinstance(turn, AssistantTurn) and turn.calls:
+            return not (turn.provider == PROVIDER and turn.provider_blocks)
+    return False
+
+
+def _system(request: CompleteRequest) -> list[Block]:
+    """The part that no turn changes, then the rest, each ending in a breakpoint."""
+    stable = request.system[: request.system_stable_chars]
+    parts = [part for part in (stable, request.system[len(stable) :]) if part.strip()]
+    return [{"type": "text", "text": part, "cache_control": _CACHED} for part in parts]
 
 
 def _tools(tools: Sequence[ToolSpec], *, cached: bool) -> list[Block]:
@@ -53,7 +77,7 @@ def _tools(tools: Sequence[ToolSpec], *, cached: bool) -> list[Block]:
     return out
 
 
-def _messages(conversation: Sequence[Turn]) -> list[Block]:
+def _messages(conversation: Sequence[Turn], *, prefill: bool) -> list[Block]:
     """Alternating messages: what follows tool results joins their user message, after them."""
     out: list[tuple[str, list[Block]]] = []
     for turn in conversation:
@@ -62,11 +86,17 @@ def _messages(conversation: Sequence[Turn]) -> list[Block]:
             out[-1][1].extend(blocks)
         else:
             out.append((role, blocks))
-    if out and out[-1][0] == "assistant":
+    if out and out[-1][0] == "assistant" and not _may_end(out[-1][1], prefill=prefill):
         out.append(("user", [{"type": "text", "text": _GO_ON}]))
     if out:
         out[-1][1][-1]["cache_control"] = _CACHED
     return [{"role": role, "content": blocks} for role, blocks in out]
+
+
+def _may_end(blocks: Sequence[Block], *, prefill: bool) -> bool:
+    """Whether a model goes on from an assistant's last words; they may not end in white space."""
+    last = as_text(blocks[-1].get("text"))
+    return prefill and bool(last) and last == last.rstrip()
 
 
 def _blocks(turn: Turn) -> tuple[str, list[Block]]:

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Final
 
+import httpx
+
 from adapters.llm.failures import VendorError, is_overflow
 from adapters.llm.messages import ErrorKind
 from adapters.llm.wire_json import as_object, as_text, parse
@@ -23,9 +25,9 @@ _KINDS: Final[Mapping[str, ErrorKind]] = {
 _SPENT: Final = "enforced_spend_limit_reached"
 
 
-def read_error(status: int, body: bytes) -> VendorError:
+def read_error(status: int, headers: httpx.Headers, body: bytes) -> VendorError:
     """The error in an HTTP answer; a body of another shape decides nothing."""
-    del status
+    del status, headers
     try:
         return error_of(as_object(as_object(parse(body)).get("error")))
     except ValueError:

@@ -1,6 +1,6 @@
 """The Anthropic provider: Claude over the Messages API, or a server that speaks it.
 
-`extra`: `effort` ("low" to "max", sent as `output_config.effort`), `max_context_tokens`, `local`
+`extra`: `effort` ("low" to "max": think before answering), `max_context_tokens`, `local`
 (true: the server is inside the network), `prices` (see `adapters.llm.prices`).
 """
 

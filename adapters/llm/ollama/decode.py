@@ -10,7 +10,7 @@ from typing import ClassVar, Final
 from adapters.llm.decoding import NdjsonDecoder, OpenCall, new_call_id
 from adapters.llm.messages import StopReason, StreamChunk, Usage
 from adapters.llm.ollama.errors import error_of
-from adapters.llm.ollama.pseudo_tools import WARNING, MarkerReader
+from adapters.llm.pseudo_tools import WARNING, MarkerReader
 from adapters.llm.wire_json import as_int, as_list, as_object, as_text, dump_text
 
 _REASONS: Final[Mapping[str, StopReason]] = {"length": StopReason.MAX_TOKENS}

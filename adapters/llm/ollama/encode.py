@@ -6,8 +6,9 @@ word. `truncate` and `shift` are off for the same reason: what does not fit is a
 
 from collections.abc import Sequence
 
-from adapters.llm.messages import CompleteRequest, ToolSpec
-from adapters.llm.ollama.pseudo_tools import instructions, shown_call, shown_result
+from adapters.llm.chat_messages import chat_tool
+from adapters.llm.messages import CompleteRequest
+from adapters.llm.pseudo_tools import emulated
 from adapters.llm.transcript import AssistantTurn, ResultsTurn, Turn, UserTurn, turns
 from adapters.llm.wire_json import arguments_object, dump
 
@@ -18,39 +19,27 @@ def encode(
     request: CompleteRequest, model: str, max_tokens: int, num_ctx: int, *, native_tools: bool
 ) -> bytes:
     """The request body. Without `native_tools` the tools are described in the system prompt."""
-    emulated = bool(request.tools) and not native_tools
-    system = request.system
-    if emulated:
-        system = f"{system}\n\n{instructions(request.tools)}".strip()
+    if request.tools and not native_tools:
+        request = emulated(request)
     options: Json = {"num_ctx": num_ctx, "num_predict": max_tokens}
     if request.temperature is not None:
         options["temperature"] = request.temperature
     if request.stop:
         options["stop"] = list(request.stop)
-    conversation = turns(request.messages)
     body: Json = {
         "model": model,
-        "messages": _messages(system, conversation, emulated=emulated),
+        "messages": _messages(request.system, turns(request.messages)),
         "stream": True,
         "truncate": False,
         "shift": False,
         "options": options,
     }
-    if request.tools and native_tools:
-        body["tools"] = [_tool(tool) for tool in request.tools]
+    if request.tools:
+        body["tools"] = [chat_tool(tool) for tool in request.tools]
     return dump(body)
 
 
-def _tool(tool: ToolSpec) -> Json:
-    function = {
-        "name": tool.name,
-        "description": tool.description,
-        "parameters": tool.input_schema,
-    }
-    return {"type": "function", "function": function}
-
-
-def _messages(system: str, conversation: Sequence[Turn], *, emulated: bool) -> list[Json]:
+def _messages(system: str, conversation: Sequence[Turn]) -> list[Json]:
     out: list[Json] = []
     if system.strip():
         out.append({"role": "system", "content": system})
@@ -59,10 +48,7 @@ def _messages(system: str, conversation: Sequence[Turn], *, emulated: bool) -> l
             case UserTurn(text):
                 out.append({"role": "user", "content": text})
             case AssistantTurn():
-                out.append(_shown(turn) if emulated else _assistant(turn))
-            case ResultsTurn() if emulated:
-                shown = "\n".join(shown_result(result) for result in turn.results)
-                out.append({"role": "user", "content": shown})
+                out.append(_assistant(turn))
             case ResultsTurn(results):
                 out.extend(
                     {"role": "tool", "tool_name": result.name, "content": result.content}
@@ -79,9 +65,3 @@ def _assistant(turn: AssistantTurn) -> Json:
             for call in turn.calls
         ]
     return message
-
-
-def _shown(turn: AssistantTurn) -> Json:
-    parts = [turn.text] if turn.text else []
-    content = "\n".join([*parts, *(shown_call(call) for call in turn.calls)])
-    return {"role": "assistant", "content": content}

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Final
 
+import httpx
+
 from adapters.llm.failures import VendorError, is_overflow
 from adapters.llm.messages import ErrorKind
 from adapters.llm.wire_json import as_object, as_text, parse
@@ -18,9 +20,9 @@ _KINDS: Final[Mapping[str, ErrorKind]] = {
 _NO_TOOLS: Final = "does not support tools"
 
 
-def read_error(status: int, body: bytes) -> VendorError:
+def read_error(status: int, headers: httpx.Headers, body: bytes) -> VendorError:
     """The error in an HTTP answer; a body of another shape decides nothing."""
-    del status
+    del status, headers
     try:
         return error_of(as_object(parse(body)).get("error"))
     except ValueError:

@@ -7,14 +7,12 @@ from typing import Final
 
 import httpx
 
-from adapters.errors import AdapterError, BadAnswer
-from adapters.http import check_status, mapped_errors, read_capped
+from adapters.errors import AdapterError
 from adapters.llm.config import endpoint
 from adapters.llm.exchange import Exchange
-from adapters.llm.wire_json import as_list, as_object, as_text, dump, parse
+from adapters.llm.wire_json import as_list, as_object, as_text, dump
 
 _DEFAULT_PORT: Final = 11434
-_MAX_BYTES: Final = 4 * 1024 * 1024
 # A model pulled anew may gain tools; asking again now and then is cheap.
 _REMEMBER_S: Final = 300.0
 
@@ -61,7 +59,7 @@ class OllamaServer:
 
     async def pulled(self) -> Sequence[PulledModel]:
         """The models of GET /api/tags, newest first. Raises AdapterError."""
-        answer = as_object(await self._ask("GET", "api/tags", b""))
+        answer = as_object(await self._exchange.ask("GET", self._root.join("api/tags")))
         entries = [as_object(entry) for entry in as_list(answer.get("models"))]
         return [
             PulledModel(as_text(entry.get("name")), _capabilities(entry))
@@ -75,28 +73,24 @@ class OllamaServer:
         if known is not None and self._clock() < known[0]:
             return known[1]
         try:
-            answer = as_object(await self._ask("POST", "api/show", dump({"model": model})))
+            capabilities = await self._capabilities_of(model)
         except AdapterError:
             return True  # the request itself will tell what is wrong
-        capabilities = _capabilities(answer)
         return self.remember(model, not capabilities or "tools" in capabilities)
+
+    async def _capabilities_of(self, model: str) -> frozenset[str]:
+        """From the list of models; older servers tell it only of one model at a time."""
+        names = {model, f"{model}:latest"}
+        for pulled in await self.pulled():
+            if pulled.name in names and pulled.capabilities:
+                return pulled.capabilities
+        show = self._root.join("api/show")
+        return _capabilities(await self._exchange.ask("POST", show, dump({"model": model})))
 
     def remember(self, model: str, has_tools: bool) -> bool:
         """Note what was learned, and return it."""
         self._has_tools[model] = (self._clock() + _REMEMBER_S, has_tools)
         return has_tools
-
-    async def _ask(self, method: str, path: str, body: bytes) -> object:
-        with mapped_errors("ollama"):
-            async with self._exchange.client.stream(
-                method, self._root.join(path), content=body
-            ) as response:
-                check_status(response)
-                answer = await read_capped(response, _MAX_BYTES)
-        try:
-            return parse(answer)
-        except ValueError as error:
-            raise BadAnswer(f"ollama answered {path} with something that is not JSON") from error
 
 
 def _capabilities(entry: object) -> frozenset[str]:

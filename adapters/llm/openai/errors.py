@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Final
 
+import httpx
+
 from adapters.llm.failures import VendorError, is_overflow, kind_of_status
 from adapters.llm.messages import ErrorKind
 from adapters.llm.wire_json import as_int, as_object, as_text, parse
@@ -24,8 +26,9 @@ _KINDS: Final[Mapping[str, ErrorKind]] = {
 }
 
 
-def read_error(status: int, body: bytes) -> VendorError:
+def read_error(status: int, headers: httpx.Headers, body: bytes) -> VendorError:
     """The error in an HTTP answer; a body of another shape decides nothing."""
+    del headers
     try:
         answer = as_object(parse(body))
     except ValueError:

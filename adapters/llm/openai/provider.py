@@ -1,26 +1,31 @@
-"""The OpenAI provider: chat/completions at OpenAI, or at a server that speaks it.
+"""The OpenAI provider: Responses or chat/completions at OpenAI, or at a server that speaks one.
 
-`extra`: `stream_usage` (false: the server does not know `stream_options`), `reasoning_effort`,
-`max_context_tokens`, `local` (true: the server is inside the network), `prices` (see
-`adapters.llm.prices`).
+`extra`: `api` ("responses" or "chat"; without it the model decides at OpenAI, and compatible
+servers get chat/completions), `stream_options` (false: the server does not know them), `effort`
+(of reasoning models), `max_context_tokens`, `local` (true: the server is inside the network).
 """
 
 from collections.abc import AsyncGenerator, Mapping
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from adapters.llm.hosted import HostedProvider
 from adapters.llm.messages import CompleteRequest, StreamChunk
+from adapters.llm.openai.capabilities import wants_responses
 from adapters.llm.openai.decode import OpenAIDecoder
-from adapters.llm.openai.encode import encode
+from adapters.llm.openai.encode import PROVIDER, encode
 from adapters.llm.openai.errors import read_error
+from adapters.llm.openai.responses_decode import ResponsesDecoder
+from adapters.llm.openai.responses_encode import encode_responses
+
+_RESPONSES: Final = "responses"
 
 
 class OpenAI(HostedProvider):
     """Implements `Provider`."""
 
-    vendor: ClassVar[str] = "openai"
+    vendor: ClassVar[str] = PROVIDER
     default_base_url: ClassVar[str] = "https://api.openai.com"
-    default_model: ClassVar[str] = "gpt-5"
+    default_model: ClassVar[str] = "gpt-6.1-sol"
     default_context_tokens: ClassVar[int] = 128_000
     resource: ClassVar[str] = "chat/completions"
 
@@ -30,11 +35,19 @@ class OpenAI(HostedProvider):
 
     def exchange_for(self, request: CompleteRequest) -> AsyncGenerator[StreamChunk, None]:
         """One round."""
-        body = encode(
-            request,
-            self.model_for(request),
-            self.max_tokens_for(request),
-            self.config.extra,
-            is_vendors_own=self.is_vendors_own,
-        )
+        model, max_tokens = self.model_for(request), self.max_tokens_for(request)
+        extra = self.config.extra
+        if self.uses_responses(model):
+            body = encode_responses(request, model, max_tokens, extra)
+            path = self.address.path.removesuffix(self.resource) + _RESPONSES
+            url = self.address.copy_with(path=path)
+            return self.post(body, ResponsesDecoder(), read_error, url=url)
+        body = encode(request, model, max_tokens, extra, is_vendors_own=self.is_vendors_own)
         return self.post(body, OpenAIDecoder(), read_error)
+
+    def uses_responses(self, model: str) -> bool:
+        """Which of the two APIs a model is asked over."""
+        chosen = self.config.extra.get("api")
+        if chosen:
+            return chosen == _RESPONSES
+        return self.is_vendors_own and wants_responses(model)

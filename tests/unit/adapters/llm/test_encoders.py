@@ -220,7 +220,7 @@ def test_openai_models_may_reason_when_there_are_no_tools() -> None:
 
 
 def test_openai_operators_choose_effort_and_usage() -> None:
-    body = openai(extra={"reasoning_effort": "low", "stream_usage": False})
+    body = openai(model="gpt-5", extra={"effort": "low", "stream_options": False})
     assert body["reasoning_effort"] == "low"
     assert "stream_options" not in body
     assert openai()["stream_options"] == {"include_usage": True}

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.llm.messages import ToolCall
-from adapters.llm.ollama.pseudo_tools import MarkerReader, shown_call
+from adapters.llm.pseudo_tools import MarkerReader, shown_call
 
 NAMES = frozenset({"kubectl_get", "ping"})
 

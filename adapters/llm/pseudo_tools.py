@@ -8,10 +8,12 @@ found by reading JSON, not by looking for a quote.
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from adapters.llm.decoding import OpenCall
-from adapters.llm.messages import ToolCall, ToolResult, ToolSpec
+from adapters.llm.messages import CompleteRequest, Message, Role, ToolCall, ToolResult, ToolSpec
+from adapters.llm.transcript import AssistantTurn, ResultsTurn, Turn, UserTurn, turns
 from adapters.llm.wire_json import dump_text
 
 _OPEN: Final = "<<TOOL"
@@ -41,6 +43,26 @@ def instructions(tools: Sequence[ToolSpec]) -> str:
         "The result comes in the next message. Never invent a result. When you know enough, "
         f"answer without any such line.\n\nTools:\n{catalogue}"
     )
+
+
+def emulated(request: CompleteRequest) -> CompleteRequest:
+    """The same request for a model without tools: they are described in the instructions, and the
+    past shows calls and results as text.
+    """
+    system = f"{request.system}\n\n{instructions(request.tools)}".strip()
+    messages = tuple(_shown(turn) for turn in turns(request.messages))
+    return replace(request, system=system, messages=messages, tools=())
+
+
+def _shown(turn: Turn) -> Message:
+    match turn:
+        case UserTurn(text):
+            return Message(Role.USER, text)
+        case AssistantTurn():
+            said = [turn.text] if turn.text else []
+            return Message(Role.ASSISTANT, "\n".join([*said, *map(shown_call, turn.calls)]))
+        case ResultsTurn(results):
+            return Message(Role.USER, "\n".join(map(shown_result, results)))
 
 
 def shown_call(call: ToolCall) -> str:

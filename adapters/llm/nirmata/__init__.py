@@ -1,0 +1,1 @@
+"""Nirmata's language model service."""

@@ -1,0 +1,169 @@
+"""Nirmata's lines of JSON, folded into chunks, in each of the forms its backends have had.
+
+- shipped: `{"id", "type": "Text" | "ToolStart" | ..., "data": "text"}`, ended by the end of bytes;
+  a call is JSON text within `data`, while plain text there tells of a tool the backend ran itself.
+- designed: `{"type": "content" | "tool_call", "delta"}`, calls in pieces by index, ended by `done`.
+- scoped: as designed, but `tool_call` holds a whole call in `data`, and nothing marks the end.
+- not streamed: one object with `message`, `tool_calls` and `usage`.
+
+Lines that are no JSON are passed over, as is the `data:` of server-sent events. An end of bytes
+in the middle of a line, or before the `done` of the designed form, is a broken answer.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import ClassVar, Final
+
+from adapters.llm.decoding import EventDecoder, new_call_id
+from adapters.llm.framing import LineSplitter
+from adapters.llm.messages import StopReason, StreamChunk, Usage
+from adapters.llm.nirmata.errors import error_of
+from adapters.llm.pseudo_tools import WARNING, MarkerReader
+from adapters.llm.tool_deltas import ToolDeltas
+from adapters.llm.wire_json import as_int, as_list, as_object, as_text, parse
+
+_REASONS: Final[Mapping[str, StopReason]] = {
+    "length": StopReason.MAX_TOKENS,
+    "max_tokens": StopReason.MAX_TOKENS,
+}
+_DONE: Final = b"[DONE]"
+
+
+class _Lines:
+    """Lines without the `data:` of server-sent events; other lines that are no JSON are dropped.
+
+    The last line may lack its newline, and is then kept whatever it holds.
+    """
+
+    __slots__ = ("_lines",)
+
+    def __init__(self) -> None:
+        self._lines = LineSplitter()
+
+    def feed(self, data: bytes) -> list[bytes]:
+        lines = [_payload(line) for line in self._lines.feed(data)]
+        return [line for line in lines if line == _DONE or _is_json(line)]
+
+    def close(self) -> list[bytes]:
+        last = _payload(self._lines.close())
+        return [last] if last else []
+
+
+class NirmataDecoder(EventDecoder):
+    """A fold over one answer. With `emulated`, calls of those tools are read from the text.
+
+    `streamed` False: the answer is one document, which may span lines.
+    """
+
+    provider: ClassVar[str] = "nirmata"
+    framing = _Lines
+
+    def __init__(
+        self,
+        call_id: Callable[[], str] = new_call_id,
+        *,
+        model: str = "",
+        emulated: frozenset[str] | None = None,
+        streamed: bool = True,
+    ) -> None:
+        super().__init__(call_id)
+        self.tells_whole_answers = not streamed
+        self.model = model
+        self._markers = MarkerReader(emulated) if emulated is not None else None
+        self._calls = ToolDeltas()
+        self._ends_with_bytes = False
+
+    def on_event(self, event: Mapping[str, object], out: list[StreamChunk]) -> None:
+        """One line, whatever its form."""
+        kind = as_text(event.get("type")).lower().replace("_", "")
+        match kind:
+            case "content" | "text" | "inputtext" | "inputchoice":
+                self._ends_with_bytes |= "delta" not in event
+                self._say(as_text(event.get("delta") or event.get("data")), out)
+            case "toolcall":
+                self._call(event)
+            case "toolstart":
+                self._ends_with_bytes = True
+                self._tool_start(as_text(event.get("data")))
+            case "error":
+                self.fail_as(out, error_of(event))
+            case "done":
+                self._stop(event, out)
+            case "":
+                self.on_whole(event, out)
+            case _:
+                pass
+
+    def on_whole(self, answer: Mapping[str, object], out: list[StreamChunk]) -> None:
+        """The form that is not streamed, or an error without a type."""
+        if "message" not in answer and "tool_calls" not in answer:
+            if "error" in answer or "detail" in answer:
+                self.fail_as(out, error_of(answer))
+            return
+        message = answer.get("message")
+        self._say(as_text(message) or as_text(as_object(message).get("content")), out)
+        for index, call in enumerate(as_list(answer.get("tool_calls"))):
+            self._calls.add({**as_object(call), "index": index})
+        self._stop(answer, out)
+
+    def on_end_marker(self, out: list[StreamChunk]) -> None:
+        """`[DONE]`, should a backend borrow it."""
+        self._stop({}, out)
+
+    def close(self) -> list[StreamChunk]:
+        """See `Decoder`. The end of bytes is the end of the forms that mark none."""
+        out: list[StreamChunk] = []
+        if not self.ended:
+            self._take(self._events.close(), out)
+        if not self.ended and self._ends_with_bytes:
+            self._stop({}, out)
+        return [*out, *super().close()]
+
+    def _say(self, piece: str, out: list[StreamChunk]) -> None:
+        self.text(out, self._markers.feed(piece) if self._markers else piece)
+
+    def _call(self, event: Mapping[str, object]) -> None:
+        whole = as_object(event.get("data"))
+        if whole:
+            self._ends_with_bytes = True
+            self._calls.add({**whole, "index": len(self._calls.calls)})
+        else:
+            index = as_int(event.get("index"))
+            self._calls.add({"index": index, **as_object(event.get("delta"))})
+
+    def _tool_start(self, data: str) -> None:
+        try:
+            call = as_object(as_object(parse(data)).get("tool_call"))
+        except ValueError:
+            return  # plain text: the backend ran the tool itself
+        if call:
+            self._calls.add({**call, "index": len(self._calls.calls)})
+
+    def _stop(self, last: Mapping[str, object], out: list[StreamChunk]) -> None:
+        self._count(as_object(last.get("usage")))
+        self.model = as_text(last.get("model")) or self.model
+        calls, warnings = self._calls.calls, tuple[str, ...]()
+        if self._markers:
+            self.text(out, self._markers.close())
+            calls = [*calls, *self._markers.calls]
+            warnings = (WARNING,)
+        reason = as_text(last.get("stop_reason")) or as_text(last.get("finish_reason"))
+        self.finish(out, _REASONS.get(reason, StopReason.END_TURN), calls, warnings=warnings)
+
+    def _count(self, usage: Mapping[str, object]) -> None:
+        given, output = as_int(usage.get("prompt_tokens")), as_int(usage.get("completion_tokens"))
+        if given is not None or output is not None:
+            self.usage = Usage(input_uncached=given or 0, output=output or 0)
+            self.usage_known = True
+
+
+def _payload(line: bytes) -> bytes:
+    line = line.strip()
+    return line[5:].strip() if line.startswith(b"data:") else line
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        parse(line)
+    except ValueError:
+        return False
+    return True
