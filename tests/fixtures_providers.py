@@ -3,10 +3,14 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from typing import Any
+
+from pydantic import JsonValue
 
 from adapters.llm.config import ProviderConfig
 from adapters.llm.messages import (
     CompleteRequest,
+    DoneChunk,
     ErrorChunk,
     Message,
     Role,
@@ -14,11 +18,13 @@ from adapters.llm.messages import (
     ToolCall,
     ToolResult,
     ToolSpec,
+    Usage,
 )
 from adapters.llm.registry import ClosableProvider, create
 from tests.fakes.model_server import ModelServer, Round, Script
 
-WIRES = ("anthropic", "openai", "ollama")
+WIRES = ("anthropic", "openai", "openai-responses", "ollama", "bedrock", "nirmata")
+SPEAK_RESPONSES: dict[str, JsonValue] = {"api": "responses"}
 LOGS = ToolSpec(
     "core__get_logs",
     "Newest log lines of a product.",
@@ -41,20 +47,20 @@ ASKED = CompleteRequest(
 )
 
 
+def config_for(wire: str, base_url: str, **more: Any) -> ProviderConfig:
+    """A provider's configuration by the wire it is to speak."""
+    name = wire.removesuffix("-responses")
+    extra = SPEAK_RESPONSES if name != wire else {}
+    fields = {"api_key": "test-key", "model": "test-model", "extra": extra, **more}
+    return ProviderConfig(name, base_url=base_url, **fields)
+
+
 @asynccontextmanager
 async def serving(
-    wire: str, script: Script, *, timeout_s: float = 10.0, api_key: str = "test-key"
+    wire: str, script: Script, **more: Any
 ) -> AsyncIterator[tuple[ClosableProvider, ModelServer]]:
     async with ModelServer(script) as server:
-        provider = create(
-            ProviderConfig(
-                wire,
-                api_key=api_key,
-                base_url=server.url,
-                model="test-model",
-                timeout_s=timeout_s,
-            )
-        )
+        provider = create(config_for(wire, server.url, **{"timeout_s": 10.0, **more}))
         try:
             yield provider, server
         finally:
@@ -65,10 +71,8 @@ async def everything(provider: ClosableProvider, request: CompleteRequest) -> li
     return [chunk async for chunk in provider.stream(request)]
 
 
-async def failure(
-    wire: str, round_: Round, *, timeout_s: float = 10.0, api_key: str = "test-key"
-) -> ErrorChunk:
-    async with serving(wire, [round_], timeout_s=timeout_s, api_key=api_key) as (provider, _):
+async def failure(wire: str, round_: Round, **more: Any) -> ErrorChunk:
+    async with serving(wire, [round_], **more) as (provider, _):
         chunks = await everything(provider, ASKED)
     assert isinstance(chunks[-1], ErrorChunk)
     return chunks[-1]
@@ -86,3 +90,9 @@ def after_results(*results: tuple[ToolCall, str]) -> CompleteRequest:
             ),
         ),
     )
+
+
+def as_told(wire: str, done: DoneChunk) -> DoneChunk:
+    """An ending as a wire tells it: Nirmata's streams say nothing of usage."""
+    silent = wire == "nirmata"
+    return replace(done, usage=Usage(), usage_known=False) if silent else done

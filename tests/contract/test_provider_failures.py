@@ -18,6 +18,7 @@ from tests.fakes.model_server import Call, Failure, ModelServer, Round
 from tests.fixtures_providers import (
     ASKED,
     WIRES,
+    config_for,
     everything,
     failure,
     serving,
@@ -91,6 +92,9 @@ async def test_the_wait_comes_from_the_headers(
         ("openai", "This model's maximum context length is 128000 tokens."),
         ("openai", "request (9030 tokens) exceeds the available context size (8192 tokens)"),
         ("ollama", "the prompt is longer than the context length currently available"),
+        ("bedrock", "prompt is too long: 210000 tokens > 200000 maximum"),
+        ("bedrock", "Input is too long for requested model."),
+        ("nirmata", "prompt is too long: 210000 tokens > 200000 maximum"),
     ],
 )
 async def test_a_prompt_that_does_not_fit_is_told_apart(wire: str, message: str) -> None:
@@ -131,7 +135,7 @@ async def test_a_key_that_the_vendor_quotes_is_not_repeated(wire: str, status: i
 
 @pytest.mark.parametrize("wire", WIRES)
 async def test_a_server_that_is_not_there_is_unreachable(wire: str) -> None:
-    provider = create(ProviderConfig(wire, api_key="k", base_url="http://127.0.0.1:9", model="m"))
+    provider = create(config_for(wire, "http://127.0.0.1:9"))
     chunks = await everything(provider, ASKED)
     await provider.aclose()
     assert [chunk.kind for chunk in chunks if isinstance(chunk, ErrorChunk)] == [
@@ -177,13 +181,7 @@ async def test_a_stream_left_early_hangs_up(wire: str) -> None:
 async def test_the_guard_keeps_requests_from_leaving(wire: str) -> None:
     async with ModelServer([Round(text=("a",))]) as server:
         provider = create(
-            ProviderConfig(
-                wire,
-                api_key="k",
-                base_url=server.url,
-                model="m",
-                allowed_hosts=frozenset({"models.internal"}),
-            )
+            config_for(wire, server.url, allowed_hosts=frozenset({"models.internal"}))
         )
         chunks = await everything(provider, ASKED)
         await provider.aclose()
@@ -193,7 +191,7 @@ async def test_the_guard_keeps_requests_from_leaving(wire: str) -> None:
     assert server.requests == []
 
 
-@pytest.mark.parametrize("wire", ["anthropic", "openai", "koder-ai"])
+@pytest.mark.parametrize("wire", ["anthropic", "openai", "bedrock", "nirmata", "koder-ai"])
 async def test_a_provider_without_its_key_is_unavailable_and_says_why(wire: str) -> None:
     provider = create(ProviderConfig(wire))
     chunks = await everything(provider, ASKED)

@@ -25,6 +25,7 @@ from tests.fixtures_providers import (
     TIME,
     WIRES,
     after_results,
+    as_told,
     everything,
     serving,
 )
@@ -58,17 +59,17 @@ async def test_the_same_investigation_gives_the_same_chunks_on_every_wire(wire: 
         TextChunk("look. – ✓"),
         ToolCallChunk(ToolCall("call_1", "core__get_logs", "")),
         ToolCallChunk(ToolCall("call_2", "core__get_current_time", "")),
-        DoneChunk(StopReason.TOOL_USE, Usage(100, 0, 0, 20), "test-model"),
+        as_told(wire, DoneChunk(StopReason.TOOL_USE, Usage(100, 0, 0, 20), "test-model")),
     ]
     assert calls[1].arguments == "{}"
     assert second == [
         TextChunk("The new version "),
         TextChunk("leaks."),
-        DoneChunk(StopReason.END_TURN, Usage(300, 0, 0, 9), "test-model"),
+        as_told(wire, DoneChunk(StopReason.END_TURN, Usage(300, 0, 0, 9), "test-model")),
     ]
 
 
-@pytest.mark.parametrize("wire", ["anthropic", "openai"])
+@pytest.mark.parametrize("wire", ["anthropic", "openai", "openai-responses", "bedrock"])
 async def test_cached_tokens_are_counted_once(wire: str) -> None:
     async with serving(wire, [Round(text=("Hi",), input_tokens=70, cache_read=30)]) as (
         provider,
@@ -165,7 +166,7 @@ async def test_a_very_long_history_arrives_whole(wire: str) -> None:
     async with serving(wire, [Round(text=("ok",))]) as (provider, server):
         answer = await collect(provider.stream(request))
     assert answer.text == "ok"
-    assert long in str(server.bodies[0]["messages"])
+    assert long in str(server.bodies[0])
     assert server.requests[0].headers["content-length"] == str(len(server.requests[0].raw))
 
 

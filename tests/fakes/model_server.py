@@ -1,4 +1,4 @@
-"""A model server on loopback that speaks the true wires of Anthropic, OpenAI and Ollama.
+"""A model server on loopback that speaks the true wires of every provider.
 
 Give it a script of rounds; each chat request takes the next one, whatever wire it came over:
 
@@ -16,18 +16,13 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
+from urllib.parse import unquote
 
 from aiohttp import web
 
-from tests.fakes.model_wires import (
-    ERRORS,
-    EVENTS,
-    Call,
-    Failure,
-    Json,
-    Round,
-    failed,
-)
+from tests.fakes import model_wires, newer_wires
+from tests.fakes.model_wires import Call, Failure, Json, Round
+from tests.fakes.wire_failures import ERRORS, failed
 
 __all__ = ["Call", "Failure", "ModelServer", "Recorded", "Round", "Script"]
 
@@ -40,7 +35,28 @@ class Recorded:
     headers: Mapping[str, str]
     body: Json
     raw: bytes
+    target: str  # path and query, as sent
 
+    @property
+    def model(self) -> str:
+        """The model asked for, wherever the wire puts it."""
+        in_path = unquote(self.target.removeprefix("/model/").split("/", 1)[0])
+        return str(self.body.get("model") or in_path)
+
+
+EVENTS = {
+    "anthropic": model_wires.anthropic,
+    "openai": model_wires.openai,
+    "ollama": model_wires.ollama,
+    "openai-responses": newer_wires.responses,
+    "bedrock": newer_wires.bedrock,
+    "nirmata": newer_wires.nirmata,
+}
+CONTENT_TYPES = {
+    "ollama": "application/x-ndjson",
+    "nirmata": "application/x-ndjson",
+    "bedrock": "application/vnd.amazon.eventstream",
+}
 
 Script = Sequence[Round] | Callable[[Recorded], Round]
 
@@ -48,7 +64,8 @@ Script = Sequence[Round] | Callable[[Recorded], Round]
 class ModelServer:
     """See the module. A callable script picks the round for a request and never runs out.
 
-    `tools` are the Ollama models' capabilities: () makes a model without tools of its own.
+    `tools` says of a model whether it has tools of its own; `tells_tools` False is an older Nirmata
+    backend, which has no endpoint to ask.
     """
 
     def __init__(
@@ -57,11 +74,13 @@ class ModelServer:
         *,
         models: Sequence[str] = ("test-model",),
         tools: Mapping[str, bool] | None = None,
+        tells_tools: bool = True,
     ) -> None:
         self._script = script
         self._next: Iterator[Round] = iter(() if callable(script) else script)
         self._models = models
         self._tools = dict(tools or {})
+        self._tells_tools = tells_tools
         self._calls = 0
         self._runner: web.AppRunner | None = None
         self.requests: list[Recorded] = []
@@ -76,6 +95,10 @@ class ModelServer:
         app.router.add_post("/v1/messages", self._chat("anthropic"))
         app.router.add_post("/v1/chat/completions", self._chat("openai"))
         app.router.add_post("/api/chat", self._chat("ollama"))
+        app.router.add_post("/v1/responses", self._chat("openai-responses"))
+        app.router.add_post("/model/{model}/converse-stream", self._chat("bedrock"))
+        app.router.add_post("/llm-apps/chat", self._chat("nirmata"))
+        app.router.add_get("/llm-apps/capabilities", self._nirmata_capabilities)
         app.router.add_get("/api/tags", self._tags)
         app.router.add_post("/api/show", self._show)
         self._runner = web.AppRunner(
@@ -120,10 +143,10 @@ class ModelServer:
                 self._transports.append(request.transport)
             raw = await request.read()
             headers = {name.lower(): value for name, value in request.headers.items()}
-            recorded = Recorded(wire, headers, json.loads(raw), raw)
+            recorded = Recorded(wire, headers, json.loads(raw), raw, request.raw_path)
             self.requests.append(recorded)
-            if wire == "ollama" and recorded.body.get("tools"):
-                refusal = self._no_tools(recorded.body["model"])
+            if wire in {"ollama", "nirmata"} and recorded.body.get("tools"):
+                refusal = self._no_tools(recorded.model)
                 if refusal is not None:
                     return refusal
             chosen = self._take(recorded)
@@ -136,7 +159,7 @@ class ModelServer:
     async def _streamed(
         self, request: web.Request, recorded: Recorded, chosen: Round
     ) -> web.StreamResponse:
-        kind = "application/x-ndjson" if recorded.wire == "ollama" else "text/event-stream"
+        kind = CONTENT_TYPES.get(recorded.wire, "text/event-stream")
         response = web.StreamResponse(headers={"content-type": kind})
         try:
             await self._held(chosen, -1)
@@ -153,7 +176,7 @@ class ModelServer:
         return response
 
     async def _paced(self, recorded: Recorded, chosen: Round) -> AsyncIterator[bytes | None]:
-        events = EVENTS[recorded.wire](chosen, str(recorded.body["model"]), self._numbered(chosen))
+        events = EVENTS[recorded.wire](chosen, recorded.model, self._numbered(chosen))
         for number, event in enumerate(events):
             await self._held(chosen, number)
             if chosen.pace_s:
@@ -188,6 +211,13 @@ class ModelServer:
             for name in self._models
         ]
         return web.json_response({"models": entries})
+
+    async def _nirmata_capabilities(self, request: web.Request) -> web.Response:
+        self.other_requests.append((request.method, request.path))
+        if not self._tells_tools:
+            raise web.HTTPNotFound
+        supported = all(self._tools.get(name, True) for name in self._models)
+        return web.json_response({"tools_supported": supported, "max_tools": 128})
 
     async def _show(self, request: web.Request) -> web.Response:
         self.other_requests.append((request.method, request.path))

@@ -1,12 +1,10 @@
-"""The bytes of the model server's scripted rounds, on each of the three wires."""
+"""The bytes of the model server's scripted rounds for Anthropic, chat/completions and Ollama."""
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
-
-from aiohttp import web
 
 Json = dict[str, Any]
 
@@ -49,41 +47,16 @@ class Round:
     failure: Failure | None = None
 
 
-def failed(wire: str, failure: Failure) -> web.Response:
-    shapes: dict[str, Json] = {
-        "anthropic": {
-            "type": "error",
-            "error": {"type": _anthropic_name(failure.status), "message": failure.message},
-        },
-        "openai": {"error": {"message": failure.message, "type": "scripted", "code": None}},
-        "ollama": {"error": failure.message},
-    }
-    body = shapes[wire] if failure.body is None else failure.body
-    return web.json_response(body, status=failure.status, headers=dict(failure.headers))
-
-
-def _anthropic_name(status: int) -> str:
-    names = {
-        400: "invalid_request_error",
-        401: "authentication_error",
-        403: "permission_error",
-        404: "not_found_error",
-        429: "rate_limit_error",
-        529: "overloaded_error",
-    }
-    return names.get(status, "api_error")
-
-
-def _pieces(text: str, size: int) -> list[str]:
+def pieces(text: str, size: int) -> list[str]:
     return [text[start : start + size] for start in range(0, len(text), size)]
 
 
-def _sse(event: Json, *, named: bool) -> bytes:
+def sse(event: Json, *, named: bool) -> bytes:
     name = f"event: {event['type']}\n" if named else ""
     return f"{name}data: {json.dumps(event, ensure_ascii=False)}\n\n".encode()
 
 
-def _anthropic(chosen: Round, model: str, calls: list[tuple[str, str, str]]) -> list[bytes]:
+def anthropic(chosen: Round, model: str, calls: list[tuple[str, str, str]]) -> list[bytes]:
     usage = {
         "input_tokens": chosen.input_tokens,
         "cache_read_input_tokens": chosen.cache_read,
@@ -100,9 +73,9 @@ def _anthropic(chosen: Round, model: str, calls: list[tuple[str, str, str]]) -> 
         blocks.append(({"type": "text", "text": ""}, deltas))
     for call_id, name, arguments in calls:
         start = {"type": "tool_use", "id": call_id, "name": name, "input": {}}
-        pieces = ["", *_pieces(arguments, chosen.args_piece_chars)]
+        parts = ["", *pieces(arguments, chosen.args_piece_chars)]
         blocks.append(
-            (start, [{"type": "input_json_delta", "partial_json": piece} for piece in pieces])
+            (start, [{"type": "input_json_delta", "partial_json": part} for part in parts])
         )
     for index, (start, deltas) in enumerate(blocks):
         events.append({"type": "content_block_start", "index": index, "content_block": start})
@@ -119,10 +92,10 @@ def _anthropic(chosen: Round, model: str, calls: list[tuple[str, str, str]]) -> 
         }
     )
     events.append({"type": "message_stop"})
-    return [_sse(event, named=True) for event in events]
+    return [sse(event, named=True) for event in events]
 
 
-def _openai(chosen: Round, model: str, calls: list[tuple[str, str, str]]) -> list[bytes]:
+def openai(chosen: Round, model: str, calls: list[tuple[str, str, str]]) -> list[bytes]:
     head = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": model}
     deltas: list[Json] = [{"role": "assistant", "content": None}]
     deltas.extend({"content": piece} for piece in chosen.text)
@@ -133,7 +106,7 @@ def _openai(chosen: Round, model: str, calls: list[tuple[str, str, str]]) -> lis
         )
         deltas.extend(
             {"tool_calls": [{"index": index, "function": {"arguments": piece}}]}
-            for piece in _pieces(arguments, chosen.args_piece_chars)
+            for piece in pieces(arguments, chosen.args_piece_chars)
         )
     stops = {"max_tokens": "length", "refusal": "content_filter"}
     stop = stops.get(chosen.stop, "tool_calls" if calls else "stop")
@@ -150,10 +123,10 @@ def _openai(chosen: Round, model: str, calls: list[tuple[str, str, str]]) -> lis
         "prompt_tokens_details": {"cached_tokens": chosen.cache_read},
     }
     events.append({**head, "choices": [], "usage": usage})
-    return [*(_sse(event, named=False) for event in events), b"data: [DONE]\n\n"]
+    return [*(sse(event, named=False) for event in events), b"data: [DONE]\n\n"]
 
 
-def _ollama(chosen: Round, model: str, calls: list[tuple[str, str, str]]) -> list[bytes]:
+def ollama(chosen: Round, model: str, calls: list[tuple[str, str, str]]) -> list[bytes]:
     head = {"model": model, "created_at": "2026-01-01T00:00:00Z"}
 
     def line(message: Json, **more: Any) -> bytes:
@@ -170,18 +143,3 @@ def _ollama(chosen: Round, model: str, calls: list[tuple[str, str, str]]) -> lis
     }
     reason = "length" if chosen.stop == "max_tokens" else "stop"
     return [*lines, line({}, done=True, done_reason=reason, **usage)]
-
-
-EVENTS: dict[str, Callable[[Round, str, list[tuple[str, str, str]]], list[bytes]]] = {
-    "anthropic": _anthropic,
-    "openai": _openai,
-    "ollama": _ollama,
-}
-ERRORS = {
-    "anthropic": _sse(
-        {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}},
-        named=True,
-    ),
-    "openai": _sse({"error": {"message": "Overloaded", "code": 503}}, named=False),
-    "ollama": b'{"error":"server busy, please try again"}\n',
-}

@@ -118,4 +118,7 @@ class ResponsesDecoder(EventDecoder):
 def _kept(item: Mapping[str, object]) -> Mapping[str, object]:
     """What the API takes back; an id would point to something that it did not store."""
     dropped = _OF_NO_USE_AGAIN if item.get("type") == "reasoning" else _OF_NO_USE_AGAIN | {"id"}
-    return {key: value for key, value in item.items() if key not in dropped}
+    kept = {key: value for key, value in item.items() if key not in dropped}
+    if kept.get("arguments") == "":
+        kept["arguments"] = "{}"  # written so by strict tools without parameters, refused back
+    return kept
