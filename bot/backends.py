@@ -93,13 +93,20 @@ def _provider(name: str, llm: LlmSettings, stack: AsyncExitStack, pace_s: float)
     return provider
 
 
-def _extra(settings: ProviderSettings) -> dict[str, JsonValue]:
-    extra: dict[str, JsonValue] = {"stream_options": settings.stream_options}
-    if settings.num_ctx:
-        extra["num_ctx"] = settings.num_ctx
-    if settings.local is not None:
-        extra["local"] = settings.local
-    return extra
+def _extra(settings: ProviderSettings) -> Mapping[str, JsonValue]:
+    """What only one provider or another knows."""
+    return {
+        "access_key_id": settings.access_key_id,
+        "api": settings.api,
+        "effort": settings.effort,
+        "local": settings.local,
+        "num_ctx": settings.num_ctx,
+        "region": settings.region,
+        "secret_access_key": settings.secret_access_key.get_secret_value(),
+        "session_token": settings.session_token.get_secret_value(),
+        "stream_options": settings.stream_options,
+        "streaming": settings.streaming,
+    }
 
 
 def make_observed(

@@ -27,7 +27,7 @@ class ProviderConfig:
     fast_model: str = ""
     max_tokens: int = 4096
     timeout_s: float = 60.0
-    extra: Mapping[str, JsonValue] = field(default_factory=dict)
+    extra: Mapping[str, JsonValue] = field(default_factory=dict, repr=False)
     allowed_hosts: frozenset[str] | None = None
 
 

@@ -57,9 +57,16 @@ class DatabaseSettings(Section):
 
 
 class ProviderSettings(Section):
-    """`[llm.providers.NAME]`; what a provider does not know it ignores."""
+    """`[llm.providers.NAME]`; what a provider does not know it ignores.
+
+    `region` and the three AWS keys are Bedrock's, `api` is OpenAI's, `num_ctx` is Ollama's.
+    """
 
     api_key: SecretStr = SecretStr("")
+    region: str = ""
+    access_key_id: str = ""
+    secret_access_key: SecretStr = SecretStr("")
+    session_token: SecretStr = SecretStr("")
     base_url: str = ""
     endpoint: str = ""
     model: str = ""
@@ -68,6 +75,9 @@ class ProviderSettings(Section):
     timeout: Duration = timedelta(seconds=60)
     num_ctx: int | None = Field(default=None, ge=1024)
     stream_options: bool = True
+    streaming: bool = True
+    api: Literal["", "chat", "responses"] = ""
+    effort: Literal["", "none", "minimal", "low", "medium", "high", "xhigh", "max"] = ""
     local: bool | None = (
         None  # whether its server is inside the network; only Ollama's is assumed to
     )
