@@ -106,8 +106,9 @@ class NirmataDecoder(EventDecoder):
         self._stop(answer, out)
 
     def on_end_marker(self, out: list[StreamChunk]) -> None:
-        """`[DONE]`, should a backend borrow it."""
-        self._stop({}, out)
+        """`[DONE]`, should a backend borrow it; alone it is no answer."""
+        if self.has_text or self._calls.calls:
+            self._stop({}, out)
 
     def close(self) -> list[StreamChunk]:
         """See `Decoder`. The end of bytes is the end of the forms that mark none."""
