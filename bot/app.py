@@ -39,11 +39,13 @@ from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
 from bot.store import schema
 from bot.store.audit import StoredAudit
+from bot.store.audit_reading import StoredTrail
 from bot.store.engine import Database
 from bot.store.events import StoredDeploys, StoredEvents
 from bot.store.ledger import StoredLedger
 from bot.store.proposals import StoredProposals
 from bot.store.replicas import Replicas
+from bot.store.sealing import Sealing
 from bot.store.sessions import StoredSessions
 from bot.store.tickets import Tickets
 from tools.capabilities import CallContext, Capabilities
@@ -64,6 +66,7 @@ class Stores:
     sessions: StoredSessions
     proposals: StoredProposals
     audit: StoredAudit
+    trail: StoredTrail
     ledger: StoredLedger
     events: StoredEvents
     deploys: StoredDeploys
@@ -109,19 +112,33 @@ async def open_stores(settings: Settings, stack: AsyncExitStack) -> Stores:
                 "database.url: the schema is not the one this version needs. "
                 "Run `kortex migrate`, then start again."
             )
-        database = await Database.open(url)
+        sealing = Sealing(rules.audit_keys(settings), open_redactor(settings))
+        database = await Database.open(url, sealing=sealing)
     except (ValueError, sa.exc.ArgumentError) as error:
         raise ConfigurationError(f"database.url: {error}") from error
     stack.push_async_callback(database.close)
+    trail = StoredTrail(database)
+    await _check_key(trail, sealing)
     return Stores(
         database=database,
         sessions=StoredSessions(database),
         proposals=StoredProposals(database),
         audit=StoredAudit(database),
+        trail=trail,
         ledger=StoredLedger(database),
         events=StoredEvents(database),
         deploys=StoredDeploys(database),
     )
+
+
+async def _check_key(trail: StoredTrail, sealing: Sealing) -> None:
+    """A chain that was begun with a key is never continued without one."""
+    newest = await trail.newest()
+    if newest is not None and newest.key_id and not sealing.keys.keyed:
+        raise ConfigurationError(
+            f"audit.key: the audit trail is sealed with the key {newest.key_id!r}, and none is "
+            "configured. Set [audit] key and key_id (KORTEX_AUDIT_KEY); nothing was started."
+        )
 
 
 def open_redactor(settings: Settings) -> TextRedactor:

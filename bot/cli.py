@@ -9,6 +9,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from bot import cli_audit
+
 OK, FAILED, USAGE = 0, 1, 2
 
 EPILOG = """\
@@ -58,6 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     ask.add_argument("--json", action="store_true", help="answer, tool calls, usage as JSON")
     _add(commands, "providers", _providers, "the model backends and whether each can be used")
+    cli_audit.add(commands, _add)
     return parser
 
 

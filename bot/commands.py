@@ -30,12 +30,12 @@ _MENDABLE = (ConfigurationError, StartupError, SecondProcess, ActionsError)
 
 def run(config: Path) -> int:
     """`kortex run`: until SIGTERM or Ctrl-C, then drain."""
-    return guarded(lambda: _serve(_loaded(config)))
+    return guarded(lambda: _serve(loaded(config)))
 
 
 def check(config: Path, *, as_json: bool) -> int:
     """`kortex check`."""
-    return guarded(lambda: _check(_loaded(config), as_json=as_json))
+    return guarded(lambda: _check(loaded(config), as_json=as_json))
 
 
 def migrate(config: Path) -> int:
@@ -46,12 +46,12 @@ def migrate(config: Path) -> int:
         print(f"the schema is at {head}")
         return OK
 
-    return guarded(lambda: work(_loaded(config)))
+    return guarded(lambda: work(loaded(config)))
 
 
 def ask(config: Path, question: str, session: str, *, as_json: bool) -> int:
     """`kortex ask`."""
-    return guarded(lambda: ask_with(_loaded(config), question, session, as_json=as_json))
+    return guarded(lambda: ask_with(loaded(config), question, session, as_json=as_json))
 
 
 def providers(config: Path) -> int:
@@ -62,7 +62,7 @@ def providers(config: Path) -> int:
         _print_table(found)
         return OK
 
-    return guarded(lambda: work(_loaded(config)))
+    return guarded(lambda: work(loaded(config)))
 
 
 async def ask_with(settings: Settings, question: str, channel: str, *, as_json: bool) -> int:
@@ -110,7 +110,8 @@ def _only(error: BaseException) -> BaseException:
     return error
 
 
-def _loaded(config: Path) -> Settings:
+def loaded(config: Path) -> Settings:
+    """The settings of that file, with logging set up to redact by them."""
     settings = load(config)
     logs.configure(open_redactor(settings))
     return settings

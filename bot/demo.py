@@ -60,6 +60,7 @@ def demo_settings(folder: Path, values: Mapping[str, str] | None = None) -> Sett
     known = {
         "KORTEX_DEMO_DIRECTORY": str(folder),
         "KORTEX_DEMO_CONTROL_PLANE": "http://127.0.0.1:9",
+        "KORTEX_DEMO_AUDIT_KEY": secrets.token_hex(32),
         **(values or {}),
     }
     return parse(text, "demo.toml", {**environment(), **known})

@@ -34,7 +34,7 @@ class Finding:
 
 async def examine(settings: Settings) -> list[Finding]:
     """Try everything. Raises nothing that an operator can mend: it becomes a finding."""
-    findings = [_actions(settings), await _slack(settings)]
+    findings = [_actions(settings), _audit(settings), await _slack(settings)]
     async with AsyncExitStack() as stack:
         try:
             base = await build_base(settings, stack)
@@ -55,6 +55,16 @@ async def examine(settings: Settings) -> list[Finding]:
         products = next((c.products for c in settings.channels if c.products), ("checkout",))
         findings += await _backends(settings, observed(""), products[0], base.clock.now())
     return findings
+
+
+def _audit(settings: Settings) -> Finding:
+    keyed = rules.audit_keys(settings).keyed
+    detail = (
+        f"sealed with the key {settings.audit.key_id!r}"
+        if keyed
+        else "no [audit] key: the chain finds accidents, not forgery by who can write the database"
+    )
+    return Finding("audit", keyed, detail, configured=keyed)
 
 
 def _actions(settings: Settings) -> Finding:

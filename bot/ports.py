@@ -12,7 +12,7 @@ from typing import Protocol
 from pydantic import JsonValue
 
 from adapters.llm.messages import Message, Usage
-from bot.domain.audit import AuditEvent
+from bot.domain.audit import AuditEvent, TrailEntry
 from bot.domain.events import Evidence, TurnEvent, TurnFinished
 from bot.domain.ids import MessageTs, Person, Place, ProposalId, SessionId, TurnId, UserId
 from bot.domain.proposal import Proposal, ProposalState
@@ -163,6 +163,22 @@ class AuditLog(Protocol):
 
     async def append(self, event: AuditEvent) -> None:
         """Write one row; a repeated `key` is one row. Raises StorageUnavailable."""
+        ...
+
+
+class Trail(Protocol):
+    """The trail, read back."""
+
+    async def entries(
+        self,
+        *,
+        after: int = 0,
+        session: str = "",
+        since: datetime | None = None,
+        limit: int = 1000,
+        newest: bool = False,
+    ) -> Sequence[TrailEntry]:
+        """In order, beyond row `after`; `newest` takes the last ones. Raises StorageUnavailable."""
         ...
 
 

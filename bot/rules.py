@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 
 from adapters.control_plane.port import Endpoint
 from bot.actions.catalog import ActionRule
+from bot.domain.audit_chain import AuditKeys
 from bot.domain.budget import BudgetLimits
 from bot.domain.channel import ChannelRule
 from bot.settings.model import ActionSettings, Settings
@@ -82,6 +83,16 @@ def credentials(settings: Settings) -> Callable[[str], str]:
     """The token of an action, looked up when the action is dispatched."""
     tokens = {a.name: a.endpoint.token for a in settings.actions}
     return lambda name: tokens[name].get_secret_value()
+
+
+def audit_keys(settings: Settings) -> AuditKeys:
+    """`[audit] key`, `key_id` and `old_keys`; without a key only what proves no authorship."""
+    audit = settings.audit
+    known = {name: key.get_secret_value().encode() for name, key in audit.old_keys.items()}
+    current = audit.key.get_secret_value().encode()
+    if not current:
+        return AuditKeys(known=known)
+    return AuditKeys(audit.key_id, {**known, audit.key_id: current})
 
 
 def role_members(settings: Settings) -> Mapping[str, RoleMembers]:

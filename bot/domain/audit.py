@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 
 from pydantic import JsonValue
@@ -28,6 +29,7 @@ class AuditKind(StrEnum):
     BUDGET_REFUSED = "budget.refused"
     INGRESS_DENIED = "ingress.denied"
     ADMIN_COMMAND = "admin.command"
+    AUDIT_ERASED = "audit.erased"
     STARTED = "process.started"
 
 
@@ -40,3 +42,32 @@ class AuditEvent:
     body: Mapping[str, JsonValue] = field(default_factory=dict)
     session_id: SessionId | str = ""
     key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TrailEntry:
+    """One row as people read it. `erased_by` names the row that says its content was erased."""
+
+    seq: int
+    at: datetime
+    kind: str
+    actor: str
+    session_id: str
+    body: Mapping[str, JsonValue]
+    mac: str
+    key_id: str
+    erased_by: int | None = None
+
+    def as_json(self) -> dict[str, JsonValue]:
+        """As it is exported and sent to sinks."""
+        return {
+            "seq": self.seq,
+            "at": self.at.isoformat(),
+            "kind": self.kind,
+            "actor": self.actor,
+            "session": self.session_id,
+            "body": dict(self.body),
+            "mac": self.mac,
+            "key_id": self.key_id,
+            "erased_by": self.erased_by,
+        }

@@ -4,9 +4,18 @@ import re
 from datetime import timedelta
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, SecretStr
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    SecretStr,
+    field_validator,
+)
 
 _DURATION = re.compile(r"^(\d+(?:\.\d+)?)(ms|s|m|h|d)$")
+SHORTEST_AUDIT_KEY = 32  # characters; as hexadecimal digits that is 128 bits
 _UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
@@ -188,6 +197,30 @@ class AdminSettings(Section):
     roles: tuple[str, ...] = ()
 
 
+class AuditSettings(Section):
+    """`[audit]`. Without a key the chain finds accidents only; `old_keys` are key ids rotated out."""
+
+    key: SecretStr = SecretStr("")
+    key_id: str = Field(default="1", pattern=r"^[\w.-]{1,32}$")
+    old_keys: dict[str, SecretStr] = Field(default_factory=dict)
+    checkpoint_stdout: bool = True
+    checkpoint_file: str = ""
+    checkpoint_url: str = ""
+    checkpoint_token: SecretStr = SecretStr("")
+    checkpoint_channel: str = ""
+    events_url: str = ""
+    events_token: SecretStr = SecretStr("")
+
+    @field_validator("key")
+    @classmethod
+    def _long_enough(cls, key: SecretStr) -> SecretStr:
+        if 0 < len(key.get_secret_value()) < SHORTEST_AUDIT_KEY:
+            raise ValueError(
+                f"use {SHORTEST_AUDIT_KEY} characters or more, such as `openssl rand -hex 32` prints"
+            )
+        return key
+
+
 class EndpointSettings(Section):
     """Where an action is dispatched to. `{product}` in the URL is filled in, encoded."""
 
@@ -230,6 +263,7 @@ class Settings(Section):
     roles: dict[str, RoleSettings] = Field(default_factory=dict)
     channels: tuple[ChannelSettings, ...] = ()
     admins: AdminSettings = AdminSettings()
+    audit: AuditSettings = AuditSettings()
     actions: tuple[ActionSettings, ...] = ()
 
     def secrets(self) -> frozenset[str]:

@@ -17,6 +17,7 @@ from bot.ports import StorageUnavailable
 from bot.store import sqlite_driver
 from bot.store.dialect import now
 from bot.store.failures import ConnectionLost, storage_errors
+from bot.store.sealing import SEALING, WITHOUT_KEY, Sealing
 
 _T = TypeVar("_T")
 Work = Callable[[AsyncConnection], Awaitable[_T]]
@@ -44,16 +45,22 @@ class Database:
         self._patience_s = patience_s
 
     @classmethod
-    async def open(cls, url: str, patience_s: Sequence[float] = PATIENCE_S) -> "Database":
+    async def open(
+        cls,
+        url: str,
+        patience_s: Sequence[float] = PATIENCE_S,
+        sealing: Sealing = WITHOUT_KEY,
+    ) -> "Database":
         """Connect lazily to `sqlite+aiosqlite:///file` or `postgresql+asyncpg://…`.
 
         A SQLite file is created and set to write-ahead logging at once. Raises ValueError for any
         other URL, StorageUnavailable. `patience_s` are the waits before each new try of what is
-        idempotent.
+        idempotent. `sealing` is how rows of the audit trail are written on its connections.
         """
         parsed = sa.make_url(url)
         if parsed.drivername == "postgresql+asyncpg":
             engine = await asyncio.to_thread(_postgresql, parsed)
+            engine = engine.execution_options(**{SEALING: sealing})
             reader = engine.execution_options(isolation_level="AUTOCOMMIT")
             return cls(engine, reader, patience_s)
         if parsed.drivername == "sqlite+aiosqlite" and parsed.database not in (
@@ -62,8 +69,9 @@ class Database:
             ":memory:",
         ):
             # A thread, because making an engine resolves paths and imports the driver.
+            writer = await asyncio.to_thread(_sqlite, parsed, writes=True)
             database = cls(
-                await asyncio.to_thread(_sqlite, parsed, writes=True),
+                writer.execution_options(**{SEALING: sealing}),
                 await asyncio.to_thread(_sqlite, parsed, writes=False),
                 patience_s,
             )

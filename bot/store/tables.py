@@ -135,8 +135,34 @@ audit = sa.Table(
     sa.Column("prev", CleanText),  # the chain: the row before, this row's MAC, which key made it
     sa.Column("mac", CleanText),
     sa.Column("key_id", CleanText),
+    sa.Column("salt", CleanText),
+    sa.Column("body_hash", CleanText),  # of salt, actor and body, which an erasure empties
+    sa.Column("erased_by", sa.BigInteger),  # the row that says so
     sa.Index("ix_audit_key", "key", unique=True),
     sa.Index("ix_audit_session_id", "session_id"),
+    sa.Index("ix_audit_actor", "actor"),
+    sa.Index("ix_audit_at", "at"),
+)
+
+audit_checkpoints = sa.Table(
+    "audit_checkpoints",
+    metadata,
+    sa.Column(
+        "seq",
+        sa.BigInteger().with_variant(sa.Integer(), "sqlite"),
+        primary_key=True,
+        autoincrement=False,
+    ),
+    sa.Column("at", Instant, nullable=False),
+    _text("line"),
+)
+
+audit_sinks = sa.Table(
+    "audit_sinks",
+    metadata,
+    sa.Column("name", CleanText, primary_key=True),
+    sa.Column("seq", sa.BigInteger, nullable=False),  # delivered up to here
+    sa.Column("claimed_until", Instant, nullable=False),  # by the replica that delivers now
 )
 
 spending = sa.Table(

@@ -5,18 +5,33 @@ import asyncio
 import orjson
 import pytest
 import sqlalchemy as sa
+from pydantic import JsonValue
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from bot.chat.privacy import TextRedactor
 from bot.domain.audit import AuditEvent, AuditKind
+from bot.domain.audit_chain import GENESIS, UNKEYED, AuditKeys
+from bot.domain.audit_checkpoint import sign
 from bot.ports import StorageUnavailable
 from bot.store.audit import StoredAudit, append_audit
+from bot.store.audit_erasure import erase
+from bot.store.audit_reading import StoredTrail, verify
 from bot.store.engine import Database
+from bot.store.sealing import Sealing
 from bot.store.tables import audit
 from tests.fixtures_database import database, database_url, other
 from tests.fixtures_stores import Stores, stores
+from tools.redactor import RedactionFailed
 
 __all__ = ["database", "database_url", "other", "stores"]
 
+KEYED = Sealing(AuditKeys("1", {"1": b"a" * 32}))
+REDACTOR = TextRedactor({"hunter2hunter2"}, b"k")
+# What somebody who owns the database can do.
+UNGUARD = {
+    "sqlite": ("DROP TRIGGER audit_no_update", "DROP TRIGGER audit_no_delete"),
+    "postgresql": ("ALTER TABLE audit DISABLE TRIGGER USER",),
+}
 EVENT = AuditEvent(AuditKind.TOOL_CALL, "U1", {"tool": "core__get_logs", "ok": True}, "session:1")
 
 
@@ -61,7 +76,7 @@ async def test_a_row_says_what_when_who_and_where(database: Database) -> None:
     (row,) = await rows(database)
     assert (row.seq, row.kind, row.actor, row.session_id) == (1, "tool.call", "U1", "session:1")
     assert before <= row.at <= await database.now()
-    assert (row.key, row.prev, row.mac, row.key_id) == (None, None, None, None)
+    assert (row.key, row.prev, row.key_id, row.erased_by) == (None, GENESIS, UNKEYED, None)
 
 
 async def test_a_body_is_canonical(database: Database) -> None:
@@ -87,6 +102,114 @@ async def test_numbers_have_no_gap_under_fifty_writers(database: Database, other
         for n in range(50):
             group.create_task(logs[n % 2].append(EVENT))
     assert [row.seq for row in await rows(database)] == list(range(1, 51))
+
+
+async def test_two_replicas_write_one_chain(database_url: str) -> None:
+    first = await Database.open(database_url, sealing=KEYED)
+    second = await Database.open(database_url, sealing=KEYED)
+    async with asyncio.TaskGroup() as group:
+        for n in range(40):
+            group.create_task(StoredAudit((first, second)[n % 2]).append(keyed(f"{n % 30}")))
+    found = await verify(StoredTrail(first), KEYED.keys)
+    assert (found.bad, found.rows, found.unkeyed) == (None, 30, 0)
+    await first.close()
+    await second.close()
+
+
+async def test_a_key_may_come_later_and_change(database_url: str) -> None:
+    rotated = AuditKeys("2", {"1": b"a" * 32, "2": b"b" * 32})
+    for keys in (AuditKeys(), KEYED.keys, rotated):
+        database = await Database.open(database_url, sealing=Sealing(keys))
+        await StoredAudit(database).append(EVENT)
+        found = await verify(StoredTrail(database), keys)
+        assert found.bad is None
+        await database.close()
+
+
+async def test_what_is_written_is_redacted(database_url: str) -> None:
+    database = await Database.open(database_url, sealing=Sealing(redactor=REDACTOR))
+    body: dict[str, JsonValue] = {"arguments": {"query": ["password hunter2hunter2"]}, "ok": True}
+    await StoredAudit(database).append(AuditEvent(AuditKind.TOOL_CALL, "U1", body))
+    (row,) = await rows(database)
+    assert "hunter2" not in row.body
+    assert orjson.loads(row.body)["ok"] is True
+    await database.close()
+
+
+async def test_what_cannot_be_redacted_is_not_done(database_url: str) -> None:
+    class Broken:
+        def redact(self, text: str) -> str:
+            raise RedactionFailed("broken")
+
+    database = await Database.open(database_url, sealing=Sealing(redactor=Broken()))
+    with pytest.raises(StorageUnavailable, match="redacted"):
+        await StoredAudit(database).append(EVENT)
+    assert await rows(database) == []
+    await database.close()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE audit SET actor = 'U9' WHERE seq = 3",
+        "UPDATE audit SET body = '{}' WHERE seq = 3",
+        "UPDATE audit SET kind = 'x' WHERE seq = 3",
+        "UPDATE audit SET at = at + 1 WHERE seq = 3",
+    ],
+)
+async def test_a_change_behind_the_triggers_is_found(database: Database, change: str) -> None:
+    for n in range(5):
+        await StoredAudit(database).append(keyed(str(n)))
+    async with database.write() as connection:
+        for statement in UNGUARD[database.dialect]:
+            await connection.execute(sa.text(statement))
+        await connection.execute(sa.text(change))
+    found = await verify(StoredTrail(database), AuditKeys())
+    assert found.bad is not None
+    assert found.bad.seq == 3
+
+
+async def test_a_cut_tail_is_found_by_the_kept_checkpoint(database: Database) -> None:
+    for n in range(5):
+        await StoredAudit(database).append(keyed(str(n)))
+    trail = StoredTrail(database)
+    newest = await trail.newest()
+    assert newest is not None
+    made = sign(AuditKeys(), newest.seq, newest.mac, await database.now())
+    assert await trail.keep_checkpoint(made)
+    assert not await trail.keep_checkpoint(made)
+    async with database.write() as connection:
+        for statement in UNGUARD[database.dialect]:
+            await connection.execute(sa.text(statement))
+        await connection.execute(sa.text("DELETE FROM audit WHERE seq > 3"))
+    found = await verify(trail, AuditKeys())
+    assert found.bad is not None
+    assert (found.bad.seq, "tail was cut" in found.bad.reason) == (4, True)
+
+
+async def test_erasing_a_person_keeps_the_chain(database: Database) -> None:
+    log = StoredAudit(database)
+    for n in range(6):
+        event = AuditEvent(AuditKind.TOOL_CALL, f"U{n % 2}", {"said": f"words {n}"}, "session:1")
+        await log.append(event)
+    assert await erase(database, by="admin", reason="asked for", person="U1") == 3
+    assert await erase(database, by="admin", reason="again", person="U1") == 0
+    found = await verify(StoredTrail(database), AuditKeys())
+    assert (found.bad, found.erased, found.rows) == (None, 3, 7)
+    entries = await StoredTrail(database).entries(session="session:1")
+    assert [(e.actor, dict(e.body)) for e in entries if e.erased_by] == [("", {})] * 3
+    assert {e.actor for e in entries if not e.erased_by} == {"U0"}
+
+
+async def test_a_session_is_erased_in_batches(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.store.audit_erasure.BATCH_ROWS", 2)
+    for _ in range(5):
+        await StoredAudit(database).append(EVENT)
+    assert await erase(database, by="admin", reason="", session="session:1") == 5
+    found = await verify(StoredTrail(database), AuditKeys())
+    assert (found.bad, found.erased, found.rows) == (None, 5, 8)
 
 
 async def test_a_row_is_undone_with_its_transaction_and_leaves_no_gap(database: Database) -> None:
@@ -118,10 +241,18 @@ async def test_two_rows_of_one_transaction_follow_each_other(database: Database)
         "UPDATE audit SET mac = 'forged' WHERE seq = 1",
         "DELETE FROM audit",
         "DELETE FROM audit WHERE seq = 1",
+        "UPDATE audit SET actor = '', salt = '', body = '', erased_by = 2 WHERE seq = 1",
+        "UPDATE audit SET erased_by = NULL",
+        "UPDATE audit_checkpoints SET line = ''",
+        "DELETE FROM audit_checkpoints",
     ],
 )
 async def test_rows_can_be_neither_changed_nor_removed(database: Database, statement: str) -> None:
     await StoredAudit(database).append(EVENT)
+    newest = await StoredTrail(database).newest()
+    assert newest is not None
+    made = sign(AuditKeys(), newest.seq, newest.mac, await database.now())
+    await StoredTrail(database).keep_checkpoint(made)
     with pytest.raises((StorageUnavailable, sa.exc.IntegrityError), match="append-only"):
         async with database.write() as connection:
             await connection.execute(sa.text(statement))

@@ -1,0 +1,84 @@
+"""How rows of the trail are sealed into a chain: keys, hashes, MACs. Storing them is the store's.
+
+    body_hash = SHA-256(salt, actor, body)
+    mac       = HMAC-SHA-256(key, seq, previous mac, body_hash, at, kind, session, key id, event key)
+
+What may be erased one day (actor, body) is reached through its salted hash only, so a row whose
+content is gone still proves its place. No field holds a NUL, which separates them unambiguously.
+"""
+
+import hashlib
+import hmac
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+GENESIS = "0" * 64
+UNKEYED = ""  # the key id of rows that were chained without a key
+SALT_BYTES = 16  # so that the hash of a short erased body cannot be guessed by trying all of them
+_ROWS = b"kortex audit row 1"
+_CHECKPOINTS = b"kortex audit checkpoint 1"
+
+
+class ChainRow(NamedTuple):
+    """One row of the trail as it is stored. `at_us` is microseconds since the epoch."""
+
+    seq: int
+    at_us: int
+    kind: str
+    session_id: str
+    key: str | None
+    actor: str
+    salt: str
+    body: str
+    body_hash: str
+    prev: str
+    mac: str
+    key_id: str
+    erased_by: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AuditKeys:
+    """The key that seals new rows, and older ones that are still recognised. Bytes by key id."""
+
+    current: str = UNKEYED
+    known: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+
+    @property
+    def keyed(self) -> bool:
+        """Whether forging a row takes more than write access to the database."""
+        return self.current != UNKEYED
+
+    def for_rows(self) -> dict[str, bytes]:
+        """The MAC key of rows by key id, the unkeyed one among them."""
+        return {name: _derived(key, _ROWS) for name, key in {UNKEYED: b"", **self.known}.items()}
+
+    def for_checkpoints(self) -> dict[str, bytes]:
+        """The signing key of checkpoints by key id."""
+        everything = {UNKEYED: b"", **self.known}
+        return {name: _derived(key, _CHECKPOINTS) for name, key in everything.items()}
+
+
+def hash_of_content(salt: str, actor: str, body: str) -> str:
+    """The commitment to what may be erased."""
+    return hashlib.sha256("\0".join((salt, actor, body)).encode()).hexdigest()
+
+
+def mac_of(key: bytes, row: ChainRow) -> str:
+    """The MAC that a row ought to have, given its other columns."""
+    fields = (
+        str(row.seq),
+        row.prev,
+        row.body_hash,
+        str(row.at_us),
+        row.kind,
+        row.session_id,
+        row.key_id,
+        "-" if row.key is None else f"+{row.key}",
+    )
+    return hmac.digest(key, "\0".join(fields).encode(), "sha256").hex()
+
+
+def _derived(key: bytes, purpose: bytes) -> bytes:
+    return hmac.digest(key, purpose, "sha256")

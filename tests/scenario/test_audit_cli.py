@@ -1,0 +1,151 @@
+"""`kortex audit` on a trail that a real turn wrote, from the configuration file on."""
+
+import asyncio
+import secrets
+import sqlite3
+from pathlib import Path
+
+import orjson
+import pytest
+from blockbuster import BlockBuster
+
+from bot.cli import main
+from bot.domain.audit_chain import AuditKeys
+from bot.domain.audit_checkpoint import sign
+from bot.store.audit_reading import StoredTrail
+from bot.store.engine import Database
+
+KEY = secrets.token_hex(32)
+CONFIG = """
+[database]
+url = "sqlite+aiosqlite:///{folder}/kortex.db"
+[audit]
+key = "{key}"
+[observe.logs]
+kind = "recorded"
+[observe.metrics]
+kind = "recorded"
+[observe.traces]
+kind = "recorded"
+[[channels]]
+match = "incident-*"
+session = "{{channel}}"
+products = ["checkout"]
+"""
+
+
+@pytest.fixture(autouse=True)
+def _a_command_may_block_its_own_loop(_nothing_blocks_the_loop: BlockBuster) -> None:
+    _nothing_blocks_the_loop.deactivate()
+
+
+@pytest.fixture(scope="module")
+def answered(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A configuration whose database holds the trail of one triage."""
+    folder = tmp_path_factory.mktemp("audit")
+    config = folder / "kortex.toml"
+    config.write_text(CONFIG.format(folder=folder, key=KEY), encoding="utf-8")
+    question = ["ask", "why is checkout slow?", "--session", "incident-checkout"]
+    with pytest.raises(SystemExit) as ended:
+        main([*question, "--json", "--config", str(config)])
+    assert ended.value.code == 0
+    return config
+
+
+@pytest.fixture
+def config(answered: Path, tmp_path: Path) -> Path:
+    """A copy of it that the test may spoil."""
+    source = sqlite3.connect(answered.parent / "kortex.db")
+    target = sqlite3.connect(tmp_path / "kortex.db")
+    source.backup(target)
+    source.close()
+    target.close()
+    config = tmp_path / "kortex.toml"
+    config.write_text(CONFIG.format(folder=tmp_path, key=KEY), encoding="utf-8")
+    return config
+
+
+def kortex(config: Path, *arguments: str) -> int:
+    """The exit code."""
+    with pytest.raises(SystemExit) as ended:
+        main(["audit", *arguments, "--config", str(config)])
+    return int(ended.value.code or 0)
+
+
+def spoil(config: Path, statement: str) -> None:
+    """As the database's owner would, who can take the triggers away."""
+    connection = sqlite3.connect(config.parent / "kortex.db")
+    for trigger in ("audit_no_update", "audit_no_delete"):
+        connection.execute(f"DROP TRIGGER {trigger}")
+    connection.execute(statement)
+    connection.commit()
+    connection.close()
+
+
+def witness(config: Path) -> Path:
+    """A checkpoint of the whole trail, kept elsewhere."""
+
+    async def make() -> str:
+        database = await Database.open(f"sqlite+aiosqlite:///{config.parent}/kortex.db")
+        newest = await StoredTrail(database).newest()
+        assert newest is not None
+        now = await database.now()
+        await database.close()
+        return sign(AuditKeys("1", {"1": KEY.encode()}), newest.seq, newest.mac, now).line
+
+    file = config.parent / "checkpoints.txt"
+    file.write_text(f"copied from the channel: {asyncio.run(make())}\n", encoding="utf-8")
+    return file
+
+
+def test_a_turn_leaves_a_trail_that_holds(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert kortex(config, "verify", "--checkpoint", str(witness(config))) == 0
+    assert capsys.readouterr().out.startswith("ok ")
+
+
+def test_a_changed_row_is_named(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    spoil(config, "UPDATE audit SET actor = 'somebody else' WHERE seq = 2")
+    assert kortex(config, "verify") == 1
+    assert capsys.readouterr().out.startswith("BAD   row 2:")
+
+
+def test_a_cut_tail_needs_the_checkpoint(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = witness(config)
+    spoil(config, "DELETE FROM audit WHERE seq > 3")
+    assert kortex(config, "verify") == 0
+    capsys.readouterr()
+    assert kortex(config, "verify", "--json", "--checkpoint", str(file)) == 1
+    assert orjson.loads(capsys.readouterr().out)["first_bad_seq"] == 4
+
+
+def test_a_file_without_a_checkpoint_is_a_usage_error(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert kortex(config, "verify", "--checkpoint", str(config)) == 2
+    assert "holds no checkpoint" in capsys.readouterr().err
+
+
+def test_export_is_one_object_a_line(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert kortex(config, "export", "--since", "1h", "--jsonl") == 0
+    rows = [orjson.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [row["seq"] for row in rows] == list(range(1, len(rows) + 1))
+    assert {"turn.started", "tool.call", "model.call", "turn.ended"} <= {r["kind"] for r in rows}
+    session = next(row["session"] for row in rows if row["kind"] == "turn.started")
+    assert kortex(config, "export", "--session", session) == 0
+    assert len(capsys.readouterr().out.splitlines()) == len(rows)
+
+
+def test_a_persons_content_can_be_erased(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert kortex(config, "erase", "--person", "operator", "--reason", "asked for") == 0
+    assert kortex(config, "verify") == 0
+    assert "erased: their content is gone" in capsys.readouterr().out
+
+
+def test_a_trail_with_a_key_is_not_continued_without_one(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config.write_text(CONFIG.format(folder=config.parent, key=""), encoding="utf-8")
+    with pytest.raises(SystemExit) as ended:
+        main(["ask", "why?", "--config", str(config)])
+    assert ended.value.code == 2
+    assert "audit.key: the audit trail is sealed with the key '1'" in capsys.readouterr().err
