@@ -23,9 +23,17 @@ def three_rounds(world: World) -> None:
 
 
 async def ended_well(
-    world: World, asked: Asked, *, round_again: int = 0, queries_again: int = 0
+    world: World,
+    asked: Asked,
+    *,
+    round_again: int = 0,
+    queries_again: int = 0,
+    calls_cancelled: int = 0,
 ) -> None:
-    """One whole answer; nothing done, paid or written twice but the round and queries named."""
+    """One whole answer; nothing done, paid or written twice but the round and queries named.
+
+    A call that lived to be cancelled is in the trail beside the one that took its place.
+    """
     await world.shows(asked, FINAL)
     await world.settled()
     (answer,) = world.answers(asked)
@@ -38,5 +46,10 @@ async def ended_well(
     assert await world.history(asked) == 7
     audit = await world.audit()
     del audit["process.started"]
-    assert audit == {"turn.started": 1, "model.call": 3, "tool.call": 3, "turn.ended": 1}
+    assert audit == {
+        "turn.started": 1,
+        "model.call": 3,
+        "tool.call": 3 + calls_cancelled,
+        "turn.ended": 1,
+    }
     assert len(await world.rows(sa.select(tables.spending))) == 3

@@ -14,7 +14,7 @@ _QUEUED = sa.text(
     "SELECT count(*) FROM pg_stat_activity"
     " WHERE datname = current_database() AND wait_event_type = 'Lock'"
 )
-_CUT = sa.text(
+_CUT = (
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
     " WHERE datname = current_database() AND pid <> pg_backend_pid()"
 )
@@ -63,4 +63,9 @@ async def cut_connections(world: World) -> None:
     """The server ends every connection of the replicas."""
     await world.database.close()  # the test's own, which would be cut too
     async with world.database.write() as connection:
-        await connection.execute(_CUT)
+        await connection.execute(sa.text(_CUT))
+
+
+async def cut_queued(world: World) -> None:
+    """The server ends the connections that wait for locks."""
+    await world.rows(sa.text(f"{_CUT} AND wait_event_type = 'Lock'"))  # type: ignore[arg-type]

@@ -1,0 +1,84 @@
+"""SIGTERM in the middle of a turn: it ends in time, or another process ends it; exit code 0."""
+
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests.scenario.durability.investigation import (
+    AFTER_FIRST_TEXT,
+    ASK,
+    ended_well,
+    three_rounds,
+)
+from tests.scenario.durability.replica import Leases, Replica
+from tests.scenario.durability.world import World, world_on
+
+IMPATIENT = Leases(grace_s=0.2)
+BOTH = pytest.mark.parametrize("world", ["sqlite", "postgresql"], indirect=True)
+
+
+@pytest.fixture
+async def world(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[World]:
+    async with world_on(request.param, tmp_path) as made:
+        three_rounds(made)
+        yield made
+
+
+async def _terminate(world: World, replica: Replica) -> None:
+    """SIGTERM; returns when it takes nothing new."""
+    before = len(world.workspace.sockets.connections)
+    replica.signal(signal.SIGTERM)
+    await world.workspace.wait_for(lambda: len(world.workspace.sockets.connections) < before, 10.0)
+
+
+@BOTH
+async def test_a_turn_ends_within_the_grace_period(world: World) -> None:
+    replica = await world.start()
+    hold = world.hold_round(ASK, 3, at=AFTER_FIRST_TEXT)
+    asked = await world.ask(ASK)
+    await hold.wait()
+    await _terminate(world, replica)
+    world.open()
+    assert await replica.ended() == 0
+    await ended_well(world, asked)
+
+
+@BOTH
+async def test_a_turn_longer_than_the_grace_period_goes_on_after_the_restart(world: World) -> None:
+    replica = await world.start(IMPATIENT)
+    hold = world.hold_round(ASK, 3, at=AFTER_FIRST_TEXT)
+    asked = await world.ask(ASK)
+    await hold.wait()
+    await _terminate(world, replica)
+    assert await replica.ended() == 0
+    await world.start()
+    await ended_well(world, asked, round_again=3)
+
+
+@pytest.mark.parametrize("world", ["postgresql"], indirect=True)
+async def test_a_round_longer_than_the_grace_period_is_handed_over(world: World) -> None:
+    await world.start(IMPATIENT)
+    await world.start(IMPATIENT)
+    hold = world.hold_round(ASK, 3, at=AFTER_FIRST_TEXT)
+    asked = await world.ask(ASK)
+    await hold.wait()
+    leaving = await world.runner_of(asked)
+    await _terminate(world, leaving)
+    assert await leaving.ended() == 0
+    await ended_well(world, asked, round_again=3)
+
+
+@pytest.mark.parametrize("world", ["postgresql"], indirect=True)
+async def test_a_tool_longer_than_the_grace_period_is_handed_over(world: World) -> None:
+    await world.start(IMPATIENT)
+    await world.start(IMPATIENT)
+    hold = world.gates.hold("loki GET query_range before")
+    asked = await world.ask(ASK)
+    await hold.wait()
+    hold.lost = True
+    leaving = await world.runner_of(asked)
+    await _terminate(world, leaving)
+    assert await leaving.ended() == 0
+    await ended_well(world, asked, queries_again=1, calls_cancelled=1)
