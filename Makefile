@@ -8,7 +8,7 @@ BIN    := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev demo test lint types layers unit test-backends bench format lock dist-check clean
+.PHONY: help setup setup-dev demo test lint types layers unit test-backends mutants bench format lock dist-check clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -51,6 +51,9 @@ test-backends: setup-dev ## metrics against a real Prometheus and VictoriaMetric
 	@command -v prometheus >/dev/null && command -v victoria-metrics >/dev/null || \
 	  { apt-get update -qq && apt-get install -y -qq --no-install-recommends prometheus victoria-metrics; }
 	$(PYTEST) -m backends tests/backends
+
+mutants: setup-dev ## break copies of the source and see that the tests notice (minutes)
+	$(BIN)/python -m tests.mutants
 
 bench: setup-dev ## the benchmarks, with their baselines in the same run
 	$(PYTEST) -m benchmark -p no:randomly -s --timeout 900 tests/benchmarks

@@ -50,7 +50,7 @@ async def queued(world: World, count: int) -> None:
     await world.until(look)
 
 
-async def expire(connection: AsyncConnection, asked: Asked, *, in_s: float = -1.0) -> None:
+async def expire(connection: AsyncConnection, asked: Asked, *, in_s: float = 0.0) -> None:
     """Move the end of the thread's proposal to so long from now."""
     await connection.execute(
         tables.proposals.update()

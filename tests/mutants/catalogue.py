@@ -1,0 +1,198 @@
+"""Deliberately broken copies: what is changed in the product, and the tests that must notice.
+
+Each takes away one thing that keeps work from being lost, doubled or done without leave. `before`
+stands in the file exactly once; a unit test holds that.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """One change of one file. `caught_by` are test ids; at least one of them has to fail."""
+
+    name: str
+    path: str
+    before: str
+    after: str
+    caught_by: tuple[str, ...]
+
+
+_CLICKS = "tests/scenario/test_durability_clicks.py::"
+_DATABASE = "tests/scenario/test_durability_database_lost.py::"
+_DISPATCH = "tests/scenario/test_durability_dispatch.py::"
+_DUPLICATES = "tests/scenario/test_durability_duplicates.py::"
+_FLOW = "tests/scenario/test_proposal_flow.py::"
+_KILL = "tests/scenario/test_durability_kill.py::"
+_LEDGER = "tests/contract/test_store_ledger.py::"
+_SHUTDOWN = "tests/scenario/test_durability_shutdown.py::"
+_STOP = "tests/scenario/test_durability_stop.py::"
+_TICKETS = "tests/contract/test_store_tickets.py::"
+_ZOMBIE = "tests/scenario/test_durability_zombie.py::"
+
+MUTANTS = (
+    # Decisions.
+    Mutant(
+        "the decision does not compare the state before it sets it",
+        "bot/store/proposals.py",
+        "                    proposals.c.state == ProposalState.PENDING.value,\n"
+        "                    _BY_TIME",
+        "                    _BY_TIME",
+        (
+            f"{_CLICKS}test_two_approvers_who_confirm_at_once_dispatch_once",
+            f"{_CLICKS}test_a_rejection_before_a_confirmation_wins",
+        ),
+    ),
+    Mutant(
+        "the time is not looked at again when the decision is made",
+        "bot/store/proposals.py",
+        "ProposalState.CONFIRMED: proposals.c.expires_at > now()",
+        "ProposalState.CONFIRMED: sa.true()",
+        (f"{_CLICKS}test_a_confirmation_whose_time_runs_out_while_it_waits_does_nothing",),
+    ),
+    Mutant(
+        "the time is that of the transaction's begin",
+        "bot/store/dialect.py",
+        "EXTRACT(EPOCH FROM clock_timestamp())",
+        "EXTRACT(EPOCH FROM now())",
+        (f"{_CLICKS}test_a_confirmation_whose_time_runs_out_while_it_waits_does_nothing",),
+    ),
+    Mutant(
+        "the role is not looked up at the click",
+        "bot/slack/proposal_clicks.py",
+        "if lacking is not None:",
+        "if False:",
+        (f"{_FLOW}test_others_are_refused_privately_and_the_card_stays",),
+    ),
+    Mutant(
+        "a click has a new key each time it is delivered",
+        "bot/slack/proposal_clicks.py",
+        'f"{judged.id}:{to}:{user}:{click.action_ts}"',
+        'f"{judged.id}:{to}:{user}:{id(click)}"',
+        (f"{_CLICKS}test_a_click_that_two_replicas_get_at_once_is_one_decision",),
+    ),
+    # Dispatch.
+    Mutant(
+        "an order is sent without the permit",
+        "bot/actions/dispatch.py",
+        "if not permit.take():",
+        "if permit.take() is None:",
+        (f"{_DISPATCH}test_a_dispatch_survives_a_kill[sent,-never-arrives]",),
+    ),
+    Mutant(
+        "the intent does not compare the state before it sets it",
+        "bot/store/proposals.py",
+        ".where(proposals.c.id == proposal_id, proposals.c.state == before.value)",
+        ".where(proposals.c.id == proposal_id)",
+        ("tests/contract/test_store_proposals.py::test_advancing_twice_succeeds_once",),
+    ),
+    Mutant(
+        "the order is sent before the intent is on record",
+        "bot/actions/dispatch.py",
+        '        refused = await journal.step("intent", intend)\n'
+        "        if isinstance(refused, list):\n"
+        "            outcome = refusal(str(refused[0]), str(refused[1]))\n"
+        "        else:\n"
+        "            answer = await self._settled(confirmed, permit, journal)\n",
+        "        permit.issue()\n"
+        "        answer = await self._settled(confirmed, permit, journal)\n"
+        '        refused = await journal.step("intent", intend)\n'
+        "        if isinstance(refused, list):\n"
+        "            outcome = refusal(str(refused[0]), str(refused[1]))\n"
+        "        else:\n",
+        (f"{_DISPATCH}test_a_dispatch_survives_a_kill[sent,-never-arrives]",),
+    ),
+    Mutant(
+        "every attempt has an idempotency key of its own",
+        "bot/actions/dispatch.py",
+        "idempotency_key=row.id,",
+        'idempotency_key=f"{row.id}:{id(row)}",',
+        (f"{_DISPATCH}test_a_dispatch_survives_a_kill[answer-on-its-way]",),
+    ),
+    # Turns.
+    Mutant(
+        "a message is known by its event, not by itself",
+        "bot/slack/messages.py",
+        "Ask(place=heard.place, ts=heard.ts, ",
+        "Ask(place=heard.place, ts=MessageTs(heard.event_id), ",
+        (f"{_DUPLICATES}test_an_event_that_two_replicas_get_at_once_is_one_turn",),
+    ),
+    Mutant(
+        "steps are not recorded",
+        "bot/engine.py",
+        "return await DBOS.run_step_async(_options(name), _plain(run))",
+        "return await run()",
+        (f"{_KILL}test_a_killed_process_goes_on_after_its_restart[first-tool]",),
+    ),
+    Mutant(
+        "a resumed turn does not look for the message it has posted",
+        "bot/engine.py",
+        "        if ask.turn_id not in self._first_attempts:\n            return False\n",
+        "",
+        (f"{_KILL}test_a_killed_process_goes_on_after_its_restart[placeholder-posted]",),
+    ),
+    Mutant(
+        "a round is written down once per attempt",
+        "bot/store/ledger.py",
+        "turn_id=spending.turn_id,",
+        'turn_id=f"{spending.turn_id}:{id(spending)}",',
+        (f"{_LEDGER}test_a_round_counts_once",),
+    ),
+    Mutant(
+        "turns of a thread do not wait for each other",
+        "bot/store/tickets.py",
+        "            return await _claim(connection, ticket, thread, ts)",
+        "            return await _claim(connection, ticket, thread, ts) or True",
+        (f"{_DUPLICATES}test_turns_of_a_thread_over_two_replicas_run_one_after_the_other",),
+    ),
+    Mutant(
+        "who lost the workflow may still take the thread's slot",
+        "bot/store/tickets.py",
+        "                raise Superseded(ticket)",
+        "                pass",
+        (f"{_TICKETS}test_a_zombie_waiting_at_the_gate_does_not_take_the_slot",),
+    ),
+    Mutant(
+        "who lost the workflow may still free its successor's slot",
+        "bot/store/tickets.py",
+        "tickets.c.id == ticket, tickets.c.owner == owner, ~handed_over",
+        "tickets.c.id == ticket",
+        (f"{_TICKETS}test_a_zombie_does_not_release_its_successors_slot",),
+    ),
+    # Replicas.
+    Mutant(
+        "nobody notices a lease that has run out",
+        "bot/store/replicas.py",
+        "                .where(replicas.c.beat < seconds_ago(lease_s))\n                .order_by",
+        "                .where(sa.false())\n                .order_by",
+        (f"{_KILL}test_a_killed_replica_is_taken_over[first-tool-postgresql]",),
+    ),
+    Mutant(
+        "a replica that stood still goes on as if nothing had been",
+        "bot/lease.py",
+        "if stood_still and now - self._beaten_at > self._lease_s:",
+        "if stood_still and now < self._beaten_at:",
+        (f"{_ZOMBIE}test_a_frozen_replica_does_not_touch_the_answer_of_its_successor",),
+    ),
+    Mutant(
+        "a replica that stops forgets what it could not finish",
+        "bot/engine.py",
+        "await self._replicas.give_up(self.executor_id)",
+        "await self._replicas.forget(self.executor_id)",
+        (f"{_SHUTDOWN}test_a_round_longer_than_the_grace_period_is_handed_over[postgresql]",),
+    ),
+    Mutant(
+        "a stop is not looked for where the turn runs",
+        "bot/engine.py",
+        "asked = await self._tickets.stops_for(self.executor_id)",
+        "asked = list[str]()",
+        (f"{_STOP}test_a_stop_reaches_the_replica_that_runs_the_turn",),
+    ),
+    Mutant(
+        "a lost connection is an error at once",
+        "bot/store/engine.py",
+        "            except ConnectionLost:\n                await asyncio.sleep(wait_s)\n",
+        "            except ConnectionLost:\n                raise\n",
+        (f"{_DATABASE}test_a_turn_survives_lost_connections",),
+    ),
+)
