@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Mapping
 
+import sqlalchemy as sa
+
 from adapters.control_plane.port import Endpoint
 from bot.actions.catalog import ActionRule
 from bot.domain.audit_chain import AuditKeys
@@ -10,6 +12,7 @@ from bot.domain.channel import ChannelRule
 from bot.settings.model import ActionSettings, Settings
 from bot.slack.roles import RoleMembers
 from bot.slack.startup import SlackAccess
+from bot.store.engine import IDLE_IN_TRANSACTION_S
 from tools.policy import ToolPolicy
 
 USD_MICROS = 1_000_000
@@ -114,6 +117,12 @@ def slack_access(settings: Settings) -> SlackAccess:
 
 def engine_database(url: str) -> str:
     """The same database under the driver that the workflow engine uses."""
-    return url.replace("sqlite+aiosqlite:", "sqlite:").replace(
-        "postgresql+asyncpg:", "postgresql+psycopg:"
+    parsed = sa.make_url(url)
+    if parsed.drivername.startswith("sqlite"):
+        return parsed.set(drivername="sqlite").render_as_string(hide_password=False)
+    option = f"-c idle_in_transaction_session_timeout={IDLE_IN_TRANSACTION_S * 1000:.0f}"
+    return (
+        parsed.set(drivername="postgresql+psycopg")
+        .update_query_dict({"options": option})
+        .render_as_string(hide_password=False)
     )

@@ -28,6 +28,9 @@ POOL_SIZE = 10
 POOL_OVERFLOW = 10
 CONNECT_TIMEOUT_S = 5.0
 TRANSACTION_TIMEOUT_S = 15.0
+# A process that freezes, or whose machine is gone, between two statements leaves its locks behind;
+# PostgreSQL ends it after this, so that a successor is not kept waiting much longer than its lease.
+IDLE_IN_TRANSACTION_S = 6.0
 # A PostgreSQL restart takes a few seconds; the waits add up to nine.
 PATIENCE_S = (0.05, 0.2, 0.5, 1.0, 2.0, 2.5, 3.0)
 _WAL_TRIES = 40
@@ -184,7 +187,12 @@ def _postgresql(url: sa.URL) -> AsyncEngine:
         max_overflow=POOL_OVERFLOW,
         pool_timeout=CONNECT_TIMEOUT_S,
         hide_parameters=True,
-        connect_args={"timeout": CONNECT_TIMEOUT_S},
+        connect_args={
+            "timeout": CONNECT_TIMEOUT_S,
+            "server_settings": {
+                "idle_in_transaction_session_timeout": f"{IDLE_IN_TRANSACTION_S * 1000:.0f}"
+            },
+        },
     )
 
 

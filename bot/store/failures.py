@@ -20,8 +20,9 @@ _BUGS = (
     sa.exc.NotSupportedError,
 )
 # https://www.postgresql.org/docs/current/errcodes-appendix.html: connection exceptions, shutdown
-# and start-up, too many connections; serialization failure and deadlock roll back and may rerun.
-_TRANSIENT = ("08", "57P01", "57P02", "57P03", "53300", "40001", "40P01")
+# and start-up, too many connections, ended because it stood still inside a transaction;
+# serialization failure and deadlock roll back and may rerun.
+_TRANSIENT = ("08", "57P01", "57P02", "57P03", "53300", "25P03", "40001", "40P01")
 
 
 class ConnectionLost(StorageUnavailable):

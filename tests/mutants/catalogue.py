@@ -175,7 +175,14 @@ MUTANTS = (
         (f"{_ZOMBIE}test_a_frozen_replica_does_not_touch_the_answer_of_its_successor",),
     ),
     Mutant(
-        "a replica that stops forgets what it could not finish",
+        "a frozen replica keeps the locks of the transaction it was in",
+        "bot/store/engine.py",
+        '"idle_in_transaction_session_timeout": f"{IDLE_IN_TRANSACTION_S * 1000:.0f}"',
+        "",
+        (f"{_ZOMBIE}test_an_intent_that_a_frozen_replica_did_not_finish_is_its_successors",),
+    ),
+    Mutant(
+        "a replica that stops takes what it could not finish with it",
         "bot/engine.py",
         "await self._replicas.give_up(self.executor_id)",
         "await self._replicas.forget(self.executor_id)",

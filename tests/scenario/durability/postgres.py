@@ -64,8 +64,3 @@ async def cut_connections(world: World) -> None:
     await world.database.close()  # the test's own, which would be cut too
     async with world.database.write() as connection:
         await connection.execute(sa.text(_CUT))
-
-
-async def cut_queued(world: World) -> None:
-    """The server ends the connections that wait for locks."""
-    await world.rows(sa.text(f"{_CUT} AND wait_event_type = 'Lock'"))  # type: ignore[arg-type]

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
+from bot import rules
 from bot.ports import StorageUnavailable
-from bot.store import schema
+from bot.store import engine, schema
 from bot.store.engine import Database
 from bot.store.failures import ConnectionLost
 from bot.store.tables import replicas
@@ -319,6 +320,38 @@ async def test_a_lost_connection_is_named_where_nothing_may_be_repeated(
         await insert(connection, "b")
     assert await names(opened) == ["b"]
     await opened.close()
+
+
+async def test_a_transaction_that_stands_still_is_ended_and_frees_its_locks(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "IDLE_IN_TRANSACTION_S", 0.1)
+    frozen = await Database.open(postgres_url, patience_s=())
+    successor = await Database.open(postgres_url)
+
+    async def same_row(connection: AsyncConnection) -> None:
+        await insert(connection, "a")
+
+    async def stand_still() -> None:
+        async with frozen.write() as connection:
+            await insert(connection, "a")
+            await successor.transact(same_row)  # waits for the lock until the server frees it
+            await connection.execute(sa.select(1))
+
+    with pytest.raises(ConnectionLost):
+        await stand_still()
+    assert await names(successor) == ["a"]
+    await frozen.close()
+    await successor.close()
+
+
+async def test_the_workflow_engine_is_ended_there_too(postgres_url: str) -> None:
+    url = rules.engine_database(postgres_url)
+    opened = create_async_engine(url)
+    async with opened.connect() as connection:
+        shown = await connection.scalar(sa.text("SHOW idle_in_transaction_session_timeout"))
+    await opened.dispose()
+    assert shown == "6s"
 
 
 async def test_patience_ends() -> None:
