@@ -42,6 +42,7 @@ from bot.store.audit import StoredAudit
 from bot.store.audit_reading import StoredTrail
 from bot.store.engine import Database
 from bot.store.events import StoredDeploys, StoredEvents
+from bot.store.incidents import StoredIncidents
 from bot.store.ledger import StoredLedger
 from bot.store.proposals import StoredProposals
 from bot.store.replicas import Replicas
@@ -70,6 +71,7 @@ class Stores:
     ledger: StoredLedger
     events: StoredEvents
     deploys: StoredDeploys
+    incidents: StoredIncidents
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +130,7 @@ async def open_stores(settings: Settings, stack: AsyncExitStack) -> Stores:
         ledger=StoredLedger(database),
         events=StoredEvents(database),
         deploys=StoredDeploys(database),
+        incidents=StoredIncidents(database),
     )
 
 
@@ -238,7 +241,7 @@ def _toolboxes(
 ) -> Callable[[CallContext], Toolbox]:
     """The toolbox of a channel: one for all, or one per recorded incident."""
     observed_in = backends.make_observed(
-        base.settings.observe, base.clock, base.stores.deploys, stack
+        base.settings.observe, base.clock, base.stores.deploys, base.stores.incidents, stack
     )
     tools = core_tools(CursorSigner(backends.installation_key(base.settings)))
     made: dict[int, Toolbox] = {}
@@ -262,6 +265,7 @@ def _toolbox(
         metrics=observed.metrics,
         traces=observed.traces,
         deploys=observed.deploys,
+        incidents=observed.incidents,
         proposals=desk,
     )
     policy = rules.tool_policy()

@@ -22,12 +22,14 @@ from adapters.observe.cursor import UnsealedCodec
 from adapters.observe.jaeger import JaegerTraces
 from adapters.observe.loki import LokiLogs
 from adapters.observe.prometheus import PrometheusMetrics
+from adapters.observe.recorded_history import RecordedHistory
 from adapters.observe.recorded_incidents import RecordedIncidents
+from adapters.observe.simulator.past_incidents import past_incidents
 from adapters.observe.tempo import TempoTraces
 from bot.confinement import local_order
 from bot.settings.model import LlmSettings, ObserveSettings, ProviderSettings, Settings
 from bot.settings.reading import ConfigurationError
-from tools.capabilities import Clock, Deploys, Logs, Metrics, Traces
+from tools.capabilities import Clock, Deploys, IncidentHistory, Logs, Metrics, Traces
 
 BACKEND_CONNECTIONS = 32  # per backend: more parallel queries would queue there anyway
 
@@ -40,6 +42,7 @@ class Observed:
     metrics: Metrics | None
     traces: Traces | None
     deploys: Deploys | None
+    incidents: IncidentHistory | None
 
 
 def installation_key(settings: Settings) -> bytes:
@@ -113,27 +116,36 @@ def make_observed(
     settings: ObserveSettings,
     clock: Clock,
     stored_deploys: Deploys,
+    stored_incidents: IncidentHistory,
     stack: AsyncExitStack,
 ) -> Callable[[str], Observed]:
     """What a channel, given by name, looks at. Recorded backends play one incident per channel."""
     if "recorded" in (settings.logs.kind, settings.metrics.kind, settings.traces.kind):
-        return _recorded(clock)
+        return _recorded(clock, stored_incidents)
     live = Observed(
         logs=_logs(settings, stack),
         metrics=_metrics(settings, clock, stack),
         traces=_traces(settings, stack),
         deploys=stored_deploys,
+        incidents=stored_incidents,
     )
     return lambda _channel: live
 
 
-def _recorded(clock: Clock) -> Callable[[str], Observed]:
+def _recorded(clock: Clock, stored: IncidentHistory) -> Callable[[str], Observed]:
     incidents = RecordedIncidents(clock, UnsealedCodec())
     first = next(iter(incidents.scenarios))
+    history = RecordedHistory(past_incidents(incidents.anchor), beside=stored)
 
     def of(channel: str) -> Observed:
         recorded = incidents.of_channel(channel) or incidents.of(first)
-        return Observed(recorded.logs, recorded.metrics, recorded.traces, recorded.deploys)
+        return Observed(
+            logs=recorded.logs,
+            metrics=recorded.metrics,
+            traces=recorded.traces,
+            deploys=recorded.deploys,
+            incidents=history,
+        )
 
     return of
 

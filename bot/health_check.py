@@ -51,7 +51,9 @@ async def examine(settings: Settings) -> list[Finding]:
             findings.append(
                 Finding(f"provider {name}", reason is None, reason or used, name in asked)
             )
-        observed = make_observed(settings.observe, base.clock, base.stores.deploys, stack)
+        observed = make_observed(
+            settings.observe, base.clock, base.stores.deploys, base.stores.incidents, stack
+        )
         products = next((c.products for c in settings.channels if c.products), ("checkout",))
         findings += await _backends(settings, observed(""), products[0], base.clock.now())
     return findings

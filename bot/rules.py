@@ -24,6 +24,7 @@ TOOLSETS = {
         "core__get_traces",
         "core__compare_to_baseline",
         "core__get_recent_deploys",
+        "core__get_incident_history",
         "core__get_current_time",
         "core__propose_action",
     ),

@@ -2,11 +2,12 @@
 
 from alembic import context
 
-from bot.store.tables import metadata
+from bot.store.tables import is_declared, metadata
 
 context.configure(
     connection=context.config.attributes["connection"],
     target_metadata=metadata,
+    include_name=is_declared,
     render_as_batch=True,  # SQLite changes a table by copying it
     transactional_ddl=True,
 )

@@ -157,6 +157,38 @@ class Deploys(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class IncidentQuery:
+    """`channel` is where is asked: what was said elsewhere is not found. Empty product: any."""
+
+    text: str
+    channel: str
+    product: str = ""
+    interval: Interval | None = None
+    limit: int = 10
+
+
+@dataclass(frozen=True, slots=True)
+class PastIncident:
+    """One incident of the past. `closed_at` None while it is open."""
+
+    id: str
+    title: str
+    opened_at: datetime
+    closed_at: datetime | None = None
+    product: str = ""
+    severity: str = ""
+    resolution: str = ""
+
+
+class IncidentHistory(Protocol):
+    """Searches incidents of the past."""
+
+    async def search(self, query: IncidentQuery) -> Sequence[PastIncident]:
+        """The best first. Raises InvalidArguments (no word to search by), CapabilityUnavailable."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
 class ProposalDraft:
     """What a model asks people to confirm. Everything here is the model's word, not fact."""
 
@@ -224,4 +256,5 @@ class Capabilities:
     metrics: Metrics | None = None
     traces: Traces | None = None
     deploys: Deploys | None = None
+    incidents: IncidentHistory | None = None
     proposals: Proposals | None = None

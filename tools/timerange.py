@@ -50,7 +50,7 @@ class TimeRange:
         return range_text(self.interval)
 
 
-def parse_time_range(text: str, now: datetime) -> TimeRange:
+def parse_time_range(text: str, now: datetime, longest: timedelta = MAX_RANGE) -> TimeRange:
     """Resolve `text` against `now`, an aware instant. Raises InvalidArguments, never echoing it."""
     cleaned = " ".join(text.split())
     if not cleaned or len(cleaned) > MAX_TEXT_CHARS or not cleaned.isascii():
@@ -59,7 +59,7 @@ def parse_time_range(text: str, now: datetime) -> TimeRange:
         start, end, zone_assumed = _ends(cleaned, now.astimezone(UTC))
     except OverflowError:
         raise InvalidArguments("time_range: outside the calendar") from None
-    _check(start, end, now)
+    _check(start, end, now, longest)
     return TimeRange(Interval(start, end), "no zone given: UTC assumed" if zone_assumed else "")
 
 
@@ -179,7 +179,7 @@ def _instant(text: str, now: datetime) -> tuple[datetime, bool]:
     return at.astimezone(UTC), False
 
 
-def _check(start: datetime, end: datetime, now: datetime) -> None:
+def _check(start: datetime, end: datetime, now: datetime, longest: timedelta) -> None:
     if start >= end:
         raise InvalidArguments(
             f"time_range: the start ({instant_text(start)}) must be before the end"
@@ -189,5 +189,7 @@ def _check(start: datetime, end: datetime, now: datetime) -> None:
         raise InvalidArguments(
             f"time_range: ends in the future; now is {instant_text(now)}, end there or earlier"
         )
-    if end - start > MAX_RANGE:
-        raise InvalidArguments("time_range: longer than 30 days; ask for a shorter range")
+    if end - start > longest:
+        raise InvalidArguments(
+            f"time_range: longer than {longest.days} days; ask for a shorter range"
+        )

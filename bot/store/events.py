@@ -11,6 +11,7 @@ from bot.ports import IngestedEvent, StorageUnavailable
 from bot.store import json_text
 from bot.store.dialect import insert_into, now
 from bot.store.engine import Database
+from bot.store.incident_rows import keep, of_event
 from bot.store.tables import events
 from tools.capabilities import Deploy, Interval
 from tools.errors import CapabilityUnavailable
@@ -43,6 +44,8 @@ class StoredEvents:
     async def add(self, event: IngestedEvent) -> bool:
         """Insert unless (source, id) is there. Raises StorageUnavailable."""
 
+        kind = kind_of(event.type)
+
         async def work(connection: AsyncConnection) -> bool:
             inserted = await connection.execute(
                 insert_into(connection, events)
@@ -50,7 +53,7 @@ class StoredEvents:
                     source=event.source,
                     external_id=event.id,
                     type=event.type,
-                    kind=kind_of(event.type),
+                    kind=kind,
                     product=event.product,
                     at=event.at,
                     data=json_text.dumps(dict(event.data)),
@@ -59,7 +62,11 @@ class StoredEvents:
                 .on_conflict_do_nothing(index_elements=["source", "external_id"])
                 .returning(events.c.source)
             )
-            return inserted.first() is not None
+            if inserted.first() is None:
+                return False
+            if kind in ("incident", "finding"):
+                await keep(connection, of_event(event))
+            return True
 
         return await self._database.transact(work)
 

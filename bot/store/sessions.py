@@ -16,6 +16,7 @@ from bot.store import rows
 from bot.store.audit import append_audit
 from bot.store.dialect import insert_into
 from bot.store.engine import Database
+from bot.store.incident_rows import keep_session
 from bot.store.tables import evidence as evidence_table
 from bot.store.tables import messages as messages_table
 from bot.store.tables import sessions, turns
@@ -163,6 +164,8 @@ class StoredSessions:
                 key=f"{turn}:ended",
             )
             await append_audit(connection, ended)
+            if state is TurnState.ANSWERED and evidence:
+                await keep_session(connection, row.session_id, turn, messages, at)
 
         await self._database.transact(work)
 

@@ -9,12 +9,14 @@ from tools.capabilities import (
     CallContext,
     Capabilities,
     Deploy,
+    IncidentQuery,
     Interval,
     LogLine,
     LogPage,
     LogQuery,
     MetricQuery,
     MetricResult,
+    PastIncident,
     ProposalDraft,
     ProposalReceipt,
     Series,
@@ -173,6 +175,21 @@ class FakeDeploys:
 
 
 @dataclass
+class FakeHistory:
+    """Incidents whose title holds the asked text."""
+
+    incidents: Sequence[PastIncident] = ()
+    failure: Exception | None = None
+    queries: list[IncidentQuery] = field(default_factory=list)
+
+    async def search(self, query: IncidentQuery) -> Sequence[PastIncident]:
+        self.queries.append(query)
+        if self.failure is not None:
+            raise self.failure
+        return [one for one in self.incidents if query.text in one.title][: query.limit]
+
+
+@dataclass
 class FakeProposals:
     """Stores drafts, one per (turn, tool call); `known` lists the actions that exist."""
 
@@ -197,6 +214,7 @@ def fake_capabilities(**changes: object) -> Capabilities:
         "metrics": FakeMetrics(),
         "traces": FakeTraces(),
         "deploys": FakeDeploys(),
+        "incidents": FakeHistory(),
         "proposals": FakeProposals(),
     }
     return Capabilities(**{**fields, **changes})  # type: ignore[arg-type]

@@ -3,6 +3,7 @@
 from tools.contract import AnyTool
 from tools.core.compare_to_baseline import CompareToBaseline
 from tools.core.get_current_time import GetCurrentTime
+from tools.core.get_incident_history import GetIncidentHistory
 from tools.core.get_logs import GetLogs
 from tools.core.get_metrics import GetMetrics
 from tools.core.get_recent_deploys import GetRecentDeploys
@@ -19,6 +20,7 @@ def core_tools(signer: CursorSigner) -> tuple[AnyTool, ...]:
         GetTraces(),
         CompareToBaseline(),
         GetRecentDeploys(),
+        GetIncidentHistory(),
         GetCurrentTime(),
         ProposeAction(),
     )

@@ -13,7 +13,7 @@ from alembic.script import ScriptDirectory
 
 from bot.store import schema
 from bot.store.engine import Database
-from bot.store.tables import metadata
+from bot.store.tables import is_declared, metadata
 from tests.fixtures_database import empty_url
 
 __all__ = ["empty_url"]
@@ -40,7 +40,12 @@ async def test_migrating_again_changes_nothing(empty_url: str) -> None:
 
 def _differences(connection: sa.Connection) -> list[object]:
     context = MigrationContext.configure(
-        connection, opts={"compare_type": True, "compare_server_default": True}
+        connection,
+        opts={
+            "compare_type": True,
+            "compare_server_default": True,
+            "include_name": is_declared,
+        },
     )
     return list(compare_metadata(context, metadata))
 

@@ -17,7 +17,7 @@ from adapters.observe.tempo import TempoTraces
 from adapters.observe.trace_ids import hex_id, spellings
 from bot.backends import make_observed
 from bot.settings.model import ObserveSettings
-from tests.fakes.capabilities import FakeClock, FakeDeploys
+from tests.fakes.capabilities import FakeClock, FakeDeploys, FakeHistory
 from tests.fakes.jaeger_server import JaegerServer
 from tests.fakes.tempo_server import TempoServer
 from tools.capabilities import Span, Trace
@@ -239,5 +239,7 @@ def test_an_exception_event_says_what_failed() -> None:
 async def test_the_configured_store_is_asked(traces: dict[str, str], kind: type) -> None:
     settings = ObserveSettings.model_validate({"traces": traces})
     async with AsyncExitStack() as stack:
-        observed = make_observed(settings, FakeClock(), FakeDeploys(), stack)("incident-checkout")
+        observed = make_observed(settings, FakeClock(), FakeDeploys(), FakeHistory(), stack)(
+            "incident-x"
+        )
         assert isinstance(observed.traces, kind)

@@ -1,0 +1,47 @@
+"""Incidents of the past that come with the recorded ones, searched as stored ones are."""
+
+from collections.abc import Sequence
+
+from tools.capabilities import IncidentHistory, IncidentQuery, PastIncident
+from tools.errors import InvalidArguments
+from tools.search_words import weight, words_of
+
+
+class RecordedHistory:
+    """A fixed set of incidents; what is found `beside` them, the bot's own sessions, comes first."""
+
+    def __init__(
+        self, incidents: Sequence[PastIncident], beside: IncidentHistory | None = None
+    ) -> None:
+        self._incidents = incidents
+        self._beside = beside
+
+    async def search(self, query: IncidentQuery) -> Sequence[PastIncident]:
+        """The best first. Raises InvalidArguments (no word to search by), CapabilityUnavailable."""
+        own = list(await self._beside.search(query)) if self._beside is not None else []
+        return [*own, *self._found(query)][: query.limit]
+
+    def _found(self, query: IncidentQuery) -> list[PastIncident]:
+        asked = words_of(query.text)
+        if not asked:
+            raise InvalidArguments("query: name words of the incident, e.g. 'checkout timeouts'")
+        words = {one.id: set(words_of(f"{_text(one)}")) for one in self._incidents}
+        counts = {word: sum(word in held for held in words.values()) for word in asked}
+        scored = [
+            (weight(counts, words[one.id], set(words_of(one.title))), one)
+            for one in self._incidents
+            if _fits(one, query)
+        ]
+        scored.sort(key=lambda pair: (-pair[0], -pair[1].opened_at.timestamp()))
+        return [one for score, one in scored if score > 0]
+
+
+def _text(one: PastIncident) -> str:
+    return f"{one.title} {one.product} {one.severity} {one.resolution}"
+
+
+def _fits(one: PastIncident, query: IncidentQuery) -> bool:
+    if query.product and one.product != query.product:
+        return False
+    when = query.interval
+    return when is None or when.start <= one.opened_at < when.end

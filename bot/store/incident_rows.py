@@ -1,0 +1,191 @@
+"""What becomes an incident of the past, and how it is kept: from outside events and from sessions.
+
+Runs inside the transaction that stores what it comes from, so neither is there without the other.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from pydantic import JsonValue
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from adapters.llm.messages import Message, Role
+from bot.ports import IngestedEvent
+from bot.store import json_text, rows
+from bot.store.dialect import insert_into
+from bot.store.tables import incidents, sessions
+from bot.store.tables import messages as messages_table
+from tools.search_words import document, month_label, product_label
+
+MAX_TITLE_CHARS = 200
+MAX_RESOLUTION_CHARS = 1000
+SESSIONS = "kortex"  # the source of incidents that are our own sessions
+_TITLE = ("title", "summary", "name", "alertname", "message")
+_RESOLUTION = ("resolution_summary", "resolution", "root_cause")
+_IDENTITY = ("incident_id", "fingerprint")
+_UNTOLD = frozenset({*_IDENTITY, "status", "state"})
+_CLOSING = frozenset({"closed", "resolved", "ended", "succeeded"})
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """One incident as it is stored. `texts` are only searched, `products` beyond the first too."""
+
+    source: str
+    external_id: str
+    opened_at: datetime
+    scope: str = ""
+    products: tuple[str, ...] = ()
+    title: str = ""
+    severity: str = ""
+    closed_at: datetime | None = None
+    resolution: str = ""
+    texts: tuple[str, ...] = ()
+
+
+def of_event(event: IngestedEvent) -> Incident:
+    """The incident that an event from outside opens, closes or adds a finding to."""
+    data = event.data
+    is_closing = _is_closing(event)
+    return Incident(
+        source=event.source,
+        external_id=_first(data, _IDENTITY) or event.id,
+        opened_at=event.at,
+        products=(event.product,),
+        title=_first(data, _TITLE)[:MAX_TITLE_CHARS],
+        severity=_first(data, ("severity",)),
+        closed_at=event.at if is_closing else None,
+        resolution=_first(data, _RESOLUTION)[:MAX_RESOLUTION_CHARS],
+        texts=tuple(_texts({k: v for k, v in data.items() if k not in _UNTOLD})),
+    )
+
+
+async def keep(connection: AsyncConnection, incident: Incident) -> None:
+    """Insert, or add to the incident that is there: what it was called first stays."""
+    values = _values(incident)
+    inserted = await connection.execute(
+        insert_into(connection, incidents)
+        .values(values)
+        .on_conflict_do_nothing(index_elements=["source", "external_id"])
+        .returning(incidents.c.number)
+    )
+    if inserted.first() is not None:
+        return
+    mine = (incidents.c.source == incident.source) & (
+        incidents.c.external_id == incident.external_id
+    )
+    found = await connection.execute(sa.select(incidents).where(mine).with_for_update())
+    before = found.one()
+    words = dict.fromkeys([*before.words.split(), *values["words"].split()])
+    await connection.execute(
+        incidents.update()
+        .where(mine)
+        .values(
+            title=before.title or incident.title,
+            product=before.product or values["product"],
+            severity=incident.severity or before.severity,
+            opened_at=min(before.opened_at, incident.opened_at),
+            closed_at=incident.closed_at or before.closed_at,
+            resolution=incident.resolution or before.resolution,
+            words=" ".join(words),
+        )
+    )
+
+
+async def keep_session(
+    connection: AsyncConnection,
+    session_id: str,
+    turn_id: str,
+    said: Sequence[Message],
+    at: datetime,
+) -> None:
+    """Make the session's answered turn findable in its channel: what was asked and found."""
+    session = (
+        await connection.execute(sa.select(sessions).where(sessions.c.id == session_id))
+    ).one()
+    asked = await connection.scalar(
+        sa.select(messages_table.c.body).where(
+            messages_table.c.turn_id == turn_id, messages_table.c.n == 0
+        )
+    )
+    answer = next((m.text for m in reversed(said) if m.role is Role.ASSISTANT and m.text), "")
+    if asked is None or not answer:
+        return
+    question = " ".join(rows.to_message(asked).text.split())
+    await keep(
+        connection,
+        Incident(
+            source=SESSIONS,
+            external_id=session_id,
+            opened_at=session.created_at,
+            scope=session.channel,
+            products=_products_asked(said),
+            title=question[:MAX_TITLE_CHARS],
+            closed_at=at,
+            resolution=answer[:MAX_RESOLUTION_CHARS],
+            texts=(question, answer, session.name),
+        ),
+    )
+
+
+def _values(incident: Incident) -> dict[str, Any]:
+    labels = [*map(product_label, incident.products), month_label(incident.opened_at)]
+    texts = (incident.title, incident.resolution, incident.severity, *incident.texts)
+    return {
+        "source": incident.source,
+        "external_id": incident.external_id,
+        "scope": incident.scope,
+        "product": next(iter(incident.products), ""),
+        "title": incident.title,
+        "severity": incident.severity,
+        "opened_at": incident.opened_at,
+        "closed_at": incident.closed_at,
+        "resolution": incident.resolution,
+        "words": document((*texts, *incident.products), labels),
+    }
+
+
+def _is_closing(event: IngestedEvent) -> bool:
+    said = {event.type.lower().rsplit(".", 1)[-1], _first(event.data, ("status", "state")).lower()}
+    return bool(said & _CLOSING)
+
+
+def _first(data: Mapping[str, JsonValue], names: Sequence[str]) -> str:
+    found = (data.get(name) for name in names)
+    return next((value.strip() for value in found if isinstance(value, str) and value), "")
+
+
+def _texts(value: JsonValue) -> Iterable[str]:
+    """Every text in the data; its nesting is bounded by the reader of the request."""
+    waiting: list[JsonValue] = [value]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, str):
+            yield item
+        elif isinstance(item, dict):
+            waiting.extend(item.values())
+        elif isinstance(item, list):
+            waiting.extend(item)
+
+
+def _products_asked(said: Sequence[Message]) -> tuple[str, ...]:
+    """The products that the turn's tools were asked about, the most asked first."""
+    counts: dict[str, int] = {}
+    for message in said:
+        for call in message.tool_calls:
+            product = _product_in(call.arguments)
+            if product and product != "*":
+                counts[product] = counts.get(product, 0) + 1
+    return tuple(sorted(counts, key=lambda name: -counts[name]))
+
+
+def _product_in(arguments: str) -> str:
+    try:
+        found = json_text.loads(arguments)
+    except ValueError:
+        return ""
+    product = found.get("product") if isinstance(found, dict) else None
+    return product if isinstance(product, str) else ""

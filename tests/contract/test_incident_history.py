@@ -1,0 +1,253 @@
+"""Recorded incidents and those in either database are searched alike, by any text."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from adapters.llm.messages import Message, Role, ToolCall, ToolResult
+from adapters.observe.recorded_history import RecordedHistory
+from bot.domain.events import Evidence
+from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
+from bot.domain.session import Ask, TurnState
+from bot.ports import IngestedEvent
+from bot.store.engine import Database
+from bot.store.events import StoredEvents
+from bot.store.incidents import StoredIncidents
+from bot.store.sessions import StoredSessions
+from tests.fixtures_database import database, database_url, new_database
+from tools.capabilities import IncidentHistory, IncidentQuery, Interval, PastIncident
+from tools.errors import CapabilityUnavailable, InvalidArguments
+
+__all__ = ["database", "database_url"]
+
+NOW = datetime(2026, 11, 21, 14, 3, tzinfo=UTC)
+
+
+def days_ago(days: int) -> datetime:
+    return NOW - timedelta(days=days)
+
+
+PAST = [
+    PastIncident(
+        "pager:1", "checkout p99 above 2 s", days_ago(200), days_ago(199), "checkout", "error",
+        "Rolled back the deploys of v1.2.3; the payment-service was innocent.",
+    ),
+    PastIncident(
+        "pager:2", "payments connection pool exhausted", days_ago(60), None, "payments", "warn"
+    ),
+    PastIncident(
+        "pager:3", "checkout déploiement échoué", days_ago(30), days_ago(30), "checkout", "warn",
+        "La migration bloquait.",
+    ),
+    PastIncident("pager:4", "数据库连接超时", days_ago(10), days_ago(10), "orders-db", "error"),
+    PastIncident("pager:5", "checkout caches cold", days_ago(1), days_ago(1), "check.out", "info"),
+]  # fmt: skip
+
+
+def opened(one: PastIncident) -> IngestedEvent:
+    data = {"title": one.title, "severity": one.severity, "resolution": one.resolution}
+    return IngestedEvent(
+        one.id.split(":")[1], "pager", "com.pager.incident.opened", one.product, one.opened_at, data
+    )
+
+
+def closed(one: PastIncident, at: datetime) -> IngestedEvent:
+    return IngestedEvent(
+        f"{one.id}-closed",
+        "pager",
+        "com.pager.incident.closed",
+        one.product,
+        at,
+        {"incident_id": one.id.split(":")[1]},
+    )
+
+
+async def fill(database: Database) -> None:
+    events = StoredEvents(database)
+    for one in PAST:
+        await events.add(opened(one))
+        if one.closed_at is not None:
+            await events.add(closed(one, one.closed_at))
+
+
+@pytest.fixture(params=["recorded", "sqlite", "postgresql"])
+async def history(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[IncidentHistory]:
+    if request.param == "recorded":
+        yield RecordedHistory(PAST)
+        return
+    async with new_database(request.param, tmp_path) as url:
+        database = await Database.open(url)
+        await fill(database)
+        yield StoredIncidents(database)
+        await database.close()
+
+
+async def ids(history: IncidentHistory, text: str, **more: object) -> list[str]:
+    found = await history.search(IncidentQuery(text, "C1", **more))  # type: ignore[arg-type]
+    return [one.id.removeprefix("pager:") for one in found]
+
+
+async def test_an_incident_comes_back_whole(history: IncidentHistory) -> None:
+    assert list(await history.search(IncidentQuery("p99 rollback deploy", "C1"))) == [PAST[0]]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("deploy", ["1"]),  # deploys
+        ("CHECKOUT cached", ["5", "3", "1"]),
+        ("pools", ["2"]),
+        ("payment-service", ["1", "2"]),
+        ("v1.2.3", ["1"]),
+        ("deploiement", ["3"]),
+        ("连接", ["4"]),
+        ("数据库 超时", ["4"]),
+        ("exhausted pool of payments", ["2", "1"]),
+        ("zzyzx", []),
+    ],
+)
+async def test_words_find_their_forms(
+    history: IncidentHistory, text: str, expected: list[str]
+) -> None:
+    assert await ids(history, text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'pool"', "pool'", "pool AND", "AND pool OR", "NEAR(pool", "pool*", "words:pool", "-pool",
+        "^pool", "(pool", "pool & | !", "pool\\", "pool\x00", "pool \ud800", "{pool}", "%pool_",
+        "'; DROP TABLE incidents; -- pool", "pool " * 150,
+    ],
+)  # fmt: skip
+async def test_any_text_is_only_words(history: IncidentHistory, text: str) -> None:
+    assert await ids(history, text) == ["2"]
+
+
+@pytest.mark.parametrize("text", ["", "  ", "???", "the of and", "\x00"])
+async def test_without_a_word_there_is_nothing_to_search_by(
+    history: IncidentHistory, text: str
+) -> None:
+    with pytest.raises(InvalidArguments, match="name words"):
+        await ids(history, text)
+
+
+@pytest.mark.parametrize(
+    ("product", "expected"),
+    [("checkout", ["3", "1"]), ("check.out", ["5"]), ("payments", []), ("check", [])],
+)
+async def test_a_product_is_that_product_only(
+    history: IncidentHistory, product: str, expected: list[str]
+) -> None:
+    assert await ids(history, "checkout", product=product) == expected
+
+
+async def test_a_range_holds_its_start_and_not_its_end(history: IncidentHistory) -> None:
+    assert await ids(history, "checkout", interval=Interval(days_ago(30), days_ago(1))) == ["3"]
+    assert await ids(history, "checkout", interval=Interval(days_ago(3000), days_ago(30))) == ["1"]
+
+
+async def test_the_limit_keeps_the_best(history: IncidentHistory) -> None:
+    assert await ids(history, "checkout p99", limit=1) == ["1"]
+
+
+async def test_a_rare_word_counts_more_than_a_newer_incident(history: IncidentHistory) -> None:
+    assert (await ids(history, "checkout v1"))[0] == "1"
+
+
+async def test_a_rare_word_is_found_behind_thousands_of_common_ones(database: Database) -> None:
+    await fill(database)
+    events = StoredEvents(database)
+    for number in range(600):
+        title = "checkout error timeout"
+        await events.add(replace(opened(PAST[0]), id=f"n{number}", data={"title": title}))
+    found = await StoredIncidents(database).search(IncidentQuery("checkout exhausted pool", "C1"))
+    assert found[0].id == "pager:2"
+
+
+async def test_a_finding_is_searched_with_its_incident(database: Database) -> None:
+    await fill(database)
+    finding = IngestedEvent(
+        "f1",
+        "pager",
+        "com.pager.finding.added",
+        "payments",
+        NOW,
+        {"incident_id": "2", "text": "pgbouncer ran out of file descriptors"},
+    )
+    await StoredEvents(database).add(finding)
+    (found,) = await StoredIncidents(database).search(IncidentQuery("pgbouncer", "C1"))
+    assert found == PAST[1]
+
+
+async def test_the_same_event_twice_is_one_incident(database: Database) -> None:
+    async with asyncio.TaskGroup() as group:
+        for _ in range(5):
+            group.create_task(StoredEvents(database).add(opened(PAST[1])))
+    assert await ids(StoredIncidents(database), "pool") == ["2"]
+
+
+async def test_a_closed_incident_that_is_opened_late_stays_closed(database: Database) -> None:
+    events = StoredEvents(database)
+    await events.add(closed(PAST[1], NOW))
+    await events.add(opened(PAST[1]))
+    (found,) = await StoredIncidents(database).search(IncidentQuery("pool", "C1"))
+    assert found == replace(PAST[1], closed_at=NOW)
+
+
+async def test_a_store_that_is_gone_is_unavailable(tmp_path: Path) -> None:
+    async with new_database("sqlite", tmp_path, migrated=False) as url:
+        empty = await Database.open(url)
+        with pytest.raises(CapabilityUnavailable):
+            await StoredIncidents(empty).search(IncidentQuery("pool", "C1"))
+        await empty.close()
+
+
+async def a_session(database: Database, state: TurnState, channel: str = "C1") -> None:
+    place = Place(TeamId("T1"), ChannelId(channel), MessageTs("1.1"))
+    person = Person(TeamId("T1"), UserId("U1"))
+    ask = Ask(place, MessageTs("1.1"), person, "why is  checkout slow?", "incident-checkout")
+    arguments = '{"product": "pricing"}'
+    said = (
+        Message(Role.ASSISTANT, "", (ToolCall("c1", "core__get_logs", arguments),)),
+        Message(Role.TOOL, tool_result=ToolResult("c1", "core__get_logs", "{}", True)),
+        Message(Role.ASSISTANT, "The quotes are sequential [1]."),
+    )
+    seen = Evidence(1, "c1", "core__get_logs", "2 lines", True, 1, False, "{}")
+    sessions = StoredSessions(database)
+    session = await sessions.open(ask, "incident-checkout", NOW)
+    await sessions.begin_turn(ask, session, NOW)
+    await sessions.finish_turn(ask.turn_id, state, said, [seen], NOW)
+
+
+async def test_an_answered_session_is_found_in_its_channel(database: Database) -> None:
+    await a_session(database, TurnState.ANSWERED)
+    history = StoredIncidents(database)
+    query = IncidentQuery("sequential quotes", "C1", product="pricing")
+    (found,) = await history.search(query)
+    assert (found.title, found.resolution, found.product, found.closed_at) == (
+        "why is checkout slow?",
+        "The quotes are sequential [1].",
+        "pricing",
+        NOW,
+    )
+    assert await history.search(replace(query, channel="C2")) == []
+    assert await history.search(replace(query, channel="")) == []
+
+
+@pytest.mark.parametrize("state", [TurnState.FAILED, TurnState.STOPPED])
+async def test_a_session_without_an_answer_is_not_found(
+    database: Database, state: TurnState
+) -> None:
+    await a_session(database, state)
+    assert await ids(StoredIncidents(database), "sequential quotes checkout") == []
+
+
+async def test_what_the_bot_found_itself_comes_before_recorded_incidents() -> None:
+    own = PastIncident("kortex:s1", "checkout slow", NOW)
+    both = RecordedHistory(PAST, beside=RecordedHistory([own]))
+    assert await ids(both, "checkout", limit=2) == ["kortex:s1", "5"]

@@ -1,0 +1,78 @@
+"""Past incidents as a result: shape, range, and whose sessions are found."""
+
+from datetime import timedelta
+
+import orjson
+import pytest
+
+from tests.fakes.capabilities import NOW, FakeHistory, fake_capabilities
+from tests.fakes.tools import Bench, bench
+from tools.capabilities import Interval, PastIncident
+from tools.core.get_incident_history import GetIncidentHistory
+from tools.errors import InvalidArguments
+
+PAST = PastIncident(
+    "pager:1", "checkout slow", NOW - timedelta(days=40), NOW, "checkout", "warn", "Rolled back."
+)
+
+
+def history(**fields: object) -> tuple[Bench, FakeHistory]:
+    fake = FakeHistory([PAST], **fields)  # type: ignore[arg-type]
+    return bench([GetIncidentHistory()], caps=fake_capabilities(incidents=fake)), fake
+
+
+async def asked(b: Bench, **arguments: object) -> dict[str, object]:
+    outcome = await b.run(orjson.dumps(arguments).decode(), "core__get_incident_history")
+    found: dict[str, object] = orjson.loads(outcome.content)
+    return found
+
+
+async def test_an_incident_has_the_documented_shape() -> None:
+    b, _ = history()
+    assert await asked(b, query="slow") == {
+        "incidents": [
+            {
+                "id": "pager:1",
+                "title": "checkout slow",
+                "product": "checkout",
+                "opened_at": "2026-02-26T14:35:00Z",
+                "closed_at": "2026-04-07T14:35:00Z",
+                "severity": "warn",
+                "resolution_summary": "Rolled back.",
+            }
+        ]
+    }
+
+
+async def test_nothing_found_is_an_answer() -> None:
+    b, _ = history()
+    outcome = await b.run('{"query":"zzyzx"}', "core__get_incident_history")
+    assert (outcome.record.ok, outcome.summary) == (True, 'no past incidents, "zzyzx"')
+
+
+async def test_filters_reach_the_store_with_the_askers_channel() -> None:
+    b, fake = history()
+    await asked(b, query="slow", product="checkout", time_range="last 90d", limit=3)
+    (query,) = fake.queries
+    assert (query.product, query.limit, query.channel) == ("checkout", 3, "C1")
+    assert query.interval == Interval(NOW - timedelta(days=90), NOW)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{"query": ""}, {"query": "x", "limit": 26}, {"query": "x", "product": "a b"}, {}],
+)
+async def test_arguments_outside_the_contract_do_not_reach_the_store(
+    arguments: dict[str, object],
+) -> None:
+    b, fake = history()
+    assert (await asked(b, **arguments))["error"] == "validation"
+    assert fake.queries == []
+
+
+async def test_a_refusal_in_words_reaches_the_model() -> None:
+    b, _ = history(failure=InvalidArguments("query: name words of the incident"))
+    assert await asked(b, query="??") == {
+        "error": "validation",
+        "message": "query: name words of the incident",
+    }

@@ -1,0 +1,112 @@
+"""core__get_incident_history: incidents of the past that resemble this one, and how they ended."""
+
+from datetime import timedelta
+from typing import Annotated
+
+from pydantic import Field
+
+from tools.capabilities import CallContext, Capabilities, IncidentQuery, PastIncident
+from tools.contract import LOOKUP, Effect, ToolContract, ToolInput, ToolOutput
+from tools.core.arguments import Product, TimeRangeText
+from tools.core.bound import bound
+from tools.output import clean_text
+from tools.timerange import instant_text, parse_time_range
+
+MAX_INCIDENTS = 25
+LONGEST_RANGE = timedelta(days=3650)
+
+
+class HistoryInput(ToolInput):
+    """What to look for."""
+
+    query: Annotated[
+        str,
+        Field(min_length=1, max_length=1000, description="Words: symptom, error, service, cause"),
+    ]
+    product: Product | None = None
+    time_range: TimeRangeText | None = None
+    limit: Annotated[int, Field(ge=1, le=MAX_INCIDENTS)] = 10
+
+
+class IncidentEntry(ToolOutput):
+    """One incident."""
+
+    id: str
+    title: str
+    product: str | None = None
+    opened_at: str
+    closed_at: str | None = None
+    severity: str | None = None
+    resolution_summary: str | None = None
+
+
+class HistoryOutput(ToolOutput):
+    """The best match first."""
+
+    incidents: list[IncidentEntry]
+    range: str | None = None
+    notes: list[str] | None = None
+
+
+class GetIncidentHistory:
+    """Searches past incidents."""
+
+    contract = ToolContract(
+        id="core__get_incident_history",
+        description=(
+            "Past incidents like this one and how they were resolved, by free text, best match"
+            " first. Use once the symptoms are known, to check a suspicion against what happened"
+            " before."
+        ),
+        input=HistoryInput,
+        output=HistoryOutput,
+        effect=Effect.READ_ONLY,
+        redaction=frozenset(
+            {"range", "notes", *(f"incidents[].{name}" for name in IncidentEntry.model_fields)}
+        ),
+        timeouts=LOOKUP,
+        capabilities=frozenset({"incidents"}),
+    )
+
+    async def execute(
+        self, arguments: HistoryInput, call: CallContext, caps: Capabilities
+    ) -> HistoryOutput:
+        """Raises InvalidArguments for a bad time range or no words; what IncidentHistory raises."""
+        when = (
+            parse_time_range(arguments.time_range, call.now, LONGEST_RANGE)
+            if arguments.time_range
+            else None
+        )
+        found = await bound(caps.incidents, "incidents").search(
+            IncidentQuery(
+                text=arguments.query,
+                channel=call.channel,
+                product=arguments.product or "",
+                interval=when.interval if when else None,
+                limit=arguments.limit,
+            )
+        )
+        return HistoryOutput(
+            incidents=[_entry(one) for one in found],
+            range=when.text if when else None,
+            notes=[when.assumed] if when and when.assumed else None,
+        )
+
+    def summarise(self, output: HistoryOutput, arguments: HistoryInput) -> str:
+        """`2 past incidents, "pool exhausted"`."""
+        number = len(output.incidents)
+        noun = "past incident" if number == 1 else "past incidents"
+        words = " ".join(clean_text(arguments.query).split())
+        return f'{number or "no"} {noun}, "{words[:40]}"'
+
+
+def _entry(one: PastIncident) -> IncidentEntry:
+    return IncidentEntry(
+        id=clean_text(one.id),
+        title=clean_text(one.title),
+        product=clean_text(one.product) or None,
+        opened_at=instant_text(one.opened_at),
+        closed_at=instant_text(one.closed_at) if one.closed_at else None,
+        severity=clean_text(one.severity) or None,
+        resolution_summary=clean_text(one.resolution) or None,
+    )

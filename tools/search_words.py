@@ -1,0 +1,105 @@
+"""Text as words to search by, made alike for what is stored and what is asked.
+
+The databases only match whole words, so both find the same and no text can break a query: a word
+is letters and digits alone. English endings are cut, accents dropped, scripts without blanks
+between words become pairs of letters. Words that begin with `_` are labels of ours.
+"""
+
+import math
+import re
+import unicodedata
+from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime
+
+MAX_WORDS = 1000  # of one document: the index stays small however long a report is
+MAX_WORD_CHARS = 64
+TITLE_BONUS = 0.5  # a word of the title counts half as much again
+_WORD = re.compile(r"[^\W_]+")
+# Chinese, Japanese and Korean letters, which stand without blanks.
+_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
+_STOP = frozenset(
+    re.findall(
+        r"\w+",
+        "a an and are as at be been by did do does for from had has have how i in is it its no not of"
+        " on or so than that the their then there these this to was we were what when where which"
+        " who why will with",
+    )
+)
+
+
+def words_of(text: str) -> list[str]:
+    """The words in their order, each once."""
+    plain = unicodedata.normalize("NFKD", text).casefold()
+    unaccented = "".join(c for c in plain if not unicodedata.combining(c))
+    composed = unicodedata.normalize("NFC", unaccented)
+    found = (word for part in _WORD.findall(composed) for word in _split(part))
+    return list(dict.fromkeys(word for word in found if word and word not in _STOP))
+
+
+def document(texts: Iterable[str], labels: Iterable[str]) -> str:
+    """The words of a document as they are stored: separated by one blank."""
+    found = dict.fromkeys(word for text in texts for word in words_of(text))
+    return " ".join([*dict.fromkeys(labels), *list(found)[:MAX_WORDS]])
+
+
+def weight(counts: Mapping[str, int], held: Collection[str], titled: Collection[str]) -> float:
+    """How well a document answers: the asked words it holds, rare ones and its title's counting more.
+
+    `counts` says in how many documents each asked word is.
+    """
+    return sum(
+        (1.0 + TITLE_BONUS * (word in titled)) / (1.0 + math.log1p(count))
+        for word, count in counts.items()
+        if word in held
+    )
+
+
+def product_label(product: str) -> str:
+    """The label of a product; different products have different ones."""
+    return "_p" + "".join(
+        c if c.isascii() and c.isalnum() else f"_{ord(c):x}_" for c in product.casefold()
+    )
+
+
+def month_label(at: datetime) -> str:
+    """The label of the month, UTC."""
+    return f"_m{at.year:04d}{at.month:02d}"
+
+
+def month_labels(start: datetime, end: datetime) -> list[str]:
+    """The labels of every month that [start, end) touches."""
+    first, last = start.year * 12 + start.month - 1, end.year * 12 + end.month - 1
+    return [f"_m{n // 12:04d}{n % 12 + 1:02d}" for n in range(first, last + 1)]
+
+
+def _split(part: str) -> Iterable[str]:
+    if part.isascii():
+        yield _stem(part)[:MAX_WORD_CHARS]
+        return
+    for run in _UNSPACED.findall(part):
+        yield from (run[n : n + 2] for n in range(max(1, len(run) - 1)))
+    for rest in _UNSPACED.sub(" ", part).split():
+        yield _stem(rest)[:MAX_WORD_CHARS]
+
+
+def _stem(word: str) -> str:
+    """Without the commonest English endings: deploys, deployed and deploying are deploy."""
+    if len(word) < 4 or not word.isalpha():
+        return word
+    word = _singular(word)
+    for ending in ("ing", "ed"):
+        rest = word.removesuffix(ending)
+        if rest != word and len(rest) >= 3 and re.search("[aeiouy]", rest):
+            word = rest[:-1] if rest[-1] == rest[-2] and rest[-1] not in "lsz" else rest
+            break
+    return word[:-1] if len(word) > 3 and word.endswith("e") else word
+
+
+def _singular(word: str) -> str:
+    if word.endswith("ies") and len(word) > 4:
+        return word[:-3] + "y"
+    if word.endswith(("shes", "ches", "xes", "zes", "sses")):
+        return word[:-2]
+    if word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        return word[:-1]
+    return word
