@@ -175,7 +175,14 @@ async def build_base(
         redactor=redactor,
         providers=providers,
         rounds=rounds,
-        purse=Purse(rounds, stores.ledger, stores.audit, limits, metrics),
+        purse=Purse(
+            rounds,
+            stores.ledger,
+            stores.audit,
+            limits,
+            metrics,
+            backends.models_of(settings.llm, providers),
+        ),
         actions=ActionCatalog(rules.action_rules(settings)),
         metrics=metrics,
     )
@@ -223,7 +230,6 @@ def build_conversation(
 
 def _turn_config(base: Base) -> TurnConfig:
     llm = base.settings.llm
-    windows = [p.max_context_tokens for p in base.rounds.providers]
     return TurnConfig(
         channels=rules.channel_rules(base.settings),
         max_tool_rounds=llm.max_tool_depth,
@@ -232,7 +238,6 @@ def _turn_config(base: Base) -> TurnConfig:
             f"{a.rule.name}: {a.rule.description} ({', '.join(a.rule.products)})"
             for a in base.actions.all()
         ],
-        window_tokens=min(windows, default=32_000),
     )
 
 

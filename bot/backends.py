@@ -14,7 +14,9 @@ from pydantic import JsonValue
 
 from adapters.http import http_client
 from adapters.llm.config import ProviderConfig
+from adapters.llm.hosted import HostedProvider
 from adapters.llm.port import Provider
+from adapters.llm.prices import prices_of
 from adapters.llm.registry import create, known
 from adapters.llm.triage.provider import NAME as TRIAGE
 from adapters.llm.triage.provider import Triage
@@ -26,6 +28,7 @@ from adapters.observe.recorded_history import RecordedHistory
 from adapters.observe.recorded_incidents import RecordedIncidents
 from adapters.observe.simulator.past_incidents import past_incidents
 from adapters.observe.tempo import TempoTraces
+from bot.chat.models import Choice, KnownModel, Models
 from bot.confinement import local_order
 from bot.settings.model import LlmSettings, ObserveSettings, ProviderSettings, Settings
 from bot.settings.reading import ConfigurationError
@@ -71,6 +74,23 @@ def asked_in_order(llm: LlmSettings, providers: Mapping[str, Provider]) -> Seque
     """The default provider and its fallbacks; of them the local ones, where only those may be asked."""
     names = list(dict.fromkeys([llm.default_provider, *llm.fallback_providers]))
     return [providers[n] for n in (local_order(names, providers) if llm.is_local_only else names)]
+
+
+def models_of(llm: LlmSettings, providers: Mapping[str, Provider]) -> Models:
+    """What may be asked of each provider, with the windows of the price table."""
+    choices = {name: _choice(provider, llm) for name, provider in providers.items()}
+    return Models(choices, frugal=llm.mode == "frugal")
+
+
+def _choice(provider: Provider, llm: LlmSettings) -> Choice:
+    settings = llm.providers.get(provider.name, ProviderSettings())
+    configured = provider.model if isinstance(provider, HostedProvider) else settings.model
+    full = KnownModel("", provider.max_context_tokens, configured)
+    if settings.fast_model in ("", configured):
+        return Choice(full)
+    row = prices_of(provider.name).row(settings.fast_model)
+    window = row.context_tokens if row else provider.max_context_tokens
+    return Choice(full, KnownModel(settings.fast_model, window))
 
 
 def _provider(name: str, llm: LlmSettings, stack: AsyncExitStack, pace_s: float) -> Provider:

@@ -4,7 +4,7 @@ Implementations: `bot.store` (rows), `bot.slack` (people see), `bot.engine` (dur
 Every method may raise the errors named here and no others.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Protocol
@@ -13,6 +13,7 @@ from pydantic import JsonValue
 
 from adapters.llm.messages import Message, Usage
 from bot.domain.audit import AuditEvent, TrailEntry
+from bot.domain.budget import DAY_S, BudgetLimits, Limit
 from bot.domain.events import Evidence, TurnEvent, TurnFinished
 from bot.domain.ids import MessageTs, Person, Place, ProposalId, SessionId, TurnId, UserId
 from bot.domain.proposal import Proposal, ProposalState
@@ -184,7 +185,11 @@ class Trail(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """One round's cost. `cost_usd_micros` None is unknown, never zero."""
+    """One round's cost. `cost_usd_micros` None is unknown, never zero.
+
+    `counted_usd_micros` is what limits count where that differs: an assumption for an unknown cost.
+    `channel_id` stays when a channel is renamed.
+    """
 
     session_id: SessionId
     turn_id: TurnId
@@ -197,6 +202,47 @@ class Spending:
     usage: Usage
     cost_usd_micros: int | None
     duration_ms: int
+    counted_usd_micros: int | None = None
+    channel_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """The worst case of a round that is about to be asked. Known by `id` from then on."""
+
+    id: str
+    session_id: SessionId
+    turn_id: TurnId
+    user: UserId
+    channel_id: str
+    usd_micros: int
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One row of the usage export: a round that was paid for, and when it was started."""
+
+    at: datetime
+    spending: Spending
+
+
+@dataclass(frozen=True, slots=True)
+class Today:
+    """The budget's day so far. `held` is reserved by rounds that run, or whose process died.
+
+    `used` is what limits count, `spent` what is known to have been spent.
+    """
+
+    spent_usd_micros: int
+    used_usd_micros: int
+    held_usd_micros: int
+    at: datetime
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since midnight UTC by the database's clock."""
+        return self.at.timestamp() % DAY_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,14 +257,29 @@ class SpentBy:
 
 
 class Ledger(Protocol):
-    """Spending, recorded per round."""
+    """Spending, recorded per round, and held before it. Atomic over all replicas."""
 
-    async def record(self, spending: Spending) -> None:
-        """Idempotent by (turn, round, provider)."""
+    async def reserve(self, wanted: Reservation, limits: BudgetLimits) -> Limit | None:
+        """Hold the worst case, or say which limit is in the way; then nothing is held anew.
+
+        The same id again replaces what it held. What is spent or held never passes a limit.
+        """
         ...
 
-    async def spent_today(self) -> int:
-        """Micro-dollars since midnight UTC by the database's clock."""
+    async def release(self, reservation: str) -> None:
+        """Hold nothing under that id any more."""
+        ...
+
+    async def record(self, spending: Spending, reservation: str = "") -> None:
+        """Idempotent by (turn, round, provider). Takes the place of the reservation, at its time."""
+        ...
+
+    async def today(self) -> Today:
+        """Since midnight UTC by the database's clock."""
+        ...
+
+    def operations(self, since: datetime, until: datetime) -> AsyncIterator[Operation]:
+        """Every recorded round of that time, oldest first, however many."""
         ...
 
     async def report(self, day: date | None, by: str) -> Sequence[SpentBy]:

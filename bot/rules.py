@@ -34,7 +34,15 @@ TOOLSETS = {
 def channel_rules(settings: Settings) -> tuple[ChannelRule, ...]:
     """`[[channels]]` in order."""
     return tuple(
-        ChannelRule(c.match, c.session, c.products, c.toolset, c.confirm) for c in settings.channels
+        ChannelRule(
+            c.match,
+            c.session,
+            c.products,
+            c.toolset,
+            c.confirm,
+            round(c.daily_usd_limit * USD_MICROS),
+        )
+        for c in settings.channels
     )
 
 
@@ -55,7 +63,12 @@ def tool_timeouts(settings: Settings) -> Mapping[str, float]:
 def budget_limits(settings: Settings) -> BudgetLimits:
     """`[llm.budget]`, in micro-dollars."""
     budget = settings.llm.budget
-    return BudgetLimits(round(budget.daily_usd_limit * USD_MICROS), budget.alert_at_pct)
+    return BudgetLimits(
+        daily_usd_micros=round(budget.daily_usd_limit * USD_MICROS),
+        alert_at_pct=budget.alert_at_pct,
+        user_hourly_questions=budget.per_user_hourly_limit,
+        session_tokens=budget.per_session_token_cap,
+    )
 
 
 def action_rules(settings: Settings) -> tuple[ActionRule, ...]:

@@ -10,8 +10,18 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
+from adapters.llm.messages import Usage
 from bot.domain.audit import AuditKind
-from bot.ports import AuditLog, EventStore, Ledger, ProposalStore, SessionStore
+from bot.domain.ids import SessionId, TurnId, UserId
+from bot.ports import (
+    AuditLog,
+    EventStore,
+    Ledger,
+    ProposalStore,
+    Reservation,
+    SessionStore,
+    Spending,
+)
 from bot.store.audit import StoredAudit
 from bot.store.engine import Database
 from bot.store.events import StoredEvents
@@ -28,6 +38,23 @@ from tests.fakes.stores import (
     MemorySessions,
 )
 from tests.fixtures_database import new_database
+
+ROUND = Spending(
+    session_id=SessionId("session:1"),
+    turn_id=TurnId("turn:1"),
+    round=1,
+    user=UserId("U1"),
+    channel="incident-checkout",
+    provider="anthropic",
+    model="m",
+    purpose="investigate",
+    usage=Usage(100, 20, 3, 7),
+    cost_usd_micros=1500,
+    duration_ms=900,
+)
+HELD = Reservation(
+    "r1", SessionId("session:1"), TurnId("turn:1"), UserId("U1"), "C1", usd_micros=600, tokens=50
+)
 
 
 @dataclass

@@ -100,7 +100,7 @@ def turn_bench(
         return ()
 
     turns = Turns(
-        config=TurnConfig((ChannelRule("*"),), max_tool_rounds, 1000, (), 100_000),
+        config=TurnConfig((ChannelRule("*"),), max_tool_rounds, 1000, ()),
         sessions=sessions,
         surface=shown,
         purse=Purse(asked, ledger, MemoryAudit(memory), limits or BudgetLimits(), metrics),

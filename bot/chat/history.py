@@ -3,10 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from adapters.llm.messages import Message, Role, ToolResult
+import orjson
+
+from adapters.llm.messages import CompleteRequest, Message, Role, ToolResult
 
 # Bytes per token on logs and JSON measured between 2.4 and 3.4; the low end never overflows.
 BYTES_PER_TOKEN = 2.4
+_FRAMING_TOKENS = 1024  # what a vendor adds of its own: roles, separators, how tools are called
 FOLDED = (
     '{"folded":true,"note":"this earlier result was folded to fit; call the tool again if needed"}'
 )
@@ -23,6 +26,23 @@ def _size(message: Message) -> int:
     calls = sum(len(c.arguments) + len(c.name) + 40 for c in message.tool_calls)
     blocks = sum(len(b) for b in message.provider_blocks)
     return len(message.text.encode()) + calls + blocks + (len(result.content) if result else 0) + 20
+
+
+def tool_bytes(request: CompleteRequest) -> int:
+    """What the tools' descriptions and schemas take."""
+    return sum(
+        len(t.name) + len(t.description.encode()) + len(orjson.dumps(t.input_schema))
+        for t in request.tools
+    )
+
+
+def room_tokens(window_tokens: int, request: CompleteRequest) -> int:
+    """What is left of a window for system text and messages, with room for the answer.
+
+    At least half: a window too small for what is configured is the model's to refuse.
+    """
+    tools = round(tool_bytes(request) / BYTES_PER_TOKEN)
+    return max(window_tokens // 2, window_tokens - request.max_tokens - tools - _FRAMING_TOKENS)
 
 
 def fit(

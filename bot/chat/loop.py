@@ -32,6 +32,7 @@ from bot.domain.events import (
     Evidence,
     Notice,
     ProposalRaised,
+    RoundReplaced,
     RoundStarted,
     TextDelta,
     ToolProgress,
@@ -49,9 +50,12 @@ class RoundRunner(Protocol):
     """Asks a model once. Never raises but for cancellation."""
 
     async def __call__(
-        self, request: CompleteRequest, number: int, emit: Emit, prefer: str
+        self, request: CompleteRequest, number: int, emit: Emit, prefer: str, *, full: bool
     ) -> RoundRecord:
-        """`prefer` is the provider that answered the turn's earlier rounds, or empty."""
+        """`prefer` is the provider that answered the turn's earlier rounds, or empty.
+
+        `full`: a fast model has passed the turn on.
+        """
         ...
 
 
@@ -83,7 +87,13 @@ class Conversation:
     @property
     def text(self) -> str:
         """The whole answer as it was shown: each round's text is a paragraph of it."""
-        return "\n\n".join(r.text.strip() for r in self.rounds if r.text.strip())
+        texts = (r.text.strip() for r in self.rounds if not r.passed_on)
+        return "\n\n".join(text for text in texts if text)
+
+    @property
+    def steps(self) -> int:
+        """The rounds that count: not those whose question was passed on."""
+        return sum(not r.passed_on for r in self.rounds)
 
     @property
     def cost_usd_micros(self) -> int | None:
@@ -142,9 +152,11 @@ class Loop:
                 return TurnEnd.STOPPED, talk
             if record.error is not None:
                 return (TurnEnd.BUDGET if record.out_of_budget else TurnEnd.FAILED), talk
+            if record.passed_on:
+                continue
             if not record.tool_calls:
                 return TurnEnd.ANSWERED, talk
-            if len(talk.rounds) > self._max_tool_rounds:
+            if talk.steps > self._max_tool_rounds:
                 return TurnEnd.DEPTH_EXCEEDED, talk
             if await self._tools(talk, record.tool_calls, emit):
                 return TurnEnd.STOPPED, talk
@@ -153,18 +165,21 @@ class Loop:
         number = len(talk.rounds) + 1
         live = False
         prefer = talk.rounds[-1].provider if talk.rounds else ""
+        full = any(r.passed_on for r in talk.rounds)
 
         async def run() -> JsonValue:
             nonlocal live
             live = True
-            return round_to_json(await self._ask(talk.request, number, emit, prefer))
+            return round_to_json(await self._ask(talk.request, number, emit, prefer, full=full))
 
         record = round_from_json(await self._journal.step(f"round:{number}", run))
         record = replace(record, tool_calls=_unique_ids(record.tool_calls, talk.request))
         if not live:
             _replay_round(record, emit)
         talk.rounds.append(record)
-        if record.error is None and not record.stopped:
+        if record.passed_on:
+            emit(RoundReplaced(number))
+        elif record.error is None and not record.stopped:
             self._say(talk, record.as_message())
         return record
 

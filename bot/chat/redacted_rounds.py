@@ -9,8 +9,9 @@ from dataclasses import replace
 
 from adapters.llm.messages import CompleteRequest, ErrorKind, StopReason, ToolCall
 from adapters.llm.port import Provider
+from bot.chat.gate import Gate
 from bot.chat.round_record import RoundRecord
-from bot.chat.rounds import Cooling, Emit, Rounds
+from bot.chat.rounds import OPEN_GATE, Cooling, Emit, Rounds
 from bot.domain.events import Notice, TurnEvent
 from bot.ports import StopSignal
 from tools.redactor import RedactionFailed, Redactor
@@ -35,16 +36,14 @@ class RedactedRounds(Rounds):
         stop: StopSignal,
         *,
         prefer: str = "",
-        free_only: bool = False,
+        gate: Gate = OPEN_GATE,
     ) -> RoundRecord:
         """See `Rounds.run`. What cannot be redacted becomes a failed round without words."""
 
         def safe_emit(event: TurnEvent) -> None:
             emit(Notice(self._or_withheld(event.text)) if isinstance(event, Notice) else event)
 
-        record = await super().run(
-            request, number, safe_emit, stop, prefer=prefer, free_only=free_only
-        )
+        record = await super().run(request, number, safe_emit, stop, prefer=prefer, gate=gate)
         try:
             return self._safe(record)
         except RedactionFailed:

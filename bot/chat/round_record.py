@@ -14,7 +14,8 @@ class RoundRecord:
 
     `error` is set when the round broke after text was shown, or when no provider could answer.
     `stopped` when a person ended it; `text` is then what had arrived.
-    `provider` is empty when nobody could be asked.
+    `provider` is empty when nobody could be asked. `passed_on`: a fast model's round whose text is
+    void, because the full model answers instead.
     """
 
     number: int
@@ -31,6 +32,7 @@ class RoundRecord:
     error_message: str = ""
     stopped: bool = False
     out_of_budget: bool = False
+    passed_on: bool = False
 
     def as_message(self) -> Message:
         """The assistant's entry in the conversation."""

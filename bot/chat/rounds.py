@@ -21,8 +21,11 @@ from adapters.llm.messages import (
     Usage,
 )
 from adapters.llm.port import Provider
+from bot.chat.gate import Admitted, Gate, NotAdmitted, OpenGate
+from bot.chat.models import NEED_MORE_CONTEXT, KnownModel
 from bot.chat.round_record import RoundRecord
 from bot.chat.stopping import StoppedByPerson, unless_stopped
+from bot.chat.trial import MarkerFilter, passed_on
 from bot.domain.budget import Price, cost_usd_micros
 from bot.domain.events import Notice, RoundStarted, TextDelta, TurnEvent
 from bot.ports import StopSignal
@@ -33,6 +36,7 @@ LONGEST_RETRY_S = 8.0  # the vendors' own clients wait no longer between tries
 DEFAULT_COOLDOWN_S = 20.0  # for a 429 without Retry-After
 _RETRYABLE = frozenset({ErrorKind.OVERLOADED, ErrorKind.UNREACHABLE, ErrorKind.CUT})
 
+OPEN_GATE = OpenGate()
 Emit = Callable[[TurnEvent], None]
 
 
@@ -64,6 +68,11 @@ class _Attempt:
     def shown(self) -> bool:
         return bool(self.text)
 
+    @property
+    def answered(self) -> bool:
+        """Whether it is billed, even if nobody says how much."""
+        return bool(self.text or self.calls or self.stopped)
+
 
 class Rounds:
     """Runs rounds against an ordered list of providers (the default first)."""
@@ -93,46 +102,60 @@ class Rounds:
         stop: StopSignal,
         *,
         prefer: str = "",
-        free_only: bool = False,
+        gate: Gate = OPEN_GATE,
     ) -> RoundRecord:
-        """Ask until one answers. Never raises but for cancellation.
+        """Ask until one answers. Raises only what the gate raises, and on cancellation.
 
-        `prefer` keeps a turn with the provider that answered its earlier rounds; `free_only`
-        skips every provider that costs money, or whose price is not known.
+        `prefer` keeps a turn with the provider that answered its earlier rounds; what the `gate`
+        does not admit is not asked.
         """
         notices: list[str] = []
         failed: ErrorChunk | None = None
-        for provider in self._candidates(prefer, free_only, notices):
-            emit(RoundStarted(number, provider.name, request.model))
-            attempt = await self._try(provider, request, emit, stop)
+        held_back = False
+        for provider in self._candidates(prefer, notices):
+            entry = await self._entry(provider, request, notices, emit, gate)
+            if entry is None:
+                held_back = True
+                continue
+            model, admitted = entry
+            emit(RoundStarted(number, provider.name, admitted.request.model))
+            turn_down = MarkerFilter(NEED_MORE_CONTEXT, emit) if admitted.trial else None
+            attempt = await self._try(
+                provider, model, admitted.request, turn_down or emit, stop, gate
+            )
+            if turn_down:
+                turn_down.flush()
             if attempt.stopped or attempt.shown or isinstance(attempt.end, DoneChunk):
-                return self._record(provider, number, attempt, notices)
+                record = self._record(provider, number, attempt, notices)
+                return passed_on(record) if admitted.trial else record
             failed = attempt.end or ErrorChunk(ErrorKind.CUT, "no answer")
             self._told(notices, emit, f"{provider.name}: {failed.message}")
-        if failed is None:
-            failed = ErrorChunk(ErrorKind.UNAVAILABLE, "; ".join(notices) or "no provider")
-        return RoundRecord(
-            number=number,
-            provider="",
-            model="",
-            text="",
-            tool_calls=(),
-            stop_reason=StopReason.ERROR,
-            usage=Usage(),
-            cost_usd_micros=0,
-            notices=tuple(notices),
-            error=failed.kind,
-            error_message=failed.message,
-            out_of_budget=free_only,
-        )
+        return _unanswered(number, failed, notices, out_of_budget=held_back)
 
-    def _candidates(self, prefer: str, free_only: bool, notices: list[str]) -> list[Provider]:
+    async def _entry(
+        self,
+        provider: Provider,
+        request: CompleteRequest,
+        notices: list[str],
+        emit: Emit,
+        gate: Gate,
+    ) -> tuple[KnownModel, Admitted] | None:
+        """The first model of a provider that is admitted, and what it is sent."""
+        for model in gate.models(provider):
+            admitted = await gate.admit(provider, model, request)
+            if isinstance(admitted, Admitted):
+                for notice in admitted.notices:
+                    self._told(notices, emit, notice)
+                return model, admitted
+            if admitted.reason not in notices:
+                self._told(notices, emit, admitted.reason)
+        return None
+
+    def _candidates(self, prefer: str, notices: list[str]) -> list[Provider]:
         ready: list[Provider] = []
         for provider in sorted(
             self._providers, key=lambda p: p.name != prefer if prefer else False
         ):
-            if free_only and not is_free(provider):
-                continue
             reason = provider.unavailable_reason
             wait_s = self._cooling.left_s(provider.name)
             if reason is None and wait_s == 0:
@@ -147,9 +170,16 @@ class Rounds:
         emit(Notice(text))
 
     async def _try(
-        self, provider: Provider, request: CompleteRequest, emit: Emit, stop: StopSignal
+        self,
+        provider: Provider,
+        model: KnownModel,
+        request: CompleteRequest,
+        emit: Emit,
+        stop: StopSignal,
+        gate: Gate,
     ) -> _Attempt:
         attempt = await self._ask(provider, request, emit, stop)
+        gate.note(provider, model, attempt.end, answered=attempt.answered)
         if _worth_retrying(attempt):
             assert isinstance(attempt.end, ErrorChunk)  # noqa: S101 - said by _worth_retrying
             delay_s = attempt.end.retry_after_s or RETRY_DELAY_S
@@ -159,7 +189,10 @@ class Rounds:
                 except StoppedByPerson:
                     attempt.stopped = True
                     return attempt
+                if isinstance(await gate.admit(provider, model, request), NotAdmitted):
+                    return attempt
                 attempt = await self._ask(provider, request, emit, stop)
+                gate.note(provider, model, attempt.end, answered=attempt.answered)
         end = attempt.end
         if isinstance(end, ErrorChunk) and end.kind in (
             ErrorKind.RATE_LIMITED,
@@ -230,17 +263,32 @@ async def _read(
         attempt.end = ErrorChunk(ErrorKind.CUT, "the stream ended without its end")
 
 
+def _unanswered(
+    number: int, failed: ErrorChunk | None, notices: Sequence[str], *, out_of_budget: bool
+) -> RoundRecord:
+    if failed is None:
+        failed = ErrorChunk(ErrorKind.UNAVAILABLE, "; ".join(notices) or "no provider")
+    return RoundRecord(
+        number=number,
+        provider="",
+        model="",
+        text="",
+        tool_calls=(),
+        stop_reason=StopReason.ERROR,
+        usage=Usage(),
+        cost_usd_micros=0,
+        notices=tuple(notices),
+        error=failed.kind,
+        error_message=failed.message,
+        out_of_budget=out_of_budget,
+    )
+
+
 def _worth_retrying(attempt: _Attempt) -> bool:
     end = attempt.end
     if not isinstance(end, ErrorChunk) or attempt.shown or attempt.stopped:
         return False
     return end.kind in _RETRYABLE if end.should_retry is None else end.should_retry
-
-
-def is_free(provider: Provider) -> bool:
-    """Whether asking it costs nothing, for certain."""
-    cost = provider.cost("")
-    return cost is not None and not (cost.input_uncached or cost.output or cost.cache_write)
 
 
 def _cost(provider: Provider, model: str, usage: Usage) -> int | None:

@@ -1,25 +1,28 @@
-"""Money around a round: may it be asked, what did it cost, who is told."""
+"""Money around a round: held before it, written down after it, once."""
 
 import time
+import uuid
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from adapters.llm.messages import CompleteRequest
+from bot.chat.models import Models
 from bot.chat.round_record import RoundRecord
 from bot.chat.rounds import Rounds
+from bot.chat.till import Bill, Till
 from bot.domain.audit import AuditEvent, AuditKind
-from bot.domain.budget import BudgetLimits, may_spend
-from bot.domain.events import Notice, TurnEvent
+from bot.domain.budget import BudgetLimits, Limit
+from bot.domain.events import TurnEvent
 from bot.domain.ids import SessionId
 from bot.domain.session import Ask
 from bot.metrics import Metrics
-from bot.ports import AuditLog, Ledger, Spending, StopSignal
+from bot.ports import AuditLog, Ledger, Reservation, Spending, StopSignal
 
-SPENT = "today's budget is spent: only providers that cost nothing were asked"
+NO_CHOICES = Models()
 
 
 class Purse:
-    """Guards the day's limit and writes every round down. Shared by all turns of a process."""
+    """Holds rounds to the limits and writes every one down. Shared by all turns of a process."""
 
     def __init__(
         self,
@@ -28,27 +31,46 @@ class Purse:
         audit: AuditLog,
         limits: BudgetLimits,
         metrics: Metrics,
+        models: Models = NO_CHOICES,
     ) -> None:
         self.rounds = rounds
         self.ledger = ledger
         self.audit = audit
         self.limits = limits
         self.metrics = metrics
+        self.models = models
 
-    def spender(self, ask: Ask, session: SessionId, purpose: str) -> "Spender":
+    def spender(
+        self, ask: Ask, session: SessionId, purpose: str, channel_daily_usd_micros: int = 0
+    ) -> "Spender":
         """The purse as one turn uses it."""
-        return Spender(self, ask, session, purpose)
+        limits = self.limits.for_channel(channel_daily_usd_micros)
+        return Spender(self, ask, session, purpose, limits)
+
+
+@dataclass(frozen=True, slots=True)
+class _Paid:
+    """A round that was asked, and is written down as often as that fails."""
+
+    record: RoundRecord
+    till: Till
+    duration_ms: int
 
 
 class Spender:
     """One turn's rounds, priced and recorded."""
 
-    def __init__(self, purse: Purse, ask: Ask, session: SessionId, purpose: str) -> None:
+    def __init__(
+        self, purse: Purse, ask: Ask, session: SessionId, purpose: str, limits: BudgetLimits
+    ) -> None:
         self._purse = purse
         self._ask = ask
         self._session = session
         self._purpose = purpose
-        self._answered: dict[int, tuple[RoundRecord, int]] = {}
+        self._limits = limits
+        self._paid: dict[int, _Paid] = {}
+        # Not the turn alone: what a dead process held stays held, for it may have been billed.
+        self._hold = f"{ask.turn_id}:{uuid.uuid4().hex}"
 
     async def round(
         self,
@@ -57,38 +79,41 @@ class Spender:
         emit: Callable[[TurnEvent], None],
         prefer: str,
         stop: StopSignal,
+        *,
+        full: bool = False,
+        purpose: str = "",
     ) -> RoundRecord:
         """Run one round within the budget. Raises StorageUnavailable.
 
         Asked again for a round that could not be written down, it writes it down and no more:
-        what was paid and shown is not bought twice.
+        what was paid and shown is not bought twice. `purpose` is the turn's unless given.
         """
-        if number not in self._answered:
+        if number not in self._paid:
             started = time.monotonic()
-            record = await self._asked(request, number, emit, prefer, stop)
-            self._answered[number] = record, round((time.monotonic() - started) * 1000)
-        record, duration_ms = self._answered[number]
-        await self._write_down(record, duration_ms)
-        return record
+            till = self._till(number, full=full)
+            record = await self._purse.rounds.run(
+                request, number, emit, stop, prefer=prefer, gate=till
+            )
+            record = _priced(record, till)
+            self._count(record)
+            duration_ms = round((time.monotonic() - started) * 1000)
+            self._paid[number] = _Paid(record, till, duration_ms)
+        paid = self._paid[number]
+        await self._write_down(paid, purpose or self._purpose)
+        return paid.record
 
-    async def _asked(
-        self,
-        request: CompleteRequest,
-        number: int,
-        emit: Callable[[TurnEvent], None],
-        prefer: str,
-        stop: StopSignal,
-    ) -> RoundRecord:
-        purse = self._purse
-        solvent = may_spend(purse.limits, await purse.ledger.spent_today())
-        if not solvent:
-            await self._refused(number)
-            emit(Notice(SPENT))
-        record = await purse.rounds.run(
-            request, number, emit, stop, prefer=prefer, free_only=not solvent
+    def _till(self, number: int, *, full: bool) -> Till:
+        who = Reservation(
+            id=f"{self._hold}:{number}",
+            session_id=self._session,
+            turn_id=self._ask.turn_id,
+            user=self._ask.asker.user,
+            channel_id=self._ask.place.channel,
+            usd_micros=0,
+            tokens=0,
         )
-        self._count(record)
-        return record if solvent else replace(record, notices=(SPENT, *record.notices))
+        purse = self._purse
+        return Till(purse.ledger, self._limits, purse.models, who, full=full)
 
     def _count(self, record: RoundRecord) -> None:
         if record.provider:
@@ -96,36 +121,54 @@ class Spender:
             self._purse.metrics.round_ended(record.provider, outcome)
             self._purse.metrics.spent(record.provider, record.cost_usd_micros or 0)
 
-    async def _refused(self, number: int) -> None:
+    async def _refused(self, number: int, limit: Limit) -> None:
         await self._purse.audit.append(
             AuditEvent(
                 AuditKind.BUDGET_REFUSED,
                 self._ask.asker.user,
-                {"turn": self._ask.turn_id, "round": number, "limit": "daily"},
+                {"turn": self._ask.turn_id, "round": number, "limit": limit.value},
                 self._session,
-                key=f"{self._ask.turn_id}:budget:{number}",
+                key=f"{self._ask.turn_id}:budget:{number}:{limit.value}",
             )
         )
 
-    async def _write_down(self, record: RoundRecord, duration_ms: int) -> None:
-        if not record.provider:
-            return
-        ask = self._ask
-        await self._purse.ledger.record(
-            Spending(
-                session_id=self._session,
-                turn_id=ask.turn_id,
-                round=record.number,
-                user=ask.asker.user,
-                channel=ask.channel_name or ask.place.channel,
-                provider=record.provider,
-                model=record.model,
-                purpose=self._purpose,
-                usage=record.usage,
-                cost_usd_micros=record.cost_usd_micros,
-                duration_ms=duration_ms,
+    async def _write_down(self, paid: _Paid, purpose: str) -> None:
+        record, till = paid.record, paid.till
+        for limit in dict.fromkeys(till.refusals):
+            await self._refused(record.number, limit)
+        held = f"{self._hold}:{record.number}" if till.holds else ""
+        owed = list(till.bills.items())
+        for number, (provider, bill) in enumerate(owed, start=1):
+            # The last row takes the reservation's place: until then it covers them all.
+            takes = held if number == len(owed) else ""
+            await self._purse.ledger.record(
+                self._spending(paid, provider, bill, purpose), reservation=takes
             )
+        if held and not owed:
+            await self._purse.ledger.release(held)
+        if record.provider:
+            await self._audited(paid)
+
+    def _spending(self, paid: _Paid, provider: str, bill: Bill, purpose: str) -> Spending:
+        ask = self._ask
+        return Spending(
+            session_id=self._session,
+            turn_id=ask.turn_id,
+            round=paid.record.number,
+            user=ask.asker.user,
+            channel=ask.channel_name or ask.place.channel,
+            provider=provider,
+            model=bill.model,
+            purpose=purpose,
+            usage=bill.usage,
+            cost_usd_micros=bill.cost_usd_micros,
+            duration_ms=paid.duration_ms,
+            counted_usd_micros=bill.counted_usd_micros,
+            channel_id=ask.place.channel,
         )
+
+    async def _audited(self, paid: _Paid) -> None:
+        ask, record = self._ask, paid.record
         await self._purse.audit.append(
             AuditEvent(
                 AuditKind.MODEL_CALL,
@@ -140,9 +183,16 @@ class Spender:
                     "input_tokens": record.usage.input,
                     "output_tokens": record.usage.output,
                     "cost_usd_micros": record.cost_usd_micros,
-                    "duration_ms": duration_ms,
+                    "duration_ms": paid.duration_ms,
                 },
                 self._session,
                 key=f"{ask.turn_id}:round:{record.number}",
             )
         )
+
+
+def _priced(record: RoundRecord, till: Till) -> RoundRecord:
+    """With what all of the round cost, failed providers included."""
+    costs = [bill.cost_usd_micros for bill in till.bills.values()]
+    known = None if None in costs else sum(c for c in costs if c is not None)
+    return replace(record, cost_usd_micros=known)

@@ -24,7 +24,6 @@ from adapters.llm.messages import (
 from bot.chat import prompts
 from bot.chat.aftermath import finished, said_of, state_of
 from bot.chat.grounding import doubts
-from bot.chat.history import fit
 from bot.chat.loop import Conversation, Emit, Loop
 from bot.chat.round_record import RoundRecord
 from bot.chat.spending import Purse
@@ -51,8 +50,6 @@ from tools.redactor import RedactionFailed, Redactor
 log = structlog.get_logger(__name__)
 
 Notes = Callable[[SessionId], Awaitable[Sequence[str]]]
-ROOM_FOR_ANSWER_TOKENS = 8192  # left free in the window, besides the request's own max_tokens
-_SMALLEST_WINDOW = 4096
 NOTHING_STARTED = (
     "the database cannot be used right now, so nothing was started; ask again in a minute"
 )
@@ -71,7 +68,6 @@ class TurnConfig:
     max_tool_rounds: int
     max_tokens: int
     actions: Sequence[str]
-    window_tokens: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,21 +204,22 @@ class Turns:
         context = self._context(ask, rule, opened)
         loop = self._loop(ask, rule, context, journal)
         try:
-            request, folded = await self._request(ask, rule, opened, context)
+            request = await self._request(ask, rule, opened, context)
             end, talk = await loop.run(request, stream.feed)
-            return self._final(ask, end, talk, folded), said_of(end, talk)
+            return self._final(ask, end, talk), said_of(end, talk)
         except Exception as error:  # noqa: BLE001 - a bug must not leave people without an end
             said = said_of(TurnEnd.FAILED, loop.talk) if loop.talk else ()
             return self._broken(ask, error, loop.talk), said
 
     def _loop(self, ask: Ask, rule: ChannelRule, context: CallContext, journal: Journal) -> Loop:
         stop = self._stops.watch(ask.turn_id)
-        spender = self._purse.spender(ask, SessionId(context.session_id), rule.toolset)
+        session = SessionId(context.session_id)
+        spender = self._purse.spender(ask, session, rule.toolset, rule.daily_usd_micros)
 
         async def one_round(
-            request: CompleteRequest, number: int, emit: Emit, prefer: str
+            request: CompleteRequest, number: int, emit: Emit, prefer: str, *, full: bool
         ) -> RoundRecord:
-            return await spender.round(request, number, emit, prefer, stop)
+            return await spender.round(request, number, emit, prefer, stop, full=full)
 
         async def one_call(
             call: ToolCall, on_event: Callable[[CallEvent], None], *, untrusted_read: bool
@@ -248,7 +245,7 @@ class Turns:
 
     async def _request(
         self, ask: Ask, rule: ChannelRule, opened: _Opened, context: CallContext
-    ) -> tuple[CompleteRequest, str | None]:
+    ) -> CompleteRequest:
         notes = await self._notes(opened.session)
         system = self._redactor.redact(
             prompts.system_prompt(
@@ -262,30 +259,24 @@ class Turns:
             )
         )
         earlier = await self._sessions.history(opened.session, ask.turn_id)
-        window = max(_SMALLEST_WINDOW, self._config.window_tokens - ROOM_FOR_ANSWER_TOKENS)
-        messages, folded = fit([*earlier, Message(Role.USER, text=ask.text)], system, window)
+        messages = (*earlier, Message(Role.USER, text=ask.text))
         specs = tuple(
             ToolSpec(d.name, d.description, dict(d.input_schema))
             for d in self._tools.visible(context)
         )
-        request = CompleteRequest(
+        return CompleteRequest(
             system=system,
             messages=messages,
             tools=specs,
             max_tokens=self._config.max_tokens,
             meta=Meta(opened.session, ask.asker.user, rule.toolset, rule.products),
         )
-        return request, folded
 
-    def _final(
-        self, ask: Ask, end: TurnEnd, talk: Conversation, folded: str | None
-    ) -> TurnFinished:
+    def _final(self, ask: Ask, end: TurnEnd, talk: Conversation) -> TurnFinished:
         text = self._redactor.redact(talk.text)
         notices = [n for r in talk.rounds for n in r.notices]
         if end is TurnEnd.FAILED:
             notices.append(talk.rounds[-1].error_message)
-        if folded:
-            notices.append(folded)
         return finished(end, talk, text, notices, doubts(text, talk.evidence, ask.text))
 
     def _broken(self, ask: Ask, error: Exception, talk: Conversation | None) -> TurnFinished:

@@ -1,14 +1,49 @@
 """Spending, in integer micro-dollars and tokens. Arithmetic only; prices come from a table."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final
+
+NO_MODEL: Final = "triage"  # the provider that is no model: no limit holds for it
+DAY_S: Final = 86_400
+
+
+class Limit(StrEnum):
+    """Which limit did not allow a round."""
+
+    DAILY = "daily"
+    CHANNEL = "channel"
+    USER = "user"
+    SESSION = "session"
 
 
 @dataclass(frozen=True, slots=True)
 class BudgetLimits:
-    """0 means no limit. `alert_at_pct` of the daily limit."""
+    """0 means no limit. Days and hours are UTC, by the database's clock.
+
+    `alert_at_pct` is of the daily limit. `channel_daily_usd_micros` is the limit of the channel in
+    question.
+    """
 
     daily_usd_micros: int = 0
     alert_at_pct: int = 80
+    user_hourly_questions: int = 0
+    session_tokens: int = 0
+    channel_daily_usd_micros: int = 0
+
+    @property
+    def any_set(self) -> bool:
+        """Whether there is anything to hold rounds to."""
+        return bool(
+            self.daily_usd_micros
+            or self.user_hourly_questions
+            or self.session_tokens
+            or self.channel_daily_usd_micros
+        )
+
+    def for_channel(self, daily_usd_micros: int) -> "BudgetLimits":
+        """The same with a channel's own limit."""
+        return replace(self, channel_daily_usd_micros=daily_usd_micros)
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +54,16 @@ class Price:
     cache_read: int
     cache_write: int
     output: int
+
+    @property
+    def is_free(self) -> bool:
+        """Whether nothing of it costs anything."""
+        return not (self.input_uncached or self.cache_read or self.cache_write or self.output)
+
+
+# What a model without a known price is taken to cost when limits are checked: the dearest list
+# price there is. It is never reported as what was spent.
+ASSUMED_PRICE: Final = Price(10_000_000, 1_000_000, 12_500_000, 50_000_000)
 
 
 def cost_usd_micros(
@@ -34,6 +79,37 @@ def cost_usd_micros(
     return -(-total // 1_000_000)
 
 
-def may_spend(limits: BudgetLimits, spent_usd_micros: int) -> bool:
-    """Whether a new round may start today."""
-    return limits.daily_usd_micros == 0 or spent_usd_micros < limits.daily_usd_micros
+def worst_case_usd_micros(price: Price, input_tokens: int, output_tokens: int) -> int:
+    """The most a round can cost: all its input in the dearest bucket, all its output used."""
+    dearest = max(price.input_uncached, price.cache_read, price.cache_write)
+    return -(-(dearest * input_tokens + price.output * output_tokens) // 1_000_000)
+
+
+def projected_usd_micros(spent_usd_micros: int, elapsed_s: float) -> int:
+    """Where the day ends if it goes on as it began."""
+    return round(spent_usd_micros * DAY_S / max(elapsed_s, 1.0))
+
+
+def is_alert_due(limits: BudgetLimits, used_usd_micros: int) -> bool:
+    """Whether admins are to be told of today's spending."""
+    limit = limits.daily_usd_micros
+    return limit > 0 and used_usd_micros * 100 >= limit * limits.alert_at_pct
+
+
+def refusal_words(limit: Limit, limits: BudgetLimits) -> str:
+    """What people are told when a limit is in the way, and when it ends."""
+    match limit:
+        case Limit.DAILY:
+            return f"today's budget ({_dollars(limits.daily_usd_micros)}) is spent until 00:00 UTC"
+        case Limit.CHANNEL:
+            amount = _dollars(limits.channel_daily_usd_micros)
+            return f"this channel's budget of today ({amount}) is spent until 00:00 UTC"
+        case Limit.USER:
+            count = limits.user_hourly_questions
+            return f"you asked {count} questions this hour, which is the limit; it starts anew on the hour"
+        case Limit.SESSION:
+            return f"this thread has used its {limits.session_tokens:,} tokens; a new thread starts anew"
+
+
+def _dollars(usd_micros: int) -> str:
+    return f"${usd_micros / 1_000_000:,.2f}"

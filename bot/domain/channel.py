@@ -14,6 +14,7 @@ class ChannelRule:
     products: tuple[str, ...] = ()
     toolset: str = "investigate"
     confirm: tuple[str, ...] = ()
+    daily_usd_micros: int = 0  # 0: no limit of its own
 
 
 # No match: asking is allowed, confirming is not.

@@ -93,9 +93,11 @@ class ProviderSettings(Section):
 
 
 class BudgetSettings(Section):
-    """`[llm.budget]`; 0 is no limit."""
+    """`[llm.budget]`; 0 is no limit. `per_user_hourly_limit` counts questions."""
 
     daily_usd_limit: float = Field(default=0.0, ge=0)
+    per_user_hourly_limit: int = Field(default=0, ge=0)
+    per_session_token_cap: int = Field(default=0, ge=0)
     alert_at_pct: int = Field(default=80, ge=1, le=100)
 
 
@@ -121,7 +123,7 @@ class LlmSettings(Section):
 
     default_provider: str = "triage"
     fallback_providers: tuple[str, ...] = ()
-    mode: Literal["normal", "local-only"] = "normal"
+    mode: Literal["normal", "frugal", "local-only"] = "normal"
     max_tool_depth: int = Field(default=8, ge=1, le=32)
     session_idle_ttl: Duration = timedelta(hours=168)
     show_cost: bool = True
@@ -189,6 +191,7 @@ class ChannelSettings(Section):
     products: tuple[str, ...] = ()
     toolset: str = "investigate"
     confirm: tuple[str, ...] = ()
+    daily_usd_limit: float = Field(default=0.0, ge=0)
 
 
 class AdminSettings(Section):

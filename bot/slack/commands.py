@@ -84,7 +84,7 @@ class Commands:
         )
 
     async def _budget(self) -> str:
-        spent = await self._ports.ledger.spent_today()
+        spent = (await self._ports.ledger.today()).spent_usd_micros
         by_user = await self._ports.ledger.report(None, "user")
         by_provider = await self._ports.ledger.report(None, "provider")
         return "\n".join(

@@ -13,7 +13,9 @@ from sqlalchemy.sql.functions import FunctionElement
 from bot.store.columns import Instant
 
 DAY_US = 86_400_000_000
+HOUR_US = 3_600_000_000
 _AUDIT_LOCK = 0x6B6F72746578  # "kortex": the advisory lock's number; any fixed one does
+_BUDGET_LOCK = 0x6B6F72746579
 
 
 class _DatabaseNow(FunctionElement[datetime]):
@@ -54,8 +56,17 @@ def seconds_ago(seconds: float) -> sa.ColumnElement[datetime]:
 
 def today() -> sa.ColumnElement[datetime]:
     """Midnight UTC by the database's clock, fixed for the statement."""
-    day = sa.literal(DAY_US, sa.BigInteger())
-    return _once((_now_us() // day) * day)
+    return _start_of(DAY_US)
+
+
+def this_hour() -> sa.ColumnElement[datetime]:
+    """The full hour UTC by the database's clock, fixed for the statement."""
+    return _start_of(HOUR_US)
+
+
+def _start_of(span_us: int) -> sa.ColumnElement[datetime]:
+    span = sa.literal(span_us, sa.BigInteger())
+    return _once((_now_us() // span) * span)
 
 
 def insert_into(connection: AsyncConnection, table: sa.Table) -> sqlite.Insert | postgresql.Insert:
@@ -63,6 +74,12 @@ def insert_into(connection: AsyncConnection, table: sa.Table) -> sqlite.Insert |
     if connection.dialect.name == "postgresql":
         return postgresql.insert(table)
     return sqlite.insert(table)
+
+
+async def lock_budget(connection: AsyncConnection) -> None:
+    """One reservation at a time, until the transaction ends; see `lock_audit`."""
+    if connection.dialect.name == "postgresql":
+        await connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_BUDGET_LOCK)))
 
 
 async def lock_audit(connection: AsyncConnection) -> None:

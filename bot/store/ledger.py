@@ -1,14 +1,20 @@
-"""`bot.ports.Ledger` in the database: what each round cost, dated by the database's clock."""
+"""`bot.ports.Ledger` in the database: what rounds hold and cost, dated by the database's clock."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from bot.ports import Spending, SpentBy
-from bot.store.dialect import insert_into, now, today
+from adapters.llm.messages import Usage
+from bot.domain.budget import BudgetLimits, Limit
+from bot.domain.ids import SessionId, TurnId, UserId
+from bot.ports import Operation, Reservation, Spending, SpentBy, Today
+from bot.store import allowance
+from bot.store.dialect import insert_into, lock_budget, now, today
 from bot.store.engine import Database
+from bot.store.tables import reservations
 from bot.store.tables import spending as table
 
 _GROUPS = {
@@ -17,52 +23,122 @@ _GROUPS = {
     "provider": table.c.provider,
     "session": table.c.session_id,
 }
+_PAGE = 500
+_KEY = sa.tuple_(table.c.at, table.c.turn_id, table.c.round, table.c.provider)
 
 
 class StoredLedger:
-    """Spending as rows."""
+    """Spending and reservations as rows."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def record(self, spending: Spending) -> None:
-        """Insert unless (turn, round, provider) is there."""
+    async def reserve(self, wanted: Reservation, limits: BudgetLimits) -> Limit | None:
+        """One after the other over all replicas: each sees what those before it hold."""
 
-        async def work(connection: AsyncConnection) -> None:
-            await connection.execute(
-                insert_into(connection, table)
-                .values(
-                    turn_id=spending.turn_id,
-                    round=spending.round,
-                    provider=spending.provider,
-                    session_id=spending.session_id,
-                    user_id=spending.user,
-                    channel=spending.channel,
-                    model=spending.model,
-                    purpose=spending.purpose,
-                    input_uncached=spending.usage.input_uncached,
-                    cache_read=spending.usage.cache_read,
-                    cache_write=spending.usage.cache_write,
-                    output=spending.usage.output,
-                    cost_usd_micros=spending.cost_usd_micros,
-                    duration_ms=spending.duration_ms,
+        async def work(connection: AsyncConnection) -> Limit | None:
+            await lock_budget(connection)
+            used = await allowance.used(connection, wanted)
+            limit = allowance.exceeded(used, wanted, limits)
+            if limit is None:
+                insert = insert_into(connection, reservations).values(
+                    id=wanted.id,
+                    session_id=wanted.session_id,
+                    turn_id=wanted.turn_id,
+                    user_id=wanted.user,
+                    channel_id=wanted.channel_id,
+                    usd_micros=wanted.usd_micros,
+                    tokens=wanted.tokens,
                     at=now(),
                 )
+                amounts = {
+                    "usd_micros": insert.excluded.usd_micros,
+                    "tokens": insert.excluded.tokens,
+                    "at": insert.excluded.at,
+                }
+                await connection.execute(
+                    insert.on_conflict_do_update(index_elements=["id"], set_=amounts)
+                )
+            return limit
+
+        return await self._database.transact(work)
+
+    async def release(self, reservation: str) -> None:
+        """Delete it."""
+
+        async def work(connection: AsyncConnection) -> None:
+            await connection.execute(reservations.delete().where(reservations.c.id == reservation))
+
+        await self._database.transact(work)
+
+    async def record(self, spending: Spending, reservation: str = "") -> None:
+        """Insert unless (turn, round, provider) is there; the reservation goes in its place."""
+
+        async def work(connection: AsyncConnection) -> None:
+            held_at = (
+                await connection.scalar(
+                    reservations.delete()
+                    .where(reservations.c.id == reservation)
+                    .returning(reservations.c.at)
+                )
+                if reservation
+                else None
+            )
+            await connection.execute(
+                insert_into(connection, table)
+                .values(**_row(spending), at=held_at or now())
                 .on_conflict_do_nothing(index_elements=["turn_id", "round", "provider"])
             )
 
         await self._database.transact(work)
 
-    async def spent_today(self) -> int:
-        """Micro-dollars since midnight UTC; rounds without a price count as nothing here."""
+    async def today(self) -> Today:
+        """Sums since midnight UTC."""
+        spent = sa.func.coalesce(sa.func.sum(table.c.cost_usd_micros), 0)
+        counted = sa.func.coalesce(sa.func.sum(allowance.COUNTED), 0)
+        held = (
+            sa.select(sa.func.coalesce(sa.func.sum(reservations.c.usd_micros), 0))
+            .where(reservations.c.at >= today())
+            .scalar_subquery()
+        )
 
-        async def work(connection: AsyncConnection) -> int:
-            total = await connection.scalar(
-                sa.select(sa.func.sum(table.c.cost_usd_micros)).where(table.c.at >= today())
+        async def work(connection: AsyncConnection) -> Today:
+            found = await connection.execute(
+                sa.select(spent, counted, held, now()).where(table.c.at >= today())
             )
-            return int(total or 0)
+            known, used, held_now, at = found.one()
+            return Today(int(known), int(used), int(held_now), at)
 
         return await self._database.fetch(work)
+
+    async def operations(self, since: datetime, until: datetime) -> AsyncIterator[Operation]:
+        """In pages, so that a year of rounds needs no more memory than an hour."""
+        after: sa.ColumnElement[bool] = sa.true()
+        while True:
+
+            async def page(
+                connection: AsyncConnection, beyond: sa.ColumnElement[bool] = after
+            ) -> Sequence[sa.Row[Any]]:
+                found = await connection.execute(
+                    sa.select(table)
+                    .where(table.c.at >= since, table.c.at < until, beyond)
+                    .order_by(table.c.at, table.c.turn_id, table.c.round, table.c.provider)
+                    .limit(_PAGE)
+                )
+                return found.all()
+
+            rows = await self._database.fetch(page)
+            for row in rows:
+                yield _operation(row)
+            if len(rows) < _PAGE:
+                return
+            last = rows[-1]
+            after = (
+                sa.tuple_(
+                    sa.literal(last.at, table.c.at.type), last.turn_id, last.round, last.provider
+                )
+                < _KEY
+            )
 
     async def report(self, day: date | None, by: str) -> Sequence[SpentBy]:
         """Totals of a day, the most expensive first. Raises ValueError for an unknown `by`."""
@@ -99,3 +175,45 @@ def _within(day: date | None) -> tuple[sa.ColumnElement[bool], ...]:
         return (table.c.at >= today(),)
     start = datetime.combine(day, time(), tzinfo=UTC)
     return (table.c.at >= start, table.c.at < start + timedelta(days=1))
+
+
+def _row(spending: Spending) -> dict[str, object]:
+    return {
+        "turn_id": spending.turn_id,
+        "round": spending.round,
+        "provider": spending.provider,
+        "session_id": spending.session_id,
+        "user_id": spending.user,
+        "channel": spending.channel,
+        "channel_id": spending.channel_id,
+        "model": spending.model,
+        "purpose": spending.purpose,
+        "input_uncached": spending.usage.input_uncached,
+        "cache_read": spending.usage.cache_read,
+        "cache_write": spending.usage.cache_write,
+        "output": spending.usage.output,
+        "cost_usd_micros": spending.cost_usd_micros,
+        "counted_usd_micros": spending.counted_usd_micros,
+        "duration_ms": spending.duration_ms,
+    }
+
+
+def _operation(row: sa.Row[Any]) -> Operation:
+    return Operation(
+        row.at,
+        Spending(
+            session_id=SessionId(row.session_id),
+            turn_id=TurnId(row.turn_id),
+            round=row.round,
+            user=UserId(row.user_id),
+            channel=row.channel,
+            provider=row.provider,
+            model=row.model,
+            purpose=row.purpose,
+            usage=Usage(row.input_uncached, row.cache_read, row.cache_write, row.output),
+            cost_usd_micros=row.cost_usd_micros,
+            duration_ms=row.duration_ms,
+            counted_usd_micros=row.counted_usd_micros,
+            channel_id=row.channel_id,
+        ),
+    )

@@ -34,6 +34,11 @@ sessions = sa.Table(
     _text("name"),
     sa.Column("created_at", Instant, nullable=False),
     sa.Column("active_at", Instant, nullable=False),
+    sa.Column("closed_at", Instant),  # idle for too long; the next ask opens it anew
+    sa.Column("resumed_at", Instant),  # what was said before is not read any more
+    sa.Column("resumed_by", CleanText),  # the turn that opened it anew
+    _text("summary", default=True),  # of the turns up to `summary_ts`
+    _text("summary_ts", default=True),
 )
 
 turns = sa.Table(
@@ -183,7 +188,31 @@ spending = sa.Table(
     sa.Column("cost_usd_micros", sa.BigInteger),
     sa.Column("duration_ms", sa.BigInteger, nullable=False),
     sa.Column("at", Instant, nullable=False),
+    sa.Column("counted_usd_micros", sa.BigInteger),  # what limits count; null: the cost
+    _text("channel_id", default=True),
     sa.Index("ix_spending_at", "at"),
+    sa.Index("ix_spending_session_id", "session_id"),
+)
+
+reservations = sa.Table(
+    "reservations",
+    metadata,
+    sa.Column("id", CleanText, primary_key=True),
+    _text("session_id"),
+    _text("turn_id"),
+    _text("user_id"),
+    _text("channel_id"),
+    sa.Column("usd_micros", sa.BigInteger, nullable=False),
+    sa.Column("tokens", sa.BigInteger, nullable=False),
+    sa.Column("at", Instant, nullable=False),
+)
+
+budget_alerts = sa.Table(
+    "budget_alerts",
+    metadata,
+    sa.Column("day", CleanText, primary_key=True),  # 2026-11-21
+    sa.Column("claimed_at", Instant, nullable=False),
+    sa.Column("told", sa.Boolean, nullable=False),
 )
 
 events = sa.Table(

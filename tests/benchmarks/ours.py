@@ -55,7 +55,9 @@ class Ours:
         stop = FakeStop()
         context = call_context(turn_id=f"bench-{number}", now=SystemClock().now())
 
-        async def ask(request: CompleteRequest, at: int, emit: Emit, prefer: str) -> object:
+        async def ask(
+            request: CompleteRequest, at: int, emit: Emit, prefer: str, *, full: bool
+        ) -> object:
             return await self.rounds.run(request, at, emit, stop, prefer=prefer)
 
         async def execute(call: object, on_event: object, *, untrusted_read: bool) -> object:

@@ -6,44 +6,30 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from adapters.llm.messages import Usage
+from bot.domain.budget import BudgetLimits, Limit
 from bot.domain.ids import SessionId, TurnId, UserId
-from bot.ports import Spending, SpentBy
-from tests.fixtures_stores import Stores, stores
+from bot.ports import SpentBy
+from tests.fixtures_stores import HELD, ROUND, Stores, stores
 
 __all__ = ["stores"]
 
-ROUND = Spending(
-    session_id=SessionId("session:1"),
-    turn_id=TurnId("turn:1"),
-    round=1,
-    user=UserId("U1"),
-    channel="incident-checkout",
-    provider="anthropic",
-    model="m",
-    purpose="investigate",
-    usage=Usage(100, 20, 3, 7),
-    cost_usd_micros=1500,
-    duration_ms=900,
-)
-
 
 async def test_nothing_is_spent_at_first(stores: Stores) -> None:
-    assert await stores.ledger.spent_today() == 0
+    assert (await stores.ledger.today()).spent_usd_micros == 0
     assert list(await stores.ledger.report(None, "user")) == []
 
 
 async def test_a_round_counts_once(stores: Stores) -> None:
     await stores.ledger.record(ROUND)
     await stores.ledger.record(replace(ROUND, cost_usd_micros=9))
-    assert await stores.ledger.spent_today() == 1500
+    assert (await stores.ledger.today()).spent_usd_micros == 1500
 
 
 async def test_recorded_twenty_times_at_once_it_counts_once(stores: Stores) -> None:
     async with asyncio.TaskGroup() as group:
         for _ in range(20):
             group.create_task(stores.ledger.record(ROUND))
-    assert await stores.ledger.spent_today() == 1500
+    assert (await stores.ledger.today()).spent_usd_micros == 1500
 
 
 @pytest.mark.parametrize("change", [{"turn_id": "t2"}, {"round": 2}, {"provider": "openai"}])
@@ -52,13 +38,13 @@ async def test_another_turn_round_or_provider_counts_too(
 ) -> None:
     await stores.ledger.record(ROUND)
     await stores.ledger.record(replace(ROUND, **change))  # type: ignore[arg-type]
-    assert await stores.ledger.spent_today() == 3000
+    assert (await stores.ledger.today()).spent_usd_micros == 3000
 
 
 async def test_an_unknown_price_is_reported_not_counted_as_free(stores: Stores) -> None:
     await stores.ledger.record(ROUND)
     await stores.ledger.record(replace(ROUND, round=2, cost_usd_micros=None))
-    assert await stores.ledger.spent_today() == 1500
+    assert (await stores.ledger.today()).spent_usd_micros == 1500
     (row,) = await stores.ledger.report(None, "user")
     assert (row.rounds, row.rounds_unpriced) == (2, 1)
 
@@ -102,3 +88,82 @@ async def test_a_report_is_of_one_day(stores: Stores) -> None:
 async def test_an_unknown_grouping_is_refused(stores: Stores) -> None:
     with pytest.raises(ValueError, match="colour"):
         await stores.ledger.report(None, "colour")
+
+
+THOUSAND = BudgetLimits(daily_usd_micros=1000)
+
+
+async def test_what_is_held_counts_until_what_it_cost_takes_its_place(stores: Stores) -> None:
+    assert await stores.ledger.reserve(HELD, THOUSAND) is None
+    assert await stores.ledger.reserve(replace(HELD, id="r2"), THOUSAND) is Limit.DAILY
+    assert (await stores.ledger.today()).held_usd_micros == 600
+
+    await stores.ledger.record(replace(ROUND, cost_usd_micros=400), "r1")
+
+    today = await stores.ledger.today()
+    assert (today.used_usd_micros, today.held_usd_micros) == (400, 0)
+    assert await stores.ledger.reserve(replace(HELD, id="r2"), THOUSAND) is None
+
+
+async def test_the_same_reservation_again_replaces_what_it_held(stores: Stores) -> None:
+    for amount in (600, 900, 900):
+        again = replace(HELD, usd_micros=amount)
+        assert await stores.ledger.reserve(again, THOUSAND) is None
+    assert (await stores.ledger.today()).held_usd_micros == 900
+
+
+async def test_a_reservation_let_go_counts_no_more(stores: Stores) -> None:
+    await stores.ledger.reserve(HELD, THOUSAND)
+    await stores.ledger.release("r1")
+    await stores.ledger.release("r1")
+    assert (await stores.ledger.today()).held_usd_micros == 0
+
+
+async def test_a_refused_reservation_holds_what_it_held_before(stores: Stores) -> None:
+    await stores.ledger.reserve(HELD, THOUSAND)
+    assert await stores.ledger.reserve(replace(HELD, usd_micros=1001), THOUSAND) is Limit.DAILY
+    assert (await stores.ledger.today()).held_usd_micros == 600
+
+
+LIMITS = {
+    Limit.CHANNEL: (BudgetLimits(channel_daily_usd_micros=1000), {"channel_id": "C2"}),
+    Limit.SESSION: (BudgetLimits(session_tokens=170), {"session_id": SessionId("session:2")}),
+    Limit.USER: (BudgetLimits(user_hourly_questions=1), {"user": UserId("U2")}),
+}
+
+
+@pytest.mark.parametrize("limit", list(LIMITS))
+@pytest.mark.parametrize("spent", [True, False], ids=["spent", "held"])
+async def test_each_limit_holds_for_its_own_and_for_nobody_else(
+    stores: Stores, limit: Limit, spent: bool
+) -> None:
+    limits, elsewhere = LIMITS[limit]
+    first, second = replace(HELD, tokens=130), replace(HELD, id="r2", turn_id=TurnId("turn:2"))
+    other = replace(second, id="r3", **elsewhere)  # type: ignore[arg-type]
+    await stores.ledger.reserve(first, limits)
+    row = replace(ROUND, cost_usd_micros=600, channel_id="C1")
+    await stores.ledger.record(row, "r1" if spent else "")
+
+    assert await stores.ledger.reserve(second, limits) is limit
+    assert await stores.ledger.reserve(other, limits) is None
+
+
+async def test_an_assumed_cost_counts_and_is_not_reported_as_spent(stores: Stores) -> None:
+    await stores.ledger.record(replace(ROUND, cost_usd_micros=None, counted_usd_micros=990))
+    assert await stores.ledger.reserve(HELD, THOUSAND) is Limit.DAILY
+    today = await stores.ledger.today()
+    assert (today.spent_usd_micros, today.used_usd_micros) == (0, 990)
+
+
+async def test_every_operation_is_read_once_and_in_order(stores: Stores) -> None:
+    rows = [replace(ROUND, turn_id=TurnId(f"turn:{n}"), round=r) for n in range(30) for r in (1, 2)]
+    for row in rows:
+        await stores.ledger.record(row)
+    since = datetime.now(UTC) - timedelta(hours=1)
+    read = [o async for o in stores.ledger.operations(since, since + timedelta(hours=2))]
+    assert sorted(o.spending.turn_id + str(o.spending.round) for o in read) == sorted(
+        row.turn_id + str(row.round) for row in rows
+    )
+    assert [o.at for o in read] == sorted(o.at for o in read)
+    assert ROUND in [replace(o.spending, turn_id=ROUND.turn_id, round=1) for o in read]
+    assert [o async for o in stores.ledger.operations(since, since)] == []

@@ -4,17 +4,28 @@
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 
 from adapters.llm.messages import Message, Role
 from bot.domain.audit import AuditEvent, AuditKind
+from bot.domain.budget import BudgetLimits, Limit
 from bot.domain.events import Evidence
 from bot.domain.ids import MessageTs, Place, ProposalId, SessionId, TurnId, UserId
 from bot.domain.proposal import Proposal, ProposalState, check_transition
 from bot.domain.session import Ask, Session, Turn, TurnState
-from bot.ports import Decision, IngestedEvent, Spending, SpentBy, Verdict
+from bot.ports import (
+    Decision,
+    IngestedEvent,
+    Operation,
+    Reservation,
+    Spending,
+    SpentBy,
+    Today,
+    Verdict,
+)
+from bot.store.allowance import Used, exceeded
 
 
 def _utc_now() -> datetime:
@@ -252,14 +263,58 @@ class MemoryLedger:
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
         self.rows: dict[tuple[TurnId, int, str], tuple[datetime, Spending]] = {}
+        self.held: dict[str, tuple[datetime, Reservation]] = {}
 
-    async def record(self, spending: Spending) -> None:
+    async def reserve(self, wanted: Reservation, limits: BudgetLimits) -> Limit | None:
+        others = [(at, r) for at, r in self.held.values() if r.id != wanted.id]
+        now = self._memory.now()
+        spent_today = [s for at, s in self.rows.values() if at.date() == now.date()]
+        held_today = [r for at, r in others if at.date() == now.date()]
+        hour = now.replace(minute=0, second=0, microsecond=0)
+        asked = {s.turn_id for at, s in self.rows.values() if at >= hour and s.user == wanted.user}
+        asked |= {r.turn_id for at, r in others if at >= hour and r.user == wanted.user}
+        here = wanted.channel_id
+        used = Used(
+            sum(map(_counted, spent_today)) + sum(r.usd_micros for r in held_today),
+            sum(_counted(s) for s in spent_today if s.channel_id == here)
+            + sum(r.usd_micros for r in held_today if r.channel_id == here),
+            len(asked - {wanted.turn_id}),
+            sum(
+                s.usage.input + s.usage.output
+                for _, s in self.rows.values()
+                if s.session_id == wanted.session_id
+            )
+            + sum(r.tokens for _, r in others if r.session_id == wanted.session_id),
+        )
+        limit = exceeded(used, wanted, limits)
+        if limit is None:
+            self.held[wanted.id] = (now, wanted)
+        return limit
+
+    async def release(self, reservation: str) -> None:
+        self.held.pop(reservation, None)
+
+    async def record(self, spending: Spending, reservation: str = "") -> None:
         key = (spending.turn_id, spending.round, spending.provider)
-        self.rows.setdefault(key, (self._memory.now(), spending))
+        at, _ = self.held.pop(reservation, (self._memory.now(), None))
+        self.rows.setdefault(key, (at, spending))
 
-    async def spent_today(self) -> int:
-        today = self._memory.now().date()
-        return sum(s.cost_usd_micros or 0 for at, s in self.rows.values() if at.date() == today)
+    async def today(self) -> Today:
+        now = self._memory.now()
+        spent = [s for at, s in self.rows.values() if at.date() == now.date()]
+        held = [r for at, r in self.held.values() if at.date() == now.date()]
+        return Today(
+            sum(s.cost_usd_micros or 0 for s in spent),
+            sum(map(_counted, spent)),
+            sum(r.usd_micros for r in held),
+            now,
+        )
+
+    async def operations(self, since: datetime, until: datetime) -> AsyncIterator[Operation]:
+        ordered = sorted(self.rows.items(), key=lambda item: (item[1][0], item[0]))
+        for _, (at, spending) in ordered:
+            if since <= at < until:
+                yield Operation(at, spending)
 
     async def report(self, day: date | None, by: str) -> Sequence[SpentBy]:
         names: dict[str, Callable[[Spending], str]] = {
@@ -277,6 +332,11 @@ class MemoryLedger:
                 groups[names[by](spending)].append(spending)
         totals = [_total(name, each) for name, each in groups.items()]
         return sorted(totals, key=lambda total: (-total.usd_micros, total.name))
+
+
+def _counted(spending: Spending) -> int:
+    counted = spending.counted_usd_micros
+    return (spending.cost_usd_micros or 0) if counted is None else counted
 
 
 def _total(name: str, spent: Sequence[Spending]) -> SpentBy:

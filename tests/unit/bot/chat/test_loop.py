@@ -24,6 +24,7 @@ from bot.chat.round_record import RoundRecord
 from bot.domain.events import (
     Notice,
     ProposalRaised,
+    RoundReplaced,
     TextDelta,
     ToolProgress,
     TurnEnd,
@@ -68,6 +69,7 @@ class Scripted:
 
     script: Sequence[RoundRecord]
     errors: dict[str, ToolErrorCode] = field(default_factory=dict)
+    full: list[bool] = field(default_factory=list)
     held: dict[str, asyncio.Event] = field(default_factory=dict)
     releases: dict[str, str] = field(default_factory=dict)
     requests: list[CompleteRequest] = field(default_factory=list)
@@ -78,8 +80,9 @@ class Scripted:
     preferred: list[str] = field(default_factory=list)
 
     async def ask(
-        self, request: CompleteRequest, number: int, emit: Emit, prefer: str
+        self, request: CompleteRequest, number: int, emit: Emit, prefer: str, *, full: bool
     ) -> RoundRecord:
+        self.full.append(full)
         self.requests.append(request)
         self.asked.append(number)
         self.preferred.append(prefer)
@@ -356,3 +359,32 @@ async def test_a_finished_turn_replays_without_asking_or_running_anything() -> N
 
     assert (again.asked, again.ran) == ([], [])
     assert told(replayed) == told(events)
+
+
+async def test_a_round_passed_on_leaves_nothing_behind_but_its_cost() -> None:
+    scripted = Scripted(
+        [
+            said(1, "looking", call("a")),
+            said(2, "I am not su", passed_on=True, notices=("passed on",)),
+            said(3, "the cause"),
+        ]
+    )
+
+    end, talk, events = await scripted.run(limit=1)
+
+    assert (end, talk.text, talk.cost_usd_micros) == (TurnEnd.ANSWERED, "looking\n\nthe cause", 21)
+    assert scripted.full == [False, False, True]
+    assert RoundReplaced(2) in events
+    assert [m.text for m in talk.said if m.role is Role.ASSISTANT] == ["looking", "the cause"]
+
+
+async def test_a_round_passed_on_is_passed_on_again_when_the_turn_is_replayed() -> None:
+    journal = MemoryJournal()
+    script = [said(1, "half", passed_on=True), said(2, "whole")]
+    await Scripted(script).run(journal=journal)
+
+    again = Scripted(script)
+    end, talk, events = await again.run(journal=journal.resumed())
+
+    assert (end, talk.text, again.asked) == (TurnEnd.ANSWERED, "whole", [])
+    assert RoundReplaced(1) in events

@@ -103,19 +103,6 @@ async def test_when_nobody_answers_the_record_says_why() -> None:
     )
 
 
-async def test_a_spent_budget_asks_only_providers_that_are_free() -> None:
-    paid = ScriptedProvider([text("never")], "a", price=PAID)
-    unpriced = ScriptedProvider([text("never")], "b", price=None)
-    free = ScriptedProvider([text("free")], "c")
-
-    record = await Rounds([paid, unpriced, free]).run(
-        REQUEST, 1, lambda _: None, FakeStop(), free_only=True
-    )
-
-    assert record.provider == "c"
-    assert paid.requests == unpriced.requests == []
-
-
 async def test_a_turn_stays_with_the_provider_that_answered_before() -> None:
     first, second = ScriptedProvider([text("a")], "a"), ScriptedProvider([text("b")], "b")
 

@@ -1,41 +1,76 @@
 """Money around a round: the day's limit, one row a round, and nothing bought twice."""
 
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
-from adapters.llm.messages import CompleteRequest, ErrorChunk, ErrorKind, Usage
-from adapters.llm.port import Provider
+from adapters.llm import prices
+from adapters.llm.messages import (
+    CompleteRequest,
+    DoneChunk,
+    ErrorChunk,
+    ErrorKind,
+    StopReason,
+    StreamChunk,
+    TextChunk,
+    Usage,
+)
+from adapters.llm.port import Cost, Provider
+from bot.chat.models import Choice, KnownModel, Models
 from bot.chat.rounds import Rounds
-from bot.chat.spending import SPENT, Purse, Spender
+from bot.chat.spending import Purse, Spender
 from bot.domain.audit import AuditKind
-from bot.domain.budget import BudgetLimits
-from bot.domain.events import Notice, TurnEvent
-from bot.domain.ids import SessionId
+from bot.domain.budget import ASSUMED_PRICE, BudgetLimits
+from bot.domain.events import Notice, TextDelta, TurnEvent
+from bot.domain.ids import ChannelId, SessionId, UserId
+from bot.domain.session import Ask
 from bot.metrics import Metrics
 from bot.ports import StorageUnavailable
 from tests.fakes.scripted_provider import PAID, ScriptedProvider, text
 from tests.fakes.stop_signal import FakeStop
 from tests.fakes.stores import Memory, MemoryAudit, MemoryLedger
-from tests.fixtures_turn import ASK, Outage
+from tests.fixtures_turn import ASK, LATER, Outage
 
-REQUEST = CompleteRequest(system="s", messages=())
+PRICES = Path(prices.__file__).with_name("prices.toml")
+REQUEST = CompleteRequest(system="s", messages=(), max_tokens=100)
+# PAID in its dearest input bucket, one byte and a vendor's 1,024 tokens, and 100 tokens of output.
+WORST = -(-(3_750_000 * 1025 + 15_000_000 * 100) // 1_000_000)
+COST = 450  # of a round of `text`
 
 
 class Till:
     """A purse over memory, and one turn's spender."""
 
-    def __init__(self, *providers: Provider, daily_usd_micros: int = 0) -> None:
+    def __init__(
+        self, *providers: Provider, models: Models | None = None, channel: int = 0, **limits: int
+    ) -> None:
         self.memory = Memory()
         self.rows = MemoryLedger(self.memory)
         self.ledger = Outage(self.rows)
         self.metrics = Metrics()
         self.events: list[TurnEvent] = []
-        limits = BudgetLimits(daily_usd_micros)
+        self.channel = channel
         audit = MemoryAudit(self.memory)
-        self.purse = Purse(Rounds(providers), self.ledger, audit, limits, self.metrics)
-        self.spender: Spender = self.purse.spender(ASK, SessionId("s1"), "investigate")
+        self.purse = Purse(
+            Rounds(providers),
+            self.ledger,
+            audit,
+            BudgetLimits(**limits),
+            self.metrics,
+            models or Models(),
+        )
+        self.spender: Spender = self.spender_of(ASK)
 
-    async def round(self, number: int = 1):  # type: ignore[no-untyped-def]
-        return await self.spender.round(REQUEST, number, self.events.append, "", FakeStop())
+    def spender_of(self, ask: Ask, session: str = "s1") -> Spender:
+        return self.purse.spender(ask, SessionId(session), "investigate", self.channel)
+
+    async def round(  # type: ignore[no-untyped-def]
+        self, number: int = 1, spender: Spender | None = None, request: CompleteRequest = REQUEST
+    ):
+        asking = spender or self.spender
+        return await asking.round(request, number, self.events.append, "", FakeStop())
 
 
 async def test_a_round_is_one_row_with_its_price_and_one_line_of_the_trail() -> None:
@@ -72,28 +107,189 @@ async def test_a_round_nobody_answered_costs_nothing_and_is_no_row() -> None:
     assert (till.rows.rows, till.memory.trail) == ({}, [])
 
 
-async def test_the_round_that_crosses_the_limit_ends_and_the_next_asks_only_free_ones() -> None:
+async def test_a_round_whose_worst_case_does_not_fit_goes_to_one_that_costs_nothing() -> None:
     paid = ScriptedProvider([text("dear")], "paid", price=PAID)
     free = ScriptedProvider([text("free")], "free")
-    till = Till(paid, free, daily_usd_micros=300)
+    till = Till(paid, free, daily_usd_micros=WORST + COST - 1)
 
     first, second = await till.round(1), await till.round(2)
 
     assert (first.provider, second.provider) == ("paid", "free")
-    assert first.notices == ()
-    assert second.notices[0] == SPENT
-    assert Notice(SPENT) in till.events
+    assert (first.notices, second.notices) == ((), (DAILY,))
+    assert Notice(DAILY) in till.events
     refused = [e for e in till.memory.trail if e.kind is AuditKind.BUDGET_REFUSED]
-    assert [e.body["round"] for e in refused] == [2]
+    assert [(e.body["round"], e.body["limit"]) for e in refused] == [(2, "daily")]
+
+
+DAILY = "today's budget ($0.01) is spent until 00:00 UTC"
+
+
+async def test_what_is_held_is_given_back_but_for_what_was_spent() -> None:
+    till = Till(ScriptedProvider([text("dear")], price=PAID), daily_usd_micros=WORST + COST)
+
+    await till.round(1)
+    second = await till.round(2)
+
+    assert second.provider == "scripted"
+    assert till.rows.held == {}
+    assert (await till.rows.today()).used_usd_micros == 2 * COST
 
 
 async def test_with_nobody_free_a_spent_budget_is_the_reason() -> None:
-    till = Till(ScriptedProvider([text("dear")], price=PAID), daily_usd_micros=1)
-    await till.round(1)
+    till = Till(ScriptedProvider([text("dear")], price=PAID), daily_usd_micros=WORST - 1)
 
-    record = await till.round(2)
+    record = await till.round(1)
 
     assert (record.out_of_budget, record.provider) == (True, "")
+    assert till.rows.held == {}
+
+
+async def test_a_channel_has_a_limit_of_its_own() -> None:
+    till = Till(ScriptedProvider([text("dear")], price=PAID), channel=WORST)
+    elsewhere = replace(ASK, place=replace(ASK.place, channel=ChannelId("C2")))
+
+    first = await till.round(1)
+    second = await till.round(2)
+    other = await till.round(1, till.spender_of(elsewhere, "s2"))
+
+    assert [r.provider for r in (first, second, other)] == ["scripted", "", "scripted"]
+    assert "this channel's budget of today" in second.notices[0]
+
+
+async def test_a_person_may_ask_so_many_questions_an_hour_however_many_rounds_they_take() -> None:
+    model, triage = ScriptedProvider([text("x")], "local"), ScriptedProvider([text("t")], "triage")
+    till = Till(model, triage, user_hourly_questions=1)
+    colleague = replace(LATER, asker=replace(LATER.asker, user=UserId("U2")))
+
+    first = [await till.round(number) for number in (1, 2)]
+    second = await till.round(1, till.spender_of(LATER))
+    other = await till.round(1, till.spender_of(colleague))
+
+    assert [r.provider for r in (*first, second, other)] == ["local", "local", "triage", "local"]
+    assert "you asked 1 questions this hour" in second.notices[0]
+
+
+async def test_a_thread_has_so_many_tokens_and_then_no_model() -> None:
+    model, triage = ScriptedProvider([text("x")], "local"), ScriptedProvider([text("t")], "triage")
+    till = Till(model, triage, session_tokens=1125 + 110)
+
+    got = [(await till.round(number)).provider for number in (1, 2, 3)]
+    other = await till.round(1, till.spender_of(LATER, "s2"))
+
+    assert (got, other.provider) == (["local", "local", "triage"], "local")
+
+
+@pytest.mark.parametrize("price", [None, PAID])
+async def test_a_round_without_known_usage_counts_at_its_worst(price: Cost | None) -> None:
+    cut = [TextChunk("half"), ErrorChunk(ErrorKind.CUT, "cut")]
+    till = Till(ScriptedProvider([cut], price=price), daily_usd_micros=10_000_000)
+
+    record = await till.round()
+
+    today = await till.rows.today()
+    assert record.cost_usd_micros is None
+    assert today.spent_usd_micros == 0
+    assert today.used_usd_micros >= WORST
+
+
+async def test_an_unknown_price_counts_as_the_dearest_there_is() -> None:
+    till = Till(ScriptedProvider([text("x")], price=None), daily_usd_micros=10_000_000)
+
+    await till.round()
+
+    today = await till.rows.today()
+    assert (today.spent_usd_micros, today.used_usd_micros) == (0, 100 * 10 + 10 * 50)
+
+
+def test_no_shipped_price_is_dearer_than_the_assumed_one() -> None:
+    rows = tomllib.loads(PRICES.read_text(encoding="utf-8"))["price"]
+
+    assert max(r["output"] for r in rows) <= ASSUMED_PRICE.output
+    assert max(max(r["input"], r["cache_write"]) for r in rows) <= ASSUMED_PRICE.cache_write
+
+
+async def test_a_failed_provider_that_was_billed_is_a_row_of_its_own() -> None:
+    billed = [ErrorChunk(ErrorKind.REFUSED, "no", usage=Usage(100, 0, 0, 0))]
+    till = Till(
+        ScriptedProvider([billed], "a", price=PAID),
+        ScriptedProvider([text("x")], "b", price=PAID),
+        daily_usd_micros=1_000_000,
+    )
+
+    record = await till.round()
+
+    costs = {s.provider: s.cost_usd_micros for _, s in till.rows.rows.values()}
+    assert (costs, record.cost_usd_micros) == ({"a": 300, "b": COST}, 300 + COST)
+    assert till.rows.held == {}
+
+
+FAST = Models({"scripted": Choice(KnownModel("", 100_000), KnownModel("small", 100_000))})
+
+
+class Priced(ScriptedProvider):
+    """The fast model costs a tenth."""
+
+    def cost(self, model: str) -> Cost | None:
+        tenth = Cost(300_000, 30_000, 375_000, 1_500_000)
+        return tenth if model == "small" else PAID
+
+
+async def test_when_the_full_model_is_too_dear_the_fast_one_answers() -> None:
+    provider = Priced([text("cheap")])
+    till = Till(provider, models=FAST, daily_usd_micros=WORST // 2)
+
+    record = await till.round()
+
+    assert [r.model for r in provider.requests] == ["small"]
+    assert (record.text, record.notices) == (
+        "cheap",
+        ("today's budget ($0.00) is spent until 00:00 UTC",),
+    )
+
+
+FRUGAL = replace(FAST, frugal=True)
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (text("I need ", "<need_more", "_context/>"), "asked for a stronger one"),
+        ([TextChunk("half"), DoneChunk(StopReason.MAX_TOKENS, Usage(1, 0, 0, 1), "small")], "fit"),
+    ],
+    ids=["marker", "max_tokens"],
+)
+async def test_a_frugal_round_is_passed_on_and_its_marker_never_shown(
+    answer: list[StreamChunk], why: str
+) -> None:
+    provider = Priced([answer])
+    till = Till(provider, models=FRUGAL)
+
+    record = await till.round()
+
+    assert (record.passed_on, record.model) == (True, answer[-1].model)  # type: ignore[union-attr]
+    assert why in record.notices[0]
+    assert provider.requests[0].model == "small"
+    shown = "".join(e.text for e in till.events if isinstance(e, TextDelta))
+    assert "<" not in shown
+
+
+async def test_a_frugal_turn_that_was_passed_on_stays_with_the_full_model() -> None:
+    provider = Priced([text("full answer")])
+    till = Till(provider, models=FRUGAL)
+
+    record = await till.spender.round(REQUEST, 2, till.events.append, "", FakeStop(), full=True)
+
+    assert ([r.model for r in provider.requests], record.passed_on) == ([""], False)
+
+
+async def test_a_frugal_answer_that_suffices_is_the_answer() -> None:
+    provider = Priced([text("a < b", " is fine <need")])
+    till = Till(provider, models=FRUGAL)
+
+    record = await till.round()
+
+    shown = "".join(e.text for e in till.events if isinstance(e, TextDelta))
+    assert (record.passed_on, shown, record.text) == (False, "a < b is fine <need", shown)
 
 
 async def test_a_round_that_could_not_be_written_down_is_not_bought_again() -> None:
@@ -112,8 +308,8 @@ async def test_a_round_that_could_not_be_written_down_is_not_bought_again() -> N
 
 async def test_when_the_ledger_cannot_be_read_nobody_is_asked() -> None:
     paid = ScriptedProvider([text("dear")], price=PAID)
-    till = Till(paid)
-    till.ledger.broken = {"spent_today"}
+    till = Till(paid, daily_usd_micros=1_000_000)
+    till.ledger.broken = {"reserve"}
 
     with pytest.raises(StorageUnavailable):
         await till.round()

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 import structlog.testing
 
-from adapters.llm.messages import ErrorChunk, ErrorKind, Role, TextChunk
-from bot.chat.spending import SPENT
+from adapters.llm.messages import ErrorChunk, ErrorKind, Role, TextChunk, Usage
 from bot.chat.turn import CUT_SHORT, NOT_KEPT, NOTHING_STARTED
 from bot.domain.audit import AuditKind
 from bot.domain.budget import BudgetLimits
@@ -214,8 +213,9 @@ async def test_a_cancelled_turn_ends_nothing_and_stays_open_for_whoever_goes_on(
 
 
 async def test_a_spent_budget_ends_the_turn_when_nobody_free_can_be_asked() -> None:
-    paid = ScriptedProvider([text("dear")], price=PAID)
-    bench = turn_bench(providers=[paid], limits=BudgetLimits(daily_usd_micros=1))
+    # A round holds some 25,000 micro-dollars; this one then costs 30,150.
+    paid = ScriptedProvider([text("dear", usage=Usage(10_000, 0, 0, 10))], price=PAID)
+    bench = turn_bench(providers=[paid], limits=BudgetLimits(daily_usd_micros=40_000))
     first = await bench.answer()
 
     final = await bench.answer(LATER)
@@ -223,7 +223,7 @@ async def test_a_spent_budget_ends_the_turn_when_nobody_free_can_be_asked() -> N
     assert first is not None
     assert final is not None
     assert (first.end, final.end) == (TurnEnd.ANSWERED, TurnEnd.BUDGET)
-    assert SPENT in final.notices
+    assert "today's budget ($0.04) is spent until 00:00 UTC" in final.notices
     assert len(paid.requests) == 1
     assert AuditKind.BUDGET_REFUSED in bench.memory.kinds()
     assert bench.state(LATER) is TurnState.FAILED

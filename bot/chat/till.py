@@ -1,0 +1,164 @@
+"""One round's money: the worst case is held before a request, what it cost is counted after it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from adapters.llm.messages import CompleteRequest, DoneChunk, ErrorChunk, Usage
+from adapters.llm.port import Provider
+from bot.chat.gate import Admitted, NotAdmitted
+from bot.chat.history import fit, room_tokens, tool_bytes
+from bot.chat.models import KnownModel, Models, frugal_system, uses_model
+from bot.domain.budget import (
+    ASSUMED_PRICE,
+    BudgetLimits,
+    Limit,
+    Price,
+    cost_usd_micros,
+    refusal_words,
+    worst_case_usd_micros,
+)
+from bot.ports import Ledger, Reservation
+
+# Vendors put instructions of their own before tools; Anthropic's are 264 to 804 tokens by its page
+# on tool use.
+_VENDOR_TOKENS = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Bill:
+    """What one provider is owed for a round. `cost` None is unknown; `counted` is never."""
+
+    model: str
+    usage: Usage
+    cost_usd_micros: int | None
+    counted_usd_micros: int
+
+    def __add__(self, other: "Bill") -> "Bill":
+        known = (self.cost_usd_micros, other.cost_usd_micros)
+        return Bill(
+            other.model,
+            self.usage + other.usage,
+            None if None in known else sum(c for c in known if c is not None),
+            self.counted_usd_micros + other.counted_usd_micros,
+        )
+
+
+class Till:
+    """Implements `Gate`. `bills` and `refusals` are what came of the round."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        limits: BudgetLimits,
+        models: Models,
+        who: Reservation,
+        *,
+        full: bool,
+    ) -> None:
+        self._ledger = ledger
+        self._limits = limits
+        self._models = models
+        self._who = who
+        self._full = full
+        self._worst = 0
+        self.bills: dict[str, Bill] = {}
+        self.refusals: list[Limit] = []
+        self.holds = False
+
+    def models(self, provider: Provider) -> Sequence[KnownModel]:
+        """See `Gate`."""
+        return self._models.in_order(provider, full=self._full)
+
+    async def admit(
+        self, provider: Provider, model: KnownModel, request: CompleteRequest
+    ) -> Admitted | NotAdmitted:
+        """See `Gate`. The request is made to fit the model's window first."""
+        trial = self._models.is_trial(provider, model, full=self._full)
+        system = frugal_system(request.system) if trial else request.system
+        messages, note = fit(request.messages, system, room_tokens(model.window_tokens, request))
+        fitted = replace(request, model=model.id, system=system, messages=messages)
+        limit = await self._reserve(provider, model, fitted)
+        if limit is not None:
+            self.refusals.append(limit)
+            return NotAdmitted(refusal_words(limit, self._limits))
+        return Admitted(fitted, (note,) if note else (), trial)
+
+    async def _reserve(
+        self, provider: Provider, model: KnownModel, request: CompleteRequest
+    ) -> Limit | None:
+        if not (self._limits.any_set and uses_model(provider)):
+            return None
+        tokens = min(most_tokens(request), model.window_tokens)
+        price = model.price(provider) or ASSUMED_PRICE
+        self._worst = worst_case_usd_micros(price, tokens, request.max_tokens)
+        billed = self.bills.values()
+        wanted = replace(
+            self._who,
+            usd_micros=self._worst + sum(b.counted_usd_micros for b in billed),
+            tokens=tokens
+            + request.max_tokens
+            + sum(b.usage.input + b.usage.output for b in billed),
+        )
+        limit = await self._ledger.reserve(wanted, self._limits)
+        self.holds = self.holds or limit is None
+        return limit
+
+    def note(
+        self,
+        provider: Provider,
+        model: KnownModel,
+        end: DoneChunk | ErrorChunk | None,
+        *,
+        answered: bool,
+    ) -> None:
+        """See `Gate`. What is billed without a known amount counts at its worst case."""
+        usage = _usage(end)
+        if usage is None and not answered:
+            return
+        named = end.model if isinstance(end, DoneChunk) else ""
+        price = KnownModel(named, 0).price(provider) if named else None
+        price = price or model.price(provider)
+        bill = Bill(
+            named or model.id or model.priced_as,
+            usage or Usage(),
+            _cost(price, usage),
+            self._counted(price, usage),
+        )
+        before = self.bills.get(provider.name)
+        self.bills[provider.name] = before + bill if before else bill
+
+    def _counted(self, price: Price | None, usage: Usage | None) -> int:
+        if usage is None:
+            return 0 if price is not None and price.is_free else self._worst
+        return _cost(price or ASSUMED_PRICE, usage) or 0
+
+
+def most_tokens(request: CompleteRequest) -> int:
+    """A bound of the input: no tokenizer makes more than one token of a byte."""
+    size = len(request.system.encode())
+    for message in request.messages:
+        result = message.tool_result
+        size += len(message.text.encode()) + (len(result.content.encode()) if result else 0)
+        size += sum(len(c.arguments.encode()) + len(c.name) for c in message.tool_calls)
+        size += sum(len(block.encode()) for block in message.provider_blocks)
+    return size + tool_bytes(request) + _VENDOR_TOKENS
+
+
+def _usage(end: DoneChunk | ErrorChunk | None) -> Usage | None:
+    if isinstance(end, DoneChunk):
+        return end.usage if end.usage_known else None
+    return end.usage if end else None
+
+
+def _cost(price: Price | None, usage: Usage | None) -> int | None:
+    if price is None:
+        return None
+    if usage is None:
+        return 0 if price.is_free else None
+    return cost_usd_micros(
+        price,
+        input_uncached=usage.input_uncached,
+        cache_read=usage.cache_read,
+        cache_write=usage.cache_write,
+        output=usage.output,
+    )

@@ -1,0 +1,90 @@
+"""What a round is held against: everything spent and held so far, limit by limit, in one statement."""
+
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from bot.domain.budget import NO_MODEL, BudgetLimits, Limit
+from bot.ports import Reservation
+from bot.store.dialect import this_hour, today
+from bot.store.tables import reservations, spending
+
+COUNTED = sa.func.coalesce(spending.c.counted_usd_micros, spending.c.cost_usd_micros, 0)
+_TOKENS = (
+    spending.c.input_uncached + spending.c.cache_read + spending.c.cache_write + spending.c.output
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """Without the reservation in question. `user_questions` are the person's others of the hour."""
+
+    day_usd_micros: int
+    channel_usd_micros: int
+    user_questions: int
+    session_tokens: int
+
+
+async def used(connection: AsyncConnection, wanted: Reservation) -> Used:
+    """Every sum that a limit is set on, read in one statement."""
+    others = reservations.c.id != wanted.id
+    in_day, held_in_day = spending.c.at >= today(), sa.and_(others, reservations.c.at >= today())
+    channel, held_channel = (
+        spending.c.channel_id == wanted.channel_id,
+        reservations.c.channel_id == wanted.channel_id,
+    )
+    found = await connection.execute(
+        sa.select(
+            _sum(COUNTED, in_day) + _sum(reservations.c.usd_micros, held_in_day),
+            _sum(COUNTED, in_day, channel)
+            + _sum(reservations.c.usd_micros, held_in_day, held_channel),
+            _questions(wanted),
+            _sum(_TOKENS, spending.c.session_id == wanted.session_id)
+            + _sum(reservations.c.tokens, others, reservations.c.session_id == wanted.session_id),
+        )
+    )
+    return Used(*(int(each) for each in found.one()))
+
+
+def exceeded(used: Used, wanted: Reservation, limits: BudgetLimits) -> Limit | None:
+    """The first limit that the round would pass."""
+    checks = (
+        (Limit.DAILY, limits.daily_usd_micros, used.day_usd_micros, wanted.usd_micros),
+        (
+            Limit.CHANNEL,
+            limits.channel_daily_usd_micros,
+            used.channel_usd_micros,
+            wanted.usd_micros,
+        ),
+        (Limit.USER, limits.user_hourly_questions, used.user_questions, 1),
+        (Limit.SESSION, limits.session_tokens, used.session_tokens, wanted.tokens),
+    )
+    return next(
+        (name for name, most, so_far, more in checks if most and more and so_far + more > most),
+        None,
+    )
+
+
+def _sum(
+    amount: sa.ColumnElement[int], *conditions: sa.ColumnElement[bool]
+) -> sa.ScalarSelect[int]:
+    return sa.select(sa.func.coalesce(sa.func.sum(amount), 0)).where(*conditions).scalar_subquery()
+
+
+def _questions(wanted: Reservation) -> sa.ScalarSelect[int]:
+    """The other turns of the person in this hour that asked a model, or are about to."""
+    asked = sa.union(
+        sa.select(spending.c.turn_id).where(
+            spending.c.at >= this_hour(),
+            spending.c.user_id == wanted.user,
+            spending.c.turn_id != wanted.turn_id,
+            spending.c.provider != NO_MODEL,
+        ),
+        sa.select(reservations.c.turn_id).where(
+            reservations.c.at >= this_hour(),
+            reservations.c.user_id == wanted.user,
+            reservations.c.turn_id != wanted.turn_id,
+        ),
+    ).subquery()
+    return sa.select(sa.func.count()).select_from(asked).scalar_subquery()
