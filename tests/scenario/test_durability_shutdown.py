@@ -1,4 +1,4 @@
-"""SIGTERM in the middle of a turn: it ends in time, or another process ends it; exit code 0."""
+"""SIGTERM in the middle: work ends in time, or another process ends it; exit code 0."""
 
 import signal
 from collections.abc import AsyncIterator
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.workspace.seeds import RESPONDER
 from tests.scenario.durability.investigation import (
     AFTER_FIRST_TEXT,
     ASK,
@@ -45,7 +46,7 @@ async def test_a_turn_ends_within_the_grace_period(world: World) -> None:
     await ended_well(world, asked)
 
 
-@BOTH
+@pytest.mark.parametrize("world", ["sqlite"], indirect=True)
 async def test_a_turn_longer_than_the_grace_period_goes_on_after_the_restart(world: World) -> None:
     replica = await world.start(IMPATIENT)
     hold = world.hold_round(ASK, 3, at=AFTER_FIRST_TEXT)
@@ -82,3 +83,22 @@ async def test_a_tool_longer_than_the_grace_period_is_handed_over(world: World) 
     await _terminate(world, leaving)
     assert await leaving.ended() == 0
     await ended_well(world, asked, queries_again=1, calls_cancelled=1)
+
+
+@pytest.mark.parametrize("world", ["postgresql"], indirect=True)
+async def test_a_dispatch_longer_than_the_grace_period_is_not_sent_again(world: World) -> None:
+    leaving = await world.start(IMPATIENT)
+    asked = await world.propose("restart it")
+    await world.start()
+    hold = world.gates.hold("control POST restart after")
+    with world.only(leaving):
+        confirm = await world.workspace.click(RESPONDER, world.card(asked).ts, "proposal:confirm")
+        assert confirm.ok
+        await hold.wait()
+        hold.lost = True
+        leaving.signal(signal.SIGTERM)
+        assert await leaving.ended() == 0
+    await world.decided(asked, "succeeded")
+    await world.settled()
+    assert world.gates.passed["control POST restart before"] == 1
+    assert len(world.from_bot(asked, "kortex_note")) == 1
