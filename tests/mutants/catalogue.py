@@ -134,9 +134,18 @@ MUTANTS = (
     Mutant(
         "a round is written down once per attempt",
         "bot/store/ledger.py",
-        "turn_id=spending.turn_id,",
-        'turn_id=f"{spending.turn_id}:{id(spending)}",',
+        ".values(**_row(spending), at",
+        '.values(**_row(spending) | {"turn_id": __import__("uuid").uuid4().hex}, at',
         (f"{_LEDGER}test_a_round_counts_once",),
+    ),
+    Mutant(
+        "rounds are let in without looking at what others hold at the same time",
+        "bot/store/ledger.py",
+        "            await lock_budget(connection)\n",
+        "",
+        (
+            "tests/contract/test_budget_races.py::test_two_hundred_turns_on_two_replicas_never_overspend",
+        ),
     ),
     Mutant(
         "turns of a thread do not wait for each other",
