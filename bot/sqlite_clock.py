@@ -8,11 +8,13 @@ import sqlite3
 import time
 from typing import Any
 
+from bot.store.write_gate import GatedConnection
+
 SUBSEC_SINCE = (3, 42, 0)  # https://sqlite.org/releaselog/3_42_0.html
 
 
-class MillisecondClock(sqlite3.Connection):
-    """A connection, a `factory` for the driver, on which `unixepoch('subsec')` is known."""
+class MillisecondClock(GatedConnection):
+    """A `factory` for the driver: `unixepoch('subsec')` is known, and writers take turns with ours."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)

@@ -15,6 +15,8 @@ QUICK = Rates(
     message_gap_s=0.0,
     post_burst=10_000,
     posts_per_s=1e9,
+    all_posts_burst=10_000,
+    all_posts_per_minute=1e9,
     read_burst=10_000,
     reads_per_minute=1e9,
 )

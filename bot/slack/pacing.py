@@ -26,8 +26,9 @@ class Rates:
     `chat.update` is Tier 3, 50 calls a minute for all threads of a workspace together
     (https://docs.slack.dev/reference/methods/chat.update). A full burst and a minute of refill are
     10 + 38 = 48 calls in any 60 s, and what may arrive late from 3 s before still makes no more
-    than 50. `chat.postMessage` is one a second per channel with short bursts, reading a thread
-    Tier 3 (https://docs.slack.dev/apis/web-api/rate-limits).
+    than 50. `chat.postMessage` is one a second per channel with short bursts, and "several hundred"
+    a minute over all channels, taken as 300: 100 at once and 190 more. Reading a thread is Tier 3
+    (https://docs.slack.dev/apis/web-api/rate-limits).
 
     `message_gap_s` is the least time between two edits of one message; the first visible text of an
     answer alone may follow a status line sooner. Progress leaves `final_reserve` calls untouched,
@@ -42,6 +43,8 @@ class Rates:
     progress_share: float = 0.75
     post_burst: int = 4
     posts_per_s: float = 1.0
+    all_posts_burst: int = 100
+    all_posts_per_minute: float = 190.0
     read_burst: int = 20
     reads_per_minute: float = 28.0
 
@@ -53,6 +56,8 @@ class Rates:
             edits_per_minute=math.inf,
             post_burst=1_000_000,
             posts_per_s=math.inf,
+            all_posts_burst=1_000_000,
+            all_posts_per_minute=math.inf,
             read_burst=1_000_000,
             reads_per_minute=math.inf,
         )

@@ -77,6 +77,7 @@ class EditScheduler:
         self._keys = count()
         self._wake = asyncio.Event()
         self._posts: defaultdict[str, Bucket] = defaultdict(self._post_bucket)
+        self._all_posts = Bucket(self.rates.all_posts_burst, self.rates.all_posts_per_minute / 60)
         self._reads = Bucket(self.rates.read_burst, self.rates.reads_per_minute / 60)
         self._held: dict[str, float] = {}
 
@@ -124,11 +125,11 @@ class EditScheduler:
         """Wait until a message may be posted to the channel."""
         if len(self._posts) > _CHANNELS_KEPT:
             self._posts.clear()
-        await self._paced(self._posts[channel], f"chat.postMessage {channel}")
+        await self._paced(f"chat.postMessage {channel}", self._posts[channel], self._all_posts)
 
     async def read_permit(self) -> None:
         """Wait until a thread may be read."""
-        await self._paced(self._reads, "read")
+        await self._paced("read", self._reads)
 
     def rate_limited(self, error: RateLimited, channel: str = "") -> None:
         """Slack answered 429 all the same: wait as long as it says, for that method."""
@@ -141,10 +142,11 @@ class EditScheduler:
         else:
             self._held["read"] = until
 
-    async def _paced(self, bucket: Bucket, key: str) -> None:
+    async def _paced(self, key: str, *buckets: Bucket) -> None:
         now = self._clock()
-        wait_s = bucket.wait_s(now, 1)
-        bucket.take(now)
+        wait_s = max(bucket.wait_s(now, 1) for bucket in buckets)
+        for bucket in buckets:
+            bucket.take(now)
         if wait_s > 0:
             await asyncio.sleep(wait_s)
         await self._until_released(key)

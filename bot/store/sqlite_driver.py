@@ -13,6 +13,8 @@ from typing import Any, Self
 import aiosqlite
 import sqlalchemy as sa
 
+from bot.store.write_gate import GatedConnection
+
 
 def connector(
     url: sa.URL, busy_timeout_s: float
@@ -23,7 +25,8 @@ def connector(
     """
     arguments, options = url.get_dialect()().create_connect_args(url)
     driver_connect: Callable[..., sqlite3.Connection] = sqlite3.connect
-    open_file = partial(driver_connect, *arguments, **{**options, "timeout": busy_timeout_s})
+    ours = {"timeout": busy_timeout_s, "factory": GatedConnection}
+    open_file = partial(driver_connect, *arguments, **{**options, **ours})
 
     async def connect() -> OneTripConnection:
         connection = OneTripConnection(open_file, iter_chunk_size=64)
@@ -78,12 +81,12 @@ class OneTripCursor:
 
     async def execute(self, sql: str, parameters: Sequence[Any] = ()) -> Self:
         """Run one statement and read what it returns."""
-        await self._connection.trip(self._run, sqlite3.Cursor.execute, sql, parameters)
+        await self._connection.trip(self._run, "execute", sql, parameters)
         return self
 
     async def executemany(self, sql: str, parameters: Iterable[Sequence[Any]]) -> Self:
         """Run one statement for each row of parameters."""
-        await self._connection.trip(self._run, sqlite3.Cursor.executemany, sql, parameters)
+        await self._connection.trip(self._run, "executemany", sql, parameters)
         return self
 
     async def fetchall(self) -> Sequence[Any]:
@@ -94,10 +97,10 @@ class OneTripCursor:
     async def close(self) -> None:
         """Nothing is open between statements."""
 
-    def _run(self, run: Callable[..., object], sql: str, parameters: object) -> None:
+    def _run(self, run: str, sql: str, parameters: object) -> None:
         cursor = self._connection.driver_cursor()
         try:
-            run(cursor, sql, parameters)
+            getattr(cursor, run)(sql, parameters)
             self.description = cursor.description
             self._rows = cursor.fetchall() if cursor.description else []
             self.rowcount, self.lastrowid = cursor.rowcount, cursor.lastrowid

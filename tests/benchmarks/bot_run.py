@@ -143,6 +143,7 @@ async def within_limits(pace_ms: int, streams: int, turns: int, speed: int) -> A
         edits_per_minute=real.edits_per_minute * speed,
         message_gap_s=real.message_gap_s / speed,
         posts_per_s=real.posts_per_s * speed,
+        all_posts_per_minute=real.all_posts_per_minute * speed,
         reads_per_minute=real.reads_per_minute * speed,
     )
     async with (

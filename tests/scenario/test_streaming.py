@@ -1,11 +1,12 @@
 """Live answers against a workspace that refuses what Slack refuses, over real HTTP.
 
-Time runs ten times as fast for both sides: Slack's minute is six seconds here.
+Time runs faster for both sides alike: at ten times, Slack's minute is six seconds here.
 """
 
 import asyncio
 import time
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
 import aiohttp
@@ -41,14 +42,19 @@ from tests.golden.slack_views import (
 )
 
 SPEED = 10
-REAL = Rates()
-FAST = replace(
-    REAL,
-    edits_per_minute=REAL.edits_per_minute * SPEED,
-    message_gap_s=REAL.message_gap_s / SPEED,
-    posts_per_s=REAL.posts_per_s * SPEED,
-    reads_per_minute=REAL.reads_per_minute * SPEED,
-)
+
+
+def faster(speed: int) -> Rates:
+    """Slack's real rates on a clock that runs that fast."""
+    real = Rates()
+    return replace(
+        real,
+        edits_per_minute=real.edits_per_minute * speed,
+        message_gap_s=real.message_gap_s / speed,
+        posts_per_s=real.posts_per_s * speed,
+        all_posts_per_minute=real.all_posts_per_minute * speed,
+        reads_per_minute=real.reads_per_minute * speed,
+    )
 
 
 @dataclass
@@ -73,19 +79,26 @@ class Slack:
         return [message.text for message in messages]
 
 
-@pytest.fixture
-async def slack() -> AsyncIterator[Slack]:
-    clocks = Clocks(monotonic=lambda: time.monotonic() * SPEED)
+@asynccontextmanager
+async def slack_at(speed: int) -> AsyncIterator[Slack]:
+    """A workspace with Slack's real limits and a surface, both on a clock that fast."""
+    clocks = Clocks(monotonic=lambda: time.monotonic() * speed)
     workspace = Workspace(Setup(clocks=clocks))
     async with (
         serving(workspace) as origin,
         aiohttp.ClientSession() as session,
-        running_beside(EditScheduler(FAST)) as scheduler,
+        running_beside(EditScheduler(faster(speed))) as scheduler,
     ):
         port = int(origin.rsplit(":", 1)[1])
         api = create_api(workspace.bot_token, api_base_url(port), session)
         outbox = Outbox(api, scheduler, workspace.app.bot_user_id)
         yield Slack(workspace, SlackSurface(outbox, now=lambda: AT), api)
+
+
+@pytest.fixture
+async def slack() -> AsyncIterator[Slack]:
+    async with slack_at(SPEED) as made:
+        yield made
 
 
 FINALS = {
@@ -107,18 +120,22 @@ async def answered(slack: Slack, ask: Ask, kind: str) -> None:
     await stream.finish(FINALS[kind])
 
 
-async def test_twenty_answers_at_once_are_whole_and_never_over_the_limit(slack: Slack) -> None:
-    kinds = ["long" if n % 7 == 0 else "short" for n in range(20)]
-    asks = [await slack.ask([CHECKOUT, PAYMENTS, QUIET][n % 3]) for n in range(20)]
-    async with asyncio.timeout(45), asyncio.TaskGroup() as turns:
-        for ask, kind in zip(asks, kinds, strict=True):
-            turns.create_task(answered(slack, ask, kind))
+@pytest.mark.parametrize(("threads", "long_every", "speed"), [(20, 7, SPEED), (100, 25, 15)])
+async def test_many_answers_at_once_are_whole_and_never_over_the_limit(
+    threads: int, long_every: int, speed: int
+) -> None:
+    kinds = ["long" if n % long_every == 0 else "short" for n in range(threads)]
+    async with slack_at(speed) as slack:
+        asks = [await slack.ask([CHECKOUT, PAYMENTS, QUIET][n % 3]) for n in range(threads)]
+        async with asyncio.timeout(55), asyncio.TaskGroup() as turns:
+            for ask, kind in zip(asks, kinds, strict=True):
+                turns.create_task(answered(slack, ask, kind))
 
-    assert sum(slack.workspace.limiter.counters.limited.values()) == 0
-    assert [slack.answer(ask) for ask in asks] == [
-        [part.text for part in render(view([FINALS[kind]]))] for kind in kinds
-    ]
-    assert [call.error for call in slack.workspace.calls if call.error] == []
+        assert sum(slack.workspace.limiter.counters.limited.values()) == 0
+        assert [slack.answer(ask) for ask in asks] == [
+            [part.text for part in render(view([FINALS[kind]]))] for kind in kinds
+        ]
+        assert [call.error for call in slack.workspace.calls if call.error] == []
 
 
 async def test_the_first_text_of_a_lone_answer_is_there_at_once(slack: Slack) -> None:

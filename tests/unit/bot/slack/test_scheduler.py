@@ -139,6 +139,16 @@ async def test_posts_of_one_channel_are_paced_and_those_of_another_are_not() -> 
     assert loop.time() - began >= 0.1
 
 
+async def test_posts_of_all_channels_together_are_paced() -> None:
+    loop = asyncio.get_running_loop()
+    scheduler = EditScheduler(Rates(all_posts_burst=2, all_posts_per_minute=600))
+    began = loop.time()
+    for channel in ("C1", "C2", "C3"):
+        await scheduler.post_permit(channel)
+
+    assert loop.time() - began >= 0.1
+
+
 async def test_a_post_s_rate_limit_holds_its_channel() -> None:
     loop = asyncio.get_running_loop()
     scheduler = EditScheduler()

@@ -1,0 +1,87 @@
+"""The gate before a SQLite file: one writer at a time, readers pass, nobody keeps it by mistake."""
+
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from bot.store.write_gate import GatedConnection
+
+Open = Callable[[], GatedConnection]
+
+
+@pytest.fixture
+def connect(tmp_path: Path) -> Iterator[Open]:
+    opened: list[GatedConnection] = []
+
+    def make() -> GatedConnection:
+        made = sqlite3.connect(
+            str(tmp_path / "gate.db"), timeout=0, factory=GatedConnection,
+            isolation_level="IMMEDIATE", check_same_thread=False,
+        )  # fmt: skip
+        opened.append(cast("GatedConnection", made))
+        return opened[-1]
+
+    first = make()
+    first.cursor().execute("CREATE TABLE t (n INTEGER UNIQUE)")
+    first.commit()
+    yield make
+    for each in opened:
+        each.close()
+
+
+def started(connection: GatedConnection, n: int) -> threading.Thread:
+    """Another thread that writes, which without the gate fails at once: its timeout is 0."""
+
+    def write() -> None:
+        connection.cursor().execute("INSERT INTO t VALUES (?)", (n,))
+        connection.commit()
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    return thread
+
+
+@pytest.mark.parametrize("end", ["commit", "rollback", "close"])
+def test_a_second_writer_waits_until_the_first_is_done(connect: Open, end: str) -> None:
+    first, second = connect(), connect()
+    first.cursor().execute("INSERT INTO t VALUES (1)")
+    thread = started(second, 2)
+    thread.join(0.05)
+    assert thread.is_alive()
+    getattr(first, end)()
+    thread.join(2)
+
+    assert connect().cursor().execute("SELECT n FROM t WHERE n = 2").fetchall() == [(2,)]
+
+
+def test_a_reader_does_not_wait(connect: Open) -> None:
+    first, second = connect(), connect()
+    first.cursor().execute("INSERT INTO t VALUES (1)")
+
+    assert second.cursor().execute("SELECT n FROM t").fetchall() == []
+
+
+def test_a_statement_that_fails_before_its_transaction_lets_the_next_in(connect: Open) -> None:
+    first, second = connect(), connect()
+    with pytest.raises(sqlite3.OperationalError):
+        first.cursor().execute("INSERT INTO nowhere VALUES (1)")
+    first.rollback()
+    thread = started(second, 2)
+    thread.join(2)
+
+    assert not thread.is_alive()
+
+
+def test_the_gate_is_no_lock_of_its_own_against_other_files(connect: Open, tmp_path: Path) -> None:
+    first = connect()
+    first.cursor().execute("INSERT INTO t VALUES (1)")
+    other = sqlite3.connect(str(tmp_path / "other.db"), factory=GatedConnection)
+    other.cursor().execute("CREATE TABLE t (n)")
+    other.cursor().execute("INSERT INTO t VALUES (1)")
+
+    assert other.in_transaction
+    other.close()
