@@ -42,6 +42,7 @@ from bot.slack.surface import SlackSurface
 from bot.store.stranded import StrandedProposals
 from bot.web.ingest import ingest_handler
 from bot.web.server import create_web_app
+from bot.web.webhooks import webhook_routes
 from tools.redactor import Redactor
 
 GRACE_S = 20.0  # for running turns at SIGTERM; the rest of the 30 s is for closing connections
@@ -221,6 +222,12 @@ async def _listen(
         slack_events=create_http_handler(bolt, secret) if socket is None else None,
         metrics=base.metrics,
         ingest=ingest_handler(base.stores.events, token, base.clock) if token else None,
+        routes=webhook_routes(
+            base.stores.events,
+            base.clock,
+            api_token=token,
+            github_secret=settings.http.github_secret.get_secret_value(),
+        ),
     )
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()

@@ -57,6 +57,7 @@ class HttpSettings(Section):
     host: str = "127.0.0.1"
     port: int = Field(default=3000, ge=0, le=65535)
     api_token: SecretStr = SecretStr("")
+    github_secret: SecretStr = SecretStr("")
 
 
 class DatabaseSettings(Section):

@@ -25,6 +25,8 @@ RARE = 500  # a word in fewer incidents than this is read out whole
 MAX_MONTHS = 24
 # PostgreSQL reads at most about so many of a word's incidents, at random ones when there are more.
 _PG_SAMPLE = 20_000
+_PG_SAMPLE_OF_ONE = 2000
+_PG_WORDS = 4  # of common words alone, these are enough to have candidates
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,10 @@ class _Asked:
     @property
     def rare(self) -> list[str]:
         return [word for word, count in self.counts.items() if count <= RARE]
+
+    @property
+    def common(self) -> list[str]:
+        return [word for word, count in self.counts.items() if count > RARE]
 
     def weight(self, row: sa.Row[Any]) -> float:
         """How well a row answers."""
@@ -98,7 +104,7 @@ async def _candidates(index: "_Index", asked: _Asked, limit: int) -> dict[int, s
     for step in (index.with_all(words, asked), index.with_any(asked.rare, asked)):
         found |= {row.number: row for row in await step}
     if len(found) < limit:
-        found |= {row.number: row for row in await index.with_any(words, asked)}
+        found |= {row.number: row for row in await index.with_any(asked.common, asked)}
     return found
 
 
@@ -204,10 +210,16 @@ class _Gin(_Index):
         return await self._newest(self._labelled(_words().contains(list(words)), asked), asked)
 
     async def with_any(self, words: Sequence[str], asked: _Asked) -> Sequence[sa.Row[Any]]:
-        if not words:
-            return []
-        await self._set_sample(_PG_SAMPLE)
-        return await self._newest(self._labelled(_words().overlap(list(words)), asked), asked)
+        if set(words) <= set(asked.rare):
+            await self._set_sample(0)
+            overlapping = self._labelled(_words().overlap(list(words)), asked)
+            return await self._newest(overlapping, asked) if words else []
+        # A list is sampled only when each word of a query is common: one word at a time.
+        await self._set_sample(_PG_SAMPLE_OF_ONE)
+        found: list[sa.Row[Any]] = []
+        for word in words[:_PG_WORDS]:
+            found += await self._newest(self._labelled(_words().contains([word]), asked), asked)
+        return found
 
     @staticmethod
     def _labelled(condition: sa.ColumnElement[bool], asked: _Asked) -> sa.ColumnElement[bool]:

@@ -79,14 +79,14 @@ def ingest_handler(
 
     async def handle(request: web.Request) -> web.StreamResponse:
         try:
-            _check_token(request, token)
+            check_token(request, token)
             media_type = _media_type(request)
-            taken = _parse(media_type, await _body(request, max_bytes), clock.now())
+            taken = _parse(media_type, await read_body(request, max_bytes), clock.now())
             added = [await events.add(event) for event in taken]
         except IngestRefused as refused:
-            return _refusal(refused)
+            return refusal(refused)
         except StorageUnavailable:
-            return _refusal(
+            return refusal(
                 IngestRefused(503, "unavailable", "events cannot be stored now; send again")
             )
         return web.json_response({"added": added.count(True), "known": added.count(False)})
@@ -94,7 +94,8 @@ def ingest_handler(
     return handle
 
 
-def _check_token(request: web.Request, token: str) -> None:
+def check_token(request: web.Request, token: str) -> None:
+    """Raises IngestRefused unless the request carries the bearer token."""
     scheme, _, given = request.headers.get("Authorization", "").partition(" ")
     same = hmac.compare_digest(given.strip().encode("utf-8", "replace"), token.encode())
     if scheme.lower() != "bearer" or not same:
@@ -107,8 +108,11 @@ def _media_type(request: web.Request) -> str:
     return request.content_type
 
 
-async def _body(request: web.Request, max_bytes: int) -> bytes:
-    """The body, counted while it is read: neither its header nor its compression is trusted."""
+async def read_body(request: web.Request, max_bytes: int) -> bytes:
+    """The body, counted while it is read: neither its header nor its compression is trusted.
+
+    Raises IngestRefused.
+    """
     too_large = IngestRefused(413, "too_large", f"send at most {max_bytes} bytes at a time")
     if (request.content_length or 0) > max_bytes:
         raise too_large
@@ -149,7 +153,8 @@ def _event(raw: object, number: int) -> _CloudEvent:
         raise IngestRefused(400, "invalid", f"event {number}: {where}: {first['msg']}") from error
 
 
-def _refusal(refused: IngestRefused) -> web.Response:
+def refusal(refused: IngestRefused) -> web.Response:
+    """The answer to a request that is not taken."""
     headers = {
         401: {"WWW-Authenticate": "Bearer"},
         413: {"Connection": "close"},

@@ -1,0 +1,128 @@
+"""An Argo CD Application, as a notification sends it, as deploys.
+
+The body is the Application itself or `{"app": <Application>}`. Its last ten syncs come with every
+notification, so one that was lost is made up for by the next. A failed sync is only in
+`status.operationState`. https://argo-cd.readthedocs.io/en/stable/operator-manual/notifications/
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from pydantic import AliasChoices, AwareDatetime, BaseModel, Field, JsonValue
+
+from bot.ports import IngestedEvent
+
+SOURCE = "argocd"
+_FAILED = frozenset({"Failed", "Error"})
+
+
+class _Initiator(BaseModel):
+    username: str = ""
+    automated: bool = False
+
+
+class _Sync(BaseModel):
+    id: int
+    revision: str = ""
+    revisions: list[str] = Field(default_factory=list)
+    started_at: AwareDatetime | None = Field(default=None, alias="deployStartedAt")
+    deployed_at: AwareDatetime = Field(alias="deployedAt")
+    by: _Initiator = Field(default=_Initiator(), alias="initiatedBy")
+
+
+class _SyncResult(BaseModel):
+    revision: str = ""
+    revisions: list[str] = Field(default_factory=list)
+
+
+class _Operation(BaseModel):
+    phase: str = ""
+    message: str = ""
+    started_at: AwareDatetime | None = Field(default=None, alias="startedAt")
+    finished_at: AwareDatetime | None = Field(default=None, alias="finishedAt")
+    result: _SyncResult | None = Field(default=None, alias="syncResult")
+
+
+class _Summary(BaseModel):
+    images: list[str] = Field(default_factory=list)
+
+
+class _Status(BaseModel):
+    history: list[_Sync] = Field(default_factory=list, max_length=1000)
+    operation: _Operation | None = Field(default=None, alias="operationState")
+    summary: _Summary = _Summary()
+
+
+class _Metadata(BaseModel):
+    name: str = Field(min_length=1, max_length=253)
+    namespace: str = ""
+
+
+class _Application(BaseModel):
+    metadata: _Metadata
+    status: _Status = _Status()
+
+
+class ArgoNotification(BaseModel):
+    """One notification."""
+
+    app: _Application = Field(validation_alias=AliasChoices("app", "application"))
+
+    def events(self, received_at: datetime) -> list[IngestedEvent]:
+        """Every sync that is known, and the last one when it failed."""
+        status = self.app.status
+        newest = max((sync.id for sync in status.history), default=-1)
+        found = [
+            self._event(
+                f"sync/{sync.id}",
+                sync.deployed_at,
+                "succeeded",
+                {
+                    "version": _revision(sync.revision, sync.revisions),
+                    "commit": sync.revision,
+                    "actor": sync.by.username or ("argocd" if sync.by.automated else ""),
+                    "status": "ok",
+                    "duration_s": _seconds(sync.started_at, sync.deployed_at),
+                    "images": list(status.summary.images) if sync.id == newest else [],
+                },
+            )
+            for sync in status.history
+        ]
+        return found + self._failure(status.operation, received_at)
+
+    def _failure(self, operation: _Operation | None, received_at: datetime) -> list[IngestedEvent]:
+        if operation is None or operation.phase not in _FAILED:
+            return []
+        started = operation.started_at or operation.finished_at or received_at
+        result = operation.result or _SyncResult()
+        data: dict[str, JsonValue] = {
+            "version": _revision(result.revision, result.revisions),
+            "commit": result.revision,
+            "status": "failed",
+            "description": operation.message,
+        }
+        at = operation.finished_at or started
+        return [self._event(f"failed/{started.isoformat()}", at, "failed", data)]
+
+    def _event(
+        self, key: str, at: datetime, outcome: str, data: dict[str, JsonValue]
+    ) -> IngestedEvent:
+        about = self.app.metadata
+        return IngestedEvent(
+            id=f"{about.namespace}/{about.name}/{key}",
+            source=SOURCE,
+            type=f"io.argoproj.deploy.{outcome}",
+            product=about.name,
+            at=at,
+            data=data,
+        )
+
+
+def _revision(revision: str, revisions: Sequence[str]) -> str:
+    """A commit in twelve digits, a chart's version whole."""
+    found = revision or next(iter(revisions), "")
+    return found[:12] if len(found) == 40 else found
+
+
+def _seconds(start: datetime | None, end: datetime) -> float | None:
+    return None if start is None else max(0.0, (end - start).total_seconds())

@@ -1,0 +1,106 @@
+"""`POST /ingest/v1/...` for senders that have a format of their own, each checked as it can be.
+
+GitHub signs its body; Alertmanager and Argo CD send a bearer token. Everything is idempotent: the
+senders repeat what they have no answer for.
+"""
+
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from typing import Protocol, TypeVar
+
+from aiohttp import web
+from pydantic import ValidationError
+
+from bot.ports import EventStore, IngestedEvent, StorageUnavailable
+from bot.web.alertmanager_events import AlertmanagerPayload
+from bot.web.argocd_events import ArgoNotification
+from bot.web.github_events import EVENT, DeploymentStatus, is_signed
+from bot.web.ingest import MAX_BYTES, IngestRefused, check_token, read_body, refusal
+from tools.capabilities import Clock
+
+ALERTMANAGER_PATH = "/ingest/v1/alertmanager"
+ARGOCD_PATH = "/ingest/v1/argocd"
+GITHUB_PATH = "/ingest/v1/github"
+_UNAVAILABLE = "events cannot be stored now; send again"
+
+
+class _Payload(Protocol):
+    def events(self, received_at: datetime) -> list[IngestedEvent]: ...
+
+
+PayloadT = TypeVar("PayloadT", AlertmanagerPayload, ArgoNotification, DeploymentStatus)
+_Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+_Reader = Callable[[web.Request], Awaitable[_Payload | None]]
+
+
+def webhook_routes(
+    events: EventStore, clock: Clock, *, api_token: str, github_secret: str
+) -> list[web.RouteDef]:
+    """The routes of the senders whose secret is set."""
+    readers: list[tuple[str, _Reader]] = []
+    if api_token:
+        readers += [
+            (ALERTMANAGER_PATH, _with_token(api_token, AlertmanagerPayload)),
+            (ARGOCD_PATH, _with_token(api_token, ArgoNotification)),
+        ]
+    if github_secret:
+        readers.append((GITHUB_PATH, _with_signature(github_secret)))
+    return [web.post(path, _handler(events, clock, read)) for path, read in readers]
+
+
+def _with_token(token: str, payload: type[PayloadT]) -> _Reader:
+    async def read(request: web.Request) -> _Payload:
+        check_token(request, token)
+        return _parsed(payload, await read_body(request, MAX_BYTES))
+
+    return read
+
+
+def _with_signature(secret: str) -> _Reader:
+    async def read(request: web.Request) -> _Payload | None:
+        body = await read_body(request, MAX_BYTES)
+        if not is_signed(request.headers.get("X-Hub-Signature-256", ""), body, secret):
+            raise IngestRefused(401, "unauthorized", "the signature does not fit the body")
+        if request.headers.get("X-GitHub-Event") != EVENT:
+            return None
+        return _parsed(DeploymentStatus, body)
+
+    return read
+
+
+def _handler(events: EventStore, clock: Clock, read: _Reader) -> _Handler:
+    async def handle(request: web.Request) -> web.StreamResponse:
+        try:
+            payload = await read(request)
+            found = payload.events(clock.now()) if payload is not None else []
+            added = [await events.add(event) for event in found]
+        except IngestRefused as refused:
+            return refusal(refused)
+        except StorageUnavailable:
+            return refusal(IngestRefused(503, "unavailable", _UNAVAILABLE))
+        return web.json_response({"added": added.count(True), "known": added.count(False)})
+
+    return handle
+
+
+def _parsed(payload: type[PayloadT], body: bytes) -> PayloadT:
+    """The payload. Raises IngestRefused that says where it is wrong, never repeating a value."""
+    try:
+        return payload.model_validate_json(body)
+    except ValidationError as error:
+        wrapped = _application(payload, body)
+        if wrapped is not None:
+            return wrapped
+        first = error.errors(include_input=False, include_url=False, include_context=False)[0]
+        where = ".".join(str(part) for part in first["loc"]) or "the body"
+        raise IngestRefused(400, "invalid", f"{where}: {first['msg']}") from error
+
+
+def _application(payload: type[PayloadT], body: bytes) -> PayloadT | None:
+    """An Argo CD Application that is the whole body."""
+    if not issubclass(payload, ArgoNotification):
+        return None
+    try:
+        return payload.model_validate_json(b'{"app":' + body + b"}")
+    except ValidationError:
+        return None

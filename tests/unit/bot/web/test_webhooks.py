@@ -1,0 +1,263 @@
+"""GitHub, Argo CD and Alertmanager: who is believed, what is taken, and that repeating does no harm."""
+
+import hashlib
+import hmac
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+
+import orjson
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestClient, TestServer
+
+from bot.ports import IngestedEvent, StorageUnavailable
+from bot.store.engine import Database
+from bot.store.events import StoredDeploys, StoredEvents
+from bot.store.incidents import StoredIncidents
+from bot.web.webhooks import ALERTMANAGER_PATH, ARGOCD_PATH, GITHUB_PATH, webhook_routes
+from tests.fakes.set_clock import SetClock
+from tests.fakes.stores import MemoryEvents
+from tests.fixtures_database import database, database_url
+from tools.capabilities import Deploy, IncidentQuery, Interval
+
+__all__ = ["database", "database_url"]
+
+NOW = datetime(2026, 4, 7, 15, 0, tzinfo=UTC)
+TOKEN, SECRET = "token-of-the-test", "secret-of-the-test"
+BEARER = {"Authorization": f"Bearer {TOKEN}"}
+DAY = Interval(datetime(2026, 4, 7, tzinfo=UTC), datetime(2026, 4, 8, tzinfo=UTC))
+
+Client = TestClient[web.Request, web.Application]
+
+
+def served(events: object) -> TestClient[web.Request, web.Application]:
+    app = web.Application()
+    app.router.add_routes(
+        webhook_routes(events, SetClock(NOW), api_token=TOKEN, github_secret=SECRET)  # type: ignore[arg-type]
+    )
+    return TestClient(TestServer(app))
+
+
+@pytest.fixture
+async def client() -> AsyncIterator[Client]:
+    async with served(MemoryEvents()) as client:
+        yield client
+
+
+async def post(
+    client: Client, path: str, body: object, headers: dict[str, str] = BEARER
+) -> tuple[int, dict[str, object]]:
+    data = body if isinstance(body, bytes) else orjson.dumps(body)
+    async with client.post(path, data=data, headers=headers) as response:
+        return response.status, await response.json()
+
+
+def signed(body: bytes, secret: str = SECRET, event: str = "deployment_status") -> dict[str, str]:
+    digest = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+    return {"X-Hub-Signature-256": f"sha256={digest}", "X-GitHub-Event": event}
+
+
+def github(state: str = "success", number: int = 7) -> bytes:
+    return orjson.dumps(
+        {
+            "action": "created",
+            "deployment_status": {"state": state, "created_at": "2026-04-07T14:32:00Z"},
+            "deployment": {
+                "id": number,
+                "sha": "9f2ab17" + "0" * 33,
+                "ref": "v2.4.0",
+                "environment": "production",
+                "creator": {"login": "jonas"},
+                "created_at": "2026-04-07T14:30:00Z",
+            },
+            "repository": {"name": "checkout", "full_name": "shop/checkout"},
+        }
+    )
+
+
+def argo(**status: object) -> dict[str, object]:
+    history = [
+        {
+            "id": number,
+            "revision": f"{number}" * 40,
+            "deployStartedAt": f"2026-04-07T1{number}:00:00Z",
+            "deployedAt": f"2026-04-07T1{number}:00:30Z",
+            "initiatedBy": {"automated": True},
+            "source": {},
+        }
+        for number in (1, 2)
+    ]
+    return {
+        "metadata": {"name": "checkout", "namespace": "argocd"},
+        "status": {"history": history, **status},
+    }
+
+
+def alert(status: str = "firing", **fields: object) -> dict[str, object]:
+    return {
+        "status": status,
+        "labels": {"alertname": "PoolExhausted", "service": "payments-db", "severity": "critical"},
+        "annotations": {"summary": "Connection pool exhausted"},
+        "startsAt": "2026-04-07T14:00:00Z",
+        "endsAt": "0001-01-01T00:00:00Z" if status == "firing" else "2026-04-07T14:50:00Z",
+        "fingerprint": "f00d",
+        **fields,
+    }
+
+
+def group(*alerts: dict[str, object]) -> dict[str, object]:
+    return {
+        "version": "4",
+        "groupKey": '{}:{alertname="PoolExhausted"}',
+        "truncatedAlerts": 0,
+        "status": "firing",
+        "receiver": "kortex",
+        "commonLabels": {},
+        "alerts": list(alerts),
+    }
+
+
+async def test_a_signed_deployment_is_a_deploy(database: Database) -> None:
+    async with served(StoredEvents(database)) as client:
+        for _ in range(2):
+            await post(client, GITHUB_PATH, github(), signed(github()))
+    assert list(await StoredDeploys(database).between("checkout", DAY)) == [
+        Deploy(
+            "checkout", "v2.4.0", datetime(2026, 4, 7, 14, 32, tzinfo=UTC), "jonas", "",
+            "9f2ab17" + "0" * 33, "ok", "", 120.0,
+        )
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("state", "added"), [("success", 1), ("failure", 1), ("error", 1), ("in_progress", 0)]
+)
+async def test_a_deployment_counts_when_it_has_ended(
+    client: Client, state: str, added: int
+) -> None:
+    body = github(state)
+    assert await post(client, GITHUB_PATH, body, signed(body)) == (
+        200,
+        {"added": added, "known": 0},
+    )
+
+
+async def test_a_redelivery_is_known(client: Client) -> None:
+    body = github()
+    await post(client, GITHUB_PATH, body, signed(body))
+    assert await post(client, GITHUB_PATH, body, signed(body)) == (200, {"added": 0, "known": 1})
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        BEARER,
+        signed(github(), "another"),
+        signed(github() + b" "),
+        {"X-Hub-Signature-256": "sha256="},
+        {"X-Hub-Signature-256": "sha1=ab"},
+    ],
+)
+async def test_a_signature_that_does_not_fit_is_refused(
+    client: Client, headers: dict[str, str]
+) -> None:
+    status, _ = await post(client, GITHUB_PATH, github(), headers)
+    assert status == 401
+
+
+async def test_another_event_of_github_is_taken_and_ignored(client: Client) -> None:
+    body = b'{"zen": "Speak like a human."}'
+    assert await post(client, GITHUB_PATH, body, signed(body, event="ping")) == (
+        200,
+        {"added": 0, "known": 0},
+    )
+
+
+@pytest.mark.parametrize("wrap", [lambda app: app, lambda app: {"app": app}])
+async def test_every_known_sync_is_a_deploy_once(database: Database, wrap: object) -> None:
+    async with served(StoredEvents(database)) as client:
+        body = wrap(argo())  # type: ignore[operator]
+        assert await post(client, ARGOCD_PATH, body) == (200, {"added": 2, "known": 0})
+        assert await post(client, ARGOCD_PATH, body) == (200, {"added": 0, "known": 2})
+    newest, _ = await StoredDeploys(database).between("checkout", DAY)
+    assert (newest.version, newest.commit, newest.actor, newest.duration_s) == (
+        "2" * 12,
+        "2" * 40,
+        "argocd",
+        30.0,
+    )
+
+
+async def test_a_failed_sync_is_a_failed_deploy(database: Database) -> None:
+    operation = {
+        "phase": "Failed",
+        "message": "one or more objects failed to apply",
+        "startedAt": "2026-04-07T14:00:00Z",
+        "finishedAt": "2026-04-07T14:01:00Z",
+        "syncResult": {"revision": "v3"},
+    }
+    async with served(StoredEvents(database)) as client:
+        await post(client, ARGOCD_PATH, argo(operationState=operation))
+    newest, *_ = await StoredDeploys(database).between("checkout", DAY)
+    assert (newest.status, newest.version) == ("failed", "v3")
+
+
+async def test_an_alert_is_one_incident_however_often_it_is_sent(database: Database) -> None:
+    async with served(StoredEvents(database)) as client:
+        for body in (group(alert()), group(alert()), group(alert(), alert("resolved"))):
+            status, _ = await post(client, ALERTMANAGER_PATH, body)
+            assert status == 200
+    (found,) = await StoredIncidents(database).search(IncidentQuery("pool exhausted", "C1"))
+    assert (found.title, found.product, found.severity, found.opened_at, found.closed_at) == (
+        "Connection pool exhausted",
+        "payments-db",
+        "critical",
+        datetime(2026, 4, 7, 14, 0, tzinfo=UTC),
+        datetime(2026, 4, 7, 14, 50, tzinfo=UTC),
+    )
+
+
+async def test_the_same_alert_at_another_time_is_another_incident(database: Database) -> None:
+    again = alert(startsAt="2026-04-07T14:55:00Z")
+    async with served(StoredEvents(database)) as client:
+        await post(client, ALERTMANAGER_PATH, group(alert(), again))
+    found = await StoredIncidents(database).search(IncidentQuery("pool", "C1"))
+    assert len(found) == 2
+
+
+@pytest.mark.parametrize("path", [ALERTMANAGER_PATH, ARGOCD_PATH])
+@pytest.mark.parametrize("headers", [{}, {"Authorization": "Bearer wrong"}])
+async def test_without_the_token_nothing_is_taken(
+    client: Client, path: str, headers: dict[str, str]
+) -> None:
+    status, _ = await post(client, path, group(alert()), headers)
+    assert status == 401
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"[]", b"{", b'{"version":"3","alerts":[]}', b'{"app":5}', b"[" * 100_000, b"\xff"],
+)
+@pytest.mark.parametrize("path", [ALERTMANAGER_PATH, ARGOCD_PATH, GITHUB_PATH])
+async def test_a_foreign_body_is_refused_with_the_place(
+    client: Client, path: str, body: bytes
+) -> None:
+    status, answer = await post(client, path, body, BEARER | signed(body))
+    assert status == 400
+    assert answer["error"]
+
+
+async def test_when_nothing_can_be_stored_the_sender_tries_again() -> None:
+    class Outage:
+        async def add(self, event: IngestedEvent) -> bool:
+            raise StorageUnavailable("gone")
+
+    async with served(Outage()) as client:
+        status, _ = await post(client, ALERTMANAGER_PATH, group(alert()))
+    assert status == 503
+
+
+def test_a_sender_without_its_secret_has_no_path() -> None:
+    routes = webhook_routes(MemoryEvents(), SetClock(NOW), api_token="", github_secret="")
+    assert routes == []
