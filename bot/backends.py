@@ -139,9 +139,17 @@ def make_observed(
     stored_incidents: IncidentHistory,
     stack: AsyncExitStack,
 ) -> Callable[[str], Observed]:
-    """What a channel, given by name, looks at. Recorded backends play one incident per channel."""
-    if "recorded" in (settings.logs.kind, settings.metrics.kind, settings.traces.kind):
+    """What a channel, given by name, looks at. Recorded backends play one incident per channel.
+
+    Raises ConfigurationError where recorded and live backends are mixed.
+    """
+    kinds = {settings.logs.kind, settings.metrics.kind, settings.traces.kind} - {"none"}
+    if kinds == {"recorded"}:
         return _recorded(clock, stored_incidents)
+    if "recorded" in kinds:
+        raise ConfigurationError(
+            "observe: recorded backends stand alone; set every kind to recorded, or none of them"
+        )
     live = Observed(
         logs=_logs(settings, stack),
         metrics=_metrics(settings, clock, stack),

@@ -1,5 +1,6 @@
 """Structured logs: one JSON record a line, redacted last, on standard error."""
 
+import json
 import logging
 import sys
 from collections.abc import MutableMapping
@@ -40,7 +41,7 @@ class _Redacting:
         self._redactor = redactor
 
     def __call__(self, _: Any, __: str, event: MutableMapping[str, Any]) -> str:
-        line = orjson.dumps(event, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+        line = _one_line(event)
         if self._redactor is None:
             return orjson.dumps(
                 {"event": str(event.get("event")), "level": event.get("level")}
@@ -49,6 +50,13 @@ class _Redacting:
             return self._redactor.redact(line)
         except RedactionFailed:
             return '{"event":"log_record_not_redactable"}'
+
+
+def _one_line(event: MutableMapping[str, Any]) -> str:
+    try:
+        return orjson.dumps(event, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+    except TypeError:  # half a surrogate pair; a log record must never break what it tells about
+        return json.dumps(event, default=str)
 
 
 class _Bridge(logging.Handler):

@@ -72,7 +72,8 @@ def settings_of(
         "llm": {
             "default_provider": "openai",
             "providers": {
-                "openai": {"api_key": API_KEY, "base_url": models.url, "model": "test-model"}
+                "openai": {"api_key": API_KEY, "base_url": models.url, "model": "test-model"},
+                "anthropic": {"api_key": API_KEY, "base_url": models.url, "model": "other-model"},
             },
         },
         "observe": {part: {"kind": "recorded"} for part in ("logs", "metrics", "traces")},

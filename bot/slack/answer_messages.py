@@ -16,8 +16,11 @@ from bot.slack.outbox import Outbox, answer_mark
 
 _log = structlog.stdlib.get_logger(__name__)
 
-# https://docs.slack.dev/reference/methods/chat.update: it is there but may not be edited any more.
-_UNEDITABLE = frozenset({"cant_update_message", "edit_window_closed", "streaming_state_conflict"})
+# https://docs.slack.dev/reference/methods/chat.update: it is there but may not be edited any more,
+# or not with so long a text, which chat.postMessage takes.
+_UNEDITABLE = frozenset(
+    {"cant_update_message", "edit_window_closed", "msg_too_long", "streaming_state_conflict"}
+)
 _EMPTIED = Part("(continued above)", ())
 
 
@@ -92,4 +95,8 @@ class AnswerMessages:
             if refused.code not in _UNEDITABLE:
                 raise
             mark = answer_mark(self.turn, index)
+            outdated = self.posted[index]
             self.posted[index] = await self.outbox.post(self.place, part, mark)
+            # Its Stop button belongs to nothing any more; best effort.
+            with suppress(SurfaceGone, SurfaceFailed):
+                await self.outbox.delete(self.place.channel, outdated)

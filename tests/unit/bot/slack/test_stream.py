@@ -217,11 +217,23 @@ async def test_a_refused_layout_is_sent_again_as_plain_text(
     assert [message["blocks"] for message in slack.messages.values()] == [[]]
 
 
-async def test_an_answer_that_may_no_longer_be_edited_is_posted_anew(
+@pytest.mark.parametrize("code", ["edit_window_closed", "msg_too_long"])
+async def test_an_answer_that_may_no_longer_be_edited_is_posted_anew_in_its_place(
+    slack: FakeSlackWeb, surface: SlackSurface, code: str
+) -> None:
+    stream = surface.stream(ASK, await surface.open_answer(ASK))
+    slack.faults["chat.update"].append(Refused("chat.update", code))
+    await stream.finish(finished(text="The answer."))
+
+    assert slack.texts() == ["The answer."]
+
+
+async def test_an_outdated_message_that_cannot_be_removed_does_not_hold_the_answer(
     slack: FakeSlackWeb, surface: SlackSurface
 ) -> None:
     stream = surface.stream(ASK, await surface.open_answer(ASK))
     slack.faults["chat.update"].append(Refused("chat.update", "edit_window_closed"))
+    slack.faults["chat.delete"].append(Refused("chat.delete", "cant_delete_message"))
     await stream.finish(finished(text="The answer."))
 
     assert slack.texts() == ["Thinking…", "The answer."]

@@ -1,0 +1,122 @@
+"""When models are gone, money is spent or a tool hangs, people still get a true end."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from bot.workspace.seeds import RESPONDER
+from tests.fakes.model_server import Call, Failure, Recorded, Round
+from tests.fixtures_service import Start, stage
+from tests.stage import STOP, results
+
+__all__ = ["stage"]
+
+CLOCK = Call("core__get_current_time", {})
+LOGS = Call("core__get_logs", {"product": "checkout", "time_range": "last 30m"})
+
+
+async def test_when_every_model_is_down_triage_still_investigates(stage: Start) -> None:
+    def script(_request: Recorded) -> Round:
+        return Round(failure=Failure(401, "bad key"))
+
+    more = {"llm": {"fallback_providers": ["anthropic", "triage"]}}
+    async with stage(script, more) as running:
+        answer = await running.answered("@kortex why is checkout slow?", RESPONDER)
+
+    assert "no model was used · triage" in answer
+    assert "openai: " in answer
+    assert "anthropic: " in answer
+    assert "v2.4.0" in answer
+
+
+async def test_a_spent_budget_starts_no_further_round_and_the_thread_says_so(stage: Start) -> None:
+    def script(request: Recorded) -> Round:
+        if results(request):
+            return Round(text=("never said",))
+        return Round(text=("I look at the clock. ",), calls=(CLOCK,))
+
+    more = {
+        "llm": {
+            "providers": {"openai": {"model": "gpt-6.1-sol"}},
+            "budget": {"daily_usd_limit": 0.0001},
+        }
+    }
+    async with stage(script, more) as running:
+        asked = await running.ask("@kortex why?", RESPONDER)
+        first = await running.answer(asked)
+        second = await running.answered("and now?", RESPONDER, thread=asked.thread)
+        report = await running.told(
+            RESPONDER, running.workspace.command(RESPONDER, asked.channel, "budget")
+        )
+
+        assert len(running.models.requests) == 1
+        assert "I look at the clock." in first
+        assert "The model budget is spent." in first
+        assert "1 result kept below." in first
+        assert "The model budget is spent." in second
+        assert "never said" not in first + second
+        assert "of $0.0001" in report
+        assert running.query("SELECT count(*) FROM audit WHERE kind = 'budget.refused'") == [(2,)]
+
+
+async def test_a_spent_budget_leaves_triage(stage: Start) -> None:
+    def script(_request: Recorded) -> Round:
+        return Round(text=("I look at the clock. ",), calls=(CLOCK,))
+
+    more = {
+        "llm": {
+            "fallback_providers": ["triage"],
+            "providers": {"openai": {"model": "gpt-6.1-sol"}},
+            "budget": {"daily_usd_limit": 0.0001},
+        }
+    }
+    async with stage(script, more) as running:
+        answer = await running.answered("@kortex why is checkout slow?", RESPONDER)
+
+        assert len(running.models.requests) == 1
+        assert "budget is spent" in answer
+        assert "no model was used" in answer
+
+
+@asynccontextmanager
+async def silent_backend() -> AsyncIterator[tuple[str, asyncio.Event, asyncio.Event]]:
+    """A server that takes requests and never answers; (URL, asked, hung up)."""
+    asked, gone = asyncio.Event(), asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readline()
+        asked.set()
+        while await reader.read(4096):
+            pass
+        gone.set()
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", asked, gone
+
+
+async def test_a_tool_that_hangs_is_left_and_what_came_before_is_kept(stage: Start) -> None:
+    def script(_request: Recorded) -> Round:
+        return Round(text=("I look at the logs. ",), calls=(CLOCK, LOGS))
+
+    async with silent_backend() as (url, reached, gone):
+        none = {"kind": "none"}
+        more = {"observe": {"logs": {"kind": "loki", "url": url}, "metrics": none, "traces": none}}
+        async with stage(script, more) as running:
+            asked = await running.ask("@kortex why?", RESPONDER)
+            live = await running.live(asked, "get_current_time")
+            async with asyncio.timeout(5):
+                await reached.wait()
+
+            began = time.monotonic()
+            await running.press(RESPONDER, live, STOP)
+            answer = await running.answer(asked)
+
+            assert time.monotonic() - began < 1.0
+            assert "Stopped." in answer
+            assert "I look at the logs." in answer
+            assert len(running.models.requests) == 1
+            async with asyncio.timeout(1):
+                await gone.wait()
