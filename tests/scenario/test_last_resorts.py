@@ -34,12 +34,12 @@ async def test_a_spent_budget_starts_no_further_round_and_the_thread_says_so(sta
     def script(request: Recorded) -> Round:
         if results(request):
             return Round(text=("never said",))
-        return Round(text=("I look at the clock. ",), calls=(CLOCK,))
+        return Round(text=("I look at the clock. ",), calls=(CLOCK,), output_tokens=500_000)
 
     more = {
         "llm": {
             "providers": {"openai": {"model": "gpt-6.1-sol"}},
-            "budget": {"daily_usd_limit": 0.0001},
+            "budget": {"daily_usd_limit": 1.0},
         }
     }
     async with stage(script, more) as running:
@@ -56,26 +56,26 @@ async def test_a_spent_budget_starts_no_further_round_and_the_thread_says_so(sta
         assert "1 result kept below." in first
         assert "The model budget is spent." in second
         assert "never said" not in first + second
-        assert "of $0.0001" in report
+        assert "of $1.0000" in report
         assert running.query("SELECT count(*) FROM audit WHERE kind = 'budget.refused'") == [(2,)]
 
 
 async def test_a_spent_budget_leaves_triage(stage: Start) -> None:
     def script(_request: Recorded) -> Round:
-        return Round(text=("I look at the clock. ",), calls=(CLOCK,))
+        return Round(text=("I look at the clock. ",), calls=(CLOCK,), output_tokens=500_000)
 
     more = {
         "llm": {
             "fallback_providers": ["triage"],
             "providers": {"openai": {"model": "gpt-6.1-sol"}},
-            "budget": {"daily_usd_limit": 0.0001},
+            "budget": {"daily_usd_limit": 1.0},
         }
     }
     async with stage(script, more) as running:
         answer = await running.answered("@kortex why is checkout slow?", RESPONDER)
 
         assert len(running.models.requests) == 1
-        assert "budget is spent" in answer
+        assert "is spent until" in answer
         assert "no model was used" in answer
 
 
