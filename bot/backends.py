@@ -15,8 +15,8 @@ from pydantic import JsonValue
 from adapters.http import http_client
 from adapters.llm.config import ProviderConfig
 from adapters.llm.hosted import HostedProvider
-from adapters.llm.port import Provider
-from adapters.llm.prices import prices_of
+from adapters.llm.model_table import ModelOverride
+from adapters.llm.port import Cost, Provider, Tier
 from adapters.llm.registry import create, known
 from adapters.llm.triage.provider import NAME as TRIAGE
 from adapters.llm.triage.provider import Triage
@@ -30,7 +30,13 @@ from adapters.observe.simulator.past_incidents import past_incidents
 from adapters.observe.tempo import TempoTraces
 from bot.chat.models import Choice, KnownModel, Models
 from bot.confinement import local_order
-from bot.settings.model import LlmSettings, ObserveSettings, ProviderSettings, Settings
+from bot.settings.model import (
+    LlmSettings,
+    ModelSettings,
+    ObserveSettings,
+    ProviderSettings,
+    Settings,
+)
 from bot.settings.reading import ConfigurationError
 from tools.capabilities import Clock, Deploys, IncidentHistory, Logs, Metrics, Traces
 
@@ -77,20 +83,23 @@ def asked_in_order(llm: LlmSettings, providers: Mapping[str, Provider]) -> Seque
 
 
 def models_of(llm: LlmSettings, providers: Mapping[str, Provider]) -> Models:
-    """What may be asked of each provider, with the windows of the price table."""
+    """What may be asked of each provider, with the windows of the model table."""
     choices = {name: _choice(provider, llm) for name, provider in providers.items()}
     return Models(choices, frugal=llm.mode == "frugal")
 
 
 def _choice(provider: Provider, llm: LlmSettings) -> Choice:
     settings = llm.providers.get(provider.name, ProviderSettings())
-    configured = provider.model if isinstance(provider, HostedProvider) else settings.model
+    hosted = provider if isinstance(provider, HostedProvider) else None
+    configured = hosted.model if hosted else settings.model
     full = KnownModel("", provider.max_context_tokens, configured)
-    if settings.fast_model in ("", configured):
+    fast = settings.fast_model
+    if fast in ("", configured):
         return Choice(full)
-    row = prices_of(provider.name).row(settings.fast_model)
-    window = row.context_tokens if row else provider.max_context_tokens
-    return Choice(full, KnownModel(settings.fast_model, window))
+    window = provider.max_context_tokens
+    return Choice(
+        full, KnownModel(fast, hosted.table.context_tokens(fast, window) if hosted else window)
+    )
 
 
 def _provider(name: str, llm: LlmSettings, stack: AsyncExitStack, pace_s: float) -> Provider:
@@ -108,12 +117,26 @@ def _provider(name: str, llm: LlmSettings, stack: AsyncExitStack, pace_s: float)
                 max_tokens=settings.max_tokens,
                 timeout_s=settings.timeout.total_seconds(),
                 extra=_extra(settings),
+                models={model: _override(own) for model, own in llm.models.items()},
             )
         )
     except (LookupError, ValueError) as error:
         raise ConfigurationError(f"llm.providers.{name}: {error}") from error
     stack.push_async_callback(provider.aclose)
     return provider
+
+
+def _override(own: ModelSettings) -> ModelOverride:
+    price = own.usd_per_mtok
+    if price is None:
+        cost = None
+    else:
+        read = price.input if price.cache_read is None else price.cache_read
+        write = price.input if price.cache_write is None else price.cache_write
+        cost = Cost(*(round(usd * 1_000_000) for usd in (price.input, read, write, price.output)))
+    return ModelOverride(
+        cost, own.context_tokens, Tier(own.tier) if own.tier else None, own.display_name, own.api
+    )
 
 
 def _extra(settings: ProviderSettings) -> Mapping[str, JsonValue]:

@@ -59,7 +59,10 @@ def _parser() -> argparse.ArgumentParser:
         help="the channel name that rules and toolsets match (default: %(default)s)",
     )
     ask.add_argument("--json", action="store_true", help="answer, tool calls, usage as JSON")
-    _add(commands, "providers", _providers, "the model backends and whether each can be used")
+    providers = _add(
+        commands, "providers", _providers, "the model backends and whether each can be used"
+    )
+    providers.add_argument("--json", action="store_true", help="the state of each as JSON")
     cli_audit.add(commands, _add)
     return parser
 
@@ -142,4 +145,4 @@ def _ask(parsed: argparse.Namespace) -> int:
 def _providers(parsed: argparse.Namespace) -> int:
     from bot.commands import providers
 
-    return providers(parsed.config)
+    return providers(parsed.config, as_json=parsed.json)

@@ -18,6 +18,7 @@ from bot.console import answer_here
 from bot.database_lock import SecondProcess
 from bot.health_check import Finding, examine
 from bot.ports import StorageUnavailable
+from bot.provider_command import report_of
 from bot.service import serving
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError, load
@@ -54,12 +55,22 @@ def ask(config: Path, question: str, session: str, *, as_json: bool) -> int:
     return guarded(lambda: ask_with(loaded(config), question, session, as_json=as_json))
 
 
-def providers(config: Path) -> int:
+def providers(config: Path, *, as_json: bool) -> int:
     """`kortex providers`."""
 
     async def work(settings: Settings) -> int:
-        found = [f for f in await examine(settings) if f.part.startswith("provider ")]
-        _print_table(found)
+        report = await report_of(settings)
+        if as_json:
+            rows = [status.as_json() for status in report.providers]
+            told = {"live": report.live, "providers": rows}
+            sys.stdout.write(orjson.dumps(told, option=orjson.OPT_INDENT_2).decode() + "\n")
+            return OK
+        width = max(len(status.name) for status in report.providers)
+        for status in report.providers:
+            mark = "ok " if status.available else "-- "
+            print(f"{mark} {status.name:<{width}}  {status.as_words()}")
+        if not report.live:
+            print("No service of this configuration answered: failures and waits are not known.")
         return OK
 
     return guarded(lambda: work(loaded(config)))

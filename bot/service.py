@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 
@@ -20,6 +20,7 @@ from bot.domain.ids import ProposalId
 from bot.domain.session import Ask
 from bot.engine import LEASE_S, Engine
 from bot.ports import Decision
+from bot.provider_report import provider_report
 from bot.settings.model import Settings
 from bot.slack.api import create_api
 from bot.slack.bolt import create_bolt
@@ -28,7 +29,7 @@ from bot.slack.counted_calls import CountedCalls
 from bot.slack.errands import Errands
 from bot.slack.http_ingress import create_http_handler
 from bot.slack.identity import SlackIdentity
-from bot.slack.ingress_ports import IngressPorts, IngressSettings, ProviderStatus
+from bot.slack.ingress_ports import IngressPorts, IngressSettings, ProvidersReport
 from bot.slack.links import LinkPolicy
 from bot.slack.outbox import Outbox
 from bot.slack.pacing import Rates
@@ -41,6 +42,7 @@ from bot.slack.startup import check_slack
 from bot.slack.surface import SlackSurface
 from bot.store.stranded import StrandedProposals
 from bot.web.ingest import ingest_handler
+from bot.web.providers import providers_route
 from bot.web.server import create_web_app
 from bot.web.webhooks import webhook_routes
 from tools.redactor import Redactor
@@ -184,23 +186,9 @@ def _bolt(
     )
 
 
-def _providers_report(base: Base) -> Callable[[], Awaitable[Sequence[ProviderStatus]]]:
-    async def report() -> Sequence[ProviderStatus]:
-        return [
-            ProviderStatus(
-                name=name,
-                available=provider.unavailable_reason is None and not base.rounds.cooling_s(name),
-                reason=provider.unavailable_reason
-                or (
-                    f"asked to wait {base.rounds.cooling_s(name):.0f} s"
-                    if base.rounds.cooling_s(name)
-                    else ""
-                ),
-            )
-            for name, provider in base.providers.items()
-        ]
-
-    return report
+def _providers_report(base: Base) -> ProvidersReport:
+    models = {name: own.model for name, own in base.settings.llm.providers.items()}
+    return provider_report(base.providers, base.rounds, models)
 
 
 def _socket(settings: Settings, bolt: AsyncApp, errands: Errands) -> SocketMode | None:
@@ -222,12 +210,15 @@ async def _listen(
         slack_events=create_http_handler(bolt, secret) if socket is None else None,
         metrics=base.metrics,
         ingest=ingest_handler(base.stores.events, token, base.clock) if token else None,
-        routes=webhook_routes(
-            base.stores.events,
-            base.clock,
-            api_token=token,
-            github_secret=settings.http.github_secret.get_secret_value(),
-        ),
+        routes=[
+            *webhook_routes(
+                base.stores.events,
+                base.clock,
+                api_token=token,
+                github_secret=settings.http.github_secret.get_secret_value(),
+            ),
+            *([providers_route(_providers_report(base), token)] if token else []),
+        ],
     )
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()

@@ -8,6 +8,8 @@ from typing import Final
 import httpx
 from pydantic import JsonValue
 
+from adapters.llm.model_table import ModelOverride
+
 _VERSIONED: Final = re.compile(r"/v\d+(?:alpha|beta)?$")
 
 
@@ -16,7 +18,7 @@ class ProviderConfig:
     """One `[llm.providers.NAME]` table; empty strings mean the provider's own default.
 
     `max_tokens` bounds the output of every answer. `timeout_s` is the longest silence within an
-    answer. `allowed_hosts` narrows where requests may go (None: only to the host of `base_url`).
+    answer. `models` are the operator's own words on models. `allowed_hosts` narrows where requests may go (None: only to the host of `base_url`).
     `extra` holds what only one provider knows; each provider documents its keys.
     """
 
@@ -28,6 +30,7 @@ class ProviderConfig:
     max_tokens: int = 4096
     timeout_s: float = 60.0
     extra: Mapping[str, JsonValue] = field(default_factory=dict, repr=False)
+    models: Mapping[str, ModelOverride] = field(default_factory=dict)
     allowed_hosts: frozenset[str] | None = None
 
 

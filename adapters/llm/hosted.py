@@ -1,4 +1,4 @@
-"""What providers reached with a key over HTTPS share: address, key, price table, availability."""
+"""What providers reached with a key over HTTPS share: address, key, model table, availability."""
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -10,9 +10,8 @@ from adapters.llm.config import ProviderConfig, endpoint
 from adapters.llm.decoding import Decoder
 from adapters.llm.exchange import Exchange, ReadError, only
 from adapters.llm.messages import CompleteRequest, ErrorChunk, ErrorKind, StreamChunk
+from adapters.llm.model_table import model_table
 from adapters.llm.port import Cost, Model
-from adapters.llm.prices import prices_of
-from adapters.llm.wire_json import as_int
 
 
 class HostedProvider(ABC):
@@ -34,10 +33,8 @@ class HostedProvider(ABC):
         self.config = config
         self.name = config.name
         self.is_local = config.extra.get("local") is True
-        self._prices = prices_of(self.vendor, config.extra.get("prices"))
-        row = self._prices.row(self.model)
-        known = row.context_tokens if row else self.default_context_tokens
-        self.max_context_tokens = as_int(config.extra.get("max_context_tokens")) or known
+        self.table = model_table(self.vendor, config.models)
+        self.max_context_tokens = self.table.context_tokens(self.model, self.default_context_tokens)
         self.url = endpoint(self.base_url(), self.version, self.resource)
         self._exchange: Exchange | None = None
         if self.url is not None:
@@ -76,13 +73,13 @@ class HostedProvider(ABC):
         return None
 
     async def models(self) -> Sequence[Model]:
-        """The configured models, then the price table's. No request is made."""
+        """The configured models, then the table's. No request is made."""
         first = (self.model, self.config.fast_model)
-        return self._prices.models(first, self.max_context_tokens)
+        return self.table.models(first, self.max_context_tokens)
 
     def cost(self, model: str) -> Cost | None:
         """See `Provider`."""
-        return self._prices.cost(model)
+        return self.table.cost(model)
 
     def stream(self, request: CompleteRequest) -> AsyncGenerator[StreamChunk, None]:
         """See `Provider`."""

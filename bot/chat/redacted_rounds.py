@@ -9,9 +9,10 @@ from dataclasses import replace
 
 from adapters.llm.messages import CompleteRequest, ErrorKind, StopReason, ToolCall
 from adapters.llm.port import Provider
+from bot.chat.circuits import Circuits
 from bot.chat.gate import Gate
 from bot.chat.round_record import RoundRecord
-from bot.chat.rounds import OPEN_GATE, Cooling, Emit, Rounds
+from bot.chat.rounds import OPEN_GATE, Emit, Rounds
 from bot.domain.events import Notice, TurnEvent
 from bot.ports import StopSignal
 from tools.redactor import RedactionFailed, Redactor
@@ -23,9 +24,9 @@ class RedactedRounds(Rounds):
     """`Rounds` whose records hold no secret. Text on its way is redacted where it is shown."""
 
     def __init__(
-        self, providers: Sequence[Provider], redactor: Redactor, cooling: Cooling | None = None
+        self, providers: Sequence[Provider], redactor: Redactor, circuits: Circuits | None = None
     ) -> None:
-        super().__init__(providers, cooling)
+        super().__init__(providers, circuits)
         self._redactor = redactor
 
     async def run(

@@ -5,7 +5,6 @@ there is: no provider can continue another's sentence.
 """
 
 import asyncio
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -21,6 +20,7 @@ from adapters.llm.messages import (
     Usage,
 )
 from adapters.llm.port import Provider
+from bot.chat.circuits import Circuit, Circuits
 from bot.chat.gate import Admitted, Gate, NotAdmitted, OpenGate
 from bot.chat.models import NEED_MORE_CONTEXT, KnownModel
 from bot.chat.round_record import RoundRecord
@@ -33,26 +33,11 @@ from bot.ports import StopSignal
 ROUND_DEADLINE_S = 600.0  # a reasoning model may think for minutes; past this it is taken for hung
 RETRY_DELAY_S = 0.5
 LONGEST_RETRY_S = 8.0  # the vendors' own clients wait no longer between tries
-DEFAULT_COOLDOWN_S = 20.0  # for a 429 without Retry-After
+BRIEF_WAIT_S = 2.0  # a rate limit that lifts this soon is waited for rather than fled from
 _RETRYABLE = frozenset({ErrorKind.OVERLOADED, ErrorKind.UNREACHABLE, ErrorKind.CUT})
 
 OPEN_GATE = OpenGate()
 Emit = Callable[[TurnEvent], None]
-
-
-@dataclass(slots=True)
-class Cooling:
-    """Which providers asked to be left alone, and until when (monotonic seconds)."""
-
-    until: dict[str, float] = field(default_factory=dict)
-
-    def note(self, provider: str, retry_after_s: float | None) -> None:
-        """A provider answered 429 or 529."""
-        self.until[provider] = time.monotonic() + (retry_after_s or DEFAULT_COOLDOWN_S)
-
-    def left_s(self, provider: str) -> float:
-        """Seconds still to wait; 0 is ready."""
-        return max(0.0, self.until.get(provider, 0.0) - time.monotonic())
 
 
 @dataclass(slots=True)
@@ -77,9 +62,9 @@ class _Attempt:
 class Rounds:
     """Runs rounds against an ordered list of providers (the default first)."""
 
-    def __init__(self, providers: Sequence[Provider], cooling: Cooling | None = None) -> None:
+    def __init__(self, providers: Sequence[Provider], circuits: Circuits | None = None) -> None:
         self._providers = tuple(providers)
-        self._cooling = cooling or Cooling()
+        self._circuits = circuits or Circuits()
 
     @property
     def providers(self) -> Sequence[Provider]:
@@ -90,9 +75,9 @@ class Rounds:
         """Change the order for the rounds that start from now on."""
         self._providers = tuple(providers)
 
-    def cooling_s(self, provider: str) -> float:
-        """Seconds a provider is still left alone."""
-        return self._cooling.left_s(provider)
+    def circuit(self, provider: str) -> Circuit:
+        """Whether a provider is asked now, and if not, why and until when."""
+        return self._circuits.of(provider)
 
     async def run(
         self,
@@ -123,6 +108,7 @@ class Rounds:
             attempt = await self._try(
                 provider, model, admitted.request, turn_down or emit, stop, gate
             )
+            self._circuits.heard(provider.name, attempt.end)
             if turn_down:
                 turn_down.flush()
             if attempt.stopped or attempt.shown or isinstance(attempt.end, DoneChunk):
@@ -157,12 +143,16 @@ class Rounds:
             self._providers, key=lambda p: p.name != prefer if prefer else False
         ):
             reason = provider.unavailable_reason
-            wait_s = self._cooling.left_s(provider.name)
+            wait_s = self._circuits.left_s(provider.name)
             if reason is None and wait_s == 0:
                 ready.append(provider)
             elif not ready:
-                notices.append(f"{provider.name}: {reason or f'asked to wait {wait_s:.0f} s'}")
+                notices.append(f"{provider.name}: {reason or self._left_alone(provider)}")
         return ready
+
+    def _left_alone(self, provider: Provider) -> str:
+        circuit = self._circuits.of(provider.name)
+        return f"left alone for {circuit.wait_s:.0f} s ({circuit.why.replace('_', ' ')})"
 
     @staticmethod
     def _told(notices: list[str], emit: Emit, text: str) -> None:
@@ -178,6 +168,7 @@ class Rounds:
         stop: StopSignal,
         gate: Gate,
     ) -> _Attempt:
+        self._circuits.asked(provider.name)
         attempt = await self._ask(provider, request, emit, stop)
         gate.note(provider, model, attempt.end, answered=attempt.answered)
         if _worth_retrying(attempt):
@@ -193,12 +184,6 @@ class Rounds:
                     return attempt
                 attempt = await self._ask(provider, request, emit, stop)
                 gate.note(provider, model, attempt.end, answered=attempt.answered)
-        end = attempt.end
-        if isinstance(end, ErrorChunk) and end.kind in (
-            ErrorKind.RATE_LIMITED,
-            ErrorKind.OVERLOADED,
-        ):
-            self._cooling.note(provider.name, end.retry_after_s)
         return attempt
 
     async def _ask(
@@ -288,7 +273,11 @@ def _worth_retrying(attempt: _Attempt) -> bool:
     end = attempt.end
     if not isinstance(end, ErrorChunk) or attempt.shown or attempt.stopped:
         return False
-    return end.kind in _RETRYABLE if end.should_retry is None else end.should_retry
+    if end.should_retry is not None:
+        return end.should_retry
+    wait_s = end.retry_after_s
+    brief = end.kind is ErrorKind.RATE_LIMITED and wait_s is not None and wait_s <= BRIEF_WAIT_S
+    return brief or end.kind in _RETRYABLE
 
 
 def _cost(provider: Provider, model: str, usage: Usage) -> int | None:

@@ -93,6 +93,25 @@ class ProviderSettings(Section):
     )
 
 
+class PriceSettings(Section):
+    """US dollars per million tokens; a cache price left out is the input price."""
+
+    input: float = Field(ge=0)
+    output: float = Field(ge=0)
+    cache_read: float | None = Field(default=None, ge=0)
+    cache_write: float | None = Field(default=None, ge=0)
+
+
+class ModelSettings(Section):
+    """`[llm.models."ID"]`: what the shipped table says wrong of a model, or not at all."""
+
+    display_name: str = ""
+    tier: Literal["fast", "balanced", "deep"] | None = None
+    context_tokens: int | None = Field(default=None, ge=1024)
+    api: Literal["", "chat", "responses"] = ""
+    usd_per_mtok: PriceSettings | None = None
+
+
 class BudgetSettings(Section):
     """`[llm.budget]`; 0 is no limit. `per_user_hourly_limit` counts questions."""
 
@@ -129,6 +148,7 @@ class LlmSettings(Section):
     session_idle_ttl: Duration = timedelta(hours=168)
     show_cost: bool = True
     providers: dict[str, ProviderSettings] = Field(default_factory=dict)
+    models: dict[str, ModelSettings] = Field(default_factory=dict)
     budget: BudgetSettings = BudgetSettings()
     privacy: PrivacySettings = PrivacySettings()
     tools: dict[str, ToolSettings] = Field(default_factory=dict)

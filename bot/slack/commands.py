@@ -8,9 +8,10 @@ from typing import assert_never
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.budget import BudgetLimits
 from bot.domain.ids import Person, TeamId, UserId
+from bot.domain.providers import ProviderStatus
 from bot.ports import SpentBy, StorageUnavailable
 from bot.slack import words
-from bot.slack.ingress_ports import IngressPorts, IngressSettings, ProviderStatus
+from bot.slack.ingress_ports import IngressPorts, IngressSettings
 from bot.slack.mrkdwn import escape, visible
 from bot.slack.payloads import SlashCommand
 
@@ -133,9 +134,7 @@ def _name(name: str) -> str:
 
 def _providers(report: Sequence[ProviderStatus]) -> str:
     lines = (
-        f"• {escape(visible(each.name))}: "
-        + ("ready" if each.available else f"not available, {escape(visible(each.reason))}")
-        for each in report
+        f"• {escape(visible(each.name))}: {escape(visible(each.as_words()))}" for each in report
     )
     return "\n".join(("*Providers*", *lines)) if report else "No provider is configured."
 

@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias
 
 from bot.domain.budget import BudgetLimits
 from bot.domain.channel import ChannelRule
+from bot.domain.providers import ProviderStatus
 from bot.ports import (
     AuditLog,
     ChatSurface,
@@ -18,16 +19,6 @@ from bot.ports import (
 )
 from bot.slack.calls import SlackCalls
 from bot.slack.identity import SlackIdentity
-
-
-@dataclass(frozen=True, slots=True)
-class ProviderStatus:
-    """One model backend as an operator sees it. `reason` says why it cannot be used."""
-
-    name: str
-    available: bool
-    reason: str = ""
-
 
 ProvidersReport: TypeAlias = Callable[[], Awaitable[Sequence[ProviderStatus]]]
 

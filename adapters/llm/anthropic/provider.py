@@ -1,7 +1,7 @@
 """The Anthropic provider: Claude over the Messages API, or a server that speaks it.
 
-`extra`: `effort` ("low" to "max": think before answering), `max_context_tokens`, `local`
-(true: the server is inside the network), `prices` (see `adapters.llm.prices`).
+`extra`: `effort` ("low" to "max": think before answering), `local` (true: the server is inside the
+network).
 """
 
 from collections.abc import AsyncGenerator, Mapping

@@ -2,7 +2,7 @@
 
 `extra`: `region` (part of the address and of a signature), `access_key_id`, `secret_access_key`,
 `session_token` (SigV4; used only without `api_key`), `streaming` (false: Converse), `effort`,
-`max_context_tokens`, `local`.
+`local`.
 """
 
 from collections.abc import AsyncGenerator, Callable, Mapping

@@ -2,7 +2,7 @@
 
 Whether it takes tools is asked of its capabilities endpoint; where there is none, tools are tried,
 and emulated once it says that they are not supported. `extra`: `streaming` (false: one answer in
-one piece), `max_context_tokens`, `local`.
+one piece), `local`.
 """
 
 import time

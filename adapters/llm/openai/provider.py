@@ -2,7 +2,7 @@
 
 `extra`: `api` ("responses" or "chat"; without it the model decides at OpenAI, and compatible
 servers get chat/completions), `stream_options` (false: the server does not know them), `effort`
-(of reasoning models), `max_context_tokens`, `local` (true: the server is inside the network).
+(of reasoning models), `local` (true: the server is inside the network).
 """
 
 from collections.abc import AsyncGenerator, Mapping
@@ -47,7 +47,7 @@ class OpenAI(HostedProvider):
 
     def uses_responses(self, model: str) -> bool:
         """Which of the two APIs a model is asked over."""
-        chosen = self.config.extra.get("api")
+        chosen = self.table.own(model).api or self.config.extra.get("api")
         if chosen:
             return chosen == _RESPONSES
         return self.is_vendors_own and wants_responses(model)

@@ -68,7 +68,7 @@ async def test_a_rate_limited_provider_is_left_alone_until_it_may_be_asked_again
     await rounds.run(REQUEST, 2, lambda _: None, FakeStop())
 
     assert len(limited.requests) == 1
-    assert rounds.cooling_s("a") > 50
+    assert rounds.circuit("a").wait_s > 50
 
 
 async def test_a_passing_overload_is_tried_once_more_before_turning_away() -> None:

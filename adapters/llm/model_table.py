@@ -1,0 +1,127 @@
+"""The models there are: what they cost and how much they hold, as a dated table with overrides.
+
+An unknown model has no price, which is not the same as a price of zero.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from importlib.resources import files
+from typing import Annotated, Final
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from adapters.llm.port import Cost, Model, Tier
+
+# Where Bedrock serves it from: "us.", "global.", an inference profile's ARN.
+_PLACE: Final = re.compile(r"^(?:arn:.*/)?(?:(?:us|eu|apac|jp|au|ca|us-gov|global)\.)?")
+# "-20251101", "-2025-08-07", "-latest", "-v1:0": snapshots of a model cost what the model costs.
+_SNAPSHOT: Final = re.compile(r"(?:-(?:\d{8}|\d{4}-\d{2}-\d{2}|latest))?(?:-v?\d+:\d+|-v\d+)?$")
+
+Micros = Annotated[int, Field(ge=0)]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelOverride:
+    """What an operator says of a model; None and empty leave the table's word."""
+
+    cost: Cost | None = None
+    context_tokens: int | None = None
+    tier: Tier | None = None
+    display_name: str = ""
+    api: str = ""  # which of a provider's interfaces to use, where it has several
+
+
+class ModelRow(BaseModel):
+    """One model from one day on. Prices are micro-dollars per million tokens."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    provider: str
+    model: str
+    display_name: str = ""
+    valid_from: date = date.min
+    tier: Tier = Tier.BALANCED
+    context_tokens: Annotated[int, Field(gt=0)]
+    input: Micros
+    cache_read: Micros
+    cache_write: Micros
+    output: Micros
+    listed: bool = True  # offered for selection; False: only priced
+
+    @property
+    def cost(self) -> Cost:
+        """The price by bucket."""
+        return Cost(self.input, self.cache_read, self.cache_write, self.output)
+
+
+class ModelTable:
+    """The rows of one provider, and the operator's own words, which win."""
+
+    def __init__(
+        self, rows: Iterable[ModelRow], overrides: Mapping[str, ModelOverride] | None = None
+    ) -> None:
+        self._rows: dict[str, list[ModelRow]] = {}
+        for row in sorted(rows, key=lambda row: row.valid_from):
+            self._rows.setdefault(row.model, []).append(row)
+        self._overrides = dict(overrides or {})
+
+    def cost(self, model: str, on: date | None = None) -> Cost | None:
+        """The list price of a model on a day (default: today, UTC); None is unknown."""
+        own = self.own(model).cost
+        row = self.row(model, on)
+        return own or (row.cost if row else None)
+
+    def context_tokens(self, model: str, otherwise: int) -> int:
+        """How much a model holds; `otherwise` where nobody said."""
+        row = self.row(model)
+        return self.own(model).context_tokens or (row.context_tokens if row else otherwise)
+
+    def row(self, model: str, on: date | None = None) -> ModelRow | None:
+        """The newest row of a model, or of the model it is a snapshot of, valid on a day."""
+        day = on or datetime.now(UTC).date()
+        rows = self._rows.get(model) or self._rows.get(_plain(model)) or []
+        return next((row for row in reversed(rows) if row.valid_from <= day), None)
+
+    def models(self, first: Sequence[str], context_tokens: int) -> Sequence[Model]:
+        """The models to offer: the configured ones first, then the table's.
+
+        `context_tokens` is assumed for a configured model that nobody knows.
+        """
+        listed = [name for name, rows in self._rows.items() if rows[-1].listed]
+        names = dict.fromkeys([*(name for name in first if name), *listed])
+        return tuple(self._model(name, context_tokens) for name in names)
+
+    def own(self, model: str) -> ModelOverride:
+        """What the operator said of a model."""
+        return self._overrides.get(model) or self._overrides.get(_plain(model)) or _NOTHING
+
+    def _model(self, name: str, otherwise: int) -> Model:
+        own, row = self.own(name), self.row(name)
+        display = own.display_name or (row.display_name if row else "") or name
+        tier = own.tier or (row.tier if row else Tier.BALANCED)
+        return Model(name, display, self.context_tokens(name, otherwise), tier)
+
+
+_NOTHING: Final = ModelOverride()
+
+
+def _plain(model: str) -> str:
+    """A model's id without where it is served and which snapshot it is."""
+    return _SNAPSHOT.sub("", _PLACE.sub("", model))
+
+
+def _shipped() -> tuple[ModelRow, ...]:
+    text = files("adapters.llm").joinpath("models.toml").read_text(encoding="utf-8")
+    return tuple(ModelRow.model_validate(row) for row in tomllib.loads(text)["model"])
+
+
+# Read once at import: providers may be made while the event loop runs.
+_SHIPPED: Final = _shipped()
+
+
+def model_table(provider: str, overrides: Mapping[str, ModelOverride] | None = None) -> ModelTable:
+    """The shipped rows of a provider, with an operator's words on top."""
+    return ModelTable((row for row in _SHIPPED if row.provider == provider), overrides)

@@ -1,0 +1,116 @@
+"""Which providers are left alone for now, why, and until when: one circuit each, per process.
+
+A rate limit closes a provider's door for as long as it asks; a used-up quota or a refused key for
+minutes; failures to answer only after several in a row, longer each time. When the time is up, one
+round is let through to try, and the others wait for what it finds. What was wrong with a single
+request (too long, refused, not valid) says nothing about the provider.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from adapters.llm.messages import DoneChunk, ErrorChunk, ErrorKind
+
+DEFAULT_COOLDOWN_S: Final = 20.0  # for a 429 without Retry-After
+LONGEST_COOLDOWN_S: Final = 3600.0  # whatever a backend asks, it is tried again within the hour
+HOPELESS_S: Final = 300.0  # a quota or a key that somebody has to mend
+FAILURES_TO_OPEN: Final = 3
+FIRST_OPEN_S: Final = 15.0
+LONGEST_OPEN_S: Final = 300.0
+TRIAL_S: Final = 30.0  # how long a trial round may keep the others out
+
+_WAITS: Final = frozenset({ErrorKind.RATE_LIMITED})
+_HOPELESS: Final = frozenset({ErrorKind.QUOTA, ErrorKind.AUTH})
+_FAILURES: Final = frozenset(
+    {
+        ErrorKind.OVERLOADED,
+        ErrorKind.UNREACHABLE,
+        ErrorKind.TIMEOUT,
+        ErrorKind.CUT,
+        ErrorKind.PROTOCOL,
+    }
+)
+
+
+class CircuitState(StrEnum):
+    """Whether a provider is asked."""
+
+    CLOSED = "closed"  # asked
+    OPEN = "open"  # left alone
+    TRYING = "trying"  # its time is up: the next round finds out
+
+
+@dataclass(frozen=True, slots=True)
+class Circuit:
+    """What is known of one provider. `wait_s` until it is asked again; `why` in a few words."""
+
+    state: CircuitState = CircuitState.CLOSED
+    wait_s: float = 0.0
+    failures: int = 0  # in a row
+    why: str = ""
+
+
+@dataclass(slots=True)
+class _Door:
+    until: float = 0.0
+    failures: int = 0
+    why: str = ""
+
+
+@dataclass(slots=True)
+class Circuits:
+    """The circuits of all providers. `clock` counts seconds and never jumps."""
+
+    clock: Callable[[], float] = time.monotonic
+    _doors: dict[str, _Door] = field(default_factory=dict)
+
+    def of(self, provider: str) -> Circuit:
+        """The circuit of a provider now."""
+        door = self._doors.get(provider)
+        if door is None:
+            return Circuit()
+        left_s = max(0.0, door.until - self.clock())
+        if left_s:
+            return Circuit(CircuitState.OPEN, left_s, door.failures, door.why)
+        state = CircuitState.TRYING if door.until else CircuitState.CLOSED
+        return Circuit(state, 0.0, door.failures, door.why)
+
+    def left_s(self, provider: str) -> float:
+        """Seconds a provider is still left alone; 0 is ready."""
+        return self.of(provider).wait_s
+
+    def asked(self, provider: str) -> None:
+        """A round goes to a provider. If it is the one that tries, the others are kept out."""
+        if self.of(provider).state is CircuitState.TRYING:
+            self._doors[provider].until = self.clock() + TRIAL_S
+
+    def heard(self, provider: str, end: DoneChunk | ErrorChunk | None) -> None:
+        """How a round ended; None when somebody stopped it, which says nothing."""
+        if isinstance(end, DoneChunk):
+            self._doors.pop(provider, None)
+        elif end is not None:
+            self._failed(self._doors.setdefault(provider, _Door()), end)
+
+    def _failed(self, door: _Door, end: ErrorChunk) -> None:
+        asked_s = min(end.retry_after_s or 0.0, LONGEST_COOLDOWN_S)
+        if end.kind in _WAITS:
+            wait_s = asked_s or DEFAULT_COOLDOWN_S
+        elif end.kind in _HOPELESS:
+            wait_s = max(asked_s, HOPELESS_S)
+        elif end.kind in _FAILURES:
+            door.failures += 1
+            wait_s = max(asked_s, _open_s(door.failures))
+        else:  # it answered, if only to say no
+            door.until, door.failures, door.why = 0.0, 0, ""
+            return
+        door.why = end.kind.value
+        door.until = self.clock() + wait_s if wait_s else 0.0
+
+
+def _open_s(failures: int) -> float:
+    """Doubles with each failure from the third on."""
+    extra = failures - FAILURES_TO_OPEN
+    return min(FIRST_OPEN_S * 2.0 ** min(extra, 10), LONGEST_OPEN_S) if extra >= 0 else 0.0

@@ -1,0 +1,54 @@
+"""A model backend as an operator sees it. Values only."""
+
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderStatus:
+    """One provider now. `reason` says why it is not asked; empty when it is.
+
+    `turn` is its place in the order of asking (1 is the default), 0 when nobody asks it. `circuit`
+    is "closed" (asked), "open" (left alone for `wait_s`) or "trying" (the next round finds out);
+    `failures` counts those in a row.
+    """
+
+    name: str
+    available: bool
+    reason: str = ""
+    turn: int = 0
+    model: str = ""
+    context_tokens: int = 0
+    native_tools: bool = True
+    local: bool = False
+    circuit: str = "closed"
+    wait_s: int = 0
+    failures: int = 0
+
+    def as_json(self) -> dict[str, JsonValue]:
+        """For programs."""
+        return {
+            "name": self.name,
+            "available": self.available,
+            "reason": self.reason,
+            "turn": self.turn,
+            "model": self.model,
+            "context_tokens": self.context_tokens,
+            "tools": self.native_tools,
+            "local": self.local,
+            "circuit": self.circuit,
+            "retry_in_s": self.wait_s,
+            "failures": self.failures,
+        }
+
+    def as_words(self) -> str:
+        """For people, in one line without the name."""
+        if not self.available:
+            return f"not available, {self.reason}"
+        asked = f"asked {_ORDINALS.get(self.turn, f'{self.turn}th')}" if self.turn else "not in use"
+        trying = ", on trial after failures" if self.circuit == "trying" else ""
+        return f"ready, {asked}" + (f", {self.model}" if self.model else "") + trying
+
+
+_ORDINALS = {1: "first", 2: "second", 3: "third"}
