@@ -120,7 +120,7 @@ def _provider(name: str, llm: LlmSettings, stack: AsyncExitStack, pace_s: float)
                 models={model: _override(own) for model, own in llm.models.items()},
             )
         )
-    except (LookupError, ValueError) as error:
+    except LookupError as error:
         raise ConfigurationError(f"llm.providers.{name}: {error}") from error
     stack.push_async_callback(provider.aclose)
     return provider

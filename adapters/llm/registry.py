@@ -39,8 +39,8 @@ def known() -> list[str]:
 def create(config: ProviderConfig) -> ClosableProvider:
     """The provider named by `config.name`; no connection is made.
 
-    Raises LookupError for an unknown name, ValueError for prices of the wrong shape. A missing
-    key is neither: see `Provider.unavailable_reason`.
+    Raises LookupError for an unknown name. A missing key is no error: see
+    `Provider.unavailable_reason`.
     """
     try:
         factory = _PROVIDERS[config.name]

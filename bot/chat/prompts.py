@@ -56,3 +56,8 @@ def system_prompt(facts: PromptFacts) -> str:
         lines.append("- No actions are declared; propose_action would be refused.")
     lines.extend(f"- {note}" for note in facts.notes)
     return "\n".join(lines)
+
+
+def stable_chars(system: str) -> int:
+    """How many characters at the start of a system text are the same in every turn."""
+    return len(_INVESTIGATE) if system.startswith(_INVESTIGATE) else 0

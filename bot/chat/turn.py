@@ -266,6 +266,7 @@ class Turns:
         )
         return CompleteRequest(
             system=system,
+            system_stable_chars=prompts.stable_chars(system),
             messages=messages,
             tools=specs,
             max_tokens=self._config.max_tokens,

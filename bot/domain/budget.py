@@ -63,7 +63,7 @@ class Price:
 
 # What a model without a known price is taken to cost when limits are checked: the dearest list
 # price there is. It is never reported as what was spent.
-ASSUMED_PRICE: Final = Price(10_000_000, 1_000_000, 12_500_000, 50_000_000)
+ASSUMED_PRICE: Final = Price(11_000_000, 1_100_000, 13_750_000, 55_000_000)
 
 
 def cost_usd_micros(

@@ -3,6 +3,7 @@
 import pytest
 
 from adapters.llm.config import ProviderConfig, endpoint
+from adapters.llm.model_table import ModelOverride
 from adapters.llm.ollama.server import address
 from adapters.llm.port import Cost
 from adapters.llm.registry import create, known
@@ -95,6 +96,8 @@ def test_a_local_model_is_free_and_a_cloud_model_behind_it_is_unknown() -> None:
 
 def test_the_context_size_comes_from_the_table_unless_configured() -> None:
     assert create(ProviderConfig("openai", model="gpt-4o")).max_context_tokens == 128_000
-    own = ProviderConfig("openai", model="gpt-4o", extra={"max_context_tokens": 9000})
+    own = ProviderConfig(
+        "openai", model="gpt-4o", models={"gpt-4o": ModelOverride(context_tokens=9000)}
+    )
     assert create(own).max_context_tokens == 9000
     assert create(ProviderConfig("ollama", extra={"num_ctx": 4096})).max_context_tokens == 4096

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.llm import prices
+from adapters.llm import model_table
 from adapters.llm.messages import (
     CompleteRequest,
     DoneChunk,
@@ -33,7 +33,7 @@ from tests.fakes.stop_signal import FakeStop
 from tests.fakes.stores import Memory, MemoryAudit, MemoryLedger
 from tests.fixtures_turn import ASK, LATER, Outage
 
-PRICES = Path(prices.__file__).with_name("prices.toml")
+PRICES = Path(model_table.__file__).with_name("models.toml")
 REQUEST = CompleteRequest(system="s", messages=(), max_tokens=100)
 # PAID in its dearest input bucket, one byte and a vendor's 1,024 tokens, and 100 tokens of output.
 WORST = -(-(3_750_000 * 1025 + 15_000_000 * 100) // 1_000_000)
@@ -202,7 +202,7 @@ async def test_an_unknown_price_counts_as_the_dearest_there_is() -> None:
 
 
 def test_no_shipped_price_is_dearer_than_the_assumed_one() -> None:
-    rows = tomllib.loads(PRICES.read_text(encoding="utf-8"))["price"]
+    rows = tomllib.loads(PRICES.read_text(encoding="utf-8"))["model"]
 
     assert max(r["output"] for r in rows) <= ASSUMED_PRICE.output
     assert max(max(r["input"], r["cache_write"]) for r in rows) <= ASSUMED_PRICE.cache_write

@@ -1,0 +1,138 @@
+"""A provider's circuit: how long it is left alone, who may try, and what closes it again."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapters.llm.messages import DoneChunk, ErrorChunk, ErrorKind, StopReason, Usage
+from bot.chat.circuits import (
+    DEFAULT_COOLDOWN_S,
+    FIRST_OPEN_S,
+    HOPELESS_S,
+    LONGEST_COOLDOWN_S,
+    LONGEST_OPEN_S,
+    TRIAL_S,
+    Circuits,
+    CircuitState,
+)
+
+DONE = DoneChunk(StopReason.END_TURN, Usage(), "m")
+FAILURES = [
+    ErrorKind.OVERLOADED,
+    ErrorKind.UNREACHABLE,
+    ErrorKind.TIMEOUT,
+    ErrorKind.CUT,
+    ErrorKind.PROTOCOL,
+]
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def error(kind: ErrorKind, retry_after_s: float | None = None) -> ErrorChunk:
+    return ErrorChunk(kind, "went wrong", retry_after_s)
+
+
+@pytest.mark.parametrize(
+    ("end", "wait_s"),
+    [
+        (error(ErrorKind.RATE_LIMITED, 7.0), 7.0),
+        (error(ErrorKind.RATE_LIMITED), DEFAULT_COOLDOWN_S),
+        (error(ErrorKind.RATE_LIMITED, 1e9), LONGEST_COOLDOWN_S),
+        (error(ErrorKind.OVERLOADED, 7.0), 7.0),
+        (error(ErrorKind.OVERLOADED), 0.0),
+        (error(ErrorKind.QUOTA), HOPELESS_S),
+        (error(ErrorKind.AUTH), HOPELESS_S),
+        (error(ErrorKind.CONTEXT_OVERFLOW), 0.0),
+        (error(ErrorKind.REFUSED), 0.0),
+        (error(ErrorKind.BAD_REQUEST), 0.0),
+        (DONE, 0.0),
+        (None, 0.0),
+    ],
+)
+def test_what_a_round_ended_with_says_how_long_to_wait(
+    end: DoneChunk | ErrorChunk | None, wait_s: float
+) -> None:
+    circuits = Circuits(Clock())
+    circuits.heard("a", end)
+    assert circuits.left_s("a") == wait_s
+    assert circuits.left_s("b") == 0.0
+
+
+@pytest.mark.parametrize("kind", FAILURES)
+def test_failures_in_a_row_open_it_for_longer_each_time(kind: ErrorKind) -> None:
+    circuits = Circuits(Clock())
+    waits = []
+    for _ in range(9):
+        circuits.heard("a", error(kind))
+        waits.append(circuits.left_s("a"))
+    assert waits == [0, 0, FIRST_OPEN_S, 30, 60, 120, 240, LONGEST_OPEN_S, LONGEST_OPEN_S]
+
+
+def test_an_answer_between_failures_starts_the_count_anew() -> None:
+    circuits = Circuits(Clock())
+    for end in [error(ErrorKind.CUT), error(ErrorKind.CUT), DONE, error(ErrorKind.CUT)]:
+        circuits.heard("a", end)
+    assert (circuits.of("a").state, circuits.of("a").failures) == (CircuitState.CLOSED, 1)
+
+
+def test_when_the_time_is_up_one_round_tries_and_the_others_wait() -> None:
+    clock = Clock()
+    circuits = Circuits(clock)
+    circuits.heard("a", error(ErrorKind.RATE_LIMITED, 5.0))
+    clock.now += 5.0
+    assert circuits.of("a").state is CircuitState.TRYING
+    circuits.asked("a")
+    assert circuits.left_s("a") == TRIAL_S
+    circuits.heard("a", DONE)
+    assert circuits.of("a").state is CircuitState.CLOSED
+
+
+def test_a_trial_that_nobody_hears_of_again_does_not_close_the_door_for_good() -> None:
+    clock = Clock()
+    circuits = Circuits(clock)
+    circuits.heard("a", error(ErrorKind.RATE_LIMITED, 5.0))
+    clock.now += 5.0
+    circuits.asked("a")
+    clock.now += TRIAL_S
+    assert circuits.left_s("a") == 0.0
+
+
+def test_a_refused_request_shows_that_the_provider_is_back() -> None:
+    circuits = Circuits(Clock())
+    for kind in [ErrorKind.CUT, ErrorKind.CUT, ErrorKind.CONTEXT_OVERFLOW]:
+        circuits.heard("a", error(kind))
+    assert circuits.of("a").failures == 0
+
+
+def test_it_says_why() -> None:
+    circuits = Circuits(Clock())
+    circuits.heard("a", error(ErrorKind.QUOTA))
+    assert circuits.of("a").why == "quota"
+
+
+ENDS = st.one_of(
+    st.just(DONE),
+    st.none(),
+    st.builds(error, st.sampled_from(ErrorKind), st.none() | st.floats(0, 1e12, allow_nan=False)),
+)
+
+
+@given(steps=st.lists(st.tuples(ENDS, st.floats(0, 4000)), max_size=30))
+def test_whatever_happens_it_is_asked_again_within_the_hour_and_an_answer_closes_it(
+    steps: list[tuple[DoneChunk | ErrorChunk | None, float]],
+) -> None:
+    clock = Clock()
+    circuits = Circuits(clock)
+    for end, passed_s in steps:
+        circuits.asked("a")
+        circuits.heard("a", end)
+        assert 0.0 <= circuits.left_s("a") <= LONGEST_COOLDOWN_S + 0.001
+        clock.now += passed_s
+    circuits.heard("a", DONE)
+    assert circuits.of("a").state is CircuitState.CLOSED
