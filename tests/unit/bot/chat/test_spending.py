@@ -198,7 +198,7 @@ async def test_an_unknown_price_counts_as_the_dearest_there_is() -> None:
     await till.round()
 
     today = await till.rows.today()
-    assert (today.spent_usd_micros, today.used_usd_micros) == (0, 100 * 10 + 10 * 50)
+    assert (today.spent_usd_micros, today.used_usd_micros) == (0, 100 * 11 + 10 * 55)
 
 
 def test_no_shipped_price_is_dearer_than_the_assumed_one() -> None:
