@@ -15,6 +15,7 @@ from bot.actions.display import ProposalDisplay
 from bot.actions.expire import ExpirySweep
 from bot.actions.stranded import StrandedSweep
 from bot.app import Base, Conversation, build_base, build_conversation, build_engine
+from bot.audit_outlets import audit_jobs
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.ids import ProposalId
 from bot.domain.session import Ask
@@ -120,10 +121,11 @@ async def serving(
         conversation = build_conversation(base, surface, engine, names.name, stack)
         errands = Errands()
         bolt = _bolt(base, identity, api, surface, engine, errands)
+        witnesses = audit_jobs(settings, base.stores.database, surface, identity.team, stack)
         await stack.enter_async_context(_engine_running(engine, conversation, grace_s))
         socket = _socket(settings, bolt, errands)
         port = await _listen(base, bolt, socket, stack)
-        await stack.enter_async_context(jobs.running(_jobs(base, engine, surface)))
+        await stack.enter_async_context(jobs.running({**_jobs(base, engine, surface), **witnesses}))
         if socket is not None:
             await socket.start()
             stack.push_async_callback(socket.stop, SOCKET_GRACE_S)
@@ -177,6 +179,7 @@ def _bolt(
             surface=surface,
             stops=engine,
             audit=base.stores.audit,
+            trail=base.stores.trail,
             ledger=base.stores.ledger,
             providers=_providers_report(base),
             api=api,

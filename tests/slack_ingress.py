@@ -27,7 +27,14 @@ from bot.slack.ingress_ports import IngressPorts, IngressSettings, ProviderStatu
 from tests.fakes.role_table import RoleTable
 from tests.fakes.slack_web_api import FakeWebApi
 from tests.fakes.stops import RecordingStops
-from tests.fakes.stores import Memory, MemoryAudit, MemoryLedger, MemoryProposals, MemorySessions
+from tests.fakes.stores import (
+    Memory,
+    MemoryAudit,
+    MemoryLedger,
+    MemoryProposals,
+    MemorySessions,
+    MemoryTrail,
+)
 from tests.fakes.whispers import Whispers
 from tests.fakes.workflows import RecordingWorkflows
 
@@ -66,6 +73,7 @@ class Ingress:
             surface=self.whispers,
             stops=self.stops,
             audit=MemoryAudit(self.memory),
+            trail=MemoryTrail(self.memory),
             ledger=self.ledger,
             providers=self._providers,
             api=self.api,

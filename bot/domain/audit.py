@@ -22,6 +22,7 @@ class AuditKind(StrEnum):
     PROPOSAL_REJECTED = "proposal.rejected"
     PROPOSAL_EXPIRED = "proposal.expired"
     PROPOSAL_SUPERSEDED = "proposal.superseded"
+    PROPOSAL_VOTED = "proposal.voted"
     CLICK_REFUSED = "click.refused"
     GUARD_VERDICT = "guard.verdict"
     DISPATCH_INTENT = "dispatch.intent"
@@ -29,6 +30,8 @@ class AuditKind(StrEnum):
     BUDGET_REFUSED = "budget.refused"
     INGRESS_DENIED = "ingress.denied"
     ADMIN_COMMAND = "admin.command"
+    FREEZE_CHANGED = "freeze.changed"
+    CONFIG_RELOADED = "config.reloaded"
     AUDIT_ERASED = "audit.erased"
     STARTED = "process.started"
 

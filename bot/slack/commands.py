@@ -11,6 +11,7 @@ from bot.domain.ids import Person, TeamId, UserId
 from bot.domain.providers import ProviderStatus
 from bot.ports import SpentBy, StorageUnavailable
 from bot.slack import words
+from bot.slack.audit_answer import audit_answer
 from bot.slack.ingress_ports import IngressPorts, IngressSettings
 from bot.slack.mrkdwn import escape, visible
 from bot.slack.payloads import SlashCommand
@@ -26,6 +27,7 @@ class Subcommand(StrEnum):
     HELP = "help"
     BUDGET = "budget"
     PROVIDERS = "providers"
+    AUDIT = "audit"
 
 
 class Commands:
@@ -65,6 +67,8 @@ class Commands:
                 return await self._budget()
             case Subcommand.PROVIDERS:
                 return _providers(await self._ports.providers())
+            case Subcommand.AUDIT:
+                return await audit_answer(self._ports.trail)
             case Subcommand.HELP:
                 return words.COMMAND_HELP
             case _:

@@ -15,6 +15,7 @@ from bot.ports import (
     RoleDirectory,
     SessionStore,
     Stops,
+    Trail,
     Workflows,
 )
 from bot.slack.calls import SlackCalls
@@ -52,6 +53,7 @@ class IngressPorts:
     surface: ChatSurface
     stops: Stops
     audit: AuditLog
+    trail: Trail
     ledger: Ledger
     providers: ProvidersReport
     api: SlackCalls

@@ -10,7 +10,8 @@ HELP = (
 COMMAND_HELP = (
     "`/kortex help` this text\n"
     "`/kortex budget` what was spent today, by whom (admins)\n"
-    "`/kortex providers` which models can be used, and why not (admins)"
+    "`/kortex providers` which models can be used, and why not (admins)\n"
+    "`/kortex audit` what was decided last, and where the trail stands (admins)"
 )
 NOTHING_RUNS = "Nothing is running here."
 NOT_STOPPED = "I could not pass on your stop. Press the button again."

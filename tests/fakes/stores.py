@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 
 from adapters.llm.messages import Message, Role
-from bot.domain.audit import AuditEvent, AuditKind
+from bot.domain.audit import AuditEvent, AuditKind, TrailEntry
 from bot.domain.budget import BudgetLimits, Limit
 from bot.domain.events import Evidence
 from bot.domain.ids import MessageTs, Place, ProposalId, SessionId, TurnId, UserId
@@ -57,6 +57,38 @@ class MemoryAudit:
 
     async def append(self, event: AuditEvent) -> None:
         self._memory.append(event)
+
+
+class MemoryTrail:
+    """Trail."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+
+    async def entries(
+        self,
+        *,
+        after: int = 0,
+        session: str = "",
+        since: datetime | None = None,
+        limit: int = 1000,
+        newest: bool = False,
+    ) -> Sequence[TrailEntry]:
+        found = [
+            TrailEntry(
+                seq,
+                self._memory.now(),
+                event.kind.value,
+                event.actor,
+                event.session_id,
+                event.body,
+                f"{seq:064x}",
+                "1",
+            )
+            for seq, event in enumerate(self._memory.trail, 1)
+            if seq > after and event.session_id.startswith(session)
+        ]
+        return found[-limit:] if newest else found[:limit]
 
 
 @dataclass

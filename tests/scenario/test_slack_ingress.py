@@ -52,7 +52,14 @@ from bot.workspace.seeds import (
 )
 from bot.workspace.state import Setup, Workspace
 from tests.fakes.stops import RecordingStops
-from tests.fakes.stores import Memory, MemoryAudit, MemoryLedger, MemoryProposals, MemorySessions
+from tests.fakes.stores import (
+    Memory,
+    MemoryAudit,
+    MemoryLedger,
+    MemoryProposals,
+    MemorySessions,
+    MemoryTrail,
+)
 from tests.fakes.workflows import RecordingWorkflows
 from tests.fixtures_slack import QUICK, running_beside
 from tests.golden.slack_views import MANY, MANY_EVIDENCE
@@ -162,6 +169,7 @@ async def running_bot(workspace: Workspace, mode: str) -> AsyncIterator[Bot]:
             surface=bot.surface,
             stops=bot.stops,
             audit=MemoryAudit(memory),
+            trail=MemoryTrail(memory),
             ledger=MemoryLedger(memory),
             providers=_providers,
             api=api,

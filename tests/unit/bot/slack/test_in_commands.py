@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+from pydantic import JsonValue
 
 from adapters.llm.messages import Usage
 from bot.domain.audit import AuditEvent, AuditKind
@@ -47,7 +48,7 @@ async def test_an_unknown_subcommand_shows_help_and_echoes_nothing_alive(ingress
     assert "<!channel>" not in answer
 
 
-@pytest.mark.parametrize("text", ["budget", "providers"])
+@pytest.mark.parametrize("text", ["budget", "providers", "audit"])
 async def test_numbers_are_for_admins_and_the_attempt_is_written_down(
     ingress: Ingress, text: str
 ) -> None:
@@ -114,3 +115,14 @@ async def test_what_cannot_be_audited_is_not_answered(ingress: Ingress) -> None:
 async def test_today_is_the_ledgers_day(ingress: Ingress) -> None:
     ingress.memory.now = lambda: datetime(2026, 4, 7, tzinfo=UTC)
     assert "• nothing yet" in await ask(ingress, "budget")
+
+
+async def test_audit_shows_the_newest_rows_and_echoes_nothing_alive(ingress: Ingress) -> None:
+    for n in range(20):
+        body: dict[str, JsonValue] = {"tool": f"<!channel> {n}"}
+        ingress.memory.append(AuditEvent(AuditKind.TOOL_CALL, UserId("U0ASKER"), body))
+    answer = await ask(ingress, "audit", user_id="U1")
+    assert "*Audit trail*: 21 rows" in answer
+    assert "<@U0ASKER> · &lt;!channel&gt; 19" in answer
+    assert "&lt;!channel&gt; 5\n" not in answer
+    assert "<!channel>" not in answer

@@ -1,0 +1,75 @@
+"""Where the audit trail is sent over HTTP: events to a collector, checkpoints to an object store."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+from urllib.parse import urlsplit
+
+import httpx
+import orjson
+from pydantic import JsonValue
+
+from adapters.http import check_status, http_client, mapped_errors, read_capped
+
+SEND_TIMEOUT_S: Final = 10.0
+MAX_ANSWER_BYTES: Final = 4_096
+EVENT_TYPE: Final = "koder.admin.action"
+
+
+class AuditHttp:
+    """One address. `{size}` in it becomes the checkpoint's size, so that none overwrites another."""
+
+    def __init__(self, url: str, token: str = "") -> None:
+        """Raises ValueError for an address without a host."""
+        host = urlsplit(url).hostname
+        if not host:
+            raise ValueError("needs an address such as https://collector.example/events")
+        self._url = url
+        self._client = http_client(
+            headers={"Authorization": f"Bearer {token}"} if token else None,
+            read_s=SEND_TIMEOUT_S,
+            allowed_hosts=frozenset({host}),
+        )
+
+    async def send_events(self, rows: Sequence[Mapping[str, JsonValue]]) -> None:
+        """Post rows as a CloudEvents batch; the receiver drops what it has by id. Raises AdapterError."""
+        body = orjson.dumps([_event(row) for row in rows])
+        await self._send("POST", self._url, body, "application/cloudevents-batch+json")
+
+    async def put_checkpoint(self, size: int, line: str) -> None:
+        """Store one checkpoint. Raises AdapterError."""
+        url = self._url.replace("{size}", str(size))
+        await self._send("PUT", url, f"{line}\n".encode(), "text/plain; charset=utf-8")
+
+    async def aclose(self) -> None:
+        """Close its connections."""
+        await self._client.aclose()
+
+    async def _send(self, method: str, url: str, body: bytes, kind: str) -> None:
+        with mapped_errors("where the audit trail is sent"):
+            request = self._client.build_request(
+                method,
+                url,
+                content=body,
+                headers={"content-type": kind},
+                timeout=httpx.Timeout(SEND_TIMEOUT_S),
+            )
+            response = await self._client.send(request, stream=True)
+            try:
+                check_status(response)
+                await read_capped(response, MAX_ANSWER_BYTES)
+            finally:
+                await response.aclose()
+
+
+def _event(row: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/formats/json-format.md"""
+    return {
+        "specversion": "1.0",
+        "type": EVENT_TYPE,
+        "source": "kortex",
+        "id": f"{row['seq']}-{str(row['mac'])[:16]}",
+        "time": row["at"],
+        "subject": row["kind"],
+        "datacontenttype": "application/json",
+        "data": dict(row),
+    }

@@ -1,0 +1,55 @@
+"""How far each sink of the audit trail has been served, and which replica serves it now."""
+
+import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from bot.store.columns import from_micros
+from bot.store.dialect import insert_into, now, seconds_ago
+from bot.store.engine import Database
+from bot.store.tables import audit_sinks
+
+_NEVER = from_micros(0)
+
+
+class SinkCursors:
+    """One row per sink. Raises StorageUnavailable."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def served(self, name: str) -> int:
+        """The last row that was delivered; 0 when none was."""
+
+        async def work(connection: AsyncConnection) -> int:
+            found = await connection.scalar(
+                sa.select(audit_sinks.c.seq).where(audit_sinks.c.name == name)
+            )
+            return int(found or 0)
+
+        return await self._database.fetch(work)
+
+    async def claim(self, name: str, lease_s: float) -> int | None:
+        """The last row delivered, for who may deliver now; None while another replica does."""
+        async with self._database.write() as connection:
+            await connection.execute(
+                insert_into(connection, audit_sinks)
+                .values(name=name, seq=0, claimed_until=_NEVER)
+                .on_conflict_do_nothing(index_elements=["name"])
+            )
+            won = await connection.execute(
+                audit_sinks.update()
+                .where(audit_sinks.c.name == name, audit_sinks.c.claimed_until < now())
+                .values(claimed_until=seconds_ago(-lease_s))
+                .returning(audit_sinks.c.seq)
+            )
+            row = won.first()
+            return None if row is None else int(row.seq)
+
+    async def advance(self, name: str, seq: int) -> None:
+        """Delivered up to here; whoever comes next may claim it."""
+        async with self._database.write() as connection:
+            await connection.execute(
+                audit_sinks.update()
+                .where(audit_sinks.c.name == name, audit_sinks.c.seq <= seq)
+                .values(seq=seq, claimed_until=_NEVER)
+            )
