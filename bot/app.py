@@ -22,7 +22,6 @@ from bot.actions.display import ProposalDisplay
 from bot.actions.guards import GuardLine
 from bot.actions.notes import proposal_notes
 from bot.actions.propose import ProposalDesk, Venue
-from bot.chat.privacy import TextRedactor
 from bot.chat.redacted_rounds import RedactedRounds
 from bot.chat.rounds import Rounds
 from bot.chat.spending import Purse
@@ -35,6 +34,7 @@ from bot.domain.ids import SessionId, UserId
 from bot.engine import LEASE_S, Engine, EngineConfig
 from bot.metrics import Metrics
 from bot.ports import ChatSurface, Stops, StorageUnavailable
+from bot.privacy.redactor import TextRedactor
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
 from bot.store import schema

@@ -47,7 +47,7 @@ class _Redacting:
                 {"event": str(event.get("event")), "level": event.get("level")}
             ).decode()
         try:
-            return self._redactor.redact(line)
+            return orjson.dumps(self._redactor.redact_value(orjson.loads(line))).decode()
         except RedactionFailed:
             return '{"event":"log_record_not_redactable"}'
 

@@ -1,6 +1,8 @@
-"""The one thing the layers ask of redaction. The rules live in `bot.chat.privacy`."""
+"""The one thing the layers ask of redaction. The rules live in `bot.privacy`."""
 
 from typing import Final, Protocol
+
+from pydantic import JsonValue
 
 # How a masked value begins, wherever it is met again.
 MASK_PREFIX: Final = "[redacted:"
@@ -11,8 +13,15 @@ class RedactionFailed(Exception):
 
 
 class Redactor(Protocol):
-    """Masks secrets and personal data in text. Idempotent; valid JSON stays valid JSON."""
+    """Masks secrets and personal data. Idempotent."""
 
     def redact(self, text: str) -> str:
         """The text that may leave. Raises RedactionFailed."""
+        ...
+
+    def redact_value(self, value: JsonValue) -> JsonValue:
+        """The value with its texts redacted, and what stands under a secret's name masked.
+
+        Raises RedactionFailed.
+        """
         ...

@@ -6,7 +6,6 @@ Pure and synchronous; the runner decides where it runs. Nothing unredacted gets 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import orjson
 from pydantic import BaseModel, JsonValue, ValidationError
 from pydantic_core import PydanticSerializationError
 
@@ -64,13 +63,10 @@ def rendered(
 
 def redacted_value(value: dict[str, JsonValue], redactor: Redactor) -> dict[str, JsonValue]:
     """The value with secrets masked. Raises CallFailed(redaction_failed), NotStrictJson."""
-    before = to_json(value)
-    after = redacted_text(before, redactor)
-    if after == before:
-        return value
+    to_json(value)  # what is not strict JSON says so before anything of it is touched
     try:
-        masked = orjson.loads(after)
-    except orjson.JSONDecodeError:
+        masked = redactor.redact_value(value)
+    except Exception:  # noqa: BLE001 - redaction fails closed, whatever broke
         raise CallFailed(ToolErrorCode.REDACTION_FAILED, WITHHELD) from None
     if not isinstance(masked, dict):
         raise CallFailed(ToolErrorCode.REDACTION_FAILED, WITHHELD)

@@ -12,11 +12,11 @@ from adapters.llm.config import ProviderConfig
 from adapters.llm.messages import CompleteRequest, Message, Role, ToolSpec
 from adapters.llm.registry import create
 from bot.chat.loop import Conversation, Emit, Loop
-from bot.chat.privacy import TextRedactor
 from bot.chat.rounds import Rounds
 from bot.chat.tool_calls import Toolbox, ToolDesk, record_calls
 from bot.clock import SystemClock
 from bot.metrics import Metrics
+from bot.privacy.redactor import TextRedactor
 from bot.store import schema
 from bot.store.audit import StoredAudit
 from bot.store.engine import Database

@@ -3,6 +3,9 @@
 import re
 from dataclasses import dataclass
 
+import orjson
+from pydantic import JsonValue
+
 from tools.redactor import RedactionFailed
 
 MASK = "[redacted]"
@@ -10,7 +13,7 @@ MASK = "[redacted]"
 
 @dataclass
 class FakeRedactor:
-    """`fails` makes every call raise; `breaks_json` returns text that is not JSON."""
+    """`fails` makes every call raise; `breaks_json` returns a value that is no object."""
 
     fails: bool = False
     breaks_json: bool = False
@@ -18,5 +21,8 @@ class FakeRedactor:
     def redact(self, text: str) -> str:
         if self.fails:
             raise RedactionFailed("told to fail")
-        masked = re.sub(r"SECRET-\w+", MASK, text)
-        return f"{masked}<" if self.breaks_json else masked
+        return re.sub(r"SECRET-\w+", MASK, text)
+
+    def redact_value(self, value: JsonValue) -> JsonValue:
+        masked: JsonValue = orjson.loads(self.redact(orjson.dumps(value).decode()))
+        return [masked] if self.breaks_json else masked

@@ -83,7 +83,7 @@ async def test_what_is_typed_read_and_answered_leaves_nowhere(stage: Start) -> N
         await running.workspace.wait_for(lambda: running.workspace.modals_of(RESPONDER))
 
         assert "cannot connect to" in answer
-        assert "[redacted:url-password" in answer
+        assert "[redacted:url-credential" in answer
         secrets = (TYPED, LOGGED, DSN_PASSWORD, LABELLED, ANSWERED)
         assert found(running, *secrets) == []
 

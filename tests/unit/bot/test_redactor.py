@@ -1,12 +1,18 @@
 """Redaction: what must not leave does not, what people need stays, and a failure sends nothing."""
 
+import base64
+import html
 import json
+from urllib.parse import quote, quote_plus
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import JsonValue
 
-from bot.chat.privacy import TextRedactor
+from bot.privacy.redactor import TextRedactor
+from tests import redaction_corpus
+from tests.redaction_corpus import changed, recall
 from tools.redactor import MASK_PREFIX, RedactionFailed
 
 KEY = b"an installation's key"
@@ -99,6 +105,93 @@ def test_a_failure_sends_nothing(redactor: TextRedactor) -> None:
 
 def test_a_lone_surrogate_is_replaced(redactor: TextRedactor) -> None:
     assert redactor.redact("a\ud800b") == "a?b"
+
+
+@pytest.mark.parametrize("tier", ["A", "B", "P1"])
+def test_every_secret_of_our_own_corpus_is_masked(redactor: TextRedactor, tier: str) -> None:
+    total, missed = recall(redaction_corpus.own(), tier, redactor.redact)
+
+    assert total > 0
+    assert missed == []
+
+
+def test_no_operational_text_of_our_own_corpus_is_changed(redactor: TextRedactor) -> None:
+    assert changed(redaction_corpus.own(), redactor.redact) == []
+
+
+@pytest.mark.parametrize("secret", ['Zq8!x/Lm+51 "é', "plain-Value-0123", "line one\nline two9"])
+def test_a_configured_secret_is_found_in_every_encoding(secret: str) -> None:
+    redact = TextRedactor([secret], KEY, pii=False).redact
+    raw = secret.encode()
+    encoded = [
+        secret,
+        quote(secret, safe=""),
+        quote_plus(secret),
+        json.dumps(secret),
+        json.dumps(json.dumps(secret)),
+        html.escape(secret),
+        raw.hex(),
+        raw.hex().upper(),
+        base64.b64encode(raw).decode(),
+        base64.urlsafe_b64encode(b"u:" + raw).decode(),
+        base64.b64encode(b"id" + raw + b"x").decode(),
+        base64.b64encode(b"abc:" + raw).decode(),
+    ]
+
+    assert [e for e in encoded if MASK_PREFIX not in redact(f"seen {e} there")] == []
+
+
+def test_a_short_configured_secret_is_masked_as_a_word_only() -> None:
+    redact = TextRedactor(["pears7"], KEY).redact
+
+    assert redact("apples and pears7x") == "apples and pears7x"
+    assert "pears7" not in redact("it is pears7.")
+
+
+def test_what_crosses_the_engines_windows_is_found(redactor: TextRedactor) -> None:
+    for shift in range(0, 5200, 37):
+        assert GITHUB not in redactor.redact("x" * shift + " " + GITHUB + " end")
+
+
+def test_a_secret_longer_than_a_window_is_masked_to_its_end(redactor: TextRedactor) -> None:
+    long = "Ab1+" * 4000
+
+    assert "Ab1+" not in redactor.redact(f'password="{long}" and {"calm " * 900}')
+
+
+def test_text_full_of_findings_is_masked_without_looking_at_each(redactor: TextRedactor) -> None:
+    assert "a@b.co" not in redactor.redact("a@b.co " * 5000)
+
+
+@pytest.mark.parametrize(
+    ("value", "kept"),
+    [
+        ({"creditCardCvv": 159, "amount": 42}, ["amount"]),
+        ({"password": "letmein", "user": "app"}, ["user"]),
+        ({"name": "DB_PASSWORD", "value": "letmein"}, ["name"]),
+        ({"headers": {"Authorization": "Negotiate abc", "Accept": "text/html"}}, ["headers"]),
+        ({"kind": "Secret", "data": {"user": "YXBw"}, "type": "Opaque"}, ["kind", "type"]),
+        ({"labels": {"secret": "db-credentials", "token": "expired"}}, ["labels"]),
+    ],
+)
+def test_a_field_says_what_it_holds(
+    redactor: TextRedactor, value: dict[str, JsonValue], kept: list[str]
+) -> None:
+    redacted = redactor.redact_value(value)
+
+    text = json.dumps(redacted)
+    assert [s for s in ("159", "letmein", "Negotiate", "YXBw") if s in text] == []
+    assert isinstance(redacted, dict)
+    assert [redacted[n] for n in kept if not isinstance(value[n], dict)] == [
+        value[n] for n in kept if not isinstance(value[n], dict)
+    ]
+    assert redactor.redact_value(redacted) == redacted
+
+
+def test_people_may_read_addresses_but_no_secrets(redactor: TextRedactor) -> None:
+    assert redactor.redact_for_people("ask ana@shop.example") == "ask ana@shop.example"
+    assert GITHUB not in redactor.redact_for_people(f"{GITHUB} 4111 1111 1111 1111")
+    assert "4111" not in redactor.redact_for_people("paid with 4111 1111 1111 1111")
 
 
 _SHARED = TextRedactor([], KEY)

@@ -1,0 +1,151 @@
+"""The redactor of every sink: what must not leave is masked before it does, else nothing leaves.
+
+Configured secrets are matched literally, with their encodings; everything else by the rules. All
+findings are made on the text as it came, then masked at once.
+"""
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+from pydantic import JsonValue
+
+from bot.privacy import fields, literals
+from bot.privacy.detector import Detector, Span
+from bot.privacy.rules import rule_set
+from tools.redactor import MASK_PREFIX, RedactionFailed
+
+Remember = Callable[[str, str], None]  # a placeholder and what it stands for
+
+_MARK: Final = re.compile(rb"\[redacted:[a-z0-9-]{1,40}#[0-9a-f]{4,16}\]")
+_PREFIX: Final = MASK_PREFIX.encode()
+# What is left of a finding beside a mark that stands in it is no secret if it is shorter.
+_SHORTEST_PIECE: Final = 6
+_CONFIGURED: Final = "configured"
+# Enough to tell secrets apart; identifiers are resolved by theirs, so no two may share one.
+_TAG_BYTES: Final = 2
+_IDENTIFIER_TAG_BYTES: Final = 6
+
+
+class TextRedactor:
+    """Masks configured secrets, secret shapes and, unless switched off, personal data.
+
+    `remember` is told the placeholders of identifiers; without it they cannot be resolved.
+    """
+
+    def __init__(
+        self,
+        secrets: Iterable[str],
+        key: bytes,
+        *,
+        pii: bool = True,
+        remember: Remember | None = None,
+    ) -> None:
+        self._key = hashlib.sha256(key).digest()
+        self._literals = literals.matcher(secrets)
+        self._detector = Detector(rule_set(pii=pii))
+        self._remember = remember
+
+    def redact(self, text: str) -> str:
+        """The text that may leave. Raises RedactionFailed."""
+        return self._redacted(text, show_identifiers=False)
+
+    def redact_for_people(self, text: str) -> str:
+        """As `redact`, with e-mail addresses and telephone numbers left. Raises RedactionFailed."""
+        return self._redacted(text, show_identifiers=True)
+
+    def redact_value(self, value: JsonValue) -> JsonValue:
+        """A JSON value with all its texts redacted, and what stands under a secret's name masked.
+
+        Raises RedactionFailed.
+        """
+        try:
+            return fields.redacted(value, self.redact, self._masked)
+        except RedactionFailed:
+            raise
+        except Exception as error:
+            raise RedactionFailed(type(error).__name__) from error
+
+    def _redacted(self, text: str, *, show_identifiers: bool) -> str:
+        try:
+            data = text.encode("utf-8", errors="replace")
+            spans = [*self._literal_spans(data), *self._detector.spans(data)]
+            if show_identifiers:
+                spans = [s for s in spans if s.kind != "identifier"]
+            if not spans:
+                return text if text.isascii() else data.decode()
+            return self._spliced(data, _disjoint(spans, _marks(data)))
+        except Exception as error:
+            raise RedactionFailed(type(error).__name__) from error
+
+    def _literal_spans(self, data: bytes) -> Iterator[Span]:
+        if self._literals is not None:
+            for match in self._literals.finditer(data):
+                yield Span(match.start(), match.end(), -1, _CONFIGURED, "secret")
+
+    def _spliced(self, data: bytes, spans: Iterable[Span]) -> str:
+        pieces: list[bytes] = []
+        at = 0
+        for span in spans:
+            start, end = _whole_characters(data, span.start, span.end)
+            if start < at:
+                continue
+            pieces += (data[at:start], self._mark(span, data[start:end]).encode())
+            at = end
+        return b"".join((*pieces, data[at:])).decode("utf-8", errors="replace")
+
+    def _mark(self, span: Span, found: bytes) -> str:
+        """Equal secrets get equal marks, so that they can still be told apart."""
+        if span.kind != "identifier":
+            return f"{MASK_PREFIX}{span.name}#{self._tag(found, _TAG_BYTES)}]"
+        mark = f"{MASK_PREFIX}{span.name}#{self._tag(found, _IDENTIFIER_TAG_BYTES)}]"
+        if self._remember is not None:
+            self._remember(mark, found.decode("utf-8", errors="replace"))
+        return mark
+
+    def _masked(self, value: str) -> str:
+        tag = self._tag(value.encode("utf-8", errors="replace"), _TAG_BYTES)
+        return f"{MASK_PREFIX}field#{tag}]"
+
+    def _tag(self, found: bytes, size: int) -> str:
+        return hashlib.blake2b(found, key=self._key, digest_size=size).hexdigest()
+
+
+def _marks(data: bytes) -> list[tuple[int, int]]:
+    return [m.span() for m in _MARK.finditer(data)] if _PREFIX in data else []
+
+
+def _disjoint(spans: Iterable[Span], marks: list[tuple[int, int]]) -> Iterator[Span]:
+    """Overlapping spans as one, without the marks of an earlier redaction in them."""
+    merged: Span | None = None
+    for span in sorted(spans):
+        if merged is None or span.start >= merged.end:
+            if merged is not None:
+                yield from _beside(merged, marks)
+            merged = span
+        else:
+            named = merged if merged.rank <= span.rank else span
+            merged = named._replace(start=merged.start, end=max(merged.end, span.end))
+    if merged is not None:
+        yield from _beside(merged, marks)
+
+
+def _beside(span: Span, marks: list[tuple[int, int]]) -> Iterator[Span]:
+    inside = [m for m in marks if m[0] < span.end and m[1] > span.start]
+    if not inside:
+        yield span
+        return
+    edges = [span.start, *(e for mark in inside for e in mark), span.end]
+    for start, end in zip(edges[::2], edges[1::2], strict=True):
+        if end - start >= _SHORTEST_PIECE:
+            yield span._replace(start=start, end=end)
+
+
+def _whole_characters(data: bytes, start: int, end: int) -> tuple[int, int]:
+    """A rule sees bytes; a mask begins and ends between characters."""
+    while start > 0 and data[start] & 0xC0 == 0x80:
+        start -= 1
+    while end < len(data) and data[end] & 0xC0 == 0x80:
+        end += 1
+    return start, end
