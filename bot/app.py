@@ -26,7 +26,8 @@ from bot.chat.redacted_rounds import RedactedRounds
 from bot.chat.rounds import Rounds
 from bot.chat.spending import Purse
 from bot.chat.tool_calls import Toolbox, ToolDesk, record_calls
-from bot.chat.turn import TurnConfig, Turns
+from bot.chat.turn import Turns
+from bot.chat.turn_request import TurnConfig
 from bot.clock import SystemClock
 from bot.confinement import local_hosts
 from bot.domain.channel import rule_for
@@ -123,7 +124,7 @@ async def open_stores(settings: Settings, stack: AsyncExitStack) -> Stores:
     await _check_key(trail, sealing)
     return Stores(
         database=database,
-        sessions=StoredSessions(database),
+        sessions=StoredSessions(database, settings.llm.session_idle_ttl),
         proposals=StoredProposals(database),
         audit=StoredAudit(database),
         trail=trail,
@@ -238,6 +239,7 @@ def _turn_config(base: Base) -> TurnConfig:
             f"{a.rule.name}: {a.rule.description} ({', '.join(a.rule.products)})"
             for a in base.actions.all()
         ],
+        session_idle_ttl=llm.session_idle_ttl,
     )
 
 

@@ -17,7 +17,7 @@ from bot.domain.budget import DAY_S, BudgetLimits, Limit
 from bot.domain.events import Evidence, TurnEvent, TurnFinished
 from bot.domain.ids import MessageTs, Person, Place, ProposalId, SessionId, TurnId, UserId
 from bot.domain.proposal import Proposal, ProposalState
-from bot.domain.session import Ask, Session, TurnState
+from bot.domain.session import Ask, Session, Summary, TurnState
 
 
 class StorageUnavailable(Exception):
@@ -40,7 +40,10 @@ class SessionStore(Protocol):
     """Sessions, their messages and turns."""
 
     async def open(self, ask: Ask, name: str, at: datetime) -> Session:
-        """The session of the ask's place, created if new; `active_at` moves. Idempotent."""
+        """The session of the ask's place, created if new; `active_at` moves. Idempotent.
+
+        One that was closed, or idle for too long, begins anew with this ask.
+        """
         ...
 
     async def find(self, place: Place) -> Session | None:
@@ -55,8 +58,13 @@ class SessionStore(Protocol):
         """Store the turn and its user message, with its audit row. Idempotent by turn id."""
         ...
 
-    async def history(self, session: SessionId, before: TurnId) -> Sequence[Message]:
-        """The messages of the earlier, finished turns of the session, oldest first."""
+    async def history(
+        self, session: SessionId, before: TurnId, after_ts: str = ""
+    ) -> Sequence[Message]:
+        """The messages of the earlier, finished turns of the session, oldest first.
+
+        Not those from before it began anew, nor of messages up to `after_ts`.
+        """
         ...
 
     async def finish_turn(
@@ -66,8 +74,12 @@ class SessionStore(Protocol):
         messages: Sequence[Message],
         evidence: Sequence[Evidence],
         at: datetime,
+        summary: Summary | None = None,
     ) -> None:
-        """Store what the turn said and consulted, with its audit row. Idempotent by turn id."""
+        """Store what the turn said and consulted, with its audit row. Idempotent by turn id.
+
+        A `summary` stands, for later turns, in the place of the oldest that this one read.
+        """
         ...
 
     async def set_answer(self, turn: TurnId, ts: MessageTs) -> None:

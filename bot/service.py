@@ -51,6 +51,7 @@ from tools.redactor import Redactor
 GRACE_S = 20.0  # for running turns at SIGTERM; the rest of the 30 s is for closing connections
 SOCKET_GRACE_S = 3.0
 TICK_S = 5.0
+IDLE_S = 60.0
 STRANDED_S = 30.0
 # Slack's connections: enough for edits of hundreds of live answers, which are paced anyway.
 SLACK_CONNECTIONS = 100
@@ -243,5 +244,6 @@ def _jobs(base: Base, engine: Engine, surface: SlackSurface) -> dict[str, tuple[
     return {
         "expiry": (TICK_S, ExpirySweep(proposals, engine).run),
         "tickets": (TICK_S, engine.drop_dead_tickets),
+        "idle sessions": (IDLE_S, base.stores.sessions.close_idle),
         "stranded": (STRANDED_S, stranded.run),
     }

@@ -10,7 +10,8 @@ from adapters.llm.port import Provider
 from bot.chat.rounds import Rounds
 from bot.chat.spending import Purse
 from bot.chat.tool_calls import Toolbox, ToolDesk
-from bot.chat.turn import TurnConfig, Turns
+from bot.chat.turn import Turns
+from bot.chat.turn_request import TurnConfig
 from bot.domain.budget import BudgetLimits
 from bot.domain.channel import ChannelRule
 from bot.domain.events import TurnFinished

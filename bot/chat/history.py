@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 import orjson
 
@@ -9,6 +10,11 @@ from adapters.llm.messages import CompleteRequest, Message, Role, ToolResult
 
 # Bytes per token on logs and JSON measured between 2.4 and 3.4; the low end never overflows.
 BYTES_PER_TOKEN = 2.4
+TOO_LARGE = (
+    '{"folded":true,"note":"this result is too large for your window; ask for a shorter time, '
+    'fewer lines or one product"}'
+)
+FITTED = "To fit the model's window"
 _FRAMING_TOKENS = 1024  # what a vendor adds of its own: roles, separators, how tools are called
 FOLDED = (
     '{"folded":true,"note":"this earlier result was folded to fit; call the tool again if needed"}'
@@ -50,27 +56,61 @@ def fit(
 ) -> tuple[tuple[Message, ...], str | None]:
     """Fold the oldest tool results, then drop the oldest turns, until it fits.
 
-    The last turn is never touched. Returns the messages and a note for people when anything was
+    The question and the newest results stay; only results that are too large for the window by
+    themselves are folded at last. Returns the messages and a note for people when anything was
     folded. A pair of call and result stays together, so the conversation remains well formed.
     """
+    room = max_tokens - round(len(system.encode()) / BYTES_PER_TOKEN)
+    sizes = [_size(message) for message in messages]
+    if _tokens(sizes) <= room:
+        return tuple(messages), None
     kept = list(messages)
-    budget = max_tokens - round(len(system.encode()) / BYTES_PER_TOKEN)
-    folded = 0
-    for index, message in enumerate(kept):
-        if estimate_tokens(kept) <= budget:
-            break
-        result = message.tool_result
-        if result is not None and len(result.content) > len(FOLDED):
-            kept[index] = replace(
-                message,
-                tool_result=ToolResult(result.call_id, result.name, FOLDED, result.is_error),
-            )
-            folded += 1
+    folded = _fold(kept, sizes, range(_newest_results(kept)), room, FOLDED)
     dropped = 0
-    while estimate_tokens(kept) > budget and (cut := _second_turn(kept)) is not None:
-        kept = kept[cut:]
+    while _tokens(sizes) > room and (cut := _second_turn(kept)) is not None:
+        kept, sizes = kept[cut:], sizes[cut:]
         dropped += 1
-    return tuple(kept), _note(folded, dropped)
+    too_large = _fold(kept, sizes, range(_newest_results(kept), len(kept)), room, TOO_LARGE)
+    return tuple(kept), _note(folded, dropped, too_large)
+
+
+def folded(messages: Sequence[Message]) -> tuple[Message, ...]:
+    """All of it, with every tool result folded."""
+    kept = list(messages)
+    _fold(kept, [_size(m) for m in kept], range(len(kept)), -1, FOLDED)
+    return tuple(kept)
+
+
+def turns_of(messages: Sequence[Message]) -> list[tuple[Message, ...]]:
+    """Parted before every question."""
+    starts = [i for i, m in enumerate(messages) if m.role is Role.USER]
+    return [tuple(messages[a:b]) for a, b in pairwise([*starts, len(messages)])]
+
+
+def _fold(kept: list[Message], sizes: list[int], at: range, room: int, notice: str) -> int:
+    count = 0
+    for index in at:
+        if _tokens(sizes) <= room:
+            break
+        result = kept[index].tool_result
+        if result is not None and len(result.content) > len(notice):
+            short = ToolResult(result.call_id, result.name, notice, result.is_error)
+            kept[index] = replace(kept[index], tool_result=short)
+            sizes[index] = _size(kept[index])
+            count += 1
+    return count
+
+
+def _tokens(sizes: Sequence[int]) -> int:
+    return round(sum(sizes) / BYTES_PER_TOKEN)
+
+
+def _newest_results(messages: Sequence[Message]) -> int:
+    """Where the results begin that no model has read yet; the end where there are none."""
+    index = len(messages)
+    while index and messages[index - 1].role is Role.TOOL:
+        index -= 1
+    return index
 
 
 def _second_turn(messages: Sequence[Message]) -> int | None:
@@ -78,10 +118,18 @@ def _second_turn(messages: Sequence[Message]) -> int | None:
     return starts[1] if len(starts) > 1 else None
 
 
-def _note(folded: int, dropped: int) -> str | None:
+def _note(folded: int, dropped: int, too_large: int) -> str | None:
     parts = []
     if folded:
         parts.append(f"{folded} earlier tool results were folded")
     if dropped:
         parts.append(f"the oldest {dropped} turns were left out")
-    return f"To fit the model's window, {' and '.join(parts)}." if parts else None
+    if too_large:
+        parts.append(f"{too_large} results were too large to be read")
+    return f"{FITTED}, {' and '.join(parts)}." if parts else None
+
+
+def newest_note(notices: Sequence[str]) -> list[str]:
+    """Of the notes that each round made about what it had to fold, the last one; all else."""
+    last = next((n for n in reversed(notices) if n.startswith(FITTED)), None)
+    return [n for n in notices if n == last or not n.startswith(FITTED)]

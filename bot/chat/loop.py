@@ -78,11 +78,12 @@ class Conversation:
     outcomes: list[ToolOutcome] = field(default_factory=list)
     evidence: list[Evidence] = field(default_factory=list)
     said: list[Message] = field(default_factory=list)
+    aside: Sequence[RoundRecord] = ()  # rounds that say nothing to people: a summary
 
     @property
     def usage(self) -> Usage:
         """Tokens of all rounds."""
-        return sum((r.usage for r in self.rounds), Usage())
+        return sum((r.usage for r in (*self.aside, *self.rounds)), Usage())
 
     @property
     def text(self) -> str:
@@ -98,7 +99,7 @@ class Conversation:
     @property
     def cost_usd_micros(self) -> int | None:
         """The sum, or None when any round's price is unknown."""
-        known = [r.cost_usd_micros for r in self.rounds]
+        known = [r.cost_usd_micros for r in (*self.aside, *self.rounds)]
         return None if None in known else sum(c for c in known if c is not None)
 
     @property
@@ -143,9 +144,11 @@ class Loop:
         self._max_tool_rounds = max_tool_rounds
         self.talk: Conversation | None = None
 
-    async def run(self, request: CompleteRequest, emit: Emit) -> tuple[TurnEnd, Conversation]:
+    async def run(
+        self, request: CompleteRequest, emit: Emit, aside: Sequence[RoundRecord] = ()
+    ) -> tuple[TurnEnd, Conversation]:
         """Until the model ends, a limit, a stop or a failure. `emit` gets everything but the end."""
-        self.talk = talk = Conversation(request)
+        self.talk = talk = Conversation(request, aside=aside)
         while True:
             record = await self._round(talk, emit)
             if record.stopped:

@@ -59,6 +59,10 @@ class Models:
             return (choice.full,)
         return (choice.fast,) if self.frugal and not full else (choice.full, choice.fast)
 
+    def window_tokens(self, provider: Provider) -> int:
+        """Of the model that is asked first."""
+        return self.in_order(provider, full=False)[0].window_tokens
+
     def is_trial(self, provider: Provider, model: KnownModel, *, full: bool) -> bool:
         """Whether that model is only asked first, and may pass the question on."""
         return self.frugal and not full and model == self.of(provider).fast

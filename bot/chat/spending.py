@@ -102,6 +102,11 @@ class Spender:
         await self._write_down(paid, purpose or self._purpose)
         return paid.record
 
+    def window_tokens(self) -> int:
+        """Of the model that is asked first; what a turn plans by."""
+        first = next(iter(self._purse.rounds.providers), None)
+        return self._purse.models.window_tokens(first) if first else 0
+
     def _till(self, number: int, *, full: bool) -> Till:
         who = Reservation(
             id=f"{self._hold}:{number}",

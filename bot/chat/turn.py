@@ -5,7 +5,7 @@ goes on from its last finished step on another one.
 """
 
 import hashlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -16,22 +16,21 @@ from pydantic import JsonValue
 from adapters.llm.messages import (
     CompleteRequest,
     Message,
-    Meta,
-    Role,
     ToolCall,
-    ToolSpec,
 )
-from bot.chat import prompts
 from bot.chat.aftermath import finished, said_of, state_of
 from bot.chat.grounding import doubts
+from bot.chat.history import newest_note
 from bot.chat.loop import Conversation, Emit, Loop
+from bot.chat.recall import PURPOSE, SUMMARY_ROUND, Recalled, recall
 from bot.chat.round_record import RoundRecord
-from bot.chat.spending import Purse
+from bot.chat.spending import Purse, Spender
 from bot.chat.tool_calls import ToolDesk
+from bot.chat.turn_request import Notes, Opened, TurnConfig, TurnRequests
 from bot.domain.channel import ChannelRule, rule_for, session_name
-from bot.domain.events import Evidence, TurnEnd, TurnFinished
+from bot.domain.events import Notice, TurnEnd, TurnEvent, TurnFinished
 from bot.domain.ids import MessageTs, SessionId
-from bot.domain.session import Ask, Session, TurnState
+from bot.domain.session import Ask, Session, Summary, TurnState
 from bot.metrics import Metrics
 from bot.ports import (
     AnswerStream,
@@ -39,6 +38,7 @@ from bot.ports import (
     Journal,
     SessionStore,
     Stops,
+    StopSignal,
     StorageUnavailable,
     SurfaceFailed,
     SurfaceGone,
@@ -49,7 +49,6 @@ from tools.redactor import RedactionFailed, Redactor
 
 log = structlog.get_logger(__name__)
 
-Notes = Callable[[SessionId], Awaitable[Sequence[str]]]
 NOTHING_STARTED = (
     "the database cannot be used right now, so nothing was started; ask again in a minute"
 )
@@ -61,21 +60,10 @@ NOT_KEPT = (
 
 
 @dataclass(frozen=True, slots=True)
-class TurnConfig:
-    """What does not change between turns."""
-
-    channels: Sequence[ChannelRule]
-    max_tool_rounds: int
-    max_tokens: int
-    actions: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
-class _Opened:
-    session: SessionId
-    name: str
-    answer_ts: MessageTs
-    now: datetime
+class _Investigated:
+    final: TurnFinished
+    said: Sequence[Message]
+    summary: Summary | None = None
 
 
 class Turns:
@@ -96,6 +84,7 @@ class Turns:
         metrics: Metrics,
     ) -> None:
         self._config = config
+        self._requests = TurnRequests(config, sessions, tools, redactor, notes)
         self._sessions = sessions
         self._surface = surface
         self._purse = purse
@@ -103,7 +92,6 @@ class Turns:
         self._stops = stops
         self._clock = clock
         self._redactor = redactor
-        self._notes = notes
         self._metrics = metrics
 
     async def answer(self, ask: Ask, journal: Journal) -> TurnFinished | None:
@@ -129,7 +117,7 @@ class Turns:
         self._metrics.turn_ended(final.end.value)
         return final
 
-    async def _open(self, ask: Ask, rule: ChannelRule, journal: Journal) -> _Opened | None:
+    async def _open(self, ask: Ask, rule: ChannelRule, journal: Journal) -> Opened | None:
         """Store the turn and post its placeholder; None when the place is gone."""
 
         async def open_session() -> JsonValue:
@@ -137,7 +125,9 @@ class Turns:
             name = session_name(rule, ask.channel_name)
             session: Session = await self._sessions.open(ask, name, now)
             await self._sessions.begin_turn(ask, session, now)
-            return [session.id, session.name, now.isoformat()]
+            anew = session.resumed_by == ask.turn_id
+            summary: list[JsonValue] = [session.summary, session.summary_ts]
+            return [session.id, session.name, now.isoformat(), anew, *summary]
 
         async def open_answer() -> JsonValue:
             try:
@@ -149,16 +139,21 @@ class Turns:
 
         kept = await journal.step("open", open_session)
         assert isinstance(kept, list)  # noqa: S101 - written two lines up
+        # A turn begun by the release before this one has three values.
+        anew, summary, summary_ts = kept[3:] or (False, "", "")
         ts = await journal.step("placeholder", open_answer)
         if ts is None:
             log.info("turn_place_gone", turn=ask.turn_id)
-            await self._keep(ask, TurnState.FAILED, (), (), journal)
+            await self._keep(ask, TurnState.FAILED, None, journal)
             return None
-        return _Opened(
+        return Opened(
             session=SessionId(str(kept[0])),
             name=str(kept[1]),
             answer_ts=MessageTs(str(ts)),
             now=datetime.fromisoformat(str(kept[2])),
+            notices=(self._config.closed_notice,) if anew is True else (),
+            summary=str(summary),
+            summary_ts=str(summary_ts),
         )
 
     async def _tell_unopened(self, ask: Ask, final: TurnFinished) -> None:
@@ -177,13 +172,14 @@ class Turns:
             )
 
     async def _answered(
-        self, ask: Ask, rule: ChannelRule, opened: _Opened, journal: Journal
+        self, ask: Ask, rule: ChannelRule, opened: Opened, journal: Journal
     ) -> TurnFinished:
         stream = self._surface.stream(ask, opened.answer_ts)
         try:
-            final, said = await self._investigated(ask, rule, opened, journal, stream)
+            ended = await self._investigated(ask, rule, opened, journal, stream)
+            final = ended.final
             try:
-                await self._keep(ask, state_of(final.end), said, final.evidence, journal)
+                await self._keep(ask, state_of(final.end), ended, journal)
             except StorageUnavailable:
                 with suppress(SurfaceGone, SurfaceFailed):
                     await stream.finish(replace(final, notices=(*final.notices, NOT_KEPT)))
@@ -197,25 +193,53 @@ class Turns:
         self,
         ask: Ask,
         rule: ChannelRule,
-        opened: _Opened,
+        opened: Opened,
         journal: Journal,
         stream: AnswerStream,
-    ) -> tuple[TurnFinished, Sequence[Message]]:
-        context = self._context(ask, rule, opened)
-        loop = self._loop(ask, rule, context, journal)
+    ) -> _Investigated:
+        context = self._requests.context(ask, rule, opened)
+        stop = self._stops.watch(ask.turn_id)
+        spender = self._purse.spender(ask, opened.session, rule.toolset, rule.daily_usd_micros)
+        loop = self._loop(context, spender, stop, journal)
         try:
-            request = await self._request(ask, rule, opened, context)
-            end, talk = await loop.run(request, stream.feed)
-            return self._final(ask, end, talk), said_of(end, talk)
+            request = await self._requests.request(ask, rule, opened, context)
+            recalled = await self._recalled(request, opened, spender, stop, journal, stream)
+            end, talk = await loop.run(recalled.request, stream.feed, recalled.aside)
+            final = self._final(ask, end, talk, [*opened.notices, *recalled.notices])
+            return _Investigated(final, said_of(end, talk), recalled.summary)
         except Exception as error:  # noqa: BLE001 - a bug must not leave people without an end
             said = said_of(TurnEnd.FAILED, loop.talk) if loop.talk else ()
-            return self._broken(ask, error, loop.talk), said
+            return _Investigated(self._broken(ask, error, loop.talk), said)
 
-    def _loop(self, ask: Ask, rule: ChannelRule, context: CallContext, journal: Journal) -> Loop:
-        stop = self._stops.watch(ask.turn_id)
-        session = SessionId(context.session_id)
-        spender = self._purse.spender(ask, session, rule.toolset, rule.daily_usd_micros)
+    async def _recalled(
+        self,
+        request: CompleteRequest,
+        opened: Opened,
+        spender: Spender,
+        stop: StopSignal,
+        journal: Journal,
+        stream: AnswerStream,
+    ) -> Recalled:
+        for notice in opened.notices:
+            stream.feed(Notice(notice))
 
+        def only_notices(event: TurnEvent) -> None:
+            if isinstance(event, Notice):
+                stream.feed(event)
+
+        async def summarise(asking: CompleteRequest) -> RoundRecord:
+            return await spender.round(
+                asking, SUMMARY_ROUND, only_notices, "", stop, full=True, purpose=PURPOSE
+            )
+
+        recalled = await recall(request, spender.window_tokens(), journal, summarise)
+        for notice in recalled.notices:
+            stream.feed(Notice(notice))
+        return recalled
+
+    def _loop(
+        self, context: CallContext, spender: Spender, stop: StopSignal, journal: Journal
+    ) -> Loop:
         async def one_round(
             request: CompleteRequest, number: int, emit: Emit, prefer: str, *, full: bool
         ) -> RoundRecord:
@@ -229,53 +253,12 @@ class Turns:
 
         return Loop(one_round, one_call, journal, max_tool_rounds=self._config.max_tool_rounds)
 
-    def _context(self, ask: Ask, rule: ChannelRule, opened: _Opened) -> CallContext:
-        return CallContext(
-            actor=ask.asker.user,
-            team=ask.place.team,
-            channel=ask.channel_name or ask.place.channel,
-            session_id=opened.session,
-            session_name=opened.name,
-            turn_id=ask.turn_id,
-            tool_call_id="",
-            purpose=rule.toolset,
-            now=opened.now,
-            products=rule.products,
-        )
-
-    async def _request(
-        self, ask: Ask, rule: ChannelRule, opened: _Opened, context: CallContext
-    ) -> CompleteRequest:
-        notes = await self._notes(opened.session)
-        system = self._redactor.redact(
-            prompts.system_prompt(
-                prompts.PromptFacts(
-                    now=opened.now,
-                    channel=ask.channel_name,
-                    products=rule.products,
-                    actions=self._config.actions,
-                    notes=notes,
-                )
-            )
-        )
-        earlier = await self._sessions.history(opened.session, ask.turn_id)
-        messages = (*earlier, Message(Role.USER, text=ask.text))
-        specs = tuple(
-            ToolSpec(d.name, d.description, dict(d.input_schema))
-            for d in self._tools.visible(context)
-        )
-        return CompleteRequest(
-            system=system,
-            system_stable_chars=prompts.stable_chars(system),
-            messages=messages,
-            tools=specs,
-            max_tokens=self._config.max_tokens,
-            meta=Meta(opened.session, ask.asker.user, rule.toolset, rule.products),
-        )
-
-    def _final(self, ask: Ask, end: TurnEnd, talk: Conversation) -> TurnFinished:
+    def _final(
+        self, ask: Ask, end: TurnEnd, talk: Conversation, before: Sequence[str]
+    ) -> TurnFinished:
         text = self._redactor.redact(talk.text)
-        notices = [n for r in talk.rounds for n in r.notices]
+        rounds = (*talk.aside, *talk.rounds)
+        notices = newest_note([*before, *(n for r in rounds for n in r.notices)])
         if end is TurnEnd.FAILED:
             notices.append(talk.rounds[-1].error_message)
         return finished(end, talk, text, notices, doubts(text, talk.evidence, ask.text))
@@ -300,15 +283,15 @@ class Turns:
             return ""
 
     async def _keep(
-        self,
-        ask: Ask,
-        state: TurnState,
-        said: Sequence[Message],
-        evidence: Sequence[Evidence],
-        journal: Journal,
+        self, ask: Ask, state: TurnState, ended: _Investigated | None, journal: Journal
     ) -> None:
+        said, evidence = (ended.said, ended.final.evidence) if ended else ((), ())
+        summary = ended.summary if ended else None
+
         async def store() -> JsonValue:
-            await self._sessions.finish_turn(ask.turn_id, state, said, evidence, self._clock.now())
+            await self._sessions.finish_turn(
+                ask.turn_id, state, said, evidence, self._clock.now(), summary
+            )
             return None
 
         await journal.step("keep", store)

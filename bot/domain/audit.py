@@ -28,6 +28,8 @@ class AuditKind(StrEnum):
     DISPATCH_INTENT = "dispatch.intent"
     DISPATCH_OUTCOME = "dispatch.outcome"
     BUDGET_REFUSED = "budget.refused"
+    BUDGET_ALERT = "budget.alert"
+    SESSION_CLOSED = "session.closed"
     INGRESS_DENIED = "ingress.denied"
     ADMIN_COMMAND = "admin.command"
     FREEZE_CHANGED = "freeze.changed"

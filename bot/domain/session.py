@@ -23,15 +23,34 @@ class Ask:
         return TurnId(f"turn:{self.place.team}:{self.place.channel}:{self.ts}")
 
 
+# What a summary of earlier turns is the answer to, in the history of the later ones.
+SUMMARY_REQUEST = "Summarise what was said here so far."
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What stands for the oldest `turns` of a session from now on."""
+
+    turns: int
+    text: str
+
+
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One conversation. `name` is what plugin and policy globs match."""
+    """One conversation. `name` is what plugin and policy globs match.
+
+    `resumed_by` is the turn that opened it anew after it had been idle for too long. `summary`
+    stands for the turns up to the message `summary_ts`.
+    """
 
     id: SessionId
     place: Place
     name: str
     created_at: datetime
     active_at: datetime
+    resumed_by: TurnId | None = None
+    summary: str = ""
+    summary_ts: str = ""
 
 
 class TurnState(StrEnum):

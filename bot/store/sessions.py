@@ -1,7 +1,7 @@
 """`bot.ports.SessionStore` in the database: sessions, turns and what was said in them."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
@@ -11,22 +11,35 @@ from adapters.llm.messages import Message, Role
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.events import Evidence
 from bot.domain.ids import ChannelId, MessageTs, Place, SessionId, TeamId, TurnId
-from bot.domain.session import Ask, Session, TurnState
+from bot.domain.session import Ask, Session, Summary, TurnState
 from bot.store import rows
 from bot.store.audit import append_audit
 from bot.store.dialect import insert_into
 from bot.store.engine import Database
 from bot.store.incident_rows import keep_session
+from bot.store.session_span import (
+    begun_anew,
+    close_idle,
+    is_idle,
+    is_read_by,
+    keep_summary,
+)
 from bot.store.tables import evidence as evidence_table
 from bot.store.tables import messages as messages_table
 from bot.store.tables import sessions, turns
 
+IDLE_TTL = timedelta(hours=168)
+
 
 class StoredSessions:
-    """Sessions as rows. A session's id follows from its place, so opening one never races."""
+    """Sessions as rows. A session's id follows from its place, so opening one never races.
 
-    def __init__(self, database: Database) -> None:
+    One that is idle for longer than `idle_ttl` is closed: the next ask begins it anew.
+    """
+
+    def __init__(self, database: Database, idle_ttl: timedelta = IDLE_TTL) -> None:
         self._database = database
+        self._idle_ttl = idle_ttl
 
     async def open(self, ask: Ask, name: str, at: datetime) -> Session:
         """Insert, or move `active_at` forward; the name stays the first one."""
@@ -46,12 +59,22 @@ class StoredSessions:
                 (insert.excluded.active_at > sessions.c.active_at, insert.excluded.active_at),
                 else_=sessions.c.active_at,
             )
+            fresh = is_idle(insert.excluded.active_at, self._idle_ttl)
             kept = await connection.execute(
                 insert.on_conflict_do_update(
-                    index_elements=["id"], set_={"active_at": later}
+                    index_elements=["id"],
+                    set_={"active_at": later, **begun_anew(fresh, ask, at)},
                 ).returning(sessions)
             )
             return _session(kept.one())
+
+        return await self._database.transact(work)
+
+    async def close_idle(self) -> int:
+        """Close what has been idle for too long, by the database's clock; how many it was."""
+
+        async def work(connection: AsyncConnection) -> int:
+            return await close_idle(connection, self._idle_ttl)
 
         return await self._database.transact(work)
 
@@ -109,7 +132,9 @@ class StoredSessions:
 
         await self._database.transact(work)
 
-    async def history(self, session: SessionId, before: TurnId) -> Sequence[Message]:
+    async def history(
+        self, session: SessionId, before: TurnId, after_ts: str = ""
+    ) -> Sequence[Message]:
         """The finished turns whose message is older than that of `before`; empty if unknown."""
         this = turns.alias()
 
@@ -117,12 +142,9 @@ class StoredSessions:
             found = await connection.scalars(
                 sa.select(messages_table.c.body)
                 .join(turns, turns.c.id == messages_table.c.turn_id)
+                .join(sessions, sessions.c.id == turns.c.session_id)
                 .join(this, this.c.id == before)
-                .where(
-                    turns.c.session_id == session,
-                    turns.c.state != TurnState.RUNNING.value,
-                    sa.tuple_(turns.c.ts, turns.c.id) < sa.tuple_(this.c.ts, this.c.id),
-                )
+                .where(turns.c.session_id == session, turns.c.ts > after_ts, *is_read_by(this))
                 .order_by(turns.c.ts, turns.c.id, messages_table.c.n)
             )
             return [rows.to_message(body) for body in found]
@@ -136,6 +158,7 @@ class StoredSessions:
         messages: Sequence[Message],
         evidence: Sequence[Evidence],
         at: datetime,
+        summary: Summary | None = None,
     ) -> None:
         """Close the running turn with what it said, consulted, and its audit row, once."""
 
@@ -148,6 +171,8 @@ class StoredSessions:
             )
             if (row := closed.first()) is None:
                 return
+            if summary is not None:
+                await keep_summary(connection, turn, summary)
             if messages:
                 await connection.execute(
                     messages_table.insert(), rows.of_messages(turn, messages, 1)
@@ -228,4 +253,7 @@ def _session(row: sa.Row[Any]) -> Session:
         name=row.name,
         created_at=row.created_at,
         active_at=row.active_at,
+        resumed_by=row.resumed_by,
+        summary=row.summary,
+        summary_ts=row.summary_ts,
     )

@@ -10,7 +10,7 @@ from adapters.llm.messages import Message, Role, ToolCall, ToolResult
 from bot.domain.audit import AuditKind
 from bot.domain.events import Evidence
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, SessionId, TeamId, TurnId, UserId
-from bot.domain.session import Ask, Session, TurnState
+from bot.domain.session import Ask, Session, Summary, TurnState
 from tests.fixtures_stores import Stores, stores
 
 __all__ = ["stores"]
@@ -217,3 +217,70 @@ async def test_text_that_a_database_cannot_store_does_no_harm(stores: Stores, te
     await stores.sessions.finish_turn(earlier.turn_id, TurnState.ANSWERED, said, [spoiled], LATER)
     assert len(await stores.sessions.history(session.id, this.turn_id)) == 2
     assert await stores.sessions.evidence(earlier.turn_id, 1) is not None
+
+
+WEEK = timedelta(hours=168)
+BACK = an_ask("1700000900.000100", "and today?")
+
+
+async def _read(stores: Stores, ask: Ask, at: datetime) -> list[str]:
+    session = await stores.sessions.open(ask, "incident-checkout", at)
+    await stores.sessions.begin_turn(ask, session, at)
+    history = await stores.sessions.history(session.id, ask.turn_id, session.summary_ts)
+    return [m.text for m in history]
+
+
+@pytest.mark.parametrize(
+    ("silence", "read"),
+    [(WEEK, ["why?", "the pool"]), (WEEK + timedelta(seconds=1), [])],
+    ids=["a week", "longer"],
+)
+async def test_a_session_idle_for_too_long_begins_anew(
+    stores: Stores, silence: timedelta, read: list[str]
+) -> None:
+    await begin(stores)
+    await finish(stores, said="the pool")
+
+    assert await _read(stores, BACK, NOW + silence) == read
+
+    session = await stores.sessions.find(PLACE)
+    assert session is not None
+    assert (session.resumed_by == BACK.turn_id) == (read == [])
+
+
+async def test_a_return_delivered_twice_is_one_return(stores: Stores) -> None:
+    await begin(stores)
+    late = NOW + 2 * WEEK
+    first = await stores.sessions.open(BACK, "n", late)
+    assert await stores.sessions.open(BACK, "n", late + timedelta(seconds=9)) == replace(
+        first, active_at=late + timedelta(seconds=9)
+    )
+    assert first.resumed_by == BACK.turn_id
+
+
+async def test_after_a_return_the_new_conversation_is_remembered(stores: Stores) -> None:
+    await begin(stores)
+    await finish(stores, said="old")
+    late = NOW + 2 * WEEK
+    await _read(stores, BACK, late)
+    await finish(stores, BACK, said="new")
+
+    third = an_ask("1700000950.000100", "third")
+    assert await _read(stores, third, late + timedelta(minutes=1)) == ["and today?", "new"]
+
+
+async def test_a_summary_stands_for_the_oldest_turns_from_the_next_one_on(stores: Stores) -> None:
+    asks = [an_ask(f"17000001{n:02}.000100", f"q{n}") for n in range(5)]
+    for ask in asks[:3]:
+        await begin(stores, ask)
+        await finish(stores, ask, said=f"a{ask.text}")
+    assert await _read(stores, asks[3], NOW) == ["q0", "aq0", "q1", "aq1", "q2", "aq2"]
+    for _ in range(2):
+        await stores.sessions.finish_turn(
+            asks[3].turn_id, TurnState.ANSWERED, [], [], LATER, Summary(2, "in short")
+        )
+
+    assert await _read(stores, asks[4], NOW) == ["q2", "aq2", "q3"]
+    session = await stores.sessions.find(PLACE)
+    assert session is not None
+    assert (session.summary, session.summary_ts) == ("in short", asks[1].ts)

@@ -14,7 +14,7 @@ from bot.domain.budget import BudgetLimits, Limit
 from bot.domain.events import Evidence
 from bot.domain.ids import MessageTs, Place, ProposalId, SessionId, TurnId, UserId
 from bot.domain.proposal import Proposal, ProposalState, check_transition
-from bot.domain.session import Ask, Session, Turn, TurnState
+from bot.domain.session import Ask, Session, Summary, Turn, TurnState
 from bot.ports import (
     Decision,
     IngestedEvent,
@@ -106,10 +106,15 @@ class MemorySessions:
         self._memory = memory
         self.sessions: dict[Place, Session] = {}
         self.turns: dict[TurnId, _KeptTurn] = {}
+        self.idle_ttl = timedelta(hours=168)
+        self.resumed_at: dict[SessionId, datetime] = {}
 
     async def open(self, ask: Ask, name: str, at: datetime) -> Session:
         fresh = Session(SessionId(f"session:{ask.place.key}"), ask.place, name, at, at)
         kept = self.sessions.setdefault(ask.place, fresh)
+        if at - kept.active_at > self.idle_ttl:
+            kept = replace(kept, resumed_by=ask.turn_id, summary="", summary_ts="")
+            self.resumed_at[kept.id] = at
         self.sessions[ask.place] = replace(kept, active_at=max(kept.active_at, at))
         return self.sessions[ask.place]
 
@@ -134,16 +139,26 @@ class MemorySessions:
             )
         )
 
-    async def history(self, session: SessionId, before: TurnId) -> Sequence[Message]:
+    async def history(
+        self, session: SessionId, before: TurnId, after_ts: str = ""
+    ) -> Sequence[Message]:
         if before not in self.turns:
             return []
-        limit = (self.turns[before].ts, before)
-        earlier = sorted(
+        return [m for key in self._read_by(before, after_ts) for m in self.turns[key[1]].messages]
+
+    def _read_by(self, turn: TurnId, after_ts: str) -> list[tuple[MessageTs, TurnId]]:
+        this = self.turns[turn]
+        session = this.turn.session_id
+        since = self.resumed_at.get(session, datetime.min.replace(tzinfo=UTC))
+        return sorted(
             (kept.ts, kept.turn.id)
             for kept in self.turns.values()
-            if kept.turn.session_id == session and kept.turn.state is not TurnState.RUNNING
+            if kept.turn.session_id == session
+            and kept.turn.state is not TurnState.RUNNING
+            and kept.turn.started_at >= since
+            and kept.ts > after_ts
+            and (kept.ts, kept.turn.id) < (this.ts, turn)
         )
-        return [m for key in earlier if key < limit for m in self.turns[key[1]].messages]
 
     async def finish_turn(
         self,
@@ -152,10 +167,17 @@ class MemorySessions:
         messages: Sequence[Message],
         evidence: Sequence[Evidence],
         at: datetime,
+        summary: Summary | None = None,
     ) -> None:
         kept = self.turns.get(turn)
         if kept is None or kept.turn.state is not TurnState.RUNNING:
             return
+        if summary is not None:
+            place, of = next(
+                (p, s) for p, s in self.sessions.items() if s.id == kept.turn.session_id
+            )
+            upto, _ = self._read_by(turn, of.summary_ts)[summary.turns - 1]
+            self.sessions[place] = replace(of, summary=summary.text, summary_ts=upto)
         kept.turn = replace(kept.turn, state=state, ended_at=at)
         kept.messages.extend(messages)
         kept.evidence.extend(evidence)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.llm.messages import Message, Role, ToolCall, ToolResult
-from bot.chat.history import FOLDED, estimate_tokens, fit
+from bot.chat.history import FOLDED, TOO_LARGE, estimate_tokens, fit, newest_note, turns_of
 
 
 def _turn(number: int, result_bytes: int) -> list[Message]:
@@ -59,3 +59,48 @@ def test_every_result_kept_still_has_its_call_and_the_question_stays(
     assert kept[-1].text == "the question"
     assert kept[0].role is Role.USER
     assert estimate_tokens(kept) <= estimate_tokens(messages)
+
+
+def test_within_a_turn_what_was_read_is_folded_before_what_is_new() -> None:
+    now = [m for n in (1, 2) for m in _turn(n, 3000)[1:3]]
+    messages = [Message(Role.USER, text="now?"), *now]
+
+    kept, note = fit(messages, "", 2000)
+
+    assert [m.tool_result.content for m in kept if m.tool_result] == [FOLDED, "x" * 3000]
+    assert note == "To fit the model's window, 1 earlier tool results were folded."
+
+
+def test_a_new_result_too_large_for_the_window_says_so_to_the_model_and_to_people() -> None:
+    messages = [Message(Role.USER, text="now?"), *_turn(1, 60_000)[1:3]]
+
+    kept, note = fit(messages, "", 4000)
+
+    assert [m.tool_result.content for m in kept if m.tool_result] == [TOO_LARGE]
+    assert note == "To fit the model's window, 1 results were too large to be read."
+
+
+@given(
+    sizes=st.lists(st.integers(0, 60_000), min_size=1, max_size=6),
+    room=st.integers(1000, 20_000),
+)
+def test_whatever_the_results_hold_it_fits(sizes: list[int], room: int) -> None:
+    messages = [m for i, s in enumerate(sizes) for m in _turn(i, s)]
+    messages += [Message(Role.USER, text="now?"), *_turn(9, sizes[0])[1:3]]
+
+    kept, note = fit(messages, "system", room)
+
+    assert estimate_tokens(kept, "system") <= room
+    assert (note is None) == (list(kept) == messages)
+
+
+def test_of_the_notes_about_fitting_the_last_one_stays() -> None:
+    notes = ["a", "To fit the model's window, x.", "b", "To fit the model's window, y."]
+
+    assert newest_note(notes) == ["a", "b", "To fit the model's window, y."]
+
+
+def test_turns_are_parted_before_every_question() -> None:
+    first, second = _turn(1, 1), _turn(2, 1)
+
+    assert turns_of([*first, *second]) == [tuple(first), tuple(second)]

@@ -32,26 +32,12 @@ from bot.domain.events import (
 )
 from bot.headless import PlainJournal
 from tests.fakes.journal import Crash, Fuse, MemoryJournal
+from tests.fixtures_rounds import said
 from tools.errors import ToolErrorCode
 from tools.records import CallEnded, CallEvent, CallStarted, ToolInvocationRecord, ToolOutcome
 
 AT = datetime(2026, 4, 7, 14, 35, tzinfo=UTC)
 QUESTION = CompleteRequest(system="s", messages=(Message(Role.USER, text="why?"),))
-
-
-def said(number: int, text: str, *wanted: ToolCall, **changes: object) -> RoundRecord:
-    """A round that went well, unless `changes` say otherwise."""
-    fields: dict[str, object] = {
-        "number": number,
-        "provider": "scripted",
-        "model": "m",
-        "text": text,
-        "tool_calls": wanted,
-        "stop_reason": StopReason.TOOL_USE if wanted else StopReason.END_TURN,
-        "usage": Usage(10, 0, 0, 1),
-        "cost_usd_micros": 7,
-    }
-    return RoundRecord(**{**fields, **changes})  # type: ignore[arg-type]
 
 
 def outcome(call: ToolCall, error: ToolErrorCode | None = None) -> ToolOutcome:

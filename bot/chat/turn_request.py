@@ -1,0 +1,117 @@
+"""What a turn asks with: the prompt, what was said before, the tools it may use."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from adapters.llm.messages import CompleteRequest, Message, Meta, Role, ToolSpec
+from bot.chat import prompts
+from bot.chat.recall import as_turn
+from bot.chat.tool_calls import ToolDesk
+from bot.domain.channel import ChannelRule
+from bot.domain.ids import MessageTs, SessionId
+from bot.domain.session import Ask
+from bot.ports import SessionStore
+from tools.capabilities import CallContext
+from tools.redactor import Redactor
+
+Notes = Callable[[SessionId], Awaitable[Sequence[str]]]
+
+
+@dataclass(frozen=True, slots=True)
+class TurnConfig:
+    """What does not change between turns."""
+
+    channels: Sequence[ChannelRule]
+    max_tool_rounds: int
+    max_tokens: int
+    actions: Sequence[str]
+    session_idle_ttl: timedelta = timedelta(hours=168)
+
+    @property
+    def closed_notice(self) -> str:
+        """What people are told who return to a conversation that was closed."""
+        hours = round(self.session_idle_ttl.total_seconds() / 3600)
+        silence = f"{hours // 24} days" if hours >= 48 else f"{hours or 1} h"
+        return (
+            f"this conversation was closed after {silence} without a message: "
+            "I start anew and no longer read what was said before"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """The turn as it was stored first: what it is resumed with after a crash."""
+
+    session: SessionId
+    name: str
+    answer_ts: MessageTs
+    now: datetime
+    notices: tuple[str, ...] = ()
+    summary: str = ""
+    summary_ts: str = ""
+
+
+class TurnRequests:
+    """Puts requests together; one instance for all turns."""
+
+    def __init__(
+        self,
+        config: TurnConfig,
+        sessions: SessionStore,
+        tools: ToolDesk,
+        redactor: Redactor,
+        notes: Notes,
+    ) -> None:
+        self._config = config
+        self._sessions = sessions
+        self._tools = tools
+        self._redactor = redactor
+        self._notes = notes
+
+    def context(self, ask: Ask, rule: ChannelRule, opened: Opened) -> CallContext:
+        """What the turn's tools know of it."""
+        return CallContext(
+            actor=ask.asker.user,
+            team=ask.place.team,
+            channel=ask.channel_name or ask.place.channel,
+            session_id=opened.session,
+            session_name=opened.name,
+            turn_id=ask.turn_id,
+            tool_call_id="",
+            purpose=rule.toolset,
+            now=opened.now,
+            products=rule.products,
+        )
+
+    async def request(
+        self, ask: Ask, rule: ChannelRule, opened: Opened, context: CallContext
+    ) -> CompleteRequest:
+        """Everything that is sent, before it is made to fit anything. Raises StorageUnavailable."""
+        notes = await self._notes(opened.session)
+        system = self._redactor.redact(
+            prompts.system_prompt(
+                prompts.PromptFacts(
+                    now=opened.now,
+                    channel=ask.channel_name,
+                    products=rule.products,
+                    actions=self._config.actions,
+                    notes=notes,
+                )
+            )
+        )
+        # As the session was when the turn began: resumed after a crash, it reads the same again.
+        earlier = await self._sessions.history(opened.session, ask.turn_id, opened.summary_ts)
+        messages = (*as_turn(opened.summary), *earlier, Message(Role.USER, text=ask.text))
+        specs = tuple(
+            ToolSpec(d.name, d.description, dict(d.input_schema))
+            for d in self._tools.visible(context)
+        )
+        return CompleteRequest(
+            system=system,
+            system_stable_chars=prompts.stable_chars(system),
+            messages=messages,
+            tools=specs,
+            max_tokens=self._config.max_tokens,
+            meta=Meta(opened.session, ask.asker.user, rule.toolset, rule.products),
+        )

@@ -1,0 +1,109 @@
+"""Which turns of a session are still read: since it was begun anew, and after its summary."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from bot.domain.audit import AuditEvent, AuditKind
+from bot.domain.ids import SessionId, TurnId
+from bot.domain.session import Ask, Summary, TurnState
+from bot.store.audit import append_audit
+from bot.store.columns import Instant
+from bot.store.dialect import now, seconds_ago
+from bot.store.tables import sessions, turns
+
+_EPOCH = sa.literal(0, sa.BigInteger())
+
+
+def is_idle(at: sa.ColumnElement[datetime], ttl: timedelta) -> sa.ColumnElement[bool]:
+    """Whether the stored session was closed, or had no message for longer than `ttl`."""
+    silent_us = sa.type_coerce(at, sa.BigInteger()) - sa.type_coerce(
+        sessions.c.active_at, sa.BigInteger()
+    )
+    return sa.or_(
+        sessions.c.closed_at.is_not(None), silent_us > round(ttl.total_seconds() * 1_000_000)
+    )
+
+
+def begun_anew(fresh: sa.ColumnElement[bool], ask: Ask, at: datetime) -> dict[str, Any]:
+    """The columns of a session that this ask opens again; the same ones where it does not."""
+
+    def when(value: object, column: sa.Column[Any]) -> sa.ColumnElement[Any]:
+        return sa.case((fresh, sa.literal(value, column.type)), else_=column)
+
+    return {
+        "closed_at": sa.null(),
+        "resumed_at": when(at, sessions.c.resumed_at),
+        "resumed_by": when(ask.turn_id, sessions.c.resumed_by),
+        "summary": when("", sessions.c.summary),
+        "summary_ts": when("", sessions.c.summary_ts),
+    }
+
+
+def is_read_by(this: sa.FromClause) -> Sequence[sa.ColumnElement[bool]]:
+    """The finished turns before `this` that it reads, joined with their session."""
+    since = sa.func.coalesce(sa.type_coerce(sessions.c.resumed_at, sa.BigInteger()), _EPOCH)
+    return (
+        turns.c.state != TurnState.RUNNING.value,
+        sa.tuple_(turns.c.ts, turns.c.id) < sa.tuple_(this.c.ts, this.c.id),
+        turns.c.started_at >= sa.type_coerce(since, Instant()),
+    )
+
+
+async def keep_summary(connection: AsyncConnection, turn: TurnId, summary: Summary) -> None:
+    """Put it in the place of the oldest turns that `turn` read."""
+    this = turns.alias()
+    last = await connection.execute(
+        sa.select(turns.c.ts, turns.c.session_id)
+        .join(sessions, sessions.c.id == turns.c.session_id)
+        .join(this, this.c.id == turn)
+        .where(
+            turns.c.session_id == this.c.session_id,
+            turns.c.ts > sessions.c.summary_ts,
+            *is_read_by(this),
+        )
+        .order_by(turns.c.ts, turns.c.id)
+        .offset(summary.turns - 1)
+        .limit(1)
+    )
+    if (row := last.first()) is not None:
+        await connection.execute(
+            sessions.update()
+            .where(sessions.c.id == row.session_id)
+            .values(summary=summary.text, summary_ts=row.ts)
+        )
+
+
+async def close_idle(connection: AsyncConnection, ttl: timedelta, most: int = 100) -> int:
+    """Close up to `most` sessions without a message for longer than `ttl`, each with its audit row."""
+    due = (
+        sa.select(sessions.c.id)
+        .where(
+            sessions.c.closed_at.is_(None),
+            sessions.c.active_at < seconds_ago(ttl.total_seconds()),
+        )
+        .limit(most)
+    )
+    closed = await connection.execute(
+        sessions.update()
+        .where(sessions.c.id.in_(due), sessions.c.closed_at.is_(None))
+        .values(closed_at=now())
+        .returning(sessions.c.id, sessions.c.active_at)
+    )
+    found = closed.all()
+    for row in found:
+        since = row.active_at.isoformat()
+        await append_audit(
+            connection,
+            AuditEvent(
+                AuditKind.SESSION_CLOSED,
+                "kortex",
+                {"idle_since": since},
+                SessionId(row.id),
+                f"{row.id}:closed:{since}",
+            ),
+        )
+    return len(found)

@@ -1,0 +1,87 @@
+"""Limits, frugal mode and closed conversations as people in the channel meet them."""
+
+import sqlite3
+from contextlib import closing
+
+from tests.fakes.model_server import Call, Recorded, Round
+from tests.fixtures_service import Start, stage
+from tests.stage import Stage
+
+__all__ = ["stage"]
+
+LOGS = Call("core__get_logs", {"product": "checkout", "range": {"last": "30m"}})
+
+
+def _models_asked(running: Stage) -> list[str]:
+    return [body["model"] for body in running.models.bodies]
+
+
+async def test_frugal_asks_the_fast_model_first_and_the_full_one_where_it_has_to(
+    stage: Start,
+) -> None:
+    def script(asked: Recorded) -> Round:
+        if asked.body["model"] == "small-model":
+            return Round(text=("<need_more", "_context/>"))
+        return Round(text=("The pool is exhausted.",))
+
+    more = {"llm": {"mode": "frugal", "providers": {"openai": {"fast_model": "small-model"}}}}
+    async with stage(script, more) as running:
+        answer = await running.answered("@kortex why?")
+
+    assert _models_asked(running) == ["small-model", "test-model"]
+    assert "The pool is exhausted." in answer
+    assert "it asked for a stronger one; the full model answers" in answer
+    assert "need_more_context" not in answer
+
+
+async def test_when_the_day_is_spent_triage_answers_and_the_thread_says_why(stage: Start) -> None:
+    more = {
+        "llm": {
+            "fallback_providers": ["triage"],
+            "budget": {"daily_usd_limit": 0.001},
+        }
+    }
+    async with stage([Round(text=("never",))], more) as running:
+        answer = await running.answered("@kortex why is checkout slow?")
+
+    assert "today's budget ($0.00) is spent until 00:00 UTC" in answer
+    assert "no model was used" in answer
+    assert running.models.requests == []
+
+
+async def test_a_person_gets_so_many_answers_of_a_model_an_hour(stage: Start) -> None:
+    more = {
+        "llm": {"fallback_providers": ["triage"], "budget": {"per_user_hourly_limit": 1}},
+    }
+    rounds = [Round(calls=(LOGS,)), Round(text=("From the model.",)), Round(text=("never",))]
+    async with stage(rounds, more) as running:
+        first = await running.answered("@kortex why?")
+        second = await running.answered("@kortex and now?")
+
+    assert "From the model." in first
+    assert "you asked 1 questions this hour, which is the limit" in second
+    assert "no model was used" in second
+    assert len(running.models.requests) == 2
+
+
+async def test_whoever_returns_to_a_closed_conversation_is_told_that_it_starts_anew(
+    stage: Start,
+) -> None:
+    async with stage([Round(text=("It was the pool.",)), Round(text=("Fresh eyes.",))]) as running:
+        asked = await running.ask("@kortex why?")
+        await running.answer(asked)
+        _age_sessions(running)
+        answer = await running.answered("and now?", thread=asked.thread)
+
+    assert "Fresh eyes." in answer
+    assert "closed after 7 days without a message: I start anew" in answer
+    assert "It was the pool." not in str(running.models.bodies[-1]["messages"])
+
+
+def _age_sessions(running: Stage) -> None:
+    """Everything so far happened eight days ago."""
+    days_us = 8 * 86_400_000_000
+    with closing(sqlite3.connect(running.folder / "kortex.db", timeout=10)) as database:
+        database.execute("UPDATE sessions SET active_at = active_at - ?", (days_us,))
+        database.execute("UPDATE turns SET started_at = started_at - ?", (days_us,))
+        database.commit()

@@ -1,0 +1,33 @@
+"""The clock closes what nobody has used for too long, once, and writes it down."""
+
+from datetime import UTC, datetime, timedelta
+
+import sqlalchemy as sa
+
+from bot.domain.audit import AuditKind
+from bot.store.engine import Database
+from bot.store.sessions import StoredSessions
+from bot.store.tables import audit
+from tests.fixtures_database import database, database_url
+from tests.fixtures_turn import ASK, LATER
+
+__all__ = ["database", "database_url"]
+
+
+async def test_an_idle_session_is_closed_once_and_opened_by_whoever_returns(
+    database: Database,
+) -> None:
+    sessions = StoredSessions(database, timedelta(hours=1))
+    now = datetime.now(UTC)
+    await sessions.open(ASK, "ops", now - timedelta(hours=2))
+
+    closed = [await sessions.close_idle(), await sessions.close_idle()]
+    # A clock behind the database's does not keep it closed.
+    back = await sessions.open(LATER, "ops", now - timedelta(hours=2))
+    await sessions.open(ASK, "ops", now)
+
+    assert (closed, back.resumed_by) == ([1, 0], LATER.turn_id)
+    assert await sessions.close_idle() == 0
+    async with database.read() as connection:
+        kinds = await connection.scalars(sa.select(audit.c.kind))
+        assert list(kinds) == [AuditKind.SESSION_CLOSED]
