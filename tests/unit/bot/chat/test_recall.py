@@ -198,7 +198,7 @@ async def test_a_crash_anywhere_keeps_one_summary_and_one_answer(tick: int) -> N
 
 
 FAILED = {
-    "down": [ErrorChunk(ErrorKind.AUTH, "401")],
+    "down": [ErrorChunk(ErrorKind.REFUSED, "no")],
     "tools": calls(("c", "core__echo", "{}")),
 }
 
