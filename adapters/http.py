@@ -103,28 +103,29 @@ def http_client(
     read_s: float = 60.0,
     max_connections: int = 100,
     allowed_hosts: frozenset[str] | None = None,
+    tls: ssl.SSLContext | None = None,
 ) -> httpx.AsyncClient:
     """A new client; the caller owns it and calls `aclose`.
 
     `read_s` is the longest silence within one answer, `connect_s` covers waiting for a free
     connection and making one. With `allowed_hosts`, a request to any other host name or address
     (also after a redirect) raises `Refused` before a connection is opened; so does, for every
-    client, one outside of what `adapters.egress` confines the process to.
+    client, one outside of what `adapters.egress` confines the process to. `tls` replaces the usual
+    trust, for a server with an authority of its own.
     """
+    trust = tls or ssl_context()
     limits = httpx.Limits(max_connections=max_connections, keepalive_expiry=KEEPALIVE_S)
 
     def session() -> aiohttp.ClientSession:
         return aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
-                limit=max_connections, keepalive_timeout=KEEPALIVE_S, ssl=ssl_context()
+                limit=max_connections, keepalive_timeout=KEEPALIVE_S, ssl=trust
             ),
             cookie_jar=aiohttp.DummyCookieJar(),
             trust_env=False,
         )
 
-    transport = AiohttpTransport(
-        verify=ssl_context(), trust_env=False, limits=limits, client=session
-    )
+    transport = AiohttpTransport(verify=trust, trust_env=False, limits=limits, client=session)
     return httpx.AsyncClient(
         base_url=base_url,
         headers={"user-agent": "kortex", **(headers or {})},

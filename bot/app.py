@@ -88,6 +88,7 @@ class Base:
     purse: Purse
     actions: ActionCatalog
     metrics: Metrics
+    cluster: backends.Cluster | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +187,7 @@ async def build_base(
         ),
         actions=ActionCatalog(rules.action_rules(settings)),
         metrics=metrics,
+        cluster=await backends.open_cluster(settings.kubernetes, stack),
     )
 
 
@@ -248,7 +250,12 @@ def _toolboxes(
 ) -> Callable[[CallContext], Toolbox]:
     """The toolbox of a channel: one for all, or one per recorded incident."""
     observed_in = backends.make_observed(
-        base.settings.observe, base.clock, base.stores.deploys, base.stores.incidents, stack
+        base.settings.observe,
+        base.clock,
+        base.stores.deploys,
+        base.stores.incidents,
+        stack,
+        base.cluster,
     )
     tools = core_tools(CursorSigner(backends.installation_key(base.settings)))
     made: dict[int, Toolbox] = {}
@@ -273,6 +280,8 @@ def _toolbox(
         traces=observed.traces,
         deploys=observed.deploys,
         incidents=observed.incidents,
+        rollouts=observed.rollouts,
+        kubernetes=observed.kubernetes,
         proposals=desk,
     )
     policy = rules.tool_policy()

@@ -3,16 +3,22 @@
 Part of the composition root; `bot.app` decides what is put together.
 """
 
+import asyncio
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
 from pydantic import JsonValue
 
 from adapters.http import http_client
+from adapters.kubernetes.api import KubernetesApi
+from adapters.kubernetes.config import Access, from_kubeconfig, in_cluster
+from adapters.kubernetes.reader import KubernetesReader
+from adapters.kubernetes.rollouts import KubernetesRollouts
 from adapters.llm.config import ProviderConfig
 from adapters.llm.hosted import HostedProvider
 from adapters.llm.model_table import ModelOverride
@@ -31,6 +37,7 @@ from adapters.observe.tempo import TempoTraces
 from bot.chat.models import Choice, KnownModel, Models
 from bot.confinement import local_order
 from bot.settings.model import (
+    KubernetesSettings,
     LlmSettings,
     ModelSettings,
     ObserveSettings,
@@ -38,7 +45,8 @@ from bot.settings.model import (
     Settings,
 )
 from bot.settings.reading import ConfigurationError
-from tools.capabilities import Clock, Deploys, IncidentHistory, Logs, Metrics, Traces
+from tools.capabilities import Clock, Deploys, IncidentHistory, Kubernetes, Logs, Metrics, Traces
+from tools.errors import InvalidArguments
 
 BACKEND_CONNECTIONS = 32  # per backend: more parallel queries would queue there anyway
 
@@ -52,6 +60,8 @@ class Observed:
     traces: Traces | None
     deploys: Deploys | None
     incidents: IncidentHistory | None
+    rollouts: Deploys | None
+    kubernetes: Kubernetes | None
 
 
 def installation_key(settings: Settings) -> bytes:
@@ -155,12 +165,45 @@ def _extra(settings: ProviderSettings) -> Mapping[str, JsonValue]:
     }
 
 
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A Kubernetes cluster: what may be read of it, and what its identity may do."""
+
+    api: KubernetesApi
+    reader: KubernetesReader
+    rollouts: KubernetesRollouts
+
+
+async def open_cluster(settings: KubernetesSettings, stack: AsyncExitStack) -> Cluster | None:
+    """None when no cluster is configured. Raises ConfigurationError."""
+    if settings.kind in ("none", "recorded"):
+        return None
+    try:
+        access = await asyncio.to_thread(_access, settings)
+        api = KubernetesApi(access)
+        stack.push_async_callback(api.aclose)
+        return Cluster(
+            api,
+            KubernetesReader(api, settings.namespaces),
+            KubernetesRollouts(api, settings.product_label, settings.namespaces),
+        )
+    except (ValueError, InvalidArguments) as error:
+        raise ConfigurationError(f"kubernetes: {error}") from error
+
+
+def _access(settings: KubernetesSettings) -> Access:
+    if settings.kind == "cluster":
+        return in_cluster()
+    return from_kubeconfig(Path(settings.kubeconfig).expanduser(), settings.context)
+
+
 def make_observed(
     settings: ObserveSettings,
     clock: Clock,
     stored_deploys: Deploys,
     stored_incidents: IncidentHistory,
     stack: AsyncExitStack,
+    cluster: "Cluster | None" = None,
 ) -> Callable[[str], Observed]:
     """What a channel, given by name, looks at. Recorded backends play one incident per channel.
 
@@ -179,6 +222,8 @@ def make_observed(
         traces=_traces(settings, stack),
         deploys=stored_deploys,
         incidents=stored_incidents,
+        rollouts=cluster.rollouts if cluster else None,
+        kubernetes=cluster.reader if cluster else None,
     )
     return lambda _channel: live
 
@@ -196,6 +241,8 @@ def _recorded(clock: Clock, stored: IncidentHistory) -> Callable[[str], Observed
             traces=recorded.traces,
             deploys=recorded.deploys,
             incidents=history,
+            rollouts=None,
+            kubernetes=recorded.kubernetes,
         )
 
     return of

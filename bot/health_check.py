@@ -10,15 +10,16 @@ from bot import rules
 from bot.actions.catalog import ActionCatalog
 from bot.actions.errors import ActionsError
 from bot.app import build_base
-from bot.backends import Observed, make_observed
+from bot.backends import Cluster, Observed, make_observed
 from bot.ports import StorageUnavailable
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
 from bot.slack.startup import StartupError, check_slack
-from tools.capabilities import Interval, LogQuery, MetricQuery
+from tools.capabilities import Interval, LogQuery, MetricQuery, ObjectQuery
 from tools.errors import InvalidArguments, ToolError
 
 PROBE_TIMEOUT_S = 10.0
+TOO_MUCH = "this identity may do more than read; give it get, list and watch on what it needs"
 UNKNOWN_TRACE_ID = "f" * 32  # nobody's: only whether the backend answers counts
 
 
@@ -56,6 +57,7 @@ async def examine(settings: Settings) -> list[Finding]:
         )
         products = next((c.products for c in settings.channels if c.products), ("checkout",))
         findings += await _backends(settings, observed(""), products[0], base.clock.now())
+        findings.append(await _cluster(base.cluster))
     return findings
 
 
@@ -112,6 +114,20 @@ async def _backends(
         )
     found.append(await _traces(settings, observed))
     return found
+
+
+async def _cluster(cluster: Cluster | None) -> Finding:
+    if cluster is None:
+        return Finding("kubernetes", False, "not set in [kubernetes]", configured=False)
+    try:
+        async with asyncio.timeout(PROBE_TIMEOUT_S):
+            excess = await cluster.api.excess()
+            await cluster.reader.table(ObjectQuery("pods"))
+    except (ToolError, TimeoutError) as error:
+        return Finding("kubernetes", False, f"{error or 'no answer'}"[:200])
+    if excess:
+        return Finding("kubernetes", False, f"{TOO_MUCH}: {', '.join(excess)}")
+    return Finding("kubernetes", True, "answers; this identity can only read")
 
 
 async def _traces(settings: Settings, observed: Observed) -> Finding:

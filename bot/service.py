@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 
 import aiohttp
+import structlog
 from aiohttp import web
 from slack_bolt.async_app import AsyncApp
 
@@ -16,6 +17,7 @@ from bot.actions.expire import ExpirySweep
 from bot.actions.stranded import StrandedSweep
 from bot.app import Base, Conversation, build_base, build_conversation, build_engine
 from bot.audit_outlets import audit_jobs
+from bot.backends import Cluster
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.ids import ProposalId
 from bot.domain.session import Ask
@@ -46,12 +48,14 @@ from bot.web.ingest import ingest_handler
 from bot.web.providers import providers_route
 from bot.web.server import create_web_app
 from bot.web.webhooks import webhook_routes
+from tools.errors import ToolError
 from tools.redactor import Redactor
 
 GRACE_S = 20.0  # for running turns at SIGTERM; the rest of the 30 s is for closing connections
 SOCKET_GRACE_S = 3.0
 TICK_S = 5.0
 IDLE_S = 60.0
+REVIEW_TIMEOUT_S = 5.0
 STRANDED_S = 30.0
 # Slack's connections: enough for edits of hundreds of live answers, which are paced anyway.
 SLACK_CONNECTIONS = 100
@@ -134,7 +138,23 @@ async def serving(
         await base.stores.audit.append(
             AuditEvent(AuditKind.STARTED, "kortex", {"team": identity.team})
         )
+        await warn_of_excess(base.cluster)
         yield Service(base, conversation, engine, scheduler, port)
+
+
+async def warn_of_excess(cluster: Cluster | None) -> None:
+    """Say loudly when the cluster would let this identity write or read secrets."""
+    if cluster is None:
+        return
+    log = structlog.get_logger("kortex.kubernetes")
+    try:
+        async with asyncio.timeout(REVIEW_TIMEOUT_S):
+            excess = await cluster.api.excess()
+    except (ToolError, TimeoutError) as error:
+        log.warning("permissions could not be checked", reason=str(error) or "no answer")
+        return
+    if excess:
+        log.error("this identity may do more than read", may=excess)
 
 
 def _slack_session() -> aiohttp.ClientSession:

@@ -189,6 +189,74 @@ class IncidentHistory(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class ObjectQuery:
+    """Objects of a kind. Empty `namespace`: the usual one; `*`: all."""
+
+    kind: str
+    namespace: str = ""
+    name: str = ""
+    selector: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectTable:
+    """As kubectl shows them: the same columns. `more` says that there are others."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    more: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PodLogQuery:
+    """The newest `tail` lines of a container; `previous` is the one before the last restart."""
+
+    namespace: str
+    pod: str
+    container: str = ""
+    previous: bool = False
+    tail: int = 100
+    since_s: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterEvent:
+    """What happened to an object, `count` times, last at `at`."""
+
+    at: datetime | None
+    kind: str
+    name: str
+    type: str
+    reason: str
+    message: str
+    count: int = 1
+
+
+class Kubernetes(Protocol):
+    """Reads a cluster. Secrets, values of variables and unknown annotations never come back.
+
+    Every method raises InvalidArguments (a kind, name or container that is none),
+    UpstreamFailed, CapabilityUnavailable.
+    """
+
+    async def table(self, query: ObjectQuery) -> ObjectTable:
+        """The objects, at most 100."""
+        ...
+
+    async def describe(self, query: ObjectQuery) -> dict[str, JsonValue]:
+        """One object, without what may not be shown."""
+        ...
+
+    async def events(self, query: ObjectQuery) -> Sequence[ClusterEvent]:
+        """Of an object, or of a whole namespace when no name is given. Newest first."""
+        ...
+
+    async def logs(self, query: PodLogQuery) -> Sequence[str]:
+        """The lines, oldest first."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
 class ProposalDraft:
     """What a model asks people to confirm. Everything here is the model's word, not fact."""
 
@@ -256,5 +324,7 @@ class Capabilities:
     metrics: Metrics | None = None
     traces: Traces | None = None
     deploys: Deploys | None = None
+    rollouts: Deploys | None = None
     incidents: IncidentHistory | None = None
+    kubernetes: Kubernetes | None = None
     proposals: Proposals | None = None

@@ -13,6 +13,7 @@ from adapters.observe.instants import check_order, to_ns
 from adapters.observe.levels import at_least, normalized
 from adapters.observe.line_filter import line_test
 from adapters.observe.metric_shape import step_for, unit_of
+from adapters.observe.recorded_kubernetes import RecordedKubernetes
 from adapters.observe.simulator.dataset import Dataset
 from adapters.observe.simulator.series import STEP_S
 from adapters.observe.trace_ids import trace_id_of
@@ -225,6 +226,7 @@ class Recorded:
     metrics: RecordedMetrics
     traces: RecordedTraces
     deploys: RecordedDeploys
+    kubernetes: RecordedKubernetes
 
 
 def recorded(dataset: Dataset, clock: Clock, codec: CursorCodec) -> Recorded:
@@ -235,4 +237,5 @@ def recorded(dataset: Dataset, clock: Clock, codec: CursorCodec) -> Recorded:
         RecordedMetrics(dataset, clock),
         RecordedTraces(dataset, clock),
         RecordedDeploys(dataset, clock),
+        RecordedKubernetes(dataset, clock),
     )

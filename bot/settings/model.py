@@ -197,6 +197,19 @@ class ObserveSettings(Section):
     traces: TracesSettings = TracesSettings()
 
 
+class KubernetesSettings(Section):
+    """`[kubernetes]`. `namespaces` are those that may be read, the first is the usual one.
+
+    `product_label` is the label of a Deployment that names its product, else its name does.
+    """
+
+    kind: Literal["cluster", "kubeconfig", "recorded", "none"] = "none"
+    kubeconfig: str = ""
+    context: str = ""
+    namespaces: tuple[str, ...] = ()
+    product_label: str = "app.kubernetes.io/name"
+
+
 class RoleSettings(Section):
     """`[roles.NAME]`: Slack user groups and users."""
 
@@ -284,6 +297,7 @@ class Settings(Section):
     database: DatabaseSettings = DatabaseSettings()
     llm: LlmSettings = LlmSettings()
     observe: ObserveSettings = ObserveSettings()
+    kubernetes: KubernetesSettings = KubernetesSettings()
     roles: dict[str, RoleSettings] = Field(default_factory=dict)
     channels: tuple[ChannelSettings, ...] = ()
     admins: AdminSettings = AdminSettings()

@@ -194,8 +194,10 @@ class _Gin(_Index):
     """PostgreSQL's. It reads a word's whole list first, so a common one is sampled."""
 
     async def prepare(self) -> None:
-        # A wrong guess of the planner, a scan of the table, would take seconds.
-        await self._connection.execute(sa.text("SET LOCAL enable_seqscan = off"))
+        # A wrong guess of the planner, a scan of the table or along its key, would take seconds, and
+        # compiling a plan longer than running it.
+        for setting in ("enable_seqscan", "enable_indexscan", "jit"):
+            await self._connection.execute(sa.text(f"SET LOCAL {setting} = off"))
         await self._set_sample(RARE * 4)
 
     async def count(self, word: str) -> int:

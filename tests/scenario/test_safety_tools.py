@@ -112,8 +112,13 @@ async def test_what_a_model_is_shown_only_reads_or_proposes(shared_stage: Stage)
     assert listed == {
         "core__compare_to_baseline",
         "core__get_current_time",
+        "core__get_incident_history",
         "core__get_logs",
         "core__get_metrics",
+        "core__kubectl_describe",
+        "core__kubectl_events",
+        "core__kubectl_get",
+        "core__kubectl_logs",
         "core__get_recent_deploys",
         "core__get_traces",
         PROPOSE,

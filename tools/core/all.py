@@ -8,6 +8,10 @@ from tools.core.get_logs import GetLogs
 from tools.core.get_metrics import GetMetrics
 from tools.core.get_recent_deploys import GetRecentDeploys
 from tools.core.get_traces import GetTraces
+from tools.core.kubectl_describe import KubectlDescribe
+from tools.core.kubectl_events import KubectlEvents
+from tools.core.kubectl_get import KubectlGet
+from tools.core.kubectl_logs import KubectlLogs
 from tools.core.propose_action import ProposeAction
 from tools.cursor import CursorSigner
 
@@ -21,6 +25,10 @@ def core_tools(signer: CursorSigner) -> tuple[AnyTool, ...]:
         CompareToBaseline(),
         GetRecentDeploys(),
         GetIncidentHistory(),
+        KubectlGet(),
+        KubectlDescribe(),
+        KubectlLogs(),
+        KubectlEvents(),
         GetCurrentTime(),
         ProposeAction(),
     )

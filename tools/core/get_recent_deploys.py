@@ -1,13 +1,18 @@
 """core__get_recent_deploys: what was deployed when, newest first."""
 
-from tools.capabilities import CallContext, Capabilities, Deploy
+from collections.abc import Sequence
+from datetime import timedelta
+
+from tools.capabilities import CallContext, Capabilities, Deploy, Interval
 from tools.contract import COMPUTED, Effect, ToolContract, ToolInput, ToolOutput
 from tools.core.arguments import ProductOrAny, TimeRangeText
 from tools.core.bound import bound
+from tools.errors import ToolError
 from tools.output import clean_text
 from tools.timerange import instant_text, parse_time_range
 
 MAX_DEPLOYS = 100
+SAME_DEPLOY = timedelta(minutes=30)  # a pipeline reports a rollout some time after it began
 
 
 class DeploysInput(ToolInput):
@@ -72,13 +77,17 @@ class GetRecentDeploys:
     ) -> DeploysOutput:
         """Raises InvalidArguments for a bad time range; what Deploys raises."""
         when = parse_time_range(arguments.time_range, call.now)
-        found = await bound(caps.deploys, "deploys").between(arguments.product, when.interval)
+        events = await bound(caps.deploys, "deploys").between(arguments.product, when.interval)
+        rollouts, notes = await _rollouts(arguments.product, when.interval, caps)
+        found = merged(events, rollouts)
+        if when.assumed:
+            notes.append(when.assumed)
         return DeploysOutput(
             range=when.text,
             deploys=[_entry(deploy) for deploy in found[:MAX_DEPLOYS]],
             truncated=len(found) > MAX_DEPLOYS,
             total_matches=len(found),
-            notes=[when.assumed] if when.assumed else None,
+            notes=notes or None,
         )
 
     def summarise(self, output: DeploysOutput, arguments: DeploysInput) -> str:
@@ -86,6 +95,33 @@ class GetRecentDeploys:
         number = output.total_matches or "no"
         noun = "deploy" if number == 1 else "deploys"
         return f"{number} {noun}, {arguments.time_range}"
+
+
+async def _rollouts(
+    product: str, interval: Interval, caps: Capabilities
+) -> tuple[Sequence[Deploy], list[str]]:
+    """Those of the cluster, where there is one; the events are worth showing without them."""
+    if caps.rollouts is None:
+        return (), []
+    try:
+        return await caps.rollouts.between(product, interval), []
+    except ToolError as error:
+        return (), [f"Kubernetes rollouts could not be read: {clean_text(error.message)[:200]}"]
+
+
+def merged(events: Sequence[Deploy], rollouts: Sequence[Deploy]) -> list[Deploy]:
+    """Newest first, a rollout that an event tells of as well only once: the event knows more."""
+    told = [
+        rollout
+        for rollout in rollouts
+        if not any(
+            event.product == rollout.product
+            and abs(event.at - rollout.at) <= SAME_DEPLOY
+            and rollout.version in (event.version, event.commit, event.commit[:12])
+            for event in events
+        )
+    ]
+    return sorted([*events, *told], key=lambda deploy: deploy.at, reverse=True)
 
 
 def _entry(deploy: Deploy) -> DeployEntry:

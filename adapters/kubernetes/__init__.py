@@ -1,0 +1,1 @@
+"""The Kubernetes API, read only: access, kinds, what is hidden, and rollouts as deploys."""

@@ -1,0 +1,161 @@
+"""Requests to the API server: GET and the question what this identity may do, nothing else."""
+
+import asyncio
+import time
+from collections.abc import Mapping
+from typing import Final, TypeVar
+from urllib.parse import urlsplit
+
+import httpx
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from adapters.errors import AdapterError, Unreachable
+from adapters.http import http_client, mapped_errors, read_capped
+from adapters.kubernetes.config import Access
+from tools.errors import CapabilityUnavailable, InvalidArguments, UpstreamFailed
+
+MAX_BYTES: Final = 8 << 20
+TIMEOUT_S: Final = 30.0
+TOKEN_LIFE_S: Final = 60.0  # a mounted token is renewed long before it ends, so a minute is enough
+_MAX_CONNECTIONS: Final = 16
+_MAX_WORDS: Final = 500
+# Reads only: what POST is for is asking about permissions.
+_REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+# What a reading bot must not be able to do: verb, group, resource, subresource.
+FORBIDDEN: Final = (
+    ("create", "", "pods", ""),
+    ("delete", "", "pods", ""),
+    ("create", "", "pods", "exec"),
+    ("get", "", "pods", "exec"),
+    ("patch", "apps", "deployments", ""),
+    ("update", "apps", "deployments", "scale"),
+    ("get", "", "secrets", ""),
+    ("list", "", "secrets", ""),
+)
+ModelT = TypeVar("ModelT")
+
+
+class _Status(BaseModel):
+    message: str = ""
+
+
+class _ReviewStatus(BaseModel):
+    allowed: bool = False
+
+
+class _Review(BaseModel):
+    status: _ReviewStatus = _ReviewStatus()
+
+
+class KubernetesApi:
+    """One API server. Owns its client; `aclose` it."""
+
+    def __init__(self, access: Access) -> None:
+        host = urlsplit(access.server).hostname
+        if not host:
+            raise ValueError("the API server has no address")
+        self._access = access
+        self._client = http_client(
+            base_url=access.server.rstrip("/"),
+            tls=access.tls,
+            read_s=TIMEOUT_S,
+            max_connections=_MAX_CONNECTIONS,
+            allowed_hosts=frozenset({host}),
+        )
+        self._token, self._token_until = "", 0.0
+
+    @property
+    def namespace(self) -> str:
+        """The one to look into when none is named."""
+        return self._access.namespace
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._client.aclose()
+
+    async def get(
+        self, path: str, params: Mapping[str, str] | None = None, accept: str = "application/json"
+    ) -> bytes:
+        """The body of a 200. Raises InvalidArguments (400, 404), UpstreamFailed, CapabilityUnavailable."""
+        response, body = await self._send("GET", path, dict(params or {}), accept, None)
+        if response.is_success:
+            return body
+        words = status_words(body)
+        if response.status_code in {400, 404}:
+            raise InvalidArguments(words)
+        raise UpstreamFailed(words, response.status_code)
+
+    async def may(self, verb: str, group: str, resource: str, subresource: str) -> bool:
+        """Whether this identity may do it anywhere. Raises UpstreamFailed, CapabilityUnavailable."""
+        attributes = {
+            "verb": verb,
+            "group": group,
+            "resource": resource,
+            "subresource": subresource,
+            "namespace": self.namespace,
+        }
+        review = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SelfSubjectAccessReview",
+            "spec": {"resourceAttributes": attributes},
+        }
+        response, body = await self._send("POST", _REVIEWS, {}, "application/json", review)
+        if not response.is_success:
+            raise UpstreamFailed(status_words(body), response.status_code)
+        return parsed(TypeAdapter(_Review), body).status.allowed
+
+    async def excess(self) -> list[str]:
+        """What this identity may do and should not: `delete pods`. Raises as `may`."""
+        return [
+            f"{verb} {resource}{'/' + sub if sub else ''}"
+            for verb, group, resource, sub in FORBIDDEN
+            if await self.may(verb, group, resource, sub)
+        ]
+
+    async def _send(
+        self,
+        method: str,
+        path: str,
+        params: dict[str, str],
+        accept: str,
+        body: Mapping[str, object] | None,
+    ) -> tuple[httpx.Response, bytes]:
+        try:
+            with mapped_errors("the Kubernetes API"):
+                async with asyncio.timeout(TIMEOUT_S):
+                    headers = {"Accept": accept, **await self._authorization()}
+                    request = self._client.build_request(
+                        method, path, params=params, headers=headers, json=body
+                    )
+                    response = await self._client.send(request, stream=True)
+                    try:
+                        return response, await read_capped(response, MAX_BYTES)
+                    finally:
+                        await response.aclose()
+        except Unreachable as error:
+            raise CapabilityUnavailable(error.message) from error
+        except AdapterError as error:
+            raise UpstreamFailed(error.message, error.status) from error
+
+    async def _authorization(self) -> dict[str, str]:
+        if time.monotonic() >= self._token_until:
+            self._token = await asyncio.to_thread(self._access.token)
+            self._token_until = time.monotonic() + TOKEN_LIFE_S
+        return {"Authorization": f"Bearer {self._token}"} if self._token else {}
+
+
+def parsed(adapter: TypeAdapter[ModelT], body: bytes) -> ModelT:
+    """Raises UpstreamFailed when the body is something else."""
+    try:
+        return adapter.validate_json(body)
+    except ValidationError as error:
+        raise UpstreamFailed("not what the Kubernetes API promises") from error
+
+
+def status_words(body: bytes) -> str:
+    """The message of a Status, else the beginning of the body."""
+    try:
+        words = TypeAdapter(_Status).validate_json(body).message
+    except ValidationError:
+        words = body.decode("utf-8", "replace")
+    return " ".join(words.split())[:_MAX_WORDS] or "no explanation"

@@ -1,0 +1,164 @@
+"""How the API server is reached: from inside the cluster, or as a kubeconfig says.
+
+Reads files, so it runs in a thread. Client programs (`exec`) are not run and unverified TLS is not
+accepted: both would hand the cluster to whoever can write the file.
+"""
+
+import base64
+import ssl
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import httpx
+import yaml
+from pydantic import BaseModel, Field, ValidationError
+
+# Where every pod finds its service account.
+# https://kubernetes.io/docs/tasks/run-application/access-api-from-pod/
+SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+IN_CLUSTER: Final = "https://kubernetes.default.svc"
+_MAX_BYTES: Final = 1 << 20
+
+
+class AccessInvalid(ValueError):
+    """The configuration cannot be used; says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """`token` reads the bearer token, which a cluster renews every hour; it may read a file."""
+
+    server: str
+    tls: ssl.SSLContext | None
+    token: Callable[[], str]
+    namespace: str = "default"
+
+
+class _Cluster(BaseModel):
+    server: str
+    ca: str = Field(default="", alias="certificate-authority")
+    ca_data: str = Field(default="", alias="certificate-authority-data")
+    insecure: bool = Field(default=False, alias="insecure-skip-tls-verify")
+
+
+class _User(BaseModel):
+    token: str = ""
+    token_file: str = Field(default="", alias="tokenFile")
+    certificate: str = Field(default="", alias="client-certificate")
+    certificate_data: str = Field(default="", alias="client-certificate-data")
+    key: str = Field(default="", alias="client-key")
+    key_data: str = Field(default="", alias="client-key-data")
+    exec: object = None
+    auth_provider: object = Field(default=None, alias="auth-provider")
+    username: str = ""
+
+
+class _Context(BaseModel):
+    cluster: str
+    user: str = ""
+    namespace: str = "default"
+
+
+class _NamedCluster(BaseModel):
+    name: str
+    cluster: _Cluster
+
+
+class _NamedUser(BaseModel):
+    name: str
+    user: _User = _User()
+
+
+class _NamedContext(BaseModel):
+    name: str
+    context: _Context
+
+
+class _Kubeconfig(BaseModel):
+    current: str = Field(default="", alias="current-context")
+    clusters: list[_NamedCluster] = Field(default_factory=list)
+    users: list[_NamedUser] = Field(default_factory=list)
+    contexts: list[_NamedContext] = Field(default_factory=list)
+
+
+def in_cluster(folder: Path = SERVICE_ACCOUNT, server: str = IN_CLUSTER) -> Access:
+    """The pod's own service account. Raises AccessInvalid outside a cluster."""
+    try:
+        tls = _tls(cafile=str(folder / "ca.crt"))
+        namespace = (folder / "namespace").read_text().strip()
+    except OSError as error:
+        raise AccessInvalid("no service account here: not inside a cluster") from error
+    return Access(server, tls, lambda: (folder / "token").read_text().strip(), namespace)
+
+
+def from_kubeconfig(path: Path, context: str = "") -> Access:
+    """The context of that name, else the current one. Raises AccessInvalid."""
+    try:
+        text = path.read_bytes()[:_MAX_BYTES]
+        found = _Kubeconfig.model_validate(yaml.safe_load(text))
+    except (OSError, yaml.YAMLError, ValidationError, RecursionError) as error:
+        # What is in the file is not repeated: it holds credentials.
+        raise AccessInvalid(f"{path}: not a readable kubeconfig") from error
+    wanted = context or found.current
+    chosen = next((one.context for one in found.contexts if one.name == wanted), None)
+    if chosen is None:
+        raise AccessInvalid(f"{path}: no context {wanted!r}")
+    cluster = next((one.cluster for one in found.clusters if one.name == chosen.cluster), None)
+    if cluster is None:
+        raise AccessInvalid(f"{path}: no cluster {chosen.cluster!r}")
+    user = next((one.user for one in found.users if one.name == chosen.user), _User())
+    _check(path, cluster, user)
+    return Access(
+        cluster.server, _tls_of(path, cluster, user), _token_of(path, user), chosen.namespace
+    )
+
+
+def _check(path: Path, cluster: _Cluster, user: _User) -> None:
+    if cluster.insecure:
+        raise AccessInvalid(f"{path}: insecure-skip-tls-verify is not accepted; name the authority")
+    if user.exec is not None or user.auth_provider is not None or user.username:
+        raise AccessInvalid(
+            f"{path}: only tokens and client certificates are used; make a service account with"
+            " get, list and watch, and put its token into the kubeconfig"
+        )
+
+
+def _token_of(path: Path, user: _User) -> Callable[[], str]:
+    if user.token_file:
+        file = path.parent / user.token_file
+        return lambda: file.read_text().strip()
+    return lambda: user.token
+
+
+def _tls_of(path: Path, cluster: _Cluster, user: _User) -> ssl.SSLContext | None:
+    try:
+        # Strictly: what decodes to nothing would fall back to everybody's authorities.
+        data = cluster.ca_data
+        authority = base64.b64decode(data, validate=True).decode() if data else None
+        file = str(path.parent / cluster.ca) if cluster.ca else None
+        tls = _tls(cafile=file, cadata=authority)
+        if user.certificate_data and user.key_data:
+            _load_pair(tls, user)
+        elif user.certificate and user.key:
+            tls.load_cert_chain(path.parent / user.certificate, path.parent / user.key)
+    except (OSError, ValueError) as error:
+        raise AccessInvalid(f"{path}: a certificate cannot be read") from error
+    return tls
+
+
+def _tls(cafile: str | None = None, cadata: str | None = None) -> ssl.SSLContext:
+    if cafile is None and cadata is None:
+        return httpx.create_ssl_context(trust_env=False)
+    return ssl.create_default_context(cafile=cafile, cadata=cadata)
+
+
+def _load_pair(tls: ssl.SSLContext, user: _User) -> None:
+    """OpenSSL takes a pair from files only; this one is gone at once, and nobody else's to read."""
+    with tempfile.NamedTemporaryFile(suffix=".pem") as file:
+        for part in (user.certificate_data, user.key_data):
+            file.write(base64.b64decode(part) + b"\n")
+        file.flush()
+        tls.load_cert_chain(file.name)

@@ -1,0 +1,194 @@
+"""`tools.capabilities.Kubernetes` on a real API server."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from pydantic import AwareDatetime, BaseModel, Field, JsonValue, TypeAdapter
+
+from adapters.kubernetes.api import KubernetesApi, parsed
+from adapters.kubernetes.hiding import shown, shown_text
+from adapters.kubernetes.kinds import (
+    EVERYWHERE,
+    checked_name,
+    checked_namespace,
+    checked_selector,
+    kind_of,
+)
+from tools.capabilities import ClusterEvent, ObjectQuery, ObjectTable, PodLogQuery
+from tools.errors import InvalidArguments
+
+MAX_ROWS: Final = 100
+MAX_EVENTS: Final = 500
+MAX_LOG_LINES: Final = 500
+MAX_LOG_BYTES: Final = 256 * 1024
+# The columns that kubectl shows, without the objects: a tenth of their size.
+_TABLE: Final = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
+_EVENTS: Final = "api/v1"
+
+
+class _Column(BaseModel):
+    name: str
+    priority: int = 0
+
+
+class _Metadata(BaseModel):
+    name: str = ""
+    namespace: str = ""
+    continues: str = Field(default="", alias="continue")
+
+
+class _Object(BaseModel):
+    metadata: _Metadata = _Metadata()
+
+
+class _Row(BaseModel):
+    cells: list[JsonValue] = Field(default_factory=list)
+    object: _Object | None = None
+
+
+class _Table(BaseModel):
+    columns: list[_Column] = Field(alias="columnDefinitions")
+    rows: list[_Row] | None = None
+    metadata: _Metadata = _Metadata()
+
+
+class _Involved(BaseModel):
+    kind: str = ""
+    name: str = ""
+
+
+class _Repeats(BaseModel):
+    count: int = 1
+    last: AwareDatetime | None = Field(default=None, alias="lastObservedTime")
+
+
+class _Created(BaseModel):
+    at: AwareDatetime | None = Field(default=None, alias="creationTimestamp")
+
+
+class _Event(BaseModel):
+    metadata: _Created = _Created()
+    involved: _Involved = Field(default=_Involved(), alias="involvedObject")
+    type: str = ""
+    reason: str | None = None
+    message: str | None = None
+    count: int | None = None
+    series: _Repeats | None = None
+    last: AwareDatetime | None = Field(default=None, alias="lastTimestamp")
+    once: AwareDatetime | None = Field(default=None, alias="eventTime")
+
+    def read(self) -> ClusterEvent:
+        """Older and newer events say when and how often in different fields."""
+        at = (self.series.last if self.series else None) or self.last or self.once
+        return ClusterEvent(
+            at=at or self.metadata.at,
+            kind=self.involved.kind,
+            name=self.involved.name,
+            type=self.type,
+            reason=self.reason or "",
+            message=shown_text(self.message or ""),
+            count=(self.series.count if self.series else None) or self.count or 1,
+        )
+
+
+class _Events(BaseModel):
+    items: list[_Event] | None = None
+
+
+_TABLE_BODY: Final = TypeAdapter(_Table)
+_EVENTS_BODY: Final = TypeAdapter(_Events)
+_OBJECT_BODY: Final = TypeAdapter(dict[str, JsonValue])
+
+
+class KubernetesReader:
+    """Reads through `api`; only in `namespaces` when there are any, the first being the usual one."""
+
+    def __init__(self, api: KubernetesApi, namespaces: Sequence[str] = ()) -> None:
+        self._api = api
+        self._allowed = tuple(checked_namespace(one) for one in namespaces)
+
+    async def table(self, query: ObjectQuery) -> ObjectTable:
+        """The objects as kubectl lists them."""
+        kind = kind_of(query.kind)
+        params = {"limit": str(MAX_ROWS), "includeObject": "Metadata"}
+        if query.selector:
+            params["labelSelector"] = checked_selector(query.selector)
+        if query.name and query.namespace == EVERYWHERE:
+            raise InvalidArguments("namespace: name one for a single object")
+        namespace = self._namespace(query.namespace)
+        path = kind.path(namespace, query.name)
+        found = parsed(_TABLE_BODY, await self._api.get(path, params, _TABLE))
+        return _table(found, with_namespace=kind.namespaced and namespace == EVERYWHERE)
+
+    async def describe(self, query: ObjectQuery) -> dict[str, JsonValue]:
+        """One object."""
+        kind = kind_of(query.kind)
+        if not query.name:
+            raise InvalidArguments("name: which one")
+        path = kind.path(self._namespace(query.namespace), query.name)
+        found: dict[str, JsonValue] = parsed(_OBJECT_BODY, await self._api.get(path))
+        return shown(found)
+
+    async def events(self, query: ObjectQuery) -> Sequence[ClusterEvent]:
+        """Newest first; those of an object are found by its uid where it still exists."""
+        namespace = checked_namespace(self._namespace(query.namespace))
+        params = {"limit": str(MAX_EVENTS)}
+        selector = await self._involved(query, namespace)
+        if selector:
+            params["fieldSelector"] = selector
+        path = f"/{_EVENTS}/namespaces/{namespace}/events"
+        found = parsed(_EVENTS_BODY, await self._api.get(path, params))
+        read = [event.read() for event in found.items or ()]
+        return sorted(read, key=_when, reverse=True)
+
+    async def logs(self, query: PodLogQuery) -> Sequence[str]:
+        """The newest lines, oldest first."""
+        namespace = checked_namespace(self._namespace(query.namespace))
+        params = {
+            "tailLines": str(min(query.tail, MAX_LOG_LINES)),
+            "limitBytes": str(MAX_LOG_BYTES),
+            "timestamps": "true",
+        }
+        if query.container:
+            params["container"] = checked_name(query.container)
+        if query.previous:
+            params["previous"] = "true"
+        if query.since_s is not None:
+            params["sinceSeconds"] = str(max(1, query.since_s))
+        pod = checked_name(query.pod)
+        path = f"/api/v1/namespaces/{namespace}/pods/{pod}/log"
+        body = await self._api.get(path, params, "text/plain, application/json")
+        return [shown_text(line) for line in body.decode("utf-8", "replace").splitlines()]
+
+    def _namespace(self, asked: str) -> str:
+        if self._allowed and asked and asked not in self._allowed:
+            raise InvalidArguments(f"namespace: readable are {', '.join(self._allowed)}")
+        return asked or next(iter(self._allowed), self._api.namespace)
+
+    async def _involved(self, query: ObjectQuery, namespace: str) -> str:
+        if not query.name:
+            return f"involvedObject.kind={kind_of(query.kind).name}" if query.kind else ""
+        name = f"involvedObject.name={checked_name(query.name)}"
+        if not query.kind:
+            return name
+        kind = kind_of(query.kind)
+        return f"{name},involvedObject.kind={kind.name},involvedObject.namespace={namespace}"
+
+
+def _table(found: _Table, *, with_namespace: bool) -> ObjectTable:
+    kept = [n for n, column in enumerate(found.columns) if column.priority == 0]
+    columns = [found.columns[n].name for n in kept]
+    rows = [[_cell(row.cells[n]) for n in kept if n < len(row.cells)] for row in found.rows or ()]
+    if with_namespace:
+        columns = ["Namespace", *columns]
+        spaces = [row.object.metadata.namespace if row.object else "" for row in found.rows or ()]
+        rows = [[space, *cells] for space, cells in zip(spaces, rows, strict=True)]
+    return ObjectTable(columns, rows, more=bool(found.metadata.continues))
+
+
+def _cell(value: JsonValue) -> str:
+    return "" if value is None else shown_text(str(value))
+
+
+def _when(event: ClusterEvent) -> float:
+    return event.at.timestamp() if event.at else 0.0
