@@ -8,7 +8,11 @@ from collections.abc import Iterator
 import pytest
 from blockbuster import BlockBuster, blockbuster_ctx
 
+from tests.plain_logging import log_plainly
+
 _SCRUBBED = ("KORTEX_", "SLACK_", "ANTHROPIC_", "OPENAI_", "OLLAMA_")
+
+log_plainly()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -1,7 +1,6 @@
 """A whole bot on loopback: local workspace, model server, control plane and service, started."""
 
 import io
-import logging
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import (
     AbstractAsyncContextManager,
@@ -16,7 +15,6 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-import structlog
 from blockbuster import BlockBuster
 
 from bot import logs
@@ -30,6 +28,7 @@ from bot.workspace.seeds import RESPONDERS
 from bot.workspace.state import Setup, Workspace
 from tests.fakes.control_plane_server import ControlPlaneServer, control_plane_server
 from tests.fakes.model_server import ModelServer, Script
+from tests.plain_logging import logging_put_back
 from tests.stage import Stage
 
 API_KEY = "provider-key-7Hq2LxVd93KwTz"
@@ -158,14 +157,7 @@ async def shared_stage(
 def captured_log(settings: Settings) -> Iterator[io.StringIO]:
     """The log as it would be written to standard error, from DEBUG on."""
     written = io.StringIO()
-    root = logging.getLogger()
-    handlers, level = list(root.handlers), root.level
-    root.handlers.clear()  # so that configuring closes none of the test runner's
-    with redirect_stderr(written):
-        logs.configure(open_redactor(settings), level="DEBUG")
-    try:
+    with logging_put_back():
+        with redirect_stderr(written):
+            logs.configure(open_redactor(settings), level="DEBUG")
         yield written
-    finally:
-        root.handlers[:] = handlers
-        root.setLevel(level)
-        structlog.reset_defaults()

@@ -7,7 +7,7 @@ times taken in different processes can be put together.
 import json
 import re
 
-from tests.fakes.model_wires import EVENTS, Call, Round
+from tests.fakes.model_server import EVENTS, Call, Round
 
 WIRES = ("openai", "anthropic", "ollama")
 MODEL = "bench-model"

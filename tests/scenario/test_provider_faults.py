@@ -49,7 +49,7 @@ def SCRIPT(request: Recorded) -> Round:  # noqa: N802 - what the shared fixture 
 @pytest.fixture(autouse=True)
 def _nobody_asked_to_be_left_alone(shared_stage: Stage) -> None:
     """A provider that failed in another test is asked again."""
-    shared_stage.service.base.rounds._cooling.until.clear()
+    shared_stage.service.base.rounds._circuits._doors.clear()
 
 
 async def answered(stage: Stage, case: str) -> str:

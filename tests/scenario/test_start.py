@@ -6,13 +6,13 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
-import structlog
 from blockbuster import BlockBuster
 
 from bot import cli
 from bot.database_lock import take_lock
 from bot.workspace.app import serving
 from bot.workspace.state import Workspace
+from tests.plain_logging import logging_put_back
 
 CONFIG = """
 [slack]
@@ -32,8 +32,8 @@ url = "sqlite+aiosqlite:///{folder}/kortex.db"
 @pytest.fixture(autouse=True)
 def _a_process_of_its_own(_nothing_blocks_the_loop: BlockBuster) -> Iterator[None]:
     _nothing_blocks_the_loop.deactivate()
-    yield
-    structlog.reset_defaults()
+    with logging_put_back():
+        yield
 
 
 @pytest.fixture
