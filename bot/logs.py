@@ -56,7 +56,7 @@ def _one_line(event: MutableMapping[str, Any]) -> str:
     try:
         return orjson.dumps(event, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
     except TypeError:  # half a surrogate pair; a log record must never break what it tells about
-        return json.dumps(event, default=str)
+        return json.dumps(event, default=str, ensure_ascii=False).encode(errors="replace").decode()
 
 
 class _Bridge(logging.Handler):

@@ -49,7 +49,11 @@ def SCRIPT(request: Recorded) -> Round:  # noqa: N802 - what the shared fixture 
 @pytest.fixture(autouse=True)
 def _nobody_asked_to_be_left_alone(shared_stage: Stage) -> None:
     """A provider that failed in another test is asked again."""
-    shared_stage.service.base.rounds._circuits._doors.clear()
+    ask_everyone_again(shared_stage)
+
+
+def ask_everyone_again(stage: Stage) -> None:
+    stage.service.base.rounds._circuits._doors.clear()
 
 
 async def answered(stage: Stage, case: str) -> str:
@@ -102,6 +106,7 @@ async def test_the_thread_goes_on_after_a_failure(shared_stage: Stage) -> None:
     user = shared_stage.newcomer()
     asked = await shared_stage.ask("@kortex case:both-refuse", user)
     await shared_stage.answer(asked)
+    ask_everyone_again(shared_stage)
 
     again = await shared_stage.answered("case:refuses, still?", user, thread=asked.thread)
 
