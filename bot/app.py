@@ -22,6 +22,7 @@ from bot.actions.display import ProposalDisplay
 from bot.actions.guards import GuardLine
 from bot.actions.notes import proposal_notes
 from bot.actions.propose import ProposalDesk, Venue
+from bot.chat.call_audit import DecisionsOnly
 from bot.chat.redacted_rounds import RedactedRounds
 from bot.chat.rounds import Rounds
 from bot.chat.spending import Purse
@@ -34,7 +35,7 @@ from bot.domain.channel import rule_for
 from bot.domain.ids import SessionId, UserId
 from bot.engine import LEASE_S, Engine, EngineConfig
 from bot.metrics import Metrics
-from bot.ports import ChatSurface, Stops, StorageUnavailable
+from bot.ports import AuditLog, ChatSurface, Stops, StorageUnavailable
 from bot.privacy.redactor import TextRedactor
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
@@ -125,7 +126,11 @@ async def open_stores(settings: Settings, stack: AsyncExitStack) -> Stores:
     await _check_key(trail, sealing)
     return Stores(
         database=database,
-        sessions=StoredSessions(database, settings.llm.session_idle_ttl),
+        sessions=StoredSessions(
+            database,
+            settings.llm.session_idle_ttl,
+            retain=not settings.llm.privacy.do_not_retain_default,
+        ),
         proposals=StoredProposals(database),
         audit=StoredAudit(database),
         trail=trail,
@@ -180,7 +185,7 @@ async def build_base(
         purse=Purse(
             rounds,
             stores.ledger,
-            stores.audit,
+            _calls_audit(settings, stores.audit),
             limits,
             metrics,
             backends.models_of(settings.llm, providers),
@@ -189,6 +194,10 @@ async def build_base(
         metrics=metrics,
         cluster=await backends.open_cluster(settings.kubernetes, stack),
     )
+
+
+def _calls_audit(settings: Settings, audit: AuditLog) -> AuditLog:
+    return audit if settings.llm.privacy.audit_every_call else DecisionsOnly(audit)
 
 
 def build_conversation(
@@ -293,7 +302,9 @@ def _toolbox(
         base.redactor,
         base.clock,
         timeouts=rules.tool_timeouts(base.settings),
-        hooks=RunnerHooks(on_record=record_calls(base.stores.audit, base.metrics)),
+        hooks=RunnerHooks(
+            on_record=record_calls(_calls_audit(base.settings, base.stores.audit), base.metrics)
+        ),
     )
     return Toolbox(catalog, runner)
 

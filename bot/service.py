@@ -22,8 +22,10 @@ from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.ids import ProposalId
 from bot.domain.session import Ask
 from bot.engine import LEASE_S, Engine
+from bot.engine_records import forget_ended
 from bot.ports import Decision
 from bot.provider_report import provider_report
+from bot.retention import SWEEP_S, KeptFor, RetentionSweep
 from bot.settings.model import Settings
 from bot.slack.api import create_api
 from bot.slack.bolt import create_bolt
@@ -43,6 +45,7 @@ from bot.slack.scheduler import EditScheduler
 from bot.slack.socket_ingress import SocketMode
 from bot.slack.startup import check_slack
 from bot.slack.surface import SlackSurface
+from bot.store.retention import StoredRetention
 from bot.store.stranded import StrandedProposals
 from bot.web.ingest import ingest_handler
 from bot.web.providers import providers_route
@@ -266,4 +269,15 @@ def _jobs(base: Base, engine: Engine, surface: SlackSurface) -> dict[str, tuple[
         "tickets": (TICK_S, engine.drop_dead_tickets),
         "idle sessions": (IDLE_S, base.stores.sessions.close_idle),
         "stranded": (STRANDED_S, stranded.run),
+        "retention": (SWEEP_S, _retention(base).run),
     }
+
+
+def _retention(base: Base) -> RetentionSweep:
+    kept = base.settings.retention
+    nothing = base.settings.llm.privacy.do_not_retain_default
+    return RetentionSweep(
+        StoredRetention(base.stores.database),
+        forget_ended,
+        KeptFor(kept.messages_days, kept.results_days, nothing),
+    )

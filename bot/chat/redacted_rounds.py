@@ -1,13 +1,21 @@
-"""What a model says, redacted before it is kept, sent on, or run as a tool's arguments.
+"""The choke point before and behind every model: requests are redacted again, and what it says.
 
 A model repeats what it has read, and nobody can promise what that was: its words are no safer than
 a log line.
 """
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 
-from adapters.llm.messages import CompleteRequest, ErrorKind, StopReason, ToolCall
+from adapters.llm.messages import (
+    CompleteRequest,
+    ErrorKind,
+    Message,
+    StopReason,
+    ToolCall,
+    Usage,
+)
 from adapters.llm.port import Provider
 from bot.chat.circuits import Circuits
 from bot.chat.gate import Gate
@@ -17,6 +25,8 @@ from bot.domain.events import Notice, TurnEvent
 from bot.ports import StopSignal
 from tools.redactor import RedactionFailed, Redactor
 
+_REMEMBERED = 4096  # texts of the turns that run at once; a digest each
+WITHHELD_REQUEST = "the model was not asked: the conversation could not be redacted"
 WITHHELD = "what the model said is withheld: it could not be redacted"
 
 
@@ -28,6 +38,7 @@ class RedactedRounds(Rounds):
     ) -> None:
         super().__init__(providers, circuits)
         self._redactor = redactor
+        self._passed: dict[bytes, None] = {}  # digests of texts that need no second look
 
     async def run(
         self,
@@ -44,11 +55,48 @@ class RedactedRounds(Rounds):
         def safe_emit(event: TurnEvent) -> None:
             emit(Notice(self._or_withheld(event.text)) if isinstance(event, Notice) else event)
 
+        try:
+            request = self._safe_request(request)
+        except RedactionFailed:
+            return _unsent(number)
         record = await super().run(request, number, safe_emit, stop, prefer=prefer, gate=gate)
         try:
             return self._safe(record)
         except RedactionFailed:
             return _withheld(record)
+
+    def _safe_request(self, request: CompleteRequest) -> CompleteRequest:
+        """What is sent. Texts were redacted where they came from; this catches what was forgotten."""
+        return replace(
+            request,
+            system=self._once(request.system),
+            messages=tuple(map(self._safe_message, request.messages)),
+        )
+
+    def _safe_message(self, message: Message) -> Message:
+        result = message.tool_result
+        if result is not None:
+            result = replace(result, content=self._once(result.content))
+        blocks = tuple(map(self._once, message.provider_blocks))
+        calls = tuple(replace(c, arguments=self._once(c.arguments)) for c in message.tool_calls)
+        return replace(
+            message,
+            text=self._once(message.text),
+            tool_calls=calls,
+            tool_result=result,
+            provider_blocks=blocks if blocks == message.provider_blocks else (),
+        )
+
+    def _once(self, text: str) -> str:
+        digest = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).digest()
+        if digest in self._passed:
+            return text
+        safe = self._redactor.redact(text)
+        if safe == text:
+            while len(self._passed) >= _REMEMBERED:
+                del self._passed[next(iter(self._passed))]
+            self._passed[digest] = None
+        return safe
 
     def _safe(self, record: RoundRecord) -> RoundRecord:
         redact = self._redactor.redact
@@ -88,4 +136,19 @@ def _withheld(record: RoundRecord) -> RoundRecord:
         notices=(),
         error=ErrorKind.PROTOCOL,
         error_message=WITHHELD,
+    )
+
+
+def _unsent(number: int) -> RoundRecord:
+    return RoundRecord(
+        number=number,
+        provider="",
+        model="",
+        text="",
+        tool_calls=(),
+        stop_reason=StopReason.ERROR,
+        usage=Usage(),
+        cost_usd_micros=0,
+        error=ErrorKind.PROTOCOL,
+        error_message=WITHHELD_REQUEST,
     )

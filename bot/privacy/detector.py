@@ -5,11 +5,12 @@ A prefilter tells per window which rules match at all; only those are run for po
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, Final, NamedTuple
 
 import re2
 
-from bot.privacy.rules import Kind, Rule, RuleSet, options
+from bot.privacy.rules import Kind, Rule, RuleSet, options, rule_set
 
 # Large enough that the prefilter's call costs little, small enough that few rules match a window.
 WINDOW_BYTES: Final = 4096
@@ -31,6 +32,12 @@ class Span(NamedTuple):
     rank: int
     name: str
     kind: Kind
+
+
+@cache
+def detector(*, pii: bool) -> "Detector":
+    """The detector of all rules; without personal data when `pii` is false."""
+    return Detector(rule_set(pii=pii))
 
 
 class Detector:

@@ -12,8 +12,7 @@ from typing import Final
 from pydantic import JsonValue
 
 from bot.privacy import fields, literals
-from bot.privacy.detector import Detector, Span
-from bot.privacy.rules import rule_set
+from bot.privacy.detector import Span, detector
 from tools.redactor import MASK_PREFIX, RedactionFailed
 
 Remember = Callable[[str, str], None]  # a placeholder and what it stands for
@@ -44,7 +43,7 @@ class TextRedactor:
     ) -> None:
         self._key = hashlib.sha256(key).digest()
         self._literals = literals.matcher(secrets)
-        self._detector = Detector(rule_set(pii=pii))
+        self._detector = detector(pii=pii)
         self._remember = remember
 
     def redact(self, text: str) -> str:

@@ -125,9 +125,13 @@ class PrivacySettings(Section):
     """`[llm.privacy]`. Redaction of secrets is always on; personal data may be let through.
 
     `local_hosts` are names, globs, addresses and networks that `local_only` lets be reached.
+    `audit_every_call` false leaves model and tool calls out of the trail. With
+    `do_not_retain_default` nothing that was said or read outlives its turn in our tables.
     """
 
     redact_pii: bool = True
+    audit_every_call: bool = True
+    do_not_retain_default: bool = False
     local_only: bool = False
     local_hosts: tuple[str, ...] = ()
 
@@ -258,6 +262,13 @@ class AuditSettings(Section):
         return key
 
 
+class RetentionSettings(Section):
+    """`[retention]`, in days; 0 keeps."""
+
+    messages_days: int = Field(default=0, ge=0, le=3650)
+    results_days: int = Field(default=0, ge=0, le=3650)
+
+
 class EndpointSettings(Section):
     """Where an action is dispatched to. `{product}` in the URL is filled in, encoded."""
 
@@ -302,6 +313,7 @@ class Settings(Section):
     channels: tuple[ChannelSettings, ...] = ()
     admins: AdminSettings = AdminSettings()
     audit: AuditSettings = AuditSettings()
+    retention: RetentionSettings = RetentionSettings()
     actions: tuple[ActionSettings, ...] = ()
 
     def secrets(self) -> frozenset[str]:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from bot.domain.events import TextDelta, TurnEvent, TurnFinished
 from bot.ports import AnswerStream, SurfaceFailed
+from bot.privacy.stream import showable
 from bot.slack.answer_messages import AnswerMessages
 from bot.slack.blocks import Part
 from bot.slack.links import NO_LINKS, LinkPolicy
@@ -98,8 +99,11 @@ class SlackAnswerStream(AnswerStream):
 
     def _parts(self) -> tuple[Part, ...]:
         """Raises SurfaceFailed: what cannot be redacted is not shown."""
+        text = self._view.text
+        if self._view.finished is None:
+            text = showable(text)
         try:
-            pieces = [self._redact(self._view.text)]
+            pieces = [self._redact(text)]
         except RedactionFailed as error:
             raise SurfaceFailed("could not be redacted", retryable=False) from error
         return render(replace(self._view, pieces=pieces), self._links)

@@ -34,12 +34,16 @@ IDLE_TTL = timedelta(hours=168)
 class StoredSessions:
     """Sessions as rows. A session's id follows from its place, so opening one never races.
 
-    One that is idle for longer than `idle_ttl` is closed: the next ask begins it anew.
+    One that is idle for longer than `idle_ttl` is closed: the next ask begins it anew. With `retain`
+    false a turn leaves no messages and no results behind when it ends.
     """
 
-    def __init__(self, database: Database, idle_ttl: timedelta = IDLE_TTL) -> None:
+    def __init__(
+        self, database: Database, idle_ttl: timedelta = IDLE_TTL, *, retain: bool = True
+    ) -> None:
         self._database = database
         self._idle_ttl = idle_ttl
+        self._retain = retain
 
     async def open(self, ask: Ask, name: str, at: datetime) -> Session:
         """Insert, or move `active_at` forward; the name stays the first one."""
@@ -171,13 +175,17 @@ class StoredSessions:
             )
             if (row := closed.first()) is None:
                 return
-            if summary is not None:
+            if summary is not None and self._retain:
                 await keep_summary(connection, turn, summary)
-            if messages:
+            if not self._retain:
+                await connection.execute(
+                    messages_table.delete().where(messages_table.c.turn_id == turn)
+                )
+            elif messages:
                 await connection.execute(
                     messages_table.insert(), rows.of_messages(turn, messages, 1)
                 )
-            if evidence:
+            if evidence and self._retain:
                 await connection.execute(
                     evidence_table.insert(), [rows.of_evidence(turn, each) for each in evidence]
                 )

@@ -1,0 +1,52 @@
+"""What is deleted when its days are over: what was said, and the results that were read.
+
+Turns, proposals, spending and the audit trail stay; none of them holds what was said.
+"""
+
+from typing import Final
+
+import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from bot.store.dialect import seconds_ago
+from bot.store.engine import Database
+from bot.store.tables import evidence, messages, turns
+
+DAY_S: Final = 86_400.0
+# Turns emptied in one transaction: a first sweep of years must not hold the writer for long.
+TURNS_AT_ONCE: Final = 200
+
+
+class StoredRetention:
+    """Sweeps by the database's clock, so replicas agree. Idempotent; raises StorageUnavailable."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def drop_messages(self, older_than_s: float) -> int:
+        """Delete the messages of turns that ended before; returns how many."""
+        return await self._drop(messages, older_than_s)
+
+    async def drop_results(self, older_than_s: float) -> int:
+        """Delete the tool results of turns that ended before; returns how many."""
+        return await self._drop(evidence, older_than_s)
+
+    async def _drop(self, table: sa.Table, older_than_s: float) -> int:
+        old = (
+            sa.select(turns.c.id)
+            .where(
+                turns.c.ended_at < seconds_ago(older_than_s),
+                sa.exists().where(table.c.turn_id == turns.c.id),
+            )
+            .limit(TURNS_AT_ONCE)
+        )
+
+        async def work(connection: AsyncConnection) -> int:
+            chosen = list(await connection.scalars(old))
+            gone = await connection.execute(table.delete().where(table.c.turn_id.in_(chosen)))
+            return gone.rowcount if chosen else 0
+
+        total = 0
+        while dropped := await self._database.transact(work):
+            total += dropped
+        return total

@@ -1,0 +1,124 @@
+"""Retention: what is old goes, what is young or under way stays, and the trail is untouched."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import sqlalchemy as sa
+
+from adapters.llm.messages import Message, Role
+from bot.domain.audit import AuditKind
+from bot.domain.events import Evidence
+from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
+from bot.domain.session import Ask, TurnState
+from bot.retention import KeptFor, RetentionSweep
+from bot.store.engine import Database
+from bot.store.retention import DAY_S, StoredRetention
+from bot.store.sessions import StoredSessions
+from bot.store.tables import audit, evidence, messages, turns
+from tests.fixtures_database import database, database_url
+
+__all__ = ["database", "database_url"]
+
+SEEN = Evidence(
+    1, "call1", "core__get_logs", "3 lines", ok=True, latency_ms=3, truncated=False, content="{}"
+)
+
+
+def ask(ts: str) -> Ask:
+    place = Place(TeamId("T1"), ChannelId("C1"), MessageTs("1700000000.000100"))
+    return Ask(
+        place, MessageTs(ts), Person(TeamId("T1"), UserId("U1")), "why?", "incident-checkout"
+    )
+
+
+async def turn(sessions: StoredSessions, ts: str, ended: datetime) -> None:
+    asked = ask(ts)
+    session = await sessions.open(asked, "checkout", ended)
+    await sessions.begin_turn(asked, session, ended)
+    said = [Message(Role.ASSISTANT, text="because")]
+    await sessions.finish_turn(asked.turn_id, TurnState.ANSWERED, said, [SEEN], ended)
+
+
+async def counts(database: Database) -> tuple[int, int, int]:
+    async with database.read() as connection:
+        found = [
+            await connection.scalar(sa.select(sa.func.count()).select_from(table))
+            for table in (messages, evidence, turns)
+        ]
+    return found[0] or 0, found[1] or 0, found[2] or 0
+
+
+async def nothing_ended(_: float) -> int:
+    return 0
+
+
+@pytest.mark.parametrize(
+    ("kept", "left"),
+    [
+        (KeptFor(0, 0), (6, 3, 3)),
+        (KeptFor(7, 0), (4, 3, 3)),
+        (KeptFor(0, 7), (6, 2, 3)),
+        (KeptFor(1, 1), (2, 1, 3)),
+        (KeptFor(0, 0, nothing=True), (2, 1, 3)),
+    ],
+)
+async def test_what_is_old_goes_and_the_rest_stays(
+    database: Database, kept: KeptFor, left: tuple[int, int, int]
+) -> None:
+    sessions = StoredSessions(database)
+    now = datetime.now(UTC)
+    for days, ts in ((0, "3.0"), (3, "2.0"), (30, "1.0")):
+        await turn(sessions, ts, now - timedelta(days=days, minutes=1))
+    sweep = RetentionSweep(StoredRetention(database), nothing_ended, kept)
+
+    await sweep.run()
+    await sweep.run()
+
+    assert await counts(database) == left
+
+
+async def test_a_running_turn_and_the_trail_are_left_alone(database: Database) -> None:
+    sessions = StoredSessions(database)
+    old = datetime.now(UTC) - timedelta(days=30)
+    session = await sessions.open(ask("1.0"), "checkout", old)
+    await sessions.begin_turn(ask("1.0"), session, old)
+
+    assert await StoredRetention(database).drop_messages(DAY_S) == 0
+    async with database.read() as connection:
+        kinds = list(await connection.scalars(sa.select(audit.c.kind)))
+    assert kinds == [AuditKind.TURN_STARTED.value]
+
+
+async def test_without_retention_a_turn_leaves_nothing_said_or_read(database: Database) -> None:
+    sessions = StoredSessions(database, retain=False)
+    await turn(sessions, "1.0", datetime.now(UTC))
+    await turn(sessions, "2.0", datetime.now(UTC))
+
+    assert await counts(database) == (0, 0, 2)
+    assert (
+        await sessions.history(
+            (await sessions.open(ask("2.0"), "checkout", datetime.now(UTC))).id, ask("2.0").turn_id
+        )
+        == []
+    )
+
+
+async def test_the_engines_record_goes_with_the_shorter_of_both_but_not_within_a_day() -> None:
+    asked: list[float] = []
+
+    async def forget(older_than_s: float) -> int:
+        asked.append(older_than_s)
+        return 1
+
+    class Nothing(StoredRetention):
+        async def drop_messages(self, older_than_s: float) -> int:
+            return 0
+
+        async def drop_results(self, older_than_s: float) -> int:
+            return 0
+
+    store = Nothing(None)  # type: ignore[arg-type]
+    for kept in (KeptFor(30, 7), KeptFor(0, 0), KeptFor(0, 0, nothing=True)):
+        await RetentionSweep(store, forget, kept).run()
+
+    assert asked == [7 * DAY_S, DAY_S]

@@ -1,0 +1,65 @@
+"""Streamed text obeys the same as whole text: what is shown early is how the whole begins."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bot.privacy.redactor import TextRedactor
+from bot.privacy.stream import settled, showable
+from tests import redaction_corpus
+
+CONFIGURED = "a-configured-secret"
+REDACTOR = TextRedactor([CONFIGURED], b"key")
+SECRETS = [r.text for r in redaction_corpus.own() if r.kind == "positive"]
+CALM = [r.text for r in redaction_corpus.own() if r.kind == "negative"]
+TEXTS = st.lists(
+    st.sampled_from([*SECRETS, *CALM, CONFIGURED, "so it goes", "the", "4111", "DE89", "\n"]),
+    min_size=1,
+    max_size=6,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(TEXTS, st.sampled_from([" ", "\n", " then "]), st.data())
+def test_what_is_shown_early_is_how_the_whole_begins(
+    parts: list[str], between: str, data: st.DataObject
+) -> None:
+    text = between.join(parts)
+    cut = data.draw(st.integers(0, len(text)))
+    early = text[:cut]
+
+    assert REDACTOR.redact(text).startswith(REDACTOR.redact(early[: settled(early)]).rstrip())
+
+
+@pytest.mark.parametrize("row", [r for r in redaction_corpus.own() if r.kind == "positive"])
+def test_no_moment_shows_a_piece_of_a_secret(row: redaction_corpus.Row) -> None:
+    whole = REDACTOR.redact(row.text + " end")
+
+    shown = [row.text[:cut][: settled(row.text[:cut])] for cut in range(len(row.text) + 1)]
+    assert [s for s in shown if not whole.startswith(REDACTOR.redact(s).rstrip())] == []
+
+
+def test_plain_prose_is_shown_word_by_word() -> None:
+    text = "The pods of checkout restart because the disk is ful"
+
+    assert text[: settled(text)] == "The pods of checkout restart because the disk is "
+
+
+def test_the_beginning_of_a_plain_word_is_shown_and_of_anything_else_not() -> None:
+    assert showable("Checkout fails") == "Checkout fails"
+    assert showable("the key of AKIAQ3") == "the "
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "it says -----BEGIN RSA PRIVATE KEY-----\nMIIE\nabc ",
+        "Set-Cookie: a=bcdefgh; x=",
+        "paid with 4111 1111 ",
+        'the password is "correct horse ',
+    ],
+)
+def test_what_may_become_a_secret_is_held_back(text: str) -> None:
+    kept = text[: settled(text)]
+
+    assert [w for w in ("MIIE", "bcdefgh", "4111", "correct") if w in kept] == []
