@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.store.dialect import seconds_ago
 from bot.store.engine import Database
-from bot.store.tables import evidence, messages, turns
+from bot.store.tables import evidence, messages, sessions, turns
 
 DAY_S: Final = 86_400.0
 # Turns emptied in one transaction: a first sweep of years must not hold the writer for long.
@@ -24,12 +24,29 @@ class StoredRetention:
         self._database = database
 
     async def drop_messages(self, older_than_s: float) -> int:
-        """Delete the messages of turns that ended before; returns how many."""
+        """Delete the messages of turns that ended before, and summaries of them; returns how many."""
+        await self._drop_summaries(older_than_s)
         return await self._drop(messages, older_than_s)
 
     async def drop_results(self, older_than_s: float) -> int:
         """Delete the tool results of turns that ended before; returns how many."""
         return await self._drop(evidence, older_than_s)
+
+    async def _drop_summaries(self, older_than_s: float) -> None:
+        over = sa.exists().where(
+            turns.c.session_id == sessions.c.id,
+            turns.c.ts == sessions.c.summary_ts,
+            turns.c.ended_at < seconds_ago(older_than_s),
+        )
+
+        async def work(connection: AsyncConnection) -> None:
+            await connection.execute(
+                sessions.update()
+                .where(sessions.c.summary != "", over)
+                .values(summary="", summary_ts="")
+            )
+
+        await self._database.transact(work)
 
     async def _drop(self, table: sa.Table, older_than_s: float) -> int:
         old = (

@@ -11,6 +11,7 @@ from bot.domain.events import Evidence
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.domain.session import Ask, TurnState
 from bot.retention import KeptFor, RetentionSweep
+from bot.store import tables
 from bot.store.engine import Database
 from bot.store.retention import DAY_S, StoredRetention
 from bot.store.sessions import StoredSessions
@@ -87,6 +88,25 @@ async def test_a_running_turn_and_the_trail_are_left_alone(database: Database) -
     async with database.read() as connection:
         kinds = list(await connection.scalars(sa.select(audit.c.kind)))
     assert kinds == [AuditKind.TURN_STARTED.value]
+
+
+async def test_a_summary_goes_with_the_messages_it_sums_up(database: Database) -> None:
+    sessions = StoredSessions(database)
+    await turn(sessions, "1.0", datetime.now(UTC) - timedelta(days=30))
+    async with database.write() as connection:
+        await connection.execute(
+            tables.sessions.update().values(summary="so far", summary_ts="1.0")
+        )
+
+    await StoredRetention(database).drop_messages(60 * DAY_S)
+    assert await summaries(database) == ["so far"]
+    await StoredRetention(database).drop_messages(7 * DAY_S)
+    assert await summaries(database) == [""]
+
+
+async def summaries(database: Database) -> list[str]:
+    async with database.read() as connection:
+        return list(await connection.scalars(sa.select(tables.sessions.c.summary)))
 
 
 async def test_without_retention_a_turn_leaves_nothing_said_or_read(database: Database) -> None:
