@@ -116,10 +116,14 @@ def decision_workflow(key: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the compare-and-set said. `proposal` is the row afterwards, whoever won."""
+    """What the compare-and-set said. `proposal` is the row afterwards, whoever won.
+
+    `voted`: the confirmation counts, and more people have to give theirs before it is decided.
+    """
 
     won: bool
     proposal: Proposal
+    voted: bool = False
 
 
 class ProposalStore(Protocol):
@@ -139,7 +143,8 @@ class ProposalStore(Protocol):
         """pending → confirmed | rejected | expired | superseded; None when there is no such row.
 
         Confirm and reject need `expires_at` in the future, expire in the past, both on the
-        database's clock. The same `decision.key` again is the same win.
+        database's clock. The same `decision.key` again is the same win. Where several approvals
+        are wanted a confirmation is a vote, one per person, and the last one wanted decides.
         """
         ...
 

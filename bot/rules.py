@@ -96,6 +96,7 @@ def _action_rule(action: ActionSettings) -> ActionRule:
         blast_radius=action.blast_radius,
         rate_limit=action.rate_limit,
         four_eyes=action.four_eyes,
+        approvals=action.approvals,
         confirm=action.confirm,
     )
 

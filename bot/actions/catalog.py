@@ -22,6 +22,7 @@ from tools.errors import InvalidArguments
 # Names end up in URLs, keys and cards: one short printable word.
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _RATE: Final = re.compile(r"([1-9][0-9]{0,5})/([1-9][0-9]{0,5})([smhd])")
+MAX_APPROVALS: Final = 10  # each is a line on the card
 _UNIT_S: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 
@@ -139,6 +140,8 @@ def _ready(rule: ActionRule) -> Action:
         raise CatalogError(rule.name, "products", 'must name products, or ["*"] for every one')
     if rule.blast_radius not in BLAST_RADII:
         raise CatalogError(rule.name, "blast_radius", f"must be one of {', '.join(BLAST_RADII)}")
+    if not 1 <= rule.approvals <= MAX_APPROVALS:
+        raise CatalogError(rule.name, "approvals", f"must be from 1 to {MAX_APPROVALS}")
     _check_unsupported(rule)
     _check_endpoint(rule)
     try:
@@ -151,10 +154,6 @@ def _ready(rule: ActionRule) -> Action:
 
 def _check_unsupported(rule: ActionRule) -> None:
     """A protection that is asked for and not there must stop the start, not be skipped."""
-    if rule.approvals != 1:
-        raise CatalogError(
-            rule.name, "approvals", "only 1 is supported; use four_eyes for a second person"
-        )
     if rule.dry_run:
         raise CatalogError(rule.name, "dry_run", "previews are not supported; remove it")
 

@@ -66,7 +66,8 @@ class Decide:
             log.warning("decision.unknown_proposal", proposal=proposal_id)
             return
         won, proposal = bool(verdict[0]), to_proposal(verdict[1])
-        if not won:
+        voted = len(verdict) > 2 and bool(verdict[2])  # what an older release kept has no third
+        if not won and not voted:
             await self._lose(proposal, decision, journal)
         await journal.step("card", card)
         if won and decision.to is ProposalState.CONFIRMED:
@@ -83,7 +84,7 @@ class Decide:
             return None
         if verdict.won:
             self._on_state(decision.to)
-        return [verdict.won, from_proposal(verdict.proposal)]
+        return [verdict.won, from_proposal(verdict.proposal), verdict.voted]
 
     async def _carry_out(self, proposal: Proposal, journal: Journal) -> None:
         try:
@@ -113,13 +114,14 @@ class Decide:
 
         async def record() -> JsonValue:
             await self._audit.append(_lost(proposal, decision))
-            if proposal.state is ProposalState.PENDING:  # past its time, and no clock has told yet
+            # Past its time, and no clock has told yet; one who votes twice changes nothing by it.
+            if proposal.state is ProposalState.PENDING:
                 expired = expiry(proposal.id)
                 await self._store.decide(proposal.id, expired, _decided(proposal, expired))
             return None
 
         async def whisper() -> JsonValue:
-            text = await self._what_happened(proposal)
+            text = await self._what_happened(proposal, decision)
             await self._display.whisper(proposal.place, UserId(decision.by), text)
             return None
 
@@ -132,9 +134,14 @@ class Decide:
             row.place, line(row), f"{row.id}:outcome"
         )
 
-    async def _what_happened(self, row: Proposal) -> str:
+    async def _what_happened(self, row: Proposal, decision: Decision) -> str:
         by = await self._name_of(row.decided_by) if row.decided_by else "someone"
         match row.state:
+            case ProposalState.PENDING if any(vote.by == decision.by for vote in row.votes):
+                return (
+                    f"You have confirmed it already: {len(row.votes)} of {row.approvals}. "
+                    "Someone else has to confirm it too; nothing was run yet."
+                )
             case ProposalState.PENDING | ProposalState.EXPIRED:
                 return (
                     f"It expired{_at(row.expires_at)} before you pressed. "
@@ -182,7 +189,13 @@ def _lost(row: Proposal, decision: Decision) -> AuditEvent:
     return AuditEvent(
         AuditKind.CLICK_REFUSED,
         decision.by,
-        {"proposal": row.id, "wanted": decision.to.value, "why": f"already {row.state.value}"},
+        {"proposal": row.id, "wanted": decision.to.value, "why": _why_lost(row, decision)},
         session_id=row.session_id,
         key=f"lost:{decision.key}",
     )
+
+
+def _why_lost(row: Proposal, decision: Decision) -> str:
+    if row.state is ProposalState.PENDING and any(vote.by == decision.by for vote in row.votes):
+        return "voted before"
+    return f"already {row.state.value}"

@@ -17,8 +17,9 @@ log = structlog.stdlib.get_logger(__name__)
 
 RETRY_DELAYS_S: Final = (1.0, 2.0, 4.0)
 CALL_TIMEOUT_S: Final = 10.0
-# A row changes state at most three times (pending, confirmed, dispatching, an end).
-MAX_PASSES: Final = 4
+# A row changes state at most three times (pending, confirmed, dispatching, an end), and before that
+# once for every vote.
+MAX_STATES: Final = 4
 
 T = TypeVar("T")
 Sleep = Callable[[float], Awaitable[None]]
@@ -41,11 +42,13 @@ class ProposalDisplay:
         was older notices and writes once more, so the card ends with the newest.
         """
         row = await self._store.get(proposal_id)
-        for _ in range(MAX_PASSES):
-            if row is None or not await self._show(row):
+        if row is None:
+            return False
+        for _ in range(MAX_STATES + row.approvals):
+            if not await self._show(row):
                 return False
             after = await self._store.get(proposal_id)
-            if after is None or after.state is row.state:
+            if after is None or (after.state, after.votes) == (row.state, row.votes):
                 return True
             row = after
         return True

@@ -5,14 +5,21 @@ decide raises, and then nothing is dispatched.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import orjson
 
 from bot.actions.catalog import Action, ActionCatalog
 from bot.domain.audit import AuditEvent, AuditKind
-from bot.domain.proposal import ConfirmedProposal, Proposal, ProposalState, blast_rank, digest
+from bot.domain.proposal import (
+    ConfirmedProposal,
+    Proposal,
+    ProposalState,
+    blast_rank,
+    digest,
+    unapproved,
+)
 from bot.ports import AuditLog, ProposalStore
 from tools.errors import InvalidArguments
 
@@ -45,19 +52,19 @@ class Guard(Protocol):
 
 
 class RequireApproval:
-    """A named person confirmed this row, and not the asker where four eyes are wanted."""
+    """As many people as are wanted confirmed this row, the asker not where four eyes are wanted."""
 
     name = "require_approval"
 
     async def refusal(self, subject: Subject) -> str | None:
         """From the stored row."""
-        row = subject.row
-        if row.state is not ProposalState.CONFIRMED or not row.decided_by:
+        row, rule = subject.row, subject.action.rule
+        if row.state is not ProposalState.CONFIRMED:
             return "nobody's confirmation is on record"
-        four_eyes = row.four_eyes or subject.action.rule.four_eyes
-        if four_eyes and row.decided_by == row.asked_by.user:
-            return "someone other than the asker has to confirm it"
-        return None
+        # The stricter of what the card said and what is declared now.
+        four_eyes = row.four_eyes or rule.four_eyes
+        approvals = max(row.approvals, rule.approvals)
+        return unapproved(replace(row, four_eyes=four_eyes, approvals=approvals))
 
 
 class SameDigest:

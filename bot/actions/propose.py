@@ -117,6 +117,7 @@ class ProposalDesk:
             state=ProposalState.PENDING,
             created_at=now,
             expires_at=now + LIFETIME,
+            approvals=rule.approvals,
         )
 
     async def _stored(self, proposal: Proposal) -> Proposal:
@@ -203,6 +204,7 @@ def _created(proposal: Proposal) -> AuditEvent:
             "digest": proposal.digest,
             "blast_radius": proposal.blast_radius,
             "confirm_roles": list(proposal.confirm_roles),
+            "approvals": proposal.approvals,
             "untrusted_read": proposal.untrusted_read,
         },
         session_id=proposal.session_id,

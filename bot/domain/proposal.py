@@ -56,11 +56,22 @@ LEGAL: Mapping[ProposalState, frozenset[ProposalState]] = {
 
 
 @dataclass(frozen=True, slots=True)
+class Vote:
+    """One person's confirmation where several are wanted. `key` is that of the click."""
+
+    by: UserId
+    at: datetime
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
 class Proposal:
     """The stored record: the only thing a dispatch is ever made from.
 
     `params` is canonical JSON text; `digest` covers action, product and params, and is what the
     card shows and the dispatch re-checks. `decided_by` and the later fields are None until then.
+    `votes` are kept where more than one of the `approvals` is wanted. `action_roles` are those of
+    the action itself: who confirms holds one of them too. `supersedes` is the proposal it replaced.
     """
 
     id: ProposalId
@@ -87,6 +98,10 @@ class Proposal:
     decided_at: datetime | None = None
     reason: str = ""
     outcome: str = ""  # JSON text of what the control plane answered, redacted
+    approvals: int = 1
+    votes: tuple[Vote, ...] = ()
+    action_roles: tuple[str, ...] = ()
+    supersedes: str = ""
 
 
 class IllegalTransition(Exception):
@@ -124,6 +139,18 @@ def check_transition(before: ProposalState, after: ProposalState) -> None:
         raise IllegalTransition(f"{before} → {after}")
 
 
+def unapproved(row: Proposal) -> str | None:
+    """Why the confirmations on record are not enough to run it; None when they are."""
+    if not row.decided_by:
+        return "nobody's confirmation is on record"
+    voters = {vote.by for vote in row.votes} | {row.decided_by}
+    if row.four_eyes and row.asked_by.user in voters:
+        return "someone other than the asker has to confirm it"
+    if len(voters) < row.approvals:
+        return f"{len(voters)} of {row.approvals} people have confirmed it"
+    return None
+
+
 _CONFIRMED = object()
 
 
@@ -142,13 +169,15 @@ class ConfirmedProposal:
 def confirmed_from_row(proposal: Proposal) -> ConfirmedProposal:
     """Wrap a row that the database says was confirmed by a person.
 
-    Raises IllegalTransition for any other state, for a row that names no decider, and for one
-    whose stored parameters no longer match its digest.
+    Raises IllegalTransition for any other state, for a row that too few people confirmed or that
+    names no decider, and for one whose stored parameters no longer match its digest.
     """
     if proposal.state not in (ProposalState.CONFIRMED, ProposalState.DISPATCHING):
         raise IllegalTransition(f"{proposal.id} is {proposal.state}")
     if not proposal.decided_by:
         raise IllegalTransition(f"{proposal.id} names nobody who confirmed it")
+    if len({vote.by for vote in proposal.votes} | {proposal.decided_by}) < proposal.approvals:
+        raise IllegalTransition(f"{proposal.id} was confirmed by too few people")
     if digest(proposal.action, proposal.product, proposal.params) != proposal.digest:
         raise IllegalTransition(f"{proposal.id} no longer matches its digest")
     return ConfirmedProposal(proposal, _CONFIRMED)

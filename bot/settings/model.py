@@ -296,7 +296,7 @@ class ActionSettings(Section):
     rate_limit: str = ""
     dry_run: Literal[False] = False
     four_eyes: bool = False
-    approvals: Literal[1] = 1
+    approvals: int = Field(default=1, ge=1, le=10)
     confirm: tuple[str, ...] = ()
 
 

@@ -104,10 +104,11 @@ def _json_escape(sign: re.Match[str]) -> str:
 def _facts(proposal: Proposal) -> str:
     reversible = "yes" if proposal.reversible else "*no*"
     four_eyes = "\n*Four eyes*  the asker may not confirm" if proposal.four_eyes else ""
+    several = f"\n*Needs*  {proposal.approvals} different people" if proposal.approvals > 1 else ""
     return (
         f"*Blast radius*  at most {inline(proposal.blast_radius, 100)} (declared by your operators)\n"
         f"*Reversible*  {reversible}\n"
-        f"*Asked by*  {_person(proposal.asked_by.user)}{four_eyes}"
+        f"*Asked by*  {_person(proposal.asked_by.user)}{four_eyes}{several}"
     )
 
 
@@ -139,17 +140,35 @@ def _open(proposal: Proposal, roles_text: str, *, confirmable: bool) -> list[Blo
     who = inline(roles_text, 300) or "nobody: no role may confirm in this channel"
     reject = button("Reject", REJECT_ACTION, proposal.id, "danger")
     confirm = button("Confirm", CONFIRM_ACTION, proposal.id, "primary")
+    lines = [f"*May decide*  {who}", *_progress(proposal)]
     return [
-        section(f"*May decide*  {who}\n*Expires*  {_time(proposal.expires_at)}"),
+        section("\n".join((*lines, f"*Expires*  {_time(proposal.expires_at)}"))),
         actions([confirm, reject] if confirmable else [reject]),
     ]
+
+
+def _progress(proposal: Proposal) -> list[str]:
+    """Who has confirmed so far, where more than one person has to."""
+    if proposal.approvals == 1:
+        return []
+    count = f"*Confirmations*  {len(proposal.votes)} of {proposal.approvals}"
+    return [count, *(f"• {_person(vote.by)} at {_time(vote.at)}" for vote in proposal.votes)]
+
+
+def _confirmed(proposal: Proposal) -> str:
+    if not proposal.votes:
+        by = _person(proposal.decided_by) if proposal.decided_by else "nobody"
+        at = f" at {_time(proposal.decided_at)}" if proposal.decided_at else ""
+        return f"Confirmed by {by}{at}."
+    given = ", ".join(f"{_person(vote.by)} at {_time(vote.at)}" for vote in proposal.votes)
+    return f"Confirmed by {given}."
 
 
 def _decision(proposal: Proposal, state: ProposalState) -> str:
     by = _person(proposal.decided_by) if proposal.decided_by else "nobody"
     at = f" at {_time(proposal.decided_at)}" if proposal.decided_at else ""
     reason = f"\n*Reason*  {inline(visible(proposal.reason), 500)}" if proposal.reason else ""
-    confirmed = f"Confirmed by {by}{at}."
+    confirmed = _confirmed(proposal)
     match state:
         case ProposalState.PENDING:
             return "Waiting for a decision."

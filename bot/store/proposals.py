@@ -1,35 +1,30 @@
 """`bot.ports.ProposalStore` in the database: who wins is one UPDATE on the database's clock."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from bot.domain.audit import AuditEvent
-from bot.domain.ids import (
-    ChannelId,
-    MessageTs,
-    Person,
-    Place,
-    ProposalId,
-    SessionId,
-    TeamId,
-    TurnId,
-    UserId,
-)
-from bot.domain.proposal import Proposal, ProposalState, check_transition
+from bot.domain.audit import AuditEvent, AuditKind
+from bot.domain.ids import MessageTs, ProposalId, SessionId, UserId
+from bot.domain.proposal import Proposal, ProposalState, Vote, check_transition
 from bot.ports import Decision, Verdict
-from bot.store import json_text
 from bot.store.audit import append_audit
 from bot.store.dialect import insert_into, now, seconds_ago
 from bot.store.engine import Database
+from bot.store.proposal_rows import proposal_of, values_of, votes_text
 from bot.store.tables import proposals
 
 _BY_TIME: dict[ProposalState, sa.ColumnElement[bool]] = {
     ProposalState.CONFIRMED: proposals.c.expires_at > now(),
     ProposalState.REJECTED: proposals.c.expires_at > now(),
     ProposalState.EXPIRED: proposals.c.expires_at <= now(),
+}
+# Only a proposal that one person may confirm is confirmed by one UPDATE; the others count votes.
+_BY_ONE: dict[ProposalState, sa.ColumnElement[bool]] = {
+    ProposalState.CONFIRMED: proposals.c.approvals <= 1,
 }
 
 
@@ -45,7 +40,7 @@ class StoredProposals:
         async def work(connection: AsyncConnection) -> Proposal:
             inserted = await connection.execute(
                 insert_into(connection, proposals)
-                .values(_row(proposal))
+                .values(values_of(proposal))
                 .on_conflict_do_nothing(index_elements=["id"])
                 .returning(proposals.c.id)
             )
@@ -77,6 +72,7 @@ class StoredProposals:
                     proposals.c.id == proposal_id,
                     proposals.c.state == ProposalState.PENDING.value,
                     _BY_TIME.get(decision.to, sa.true()),
+                    _BY_ONE.get(decision.to, sa.true()),
                 )
                 .values(
                     state=decision.to.value,
@@ -89,7 +85,11 @@ class StoredProposals:
             )
             if (row := won.first()) is not None:
                 await append_audit(connection, audit)
-                return Verdict(won=True, proposal=_proposal(row))
+                return Verdict(won=True, proposal=proposal_of(row))
+            if decision.to is ProposalState.CONFIRMED:
+                voted = await _vote(connection, proposal_id, decision, audit)
+                if voted is not None:
+                    return voted
             return await _verdict_afterwards(connection, proposal_id, decision.key)
 
         return await self._database.transact(work)
@@ -158,7 +158,7 @@ class StoredProposals:
                 .where(proposals.c.session_id == session, proposals.c.state == state.value)
                 .order_by(proposals.c.created_at, proposals.c.id)
             )
-            return [_proposal(row) for row in found]
+            return [proposal_of(row) for row in found]
 
         return await self._database.fetch(work)
 
@@ -181,7 +181,60 @@ class StoredProposals:
 async def _find(connection: AsyncConnection, proposal_id: ProposalId) -> Proposal | None:
     found = await connection.execute(sa.select(proposals).where(proposals.c.id == proposal_id))
     row = found.first()
-    return None if row is None else _proposal(row)
+    return None if row is None else proposal_of(row)
+
+
+async def _vote(
+    connection: AsyncConnection, proposal_id: ProposalId, decision: Decision, audit: AuditEvent
+) -> Verdict | None:
+    """Count one person's confirmation; the last one wanted decides. None: no vote is open."""
+    # The row's lock makes voters take turns; on SQLite the transaction has the only writer.
+    found = await connection.execute(
+        sa.select(proposals, now().label("read_at"))
+        .where(
+            proposals.c.id == proposal_id,
+            proposals.c.state == ProposalState.PENDING.value,
+            proposals.c.approvals > 1,
+            proposals.c.expires_at > now(),
+        )
+        .with_for_update()
+    )
+    if (row := found.first()) is None:
+        return None
+    before = proposal_of(row)
+    mine = next((vote for vote in before.votes if vote.by == decision.by), None)
+    if mine is not None:
+        return Verdict(won=False, proposal=before, voted=mine.key == decision.key)
+    votes = (*before.votes, Vote(UserId(decision.by), row.read_at, decision.key))
+    decides = len(votes) >= before.approvals
+    changes: dict[str, Any] = {"votes": votes_text(votes)}
+    if decides:
+        changes |= {
+            "state": decision.to.value,
+            "decided_by": decision.by,
+            "decided_at": row.read_at,
+            "decision_key": decision.key,
+        }
+    changed = await connection.execute(
+        proposals.update()
+        .where(proposals.c.id == proposal_id, proposals.c.votes == row.votes)
+        .values(changes)
+        .returning(proposals)
+    )
+    after = proposal_of(changed.one())
+    await append_audit(connection, _voted(audit, decision, len(votes), before.approvals))
+    if decides:
+        await append_audit(connection, audit)
+    return Verdict(won=decides, proposal=after, voted=not decides)
+
+
+def _voted(audit: AuditEvent, decision: Decision, number: int, wanted: int) -> AuditEvent:
+    return replace(
+        audit,
+        kind=AuditKind.PROPOSAL_VOTED,
+        body={**audit.body, "vote": number, "of": wanted},
+        key=f"voted:{decision.key}",
+    )
 
 
 async def _verdict_afterwards(
@@ -191,65 +244,6 @@ async def _verdict_afterwards(
     row = found.first()
     if row is None:
         return None
-    return Verdict(won=row.decision_key == key, proposal=_proposal(row))
-
-
-def _row(proposal: Proposal) -> dict[str, Any]:
-    return {
-        "id": proposal.id,
-        "session_id": proposal.session_id,
-        "turn_id": proposal.turn_id,
-        "team": proposal.place.team,
-        "channel": proposal.place.channel,
-        "thread_ts": proposal.place.thread_ts,
-        "asker_team": proposal.asked_by.team,
-        "asker_user": proposal.asked_by.user,
-        "action": proposal.action,
-        "product": proposal.product,
-        "params": proposal.params,
-        "digest": proposal.digest,
-        "rationale": proposal.rationale,
-        "model_blast_radius": proposal.model_blast_radius,
-        "blast_radius": proposal.blast_radius,
-        "reversible": proposal.reversible,
-        "untrusted_read": proposal.untrusted_read,
-        "confirm_roles": json_text.dumps(list(proposal.confirm_roles)),
-        "four_eyes": proposal.four_eyes,
-        "state": proposal.state.value,
-        "created_at": proposal.created_at,
-        "expires_at": proposal.expires_at,
-        "card_ts": proposal.card_ts,
-        "decided_by": proposal.decided_by,
-        "decided_at": proposal.decided_at,
-        "reason": proposal.reason,
-        "outcome": proposal.outcome,
-    }
-
-
-def _proposal(row: sa.Row[Any]) -> Proposal:
-    return Proposal(
-        id=ProposalId(row.id),
-        session_id=SessionId(row.session_id),
-        turn_id=TurnId(row.turn_id),
-        place=Place(TeamId(row.team), ChannelId(row.channel), MessageTs(row.thread_ts)),
-        asked_by=Person(TeamId(row.asker_team), UserId(row.asker_user)),
-        action=row.action,
-        product=row.product,
-        params=row.params,
-        digest=row.digest,
-        rationale=row.rationale,
-        model_blast_radius=row.model_blast_radius,
-        blast_radius=row.blast_radius,
-        reversible=row.reversible,
-        untrusted_read=row.untrusted_read,
-        confirm_roles=tuple(json_text.loads(row.confirm_roles)),
-        four_eyes=row.four_eyes,
-        state=ProposalState(row.state),
-        created_at=row.created_at,
-        expires_at=row.expires_at,
-        card_ts=None if row.card_ts is None else MessageTs(row.card_ts),
-        decided_by=None if row.decided_by is None else UserId(row.decided_by),
-        decided_at=row.decided_at,
-        reason=row.reason,
-        outcome=row.outcome,
-    )
+    after = proposal_of(row)
+    won = row.decision_key == key
+    return Verdict(won, after, voted=not won and any(vote.key == key for vote in after.votes))

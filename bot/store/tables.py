@@ -111,6 +111,11 @@ proposals = sa.Table(
     _text("reason", default=True),
     sa.Column("dispatched_at", Instant),  # what rate limits count
     _text("outcome", default=True),
+    sa.Column("approvals", sa.Integer, nullable=False, server_default=sa.text("1")),
+    # JSON arrays: who confirmed so far and when, and the action's own roles.
+    sa.Column("votes", CleanText, nullable=False, server_default=sa.text("'[]'")),
+    sa.Column("action_roles", CleanText, nullable=False, server_default=sa.text("'[]'")),
+    _text("supersedes", default=True),
     sa.Index(
         "ix_proposals_pending",
         "expires_at",
@@ -119,6 +124,16 @@ proposals = sa.Table(
     ),
     sa.Index("ix_proposals_session_id_state", "session_id", "state"),
     sa.Index("ix_proposals_action_product_dispatched_at", "action", "product", "dispatched_at"),
+)
+
+switches = sa.Table(
+    "switches",
+    metadata,
+    sa.Column("name", CleanText, primary_key=True),  # freeze
+    sa.Column("is_on", sa.Boolean, nullable=False),
+    _text("by_user", default=True),
+    _text("reason", default=True),
+    sa.Column("at", Instant, nullable=False),
 )
 
 audit = sa.Table(

@@ -19,7 +19,7 @@ from bot.domain.ids import (
     UserId,
 )
 from bot.domain.proposal import IllegalTransition, Proposal, ProposalState, canonical, digest
-from bot.ports import Decision
+from bot.ports import Decision, Verdict
 from bot.store.engine import Database
 from bot.store.proposals import StoredProposals
 from tests.fixtures_database import database, database_url, other
@@ -264,6 +264,83 @@ async def test_text_that_a_database_cannot_store_is_kept_legible(stores: Stores)
     assert verdict is not None
     assert verdict.won
     assert "é 🎉" in verdict.proposal.reason
+
+
+async def vote(stores: Stores, by: str, key: str = "") -> Verdict:
+    verdict = await stores.proposals.decide(
+        ID, decision(S.CONFIRMED, key or f"click-{by}", by), audit_of(S.CONFIRMED)
+    )
+    assert verdict is not None
+    return verdict
+
+
+async def test_the_last_vote_wanted_decides_and_every_vote_is_audited(stores: Stores) -> None:
+    await stores.proposals.create(a_proposal(approvals=3), CREATED)
+    verdicts = [await vote(stores, by) for by in ("U2", "U3", "U4")]
+    assert [(v.won, v.voted) for v in verdicts] == [(False, True), (False, True), (True, False)]
+    row = await stores.proposals.get(ID)
+    assert row is not None
+    assert (row.state, row.decided_by) == (S.CONFIRMED, "U4")
+    assert [v.by for v in row.votes] == ["U2", "U3", "U4"]
+    assert await stores.trail() == [
+        AuditKind.PROPOSAL_CREATED,
+        *[AuditKind.PROPOSAL_VOTED] * 3,
+        AuditKind.PROPOSAL_CONFIRMED,
+    ]
+
+
+async def test_a_person_counts_once_however_often_they_press(stores: Stores) -> None:
+    await stores.proposals.create(a_proposal(approvals=2), CREATED)
+    first = await vote(stores, "U2")
+    again = await vote(stores, "U2", "another click")
+    assert (again.won, again.voted) == (False, False)
+    assert again.proposal == first.proposal
+    assert again.proposal.state is S.PENDING
+    assert await stores.trail() == [AuditKind.PROPOSAL_CREATED, AuditKind.PROPOSAL_VOTED]
+
+
+async def test_the_same_vote_again_is_the_same_vote(stores: Stores) -> None:
+    await stores.proposals.create(a_proposal(approvals=2), CREATED)
+    assert await vote(stores, "U2") == await vote(stores, "U2")
+    decided = await vote(stores, "U3")
+    assert await vote(stores, "U3") == decided
+    late = await vote(stores, "U2")
+    assert (late.won, late.voted, late.proposal) == (False, True, decided.proposal)
+
+
+async def test_no_vote_counts_after_the_time(stores: Stores) -> None:
+    await stores.proposals.create(replace(OVERDUE, approvals=2), CREATED)
+    verdict = await vote(stores, "U2")
+    assert (verdict.won, verdict.voted, verdict.proposal.votes) == (False, False, ())
+
+
+async def test_one_rejection_ends_what_wants_several_confirmations(stores: Stores) -> None:
+    await stores.proposals.create(a_proposal(approvals=2), CREATED)
+    await vote(stores, "U2")
+    rejected = await stores.proposals.decide(
+        ID, decision(S.REJECTED, "no", "U3"), audit_of(S.REJECTED)
+    )
+    assert rejected is not None
+    assert rejected.won
+    late = await vote(stores, "U4")
+    assert (late.won, late.voted, late.proposal.state) == (False, False, S.REJECTED)
+
+
+async def test_of_twenty_votes_at_once_on_two_replicas_the_third_person_decides(
+    database: Database, other: Database
+) -> None:
+    await StoredProposals(database).create(a_proposal(approvals=3), CREATED)
+    on = [stored(database), stored(other)]
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(vote(on[n % 2], f"U{n % 4}", f"click-{n}")) for n in range(20)]
+    row = await StoredProposals(other).get(ID)
+    assert row is not None
+    assert [task.result().won for task in tasks].count(True) == 1
+    assert len({v.by for v in row.votes}) == len(row.votes) == 3
+    assert row.state is S.CONFIRMED
+    trail = await stored(database).trail()
+    assert trail.count(AuditKind.PROPOSAL_VOTED) == 3
+    assert trail.count(AuditKind.PROPOSAL_CONFIRMED) == 1
 
 
 PEOPLE = {S.CONFIRMED, S.REJECTED}

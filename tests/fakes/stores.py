@@ -13,7 +13,7 @@ from bot.domain.audit import AuditEvent, AuditKind, TrailEntry
 from bot.domain.budget import BudgetLimits, Limit
 from bot.domain.events import Evidence
 from bot.domain.ids import MessageTs, Place, ProposalId, SessionId, TurnId, UserId
-from bot.domain.proposal import Proposal, ProposalState, check_transition
+from bot.domain.proposal import Proposal, ProposalState, Vote, check_transition
 from bot.domain.session import Ask, Session, Summary, Turn, TurnState
 from bot.ports import (
     Decision,
@@ -248,7 +248,22 @@ class MemoryProposals:
         if row is None:
             return None
         if row.state is not ProposalState.PENDING or not self._in_time(row, decision.to):
-            return Verdict(self._keys.get(proposal_id) == decision.key, row)
+            return self._afterwards(row, decision.key)
+        if decision.to is ProposalState.CONFIRMED and row.approvals > 1:
+            if any(vote.by == decision.by for vote in row.votes):
+                return self._afterwards(row, decision.key)
+            votes = (*row.votes, Vote(UserId(decision.by), self._memory.now(), decision.key))
+            row = self.rows[proposal_id] = replace(row, votes=votes)
+            self._memory.append(
+                replace(
+                    audit,
+                    kind=AuditKind.PROPOSAL_VOTED,
+                    body={**audit.body, "vote": len(votes), "of": row.approvals},
+                    key=f"voted:{decision.key}",
+                )
+            )
+            if len(votes) < row.approvals:
+                return Verdict(False, row, voted=True)
         decided = replace(
             row,
             state=decision.to,
@@ -260,6 +275,10 @@ class MemoryProposals:
         self._keys[proposal_id] = decision.key
         self._memory.append(audit)
         return Verdict(True, decided)
+
+    def _afterwards(self, row: Proposal, key: str) -> Verdict:
+        won = self._keys.get(row.id) == key
+        return Verdict(won, row, not won and any(vote.key == key for vote in row.votes))
 
     async def advance(
         self,

@@ -27,7 +27,7 @@ from bot.domain.ids import (
     TurnId,
     UserId,
 )
-from bot.domain.proposal import Proposal, ProposalState, canonical, digest
+from bot.domain.proposal import Proposal, ProposalState, Vote, canonical, digest
 from bot.slack.blocks import Part
 from bot.slack.cards import card
 from bot.slack.render import AnswerView, render
@@ -201,6 +201,12 @@ def _views() -> dict[str, AnswerView]:
     }
 
 
+VOTES = (
+    Vote(UserId("U3"), AT + timedelta(minutes=1), "k1"),
+    Vote(UserId("U2"), AT + timedelta(minutes=2), "k2"),
+)
+
+
 def proposal(state: ProposalState = ProposalState.PENDING, **changes: object) -> Proposal:
     """A proposal to roll checkout back, with changes."""
     params = canonical({"version": "1.4.2", "reason": "pool <exhausted> & `slow`"})
@@ -238,6 +244,12 @@ def _cards() -> dict[str, Part]:
     changed = {
         "card_past_its_time": (proposal(), AT + timedelta(minutes=10)),
         "card_too_long": (proposal(params=canonical({"script": "x" * 3_000})), AT),
+        "card_votes_one_of_two": (proposal(approvals=2, votes=VOTES[:1]), AT),
+        "card_votes_none_yet": (proposal(approvals=3, four_eyes=False), AT),
+        "card_votes_running": (
+            proposal(ProposalState.DISPATCHING, approvals=2, votes=VOTES, decided_by=VOTES[1].by),
+            AT,
+        ),
         "card_irreversible": (
             proposal(reversible=False, untrusted_read=False, four_eyes=False),
             AT,
