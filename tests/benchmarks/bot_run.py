@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from typing import Any
@@ -23,6 +24,7 @@ from tests.benchmarks.child import Child, child, say
 from tests.benchmarks.figures import loop_lag, peak_rss_mb, quantile
 from tests.benchmarks.floor import floor_client, floor_turn
 from tests.benchmarks.loop_run import measured
+from tests.benchmarks.minimal import shown
 from tests.benchmarks.ours import SYSTEM
 from tests.benchmarks.transcript import CALLS, PIECES, answer, event_count
 
@@ -50,6 +52,7 @@ match = "incident-*"
 products = ["checkout"]
 """
 WIRE = "openai"
+IDLE_TURNS = 100
 
 
 def settings_for(folder: str, model: Child, slack: Child, pace_ms: int) -> Settings:
@@ -69,6 +72,8 @@ def settings_for(folder: str, model: Child, slack: Child, pace_ms: int) -> Setti
 @asynccontextmanager
 async def bot(model: Child, slack: Child, pace_ms: int, rates: Rates) -> AsyncIterator[None]:
     """The whole bot, on a fresh database, receiving signed HTTP events."""
+    # The one before left its engine's, which is shut down.
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         settings = settings_for(folder, model, slack, pace_ms)
@@ -110,8 +115,11 @@ async def bot_load(model: Child, slack: Child, streams: int, turns: int, stagger
 
 
 async def against_the_floor(pace_ms: int, streams: int, turns: int, rounds: int) -> Any:
-    """The floor and the whole bot in turn; no floor when `rounds` is 0, then one load of the bot."""
-    results: dict[str, list[Any]] = {"bot": [], "floor": []}
+    """The floor with Slack's traffic and the whole bot in turn; an idle bot's acknowledgements last.
+
+    No floor when `rounds` is 0, then one load of the bot.
+    """
+    results: dict[str, list[Any]] = {"bot": [], "floor": [], "idle": []}
     stagger_s = pace_ms * event_count(WIRE) / 1000 / streams
     async with child("model_process") as model, child("slack_process", "unlimited", 1) as slack:
         url = f"{model.ready['url']}/pace/{pace_ms}"
@@ -120,7 +128,8 @@ async def against_the_floor(pace_ms: int, streams: int, turns: int, rounds: int)
             async with floor_client() as client:
 
                 async def turn(number: int) -> bool:
-                    found = await floor_turn(client, WIRE, url, [], SYSTEM, number)
+                    async with shown(client, slack.ready, number):
+                        found = await floor_turn(client, WIRE, url, [], SYSTEM, number)
                     return found == (answer(number), PIECES, CALLS)
 
                 await turn(1)
@@ -132,6 +141,8 @@ async def against_the_floor(pace_ms: int, streams: int, turns: int, rounds: int)
             async with bot(model, slack, pace_ms, Rates.unlimited()):
                 await bot_load(model, slack, 1, 1, 0.0)
                 results["bot"].append(await bot_load(model, slack, streams, turns, stagger_s))
+        async with bot(model, slack, 0, Rates.unlimited()):
+            results["idle"].append(await bot_load(model, slack, 1, IDLE_TURNS, 0.0))
     return results
 
 
