@@ -52,7 +52,8 @@ match = "incident-*"
 products = ["checkout"]
 """
 WIRE = "openai"
-IDLE_TURNS = 100
+IDLE_TURNS = 40
+IDLE_PACE_MS = 1
 
 
 def settings_for(folder: str, model: Child, slack: Child, pace_ms: int) -> Settings:
@@ -141,7 +142,7 @@ async def against_the_floor(pace_ms: int, streams: int, turns: int, rounds: int)
             async with bot(model, slack, pace_ms, Rates.unlimited()):
                 await bot_load(model, slack, 1, 1, 0.0)
                 results["bot"].append(await bot_load(model, slack, streams, turns, stagger_s))
-        async with bot(model, slack, 0, Rates.unlimited()):
+        async with bot(model, slack, IDLE_PACE_MS, Rates.unlimited()):
             results["idle"].append(await bot_load(model, slack, 1, IDLE_TURNS, 0.0))
     return results
 
