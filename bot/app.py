@@ -21,6 +21,7 @@ from bot.actions.dispatch import Dispatch
 from bot.actions.display import ProposalDisplay
 from bot.actions.guards import GuardLine
 from bot.actions.notes import proposal_notes
+from bot.actions.operations import OfferedOperations
 from bot.actions.propose import ProposalDesk, Venue
 from bot.chat.call_audit import DecisionsOnly
 from bot.chat.redacted_rounds import RedactedRounds
@@ -265,6 +266,7 @@ def _toolboxes(
         base.stores.incidents,
         stack,
         base.cluster,
+        backends.make_admin_info(base.settings.control_plane, stack),
     )
     tools = core_tools(CursorSigner(backends.installation_key(base.settings)))
     made: dict[int, Toolbox] = {}
@@ -291,6 +293,8 @@ def _toolbox(
         incidents=observed.incidents,
         rollouts=observed.rollouts,
         kubernetes=observed.kubernetes,
+        admin=observed.admin,
+        operations=OfferedOperations(base.actions),
         proposals=desk,
     )
     policy = rules.tool_policy()

@@ -14,6 +14,8 @@ from urllib.parse import urlsplit
 import httpx
 from pydantic import JsonValue
 
+from adapters.control_plane.admin_info import HttpAdminInfo
+from adapters.control_plane.urls import BadTemplate, check_template
 from adapters.http import http_client
 from adapters.kubernetes.api import KubernetesApi
 from adapters.kubernetes.config import Access, from_kubeconfig, in_cluster
@@ -37,6 +39,7 @@ from adapters.observe.tempo import TempoTraces
 from bot.chat.models import Choice, KnownModel, Models
 from bot.confinement import local_order
 from bot.settings.model import (
+    ControlPlaneSettings,
     KubernetesSettings,
     LlmSettings,
     ModelSettings,
@@ -45,7 +48,16 @@ from bot.settings.model import (
     Settings,
 )
 from bot.settings.reading import ConfigurationError
-from tools.capabilities import Clock, Deploys, IncidentHistory, Kubernetes, Logs, Metrics, Traces
+from tools.capabilities import (
+    AdminInfo,
+    Clock,
+    Deploys,
+    IncidentHistory,
+    Kubernetes,
+    Logs,
+    Metrics,
+    Traces,
+)
 from tools.errors import InvalidArguments
 
 BACKEND_CONNECTIONS = 32  # per backend: more parallel queries would queue there anyway
@@ -62,6 +74,7 @@ class Observed:
     incidents: IncidentHistory | None
     rollouts: Deploys | None
     kubernetes: Kubernetes | None
+    admin: AdminInfo | None
 
 
 def installation_key(settings: Settings) -> bytes:
@@ -204,6 +217,7 @@ def make_observed(
     stored_incidents: IncidentHistory,
     stack: AsyncExitStack,
     cluster: "Cluster | None" = None,
+    admin: AdminInfo | None = None,
 ) -> Callable[[str], Observed]:
     """What a channel, given by name, looks at. Recorded backends play one incident per channel.
 
@@ -224,6 +238,7 @@ def make_observed(
         incidents=stored_incidents,
         rollouts=cluster.rollouts if cluster else None,
         kubernetes=cluster.reader if cluster else None,
+        admin=admin,
     )
     return lambda _channel: live
 
@@ -243,6 +258,7 @@ def _recorded(clock: Clock, stored: IncidentHistory) -> Callable[[str], Observed
             incidents=history,
             rollouts=None,
             kubernetes=recorded.kubernetes,
+            admin=recorded.admin,
         )
 
     return of
@@ -272,6 +288,19 @@ def _traces(settings: ObserveSettings, stack: AsyncExitStack) -> Traces | None:
     if traces.kind == "tempo":
         return TempoTraces(client, traces.tenant)
     return JaegerTraces(client, traces.api)
+
+
+def make_admin_info(settings: ControlPlaneSettings, stack: AsyncExitStack) -> AdminInfo | None:
+    """None when the control plane is not asked. Raises ConfigurationError."""
+    if settings.kind != "http":
+        return None
+    try:
+        check_template(settings.info_url)
+    except BadTemplate as error:
+        raise ConfigurationError(f"control_plane.info_url: {error}") from error
+    token = settings.token.get_secret_value()
+    client = _client(settings.info_url, token, "control_plane.info_url", stack)
+    return HttpAdminInfo(client, settings.info_url)
 
 
 def _client(url: str, bearer: str, key: str, stack: AsyncExitStack) -> httpx.AsyncClient:

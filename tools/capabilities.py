@@ -256,6 +256,36 @@ class Kubernetes(Protocol):
         ...
 
 
+class AdminInfo(Protocol):
+    """Asks the control plane what a product says of itself."""
+
+    async def info(self, product: str, call: "CallContext") -> dict[str, JsonValue]:
+        """The envelope, asked for in the asker's name.
+
+        Raises InvalidArguments (no such product), UpstreamFailed, CapabilityUnavailable.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One action that may be proposed. `params_schema` is JSON Schema."""
+
+    name: str
+    description: str
+    reversible: bool
+    blast_radius: str
+    params_schema: Mapping[str, JsonValue]
+
+
+class Operations(Protocol):
+    """The operator's catalogue of actions. Nothing behind this interface executes one."""
+
+    def offered(self, product: str) -> Sequence[Operation]:
+        """What may be proposed for the product, in the order declared."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class ProposalDraft:
     """What a model asks people to confirm. Everything here is the model's word, not fact."""
@@ -327,4 +357,6 @@ class Capabilities:
     rollouts: Deploys | None = None
     incidents: IncidentHistory | None = None
     kubernetes: Kubernetes | None = None
+    admin: AdminInfo | None = None
+    operations: Operations | None = None
     proposals: Proposals | None = None

@@ -13,6 +13,7 @@ from adapters.observe.instants import check_order, to_ns
 from adapters.observe.levels import at_least, normalized
 from adapters.observe.line_filter import line_test
 from adapters.observe.metric_shape import step_for, unit_of
+from adapters.observe.recorded_admin_info import RecordedAdminInfo
 from adapters.observe.recorded_kubernetes import RecordedKubernetes
 from adapters.observe.simulator.dataset import Dataset
 from adapters.observe.simulator.series import STEP_S
@@ -227,6 +228,7 @@ class Recorded:
     traces: RecordedTraces
     deploys: RecordedDeploys
     kubernetes: RecordedKubernetes
+    admin: RecordedAdminInfo
 
 
 def recorded(dataset: Dataset, clock: Clock, codec: CursorCodec) -> Recorded:
@@ -238,4 +240,5 @@ def recorded(dataset: Dataset, clock: Clock, codec: CursorCodec) -> Recorded:
         RecordedTraces(dataset, clock),
         RecordedDeploys(dataset, clock),
         RecordedKubernetes(dataset, clock),
+        RecordedAdminInfo(dataset, clock),
     )

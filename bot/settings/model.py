@@ -214,6 +214,14 @@ class KubernetesSettings(Section):
     product_label: str = "app.kubernetes.io/name"
 
 
+class ControlPlaneSettings(Section):
+    """`[control_plane]`. `info_url` holds `{product}`, as in `http://plane/products/{product}/admin/info`."""
+
+    kind: Literal["http", "recorded", "none"] = "none"
+    info_url: str = ""
+    token: SecretStr = SecretStr("")
+
+
 class RoleSettings(Section):
     """`[roles.NAME]`: Slack user groups and users."""
 
@@ -309,6 +317,7 @@ class Settings(Section):
     llm: LlmSettings = LlmSettings()
     observe: ObserveSettings = ObserveSettings()
     kubernetes: KubernetesSettings = KubernetesSettings()
+    control_plane: ControlPlaneSettings = ControlPlaneSettings()
     roles: dict[str, RoleSettings] = Field(default_factory=dict)
     channels: tuple[ChannelSettings, ...] = ()
     admins: AdminSettings = AdminSettings()

@@ -5,6 +5,7 @@ here, by how many of the asked words they hold and how rare those are. A plain b
 would read half the table for a common word.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,8 +25,9 @@ CANDIDATES = 200
 RARE = 500  # a word in fewer incidents than this is read out whole
 MAX_MONTHS = 24
 # PostgreSQL reads at most about so many of a word's incidents, at random ones when there are more.
-_PG_SAMPLE = 20_000
-_PG_SAMPLE_OF_ONE = 2000
+_PG_SAMPLE = 3000
+_PG_LOOK = 500
+_PG_COMMON = 10  # of so many newest incidents, a word in more than these is common everywhere
 _PG_WORDS = 4  # of common words alone, these are enough to have candidates
 
 
@@ -75,6 +77,9 @@ class StoredIncidents:
             return [_incident(row) for row in best[: query.limit]]
 
         try:
+            if self._database.dialect == "postgresql":
+                # Its settings for the search hold within a transaction only.
+                return await self._database.transact(work)
             return await self._database.fetch(work)
         except StorageUnavailable as error:
             raise CapabilityUnavailable("the incident store cannot be read now") from error
@@ -193,7 +198,16 @@ def _quoted(words: Sequence[str]) -> str:
 class _Gin(_Index):
     """PostgreSQL's. It reads a word's whole list first, so a common one is sampled."""
 
+    def __init__(self, connection: AsyncConnection) -> None:
+        super().__init__(connection)
+        self._newest_words: Counter[str] = Counter()
+
     async def prepare(self) -> None:
+        newest = await self._connection.scalars(
+            sa.select(incidents.c.words).order_by(incidents.c.number.desc()).limit(_PG_LOOK)
+        )
+        for words in newest:
+            self._newest_words.update(words.split())
         # A wrong guess of the planner, a scan of the table or along its key, would take seconds, and
         # compiling a plan longer than running it.
         for setting in ("enable_seqscan", "enable_indexscan", "jit"):
@@ -201,6 +215,9 @@ class _Gin(_Index):
         await self._set_sample(RARE * 4)
 
     async def count(self, word: str) -> int:
+        seen = self._newest_words[word]
+        if seen >= _PG_COMMON:
+            return RARE + seen
         held = sa.select(sa.literal(1)).where(_words().contains([word])).limit(RARE + 1)
         return (
             await self._connection.scalar(sa.select(sa.func.count()).select_from(held.subquery()))
@@ -217,7 +234,7 @@ class _Gin(_Index):
             overlapping = self._labelled(_words().overlap(list(words)), asked)
             return await self._newest(overlapping, asked) if words else []
         # A list is sampled only when each word of a query is common: one word at a time.
-        await self._set_sample(_PG_SAMPLE_OF_ONE)
+        await self._set_sample(_PG_SAMPLE)
         found: list[sa.Row[Any]] = []
         for word in words[:_PG_WORDS]:
             found += await self._newest(self._labelled(_words().contains([word]), asked), asked)

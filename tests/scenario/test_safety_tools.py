@@ -111,6 +111,7 @@ async def test_what_a_model_is_shown_only_reads_or_proposes(shared_stage: Stage)
     listed = {tool["function"]["name"] for tool in shared_stage.models.bodies[-1]["tools"]}
     assert listed == {
         "core__compare_to_baseline",
+        "core__get_admin_info",
         "core__get_current_time",
         "core__get_incident_history",
         "core__get_logs",

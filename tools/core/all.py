@@ -2,10 +2,13 @@
 
 from tools.contract import AnyTool
 from tools.core.compare_to_baseline import CompareToBaseline
+from tools.core.discover_operations import DiscoverOperations
+from tools.core.get_admin_info import GetAdminInfo
 from tools.core.get_current_time import GetCurrentTime
 from tools.core.get_incident_history import GetIncidentHistory
 from tools.core.get_logs import GetLogs
 from tools.core.get_metrics import GetMetrics
+from tools.core.get_operation_parameters import GetOperationParameters
 from tools.core.get_recent_deploys import GetRecentDeploys
 from tools.core.get_traces import GetTraces
 from tools.core.kubectl_describe import KubectlDescribe
@@ -25,6 +28,9 @@ def core_tools(signer: CursorSigner) -> tuple[AnyTool, ...]:
         CompareToBaseline(),
         GetRecentDeploys(),
         GetIncidentHistory(),
+        GetAdminInfo(),
+        DiscoverOperations(),
+        GetOperationParameters(),
         KubectlGet(),
         KubectlDescribe(),
         KubectlLogs(),

@@ -76,10 +76,12 @@ def test_a_purpose_sees_its_own_toolset() -> None:
     catalog = ToolCatalog(CORE, policy)
     assert names(catalog, purpose="recommend") == [PROPOSE_TOOL_ID]
     assert names(catalog, purpose="investigate") == [
+        "core__get_admin_info",
         "core__get_current_time",
         "core__get_incident_history",
         "core__get_logs",
         "core__get_metrics",
+        "core__get_operation_parameters",
         "core__get_recent_deploys",
         "core__get_traces",
     ]

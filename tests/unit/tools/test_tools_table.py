@@ -1,0 +1,40 @@
+"""docs/tools.md names every tool with its true timeouts, and tests that exist."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from bot.rules import TOOLSETS
+from tools.contract import AnyTool
+from tools.core.all import core_tools
+from tools.cursor import CursorSigner
+
+ROOT = Path(__file__).parents[3]
+ROWS = {
+    match[1]: match[0]
+    for match in re.finditer(
+        r"^\| `(\w+)` \|.*$", (ROOT / "docs" / "tools.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+}
+TOOLS = core_tools(CursorSigner(b"k" * 32))
+
+
+def test_the_table_names_every_tool_and_no_other() -> None:
+    assert list(ROWS) == list(dict.fromkeys(ROWS))
+    assert set(ROWS) == {tool.contract.short_name for tool in TOOLS}
+
+
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.contract.short_name)
+def test_a_row_is_true(tool: AnyTool) -> None:
+    row = ROWS[tool.contract.short_name]
+    times = tool.contract.timeouts
+    assert f"| {times.default_s:g} s / {times.ceiling_s:g} s |" in row
+    tests = re.findall(r"`(tests/[\w/]+\.py)`", row)
+    assert tests
+    assert [name for name in tests if not (ROOT / name).is_file()] == []
+
+
+def test_every_tool_is_in_a_toolset_and_every_toolset_names_tools() -> None:
+    named = {name for names in TOOLSETS.values() for name in names}
+    assert named == {tool.contract.id for tool in TOOLS}

@@ -1,0 +1,62 @@
+"""core__get_admin_info: what a product says of itself: version, uptime, health, configuration."""
+
+from pydantic import ConfigDict, JsonValue, ValidationError
+
+from tools.capabilities import CallContext, Capabilities
+from tools.contract import LOOKUP, Effect, ToolContract, ToolInput, ToolOutput
+from tools.core.arguments import Product
+from tools.core.bound import bound
+from tools.errors import UpstreamFailed
+
+
+class AdminInfoInput(ToolInput):
+    """Of which product."""
+
+    product: Product
+
+
+class AdminInfoOutput(ToolOutput):
+    """The envelope's known fields; what a product adds to it is not shown."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    product: str
+    version: str | None = None
+    uptime_s: float | None = None
+    health: str | None = None
+    build: dict[str, JsonValue] | None = None
+    config_hash: str | None = None
+    feature_flags: dict[str, JsonValue] | None = None
+
+
+class GetAdminInfo:
+    """Asks the control plane."""
+
+    contract = ToolContract(
+        id="core__get_admin_info",
+        description=(
+            "What a product says of itself: running version, uptime, health, feature flags. Use to"
+            " check what really runs, e.g. after a deploy."
+        ),
+        input=AdminInfoInput,
+        output=AdminInfoOutput,
+        effect=Effect.READ_ONLY,
+        redaction=frozenset(AdminInfoOutput.model_fields),
+        timeouts=LOOKUP,
+        capabilities=frozenset({"admin"}),
+    )
+
+    async def execute(
+        self, arguments: AdminInfoInput, call: CallContext, caps: Capabilities
+    ) -> AdminInfoOutput:
+        """Raises what AdminInfo raises."""
+        found = await bound(caps.admin, "admin").info(arguments.product, call)
+        try:
+            return AdminInfoOutput.model_validate({**found, "product": arguments.product})
+        except ValidationError as error:
+            raise UpstreamFailed("not the envelope of /admin/info") from error
+
+    def summarise(self, output: AdminInfoOutput, arguments: AdminInfoInput) -> str:
+        """`checkout v2.4.0, ok`."""
+        health = f", {output.health}" if output.health else ""
+        return f"{arguments.product} {output.version or 'unknown version'}{health}"
