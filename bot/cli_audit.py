@@ -1,4 +1,7 @@
-"""The arguments of `kortex audit ...`. What it does lives in `bot.audit_commands`."""
+"""The arguments of `kortex audit ...` and `kortex incident ...`.
+
+What they do lives in `bot.audit_commands` and `bot.incident_commands`.
+"""
 
 import argparse
 from collections.abc import Callable
@@ -9,7 +12,40 @@ def add(
     commands: "argparse._SubParsersAction[argparse.ArgumentParser]",
     add_command: Callable[..., argparse.ArgumentParser],
 ) -> None:
-    """Add `audit` and what is under it. `add_command` makes one with `--config`."""
+    """Add `audit`, `incident` and what is under them. `add_command` makes one with `--config`."""
+    _add_audit(commands, add_command)
+    _add_incident(commands, add_command)
+
+
+def _add_incident(
+    commands: "argparse._SubParsersAction[argparse.ArgumentParser]",
+    add_command: Callable[..., argparse.ArgumentParser],
+) -> None:
+    text = "what is on record about one incident"
+    parser = commands.add_parser(
+        "incident", help=text, description=text[0].upper() + text[1:] + "."
+    )
+    under = parser.add_subparsers(metavar="COMMAND", required=True)
+    report = add_command(
+        under,
+        "report",
+        _report,
+        "write a session's post-incident report: timeline, decisions, evidence, cost, audit range",
+    )
+    report.add_argument("session", metavar="SESSION", help="its id, or its name: the newest of it")
+    report.add_argument(
+        "--output",
+        default="",
+        metavar="FILE",
+        help="where to (default: NAME-DATE.md here; - is standard output)",
+    )
+    report.add_argument("--post", action="store_true", help="also post it in the session's thread")
+
+
+def _add_audit(
+    commands: "argparse._SubParsersAction[argparse.ArgumentParser]",
+    add_command: Callable[..., argparse.ArgumentParser],
+) -> None:
     text = "the trail of everything that was decided: verify it, export it, erase content from it"
     parser = commands.add_parser("audit", help=text, description=text[0].upper() + text[1:] + ".")
     under = parser.add_subparsers(metavar="COMMAND", required=True)
@@ -63,3 +99,9 @@ def _erase(parsed: argparse.Namespace) -> int:
     from bot.audit_commands import erase
 
     return erase(parsed.config, parsed.person, parsed.session, parsed.reason)
+
+
+def _report(parsed: argparse.Namespace) -> int:
+    from bot.incident_commands import write_report
+
+    return write_report(parsed.config, parsed.session, parsed.output, post=parsed.post)

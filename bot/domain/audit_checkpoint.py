@@ -9,11 +9,12 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from bot.domain.audit_chain import AuditKeys
+from bot.domain.audit_chain import UNKEYED, AuditKeys
 
+NOBODY = "-"  # who signs without a key
 _LINE = re.compile(
     r"kortex-audit/1 size=(\d{1,18}) head=([0-9a-f]{64}) at=(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ) "
-    r"key=([\w.-]*) sig=([0-9a-f]{64})",
+    r"by=([\w.-]+) sig=([0-9a-f]{64})",
     re.ASCII,
 )
 
@@ -42,7 +43,7 @@ class Checkpoint:
 
     def statement(self) -> str:
         """What is signed."""
-        return f"kortex-audit/1 size={self.size} head={self.head} at={self.at} key={self.key_id}"
+        return f"kortex-audit/1 size={self.size} head={self.head} at={self.at} by={self.key_id or NOBODY}"
 
 
 def sign(keys: AuditKeys, size: int, head: str, at: datetime) -> Checkpoint:
@@ -56,7 +57,7 @@ def sign(keys: AuditKeys, size: int, head: str, at: datetime) -> Checkpoint:
 def checkpoints_in(text: str) -> list[Checkpoint]:
     """All that occur anywhere in a text: a file of them, a log, a copied chat message."""
     return [
-        Checkpoint(int(size), head, at, key_id, signature)
+        Checkpoint(int(size), head, at, UNKEYED if key_id == NOBODY else key_id, signature)
         for size, head, at, key_id, signature in _LINE.findall(text)
     ]
 

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -42,7 +42,9 @@ class StoredTrail:
             statement = statement.where(audit.c.seq > after)
 
         async def work(connection: AsyncConnection) -> Sequence[ChainRow]:
-            return [ChainRow._make(row) for row in await connection.execute(statement)]
+            found = await connection.execute(statement)
+            # Rows are tuples of the same fields; making others of millions would be felt.
+            return cast("Sequence[ChainRow]", found.all())
 
         return await self._database.fetch(work)
 

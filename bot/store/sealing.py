@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-import orjson
 from pydantic import JsonValue
 
 from bot.domain.audit_chain import AuditKeys
@@ -29,13 +28,10 @@ class Sealing:
 
     def body(self, body: Mapping[str, JsonValue]) -> str:
         """Canonical redacted JSON. Raises StorageUnavailable: what cannot be redacted is not kept."""
-        text = json_text.dumps(dict(body))
         if self.redactor is None:
-            return text
+            return json_text.dumps(dict(body))
         try:
-            if self.redactor.redact(text) == text:
-                return text
-            return json_text.dumps(_redacted(orjson.loads(text), self.redactor))
+            return json_text.dumps(self.redactor.redact_value(dict(body)))
         except RedactionFailed as error:
             raise StorageUnavailable("an audit row could not be redacted") from error
 
@@ -48,15 +44,3 @@ class Sealing:
 
 
 WITHOUT_KEY: Final = Sealing()
-
-
-def _redacted(value: JsonValue, redactor: Redactor) -> JsonValue:
-    match value:
-        case str():
-            return redactor.redact(value)
-        case dict():
-            return {redactor.redact(k): _redacted(v, redactor) for k, v in value.items()}
-        case list():
-            return [_redacted(v, redactor) for v in value]
-        case _:
-            return value

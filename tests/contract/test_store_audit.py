@@ -1,6 +1,8 @@
 """What AuditLog promises, and what holds for the rows of the trail on both databases."""
 
 import asyncio
+import hashlib
+from datetime import UTC, datetime
 
 import orjson
 import pytest
@@ -8,11 +10,11 @@ import sqlalchemy as sa
 from pydantic import JsonValue
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from bot.chat.privacy import TextRedactor
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.audit_chain import GENESIS, UNKEYED, AuditKeys
 from bot.domain.audit_checkpoint import sign
 from bot.ports import StorageUnavailable
+from bot.privacy.redactor import TextRedactor
 from bot.store.audit import StoredAudit, append_audit
 from bot.store.audit_erasure import erase
 from bot.store.audit_reading import StoredTrail, verify
@@ -27,6 +29,7 @@ __all__ = ["database", "database_url", "other", "stores"]
 
 KEYED = Sealing(AuditKeys("1", {"1": b"a" * 32}))
 REDACTOR = TextRedactor({"hunter2hunter2"}, b"k")
+REDACTOR.redact_value({"its lists are read": "when first needed"})
 # What somebody who owns the database can do.
 UNGUARD = {
     "sqlite": ("DROP TRIGGER audit_no_update", "DROP TRIGGER audit_no_delete"),
@@ -136,9 +139,39 @@ async def test_what_is_written_is_redacted(database_url: str) -> None:
     await database.close()
 
 
+async def test_redaction_leaves_ids_digests_and_counts(database_url: str) -> None:
+    database = await Database.open(database_url, sealing=Sealing(redactor=REDACTOR))
+    body: dict[str, JsonValue] = {
+        "turn": "turn:T0KORTEX01:C0CHECKOUT:1795276826.911531",
+        "proposal": "p_b8704ca98906d3e8185fc533",
+        "digest": hashlib.sha256(b"x").hexdigest(),
+        "call": "call_9f8e7d6c5b4a",
+        "input_tokens": 120,
+        "bytes": 4_096,
+    }
+    await StoredAudit(database).append(AuditEvent(AuditKind.MODEL_CALL, "U0RESPOND1", body))
+    (row,) = await rows(database)
+    assert (row.actor, orjson.loads(row.body)) == ("U0RESPOND1", body)
+    await database.close()
+
+
+def test_redaction_leaves_checkpoints() -> None:
+    lines = [
+        sign(keys, n, hashlib.sha256(b"%d" % n).hexdigest(), datetime.now(UTC)).line
+        for n in range(100)
+        for keys in (AuditKeys(), KEYED.keys)
+    ]
+    assert [
+        line for line in lines if REDACTOR.redact(f"keep it: `{line}`") != f"keep it: `{line}`"
+    ] == []
+
+
 async def test_what_cannot_be_redacted_is_not_done(database_url: str) -> None:
     class Broken:
         def redact(self, text: str) -> str:
+            raise RedactionFailed("broken")
+
+        def redact_value(self, value: JsonValue) -> JsonValue:
             raise RedactionFailed("broken")
 
     database = await Database.open(database_url, sealing=Sealing(redactor=Broken()))

@@ -1,0 +1,140 @@
+"""Everything on record about one session, read together."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from adapters.llm.messages import Message, Role
+from bot.domain.audit import TrailEntry
+from bot.domain.dossier import Dossier, DossierCost, DossierTurn
+from bot.domain.ids import ProposalId, SessionId
+from bot.domain.proposal import Proposal
+from bot.store import rows
+from bot.store.audit_reading import PAGE_ROWS, StoredTrail
+from bot.store.engine import Database
+from bot.store.proposals import StoredProposals
+from bot.store.sessions import StoredSessions
+from bot.store.tables import evidence, messages, proposals, sessions, spending, turns
+
+
+class Dossiers:
+    """Reads only. Raises StorageUnavailable."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def find(self, wanted: str) -> SessionId | None:
+        """The session of that id, or the newest one of that name."""
+
+        async def work(connection: AsyncConnection) -> str | None:
+            found: str | None = await connection.scalar(
+                sa.select(sessions.c.id)
+                .where(sa.or_(sessions.c.id == wanted, sessions.c.name == wanted))
+                .order_by((sessions.c.id == wanted).desc(), sessions.c.active_at.desc())
+                .limit(1)
+            )
+            return found
+
+        found = await self._database.fetch(work)
+        return None if found is None else SessionId(found)
+
+    async def read(self, session_id: SessionId) -> Dossier | None:
+        """All of it; None when there is no such session."""
+        session = await StoredSessions(self._database).get(session_id)
+        if session is None:
+            return None
+        return Dossier(
+            session=session,
+            turns=await self._database.fetch(lambda c: _turns(c, session_id)),
+            proposals=await self._proposals(session_id),
+            costs=await self._database.fetch(lambda c: _costs(c, session_id)),
+            trail=await self._trail(session_id),
+        )
+
+    async def _proposals(self, session_id: SessionId) -> Sequence[Proposal]:
+        async def work(connection: AsyncConnection) -> Sequence[str]:
+            found = await connection.scalars(
+                sa.select(proposals.c.id)
+                .where(proposals.c.session_id == session_id)
+                .order_by(proposals.c.created_at, proposals.c.id)
+            )
+            return found.all()
+
+        store = StoredProposals(self._database)
+        ids = await self._database.fetch(work)
+        found = [await store.get(ProposalId(each)) for each in ids]
+        return [each for each in found if each is not None]
+
+    async def _trail(self, session_id: SessionId) -> Sequence[TrailEntry]:
+        trail = StoredTrail(self._database)
+        found: list[TrailEntry] = []
+        while page := await trail.entries(
+            after=found[-1].seq if found else 0, session=session_id, limit=PAGE_ROWS
+        ):
+            found += page
+        return found
+
+
+async def _turns(connection: AsyncConnection, session_id: str) -> Sequence[DossierTurn]:
+    found = await connection.execute(
+        sa.select(turns).where(turns.c.session_id == session_id).order_by(turns.c.ts, turns.c.id)
+    )
+    return [await _turn(connection, row) for row in found.all()]
+
+
+async def _turn(connection: AsyncConnection, row: sa.Row[Any]) -> DossierTurn:
+    said = await connection.scalars(
+        sa.select(messages.c.body).where(messages.c.turn_id == row.id).order_by(messages.c.n)
+    )
+    seen = await connection.execute(
+        sa.select(evidence).where(evidence.c.turn_id == row.id).order_by(evidence.c.number)
+    )
+    conversation = [rows.to_message(body) for body in said]
+    return DossierTurn(
+        id=row.id,
+        asker=row.asker_user,
+        question=_first(conversation),
+        answer=_last(conversation),
+        state=row.state,
+        started_at=row.started_at,
+        ended_at=row.ended_at,
+        answer_ts=row.answer_ts,
+        evidence=[rows.to_evidence(each) for each in seen],
+    )
+
+
+def _first(conversation: Sequence[Message]) -> str:
+    return next((m.text for m in conversation if m.role is Role.USER), "")
+
+
+def _last(conversation: Sequence[Message]) -> str:
+    answers = [m.text for m in conversation if m.role is Role.ASSISTANT and m.text]
+    return answers[-1] if answers else ""
+
+
+async def _costs(connection: AsyncConnection, session_id: str) -> Sequence[DossierCost]:
+    tokens = (
+        spending.c.input_uncached
+        + spending.c.cache_read
+        + spending.c.cache_write
+        + spending.c.output
+    )
+    found = await connection.execute(
+        sa.select(
+            spending.c.provider,
+            spending.c.model,
+            sa.func.count().label("rounds"),
+            sa.func.sum(sa.case((spending.c.cost_usd_micros.is_(None), 1), else_=0)),
+            sa.func.coalesce(sa.func.sum(tokens), 0),
+            sa.func.coalesce(sa.func.sum(spending.c.cost_usd_micros), 0),
+        )
+        .where(spending.c.session_id == session_id)
+        .group_by(spending.c.provider, spending.c.model)
+        .order_by(spending.c.provider, spending.c.model)
+    )
+    return [
+        DossierCost(row[0], row[1], int(row[2]), int(row[3]), int(row[4]), int(row[5]))
+        for row in found
+    ]

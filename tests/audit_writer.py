@@ -1,0 +1,25 @@
+"""A process that writes rows of the trail until it is killed; prints each number once committed."""
+
+import asyncio
+import sys
+
+from bot.domain.audit import AuditEvent, AuditKind
+from bot.domain.audit_chain import AuditKeys
+from bot.store.audit import append_audit
+from bot.store.engine import Database
+from bot.store.sealing import Sealing
+
+
+async def main(url: str, name: str, count: int) -> None:
+    sealing = Sealing(AuditKeys("1", {"1": b"a" * 32}))
+    database = await Database.open(url, sealing=sealing)
+    for n in range(count):
+        async with database.write() as connection:
+            event = AuditEvent(AuditKind.TOOL_CALL, name, {"n": n}, key=f"{name}:{n}")
+            seq = await append_audit(connection, event)
+        sys.stdout.write(f"{seq}\n")
+        sys.stdout.flush()
+    await database.close()
+
+
+asyncio.run(main(sys.argv[1], sys.argv[2], int(sys.argv[3])))
