@@ -8,9 +8,11 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+import httpx
 import sqlalchemy as sa
 
 from adapters.control_plane.client import HttpControlPlane
+from adapters.control_plane.probe import HttpProbe
 from adapters.egress import confined_to
 from adapters.http import http_client
 from adapters.llm.port import Provider
@@ -23,6 +25,7 @@ from bot.actions.guards import GuardLine
 from bot.actions.notes import proposal_notes
 from bot.actions.operations import OfferedOperations
 from bot.actions.propose import ProposalDesk, Venue
+from bot.actions.target import Target
 from bot.chat.call_audit import DecisionsOnly
 from bot.chat.redacted_rounds import RedactedRounds
 from bot.chat.rounds import Rounds
@@ -213,12 +216,16 @@ def build_conversation(
             raise StorageUnavailable("the session of this call is not stored")
         return Venue(session.place, rule_for(channels, call.channel).confirm)
 
+    client = http_client(max_connections=backends.BACKEND_CONNECTIONS)
+    stack.push_async_callback(client.aclose)
+    target = Target(HttpProbe(client, rules.reading_credentials(base.settings)), base.redactor)
     desk = ProposalDesk(
         base.actions,
         base.stores.proposals,
         surface,
         venue_of,
         base.clock,
+        target,
         on_state=base.metrics.proposal_became,
     )
     tools = ToolDesk(_toolboxes(base, desk, stack), base.clock)
@@ -238,7 +245,7 @@ def build_conversation(
         notes=notes,
         metrics=base.metrics,
     )
-    return Conversation(turns, _decide(base, surface, name_of, stack), desk, tools)
+    return Conversation(turns, _decide(base, surface, name_of, client, target), desk, tools)
 
 
 def _turn_config(base: Base) -> TurnConfig:
@@ -313,15 +320,15 @@ def _toolbox(
     return Toolbox(catalog, runner)
 
 
-def _decide(base: Base, surface: ChatSurface, name_of: NameOf, stack: AsyncExitStack) -> Decide:
-    client = http_client(max_connections=backends.BACKEND_CONNECTIONS)
-    stack.push_async_callback(client.aclose)
+def _decide(
+    base: Base, surface: ChatSurface, name_of: NameOf, client: httpx.AsyncClient, target: Target
+) -> Decide:
     proposals = base.stores.proposals
     dispatch = Dispatch(
         base.actions,
         proposals,
         HttpControlPlane(client, rules.credentials(base.settings)),
-        GuardLine(base.actions, proposals, base.stores.audit),
+        GuardLine(base.actions, proposals, base.stores.audit, target),
         base.redactor,
         on_state=base.metrics.proposal_became,
     )

@@ -176,6 +176,14 @@ class ProposalStore(Protocol):
         ...
 
 
+class FreezeState(Protocol):
+    """Whether anything may be dispatched now: the kill switch and the freeze windows."""
+
+    async def refusal(self, action: str, product: str) -> str | None:
+        """None when it may, else who froze it and until when. Raises StorageUnavailable."""
+        ...
+
+
 class AuditLog(Protocol):
     """The append-only trail, for events that change no other row."""
 

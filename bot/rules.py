@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 import sqlalchemy as sa
 
-from adapters.control_plane.port import Endpoint
+from adapters.control_plane.port import Endpoint, Reads
 from bot.actions.catalog import ActionRule
 from bot.domain.audit_chain import AuditKeys
 from bot.domain.budget import BudgetLimits
@@ -13,9 +13,11 @@ from bot.settings.model import ActionSettings, Settings
 from bot.slack.roles import RoleMembers
 from bot.slack.startup import SlackAccess
 from bot.store.engine import IDLE_IN_TRANSACTION_S
+from tools.contract import LOOKUP, PROPOSE_TOOL_ID
 from tools.policy import ToolPolicy
 
 USD_MICROS = 1_000_000
+PROPOSE_TOOL = PROPOSE_TOOL_ID.removeprefix("core__")
 # What each purpose may use. Nothing else exists for a model.
 TOOLSETS = {
     "investigate": (
@@ -66,12 +68,13 @@ def tool_policy() -> ToolPolicy:
 
 
 def tool_timeouts(settings: Settings) -> Mapping[str, float]:
-    """`[llm.tools.NAME] timeout`, in seconds."""
-    return {
-        name: tool.timeout.total_seconds()
-        for name, tool in settings.llm.tools.items()
-        if tool.timeout is not None
-    }
+    """`[llm.tools.NAME] timeout`, in seconds; a proposal also waits for its target to be read."""
+    reading_s = max((a.read_timeout.total_seconds() for a in settings.actions), default=0.0)
+    timeouts = {PROPOSE_TOOL: LOOKUP.default_s + reading_s}
+    for name, tool in settings.llm.tools.items():
+        if tool.timeout is not None:
+            timeouts[name.removeprefix("core__")] = tool.timeout.total_seconds()
+    return timeouts
 
 
 def budget_limits(settings: Settings) -> BudgetLimits:
@@ -99,12 +102,23 @@ def _action_rule(action: ActionSettings) -> ActionRule:
             credential_id=action.name if action.endpoint.token.get_secret_value() else "",
             status_url=action.status_url,
             timeout_s=action.endpoint.timeout.total_seconds(),
+            reads=Reads(
+                credential_id=action.name if action.read_token.get_secret_value() else "",
+                count_url=action.count_url,
+                fingerprint_url=action.fingerprint_url,
+                fingerprint_fields=action.fingerprint_fields,
+                timeout_s=action.read_timeout.total_seconds(),
+            ),
         ),
         products=action.products,
         params_schema=action.params_schema,
         reversible=action.reversible,
         blast_radius=action.blast_radius,
         rate_limit=action.rate_limit,
+        max_objects=action.max_objects,
+        count_param=action.count_param,
+        free_text=action.free_text,
+        dry_run=action.dry_run,
         four_eyes=action.four_eyes,
         approvals=action.approvals,
         confirm=action.confirm,
@@ -114,6 +128,12 @@ def _action_rule(action: ActionSettings) -> ActionRule:
 def credentials(settings: Settings) -> Callable[[str], str]:
     """The token of an action, looked up when the action is dispatched."""
     tokens = {a.name: a.endpoint.token for a in settings.actions}
+    return lambda name: tokens[name].get_secret_value()
+
+
+def reading_credentials(settings: Settings) -> Callable[[str], str]:
+    """The token that an action's target is read with before anybody confirmed."""
+    tokens = {a.name: a.read_token for a in settings.actions}
     return lambda name: tokens[name].get_secret_value()
 
 

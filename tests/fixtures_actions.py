@@ -13,12 +13,14 @@ from bot.actions.dispatch import Dispatch
 from bot.actions.display import ProposalDisplay
 from bot.actions.guards import GuardLine
 from bot.actions.propose import ProposalDesk, Venue
+from bot.actions.target import Target
 from bot.domain.ids import ChannelId, MessageTs, Place, ProposalId, TeamId, UserId
 from bot.domain.proposal import Proposal, ProposalState
 from bot.ports import Decision
 from tests.fakes.card_wall import CardWall
 from tests.fakes.control_plane import FakeControlPlane
 from tests.fakes.journal import Crash, Fragile, Fuse, MemoryJournal
+from tests.fakes.probe import FakeFreeze, FakeProbe
 from tests.fakes.redactor import FakeRedactor
 from tests.fakes.stores import Memory, MemoryAudit, MemoryProposals
 from tools.capabilities import CallContext, ProposalDraft
@@ -97,6 +99,8 @@ class World:
     clock: MovableClock = field(default_factory=MovableClock)
     wall: CardWall = field(default_factory=CardWall)
     control: FakeControlPlane = field(default_factory=FakeControlPlane)
+    probe: FakeProbe = field(default_factory=FakeProbe)
+    freeze: FakeFreeze = field(default_factory=FakeFreeze)
     redactor: FakeRedactor = field(default_factory=FakeRedactor)
     came_into: list[ProposalState] = field(default_factory=list)
     venue: Venue = field(default_factory=lambda: Venue(PLACE, ("responder",)))
@@ -119,9 +123,19 @@ class World:
             self.wall,
             venue_of,
             self.clock,
+            self.target(),
             on_state=self.came_into.append,
             **options,
         )
+
+    def target(self) -> Target:
+        """What reads targets."""
+        return Target(self.probe, self.redactor)
+
+    def guards(self, rules: tuple[ActionRule, ...] | None = None) -> GuardLine:
+        """The guards over these rules."""
+        catalog = ActionCatalog(self.rules if rules is None else rules)
+        return GuardLine(catalog, self.store, self.audit, self.target(), self.freeze)
 
     def decide(self, fuse: Fuse | None = None) -> Decide:
         """A fresh process; with a fuse, one that may die at any call."""
@@ -130,7 +144,8 @@ class World:
         wall, control = Fragile(self.wall, burning), Fragile(self.control, burning)
         catalog = ActionCatalog(self.rules)
         display = ProposalDisplay(store, wall, sleep=no_sleep)  # type: ignore[arg-type]
-        guards = GuardLine(catalog, store, audit)  # type: ignore[arg-type]
+        target = Target(Fragile(self.probe, burning), self.redactor)  # type: ignore[arg-type]
+        guards = GuardLine(catalog, store, audit, target, self.freeze)  # type: ignore[arg-type]
         dispatch = Dispatch(
             catalog,
             store,  # type: ignore[arg-type]

@@ -88,7 +88,20 @@ def settings_of(
         ],
         "actions": [rollback],
     }
-    return Settings.model_validate(_merged(tree, more))
+    return Settings.model_validate(_merged(tree, _placed(more, plane.url)))
+
+
+def _placed(value: Any, plane_url: str) -> Any:
+    """With the control plane's address where a test wrote `PLANE`."""
+    match value:
+        case str():
+            return value.replace("PLANE", plane_url)
+        case dict():
+            return {key: _placed(each, plane_url) for key, each in value.items()}
+        case list() | tuple():
+            return [_placed(each, plane_url) for each in value]
+        case _:
+            return value
 
 
 def _merged(base: Tree, more: Tree) -> Tree:

@@ -3,23 +3,17 @@
 Tokens are resolved here, at the call. Deciding whether to send belongs to `bot.actions.dispatch`.
 """
 
-import asyncio
 from collections.abc import Callable, Mapping
 from typing import Final
 from urllib.parse import quote
 
 import aiohttp
 import httpx
-import orjson
-from pydantic import JsonValue
 
+from adapters.control_plane.exchange import exchange, order_body, value_of
 from adapters.control_plane.port import AnswerKind, ControlAnswer, ControlOrder
 from adapters.control_plane.urls import BadTemplate, fill
 from adapters.errors import AdapterError
-from adapters.http import mapped_errors, read_capped
-
-MAX_ANSWER_BYTES: Final = 65_536
-MAX_WORDS: Final = 500  # characters of an answer that is not JSON
 
 # Words that a status answer may use for `state` (or `status`); anything else in a 2xx JSON object
 # is the recorded answer itself.
@@ -41,11 +35,11 @@ class HttpControlPlane:
     async def send(self, order: ControlOrder) -> ControlAnswer:
         """POST the order once. A connection that cannot be made is NOT_SENT; silence is LOST."""
         try:
-            request = self._request(order, "POST", order.endpoint.url, body=_body(order))
+            request = self._request(order, "POST", order.endpoint.url, body=order_body(order))
         except (BadTemplate, KeyError) as error:
             return _not_sent(_unformed(error))
         try:
-            status, body = await self._exchange(request, order.endpoint.timeout_s)
+            status, body = await exchange(self._client, request, order.endpoint.timeout_s)
         except AdapterError as error:
             if isinstance(_root(error), aiohttp.ClientConnectorError):
                 return _not_sent(error.message)
@@ -60,7 +54,7 @@ class HttpControlPlane:
         key = {"idempotency_key": order.idempotency_key}
         try:
             request = self._request(order, "GET", endpoint.status_url, params=key)
-            status, body = await self._exchange(request, endpoint.timeout_s)
+            status, body = await exchange(self._client, request, endpoint.timeout_s)
         except (BadTemplate, KeyError) as error:
             return ControlAnswer(AnswerKind.LOST, _unformed(error))
         except AdapterError as error:
@@ -95,43 +89,9 @@ class HttpControlPlane:
             timeout=endpoint.timeout_s,
         )
 
-    async def _exchange(self, request: httpx.Request, timeout_s: float) -> tuple[int, bytes]:
-        """The status and body; a body that breaks off or is too long is left out.
-
-        Raises AdapterError when no status arrived.
-        """
-        with mapped_errors(f"the control plane at {request.url.host}"):
-            async with asyncio.timeout(timeout_s):
-                response = await self._client.send(request, stream=True, follow_redirects=False)
-                try:
-                    return response.status_code, await _body_or_nothing(response)
-                finally:
-                    await response.aclose()
-
-
-async def _body_or_nothing(response: httpx.Response) -> bytes:
-    """A status that has arrived stays true when its body does not."""
-    try:
-        return await read_capped(response, MAX_ANSWER_BYTES)
-    except AdapterError:
-        return b""
-
-
-def _body(order: ControlOrder) -> bytes:
-    return orjson.dumps(
-        {
-            "proposal_id": order.idempotency_key,
-            "action": order.action,
-            "product": order.product,
-            "params": dict(order.params),
-            "confirmed_by": order.confirmed_by,
-            "dry_run": order.dry_run,
-        }
-    )
-
 
 def _sent_answer(status: int, body: bytes) -> ControlAnswer:
-    value = _value(body)
+    value = value_of(body)
     match status:
         case _ if 200 <= status < 300:
             return ControlAnswer(AnswerKind.SUCCEEDED, f"answered {status}", status, value)
@@ -143,7 +103,7 @@ def _sent_answer(status: int, body: bytes) -> ControlAnswer:
 
 def _asked_answer(status: int, body: bytes) -> ControlAnswer:
     """Only a JSON object in a 2xx can settle it: any web server answers 200 or 404 to anything."""
-    value = _value(body)
+    value = value_of(body)
     if not 200 <= status < 300 or not isinstance(value, dict):
         return ControlAnswer(AnswerKind.LOST, f"status lookup answered {status}", status, value)
     state = value.get("state", value.get("status"))
@@ -155,15 +115,6 @@ def _asked_answer(status: int, body: bytes) -> ControlAnswer:
     if word in _FAILED:
         return ControlAnswer(AnswerKind.FAILED, f"status lookup says {word}", status, value)
     return ControlAnswer(AnswerKind.SUCCEEDED, "status lookup has its answer", status, value)
-
-
-def _value(body: bytes) -> JsonValue:
-    """The JSON, or the beginning of the text when it is none."""
-    try:
-        value: JsonValue = orjson.loads(body) if body else None
-    except orjson.JSONDecodeError:
-        return body.decode("utf-8", "replace")[:MAX_WORDS]
-    return value
 
 
 def _not_sent(words: str) -> ControlAnswer:

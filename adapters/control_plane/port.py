@@ -4,11 +4,26 @@ The HTTP implementation is `adapters.control_plane.client`.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
 from pydantic import JsonValue
+
+
+@dataclass(frozen=True, slots=True)
+class Reads:
+    """Where an action's target may be read before anybody confirmed, with a credential of its own.
+
+    URLs may hold `{product}` and `{params.NAME}`; an empty one is not asked. `fingerprint_fields`
+    are dotted paths into the answer; empty means the usual ones. `timeout_s` bounds one exchange.
+    """
+
+    credential_id: str = ""
+    count_url: str = ""
+    fingerprint_url: str = ""
+    fingerprint_fields: tuple[str, ...] = ()
+    timeout_s: float = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +39,7 @@ class Endpoint:
     credential_id: str = ""
     status_url: str = ""
     timeout_s: float = 30.0
+    reads: Reads = field(default_factory=Reads)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,4 +84,41 @@ class ControlPlane(Protocol):
 
     async def ask(self, order: ControlOrder) -> ControlAnswer:
         """What became of an order that may have been sent. LOST when there is nothing to ask."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Objects:
+    """What an action would touch: how many, and their names as far as they were told."""
+
+    count: int
+    names: tuple[str, ...] = ()
+
+
+class ProbeFailed(Exception):
+    """The target could not be read. `refused` when the control plane says that it would refuse.
+
+    The message is for people and holds no secret; `body` is the answer as received, not redacted.
+    """
+
+    def __init__(self, message: str, *, refused: bool = False, body: JsonValue = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.refused = refused
+        self.body = body
+
+
+class Probe(Protocol):
+    """Reads the target of an action. Changes nothing; every call raises ProbeFailed."""
+
+    async def dry_run(self, order: ControlOrder) -> JsonValue:
+        """What the order would do, as its own endpoint says with `dry_run` set."""
+        ...
+
+    async def count(self, order: ControlOrder) -> Objects:
+        """What it would touch, from the count URL."""
+        ...
+
+    async def fingerprint(self, order: ControlOrder) -> Mapping[str, str]:
+        """The facts that make the target what it is now, from the fingerprint URL."""
         ...

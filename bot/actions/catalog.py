@@ -48,8 +48,10 @@ class RateLimit:
 class ActionRule:
     """One `[[actions]]` entry.
 
-    `products` are globs. `blast_radius` is the most it may touch. `confirm` empty means the
-    channel's roles.
+    `products` are globs. `blast_radius` is the most it may touch, in words; `max_objects` in
+    numbers (0: not counted), counted in the parameter `count_param` or at the endpoint's count
+    URL. `free_text` names parameters that select nothing. `confirm` empty means the channel's
+    roles.
     """
 
     name: str
@@ -60,6 +62,9 @@ class ActionRule:
     reversible: bool = False
     blast_radius: str = BLAST_RADII[-1]
     rate_limit: str = ""
+    max_objects: int = 0
+    count_param: str = ""
+    free_text: tuple[str, ...] = ()
     dry_run: bool = False
     four_eyes: bool = False
     approvals: int = 1
@@ -142,7 +147,7 @@ def _ready(rule: ActionRule) -> Action:
         raise CatalogError(rule.name, "blast_radius", f"must be one of {', '.join(BLAST_RADII)}")
     if not 1 <= rule.approvals <= MAX_APPROVALS:
         raise CatalogError(rule.name, "approvals", f"must be from 1 to {MAX_APPROVALS}")
-    _check_unsupported(rule)
+    _check_count(rule)
     _check_endpoint(rule)
     try:
         return Action(rule, ParamsSchema(rule.params_schema), RateLimit.parse(rule.rate_limit))
@@ -152,19 +157,36 @@ def _ready(rule: ActionRule) -> Action:
         raise CatalogError(rule.name, "rate_limit", str(error)) from error
 
 
-def _check_unsupported(rule: ActionRule) -> None:
-    """A protection that is asked for and not there must stop the start, not be skipped."""
-    if rule.dry_run:
-        raise CatalogError(rule.name, "dry_run", "previews are not supported; remove it")
+def _check_count(rule: ActionRule) -> None:
+    counted = bool(rule.count_param) + bool(rule.endpoint.reads.count_url)
+    if counted > 1:
+        raise CatalogError(rule.name, "count_param", "give this or count_url, not both")
+    if counted != bool(rule.max_objects):
+        raise CatalogError(
+            rule.name,
+            "max_objects",
+            "a count needs a limit, and a limit a count: give max_objects with count_param or "
+            "count_url",
+        )
 
 
 def _check_endpoint(rule: ActionRule) -> None:
     if rule.endpoint.method != "POST":
         # PUT and DELETE count as idempotent: an HTTP client may repeat them by itself.
         raise CatalogError(rule.name, "endpoint.method", "must be POST")
-    for key, url in (("endpoint.url", rule.endpoint.url), ("status_url", rule.endpoint.status_url)):
-        try:
-            if url or key == "endpoint.url":
-                check_template(url)
-        except BadTemplate as error:
-            raise CatalogError(rule.name, key, str(error)) from error
+    endpoint, reads = rule.endpoint, rule.endpoint.reads
+    _check_url(rule, "endpoint.url", endpoint.url)
+    for key, url, params in (
+        ("status_url", endpoint.status_url, False),
+        ("count_url", reads.count_url, True),
+        ("fingerprint_url", reads.fingerprint_url, True),
+    ):
+        if url:
+            _check_url(rule, key, url, params=params)
+
+
+def _check_url(rule: ActionRule, key: str, url: str, *, params: bool = False) -> None:
+    try:
+        check_template(url, params=params)
+    except BadTemplate as error:
+        raise CatalogError(rule.name, key, str(error)) from error

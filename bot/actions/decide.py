@@ -150,7 +150,7 @@ class Decide:
             case ProposalState.REJECTED:
                 return f"Already rejected by {by}{_at(row.decided_at)}. Nothing was run."
             case ProposalState.SUPERSEDED:
-                return "A newer proposal replaced it. Nothing was run; use the newer card."
+                return "It was superseded. Nothing was run; use the newer card, or ask for one."
             case (
                 ProposalState.CONFIRMED
                 | ProposalState.DISPATCHING

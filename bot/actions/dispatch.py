@@ -13,7 +13,8 @@ from adapters.control_plane.port import AnswerKind, ControlAnswer, ControlOrder,
 from bot.actions.catalog import ActionCatalog
 from bot.actions.counting import OnState, uncounted
 from bot.actions.display import Sleep
-from bot.actions.guards import GuardLine, Refused
+from bot.actions.guard import Refused
+from bot.actions.guards import GuardLine
 from bot.actions.journal_values import from_answer, to_answer
 from bot.actions.outcome import Outcome, outcome_of, refusal, safe
 from bot.domain.audit import AuditEvent, AuditKind
@@ -79,11 +80,11 @@ class Dispatch:
 
         async def intend() -> JsonValue:
             refused = await self._intend(confirmed, permit)
-            return None if refused is None else [refused.guard, refused.reason]
+            return None if refused is None else [refused.guard, refused.reason, refused.outdated]
 
         refused = await journal.step("intent", intend)
         if isinstance(refused, list):
-            outcome = refusal(str(refused[0]), str(refused[1]))
+            outcome = refusal(str(refused[0]), str(refused[1]), outdated=True in refused[2:])
         else:
             answer = await self._settled(confirmed, permit, journal)
             outcome = outcome_of(answer)

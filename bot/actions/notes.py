@@ -43,6 +43,8 @@ def _became(row: Proposal) -> str:
         case ProposalState.EXPIRED:
             return "expired; nobody decided."
         case ProposalState.SUPERSEDED:
-            return "replaced by a newer proposal."
+            if not row.outcome:
+                return "replaced by a newer proposal."
+            return f"confirmed by {by}; not run, its target had changed: {outcome}"
         case _:
             assert_never(row.state)

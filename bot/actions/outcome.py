@@ -54,9 +54,10 @@ def outcome_of(answer: ControlAnswer) -> Outcome:
             assert_never(answer.kind)
 
 
-def refusal(guard: str, reason: str) -> Outcome:
-    """A guard said no: nothing was sent."""
-    return _outcome(ProposalState.FAILED, {"error": _NOTHING_DONE + reason, "guard": guard})
+def refusal(guard: str, reason: str, *, outdated: bool = False) -> Outcome:
+    """A guard said no: nothing was sent. `outdated` when the card no longer tells the truth."""
+    state = ProposalState.SUPERSEDED if outdated else ProposalState.FAILED
+    return _outcome(state, {"error": _NOTHING_DONE + reason, "guard": guard})
 
 
 def line(proposal: Proposal) -> str:
@@ -68,6 +69,11 @@ def line(proposal: Proposal) -> str:
             return f"✓ {what}: done.\n```\n{said}\n```"
         case ProposalState.FAILED:
             return f"✗ {what}: failed.\n```\n{said}\n```"
+        case ProposalState.SUPERSEDED:
+            return (
+                f"↷ {what}: not run, its target is no longer what the card showed. "
+                f"Ask for a new proposal.\n```\n{said}\n```"
+            )
         case ProposalState.UNKNOWN:
             return f"⚠ {what}: whether it took effect is unknown. {CHECK}\n```\n{said}\n```"
         case _:

@@ -13,6 +13,8 @@ import structlog
 
 from bot.actions.catalog import Action, ActionCatalog
 from bot.actions.counting import OnState, uncounted
+from bot.actions.rehearse import rehearsed
+from bot.actions.target import Target
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.ids import Person, Place, SessionId, TeamId, TurnId, UserId
 from bot.domain.proposal import (
@@ -61,6 +63,7 @@ class ProposalDesk:
         surface: ChatSurface,
         venue_of: VenueOf,
         clock: Clock,
+        target: Target,
         *,
         max_open: int = MAX_OPEN,
         on_state: OnState = uncounted,
@@ -70,6 +73,7 @@ class ProposalDesk:
         self._surface = surface
         self._venue_of = venue_of
         self._clock = clock
+        self._target = target
         self._max_open = max_open
         self._on_state = on_state
         # The calls of one round run at once; turns of a session never do.
@@ -83,7 +87,7 @@ class ProposalDesk:
         """
         try:
             proposal = self._checked(draft, call, await self._venue_of(call))
-            stored = await self._stored(proposal)
+            stored = await self._kept(proposal) or await self._stored(await self._read(proposal))
             posted = await self._shown(stored)
         except StorageUnavailable as error:
             raise CapabilityUnavailable("the proposal could not be stored; try again") from error
@@ -120,9 +124,18 @@ class ProposalDesk:
             approvals=rule.approvals,
         )
 
+    async def _kept(self, proposal: Proposal) -> Proposal | None:
+        return await self._store.get(proposal.id)
+
+    async def _read(self, proposal: Proposal) -> Proposal:
+        """With what its target says now; nothing is read for one card too many."""
+        await self._check_room(proposal)
+        action = self._catalog.find(proposal.action, proposal.product)
+        return await rehearsed(self._target, action, proposal)
+
     async def _stored(self, proposal: Proposal) -> Proposal:
         async with self._counting:
-            kept = await self._store.get(proposal.id)
+            kept = await self._kept(proposal)
             if kept is not None:
                 return kept
             await self._check_room(proposal)
@@ -206,6 +219,9 @@ def _created(proposal: Proposal) -> AuditEvent:
             "confirm_roles": list(proposal.confirm_roles),
             "approvals": proposal.approvals,
             "untrusted_read": proposal.untrusted_read,
+            "preview": proposal.preview,
+            "objects": proposal.objects,
+            "fingerprint": proposal.fingerprint,
         },
         session_id=proposal.session_id,
         key=f"{proposal.id}:created",

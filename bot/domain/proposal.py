@@ -2,6 +2,7 @@
 
 pending → confirmed → dispatching → succeeded | failed | unknown
 pending → rejected | expired | superseded
+confirmed → superseded, when the target is no longer what the card showed
 """
 
 import hashlib
@@ -42,7 +43,9 @@ LEGAL: Mapping[ProposalState, frozenset[ProposalState]] = {
             ProposalState.SUPERSEDED,
         }
     ),
-    ProposalState.CONFIRMED: frozenset({ProposalState.DISPATCHING, ProposalState.FAILED}),
+    ProposalState.CONFIRMED: frozenset(
+        {ProposalState.DISPATCHING, ProposalState.FAILED, ProposalState.SUPERSEDED}
+    ),
     ProposalState.DISPATCHING: frozenset(
         {ProposalState.SUCCEEDED, ProposalState.FAILED, ProposalState.UNKNOWN}
     ),
@@ -102,6 +105,10 @@ class Proposal:
     votes: tuple[Vote, ...] = ()
     action_roles: tuple[str, ...] = ()
     supersedes: str = ""
+    preview: str = ""  # canonical JSON text of the dry run, redacted; empty: none was asked for
+    objects: int | None = None  # how many things it would touch; None: not counted
+    object_names: tuple[str, ...] = ()  # of those, as far as they were told
+    fingerprint: str = ""  # canonical JSON text of the target's facts; empty: not read
 
 
 class IllegalTransition(Exception):

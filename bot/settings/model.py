@@ -291,7 +291,11 @@ def _no_params() -> dict[str, JsonValue]:
 
 
 class ActionSettings(Section):
-    """One `[[actions]]`: what may be proposed; nothing else exists."""
+    """One `[[actions]]`: what may be proposed; nothing else exists.
+
+    `read_token` is what the target is read with (dry run, count, fingerprint) before anybody
+    confirmed; `free_text` names parameters that select nothing and may hold any text.
+    """
 
     name: str = Field(pattern=r"^[a-z][a-z0-9-]{0,62}$")
     description: str
@@ -302,7 +306,15 @@ class ActionSettings(Section):
     reversible: bool = False
     blast_radius: Literal["one host", "one service", "whole cluster"] = "one service"
     rate_limit: str = ""
-    dry_run: Literal[False] = False
+    max_objects: int = Field(default=0, ge=0)
+    count_param: str = ""
+    count_url: str = ""
+    fingerprint_url: str = ""
+    fingerprint_fields: tuple[str, ...] = ()
+    free_text: tuple[str, ...] = ()
+    read_token: SecretStr = SecretStr("")
+    read_timeout: Duration = timedelta(seconds=5)
+    dry_run: bool = False
     four_eyes: bool = False
     approvals: int = Field(default=1, ge=1, le=10)
     confirm: tuple[str, ...] = ()

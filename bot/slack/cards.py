@@ -25,11 +25,14 @@ _DIGEST_CHARS = 12
 def card(proposal: Proposal, roles_text: str, now: datetime) -> Part:
     """The card as it is now. `roles_text` names who may decide, in plain words."""
     state = _shown_state(proposal, now)
-    arguments = _arguments(proposal.params)
-    confirmable = arguments is not None and _shown_whole(proposal)
+    arguments = _json_block("Arguments", proposal.params)
+    preview = _json_block("Dry run", proposal.preview)
+    confirmable = arguments is not None and preview is not None and _shown_whole(proposal)
     blocks: list[Block] = [header(f"{_TITLES[state]}: {visible(proposal.action)}")]
     blocks.append(section(_what(proposal)))
-    blocks.append(section(f"*Arguments*\n{arguments or 'not shown'}"))
+    blocks.append(section(arguments or "*Arguments*\nnot shown"))
+    if proposal.preview:
+        blocks.append(section(preview or "*Dry run*\nnot shown"))
     if not confirmable:
         blocks.append(section(_TOO_LONG))
     blocks.append(section(_facts(proposal)))
@@ -84,15 +87,15 @@ def _mono(escaped: str) -> str:
     return f"`{escaped.replace('`', '´')}`"
 
 
-def _arguments(params: str) -> str | None:
-    """The canonical JSON whole, or None when it does not fit.
+def _json_block(label: str, text: str) -> str | None:
+    """The canonical JSON whole under its label, or None when it does not fit.
 
     Characters that would show as nothing, end the code block or look like a mention are written as
     JSON escapes: still the same JSON value.
     """
-    shown = BROADCAST.sub(r"\\u0040", params.replace("`", r"\u0060"))
-    block = f"```\n{escape(INVISIBLE.sub(_json_escape, shown))}\n```"
-    return block if len(block) + len("*Arguments*\n") <= SECTION_CHARS else None
+    shown = BROADCAST.sub(r"\\u0040", text.replace("`", r"\u0060"))
+    block = f"*{label}*\n```\n{escape(INVISIBLE.sub(_json_escape, shown))}\n```"
+    return block if len(block) <= SECTION_CHARS else None
 
 
 def _json_escape(sign: re.Match[str]) -> str:
@@ -107,8 +110,21 @@ def _facts(proposal: Proposal) -> str:
     several = f"\n*Needs*  {proposal.approvals} different people" if proposal.approvals > 1 else ""
     return (
         f"*Blast radius*  at most {inline(proposal.blast_radius, 100)} (declared by your operators)\n"
+        f"{_objects(proposal)}"
         f"*Reversible*  {reversible}\n"
         f"*Asked by*  {_person(proposal.asked_by.user)}{four_eyes}{several}"
+    )
+
+
+def _objects(proposal: Proposal) -> str:
+    """What it would touch, as counted; nothing where the action does not count."""
+    if proposal.objects is None:
+        return ""
+    names = ", ".join(_mono(inline(visible(name), 80)) for name in proposal.object_names)
+    more = proposal.objects - len(proposal.object_names)
+    told = f": {names}" if names else ""
+    return (
+        f"*Touches*  {proposal.objects}{told}{f' and {more} more' if names and more > 0 else ''}\n"
     )
 
 
@@ -133,7 +149,12 @@ def _ending(
     return [section("\n".join(lines))]
 
 
-_WITH_OUTCOME = {ProposalState.SUCCEEDED, ProposalState.FAILED, ProposalState.UNKNOWN}
+_WITH_OUTCOME = {
+    ProposalState.SUCCEEDED,
+    ProposalState.FAILED,
+    ProposalState.UNKNOWN,
+    ProposalState.SUPERSEDED,
+}
 
 
 def _open(proposal: Proposal, roles_text: str, *, confirmable: bool) -> list[Block]:
@@ -190,9 +211,15 @@ def _decision(proposal: Proposal, state: ProposalState) -> str:
         case ProposalState.EXPIRED:
             return f"⌛ Nobody decided before {_time(proposal.expires_at)}. Nothing was run."
         case ProposalState.SUPERSEDED:
-            return f"↷ Replaced by a newer proposal. Nothing was run.{reason}"
+            return _superseded(proposal, confirmed, reason)
         case _:
             assert_never(state)
+
+
+def _superseded(proposal: Proposal, confirmed: str, reason: str) -> str:
+    if proposal.outcome:
+        return f"↷ {confirmed} Not run: its target is no longer what this card showed."
+    return f"↷ Replaced by a newer proposal. Nothing was run.{reason}"
 
 
 def _fallback(proposal: Proposal, state: ProposalState) -> str:

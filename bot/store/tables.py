@@ -116,6 +116,10 @@ proposals = sa.Table(
     sa.Column("votes", CleanText, nullable=False, server_default=sa.text("'[]'")),
     sa.Column("action_roles", CleanText, nullable=False, server_default=sa.text("'[]'")),
     _text("supersedes", default=True),
+    _text("preview", default=True),
+    sa.Column("objects", sa.Integer),
+    sa.Column("object_names", CleanText, nullable=False, server_default=sa.text("'[]'")),
+    _text("fingerprint", default=True),
     sa.Index(
         "ix_proposals_pending",
         "expires_at",

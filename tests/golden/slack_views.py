@@ -254,6 +254,21 @@ def _cards() -> dict[str, Part]:
             proposal(reversible=False, untrusted_read=False, four_eyes=False),
             AT,
         ),
+        "card_rehearsed": (
+            proposal(
+                preview='{"from":"1.4.3","to":"1.4.2"}', objects=3, object_names=("web-1", "web-2")
+            ),
+            AT,
+        ),
+        "card_outdated": (
+            proposal(
+                ProposalState.SUPERSEDED,
+                decided_by=UserId("U2"),
+                decided_at=AT + timedelta(minutes=2),
+                outcome='{"error":"config_hash was a1, is b2","guard":"drift"}',
+            ),
+            AT,
+        ),
     }
     return made | {name: card(each, "", now) for name, (each, now) in changed.items()}
 

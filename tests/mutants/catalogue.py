@@ -91,14 +91,14 @@ MUTANTS = (
         "bot/actions/dispatch.py",
         '        refused = await journal.step("intent", intend)\n'
         "        if isinstance(refused, list):\n"
-        "            outcome = refusal(str(refused[0]), str(refused[1]))\n"
+        "            outcome = refusal(str(refused[0]), str(refused[1]), outdated=True in refused[2:])\n"
         "        else:\n"
         "            answer = await self._settled(confirmed, permit, journal)\n",
         "        permit.issue()\n"
         "        answer = await self._settled(confirmed, permit, journal)\n"
         '        refused = await journal.step("intent", intend)\n'
         "        if isinstance(refused, list):\n"
-        "            outcome = refusal(str(refused[0]), str(refused[1]))\n"
+        "            outcome = refusal(str(refused[0]), str(refused[1]), outdated=True in refused[2:])\n"
         "        else:\n",
         (f"{_DISPATCH}test_a_dispatch_survives_a_kill[sent,-never-arrives]",),
     ),

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from adapters.control_plane.port import Endpoint
+from adapters.control_plane.port import Endpoint, Reads
 from bot.actions.catalog import ActionCatalog, ActionRule, RateLimit
 from bot.actions.errors import CatalogError
 from bot.actions.params import MAX_PROBLEMS, ParamsSchema
@@ -26,6 +26,14 @@ def declared(**changes: object) -> ActionRule:
     return replace(ROLLBACK, **changes)  # type: ignore[arg-type]
 
 
+def read(**where: str) -> Endpoint:
+    """An endpoint whose target can be read."""
+    return Endpoint("https://c.example/", reads=Reads(**where))  # type: ignore[arg-type]
+
+
+COUNTED = read(count_url="https://c.example/{product}/{params.a}")
+
+
 @pytest.mark.parametrize(
     ("rule", "key"),
     [
@@ -36,7 +44,12 @@ def declared(**changes: object) -> ActionRule:
         (declared(blast_radius="the world"), "blast_radius"),
         (declared(approvals=0), "approvals"),
         (declared(approvals=11), "approvals"),
-        (declared(dry_run=True), "dry_run"),
+        (declared(max_objects=3), "max_objects"),
+        (declared(count_param="hosts"), "max_objects"),
+        (declared(max_objects=3, count_param="hosts", endpoint=COUNTED), "count_param"),
+        (declared(endpoint=COUNTED), "max_objects"),
+        (declared(endpoint=read(count_url="nope"), max_objects=1), "count_url"),
+        (declared(endpoint=read(fingerprint_url="https://{params.a}.x/")), "fingerprint_url"),
         (declared(rate_limit="often"), "rate_limit"),
         (declared(rate_limit="0/1h"), "rate_limit"),
         (declared(params_schema={"type": "string"}), "params_schema"),

@@ -45,12 +45,21 @@ async def test_everything_is_on_the_trail_before_it_happens() -> None:
     assert world.memory.kinds() == [
         AuditKind.PROPOSAL_CREATED,
         AuditKind.PROPOSAL_CONFIRMED,
-        *[AuditKind.GUARD_VERDICT] * 5,
+        *[AuditKind.GUARD_VERDICT] * 8,
         AuditKind.DISPATCH_INTENT,
         AuditKind.DISPATCH_OUTCOME,
     ]
     guards = [e.body["guard"] for e in world.memory.trail if e.kind is AuditKind.GUARD_VERDICT]
-    assert guards == ["require_approval", "digest", "params", "rate_limit", "blast_radius"]
+    assert guards == [
+        "require_approval",
+        "digest",
+        "params",
+        "freeze",
+        "rate_limit",
+        "blast_radius",
+        "dry_run",
+        "drift",
+    ]
 
 
 async def test_a_rejection_keeps_its_reason_and_sends_nothing() -> None:
@@ -265,7 +274,7 @@ def _ticks_of(answer: ControlAnswer, settled: int) -> int:
     return asyncio.run(count())
 
 
-DONE_TICKS = 60  # a little more than a confirmation has; `test_the_moments_are_all_tried` holds it
+DONE_TICKS = 72  # a little more than a confirmation has; `test_the_moments_are_all_tried` holds it
 
 
 def test_the_moments_are_all_tried() -> None:

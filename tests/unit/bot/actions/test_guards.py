@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from bot.actions.catalog import ActionCatalog, ActionRule
-from bot.actions.guards import GuardLine, Refused
+from bot.actions.catalog import ActionRule
+from bot.actions.guard import Refused
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.ids import UserId
 from bot.domain.proposal import Proposal, ProposalState, confirmed_from_row
@@ -24,7 +24,7 @@ async def judged(world: World, by: str = "U-lead", change: Change = lambda row: 
         row.id, confirm(row, by), AuditEvent(AuditKind.PROPOSAL_CONFIRMED, by, key="c")
     )
     confirmed = confirmed_from_row(world.row(row.id))
-    guards = GuardLine(ActionCatalog(world.rules), world.store, world.audit)
+    guards = world.guards()
     return await guards.refusal(confirmed, change(world.row(row.id)))
 
 
@@ -39,7 +39,7 @@ async def test_a_sound_confirmation_passes_all() -> None:
 
     assert await judged(world) is None
     verdicts = [e.body["verdict"] for e in world.memory.trail if e.kind is AuditKind.GUARD_VERDICT]
-    assert verdicts == ["passed"] * 5
+    assert verdicts == ["passed"] * 8
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ async def test_a_catalogue_that_changed_since_the_card_is_what_counts(
     await world.store.decide(
         row.id, confirm(row), AuditEvent(AuditKind.PROPOSAL_CONFIRMED, "U-lead", key="c")
     )
-    guards = GuardLine(ActionCatalog(rules), world.store, world.audit)
+    guards = world.guards(rules)
 
     answer = await guards.refusal(confirmed_from_row(world.row(row.id)), world.row(row.id))
 
@@ -95,8 +95,7 @@ async def test_four_eyes_declared_after_the_card_still_hold() -> None:
     await world.store.decide(
         row.id, confirm(row, "U-asker"), AuditEvent(AuditKind.PROPOSAL_CONFIRMED, "U", key="c")
     )
-    stricter = ActionCatalog([replace(ROLLBACK, four_eyes=True)])
-    guards = GuardLine(stricter, world.store, world.audit)
+    guards = world.guards((replace(ROLLBACK, four_eyes=True),))
 
     answer = await guards.refusal(confirmed_from_row(world.row(row.id)), world.row(row.id))
 
@@ -121,7 +120,7 @@ async def judged_number(world: World, number: int) -> object:
     await world.store.decide(
         row.id, confirm(row), AuditEvent(AuditKind.PROPOSAL_CONFIRMED, "U", key=f"c{number}")
     )
-    guards = GuardLine(ActionCatalog(world.rules), world.store, world.audit)
+    guards = world.guards()
     return await guards.refusal(confirmed_from_row(world.row(row.id)), world.row(row.id))
 
 

@@ -78,6 +78,7 @@ def test_only_the_drawn_edges_exist(before: S, after: S) -> None:
         (S.PENDING, S.SUPERSEDED),
         (S.CONFIRMED, S.DISPATCHING),
         (S.CONFIRMED, S.FAILED),
+        (S.CONFIRMED, S.SUPERSEDED),
         (S.DISPATCHING, S.SUCCEEDED),
         (S.DISPATCHING, S.FAILED),
         (S.DISPATCHING, S.UNKNOWN),

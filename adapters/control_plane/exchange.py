@@ -1,0 +1,62 @@
+"""One HTTP exchange with the control plane, and its body in and out. What it means is not here."""
+
+import asyncio
+from typing import Final
+
+import httpx
+import orjson
+from pydantic import JsonValue
+
+from adapters.control_plane.port import ControlOrder
+from adapters.errors import AdapterError
+from adapters.http import mapped_errors, read_capped
+
+MAX_ANSWER_BYTES: Final = 65_536
+MAX_WORDS: Final = 500  # characters of an answer that is not JSON
+
+
+async def exchange(
+    client: httpx.AsyncClient, request: httpx.Request, timeout_s: float
+) -> tuple[int, bytes]:
+    """The status and body; a body that breaks off or is too long is left out.
+
+    Raises AdapterError when no status arrived.
+    """
+    with mapped_errors(f"the control plane at {request.url.host}"):
+        async with asyncio.timeout(timeout_s):
+            response = await client.send(request, stream=True, follow_redirects=False)
+            try:
+                return response.status_code, await _body_or_nothing(response)
+            finally:
+                await response.aclose()
+
+
+async def _body_or_nothing(response: httpx.Response) -> bytes:
+    """A status that has arrived stays true when its body does not."""
+    try:
+        return await read_capped(response, MAX_ANSWER_BYTES)
+    except AdapterError:
+        return b""
+
+
+def order_body(order: ControlOrder) -> bytes:
+    """The order as the control plane reads it."""
+    return orjson.dumps(
+        {
+            "proposal_id": order.idempotency_key,
+            "action": order.action,
+            "product": order.product,
+            "params": dict(order.params),
+            "confirmed_by": order.confirmed_by,
+            "dry_run": order.dry_run,
+        }
+    )
+
+
+def value_of(body: bytes) -> JsonValue:
+    """The JSON, or the beginning of the text when it is none."""
+    try:
+        value: JsonValue = orjson.loads(body) if body else None
+    except orjson.JSONDecodeError:
+        return body.decode("utf-8", "replace")[:MAX_WORDS]
+    return value

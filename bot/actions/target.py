@@ -1,0 +1,134 @@
+"""Reading an action's target for the card and for the guards: redacted, capped, in words.
+
+Nothing here can change the target: the probe it asks has reading credentials alone.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+import orjson
+from pydantic import JsonValue
+
+from adapters.control_plane.port import ControlOrder, Objects, Probe, ProbeFailed
+from bot.actions.catalog import Action
+from bot.domain.proposal import Proposal, canonical
+from tools.redactor import RedactionFailed, Redactor
+
+# A Slack section holds 3,000 characters (docs.slack.dev/reference/block-kit/blocks/section-block).
+MAX_PREVIEW: Final = 2_500
+MAX_NAMES: Final = 10
+MAX_NAME_CHARS: Final = 80
+MAX_SAID: Final = 500  # characters of a refusal's own words
+
+
+class TargetUnread(Exception):
+    """The target cannot be read, or says no; `refused` when it is the order that is wrong."""
+
+    def __init__(self, message: str, *, refused: bool = False) -> None:
+        super().__init__(message)
+        self.message = message
+        self.refused = refused
+
+
+class Target:
+    """Dry run, count and fingerprint of one action's target. Every call raises TargetUnread."""
+
+    def __init__(self, probe: Probe, redactor: Redactor) -> None:
+        self._probe = probe
+        self._redactor = redactor
+
+    async def preview(self, action: Action, row: Proposal) -> str:
+        """The dry run as canonical JSON text."""
+        try:
+            said = await self._probe.dry_run(_order(action, row))
+        except ProbeFailed as error:
+            raise self._unread("the dry run failed", error) from error
+        if said is None:
+            raise TargetUnread("the dry run failed: it answered nothing that could be shown")
+        text = self._safe(orjson.dumps(said, option=orjson.OPT_SORT_KEYS).decode())
+        if len(text) > MAX_PREVIEW:
+            raise TargetUnread(
+                "the dry run's preview is too long to be shown whole, so nobody could confirm it",
+                refused=True,
+            )
+        return text
+
+    async def objects(self, action: Action, row: Proposal) -> Objects | None:
+        """What it would touch; None when the action does not count."""
+        rule = action.rule
+        if rule.count_param:
+            return self._named(_in_params(rule.count_param, orjson.loads(row.params)))
+        if not rule.endpoint.reads.count_url:
+            return None
+        try:
+            return self._named(await self._probe.count(_order(action, row)))
+        except ProbeFailed as error:
+            raise self._unread("what it would touch cannot be counted", error) from error
+
+    async def fingerprint(self, action: Action, row: Proposal) -> str:
+        """The target's facts as canonical JSON text; empty when the action declares none."""
+        if not action.rule.endpoint.reads.fingerprint_url:
+            return ""
+        try:
+            facts = await self._probe.fingerprint(_order(action, row))
+        except ProbeFailed as error:
+            raise self._unread("the state of its target cannot be read", error) from error
+        return self._safe(canonical(dict(facts)))
+
+    def _named(self, found: Objects) -> Objects:
+        names = (self._safe(name[:MAX_NAME_CHARS]) for name in found.names[:MAX_NAMES])
+        return Objects(found.count, tuple(names))
+
+    def _unread(self, what: str, error: ProbeFailed) -> TargetUnread:
+        said = "" if error.body is None else f": {_text(error.body)[:MAX_SAID]}"
+        return TargetUnread(f"{what}: {self._safe(error.message + said)}", refused=error.refused)
+
+    def _safe(self, text: str) -> str:
+        try:
+            return self._redactor.redact(text)
+        except RedactionFailed as error:
+            raise TargetUnread("what the target says could not be redacted") from error
+
+
+def changes(before: str, after: str) -> str:
+    """`config_hash was a1, is b2` for every fact that differs; both are canonical JSON texts."""
+    then, now = _facts(before), _facts(after)
+    return "; ".join(
+        f"{name} was {then.get(name, 'not there')}, is {now.get(name, 'not there')}"
+        for name in sorted(then.keys() | now.keys())
+        if then.get(name) != now.get(name)
+    )
+
+
+def _facts(text: str) -> Mapping[str, str]:
+    facts: Mapping[str, str] = orjson.loads(text) if text else {}
+    return facts
+
+
+def _in_params(name: str, params: Mapping[str, JsonValue]) -> Objects:
+    value = params.get(name)
+    match value:
+        case list() if value:
+            return Objects(len({_text(each) for each in value}), tuple(map(_text, value)))
+        case str() | int() if value and not isinstance(value, bool):
+            return Objects(1, (_text(value),))
+        case _:
+            raise TargetUnread(
+                f"the parameter {name} names nothing that could be counted", refused=True
+            )
+
+
+def _text(value: JsonValue) -> str:
+    return value if isinstance(value, str) else orjson.dumps(value).decode()
+
+
+def _order(action: Action, row: Proposal) -> ControlOrder:
+    return ControlOrder(
+        endpoint=action.rule.endpoint,
+        idempotency_key=row.id,
+        action=row.action,
+        product=row.product,
+        params=orjson.loads(row.params),
+        confirmed_by=row.decided_by or row.asked_by.user,
+        dry_run=True,
+    )

@@ -1,0 +1,158 @@
+"""An action whose target is read first: dry run, count and fingerprint, from kortex.toml to the card.
+
+One bot serves all tests of this module; each has a thread and a proposal of its own.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pytest
+from aiohttp import web
+from pydantic import JsonValue
+
+from bot.workspace.messages import Message
+from bot.workspace.seeds import RESPONDER
+from tests.fakes.model_server import Call, Recorded, Round
+from tests.fixtures_service import PLANE_TOKEN, shared_stage
+from tests.stage import CONFIRM, Asked, Stage, results, shown
+
+__all__ = ["shared_stage"]
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+READ_TOKEN = "read-token-Uv73Xq"
+SETTINGS = {
+    "actions": [
+        {
+            "name": "restart-hosts",
+            "description": "Restart hosts",
+            "params_schema": {
+                "type": "object",
+                "properties": {"hosts": {"type": "array", "items": {"type": "string"}}},
+                "required": ["hosts"],
+            },
+            "endpoint": {"url": "PLANE/products/{product}/restart", "token": PLANE_TOKEN},
+            "count_url": "PLANE/count",
+            "fingerprint_url": "PLANE/products/{product}/info",
+            "read_token": READ_TOKEN,
+            "max_objects": 2,
+            "dry_run": True,
+            "products": ["checkout"],
+        }
+    ]
+}
+
+
+def SCRIPT(request: Recorded) -> Round:  # noqa: N802 - what the shared fixture looks for
+    """Propose the hosts named in the question, then repeat what the tool said."""
+    question = str(request.body["messages"][-1]["content"])
+    if results(request):
+        return Round(text=(f"I have asked: {results(request)[-1]}",))
+    hosts = question.rsplit("hosts ", 1)[-1].split()
+    arguments = {
+        "action": "restart-hosts",
+        "product": "checkout",
+        "params": {"hosts": hosts},
+        "rationale": "they are stuck",
+    }
+    return Round(calls=(Call("core__propose_action", arguments),))
+
+
+@dataclass
+class Shop:
+    """What the control plane answers, by what it is asked."""
+
+    info: dict[str, JsonValue] = field(default_factory=lambda: {"config_hash": "a1"})
+    count: JsonValue = field(default_factory=lambda: {"objects": ["web-1", "web-2"]})
+
+    async def post(self, request: web.Request) -> web.StreamResponse:
+        order = json.loads(await request.read())
+        if order["dry_run"]:
+            return web.json_response({"preview": {"would_restart": order["params"]["hosts"]}})
+        return web.json_response({"restarted": order["params"]["hosts"]})
+
+    async def get(self, request: web.Request) -> web.StreamResponse:
+        return web.json_response(self.count if request.path == "/count" else self.info)
+
+
+@pytest.fixture
+def shop(shared_stage: Stage) -> Iterator[Shop]:
+    """A shop of this test behind the shared bot's control plane."""
+    shared_stage.plane.received.clear()
+    made = Shop()
+    shared_stage.plane.post, shared_stage.plane.get = made.post, made.get
+    return made
+
+
+async def proposed(stage: Stage) -> tuple[Asked, Message]:
+    asked = await stage.ask("@kortex propose hosts web-1 web-2", stage.newcomer())
+    await stage.answer(asked)
+    return asked, await stage.card(asked)
+
+
+def orders(stage: Stage) -> list[bool]:
+    """`dry_run` of each order in turn."""
+    return [json.loads(post.body)["dry_run"] for post in stage.plane.of("POST")]
+
+
+async def test_the_preview_is_on_the_card_and_nothing_but_a_confirm_uses_the_acting_token(
+    shared_stage: Stage, shop: Shop
+) -> None:
+    stage = shared_stage
+    asked, card = await proposed(stage)
+
+    assert '{"would_restart":["web-1","web-2"]}' in shown(card)
+    assert "`web-1`, `web-2`" in shown(card)
+    tokens = {r.headers["Authorization"] for r in stage.plane.received}
+    assert tokens == {f"Bearer {READ_TOKEN}"}
+    assert orders(stage) == [True]
+
+    await stage.press(RESPONDER, card, CONFIRM)
+
+    await stage.card(asked, "It succeeded.")
+    assert orders(stage) == [True, True, False]
+    assert stage.plane.of("POST")[-1].headers["Authorization"] == f"Bearer {PLANE_TOKEN}"
+    verdicts = stage.query("SELECT body FROM audit WHERE kind = 'guard.verdict' ORDER BY seq")
+    assert [json.loads(body)["guard"] for (body,) in verdicts][-3:] == [
+        "blast_radius",
+        "dry_run",
+        "drift",
+    ]
+
+
+async def test_a_target_that_drifts_after_the_card_is_not_touched_and_both_facts_are_shown(
+    shared_stage: Stage, shop: Shop
+) -> None:
+    stage = shared_stage
+    asked, card = await proposed(stage)
+    shop.info = {"config_hash": "b2"}
+
+    await stage.press(RESPONDER, card, CONFIRM)
+
+    after = await stage.card(asked, "no longer what this card showed")
+    assert "config_hash was a1, is b2" in shown(after)
+    await stage.note(asked, "not run, its target is no longer what the card showed")
+    assert orders(stage) == [True, True]
+    assert stage.query("SELECT state FROM proposals WHERE card_ts = ?", card.ts) == [
+        ("superseded",)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("propose hosts web-*", "holds a wildcard"),
+        ("propose hosts web-1 web-2 web-3", "would touch 3 objects and may touch 2"),
+    ],
+)
+async def test_too_much_is_told_to_the_model_and_makes_no_card(
+    shared_stage: Stage, shop: Shop, question: str, said: str
+) -> None:
+    stage = shared_stage
+    shop.count = {"count": question.count("web-")}
+    asked = await stage.ask(f"@kortex {question}", stage.newcomer())
+
+    assert said in await stage.answer(asked)
+    assert stage.cards(asked) == []
+    assert False not in orders(stage)
