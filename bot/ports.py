@@ -167,8 +167,10 @@ class ProposalStore(Protocol):
         """Pending ones past their time, by the database's clock."""
         ...
 
-    async def of_session(self, session: SessionId, state: ProposalState) -> Sequence[Proposal]:
-        """Those of a session in one state, oldest first."""
+    async def of_session(
+        self, session: SessionId, state: ProposalState | None = None
+    ) -> Sequence[Proposal]:
+        """Those of a session, in one state or in any, oldest first."""
         ...
 
     async def dispatches_since(self, action: str, product: str, seconds: float) -> int:

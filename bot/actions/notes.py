@@ -13,10 +13,7 @@ MAX_WORDS: Final = 500  # characters of a reason or an outcome
 
 async def proposal_notes(store: ProposalStore, session: SessionId) -> Sequence[str]:
     """One line each, oldest first, the latest `MAX_NOTES`."""
-    rows: list[Proposal] = []
-    for state in ProposalState:
-        rows.extend(await store.of_session(session, state))
-    rows.sort(key=lambda row: (row.created_at, row.id))
+    rows = await store.of_session(session)
     return [_note(row) for row in rows[-MAX_NOTES:]]
 
 

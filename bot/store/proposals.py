@@ -149,13 +149,16 @@ class StoredProposals:
 
         return await self._database.fetch(work)
 
-    async def of_session(self, session: SessionId, state: ProposalState) -> Sequence[Proposal]:
-        """Those of a session in one state, oldest first."""
+    async def of_session(
+        self, session: SessionId, state: ProposalState | None = None
+    ) -> Sequence[Proposal]:
+        """Those of a session, in one state or in any, oldest first."""
+        wanted = sa.true() if state is None else proposals.c.state == state.value
 
         async def work(connection: AsyncConnection) -> Sequence[Proposal]:
             found = await connection.execute(
                 sa.select(proposals)
-                .where(proposals.c.session_id == session, proposals.c.state == state.value)
+                .where(proposals.c.session_id == session, wanted)
                 .order_by(proposals.c.created_at, proposals.c.id)
             )
             return [proposal_of(row) for row in found]

@@ -233,7 +233,7 @@ async def test_due_are_the_pending_past_their_time_longest_first(stores: Stores)
     assert await stores.proposals.due(1) == ["c"]
 
 
-async def test_a_session_lists_its_own_in_one_state_oldest_first(stores: Stores) -> None:
+async def test_a_session_lists_its_own_oldest_first(stores: Stores) -> None:
     newer = a_proposal(id="1", created_at=NOW + timedelta(seconds=1))
     older = a_proposal(id="2")
     decided = a_proposal(id="3", state=S.REJECTED)
@@ -242,6 +242,9 @@ async def test_a_session_lists_its_own_in_one_state_oldest_first(stores: Stores)
         await stores.proposals.create(each, CREATED)
     found = await stores.proposals.of_session(SessionId("session:1"), S.PENDING)
     assert list(found) == [older, newer]
+    assert list(await stores.proposals.of_session(SessionId("session:1"))) == [
+        older, decided, newer,
+    ]  # fmt: skip
 
 
 async def test_dispatches_are_counted_by_action_and_product(stores: Stores) -> None:

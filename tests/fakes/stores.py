@@ -310,8 +310,11 @@ class MemoryProposals:
         )
         return [each for _, each in late[:limit]]
 
-    async def of_session(self, session: SessionId, state: ProposalState) -> Sequence[Proposal]:
-        found = [r for r in self.rows.values() if r.session_id == session and r.state is state]
+    async def of_session(
+        self, session: SessionId, state: ProposalState | None = None
+    ) -> Sequence[Proposal]:
+        wanted = set(ProposalState) if state is None else {state}
+        found = [r for r in self.rows.values() if r.session_id == session and r.state in wanted]
         return sorted(found, key=lambda row: (row.created_at, row.id))
 
     async def dispatches_since(self, action: str, product: str, seconds: float) -> int:
