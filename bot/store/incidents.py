@@ -28,7 +28,8 @@ MAX_MONTHS = 24
 _PG_SAMPLE = 3000
 _PG_LOOK = 500
 _PG_COMMON = 10  # of so many newest incidents, a word in more than these is common everywhere
-_PG_WORDS = 4  # of common words alone, these are enough to have candidates
+# Of common words alone, these are enough to have candidates: all lists of many are long.
+_PG_ALL_OF, _PG_WORDS = 3, 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +227,8 @@ class _Gin(_Index):
 
     async def with_all(self, words: Sequence[str], asked: _Asked) -> Sequence[sa.Row[Any]]:
         await self._set_sample(0 if asked.rare else _PG_SAMPLE)
-        return await self._newest(self._labelled(_words().contains(list(words)), asked), asked)
+        together = list(words) if asked.rare else list(words)[:_PG_ALL_OF]
+        return await self._newest(self._labelled(_words().contains(together), asked), asked)
 
     async def with_any(self, words: Sequence[str], asked: _Asked) -> Sequence[sa.Row[Any]]:
         if set(words) <= set(asked.rare):
