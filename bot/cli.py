@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from bot import cli_audit
+from bot import cli_audit, cli_usage
 
 OK, FAILED, USAGE = 0, 1, 2
 
@@ -64,6 +64,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     providers.add_argument("--json", action="store_true", help="the state of each as JSON")
     cli_audit.add(commands, _add)
+    cli_usage.add(commands, _add)
     return parser
 
 

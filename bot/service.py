@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 
@@ -18,6 +18,8 @@ from bot.actions.stranded import StrandedSweep
 from bot.app import Base, Conversation, build_base, build_conversation, build_engine
 from bot.audit_outlets import audit_jobs
 from bot.backends import Cluster
+from bot.chat.budget_alert import BudgetAlert
+from bot.chat.budget_report import BudgetReport, budget_report
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.ids import ProposalId
 from bot.domain.session import Ask
@@ -27,6 +29,7 @@ from bot.ports import Decision
 from bot.provider_report import provider_report
 from bot.retention import SWEEP_S, KeptFor, RetentionSweep
 from bot.settings.model import Settings
+from bot.slack.admins import AdminMessages
 from bot.slack.api import create_api
 from bot.slack.bolt import create_bolt
 from bot.slack.calls import SlackCalls
@@ -45,8 +48,10 @@ from bot.slack.scheduler import EditScheduler
 from bot.slack.socket_ingress import SocketMode
 from bot.slack.startup import check_slack
 from bot.slack.surface import SlackSurface
+from bot.store.alert_days import StoredAlertDays
 from bot.store.retention import StoredRetention
 from bot.store.stranded import StrandedProposals
+from bot.web.budget import budget_route
 from bot.web.ingest import ingest_handler
 from bot.web.providers import providers_route
 from bot.web.server import create_web_app
@@ -119,12 +124,8 @@ async def serving(
         scheduler = EditScheduler(rates)
         await stack.enter_async_context(scheduler.running())
         engine = build_engine(base, lease_s)
-        surface = SlackSurface(
-            Outbox(api, scheduler, identity.bot_user),
-            links=LinkPolicy(frozenset(settings.slack.link_hosts)),
-            is_new=engine.is_first_look,
-            redact=base.redactor.redact,
-        )
+        outbox = Outbox(api, scheduler, identity.bot_user)
+        surface = _surface(base, outbox, engine)
         names = PersonNames(api, time.monotonic)
         conversation = build_conversation(base, surface, engine, names.name, stack)
         errands = Errands()
@@ -133,7 +134,8 @@ async def serving(
         await stack.enter_async_context(_engine_running(engine, conversation, grace_s))
         socket = _socket(settings, bolt, errands)
         port = await _listen(base, bolt, socket, stack)
-        await stack.enter_async_context(jobs.running({**_jobs(base, engine, surface), **witnesses}))
+        due = _jobs(base, engine, surface) | _budget_jobs(base, identity, api, outbox)
+        await stack.enter_async_context(jobs.running({**due, **witnesses}))
         if socket is not None:
             await socket.start()
             stack.push_async_callback(socket.stop, SOCKET_GRACE_S)
@@ -158,6 +160,16 @@ async def warn_of_excess(cluster: Cluster | None) -> None:
         return
     if excess:
         log.error("this identity may do more than read", may=excess)
+
+
+def _surface(base: Base, outbox: Outbox, engine: Engine) -> SlackSurface:
+    return SlackSurface(
+        outbox,
+        links=LinkPolicy(frozenset(base.settings.slack.link_hosts)),
+        is_new=engine.is_first_look,
+        redact=base.redactor.redact,
+        show_cost=base.settings.llm.show_cost,
+    )
 
 
 def _slack_session() -> aiohttp.ClientSession:
@@ -218,6 +230,11 @@ def _providers_report(base: Base) -> ProvidersReport:
     return provider_report(base.providers, base.rounds, models)
 
 
+def _budget_report(base: Base) -> Callable[[], Awaitable[BudgetReport]]:
+    limits = rules.budget_limits(base.settings)
+    return lambda: budget_report(base.stores.ledger, limits)
+
+
 def _socket(settings: Settings, bolt: AsyncApp, errands: Errands) -> SocketMode | None:
     if settings.slack.mode != "socket":
         return None
@@ -245,6 +262,7 @@ async def _listen(
                 github_secret=settings.http.github_secret.get_secret_value(),
             ),
             *([providers_route(_providers_report(base), token)] if token else []),
+            *([budget_route(_budget_report(base), token)] if token else []),
         ],
     )
     runner = web.AppRunner(app, access_log=None)
@@ -281,3 +299,15 @@ def _retention(base: Base) -> RetentionSweep:
         forget_ended,
         KeptFor(kept.messages_days, kept.results_days, nothing),
     )
+
+
+def _budget_jobs(
+    base: Base, identity: SlackIdentity, api: SlackCalls, outbox: Outbox
+) -> dict[str, tuple[float, jobs.Job]]:
+    settings, stores = base.settings, base.stores
+    roles = SlackRoleDirectory(api, identity.team, rules.role_members(settings), time.monotonic)
+    admins = AdminMessages(outbox, roles, identity.team, settings.admins.roles)
+    days = StoredAlertDays(stores.database)
+    limits = rules.budget_limits(settings)
+    alert = BudgetAlert(stores.ledger, days, stores.audit, limits, admins.tell)
+    return {"budget alert": (TICK_S, alert.run)}

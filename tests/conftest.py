@@ -1,11 +1,13 @@
 """What holds for every test: a clean environment, no network but loopback, nothing blocks the loop."""
 
 import ipaddress
+import logging
 import os
 import socket
 from collections.abc import Iterator
 
 import pytest
+import structlog
 from blockbuster import BlockBuster, blockbuster_ctx
 
 from tests.plain_logging import log_plainly
@@ -39,6 +41,18 @@ def _loopback_only(monkeypatch: pytest.MonkeyPatch) -> None:
         real(self, address)  # type: ignore[arg-type]
 
     monkeypatch.setattr(socket.socket, "connect", connect)
+
+
+@pytest.fixture(autouse=True)
+def _logs_as_before() -> Iterator[None]:
+    """A test that runs a command configures the process's log; the next one must not find that."""
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    yield
+    if root.handlers != handlers:
+        root.handlers[:] = handlers
+        root.setLevel(level)
+        structlog.reset_defaults()
 
 
 @pytest.fixture(autouse=True)

@@ -23,7 +23,7 @@ class Closing:
     blocks: tuple[Block, ...]
 
 
-def closing(turn_id: TurnId, final: TurnFinished, text: str) -> Closing:
+def closing(turn_id: TurnId, final: TurnFinished, text: str, *, show_cost: bool = True) -> Closing:
     """Everything below the answer's text, which may be what was streamed."""
     ending = _ending(final)
     blocks = [context(ending)] if ending else []
@@ -32,7 +32,7 @@ def closing(turn_id: TurnId, final: TurnFinished, text: str) -> Closing:
     records = {each.record.tool_call_id: each.record for each in final.outcomes}
     blocks += consulted(turn_id, text, final.evidence, records)
     remarks = [f"ℹ️ {inline(each, _REMARK_CHARS)}" for each in final.notices[:_REMARKS_SHOWN]]
-    blocks.append(context("\n".join([*remarks, _footer(final)])))
+    blocks.append(context("\n".join([*remarks, _footer(final, show_cost=show_cost)])))
     return Closing(ending or "The model gave no text.", tuple(blocks))
 
 
@@ -72,12 +72,12 @@ def _doubts(final: TurnFinished) -> str:
     )
 
 
-def _footer(final: TurnFinished) -> str:
+def _footer(final: TurnFinished, *, show_cost: bool) -> str:
     rounds = f"{final.rounds} round{'' if final.rounds == 1 else 's'}"
     if final.provider == _TRIAGE:
         return f"no model was used · triage · {rounds}"
     model = "/".join(inline(each, 60) for each in (final.provider, final.model) if each)
-    cost = _dollars(final.cost_usd_micros)
+    cost = _dollars(final.cost_usd_micros) if show_cost else ""
     return " · ".join(filter(None, (model, rounds, cost)))
 
 

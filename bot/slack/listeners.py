@@ -17,6 +17,7 @@ from slack_bolt.async_app import AsyncAck, AsyncApp, AsyncBoltRequest
 from bot.ports import StorageUnavailable
 from bot.slack import words
 from bot.slack.answer_clicks import AnswerClicks
+from bot.slack.blocks import Part
 from bot.slack.clicks import Click, click_of, installed_team, recall
 from bot.slack.commands import COMMAND, Commands
 from bot.slack.consulted import OPEN_ACTION, SELECT_ACTION
@@ -135,10 +136,11 @@ def register_commands(app: AsyncApp, commands: Commands, timeout_s: float) -> No
             return
         try:
             async with asyncio.timeout(timeout_s):
-                text = await commands.answer(parsed)
+                answer = await commands.answer(parsed)
         except TimeoutError:
-            text = words.CANNOT_READ
-        await ack(text=text, response_type="ephemeral")
+            answer = Part(words.CANNOT_READ, ())
+        blocks = list(answer.blocks) or None
+        await ack(text=answer.text, blocks=blocks, response_type="ephemeral")
 
     app.command(COMMAND)(command)
 

@@ -42,6 +42,7 @@ class AnswerView:
     notices: list[str] = field(default_factory=list)
     finished: TurnFinished | None = None
     round_start: int = 0
+    show_cost: bool = True
 
     def apply(self, event: TurnEvent) -> bool:
         """Fold one event in; whether it changes what people see."""
@@ -84,7 +85,7 @@ def render(view: AnswerView, links: LinkPolicy = NO_LINKS) -> tuple[Part, ...]:
     final = view.finished
     text = final.text if final.text.strip() else view.text
     bodies = [piece.safe for piece in split(text.strip("\n"), links) if piece.safe.strip()]
-    closed = closing(view.turn_id, final, text)
+    closed = closing(view.turn_id, final, text, show_cost=view.show_cost)
     *earlier, last = bodies or [""]
     shown = [markdown(last)] if last else []
     fallback = last or closed.headline

@@ -90,6 +90,17 @@ class SlackRoleDirectory:
         groups = dict.fromkeys(group for role in known for group in role.usergroups)
         return await self._group_refusal(person.user, tuple(groups), roles)
 
+    async def members(self, roles: Sequence[str]) -> Sequence[str]:
+        """The ids of everyone in the roles; a group that cannot be looked up counts as empty."""
+        known = [self._roles[name] for name in roles if name in self._roles]
+        found = [user for role in known for user in role.users]
+        for group in dict.fromkeys(group for role in known for group in role.usergroups):
+            try:
+                found += sorted(await self._groups.get(group, GROUP_TTL_S))
+            except (SurfaceFailed, SurfaceGone, TimeoutError, ValidationError) as error:
+                _log.warning("slack.role.lookup_failed", error=type(error).__name__)
+        return list(dict.fromkeys(found))
+
     def forget_group(self, usergroup: str) -> None:
         """Slack said that its members changed."""
         self._groups.forget(usergroup)

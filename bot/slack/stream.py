@@ -32,13 +32,14 @@ class SlackAnswerStream(AnswerStream):
         patience: Patience | None = None,
         redact: Callable[[str], str] = str,
         on_end: Callable[[], None] = lambda: None,
+        show_cost: bool = True,
     ) -> None:
         self._messages = messages
         self._links = links
         self._patience = patience or Patience()
         self._redact = redact
         self._on_end = on_end
-        self._view = AnswerView(messages.turn)
+        self._view = AnswerView(messages.turn, show_cost=show_cost)
         self._slot = scheduler.open(self._edit)
         self._text_is_due = False
 

@@ -51,6 +51,7 @@ class SlackSurface(ChatSurface):
         is_new: Callable[[Ask], bool] = lambda _ask: False,
         patience: Patience | None = None,
         redact: Callable[[str], str] = str,
+        show_cost: bool = True,
     ) -> None:
         self._outbox = outbox
         self._links = links
@@ -59,6 +60,7 @@ class SlackSurface(ChatSurface):
         self._is_new = is_new
         self._patience = patience or Patience()
         self._redact = redact
+        self._show_cost = show_cost
         self._answers: dict[TurnId, AnswerMessages] = {}
         self._locks = KeyedLock()
 
@@ -90,6 +92,7 @@ class SlackSurface(ChatSurface):
             patience=self._patience,
             redact=self._redact,
             on_end=lambda: self._forget(turn),
+            show_cost=self._show_cost,
         )
 
     async def show_card(self, proposal: Proposal) -> MessageTs:

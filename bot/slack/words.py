@@ -9,7 +9,7 @@ HELP = (
 )
 COMMAND_HELP = (
     "`/kortex help` this text\n"
-    "`/kortex budget` what was spent today, by whom (admins)\n"
+    "`/kortex budget` what was spent today, by whom and where, and how the day will end (admins)\n"
     "`/kortex providers` which models can be used, and why not (admins)\n"
     "`/kortex audit` what was decided last, and where the trail stands (admins)"
 )

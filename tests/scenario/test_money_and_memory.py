@@ -3,8 +3,11 @@
 import sqlite3
 from contextlib import closing
 
+import aiohttp
+
+from bot.workspace.seeds import CHECKOUT, DIRECT, RESPONDER
 from tests.fakes.model_server import Call, Recorded, Round
-from tests.fixtures_service import Start, stage
+from tests.fixtures_service import INGEST_TOKEN, Start, stage
 from tests.stage import Stage
 
 __all__ = ["stage"]
@@ -47,6 +50,29 @@ async def test_when_the_day_is_spent_triage_answers_and_the_thread_says_why(stag
     assert "today's budget ($0.00) is spent until 00:00 UTC" in answer
     assert "no model was used" in answer
     assert running.models.requests == []
+
+
+async def test_admins_are_told_and_can_ask_who_spent_it(stage: Start) -> None:
+    budget = {"daily_usd_limit": 2.0, "alert_at_pct": 1}
+    more = {"llm": {"budget": budget, "show_cost": False}}
+    dear = Round(text=("It was the pool.",), input_tokens=3000)
+    async with stage([dear], more) as running:
+        await running.answered("@kortex why?")
+        told = await running.workspace.wait_for(
+            lambda: [m for m in running.workspace.messages(DIRECT) if "model budget" in m.text], 20
+        )
+        await running.workspace.command(RESPONDER, CHECKOUT, "budget")
+        async with aiohttp.ClientSession() as session:
+            url = f"http://127.0.0.1:{running.service.http_port}/api/v1/budget"
+            async with session.get(url) as refused:
+                assert refused.status == 401
+            bearer = {"Authorization": f"Bearer {INGEST_TOKEN}"}
+            async with session.get(url, headers=bearer) as answer:
+                found = await answer.json()
+
+    assert len(told) == 1
+    assert found["used_usd_micros"] >= 20_000
+    assert [row["name"] for row in found["by"]["user"]] == [RESPONDER]
 
 
 async def test_a_person_gets_so_many_answers_of_a_model_an_hour(stage: Start) -> None:

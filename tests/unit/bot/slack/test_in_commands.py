@@ -16,7 +16,9 @@ from bot.slack import words
 from bot.slack.commands import Commands
 from bot.slack.ingress_ports import IngressSettings, ProviderStatus
 from bot.slack.payloads import SlashCommand
+from bot.workspace.block_rules import check_blocks
 from tests.fakes.role_table import NOT_YOU
+from tests.fixtures_stores import HELD, ROUND
 from tests.slack_ingress import IDENTITY, Ingress, Payload, command
 
 SETTINGS = IngressSettings(
@@ -76,6 +78,7 @@ async def test_budget_says_what_was_spent_by_whom(ingress: Ingress) -> None:
     )
     answer = await ask(ingress, "budget")
     assert "$2.5000 of $10.0000 (25 %)" in answer
+    assert "`█████░░░░░░░░░░░░░░░`" in answer
     assert "<@U0ASKER>: $2.5000, 1 round, 120 tokens" in answer
     assert "anthropic: $2.5000" in answer
     assert [row.body["allowed"] for row in ingress.memory.trail] == [True]
@@ -109,7 +112,7 @@ async def test_what_cannot_be_audited_is_not_answered(ingress: Ingress) -> None:
     commands = Commands(SETTINGS, ports)
     payload: Payload = command("providers")
     answer = await commands.answer(SlashCommand.model_validate(payload))
-    assert answer == words.CANNOT_AUDIT
+    assert answer.text == words.CANNOT_AUDIT
 
 
 async def test_today_is_the_ledgers_day(ingress: Ingress) -> None:
@@ -126,3 +129,36 @@ async def test_audit_shows_the_newest_rows_and_echoes_nothing_alive(ingress: Ing
     assert "<@U0ASKER> · &lt;!channel&gt; 19" in answer
     assert "&lt;!channel&gt; 5\n" not in answer
     assert "<!channel>" not in answer
+
+
+async def test_budget_is_a_table_that_slack_takes(ingress: Ingress) -> None:
+    ingress.memory.now = lambda: datetime(2026, 4, 7, 6, tzinfo=UTC)
+    for number in range(40):
+        person, cost = (UserId("U0ASKER"), 10_000) if number else (UserId("U1"), None)
+        await ingress.ledger.record(
+            replace(
+                ROUND,
+                turn_id=TurnId(f"t{number}"),
+                session_id=SessionId(f"s<{number}>"),
+                user=person,
+                cost_usd_micros=cost,
+                counted_usd_micros=cost or 70_000,
+            )
+        )
+    await ingress.ledger.reserve(HELD, BudgetLimits(daily_usd_micros=10_000_000))
+
+    answer = json.loads((await ingress.send(command("budget"))).body)
+
+    headline, table = answer["blocks"]
+    check_blocks(answer["blocks"], "message")
+    words_ = headline["text"]["text"]
+    assert "$0.4600 of $10.0000 (4 %)" in words_
+    assert "At this rate the day ends at $1.8400." in words_
+    assert "$0.0700 of it is assumed" in words_
+    assert "$0.0006 more is held" in words_
+    kinds = [row[0]["text"] for row in table["rows"][1:]]
+    assert {kind: kinds.count(kind) for kind in kinds} == {
+        "Person": 2, "Channel": 1, "Provider": 1, "Thread": 15,
+    }  # fmt: skip
+    assert table["rows"][1][1]["elements"][0]["elements"][0]["user_id"] == "U0ASKER"
+    assert "s&lt;" in answer["text"]

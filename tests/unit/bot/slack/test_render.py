@@ -1,5 +1,6 @@
 """A turn as messages: golden blocks, Slack's limits, and the fold of events."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from bot.domain.events import (
     TurnEvent,
 )
 from bot.slack.blocks import Part
+from bot.slack.final import closing
 from bot.slack.limits import (
     MARKDOWN_CHARS,
     MAX_BLOCKS,
@@ -155,3 +157,12 @@ def test_model_text_cannot_notify_anyone_anywhere() -> None:
 
     assert "<" not in sent
     assert "@here" not in sent
+
+
+@pytest.mark.parametrize(("show_cost", "shown"), [(True, True), (False, False)])
+def test_the_footer_tells_the_cost_unless_it_is_switched_off(show_cost: bool, shown: bool) -> None:
+    final = replace(finished(), provider="p", model="m", cost_usd_micros=12_300)
+
+    closed = closing(TURN, final, "text", show_cost=show_cost)
+
+    assert ("$0.0123" in str(closed.blocks[-1])) == shown

@@ -1,0 +1,76 @@
+"""Tells the admins once a day that the budget is being used up. A job of the clock."""
+
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+import structlog
+
+from bot.domain.audit import AuditEvent, AuditKind
+from bot.domain.budget import BudgetLimits, is_alert_due, projected_usd_micros
+from bot.ports import AuditLog, Ledger, Today
+
+log = structlog.get_logger(__name__)
+
+
+class AlertDays(Protocol):
+    """Which days were told of, over all replicas."""
+
+    async def claim(self, day: str) -> bool:
+        """Whether it is the caller's to tell: nobody has, and nobody is just trying to."""
+        ...
+
+    async def told(self, day: str) -> None:
+        """It was told; nobody claims that day again."""
+        ...
+
+
+class BudgetAlert:
+    """`tell` says how many admins were reached."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        days: AlertDays,
+        audit: AuditLog,
+        limits: BudgetLimits,
+        tell: Callable[[str], Awaitable[int]],
+    ) -> None:
+        self._ledger = ledger
+        self._days = days
+        self._audit = audit
+        self._limits = limits
+        self._tell = tell
+
+    async def run(self) -> None:
+        """Tell if it is due. Raises StorageUnavailable."""
+        if not self._limits.daily_usd_micros:
+            return
+        today = await self._ledger.today()
+        day = today.at.date().isoformat()
+        if not is_alert_due(self._limits, today.used_usd_micros) or not await self._days.claim(day):
+            return
+        reached = await self._tell(alert_text(today, self._limits))
+        log.warning("budget_alert", day=day, used=today.used_usd_micros, admins=reached)
+        if not reached:
+            return  # tried again when the claim has run out
+        await self._audit.append(
+            AuditEvent(
+                AuditKind.BUDGET_ALERT,
+                "kortex",
+                {"day": day, "used_usd_micros": today.used_usd_micros, "admins": reached},
+                key=f"budget.alert:{day}",
+            )
+        )
+        await self._days.told(day)
+
+
+def alert_text(today: Today, limits: BudgetLimits) -> str:
+    """What admins read."""
+    used, limit = today.used_usd_micros, limits.daily_usd_micros
+    projected = projected_usd_micros(used, today.elapsed_s)
+    return (
+        f"Today's model budget: ${used / 1_000_000:,.2f} of ${limit / 1_000_000:,.2f} is used "
+        f"({100 * used // limit} %). At this rate the day ends at ${projected / 1_000_000:,.2f}. "
+        "When it is spent, cheaper models and then triage answer until 00:00 UTC. "
+        "`/kortex budget` shows who spent it."
+    )

@@ -1,0 +1,47 @@
+"""`bot.chat.budget_alert.AlertDays` in the database."""
+
+import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from bot.store.dialect import insert_into, now, seconds_ago
+from bot.store.engine import Database
+from bot.store.tables import budget_alerts as table
+from bot.store.tables import reservations
+
+CLAIM_S = 120.0  # a replica that died while telling is not waited for longer
+_DEAD_S = 2 * 86_400.0
+
+
+class StoredAlertDays:
+    """One row a day, claimed by compare-and-set on the database's clock."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def claim(self, day: str) -> bool:
+        """Insert, or take over a claim that has run out. Also drops what died days ago."""
+
+        async def work(connection: AsyncConnection) -> bool:
+            insert = insert_into(connection, table).values(day=day, claimed_at=now(), told=False)
+            won = await connection.execute(
+                insert.on_conflict_do_update(
+                    index_elements=["day"],
+                    set_={"claimed_at": insert.excluded.claimed_at},
+                    where=sa.and_(~table.c.told, table.c.claimed_at < seconds_ago(CLAIM_S)),
+                ).returning(table.c.day)
+            )
+            mine = won.first() is not None
+            await connection.execute(
+                reservations.delete().where(reservations.c.at < seconds_ago(_DEAD_S))
+            )
+            return mine
+
+        return await self._database.transact(work)
+
+    async def told(self, day: str) -> None:
+        """Done."""
+
+        async def work(connection: AsyncConnection) -> None:
+            await connection.execute(table.update().where(table.c.day == day).values(told=True))
+
+        await self._database.transact(work)

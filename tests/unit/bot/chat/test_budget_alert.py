@@ -1,0 +1,115 @@
+"""Admins are told once a day, whichever replica notices, and again only if nobody was reached."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.chat.budget_alert import BudgetAlert
+from bot.domain.audit import AuditKind
+from bot.domain.budget import BudgetLimits, is_alert_due, projected_usd_micros
+from bot.store import alert_days
+from bot.store.alert_days import StoredAlertDays
+from bot.store.engine import Database
+from tests.fakes.stores import Memory, MemoryAudit, MemoryLedger
+from tests.fixtures_database import database, database_url, other
+from tests.fixtures_stores import ROUND
+
+__all__ = ["database", "database_url", "other"]
+
+NOON = datetime(2026, 4, 7, 12, tzinfo=UTC)
+LIMITS = BudgetLimits(daily_usd_micros=2000, alert_at_pct=75)
+
+
+class Office:
+    """Two replicas over one database, and the admins they tell."""
+
+    def __init__(self, *databases: Database, limits: BudgetLimits = LIMITS) -> None:
+        self.memory = Memory(now=lambda: NOON)
+        self.ledger = MemoryLedger(self.memory)
+        self.told: list[str] = []
+        self.reachable = 2
+        self.replicas = [
+            BudgetAlert(
+                self.ledger, StoredAlertDays(d), MemoryAudit(self.memory), limits, self._tell
+            )
+            for d in databases
+        ]
+
+    async def _tell(self, text: str) -> int:
+        self.told.append(text)
+        return self.reachable
+
+    async def tick(self) -> None:
+        for replica in self.replicas:
+            await replica.run()
+
+
+async def test_below_the_threshold_nobody_is_told(database: Database) -> None:
+    office = Office(database)
+    await office.tick()
+    assert office.told == []
+
+
+async def test_at_the_threshold_admins_are_told_once_a_day_over_all_replicas(
+    database: Database, other: Database
+) -> None:
+    office = Office(database, other)
+    await office.ledger.record(ROUND)  # 1,500 of 2,000
+
+    await office.tick()
+    await office.tick()
+
+    assert len(office.told) == 1
+    assert "$0.00 of $0.00 is used (75 %)" in office.told[0]
+    assert office.memory.kinds() == [AuditKind.BUDGET_ALERT]
+
+    office.memory.now = lambda: NOON + timedelta(days=1)
+    await office.tick()
+    assert len(office.told) == 1
+    await office.ledger.record(_tomorrow())
+    await office.tick()
+    assert len(office.told) == 2
+
+
+def _tomorrow():  # type: ignore[no-untyped-def]
+    from dataclasses import replace
+
+    return replace(ROUND, round=2)
+
+
+async def test_when_nobody_was_reached_it_is_tried_again_later(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    office = Office(database)
+    office.reachable = 0
+    await office.ledger.record(ROUND)
+
+    await office.tick()
+    await office.tick()
+    assert len(office.told) == 1
+
+    monkeypatch.setattr(alert_days, "CLAIM_S", -1.0)
+    office.reachable = 1
+    await office.tick()
+    await office.tick()
+    assert len(office.told) == 2
+
+
+async def test_without_a_daily_limit_there_is_nothing_to_tell(database: Database) -> None:
+    office = Office(database, limits=BudgetLimits())
+    await office.ledger.record(ROUND)
+    await office.tick()
+    assert office.told == []
+
+
+@given(limit=st.integers(1, 10**9), used=st.integers(0, 10**9), pct=st.integers(1, 100))
+def test_the_alert_is_due_from_the_percentage_on(limit: int, used: int, pct: int) -> None:
+    due = is_alert_due(BudgetLimits(daily_usd_micros=limit, alert_at_pct=pct), used)
+    assert due == (used / limit * 100 >= pct or used * 100 == limit * pct)
+
+
+def test_the_projection_is_the_days_pace() -> None:
+    assert projected_usd_micros(1000, 21_600) == 4000
+    assert projected_usd_micros(0, 0) == 0
