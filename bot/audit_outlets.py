@@ -39,6 +39,8 @@ def audit_jobs(
 
     Raises ConfigurationError.
     """
+    if not rules.audit_keys(settings).keyed:
+        log.warning("audit.without_key", what="who can write the database can forge the trail")
     checkpoints = make_checkpoints(settings, database, surface, team, stack)
     feed = make_feed(settings, database, stack)
     stack.push_async_callback(_last_word, checkpoints)
