@@ -11,7 +11,6 @@ from pathlib import Path
 import httpx
 import sqlalchemy as sa
 
-from adapters.control_plane.client import HttpControlPlane
 from adapters.control_plane.probe import HttpProbe
 from adapters.egress import confined_to
 from adapters.http import http_client
@@ -38,6 +37,7 @@ from bot.confinement import local_hosts
 from bot.domain.channel import rule_for
 from bot.domain.ids import SessionId, UserId
 from bot.engine import LEASE_S, Engine, EngineConfig
+from bot.executors import make_executors
 from bot.metrics import Metrics
 from bot.ports import AuditLog, ChatSurface, Stops, StorageUnavailable
 from bot.privacy.redactor import TextRedactor
@@ -327,7 +327,7 @@ def _decide(
     dispatch = Dispatch(
         base.actions,
         proposals,
-        HttpControlPlane(client, rules.credentials(base.settings)),
+        make_executors(rules.credentials(base.settings), client),
         GuardLine(base.actions, proposals, base.stores.audit, target),
         base.redactor,
         on_state=base.metrics.proposal_became,

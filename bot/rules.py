@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 import sqlalchemy as sa
 
-from adapters.control_plane.port import Endpoint, Reads
+from adapters.control_plane.port import Endpoint, ExecutorKind, Reads
 from bot.actions.catalog import ActionRule
 from bot.domain.audit_chain import AuditKeys
 from bot.domain.budget import BudgetLimits
@@ -102,6 +102,8 @@ def _action_rule(action: ActionSettings) -> ActionRule:
             credential_id=action.name if action.endpoint.token.get_secret_value() else "",
             status_url=action.status_url,
             timeout_s=action.endpoint.timeout.total_seconds(),
+            kind=ExecutorKind(action.endpoint.kind),
+            ref=action.endpoint.ref,
             reads=Reads(
                 credential_id=action.name if action.read_token.get_secret_value() else "",
                 count_url=action.count_url,

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from typing import Final
 from urllib.parse import quote
 
-import aiohttp
 import httpx
 
-from adapters.control_plane.exchange import exchange, order_body, value_of
+from adapters.control_plane.exchange import exchange, never_connected, unformed, value_of
+from adapters.control_plane.orders import order_body
 from adapters.control_plane.port import AnswerKind, ControlAnswer, ControlOrder
 from adapters.control_plane.urls import BadTemplate, fill
 from adapters.errors import AdapterError
@@ -37,11 +37,11 @@ class HttpControlPlane:
         try:
             request = self._request(order, "POST", order.endpoint.url, body=order_body(order))
         except (BadTemplate, KeyError) as error:
-            return _not_sent(_unformed(error))
+            return _not_sent(unformed(error))
         try:
             status, body = await exchange(self._client, request, order.endpoint.timeout_s)
         except AdapterError as error:
-            if isinstance(_root(error), aiohttp.ClientConnectorError):
+            if never_connected(error):
                 return _not_sent(error.message)
             return ControlAnswer(AnswerKind.LOST, error.message, error.status)
         return _sent_answer(status, body)
@@ -56,7 +56,7 @@ class HttpControlPlane:
             request = self._request(order, "GET", endpoint.status_url, params=key)
             status, body = await exchange(self._client, request, endpoint.timeout_s)
         except (BadTemplate, KeyError) as error:
-            return ControlAnswer(AnswerKind.LOST, _unformed(error))
+            return ControlAnswer(AnswerKind.LOST, unformed(error))
         except AdapterError as error:
             return ControlAnswer(AnswerKind.LOST, error.message, error.status)
         return _asked_answer(status, body)
@@ -119,18 +119,3 @@ def _asked_answer(status: int, body: bytes) -> ControlAnswer:
 
 def _not_sent(words: str) -> ControlAnswer:
     return ControlAnswer(AnswerKind.NOT_SENT, words)
-
-
-def _unformed(error: BadTemplate | KeyError) -> str:
-    if isinstance(error, KeyError):
-        return "the action's credential is not configured"
-    return f"the action's URL cannot be used: {error}"
-
-
-def _root(error: BaseException) -> BaseException:
-    """The first cause: what the network said."""
-    while error.__cause__ is not None:
-        error = error.__cause__
-        if isinstance(error, aiohttp.ClientConnectorError):
-            break
-    return error

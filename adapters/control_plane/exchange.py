@@ -3,11 +3,12 @@
 import asyncio
 from typing import Final
 
+import aiohttp
 import httpx
 import orjson
 from pydantic import JsonValue
 
-from adapters.control_plane.port import ControlOrder
+from adapters.control_plane.urls import BadTemplate
 from adapters.errors import AdapterError
 from adapters.http import mapped_errors, read_capped
 
@@ -39,20 +40,6 @@ async def _body_or_nothing(response: httpx.Response) -> bytes:
         return b""
 
 
-def order_body(order: ControlOrder) -> bytes:
-    """The order as the control plane reads it."""
-    return orjson.dumps(
-        {
-            "proposal_id": order.idempotency_key,
-            "action": order.action,
-            "product": order.product,
-            "params": dict(order.params),
-            "confirmed_by": order.confirmed_by,
-            "dry_run": order.dry_run,
-        }
-    )
-
-
 def value_of(body: bytes) -> JsonValue:
     """The JSON, or the beginning of the text when it is none."""
     try:
@@ -60,3 +47,19 @@ def value_of(body: bytes) -> JsonValue:
     except orjson.JSONDecodeError:
         return body.decode("utf-8", "replace")[:MAX_WORDS]
     return value
+
+
+def never_connected(error: BaseException) -> bool:
+    """Whether the network says that no connection was made: no byte can have left."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+        if isinstance(error, aiohttp.ClientConnectorError):
+            return True
+    return False
+
+
+def unformed(error: BadTemplate | KeyError) -> str:
+    """Why no request could be made."""
+    if isinstance(error, KeyError):
+        return "the action's credential is not configured"
+    return f"the action's URL cannot be used: {error}"

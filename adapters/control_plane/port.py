@@ -6,7 +6,7 @@ The HTTP implementation is `adapters.control_plane.client`.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, assert_never
 
 from pydantic import JsonValue
 
@@ -26,12 +26,22 @@ class Reads:
     timeout_s: float = 5.0
 
 
+class ExecutorKind(StrEnum):
+    """What carries an action out."""
+
+    CONTROL_PLANE = "control_plane"
+    GITHUB = "github"  # a workflow of GitHub Actions; the URL is the workflow's
+    GITLAB = "gitlab"  # a pipeline of GitLab CI; the URL is the project's
+    REHEARSAL = "rehearsal"  # nothing: the order is shown, never sent
+
+
 @dataclass(frozen=True, slots=True)
 class Endpoint:
     """Where one action is carried out. `{product}` in a URL is replaced by the product.
 
     `credential_id` names a credential; its value is known to the adapter alone. `status_url`
-    empty means that a lost answer cannot be asked for. `timeout_s` bounds one whole exchange.
+    empty means that a control plane cannot be asked for a lost answer. `ref` is the branch or tag
+    of a workflow or pipeline. `timeout_s` bounds one whole exchange.
     """
 
     url: str
@@ -40,6 +50,13 @@ class Endpoint:
     status_url: str = ""
     timeout_s: float = 30.0
     reads: Reads = field(default_factory=Reads)
+    kind: ExecutorKind = ExecutorKind.CONTROL_PLANE
+    ref: str = ""
+
+    @property
+    def can_be_asked(self) -> bool:
+        """Whether it can tell later what became of an order."""
+        return self.kind is not ExecutorKind.CONTROL_PLANE or bool(self.status_url)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +70,24 @@ class ControlOrder:
     params: Mapping[str, JsonValue]
     confirmed_by: str
     dry_run: bool = False
+
+
+def where_to_look(order: ControlOrder) -> str:
+    """Where a person sees what became of an order."""
+    endpoint, key = order.endpoint, order.idempotency_key
+    match endpoint.kind:
+        case ExecutorKind.CONTROL_PLANE if endpoint.status_url:
+            return f"{endpoint.status_url} with idempotency_key={key}"
+        case ExecutorKind.CONTROL_PLANE:
+            return f"the control plane behind {endpoint.url}, for the key {key}"
+        case ExecutorKind.GITHUB:
+            return f"the runs of {endpoint.url}, for one named {key}"
+        case ExecutorKind.GITLAB:
+            return f"the pipelines of {endpoint.url}, for one named {key}"
+        case ExecutorKind.REHEARSAL:
+            return "nothing: a rehearsal sends nothing"
+        case _:
+            assert_never(endpoint.kind)
 
 
 class AnswerKind(StrEnum):
@@ -76,7 +111,10 @@ class ControlAnswer:
 
 
 class ControlPlane(Protocol):
-    """Carries out confirmed actions. Neither call raises anything but CancelledError."""
+    """Carries out confirmed actions. Neither call raises anything but CancelledError.
+
+    `ask` after a RUNNING answer may say LOST for a moment, where a run is listed late.
+    """
 
     async def send(self, order: ControlOrder) -> ControlAnswer:
         """Send the order once; never repeats it."""

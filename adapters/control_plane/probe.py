@@ -12,7 +12,8 @@ import httpx
 import orjson
 from pydantic import JsonValue
 
-from adapters.control_plane.exchange import exchange, order_body, value_of
+from adapters.control_plane.exchange import exchange, value_of
+from adapters.control_plane.orders import order_body
 from adapters.control_plane.port import ControlOrder, Objects, ProbeFailed
 from adapters.control_plane.readings import facts_in, objects_in
 from adapters.control_plane.urls import BadTemplate, fill

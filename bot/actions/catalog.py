@@ -12,7 +12,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from adapters.control_plane.port import Endpoint
+from adapters.control_plane.port import Endpoint, ExecutorKind
 from adapters.control_plane.urls import BadTemplate, check_template
 from bot.actions.errors import CatalogError
 from bot.actions.params import ParamsSchema, SchemaInvalid
@@ -69,6 +69,11 @@ class ActionRule:
     four_eyes: bool = False
     approvals: int = 1
     confirm: tuple[str, ...] = ()
+
+    @property
+    def has_preview(self) -> bool:
+        """Whether a card shows what would happen; a rehearsal always does."""
+        return self.dry_run or self.endpoint.kind is ExecutorKind.REHEARSAL
 
     def fits(self, product: str) -> bool:
         """Whether it is declared for that product."""
@@ -148,6 +153,7 @@ def _ready(rule: ActionRule) -> Action:
     if not 1 <= rule.approvals <= MAX_APPROVALS:
         raise CatalogError(rule.name, "approvals", f"must be from 1 to {MAX_APPROVALS}")
     _check_count(rule)
+    _check_executor(rule)
     _check_endpoint(rule)
     try:
         return Action(rule, ParamsSchema(rule.params_schema), RateLimit.parse(rule.rate_limit))
@@ -170,12 +176,25 @@ def _check_count(rule: ActionRule) -> None:
         )
 
 
+def _check_executor(rule: ActionRule) -> None:
+    kind, endpoint = rule.endpoint.kind, rule.endpoint
+    if kind is ExecutorKind.CONTROL_PLANE:
+        return
+    if rule.dry_run:
+        raise CatalogError(rule.name, "dry_run", f"{kind} has no dry run")
+    if endpoint.status_url:
+        raise CatalogError(rule.name, "status_url", f"{kind} is asked at its own URL")
+    if kind is not ExecutorKind.REHEARSAL and not endpoint.ref:
+        raise CatalogError(rule.name, "endpoint.ref", "must name a branch or tag")
+
+
 def _check_endpoint(rule: ActionRule) -> None:
     if rule.endpoint.method != "POST":
         # PUT and DELETE count as idempotent: an HTTP client may repeat them by itself.
         raise CatalogError(rule.name, "endpoint.method", "must be POST")
     endpoint, reads = rule.endpoint, rule.endpoint.reads
-    _check_url(rule, "endpoint.url", endpoint.url)
+    if endpoint.url or endpoint.kind is not ExecutorKind.REHEARSAL:
+        _check_url(rule, "endpoint.url", endpoint.url)
     for key, url, params in (
         ("status_url", endpoint.status_url, False),
         ("count_url", reads.count_url, True),

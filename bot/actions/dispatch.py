@@ -9,7 +9,13 @@ from typing import Final
 import orjson
 from pydantic import JsonValue
 
-from adapters.control_plane.port import AnswerKind, ControlAnswer, ControlOrder, ControlPlane
+from adapters.control_plane.port import (
+    AnswerKind,
+    ControlAnswer,
+    ControlOrder,
+    ControlPlane,
+    where_to_look,
+)
 from bot.actions.catalog import ActionCatalog
 from bot.actions.counting import OnState, uncounted
 from bot.actions.display import Sleep
@@ -87,7 +93,8 @@ class Dispatch:
             outcome = refusal(str(refused[0]), str(refused[1]), outdated=True in refused[2:])
         else:
             answer = await self._settled(confirmed, permit, journal)
-            outcome = outcome_of(answer)
+            order = self._order(confirmed)
+            outcome = outcome_of(answer, "" if order is None else where_to_look(order))
         await journal.step("outcome", lambda: self._end(confirmed, outcome))
 
     async def _intend(self, confirmed: ConfirmedProposal, permit: _SendPermit) -> Refused | None:
@@ -140,10 +147,12 @@ class Dispatch:
     ) -> ControlAnswer:
         """What the control plane says became of it; what was known before if it cannot say."""
         order = self._order(confirmed)
-        if order is None or not order.endpoint.status_url:
+        if order is None or not order.endpoint.can_be_asked:
             return before
         await self._sleep(delay_s)
-        return await self._control.ask(order)
+        said = await self._control.ask(order)
+        taken = before.kind is AnswerKind.RUNNING and said.kind is AnswerKind.LOST
+        return before if taken else said
 
     def _order(self, confirmed: ConfirmedProposal) -> ControlOrder | None:
         row = confirmed.proposal

@@ -37,8 +37,8 @@ def safe(answer: ControlAnswer, redactor: Redactor) -> ControlAnswer:
         return replace(answer, words="the answer is withheld: it could not be redacted", body=None)
 
 
-def outcome_of(answer: ControlAnswer) -> Outcome:
-    """What a safe answer means."""
+def outcome_of(answer: ControlAnswer, look: str = "") -> Outcome:
+    """What a safe answer means. `look` is where a person sees what became of it."""
     match answer.kind:
         case AnswerKind.SUCCEEDED:
             if answer.body is None:
@@ -49,7 +49,8 @@ def outcome_of(answer: ControlAnswer) -> Outcome:
         case AnswerKind.NOT_SENT:
             return _outcome(ProposalState.FAILED, {"error": _NOTHING_DONE + answer.words})
         case AnswerKind.LOST | AnswerKind.RUNNING:
-            return _outcome(ProposalState.UNKNOWN, _trouble(answer))
+            check = {"check": look} if look else {}
+            return _outcome(ProposalState.UNKNOWN, {**_trouble(answer), **check})
         case _:
             assert_never(answer.kind)
 
@@ -84,7 +85,7 @@ def _outcome(state: ProposalState, said: JsonValue) -> Outcome:
     return Outcome(state, orjson.dumps(said).decode())
 
 
-def _trouble(answer: ControlAnswer) -> JsonValue:
+def _trouble(answer: ControlAnswer) -> dict[str, JsonValue]:
     if answer.body is None:
         return {"error": answer.words}
     return {"error": answer.words, "answer": answer.body}

@@ -53,7 +53,7 @@ async def rehearsed(target: Target, action: Action, proposal: Proposal) -> Propo
 
 
 async def _preview(target: Target, action: Action, proposal: Proposal) -> str:
-    return await target.preview(action, proposal) if action.rule.dry_run else ""
+    return await target.preview(action, proposal) if action.rule.has_preview else ""
 
 
 def _first(errors: BaseExceptionGroup[TargetUnread]) -> TargetUnread:

@@ -9,7 +9,8 @@ from typing import Final
 import orjson
 from pydantic import JsonValue
 
-from adapters.control_plane.port import ControlOrder, Objects, Probe, ProbeFailed
+from adapters.control_plane.orders import would_send
+from adapters.control_plane.port import ControlOrder, ExecutorKind, Objects, Probe, ProbeFailed
 from bot.actions.catalog import Action
 from bot.domain.proposal import Proposal, canonical
 from tools.redactor import RedactionFailed, Redactor
@@ -38,9 +39,13 @@ class Target:
         self._redactor = redactor
 
     async def preview(self, action: Action, row: Proposal) -> str:
-        """The dry run as canonical JSON text."""
+        """The dry run as canonical JSON text; a rehearsal's needs nobody to be asked."""
+        if not action.rule.has_preview:
+            return ""
+        order = _order(action, row)
         try:
-            said = await self._probe.dry_run(_order(action, row))
+            rehearsal = order.endpoint.kind is ExecutorKind.REHEARSAL
+            said = would_send(order) if rehearsal else await self._probe.dry_run(order)
         except ProbeFailed as error:
             raise self._unread("the dry run failed", error) from error
         if said is None:

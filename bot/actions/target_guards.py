@@ -65,7 +65,7 @@ class SamePreview:
 
     async def judge(self, subject: Subject) -> Judgement:
         """Run once more."""
-        if not subject.action.rule.dry_run and not subject.row.preview:
+        if not subject.action.rule.has_preview and not subject.row.preview:
             return PASSED
         try:
             now = await self._target.preview(subject.action, subject.row)

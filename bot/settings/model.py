@@ -278,10 +278,16 @@ class RetentionSettings(Section):
 
 
 class EndpointSettings(Section):
-    """Where an action is dispatched to. `{product}` in the URL is filled in, encoded."""
+    """Where an action is dispatched to. `{product}` in the URL is filled in, encoded.
 
+    `url` is the control plane's, the GitHub workflow's or the GitLab project's; `ref` the branch or
+    tag that a workflow or pipeline runs on. A rehearsal sends nothing and needs neither.
+    """
+
+    kind: Literal["control_plane", "github", "gitlab", "rehearsal"] = "control_plane"
     method: Literal["POST"] = "POST"
-    url: str
+    url: str = ""
+    ref: str = ""
     token: SecretStr = SecretStr("")
     timeout: Duration = timedelta(seconds=30)
 
