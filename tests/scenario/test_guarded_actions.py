@@ -39,7 +39,13 @@ SETTINGS = {
             "max_objects": 2,
             "dry_run": True,
             "products": ["checkout"],
-        }
+        },
+        {
+            "name": "rehearse",
+            "description": "Only shown",
+            "endpoint": {"kind": "rehearsal"},
+            "products": ["payments"],
+        },
     ]
 }
 
@@ -49,6 +55,9 @@ def SCRIPT(request: Recorded) -> Round:  # noqa: N802 - what the shared fixture 
     question = str(request.body["messages"][-1]["content"])
     if results(request):
         return Round(text=(f"I have asked: {results(request)[-1]}",))
+    if "rehearse" in question:
+        wanted = {"action": "rehearse", "product": "payments", "rationale": "to practise"}
+        return Round(calls=(Call("core__propose_action", wanted),))
     hosts = question.rsplit("hosts ", 1)[-1].split()
     arguments = {
         "action": "restart-hosts",
@@ -156,3 +165,18 @@ async def test_too_much_is_told_to_the_model_and_makes_no_card(
     assert said in await stage.answer(asked)
     assert stage.cards(asked) == []
     assert False not in orders(stage)
+
+
+async def test_a_rehearsal_goes_the_whole_way_and_sends_nothing(
+    shared_stage: Stage, shop: Shop
+) -> None:
+    stage = shared_stage
+    asked = await stage.ask("@kortex rehearse it", stage.newcomer())
+    await stage.answer(asked)
+    card = await stage.card(asked)
+    assert '"rehearsal":"nothing is sent"' in shown(card)
+
+    await stage.press(RESPONDER, card, CONFIRM)
+
+    await stage.note(asked, "rehearse for payments: done.")
+    assert stage.plane.received == []

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from adapters.control_plane.port import Endpoint, Reads
+from adapters.control_plane.port import Endpoint, ExecutorKind, Reads
 from bot.actions.catalog import ActionCatalog, ActionRule, RateLimit
 from bot.actions.errors import CatalogError
 from bot.actions.params import MAX_PROBLEMS, ParamsSchema
@@ -31,6 +31,7 @@ def read(**where: str) -> Endpoint:
     return Endpoint("https://c.example/", reads=Reads(**where))  # type: ignore[arg-type]
 
 
+GITHUB, REHEARSAL = ExecutorKind.GITHUB, ExecutorKind.REHEARSAL
 COUNTED = read(count_url="https://c.example/{product}/{params.a}")
 
 
@@ -44,6 +45,10 @@ COUNTED = read(count_url="https://c.example/{product}/{params.a}")
         (declared(blast_radius="the world"), "blast_radius"),
         (declared(approvals=0), "approvals"),
         (declared(approvals=11), "approvals"),
+        (declared(endpoint=Endpoint("https://g.example/", kind=GITHUB)), "endpoint.ref"),
+        (declared(endpoint=Endpoint("", kind=GITHUB, ref="main")), "endpoint.url"),
+        (declared(endpoint=Endpoint("", kind=REHEARSAL), dry_run=True), "dry_run"),
+        (declared(endpoint=Endpoint("", kind=REHEARSAL, status_url="https://c/")), "status_url"),
         (declared(max_objects=3), "max_objects"),
         (declared(count_param="hosts"), "max_objects"),
         (declared(max_objects=3, count_param="hosts", endpoint=COUNTED), "count_param"),
