@@ -76,11 +76,11 @@ class Bedrock(HostedProvider):
         return self.post(body, decoder, read_error, url=url, headers=self._signature(url, body))
 
     def _address(self, model: str) -> httpx.URL:
-        """Inference profiles and ARNs hold `:` and `/`, which belong to the id here."""
+        """An ARN's `/` belongs to the id. The transport sends `:` as it is, so it is signed so."""
         operation = "converse" if self.config.extra.get("streaming") is False else "converse-stream"
         root = self.address.raw_path.decode("ascii")
         return self.address.copy_with(
-            raw_path=f"{root}/{quote(model, safe='')}/{operation}".encode("ascii")
+            raw_path=f"{root}/{quote(model, safe=':')}/{operation}".encode("ascii")
         )
 
     def _signature(self, url: httpx.URL, body: bytes) -> Mapping[str, str]:

@@ -34,7 +34,7 @@ def signed_headers(
     headers: Mapping[str, str],
     now: datetime,
 ) -> dict[str, str]:
-    """The headers to add to a POST of `body` to `path` (already percent-encoded) on `host`.
+    """The headers to add to a POST of `body` to `path` (encoded, exactly as sent) on `host`.
 
     `headers` are those that will be sent and must be covered, by lower-case name. `now` may be in
     any zone; AWS refuses one that is off by more than five minutes.
