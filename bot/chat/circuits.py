@@ -45,12 +45,16 @@ class CircuitState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Circuit:
-    """What is known of one provider. `wait_s` until it is asked again; `why` in a few words."""
+    """What is known of one provider. `wait_s` until it is asked again; `why` in a few words.
+
+    `asked_to_wait`: the provider itself named the time; asking earlier would make it worse.
+    """
 
     state: CircuitState = CircuitState.CLOSED
     wait_s: float = 0.0
     failures: int = 0  # in a row
     why: str = ""
+    asked_to_wait: bool = False
 
 
 @dataclass(slots=True)
@@ -58,6 +62,7 @@ class _Door:
     until: float = 0.0
     failures: int = 0
     why: str = ""
+    asked_to_wait: bool = False
 
 
 @dataclass(slots=True)
@@ -74,7 +79,8 @@ class Circuits:
             return Circuit()
         left_s = max(0.0, door.until - self.clock())
         if left_s:
-            return Circuit(CircuitState.OPEN, left_s, door.failures, door.why)
+            open_ = CircuitState.OPEN
+            return Circuit(open_, left_s, door.failures, door.why, door.asked_to_wait)
         state = CircuitState.TRYING if door.until else CircuitState.CLOSED
         return Circuit(state, 0.0, door.failures, door.why)
 
@@ -107,6 +113,7 @@ class Circuits:
             door.until, door.failures, door.why = 0.0, 0, ""
             return
         door.why = end.kind.value
+        door.asked_to_wait = end.kind in _WAITS or asked_s > 0
         door.until = self.clock() + wait_s if wait_s else 0.0
 
 

@@ -138,17 +138,24 @@ class Rounds:
         return None
 
     def _candidates(self, prefer: str, notices: list[str]) -> list[Provider]:
+        """Who is asked, in order. When all are left alone, those that asked for no wait are tried:
+        a person may have mended what was wrong, and an answer is worth one failed request.
+        """
         ready: list[Provider] = []
+        left_alone: list[Provider] = []
         for provider in sorted(
             self._providers, key=lambda p: p.name != prefer if prefer else False
         ):
             reason = provider.unavailable_reason
-            wait_s = self._circuits.left_s(provider.name)
-            if reason is None and wait_s == 0:
+            circuit = self._circuits.of(provider.name)
+            if reason is None and not circuit.wait_s:
                 ready.append(provider)
-            elif not ready:
+                continue
+            if reason is None and not circuit.asked_to_wait:
+                left_alone.append(provider)
+            if not ready:
                 notices.append(f"{provider.name}: {reason or self._left_alone(provider)}")
-        return ready
+        return ready or left_alone
 
     def _left_alone(self, provider: Provider) -> str:
         circuit = self._circuits.of(provider.name)

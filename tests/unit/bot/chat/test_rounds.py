@@ -81,6 +81,65 @@ async def test_a_passing_overload_is_tried_once_more_before_turning_away() -> No
     assert (record.text, len(busy.requests)) == ("fine now", 2)
 
 
+async def test_a_rate_limit_that_lifts_at_once_is_waited_out() -> None:
+    limited = ScriptedProvider(
+        [[ErrorChunk(ErrorKind.RATE_LIMITED, "429", retry_after_s=0.001)], text("now")], "a"
+    )
+    backup = ScriptedProvider([text("never")], "b")
+
+    record = await Rounds([limited, backup]).run(REQUEST, 1, lambda _: None, FakeStop())
+
+    assert (record.provider, record.text, backup.requests) == ("a", "now", [])
+
+
+@pytest.mark.parametrize(("says", "requests"), [(True, 2), (False, 1)])
+async def test_the_backends_own_word_on_retrying_outranks_its_status(
+    says: bool, requests: int
+) -> None:
+    end = ErrorChunk(
+        ErrorKind.BAD_REQUEST if says else ErrorKind.OVERLOADED, "e", 0.001, should_retry=says
+    )
+    asked = ScriptedProvider([[end], text("x")], "a")
+
+    await Rounds([asked]).run(REQUEST, 1, lambda _: None, FakeStop())
+
+    assert len(asked.requests) == requests
+
+
+async def test_a_refused_key_is_not_tried_with_every_round() -> None:
+    locked_out = ScriptedProvider([DOWN, DOWN], "a")
+    backup = ScriptedProvider([text("one"), text("two")], "b")
+    rounds = Rounds([locked_out, backup])
+
+    await rounds.run(REQUEST, 1, lambda _: None, FakeStop())
+    second = await rounds.run(REQUEST, 2, lambda _: None, FakeStop())
+
+    assert len(locked_out.requests) == 1
+    assert second.notices == ("a: left alone for 300 s (auth)",)
+
+
+@pytest.mark.parametrize(
+    ("end", "answered"),
+    [
+        (ErrorChunk(ErrorKind.AUTH, "401"), True),
+        (ErrorChunk(ErrorKind.QUOTA, "spent"), True),
+        (ErrorChunk(ErrorKind.RATE_LIMITED, "429"), False),
+        (ErrorChunk(ErrorKind.OVERLOADED, "503", retry_after_s=60.0), False),
+    ],
+)
+async def test_when_nobody_else_is_left_only_those_that_named_a_time_are_not_asked(
+    end: ErrorChunk, answered: bool
+) -> None:
+    only = ScriptedProvider([[end], text("mended")], "a")
+    rounds = Rounds([only])
+
+    await rounds.run(REQUEST, 1, lambda _: None, FakeStop())
+    again = await rounds.run(REQUEST, 2, lambda _: None, FakeStop())
+
+    assert (again.text == "mended") is answered
+    assert any("left alone" in notice for notice in again.notices)
+
+
 async def test_an_unavailable_provider_is_skipped_and_named() -> None:
     absent = ScriptedProvider([text("never")], "a", unavailable_reason="no API key")
     backup = ScriptedProvider([text("here")], "b")

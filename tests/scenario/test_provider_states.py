@@ -1,0 +1,88 @@
+"""A provider that is left alone is shown so in Slack, over HTTP and on the command line."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from bot import commands
+from bot.workspace.seeds import CHECKOUT, RESPONDER
+from tests.fakes.model_server import Failure, ModelServer, Recorded, Round
+from tests.fixtures_service import INGEST_TOKEN, Start, stage
+
+__all__ = ["stage"]
+
+BUSY = Failure(429, "slow down", headers={"retry-after": "600", "x-should-retry": "false"})
+TOML = """
+[http]
+port = {port}
+api_token = "{token}"
+[database]
+url = "sqlite+aiosqlite:///{folder}/other.db"
+[llm]
+default_provider = "anthropic"
+fallback_providers = ["triage"]
+[llm.providers.anthropic]
+api_key = "k"
+model = "claude-sonnet-5-5"
+"""
+
+
+def busy(_request: Recorded) -> Round:
+    return Round(failure=BUSY)
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    return tmp_path / "kortex.toml"
+
+
+async def test_a_rate_limited_provider_is_shown_until_it_is_asked_again(
+    stage: Start, config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with ModelServer(busy) as other:
+        anthropic = {"api_key": "k", "base_url": other.url, "model": "m"}
+        llm = {
+            "default_provider": "anthropic",
+            "fallback_providers": ["openai"],
+            "providers": {"anthropic": anthropic},
+        }
+        async with stage([Round(text=("It is fine.",))] * 2, {"llm": llm}) as running:
+            await running.answered("@kortex why?")
+            await running.answered("@kortex and now?")
+            ack = await running.workspace.command(RESPONDER, CHECKOUT, "providers")
+            port = running.service.http_port
+            async with aiohttp.ClientSession() as session:
+                url = f"http://127.0.0.1:{port}/api/v1/llm/providers"
+                refused = await session.get(url)
+                told = await session.get(url, headers={"authorization": f"Bearer {INGEST_TOKEN}"})
+                body = await told.json()
+            text = TOML.format(port=port, token=INGEST_TOKEN, folder=config.parent)
+            await asyncio.to_thread(config.write_text, text)
+            capsys.readouterr()
+            code = await asyncio.to_thread(commands.providers, config, as_json=True)
+            printed = capsys.readouterr().out
+
+    assert len(other.requests) == 1
+    assert "anthropic: not available, left alone for" in str((ack.body or {}).get("text"))
+    assert refused.status == 401
+    rows = {row["name"]: row for row in body["providers"]}
+    assert (rows["anthropic"]["circuit"], rows["anthropic"]["turn"]) == ("open", 1)
+    assert 500 < rows["anthropic"]["retry_in_s"] <= 600
+    assert rows["openai"]["available"]
+    shown = json.loads(printed)
+    assert (code, shown["live"]) == (0, True)
+    assert {row["name"]: row["circuit"] for row in shown["providers"]}["anthropic"] == "open"
+
+
+def test_without_a_running_service_the_configuration_is_shown_and_it_says_so(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config.write_text(TOML.format(port=9, token="t", folder=config.parent))
+    assert commands.providers(config, as_json=False) == 0
+    shown = capsys.readouterr().out
+    assert "ok  anthropic  ready, asked first, claude-sonnet-5-5" in shown
+    assert "--  koder-ai   not available, koder-ai is reserved" in shown
+    assert "No service of this configuration answered" in shown
