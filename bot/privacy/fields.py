@@ -121,6 +121,11 @@ def _is_marked(value: JsonValue) -> bool:
     return isinstance(value, str) and MASK_PREFIX in value
 
 
+def prepare() -> None:
+    """Read the lists now; at the first result it would hold up the loop."""
+    _names()
+
+
 @cache
 def _names() -> _Names:
     read_names = read("fields")

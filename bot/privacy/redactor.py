@@ -44,6 +44,7 @@ class TextRedactor:
         self._key = hashlib.sha256(key).digest()
         self._literals = literals.matcher(secrets)
         self._detector = detector(pii=pii)
+        fields.prepare()
         self._remember = remember
 
     def redact(self, text: str) -> str:
