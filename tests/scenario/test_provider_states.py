@@ -2,12 +2,13 @@
 
 import asyncio
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import aiohttp
 import pytest
 
-from bot import commands
 from bot.workspace.seeds import CHECKOUT, RESPONDER
 from tests.fakes.model_server import Failure, ModelServer, Recorded, Round
 from tests.fixtures_service import INGEST_TOKEN, Start, stage
@@ -34,13 +35,19 @@ def busy(_request: Recorded) -> Round:
     return Round(failure=BUSY)
 
 
+def kortex_providers(config: Path, *options: str) -> str:
+    """What the command prints, in a process of its own."""
+    command = [sys.executable, "-m", "bot", "providers", "--config", str(config), *options]
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=30).stdout
+
+
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
     return tmp_path / "kortex.toml"
 
 
 async def test_a_rate_limited_provider_is_shown_until_it_is_asked_again(
-    stage: Start, config: Path, capsys: pytest.CaptureFixture[str]
+    stage: Start, config: Path
 ) -> None:
     async with ModelServer(busy) as other:
         anthropic = {"api_key": "k", "base_url": other.url, "model": "m"}
@@ -61,9 +68,7 @@ async def test_a_rate_limited_provider_is_shown_until_it_is_asked_again(
                 body = await told.json()
             text = TOML.format(port=port, token=INGEST_TOKEN, folder=config.parent)
             await asyncio.to_thread(config.write_text, text)
-            capsys.readouterr()
-            code = await asyncio.to_thread(commands.providers, config, as_json=True)
-            printed = capsys.readouterr().out
+            printed = await asyncio.to_thread(kortex_providers, config, "--json")
 
     assert len(other.requests) == 1
     assert "anthropic: not available, left alone for" in str((ack.body or {}).get("text"))
@@ -73,16 +78,15 @@ async def test_a_rate_limited_provider_is_shown_until_it_is_asked_again(
     assert 500 < rows["anthropic"]["retry_in_s"] <= 600
     assert rows["openai"]["available"]
     shown = json.loads(printed)
-    assert (code, shown["live"]) == (0, True)
+    assert shown["live"]
     assert {row["name"]: row["circuit"] for row in shown["providers"]}["anthropic"] == "open"
 
 
 def test_without_a_running_service_the_configuration_is_shown_and_it_says_so(
-    config: Path, capsys: pytest.CaptureFixture[str]
+    config: Path,
 ) -> None:
     config.write_text(TOML.format(port=9, token="t", folder=config.parent))
-    assert commands.providers(config, as_json=False) == 0
-    shown = capsys.readouterr().out
+    shown = kortex_providers(config)
     assert "ok  anthropic  ready, asked first, claude-sonnet-5-5" in shown
     assert "--  koder-ai   not available, koder-ai is reserved" in shown
     assert "No service of this configuration answered" in shown
