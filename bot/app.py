@@ -40,6 +40,7 @@ from bot.engine import LEASE_S, Engine, EngineConfig
 from bot.executors import make_executors
 from bot.metrics import Metrics
 from bot.ports import AuditLog, ChatSurface, Stops, StorageUnavailable
+from bot.privacy.placeholders import Placeholders
 from bot.privacy.redactor import TextRedactor
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
@@ -88,6 +89,7 @@ class Base:
     stores: Stores
     clock: SystemClock
     redactor: TextRedactor
+    placeholders: Placeholders
     providers: Mapping[str, Provider]
     rounds: Rounds
     purse: Purse
@@ -155,12 +157,13 @@ async def _check_key(trail: StoredTrail, sealing: Sealing) -> None:
         )
 
 
-def open_redactor(settings: Settings) -> TextRedactor:
+def open_redactor(settings: Settings, placeholders: Placeholders | None = None) -> TextRedactor:
     """The one redactor of every sink: providers, Slack, logs, rows."""
     return TextRedactor(
         settings.secrets(),
         backends.installation_key(settings),
         pii=settings.llm.privacy.redact_pii,
+        remember=placeholders.remember if placeholders else None,
     )
 
 
@@ -175,7 +178,8 @@ async def build_base(
     providers = backends.make_providers(settings.llm, stack, triage_pace_s=triage_pace_s)
     if settings.llm.is_local_only:
         stack.enter_context(confined_to(local_hosts(settings, providers)))
-    redactor = open_redactor(settings)
+    placeholders = Placeholders()
+    redactor = open_redactor(settings, placeholders)
     rounds = RedactedRounds(backends.asked_in_order(settings.llm, providers), redactor)
     metrics = Metrics()
     limits = rules.budget_limits(settings)
@@ -184,6 +188,7 @@ async def build_base(
         stores=stores,
         clock=SystemClock(),
         redactor=redactor,
+        placeholders=placeholders,
         providers=providers,
         rounds=rounds,
         purse=Purse(
@@ -242,6 +247,7 @@ def build_conversation(
         stops=stops,
         clock=base.clock,
         redactor=base.redactor,
+        placeholders=base.placeholders,
         notes=notes,
         metrics=base.metrics,
     )

@@ -26,6 +26,8 @@ from bot.domain.session import Ask
 from bot.engine import LEASE_S, Engine
 from bot.engine_records import forget_ended
 from bot.ports import Decision
+from bot.privacy.placeholders import Placeholders
+from bot.privacy.redactor import ForPeople
 from bot.provider_report import provider_report
 from bot.retention import SWEEP_S, KeptFor, RetentionSweep
 from bot.settings.model import Settings
@@ -83,13 +85,16 @@ class Service:
 class RedactedStarts:
     """`bot.ports.Workflows` in front of the engine: what is stored durably is redacted first."""
 
-    def __init__(self, engine: Engine, redactor: Redactor) -> None:
+    def __init__(self, engine: Engine, redactor: Redactor, placeholders: Placeholders) -> None:
         self._engine = engine
         self._redactor = redactor
+        self._placeholders = placeholders
 
     async def start_turn(self, ask: Ask) -> None:
         """Durable when it returns."""
-        await self._engine.start_turn(replace(ask, text=self._redactor.redact(ask.text)))
+        with self._placeholders.within(ask.place.key):
+            text = self._redactor.redact(ask.text)
+        await self._engine.start_turn(replace(ask, text=text))
 
     async def start_decision(self, proposal_id: ProposalId, decision: Decision) -> None:
         """Durable when it returns."""
@@ -120,7 +125,7 @@ async def serving(
         counted = CountedCalls(
             create_api(token, settings.slack.api_base_url, session), base.metrics
         )
-        api = RedactedCalls(counted, base.redactor)
+        api = RedactedCalls(counted, ForPeople(base.redactor))
         scheduler = EditScheduler(rates)
         await stack.enter_async_context(scheduler.running())
         engine = build_engine(base, lease_s)
@@ -167,7 +172,8 @@ def _surface(base: Base, outbox: Outbox, engine: Engine) -> SlackSurface:
         outbox,
         links=LinkPolicy(frozenset(base.settings.slack.link_hosts)),
         is_new=engine.is_first_look,
-        redact=base.redactor.redact,
+        redact=base.redactor.redact_for_people,
+        resolve=lambda text, place: base.placeholders.resolved(text, place.key),
         show_cost=base.settings.llm.show_cost,
     )
 
@@ -208,7 +214,7 @@ def _bolt(
             budget=rules.budget_limits(settings),
         ),
         IngressPorts(
-            workflows=RedactedStarts(engine, base.redactor),
+            workflows=RedactedStarts(engine, base.redactor, base.placeholders),
             sessions=base.stores.sessions,
             proposals=base.stores.proposals,
             roles=roles,

@@ -43,6 +43,7 @@ from bot.ports import (
     SurfaceFailed,
     SurfaceGone,
 )
+from bot.privacy.placeholders import Placeholders
 from tools.capabilities import CallContext, Clock
 from tools.records import CallEvent, ToolOutcome
 from tools.redactor import RedactionFailed, Redactor
@@ -80,6 +81,7 @@ class Turns:
         stops: Stops,
         clock: Clock,
         redactor: Redactor,
+        placeholders: Placeholders | None = None,
         notes: Notes,
         metrics: Metrics,
     ) -> None:
@@ -92,6 +94,7 @@ class Turns:
         self._stops = stops
         self._clock = clock
         self._redactor = redactor
+        self._placeholders = placeholders or Placeholders()
         self._metrics = metrics
 
     async def answer(self, ask: Ask, journal: Journal) -> TurnFinished | None:
@@ -100,6 +103,10 @@ class Turns:
         A bug ends the turn as failed, with a reference people can pass on. Raises
         StorageUnavailable, after people were told.
         """
+        with self._placeholders.within(ask.place.key):
+            return await self._answer(ask, journal)
+
+    async def _answer(self, ask: Ask, journal: Journal) -> TurnFinished | None:
         rule = rule_for(self._config.channels, ask.channel_name)
         try:
             safe = replace(ask, text=self._redactor.redact(ask.text))
@@ -249,6 +256,7 @@ class Turns:
             call: ToolCall, on_event: Callable[[CallEvent], None], *, untrusted_read: bool
         ) -> ToolOutcome:
             asking = replace(context, untrusted_read=untrusted_read)
+            call = replace(call, arguments=self._placeholders.resolved(call.arguments))
             return await self._tools.run(call, asking, on_event, stop)
 
         return Loop(one_round, one_call, journal, max_tool_rounds=self._config.max_tool_rounds)

@@ -112,6 +112,14 @@ class TextRedactor:
         return hashlib.blake2b(found, key=self._key, digest_size=size).hexdigest()
 
 
+class ForPeople:
+    """`Redactor` towards people: secrets are masked, e-mail addresses and telephone numbers are not."""
+
+    def __init__(self, redactor: TextRedactor) -> None:
+        self.redact = redactor.redact_for_people
+        self.redact_value = redactor.redact_value
+
+
 def _marks(data: bytes) -> list[tuple[int, int]]:
     return [m.span() for m in _MARK.finditer(data)] if _PREFIX in data else []
 

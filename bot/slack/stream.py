@@ -20,7 +20,7 @@ class SlackAnswerStream(AnswerStream):
     """Edits the messages of one answer. `on_end` is called once, after `finish` or `aclose`.
 
     `redact` masks secrets in the text as far as it has come: only there is one whole that a model
-    wrote in pieces.
+    wrote in pieces. `resolve` turns placeholders into what people may read.
     """
 
     def __init__(
@@ -31,6 +31,7 @@ class SlackAnswerStream(AnswerStream):
         links: LinkPolicy = NO_LINKS,
         patience: Patience | None = None,
         redact: Callable[[str], str] = str,
+        resolve: Callable[[str], str] = str,
         on_end: Callable[[], None] = lambda: None,
         show_cost: bool = True,
     ) -> None:
@@ -38,6 +39,7 @@ class SlackAnswerStream(AnswerStream):
         self._links = links
         self._patience = patience or Patience()
         self._redact = redact
+        self._resolve = resolve
         self._on_end = on_end
         self._view = AnswerView(messages.turn, show_cost=show_cost)
         self._slot = scheduler.open(self._edit)
@@ -104,10 +106,13 @@ class SlackAnswerStream(AnswerStream):
         if self._view.finished is None:
             text = showable(text)
         try:
-            pieces = [self._redact(text)]
+            pieces = [self._resolve(self._redact(text))]
         except RedactionFailed as error:
             raise SurfaceFailed("could not be redacted", retryable=False) from error
-        return render(replace(self._view, pieces=pieces), self._links)
+        final = self._view.finished
+        if final is not None:
+            final = replace(final, text=self._resolve(final.text))
+        return render(replace(self._view, pieces=pieces, finished=final), self._links)
 
     def _end(self) -> None:
         self._slot.close()

@@ -38,7 +38,8 @@ class SlackSurface(ChatSurface):
 
     `is_new` may vouch that no attempt before this one can have answered an ask; each look-up it
     saves is one of fifty a minute. Without it every ask is looked up first. `redact` masks secrets in
-    answers while they are written; it may raise RedactionFailed.
+    answers while they are written; it may raise RedactionFailed. `resolve` turns
+    the placeholders of a place's session into what people may read.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class SlackSurface(ChatSurface):
         patience: Patience | None = None,
         redact: Callable[[str], str] = str,
         show_cost: bool = True,
+        resolve: Callable[[str, Place], str] = lambda text, _place: text,
     ) -> None:
         self._outbox = outbox
         self._links = links
@@ -61,6 +63,7 @@ class SlackSurface(ChatSurface):
         self._patience = patience or Patience()
         self._redact = redact
         self._show_cost = show_cost
+        self._resolve = resolve
         self._answers: dict[TurnId, AnswerMessages] = {}
         self._locks = KeyedLock()
 
@@ -91,6 +94,7 @@ class SlackSurface(ChatSurface):
             links=self._links,
             patience=self._patience,
             redact=self._redact,
+            resolve=lambda text: self._resolve(text, ask.place),
             on_end=lambda: self._forget(turn),
             show_cost=self._show_cost,
         )
