@@ -25,7 +25,7 @@ from bot.actions.notes import proposal_notes
 from bot.actions.operations import OfferedOperations
 from bot.actions.propose import ProposalDesk, Venue
 from bot.actions.target import Target
-from bot.chat.call_audit import DecisionsOnly
+from bot.chat.call_audit import calls_audit
 from bot.chat.redacted_rounds import RedactedRounds
 from bot.chat.rounds import Rounds
 from bot.chat.spending import Purse
@@ -39,9 +39,9 @@ from bot.domain.ids import SessionId, UserId
 from bot.engine import LEASE_S, Engine, EngineConfig
 from bot.executors import make_executors
 from bot.metrics import Metrics
-from bot.ports import AuditLog, ChatSurface, Stops, StorageUnavailable
+from bot.ports import ChatSurface, Stops, StorageUnavailable
 from bot.privacy.placeholders import Placeholders
-from bot.privacy.redactor import TextRedactor
+from bot.privacy.redactor import Remember, TextRedactor
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
 from bot.store import schema
@@ -157,13 +157,13 @@ async def _check_key(trail: StoredTrail, sealing: Sealing) -> None:
         )
 
 
-def open_redactor(settings: Settings, placeholders: Placeholders | None = None) -> TextRedactor:
+def open_redactor(settings: Settings, remember: Remember | None = None) -> TextRedactor:
     """The one redactor of every sink: providers, Slack, logs, rows."""
     return TextRedactor(
         settings.secrets(),
         backends.installation_key(settings),
         pii=settings.llm.privacy.redact_pii,
-        remember=placeholders.remember if placeholders else None,
+        remember=remember,
     )
 
 
@@ -179,7 +179,7 @@ async def build_base(
     if settings.llm.is_local_only:
         stack.enter_context(confined_to(local_hosts(settings, providers)))
     placeholders = Placeholders()
-    redactor = open_redactor(settings, placeholders)
+    redactor = open_redactor(settings, placeholders.remember)
     rounds = RedactedRounds(backends.asked_in_order(settings.llm, providers), redactor)
     metrics = Metrics()
     limits = rules.budget_limits(settings)
@@ -194,7 +194,7 @@ async def build_base(
         purse=Purse(
             rounds,
             stores.ledger,
-            _calls_audit(settings, stores.audit),
+            calls_audit(stores.audit, every_call=settings.llm.privacy.audit_every_call),
             limits,
             metrics,
             backends.models_of(settings.llm, providers),
@@ -203,10 +203,6 @@ async def build_base(
         metrics=metrics,
         cluster=await backends.open_cluster(settings.kubernetes, stack),
     )
-
-
-def _calls_audit(settings: Settings, audit: AuditLog) -> AuditLog:
-    return audit if settings.llm.privacy.audit_every_call else DecisionsOnly(audit)
 
 
 def build_conversation(
@@ -319,9 +315,7 @@ def _toolbox(
         base.redactor,
         base.clock,
         timeouts=rules.tool_timeouts(base.settings),
-        hooks=RunnerHooks(
-            on_record=record_calls(_calls_audit(base.settings, base.stores.audit), base.metrics)
-        ),
+        hooks=RunnerHooks(on_record=record_calls(base.purse.audit, base.metrics)),
     )
     return Toolbox(catalog, runner)
 

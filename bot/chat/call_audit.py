@@ -16,3 +16,8 @@ class DecisionsOnly(AuditLog):
         """Write one row unless it is about a call. Raises StorageUnavailable."""
         if event.kind not in _CALLS:
             await self._audit.append(event)
+
+
+def calls_audit(audit: AuditLog, *, every_call: bool) -> AuditLog:
+    """What calls are written to."""
+    return audit if every_call else DecisionsOnly(audit)
