@@ -20,6 +20,7 @@ from bot.actions.catalog import ActionCatalog
 from bot.actions.decide import Decide
 from bot.actions.dispatch import Dispatch
 from bot.actions.display import ProposalDisplay
+from bot.actions.freeze import FreezeJudge
 from bot.actions.guards import GuardLine
 from bot.actions.notes import proposal_notes
 from bot.actions.operations import OfferedOperations
@@ -55,6 +56,7 @@ from bot.store.proposals import StoredProposals
 from bot.store.replicas import Replicas
 from bot.store.sealing import Sealing
 from bot.store.sessions import StoredSessions
+from bot.store.switch import StoredSwitch
 from bot.store.tickets import Tickets
 from tools.capabilities import CallContext, Capabilities
 from tools.catalog import ToolCatalog
@@ -95,6 +97,8 @@ class Base:
     purse: Purse
     actions: ActionCatalog
     metrics: Metrics
+    switch: StoredSwitch
+    freezes: FreezeJudge
     cluster: backends.Cluster | None
 
 
@@ -183,6 +187,9 @@ async def build_base(
     rounds = RedactedRounds(backends.asked_in_order(settings.llm, providers), redactor)
     metrics = Metrics()
     limits = rules.budget_limits(settings)
+    actions = ActionCatalog(rules.action_rules(settings))
+    switch = StoredSwitch(stores.database, rules.freeze_marker(settings))
+    await switch.sync()  # before anything that an earlier process left is carried on
     return Base(
         settings=settings,
         stores=stores,
@@ -199,8 +206,10 @@ async def build_base(
             metrics,
             backends.models_of(settings.llm, providers),
         ),
-        actions=ActionCatalog(rules.action_rules(settings)),
+        actions=actions,
         metrics=metrics,
+        switch=switch,
+        freezes=FreezeJudge(switch, actions, rules.freeze_windows(settings)),
         cluster=await backends.open_cluster(settings.kubernetes, stack),
     )
 
@@ -227,6 +236,7 @@ def build_conversation(
         venue_of,
         base.clock,
         target,
+        base.freezes,
         on_state=base.metrics.proposal_became,
     )
     tools = ToolDesk(_toolboxes(base, desk, stack), base.clock)
@@ -328,7 +338,7 @@ def _decide(
         base.actions,
         proposals,
         make_executors(rules.credentials(base.settings), client),
-        GuardLine(base.actions, proposals, base.stores.audit, target),
+        GuardLine(base.actions, proposals, base.stores.audit, target, base.freezes),
         base.redactor,
         on_state=base.metrics.proposal_became,
     )

@@ -15,6 +15,7 @@ from adapters.llm.messages import Message, Usage
 from bot.domain.audit import AuditEvent, TrailEntry
 from bot.domain.budget import DAY_S, BudgetLimits, Limit
 from bot.domain.events import Evidence, TurnEvent, TurnFinished
+from bot.domain.freeze import Freeze
 from bot.domain.ids import MessageTs, Person, Place, ProposalId, SessionId, TurnId, UserId
 from bot.domain.proposal import Proposal, ProposalState
 from bot.domain.session import Ask, Session, Summary, TurnState
@@ -178,11 +179,30 @@ class ProposalStore(Protocol):
         ...
 
 
+class KillSwitch(Protocol):
+    """The one switch that stops every action, on all replicas."""
+
+    async def freeze(self, by: str, reason: str) -> bool:
+        """Stop every action now. False: it holds here and is stored as soon as that is possible."""
+        ...
+
+    async def lift(self, by: str) -> None:
+        """Let actions run again, on record. Raises StorageUnavailable; then it stays frozen."""
+        ...
+
+    async def state(self) -> Freeze:
+        """How it stands. Raises StorageUnavailable; then nothing may run."""
+        ...
+
+
 class FreezeState(Protocol):
-    """Whether anything may be dispatched now: the kill switch and the freeze windows."""
+    """Whether anything may be dispatched now: the kill switch, freeze windows, quiet hours."""
 
     async def refusal(self, action: str, product: str) -> str | None:
-        """None when it may, else who froze it and until when. Raises StorageUnavailable."""
+        """None when it may, else who froze it and until when.
+
+        Raises StorageUnavailable; then nothing may run.
+        """
         ...
 
 

@@ -1,6 +1,7 @@
 """From settings to the plain values the product runs by. Part of the composition root; no I/O."""
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import sqlalchemy as sa
 
@@ -9,6 +10,7 @@ from bot.actions.catalog import ActionRule
 from bot.domain.audit_chain import AuditKeys
 from bot.domain.budget import BudgetLimits
 from bot.domain.channel import ChannelRule
+from bot.domain.freeze import FreezeWindow
 from bot.settings.model import ActionSettings, Settings
 from bot.slack.roles import RoleMembers
 from bot.slack.startup import SlackAccess
@@ -123,8 +125,26 @@ def _action_rule(action: ActionSettings) -> ActionRule:
         dry_run=action.dry_run,
         four_eyes=action.four_eyes,
         approvals=action.approvals,
+        quiet_hours=action.quiet_hours,
         confirm=action.confirm,
     )
+
+
+def freeze_windows(settings: Settings) -> tuple[FreezeWindow, ...]:
+    """`[[freeze.windows]]`."""
+    return tuple(
+        FreezeWindow(w.begins, w.until, w.reason, w.actions, w.products)
+        for w in settings.freeze.windows
+    )
+
+
+def freeze_marker(settings: Settings) -> Path | None:
+    """`[freeze] marker`, by default beside the SQLite file."""
+    if settings.freeze.marker:
+        return Path(settings.freeze.marker)
+    url = sa.make_url(settings.database.url.get_secret_value())
+    embedded = url.drivername.startswith("sqlite") and url.database
+    return Path(f"{url.database}.freeze") if embedded else None
 
 
 def credentials(settings: Settings) -> Callable[[str], str]:

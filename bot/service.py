@@ -223,6 +223,8 @@ def _bolt(
             audit=base.stores.audit,
             trail=base.stores.trail,
             ledger=base.stores.ledger,
+            freezes=base.freezes,
+            switch=base.switch,
             providers=_providers_report(base),
             api=api,
         ),
@@ -289,6 +291,7 @@ def _jobs(base: Base, engine: Engine, surface: SlackSurface) -> dict[str, tuple[
         on_state=base.metrics.proposal_became,
     )
     return {
+        "freeze": (TICK_S, base.switch.sync),
         "expiry": (TICK_S, ExpirySweep(proposals, engine).run),
         "tickets": (TICK_S, engine.drop_dead_tickets),
         "idle sessions": (IDLE_S, base.stores.sessions.close_idle),

@@ -124,6 +124,7 @@ class World:
             venue_of,
             self.clock,
             self.target(),
+            self.freeze,
             on_state=self.came_into.append,
             **options,
         )

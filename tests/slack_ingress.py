@@ -24,6 +24,7 @@ from bot.slack.bolt import create_bolt
 from bot.slack.errands import Errands
 from bot.slack.identity import SlackIdentity
 from bot.slack.ingress_ports import IngressPorts, IngressSettings, ProviderStatus
+from tests.fakes.freezes import FakeFreezes, FakeSwitch
 from tests.fakes.role_table import RoleTable
 from tests.fakes.slack_web_api import FakeWebApi
 from tests.fakes.stops import RecordingStops
@@ -62,6 +63,8 @@ class Ingress:
         self.stops = RecordingStops()
         self.api = FakeWebApi()
         self.api.answers["conversations.info"] = {"channel": {"name": "incident-checkout"}}
+        self.freezes = FakeFreezes()
+        self.switch = FakeSwitch()
         self.errands = Errands()
         self.providers: list[ProviderStatus] = []
         self.forgotten: list[str] = []
@@ -75,6 +78,8 @@ class Ingress:
             audit=MemoryAudit(self.memory),
             trail=MemoryTrail(self.memory),
             ledger=self.ledger,
+            freezes=self.freezes,
+            switch=self.switch,
             providers=self._providers,
             api=self.api,
         )

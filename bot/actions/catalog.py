@@ -16,6 +16,7 @@ from adapters.control_plane.port import Endpoint, ExecutorKind
 from adapters.control_plane.urls import BadTemplate, check_template
 from bot.actions.errors import CatalogError
 from bot.actions.params import ParamsSchema, SchemaInvalid
+from bot.domain.freeze import QuietHours
 from bot.domain.proposal import BLAST_RADII
 from tools.errors import InvalidArguments
 
@@ -69,6 +70,7 @@ class ActionRule:
     four_eyes: bool = False
     approvals: int = 1
     confirm: tuple[str, ...] = ()
+    quiet_hours: tuple[str, ...] = ()
 
     @property
     def has_preview(self) -> bool:
@@ -87,6 +89,7 @@ class Action:
     rule: ActionRule
     schema: ParamsSchema
     rate_limit: RateLimit | None
+    quiet_hours: tuple[QuietHours, ...] = ()
 
 
 class ActionCatalog:
@@ -156,11 +159,20 @@ def _ready(rule: ActionRule) -> Action:
     _check_executor(rule)
     _check_endpoint(rule)
     try:
-        return Action(rule, ParamsSchema(rule.params_schema), RateLimit.parse(rule.rate_limit))
+        quiet = _quiet_hours(rule)
+        limit = RateLimit.parse(rule.rate_limit)
+        return Action(rule, ParamsSchema(rule.params_schema), limit, quiet)
     except SchemaInvalid as error:
         raise CatalogError(rule.name, "params_schema", str(error)) from error
     except ValueError as error:
         raise CatalogError(rule.name, "rate_limit", str(error)) from error
+
+
+def _quiet_hours(rule: ActionRule) -> tuple[QuietHours, ...]:
+    try:
+        return tuple(QuietHours.parse(text) for text in rule.quiet_hours)
+    except ValueError as error:
+        raise CatalogError(rule.name, "quiet_hours", str(error)) from error
 
 
 def _check_count(rule: ActionRule) -> None:

@@ -17,14 +17,6 @@ from bot.ports import AuditLog, FreezeState, ProposalStore
 from tools.errors import InvalidArguments
 
 
-class NeverFrozen:
-    """`bot.ports.FreezeState` where nothing can be frozen."""
-
-    async def refusal(self, action: str, product: str) -> str | None:  # noqa: ARG002 - the port's
-        """Never."""
-        return None
-
-
 class GuardLine:
     """The guards in order."""
 
@@ -34,12 +26,12 @@ class GuardLine:
         store: ProposalStore,
         audit: AuditLog,
         target: Target,
-        freeze: FreezeState | None = None,
+        freeze: FreezeState,
     ) -> None:
         self._catalog = catalog
         self._audit = audit
         self._rate = WithinRate(store)
-        self._freeze = NotFrozen(freeze or NeverFrozen())
+        self._freeze = NotFrozen(freeze)
         self._guards: Sequence[Guard] = (
             RequireApproval(),
             SameDigest(),

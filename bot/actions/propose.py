@@ -26,7 +26,14 @@ from bot.domain.proposal import (
     digest,
     proposal_id,
 )
-from bot.ports import ChatSurface, ProposalStore, StorageUnavailable, SurfaceFailed, SurfaceGone
+from bot.ports import (
+    ChatSurface,
+    FreezeState,
+    ProposalStore,
+    StorageUnavailable,
+    SurfaceFailed,
+    SurfaceGone,
+)
 from tools.capabilities import CallContext, Clock, ProposalDraft, ProposalReceipt
 from tools.errors import CapabilityUnavailable, InvalidArguments
 from tools.redactor import MASK_PREFIX
@@ -64,6 +71,7 @@ class ProposalDesk:
         venue_of: VenueOf,
         clock: Clock,
         target: Target,
+        freeze: FreezeState,
         *,
         max_open: int = MAX_OPEN,
         on_state: OnState = uncounted,
@@ -74,6 +82,7 @@ class ProposalDesk:
         self._venue_of = venue_of
         self._clock = clock
         self._target = target
+        self._freeze = freeze
         self._max_open = max_open
         self._on_state = on_state
         # The calls of one round run at once; turns of a session never do.
@@ -129,9 +138,17 @@ class ProposalDesk:
 
     async def _read(self, proposal: Proposal) -> Proposal:
         """With what its target says now; nothing is read for one card too many."""
+        await self._check_freeze(proposal)
         await self._check_room(proposal)
         action = self._catalog.find(proposal.action, proposal.product)
         return await rehearsed(self._target, action, proposal)
+
+    async def _check_freeze(self, proposal: Proposal) -> None:
+        stopped = await self._freeze.refusal(proposal.action, proposal.product)
+        if stopped is not None:
+            raise InvalidArguments(
+                f"{stopped}; nothing can be confirmed now. Tell people what you would have proposed."
+            )
 
     async def _stored(self, proposal: Proposal) -> Proposal:
         async with self._counting:

@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Annotated, Literal
 
 from pydantic import (
+    AwareDatetime,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -324,6 +325,27 @@ class ActionSettings(Section):
     four_eyes: bool = False
     approvals: int = Field(default=1, ge=1, le=10)
     confirm: tuple[str, ...] = ()
+    quiet_hours: tuple[str, ...] = ()
+
+
+class WindowSettings(Section):
+    """One `[[freeze.windows]]`: from when until when which actions may not run."""
+
+    begins: AwareDatetime = Field(alias="from")
+    until: AwareDatetime
+    reason: str = ""
+    actions: tuple[str, ...] = ("*",)
+    products: tuple[str, ...] = ("*",)
+
+
+class FreezeSettings(Section):
+    """`[freeze]`. `marker` is a file that keeps a freeze while the database cannot be written.
+
+    Empty: beside the SQLite file; with PostgreSQL such a freeze is kept in memory.
+    """
+
+    marker: str = ""
+    windows: tuple[WindowSettings, ...] = ()
 
 
 class Settings(Section):
@@ -342,6 +364,7 @@ class Settings(Section):
     audit: AuditSettings = AuditSettings()
     retention: RetentionSettings = RetentionSettings()
     actions: tuple[ActionSettings, ...] = ()
+    freeze: FreezeSettings = FreezeSettings()
 
     def secrets(self) -> frozenset[str]:
         """Every configured secret, for literal masking wherever text leaves."""

@@ -13,6 +13,7 @@ from bot.slack import words
 from bot.slack.audit_answer import audit_answer
 from bot.slack.blocks import Part
 from bot.slack.budget_answer import budget_answer
+from bot.slack.freeze_command import freeze_answer
 from bot.slack.ingress_ports import IngressPorts, IngressSettings
 from bot.slack.mrkdwn import escape, visible
 from bot.slack.payloads import SlashCommand
@@ -27,6 +28,7 @@ class Subcommand(StrEnum):
     BUDGET = "budget"
     PROVIDERS = "providers"
     AUDIT = "audit"
+    FREEZE = "freeze"
 
 
 class Commands:
@@ -59,6 +61,9 @@ class Commands:
     async def _administer(self, wanted: Subcommand, command: SlashCommand) -> str | Part:
         person = Person(TeamId(command.team_id), UserId(command.user_id))
         refusal = await self._ports.roles.refusal(person, self._settings.admin_roles)
+        if wanted is Subcommand.FREEZE and refusal is None:
+            arguments = command.text.strip()[len(wanted) :]
+            return await freeze_answer(self._ports.switch, command.user_id, arguments)
         try:
             await self._record(wanted, command, allowed=refusal is None)
         except StorageUnavailable:
@@ -73,7 +78,7 @@ class Commands:
                 return _providers(await self._ports.providers())
             case Subcommand.AUDIT:
                 return await audit_answer(self._ports.trail)
-            case Subcommand.HELP:
+            case Subcommand.HELP | Subcommand.FREEZE:
                 return words.COMMAND_HELP
             case _:
                 assert_never(wanted)
@@ -94,8 +99,10 @@ class Commands:
 
 
 def _subcommand(text: str) -> Subcommand | None:
-    first = text.strip().casefold() or Subcommand.HELP
-    return next((each for each in Subcommand if each == first), None)
+    whole = text.strip().casefold() or Subcommand.HELP
+    if whole.split(maxsplit=1)[0] == Subcommand.FREEZE:
+        return Subcommand.FREEZE  # the one with arguments
+    return next((each for each in Subcommand if each == whole), None)
 
 
 def _providers(report: Sequence[ProviderStatus]) -> str:

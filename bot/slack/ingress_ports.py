@@ -10,6 +10,8 @@ from bot.domain.providers import ProviderStatus
 from bot.ports import (
     AuditLog,
     ChatSurface,
+    FreezeState,
+    KillSwitch,
     Ledger,
     ProposalStore,
     RoleDirectory,
@@ -55,5 +57,7 @@ class IngressPorts:
     audit: AuditLog
     trail: Trail
     ledger: Ledger
+    freezes: FreezeState
+    switch: KillSwitch
     providers: ProvidersReport
     api: SlackCalls

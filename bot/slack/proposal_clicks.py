@@ -140,6 +140,10 @@ class ProposalClicks:
         own = click.person.user == proposal.asked_by.user
         if to is ProposalState.CONFIRMED and proposal.four_eyes and own:
             return Refusal("four_eyes", words.FOUR_EYES)
+        if to is ProposalState.CONFIRMED:
+            stopped = await self._ports.freezes.refusal(proposal.action, proposal.product)
+            if stopped is not None:
+                return Refusal("frozen", words.FROZEN.format(stopped=stopped))
         return None
 
     async def _what_happened(self, proposal: Proposal) -> str:

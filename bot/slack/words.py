@@ -11,6 +11,7 @@ COMMAND_HELP = (
     "`/kortex help` this text\n"
     "`/kortex budget` what was spent today, by whom and where, and how the day will end (admins)\n"
     "`/kortex providers` which models can be used, and why not (admins)\n"
+    "`/kortex freeze on [reason]`, `freeze off` stop every action, let them run again (admins)\n"
     "`/kortex audit` what was decided last, and where the trail stands (admins)"
 )
 NOTHING_RUNS = "Nothing is running here."
@@ -29,6 +30,7 @@ NOT_STARTED = (
 )
 GAVE_UP = "I could not store your question and have stopped trying. Nothing was started; ask again."
 STALE_CARD = "This button belongs to no open proposal here. Look for its newest card in the thread."
+FROZEN = "Nothing was started: {stopped}. The proposal stays open until it expires."
 FOUR_EYES = "You asked for this change, so someone else has to confirm it. Nothing was started."
 CLICK_NOT_STORED = "Nothing was started: I could not store your decision. Press the button again."
 CLICK_TOO_SLOW = (

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pydantic import JsonValue
 
 from adapters.control_plane.port import ControlOrder, Objects, ProbeFailed
+from bot.ports import StorageUnavailable
 
 
 @dataclass
@@ -41,6 +42,9 @@ class FakeFreeze:
     """`words` is why nothing may be dispatched, if nothing may."""
 
     words: str = ""
+    broken: bool = False  # it cannot be read
 
     async def refusal(self, action: str, product: str) -> str | None:
+        if self.broken:
+            raise StorageUnavailable("gone")
         return self.words or None

@@ -1,4 +1,4 @@
-"""Who decides, and when nobody may: votes, over real Socket Mode."""
+"""Who decides, and when nobody may: votes, freezes, edits, over real Socket Mode."""
 
 import asyncio
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from bot.workspace.messages import Message
-from bot.workspace.seeds import RESPONDER, SECOND_RESPONDER
+from bot.workspace.seeds import CHECKOUT, MEMBER, RESPONDER, SECOND_RESPONDER
 from tests.fakes.control_plane_server import says
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_service import shared_stage
@@ -31,7 +31,13 @@ def action(name: str, **more: object) -> dict[str, object]:
     }
 
 
-SETTINGS = {"actions": [action("with-two", approvals=2)]}
+SETTINGS = {
+    "actions": [
+        action("with-two", approvals=2),
+        action("any-time"),
+        action("never", quiet_hours=["00:00-24:00"]),
+    ]
+}
 
 
 def SCRIPT(request: Recorded) -> Round:  # noqa: N802 - what the shared fixture looks for
@@ -89,3 +95,43 @@ async def test_twenty_presses_of_one_person_are_one_vote(stage: Stage) -> None:
             presses.create_task(stage.forge(RESPONDER, card, CONFIRM))
     await stage.card(asked, "1 of 2")
     assert state_of(stage, card) == "pending"
+
+
+async def command(stage: Stage, text: str, user: str = RESPONDER) -> str:
+    """What `/kortex` answers that person."""
+    ack = await stage.workspace.command(user, CHECKOUT, text)
+    assert ack.ok
+    return str(stage.whispers(user)[-1])
+
+
+async def test_a_freeze_refuses_confirmation_until_it_is_lifted(stage: Stage) -> None:
+    asked, card = await proposed(stage, "any-time")
+    assert "Frozen: no action runs" in await command(stage, "freeze on the sale is on")
+    told = await stage.told(SECOND_RESPONDER, stage.press(SECOND_RESPONDER, card, CONFIRM))
+    assert "every action is frozen" in told
+    assert "the sale is on" in told
+    assert state_of(stage, card) == "pending"
+    assert f"by {RESPONDER}: the sale is on" in await command(stage, "freeze")
+
+    assert "Not frozen any more" in await command(stage, "freeze off")
+
+    await stage.press(SECOND_RESPONDER, card, CONFIRM)
+    await stage.card(asked, "It failed.")
+    changes = stage.query("SELECT actor, body FROM audit WHERE kind = 'freeze.changed'")
+    assert [(actor, '"frozen":true' in body) for actor, body in changes] == [
+        (RESPONDER, True),
+        (RESPONDER, False),
+    ]
+
+
+async def test_only_admins_freeze(stage: Stage) -> None:
+    assert "is for admins" in await command(stage, "freeze on", MEMBER)
+    assert "Not frozen." in await command(stage, "freeze")
+
+
+async def test_in_quiet_hours_nothing_is_proposed_and_the_model_is_told_why(stage: Stage) -> None:
+    asked = await stage.ask("@kortex propose never", stage.newcomer())
+    await stage.answer(asked)
+    assert stage.cards(asked) == []
+    told = str(stage.models.bodies[-1]["messages"])
+    assert "never has quiet hours until" in told

@@ -134,3 +134,38 @@ async def test_without_a_trail_nothing_passes() -> None:
 
     with pytest.raises(StorageUnavailable):
         await judged(world)
+
+
+async def test_a_freeze_after_the_confirmation_stops_the_order() -> None:
+    world = World()
+    row = await world.proposed()
+    world.freeze.words = "every action is frozen"
+    await world.carry(row, confirm(row))
+    assert world.control.posts == []
+    assert world.row(row.id).state is ProposalState.FAILED
+    assert "every action is frozen" in world.row(row.id).outcome
+
+
+async def test_a_freeze_while_the_intent_is_written_stops_the_order_too() -> None:
+    world = World()
+    row = await world.proposed()
+    advance = world.store.advance
+
+    async def advance_and_freeze(*args: object) -> bool:
+        moved = await advance(*args)  # type: ignore[arg-type]
+        world.freeze.words = "every action is frozen"
+        return moved
+
+    world.store.advance = advance_and_freeze  # type: ignore[method-assign,assignment]
+    await world.carry(row, confirm(row))
+    assert world.control.posts == []
+    assert world.row(row.id).state is ProposalState.FAILED
+
+
+async def test_a_freeze_that_cannot_be_read_lets_nothing_through() -> None:
+    world = World()
+    row = await world.proposed()
+    world.freeze.broken = True
+    with pytest.raises(StorageUnavailable):
+        await world.carry(row, confirm(row))
+    assert world.control.posts == []

@@ -162,3 +162,34 @@ async def test_budget_is_a_table_that_slack_takes(ingress: Ingress) -> None:
     }  # fmt: skip
     assert table["rows"][1][1]["elements"][0]["elements"][0]["user_id"] == "U0ASKER"
     assert "s&lt;" in answer["text"]
+
+
+async def test_freeze_says_what_holds_when_the_database_is_read_only(ingress: Ingress) -> None:
+    ingress.switch.broken = True
+    assert "Frozen in this process" in await ask(ingress, "freeze on  <!channel> now")
+    assert (ingress.switch.by, ingress.switch.reason) == ("U1", "<!channel> now")
+    answer = await ask(ingress, "freeze off")
+    assert "Still frozen" in answer
+    assert ingress.switch.frozen
+    assert "&lt;!channel&gt; now" in await ask(ingress, "freeze")
+
+
+async def test_freeze_needs_no_audit_row_to_take_effect(ingress: Ingress) -> None:
+    async def away(_event: AuditEvent) -> None:
+        raise StorageUnavailable("read-only")
+
+    ingress.ports.audit.append = away  # type: ignore[method-assign]
+    assert "Frozen:" in await ask(ingress, "FREEZE ON")
+    assert ingress.switch.frozen
+
+
+@pytest.mark.parametrize("text", ["freeze on", "freeze off", "freeze"])
+async def test_freeze_is_for_admins(ingress: Ingress, text: str) -> None:
+    assert NOT_YOU in await ask(ingress, text, user_id="U2")
+    assert not ingress.switch.frozen
+
+
+@pytest.mark.parametrize("text", ["freeze maybe", "freeze onn"])
+async def test_freeze_shows_how_it_is_used(ingress: Ingress, text: str) -> None:
+    assert "freeze on [reason]" in await ask(ingress, text)
+    assert not ingress.switch.frozen

@@ -224,3 +224,20 @@ async def test_a_form_that_does_not_open_is_said(ingress: Ingress) -> None:
     ingress.api.answers["views.open"] = SurfaceFailed("expired_trigger_id", retryable=False)
     await ingress.send(pressed(REJECT, "p-1"))
     assert ingress.whispers.texts == [words.FORM_NOT_OPENED]
+
+
+async def test_a_freeze_refuses_confirm_and_lets_reject(ingress: Ingress) -> None:
+    ingress.freezes.reason = "every action is frozen"
+    await ingress.send(pressed(CONFIRM, "p-1"))
+    assert ingress.workflows.decisions == []
+    assert "every action is frozen" in ingress.whispers.texts[0]
+    assert [event.body["why"] for event in ingress.memory.trail] == ["frozen"]
+    await ingress.send(pressed(REJECT, "p-1"))
+    assert ingress.api.count("views.open") == 1
+
+
+async def test_a_freeze_that_cannot_be_read_refuses_confirm(ingress: Ingress) -> None:
+    ingress.freezes.broken = True
+    await ingress.send(pressed(CONFIRM, "p-1"))
+    assert ingress.workflows.decisions == []
+    assert ingress.whispers.texts == [words.CLICK_NOT_STORED]

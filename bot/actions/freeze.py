@@ -1,0 +1,42 @@
+"""Whether an action may run now: the kill switch, freeze windows, the action's own quiet hours.
+
+Asked when something is proposed, when Confirm is pressed, and twice before an order is sent. What
+cannot be read stops it: nothing here ever opens by failing.
+"""
+
+from collections.abc import Sequence
+
+from bot.actions.catalog import ActionCatalog
+from bot.domain.freeze import FreezeWindow, stopped_by_switch
+from bot.ports import KillSwitch
+from tools.errors import InvalidArguments
+
+
+class FreezeJudge:
+    """`bot.ports.FreezeState` by the switch and the configuration."""
+
+    def __init__(
+        self, switch: KillSwitch, catalog: ActionCatalog, windows: Sequence[FreezeWindow] = ()
+    ) -> None:
+        self._switch = switch
+        self._catalog = catalog
+        self._windows = tuple(windows)
+
+    async def refusal(self, action: str, product: str) -> str | None:
+        """See `FreezeState.refusal`."""
+        freeze = await self._switch.state()
+        if freeze.on:
+            return stopped_by_switch(freeze)
+        for window in self._windows:
+            if window.holds(action, product, freeze.read_at):
+                why = f" ({window.reason})" if window.reason else ""
+                return f"it is frozen until {window.ends:%Y-%m-%d %H:%M %Z}{why}"
+        try:
+            quiet = self._catalog.find(action, product).quiet_hours
+        except InvalidArguments:
+            return None  # not declared any more: others refuse it
+        for hours in quiet:
+            until = hours.until(freeze.read_at)
+            if until is not None:
+                return f"{action} has quiet hours until {until:%a %H:%M} ({hours.zone.key})"
+        return None
