@@ -56,7 +56,6 @@ from bot.store.proposals import StoredProposals
 from bot.store.replicas import Replicas
 from bot.store.sealing import Sealing
 from bot.store.sessions import StoredSessions
-from bot.store.switch import StoredSwitch
 from bot.store.tickets import Tickets
 from tools.capabilities import CallContext, Capabilities
 from tools.catalog import ToolCatalog
@@ -97,7 +96,6 @@ class Base:
     purse: Purse
     actions: ActionCatalog
     metrics: Metrics
-    switch: StoredSwitch
     freezes: FreezeJudge
     cluster: backends.Cluster | None
 
@@ -188,8 +186,6 @@ async def build_base(
     metrics = Metrics()
     limits = rules.budget_limits(settings)
     actions = ActionCatalog(rules.action_rules(settings))
-    switch = StoredSwitch(stores.database, rules.freeze_marker(settings))
-    await switch.sync()  # before anything that an earlier process left is carried on
     return Base(
         settings=settings,
         stores=stores,
@@ -208,8 +204,7 @@ async def build_base(
         ),
         actions=actions,
         metrics=metrics,
-        switch=switch,
-        freezes=FreezeJudge(switch, actions, rules.freeze_windows(settings)),
+        freezes=await backends.open_freezes(stores.database, actions, *rules.freezing(settings)),
         cluster=await backends.open_cluster(settings.kubernetes, stack),
     )
 

@@ -36,8 +36,11 @@ from adapters.observe.recorded_history import RecordedHistory
 from adapters.observe.recorded_incidents import RecordedIncidents
 from adapters.observe.simulator.past_incidents import past_incidents
 from adapters.observe.tempo import TempoTraces
+from bot.actions.catalog import ActionCatalog
+from bot.actions.freeze import FreezeJudge
 from bot.chat.models import Choice, KnownModel, Models
 from bot.confinement import local_order
+from bot.domain.freeze import FreezeWindow
 from bot.settings.model import (
     ControlPlaneSettings,
     KubernetesSettings,
@@ -48,6 +51,8 @@ from bot.settings.model import (
     Settings,
 )
 from bot.settings.reading import ConfigurationError
+from bot.store.engine import Database
+from bot.store.switch import StoredSwitch
 from tools.capabilities import (
     AdminInfo,
     Clock,
@@ -315,3 +320,15 @@ def _client(url: str, bearer: str, key: str, stack: AsyncExitStack) -> httpx.Asy
     )
     stack.push_async_callback(client.aclose)
     return client
+
+
+async def open_freezes(
+    database: Database,
+    actions: ActionCatalog,
+    marker: Path | None,
+    windows: Sequence[FreezeWindow],
+) -> FreezeJudge:
+    """The kill switch and the windows; a freeze that an earlier process could not store holds."""
+    switch = StoredSwitch(database, marker)
+    await switch.sync()
+    return FreezeJudge(switch, actions, windows)

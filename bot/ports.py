@@ -190,6 +190,10 @@ class KillSwitch(Protocol):
         """Let actions run again, on record. Raises StorageUnavailable; then it stays frozen."""
         ...
 
+    async def sync(self) -> bool:
+        """Store what could not be stored before; False when that is still to be done."""
+        ...
+
     async def state(self) -> Freeze:
         """How it stands. Raises StorageUnavailable; then nothing may run."""
         ...

@@ -130,16 +130,19 @@ def _action_rule(action: ActionSettings) -> ActionRule:
     )
 
 
-def freeze_windows(settings: Settings) -> tuple[FreezeWindow, ...]:
-    """`[[freeze.windows]]`."""
+def _freeze_windows(settings: Settings) -> tuple[FreezeWindow, ...]:
     return tuple(
         FreezeWindow(w.begins, w.until, w.reason, w.actions, w.products)
         for w in settings.freeze.windows
     )
 
 
-def freeze_marker(settings: Settings) -> Path | None:
-    """`[freeze] marker`, by default beside the SQLite file."""
+def freezing(settings: Settings) -> tuple[Path | None, tuple[FreezeWindow, ...]]:
+    """`[freeze]`: the marker file, by default beside the SQLite file, and the windows."""
+    return _freeze_marker(settings), _freeze_windows(settings)
+
+
+def _freeze_marker(settings: Settings) -> Path | None:
     if settings.freeze.marker:
         return Path(settings.freeze.marker)
     url = sa.make_url(settings.database.url.get_secret_value())

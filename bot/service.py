@@ -224,7 +224,7 @@ def _bolt(
             trail=base.stores.trail,
             ledger=base.stores.ledger,
             freezes=base.freezes,
-            switch=base.switch,
+            switch=base.freezes.switch,
             providers=_providers_report(base),
             api=api,
         ),
@@ -291,7 +291,7 @@ def _jobs(base: Base, engine: Engine, surface: SlackSurface) -> dict[str, tuple[
         on_state=base.metrics.proposal_became,
     )
     return {
-        "freeze": (TICK_S, base.switch.sync),
+        "freeze": (TICK_S, base.freezes.switch.sync),
         "expiry": (TICK_S, ExpirySweep(proposals, engine).run),
         "tickets": (TICK_S, engine.drop_dead_tickets),
         "idle sessions": (IDLE_S, base.stores.sessions.close_idle),

@@ -18,13 +18,13 @@ class FreezeJudge:
     def __init__(
         self, switch: KillSwitch, catalog: ActionCatalog, windows: Sequence[FreezeWindow] = ()
     ) -> None:
-        self._switch = switch
+        self.switch = switch
         self._catalog = catalog
         self._windows = tuple(windows)
 
     async def refusal(self, action: str, product: str) -> str | None:
         """See `FreezeState.refusal`."""
-        freeze = await self._switch.state()
+        freeze = await self.switch.state()
         if freeze.on:
             return stopped_by_switch(freeze)
         for window in self._windows:

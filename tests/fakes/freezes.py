@@ -39,3 +39,6 @@ class FakeSwitch:
 
     async def state(self) -> Freeze:
         return Freeze(self.frozen, self.now, self.by, self.reason, self.now)
+
+    async def sync(self) -> bool:
+        return not self.broken
