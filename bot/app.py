@@ -6,7 +6,6 @@ With `bot.backends` and `bot.rules`, the only code that names concrete classes.
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from pathlib import Path
 
 import httpx
 import sqlalchemy as sa
@@ -37,7 +36,6 @@ from bot.clock import SystemClock
 from bot.confinement import local_hosts
 from bot.domain.channel import rule_for
 from bot.domain.ids import SessionId, UserId
-from bot.engine import LEASE_S, Engine, EngineConfig
 from bot.executors import make_executors
 from bot.metrics import Metrics
 from bot.ports import ChatSurface, Stops, StorageUnavailable
@@ -53,10 +51,8 @@ from bot.store.events import StoredDeploys, StoredEvents
 from bot.store.incidents import StoredIncidents
 from bot.store.ledger import StoredLedger
 from bot.store.proposals import StoredProposals
-from bot.store.replicas import Replicas
 from bot.store.sealing import Sealing
 from bot.store.sessions import StoredSessions
-from bot.store.tickets import Tickets
 from tools.capabilities import CallContext, Capabilities
 from tools.catalog import ToolCatalog
 from tools.contract import AnyTool
@@ -345,18 +341,4 @@ def _decide(
         dispatch,
         name_of,
         on_state=base.metrics.proposal_became,
-    )
-
-
-def build_engine(base: Base, lease_s: float = LEASE_S) -> Engine:
-    """The durable engine on the same database."""
-    url = sa.make_url(base.settings.database.url.get_secret_value())
-    path = Path(url.database or "") if url.drivername.startswith("sqlite") else None
-    database = base.stores.database
-    return Engine(
-        EngineConfig(
-            rules.engine_database(url.render_as_string(hide_password=False)), path, lease_s
-        ),
-        Tickets(database),
-        Replicas(database),
     )

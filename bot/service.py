@@ -5,8 +5,10 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import aiohttp
+import sqlalchemy as sa
 import structlog
 from aiohttp import web
 from slack_bolt.async_app import AsyncApp
@@ -15,7 +17,7 @@ from bot import jobs, rules
 from bot.actions.display import ProposalDisplay
 from bot.actions.expire import ExpirySweep
 from bot.actions.stranded import StrandedSweep
-from bot.app import Base, Conversation, build_base, build_conversation, build_engine
+from bot.app import Base, Conversation, build_base, build_conversation
 from bot.audit_outlets import audit_jobs
 from bot.backends import Cluster
 from bot.chat.budget_alert import BudgetAlert
@@ -23,7 +25,7 @@ from bot.chat.budget_report import BudgetReport, budget_report
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.ids import ProposalId
 from bot.domain.session import Ask
-from bot.engine import LEASE_S, Engine
+from bot.engine import LEASE_S, Engine, EngineConfig
 from bot.engine_records import forget_ended
 from bot.ports import Decision
 from bot.privacy.placeholders import Placeholders
@@ -51,8 +53,10 @@ from bot.slack.socket_ingress import SocketMode
 from bot.slack.startup import check_slack
 from bot.slack.surface import SlackSurface
 from bot.store.alert_days import StoredAlertDays
+from bot.store.replicas import Replicas
 from bot.store.retention import StoredRetention
 from bot.store.stranded import StrandedProposals
+from bot.store.tickets import Tickets
 from bot.web.budget import budget_route
 from bot.web.ingest import ingest_handler
 from bot.web.providers import providers_route
@@ -128,7 +132,7 @@ async def serving(
         api = RedactedCalls(counted, ForPeople(base.redactor))
         scheduler = EditScheduler(rates)
         await stack.enter_async_context(scheduler.running())
-        engine = build_engine(base, lease_s)
+        engine = _engine(base, lease_s)
         outbox = Outbox(api, scheduler, identity.bot_user)
         surface = _surface(base, outbox, engine)
         names = PersonNames(api, time.monotonic)
@@ -175,6 +179,19 @@ def _surface(base: Base, outbox: Outbox, engine: Engine) -> SlackSurface:
         redact=base.redactor.redact_for_people,
         resolve=lambda text, place: base.placeholders.resolved(text, place.key),
         show_cost=base.settings.llm.show_cost,
+    )
+
+
+def _engine(base: Base, lease_s: float) -> Engine:
+    url = sa.make_url(base.settings.database.url.get_secret_value())
+    path = Path(url.database or "") if url.drivername.startswith("sqlite") else None
+    database = base.stores.database
+    return Engine(
+        EngineConfig(
+            rules.engine_database(url.render_as_string(hide_password=False)), path, lease_s
+        ),
+        Tickets(database),
+        Replicas(database),
     )
 
 
