@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 import sqlalchemy as sa
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.domain.budget import NO_MODEL, BudgetLimits, Limit
 from bot.ports import Reservation
+from bot.store.connection import Connection
 from bot.store.dialect import this_hour, today
 from bot.store.tables import reservations, spending
 
@@ -26,7 +26,7 @@ class Used:
     session_tokens: int
 
 
-async def used(connection: AsyncConnection, wanted: Reservation) -> Used:
+async def used(connection: Connection, wanted: Reservation) -> Used:
     """Every sum that a limit is set on, read in one statement."""
     others = reservations.c.id != wanted.id
     in_day, held_in_day = spending.c.at >= today(), sa.and_(others, reservations.c.at >= today())

@@ -8,11 +8,11 @@ import secrets
 from typing import cast
 
 import sqlalchemy as sa
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.domain.audit import AuditEvent
 from bot.domain.audit_chain import GENESIS, SALT_BYTES, ChainRow, hash_of_content, mac_of
 from bot.store.columns import clean
+from bot.store.connection import Connection
 from bot.store.dialect import lock_audit, now
 from bot.store.engine import Database
 from bot.store.sealing import SEALING, WITHOUT_KEY, Sealing
@@ -33,7 +33,7 @@ _INSERT = audit.insert().values(
 )
 
 
-async def append_audit(connection: AsyncConnection, event: AuditEvent) -> int:
+async def append_audit(connection: Connection, event: AuditEvent) -> int:
     """Write one row in the caller's transaction and return its number; a repeated `key` is one row.
 
     The last statement of its transaction: the trail's lock is held until the end, and one taken
@@ -73,7 +73,7 @@ def _values(row: ChainRow, sealing: Sealing) -> dict[str, object]:
     return {name: value for name, value in sealed._asdict().items() if name != "erased_by"}
 
 
-def _sealing(connection: AsyncConnection) -> Sealing:
+def _sealing(connection: Connection) -> Sealing:
     options = (
         connection.sync_connection.get_execution_options() if connection.sync_connection else {}
     )
@@ -93,11 +93,7 @@ class StoredAudit:
         written twice.
         """
 
-        async def work(connection: AsyncConnection) -> None:
+        async def work(connection: Connection) -> None:
             await append_audit(connection, event)
 
-        if event.key:
-            await self._database.transact(work)
-            return
-        async with self._database.write() as connection:
-            await work(connection)
+        await self._database.transact(work, again=bool(event.key))

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import sqlalchemy as sa
 from pydantic import JsonValue
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.audit_verify import as_ranges
 from bot.store.audit import append_audit
+from bot.store.connection import Connection
 from bot.store.engine import Database
 from bot.store.tables import audit
 
@@ -35,7 +35,7 @@ async def erase(
 
 
 async def _batch(
-    connection: AsyncConnection, whose: sa.ColumnElement[bool], by: str, reason: str
+    connection: Connection, whose: sa.ColumnElement[bool], by: str, reason: str
 ) -> int:
     found = await connection.scalars(
         sa.select(audit.c.seq)

@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import Any, cast
 
 import sqlalchemy as sa
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.domain.audit import TrailEntry
 from bot.domain.audit_chain import AuditKeys, ChainRow
@@ -13,6 +12,7 @@ from bot.domain.audit_checkpoint import Checkpoint, checkpoints_in
 from bot.domain.audit_verify import Summary, Verifier
 from bot.store import json_text
 from bot.store.columns import from_micros
+from bot.store.connection import Connection
 from bot.store.dialect import insert_into, now
 from bot.store.engine import Database
 from bot.store.tables import audit, audit_checkpoints
@@ -41,7 +41,7 @@ class StoredTrail:
         if after is not None:
             statement = statement.where(audit.c.seq > after)
 
-        async def work(connection: AsyncConnection) -> Sequence[ChainRow]:
+        async def work(connection: Connection) -> Sequence[ChainRow]:
             found = await connection.execute(statement)
             # Rows are tuples of the same fields; making others of millions would be felt.
             return cast("Sequence[ChainRow]", found.all())
@@ -75,7 +75,7 @@ class StoredTrail:
     async def checkpoints(self) -> Sequence[Checkpoint]:
         """Those made here, oldest first."""
 
-        async def work(connection: AsyncConnection) -> Sequence[Checkpoint]:
+        async def work(connection: Connection) -> Sequence[Checkpoint]:
             found = await connection.scalars(
                 sa.select(audit_checkpoints.c.line).order_by(audit_checkpoints.c.seq)
             )
@@ -86,7 +86,7 @@ class StoredTrail:
     async def last_checkpoint(self) -> tuple[int, datetime] | None:
         """The size and time of the newest one, and nothing when there is none."""
 
-        async def work(connection: AsyncConnection) -> tuple[int, datetime] | None:
+        async def work(connection: Connection) -> tuple[int, datetime] | None:
             found = await connection.execute(
                 sa.select(audit_checkpoints.c.seq, audit_checkpoints.c.at)
                 .order_by(audit_checkpoints.c.seq.desc())
@@ -100,7 +100,7 @@ class StoredTrail:
     async def keep_checkpoint(self, checkpoint: Checkpoint) -> bool:
         """Store it; False when another replica made one of that size. The winner publishes."""
 
-        async def work(connection: AsyncConnection) -> bool:
+        async def work(connection: Connection) -> bool:
             kept = await connection.execute(
                 insert_into(connection, audit_checkpoints)
                 .values(seq=checkpoint.size, at=now(), line=checkpoint.line)
@@ -109,11 +109,10 @@ class StoredTrail:
             )
             return kept.first() is not None
 
-        async with self._database.write() as connection:
-            return await work(connection)
+        return await self._database.transact(work, again=False)
 
     async def _rows(self, statement: sa.Select[Any]) -> Sequence[ChainRow]:
-        async def work(connection: AsyncConnection) -> Sequence[ChainRow]:
+        async def work(connection: Connection) -> Sequence[ChainRow]:
             return [ChainRow._make(row) for row in await connection.execute(statement)]
 
         return await self._database.fetch(work)

@@ -1,9 +1,9 @@
 """How far each sink of the audit trail has been served, and which replica serves it now."""
 
 import sqlalchemy as sa
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.store.columns import from_micros
+from bot.store.connection import Connection
 from bot.store.dialect import insert_into, now, seconds_ago
 from bot.store.engine import Database
 from bot.store.tables import audit_sinks
@@ -20,7 +20,7 @@ class SinkCursors:
     async def served(self, name: str) -> int:
         """The last row that was delivered; 0 when none was."""
 
-        async def work(connection: AsyncConnection) -> int:
+        async def work(connection: Connection) -> int:
             found = await connection.scalar(
                 sa.select(audit_sinks.c.seq).where(audit_sinks.c.name == name)
             )
@@ -30,7 +30,8 @@ class SinkCursors:
 
     async def claim(self, name: str, lease_s: float) -> int | None:
         """The last row delivered, for who may deliver now; None while another replica does."""
-        async with self._database.write() as connection:
+
+        async def work(connection: Connection) -> int | None:
             await connection.execute(
                 insert_into(connection, audit_sinks)
                 .values(name=name, seq=0, claimed_until=_NEVER)
@@ -45,11 +46,16 @@ class SinkCursors:
             row = won.first()
             return None if row is None else int(row.seq)
 
+        return await self._database.transact(work, again=False)
+
     async def advance(self, name: str, seq: int) -> None:
         """Delivered up to here; whoever comes next may claim it."""
-        async with self._database.write() as connection:
+
+        async def work(connection: Connection) -> None:
             await connection.execute(
                 audit_sinks.update()
                 .where(audit_sinks.c.name == name, audit_sinks.c.seq <= seq)
                 .values(seq=seq, claimed_until=_NEVER)
             )
+
+        await self._database.transact(work, again=False)

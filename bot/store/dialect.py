@@ -5,12 +5,12 @@ from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
 from bot.store.columns import Instant
+from bot.store.connection import Connection
 
 DAY_US = 86_400_000_000
 HOUR_US = 3_600_000_000
@@ -69,20 +69,20 @@ def _start_of(span_us: int) -> sa.ColumnElement[datetime]:
     return _once((_now_us() // span) * span)
 
 
-def insert_into(connection: AsyncConnection, table: sa.Table) -> sqlite.Insert | postgresql.Insert:
+def insert_into(connection: Connection, table: sa.Table) -> sqlite.Insert | postgresql.Insert:
     """An INSERT that knows ON CONFLICT."""
     if connection.dialect.name == "postgresql":
         return postgresql.insert(table)
     return sqlite.insert(table)
 
 
-async def lock_budget(connection: AsyncConnection) -> None:
+async def lock_budget(connection: Connection) -> None:
     """One reservation at a time, until the transaction ends; see `lock_audit`."""
     if connection.dialect.name == "postgresql":
         await connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_BUDGET_LOCK)))
 
 
-async def lock_audit(connection: AsyncConnection) -> None:
+async def lock_audit(connection: Connection) -> None:
     """One writer of the trail at a time, until the transaction ends.
 
     SQLite needs none: a write transaction is alone there already.

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from adapters.llm.messages import Message, Role
 from bot.domain.audit import TrailEntry
@@ -13,6 +12,7 @@ from bot.domain.ids import ProposalId, SessionId
 from bot.domain.proposal import Proposal
 from bot.store import rows
 from bot.store.audit_reading import PAGE_ROWS, StoredTrail
+from bot.store.connection import Connection
 from bot.store.engine import Database
 from bot.store.proposals import StoredProposals
 from bot.store.sessions import StoredSessions
@@ -28,7 +28,7 @@ class Dossiers:
     async def find(self, wanted: str) -> SessionId | None:
         """The session of that id, or the newest one of that name."""
 
-        async def work(connection: AsyncConnection) -> str | None:
+        async def work(connection: Connection) -> str | None:
             found: str | None = await connection.scalar(
                 sa.select(sessions.c.id)
                 .where(sa.or_(sessions.c.id == wanted, sessions.c.name == wanted))
@@ -54,7 +54,7 @@ class Dossiers:
         )
 
     async def _proposals(self, session_id: SessionId) -> Sequence[Proposal]:
-        async def work(connection: AsyncConnection) -> Sequence[str]:
+        async def work(connection: Connection) -> Sequence[str]:
             found = await connection.scalars(
                 sa.select(proposals.c.id)
                 .where(proposals.c.session_id == session_id)
@@ -77,14 +77,14 @@ class Dossiers:
         return found
 
 
-async def _turns(connection: AsyncConnection, session_id: str) -> Sequence[DossierTurn]:
+async def _turns(connection: Connection, session_id: str) -> Sequence[DossierTurn]:
     found = await connection.execute(
         sa.select(turns).where(turns.c.session_id == session_id).order_by(turns.c.ts, turns.c.id)
     )
     return [await _turn(connection, row) for row in found.all()]
 
 
-async def _turn(connection: AsyncConnection, row: sa.Row[Any]) -> DossierTurn:
+async def _turn(connection: Connection, row: sa.Row[Any]) -> DossierTurn:
     said = await connection.scalars(
         sa.select(messages.c.body).where(messages.c.turn_id == row.id).order_by(messages.c.n)
     )
@@ -114,7 +114,7 @@ def _last(conversation: Sequence[Message]) -> str:
     return answers[-1] if answers else ""
 
 
-async def _costs(connection: AsyncConnection, session_id: str) -> Sequence[DossierCost]:
+async def _costs(connection: Connection, session_id: str) -> Sequence[DossierCost]:
     tokens = (
         spending.c.input_uncached
         + spending.c.cache_read

@@ -8,19 +8,21 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from bot.ports import StorageUnavailable
 from bot.store import sqlite_driver
+from bot.store.connection import Connection, Work
 from bot.store.dialect import now
 from bot.store.failures import ConnectionLost, storage_errors
 from bot.store.sealing import SEALING, WITHOUT_KEY, Sealing
+from bot.store.sqlite_threads import SqliteThreads
+from bot.store.write_gate import GatedConnection
 
 _T = TypeVar("_T")
-Work = Callable[[AsyncConnection], Awaitable[_T]]
 
 SQLITE_BUSY_S = 5.0  # other writers of the file are short; beyond this something is wrong
 SQLITE_READERS = 4
@@ -41,11 +43,16 @@ class Database:
     """Transactions on one database. Every method raises StorageUnavailable when it is not there."""
 
     def __init__(
-        self, writer: AsyncEngine, reader: AsyncEngine, patience_s: Sequence[float]
+        self,
+        writer: AsyncEngine,
+        reader: AsyncEngine,
+        patience_s: Sequence[float],
+        threads: SqliteThreads | None = None,
     ) -> None:
         self._writer = writer
         self._reader = reader
         self._patience_s = patience_s
+        self._threads = threads
 
     @classmethod
     async def open(
@@ -72,12 +79,8 @@ class Database:
             ":memory:",
         ):
             # A thread, because making an engine resolves paths and imports the driver.
-            writer = await asyncio.to_thread(_sqlite, parsed, writes=True)
-            database = cls(
-                writer.execution_options(**{SEALING: sealing}),
-                await asyncio.to_thread(_sqlite, parsed, writes=False),
-                patience_s,
-            )
+            writer, reader, threads = await asyncio.to_thread(_sqlite_engines, parsed, sealing)
+            database = cls(writer, reader, patience_s, threads)
             try:
                 await database._use_wal()
             except BaseException:
@@ -107,19 +110,23 @@ class Database:
             async with asyncio.timeout(TRANSACTION_TIMEOUT_S), self._reader.connect() as connection:
                 yield connection
 
-    async def transact(self, work: Work[_T]) -> _T:
-        """Run idempotent `work` in one transaction, again if the connection was lost."""
+    async def transact(self, work: Work[_T], *, again: bool = True) -> _T:
+        """Run `work` in one transaction, `again` if the connection was lost: it may have been done."""
 
         async def attempt() -> _T:
+            if self._threads is not None:
+                return await _in_time(self._threads.transact(work))
             async with self.write() as connection:
                 return await work(connection)
 
-        return await self._patient(attempt)
+        return await (self._patient(attempt) if again else attempt())
 
     async def fetch(self, work: Work[_T]) -> _T:
         """Run reading `work`, again if the connection was lost."""
 
         async def attempt() -> _T:
+            if self._threads is not None:
+                return await _in_time(self._threads.fetch(work))
             async with self.read() as connection:
                 return await work(connection)
 
@@ -133,27 +140,30 @@ class Database:
     async def now(self) -> datetime:
         """The database's clock."""
 
-        async def ask(connection: AsyncConnection) -> datetime:
+        async def ask(connection: Connection) -> datetime:
             found = await connection.execute(sa.select(now()))
-            return found.scalar_one()
+            return cast("datetime", found.scalar_one())
 
         return await self.fetch(ask)
 
     async def schema_head(self) -> str | None:
         """The revision the tables are at; None for an empty database."""
 
-        async def ask(connection: AsyncConnection) -> str | None:
-            if not await connection.run_sync(lambda c: sa.inspect(c).has_table("alembic_version")):
-                return None
-            found: str | None = await connection.scalar(
-                sa.select(sa.column("version_num")).select_from(sa.table("alembic_version"))
-            )
-            return found
+        async def ask() -> str | None:
+            async with self.read() as connection:
+                if not await connection.run_sync(_is_migrated):
+                    return None
+                found: str | None = await connection.scalar(
+                    sa.select(sa.column("version_num")).select_from(sa.table("alembic_version"))
+                )
+                return found
 
-        return await self.fetch(ask)
+        return await self._patient(ask)
 
     async def close(self) -> None:
         """Give the connections back."""
+        if self._threads is not None:
+            await self._threads.close()
         await self._writer.dispose()
         await self._reader.dispose()
 
@@ -180,6 +190,16 @@ class Database:
         raise StorageUnavailable("the database file is locked by another process")
 
 
+async def _in_time(running: Awaitable[_T]) -> _T:
+    with storage_errors():
+        async with asyncio.timeout(TRANSACTION_TIMEOUT_S):
+            return await running
+
+
+def _is_migrated(connection: sa.Connection) -> bool:
+    return sa.inspect(connection).has_table("alembic_version")
+
+
 def _postgresql(url: sa.URL) -> AsyncEngine:
     return create_async_engine(
         url,
@@ -196,6 +216,19 @@ def _postgresql(url: sa.URL) -> AsyncEngine:
     )
 
 
+def _sqlite_engines(
+    url: sa.URL, sealing: Sealing
+) -> tuple[AsyncEngine, AsyncEngine, SqliteThreads]:
+    options = {SEALING: sealing}
+    threads = SqliteThreads(
+        _in_threads(url, writes=True).execution_options(**options),
+        _in_threads(url, writes=False),
+        SQLITE_READERS,
+    )
+    writer = _sqlite(url, writes=True).execution_options(**options)
+    return writer, _sqlite(url, writes=False), threads
+
+
 def _sqlite(url: sa.URL, *, writes: bool) -> AsyncEngine:
     engine = create_async_engine(
         url,
@@ -206,7 +239,28 @@ def _sqlite(url: sa.URL, *, writes: bool) -> AsyncEngine:
         async_creator=sqlite_driver.connector(url, SQLITE_BUSY_S),
     )
 
-    @sa.event.listens_for(engine.sync_engine, "connect")
+    _configure(engine.sync_engine, writes=writes)
+    return engine
+
+
+def _in_threads(url: sa.URL, *, writes: bool) -> sa.Engine:
+    engine = sa.create_engine(
+        url.set(drivername="sqlite"),
+        pool_size=1 if writes else SQLITE_READERS,
+        max_overflow=0,
+        hide_parameters=True,
+        connect_args={
+            "timeout": SQLITE_BUSY_S,
+            "factory": GatedConnection,
+            "check_same_thread": False,  # a pool does not know its threads apart
+        },
+    )
+    _configure(engine, writes=writes)
+    return engine
+
+
+def _configure(engine: sa.Engine, *, writes: bool) -> None:
+    @sa.event.listens_for(engine, "connect")
     def configure(connection: Any, record: object) -> None:  # noqa: ARG001 - SQLAlchemy's signature
         # The driver would begin transactions itself, and only before the first write.
         connection.isolation_level = None
@@ -219,8 +273,6 @@ def _sqlite(url: sa.URL, *, writes: bool) -> AsyncEngine:
 
     if writes:
 
-        @sa.event.listens_for(engine.sync_engine, "begin")
+        @sa.event.listens_for(engine, "begin")
         def begin(connection: sa.Connection) -> None:
             connection.exec_driver_sql("BEGIN IMMEDIATE")
-
-    return engine

@@ -5,10 +5,10 @@ from typing import Any
 
 import sqlalchemy as sa
 from pydantic import JsonValue
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.ports import IngestedEvent, StorageUnavailable
 from bot.store import json_text
+from bot.store.connection import Connection
 from bot.store.dialect import insert_into, now
 from bot.store.engine import Database
 from bot.store.incident_rows import keep, of_event
@@ -46,7 +46,7 @@ class StoredEvents:
 
         kind = kind_of(event.type)
 
-        async def work(connection: AsyncConnection) -> bool:
+        async def work(connection: Connection) -> bool:
             inserted = await connection.execute(
                 insert_into(connection, events)
                 .values(
@@ -81,7 +81,7 @@ class StoredDeploys:
         """Newest first, at most 1000. Raises CapabilityUnavailable."""
         about = sa.true() if product == "*" else events.c.product == product
 
-        async def work(connection: AsyncConnection) -> Sequence[Deploy]:
+        async def work(connection: Connection) -> Sequence[Deploy]:
             found = await connection.execute(
                 sa.select(events)
                 .where(

@@ -10,11 +10,11 @@ from typing import Any
 
 import sqlalchemy as sa
 from pydantic import JsonValue
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from adapters.llm.messages import Message, Role
 from bot.ports import IngestedEvent
 from bot.store import json_text, rows
+from bot.store.connection import Connection
 from bot.store.dialect import insert_into
 from bot.store.tables import incidents, sessions
 from bot.store.tables import messages as messages_table
@@ -63,7 +63,7 @@ def of_event(event: IngestedEvent) -> Incident:
     )
 
 
-async def keep(connection: AsyncConnection, incident: Incident) -> None:
+async def keep(connection: Connection, incident: Incident) -> None:
     """Insert, or add to the incident that is there: what it was called first stays."""
     values = _values(incident)
     inserted = await connection.execute(
@@ -96,7 +96,7 @@ async def keep(connection: AsyncConnection, incident: Incident) -> None:
 
 
 async def keep_session(
-    connection: AsyncConnection,
+    connection: Connection,
     session_id: str,
     turn_id: str,
     said: Sequence[Message],

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.ports import StorageUnavailable
+from bot.store.connection import Connection
 from bot.store.engine import Database
 from bot.store.tables import incidents
 from tools.capabilities import IncidentQuery, PastIncident
@@ -66,7 +66,7 @@ class StoredIncidents:
         if not words:
             raise InvalidArguments("query: name words of the incident, e.g. 'checkout timeouts'")
 
-        async def work(connection: AsyncConnection) -> Sequence[PastIncident]:
+        async def work(connection: Connection) -> Sequence[PastIncident]:
             index = _index_of(connection)
             await index.prepare()
             counts = {word: count for word in words if (count := await index.count(word))}
@@ -129,7 +129,7 @@ def _incident(row: sa.Row[Any]) -> PastIncident:
 class _Index:
     """The index of words of one database. Every read is bounded."""
 
-    def __init__(self, connection: AsyncConnection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     async def prepare(self) -> None:
@@ -199,7 +199,7 @@ def _quoted(words: Sequence[str]) -> str:
 class _Gin(_Index):
     """PostgreSQL's. It reads a word's whole list first, so a common one is sampled."""
 
-    def __init__(self, connection: AsyncConnection) -> None:
+    def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
         self._newest_words: Counter[str] = Counter()
 
@@ -259,5 +259,5 @@ def _words() -> Any:
     )
 
 
-def _index_of(connection: AsyncConnection) -> _Index:
+def _index_of(connection: Connection) -> _Index:
     return _Gin(connection) if connection.dialect.name == "postgresql" else _Fts5(connection)

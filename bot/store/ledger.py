@@ -5,13 +5,13 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from adapters.llm.messages import Usage
 from bot.domain.budget import BudgetLimits, Limit
 from bot.domain.ids import SessionId, TurnId, UserId
 from bot.ports import Operation, Reservation, Spending, SpentBy, Today
 from bot.store import allowance
+from bot.store.connection import Connection
 from bot.store.dialect import insert_into, lock_budget, now, today
 from bot.store.engine import Database
 from bot.store.tables import reservations
@@ -36,7 +36,7 @@ class StoredLedger:
     async def reserve(self, wanted: Reservation, limits: BudgetLimits) -> Limit | None:
         """One after the other over all replicas: each sees what those before it hold."""
 
-        async def work(connection: AsyncConnection) -> Limit | None:
+        async def work(connection: Connection) -> Limit | None:
             await lock_budget(connection)
             used = await allowance.used(connection, wanted)
             limit = allowance.exceeded(used, wanted, limits)
@@ -66,7 +66,7 @@ class StoredLedger:
     async def release(self, reservation: str) -> None:
         """Delete it."""
 
-        async def work(connection: AsyncConnection) -> None:
+        async def work(connection: Connection) -> None:
             await connection.execute(reservations.delete().where(reservations.c.id == reservation))
 
         await self._database.transact(work)
@@ -74,7 +74,7 @@ class StoredLedger:
     async def record(self, spending: Spending, reservation: str = "") -> None:
         """Insert unless (turn, round, provider) is there; the reservation goes in its place."""
 
-        async def work(connection: AsyncConnection) -> None:
+        async def work(connection: Connection) -> None:
             held_at = (
                 await connection.scalar(
                     reservations.delete()
@@ -102,7 +102,7 @@ class StoredLedger:
             .scalar_subquery()
         )
 
-        async def work(connection: AsyncConnection) -> Today:
+        async def work(connection: Connection) -> Today:
             found = await connection.execute(
                 sa.select(spent, counted, held, now()).where(table.c.at >= today())
             )
@@ -117,7 +117,7 @@ class StoredLedger:
         while True:
 
             async def page(
-                connection: AsyncConnection, beyond: sa.ColumnElement[bool] = after
+                connection: Connection, beyond: sa.ColumnElement[bool] = after
             ) -> Sequence[sa.Row[Any]]:
                 found = await connection.execute(
                     sa.select(table)
@@ -149,7 +149,7 @@ class StoredLedger:
         total = sa.func.coalesce(sa.func.sum(table.c.cost_usd_micros), 0)
         priced = sa.func.count(table.c.cost_usd_micros)
 
-        async def work(connection: AsyncConnection) -> Sequence[SpentBy]:
+        async def work(connection: Connection) -> Sequence[SpentBy]:
             found = await connection.execute(
                 sa.select(name, total, sa.func.count(), priced, sa.func.sum(tokens))
                 .where(*_within(day))

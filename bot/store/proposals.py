@@ -5,13 +5,13 @@ from dataclasses import replace
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.ids import MessageTs, ProposalId, SessionId, UserId
 from bot.domain.proposal import Proposal, ProposalState, Vote, check_transition
 from bot.ports import Decision, Verdict
 from bot.store.audit import append_audit
+from bot.store.connection import Connection
 from bot.store.dialect import insert_into, now, seconds_ago
 from bot.store.engine import Database
 from bot.store.proposal_rows import proposal_of, values_of, votes_text
@@ -37,7 +37,7 @@ class StoredProposals:
     async def create(self, proposal: Proposal, audit: AuditEvent) -> Proposal:
         """Insert with its audit row, or return the row already there under that id."""
 
-        async def work(connection: AsyncConnection) -> Proposal:
+        async def work(connection: Connection) -> Proposal:
             inserted = await connection.execute(
                 insert_into(connection, proposals)
                 .values(values_of(proposal))
@@ -54,7 +54,7 @@ class StoredProposals:
     async def get(self, proposal_id: ProposalId) -> Proposal | None:
         """The row now."""
 
-        async def work(connection: AsyncConnection) -> Proposal | None:
+        async def work(connection: Connection) -> Proposal | None:
             return await _find(connection, proposal_id)
 
         return await self._database.fetch(work)
@@ -65,7 +65,7 @@ class StoredProposals:
         """One UPDATE; the audit row only for the winner, in the same transaction."""
         check_transition(ProposalState.PENDING, decision.to)
 
-        async def work(connection: AsyncConnection) -> Verdict | None:
+        async def work(connection: Connection) -> Verdict | None:
             won = await connection.execute(
                 proposals.update()
                 .where(
@@ -110,7 +110,8 @@ class StoredProposals:
         values: dict[str, Any] = {"state": after.value, "outcome": outcome}
         if after is ProposalState.DISPATCHING:
             values["dispatched_at"] = now()
-        async with self._database.write() as connection:
+
+        async def work(connection: Connection) -> bool:
             moved = await connection.execute(
                 proposals.update()
                 .where(proposals.c.id == proposal_id, proposals.c.state == before.value)
@@ -121,10 +122,12 @@ class StoredProposals:
             await append_audit(connection, audit)
             return True
 
+        return await self._database.transact(work, again=False)
+
     async def set_card(self, proposal_id: ProposalId, ts: MessageTs) -> None:
         """Remember the card's message."""
 
-        async def work(connection: AsyncConnection) -> None:
+        async def work(connection: Connection) -> None:
             await connection.execute(
                 proposals.update().where(proposals.c.id == proposal_id).values(card_ts=ts)
             )
@@ -134,7 +137,7 @@ class StoredProposals:
     async def due(self, limit: int) -> Sequence[ProposalId]:
         """Pending ones past their time, longest past first."""
 
-        async def work(connection: AsyncConnection) -> Sequence[ProposalId]:
+        async def work(connection: Connection) -> Sequence[ProposalId]:
             found = await connection.scalars(
                 sa.select(proposals.c.id)
                 .where(
@@ -155,7 +158,7 @@ class StoredProposals:
         """Those of a session, in one state or in any, oldest first."""
         wanted = sa.true() if state is None else proposals.c.state == state.value
 
-        async def work(connection: AsyncConnection) -> Sequence[Proposal]:
+        async def work(connection: Connection) -> Sequence[Proposal]:
             found = await connection.execute(
                 sa.select(proposals)
                 .where(proposals.c.session_id == session, wanted)
@@ -168,7 +171,7 @@ class StoredProposals:
     async def dispatches_since(self, action: str, product: str, seconds: float) -> int:
         """How many of that action reached dispatch in the last seconds, over all replicas."""
 
-        async def work(connection: AsyncConnection) -> int:
+        async def work(connection: Connection) -> int:
             found = await connection.execute(
                 sa.select(sa.func.count()).where(
                     proposals.c.action == action,
@@ -176,19 +179,19 @@ class StoredProposals:
                     proposals.c.dispatched_at > seconds_ago(seconds),
                 )
             )
-            return found.scalar_one()
+            return int(found.scalar_one())
 
         return await self._database.fetch(work)
 
 
-async def _find(connection: AsyncConnection, proposal_id: ProposalId) -> Proposal | None:
+async def _find(connection: Connection, proposal_id: ProposalId) -> Proposal | None:
     found = await connection.execute(sa.select(proposals).where(proposals.c.id == proposal_id))
     row = found.first()
     return None if row is None else proposal_of(row)
 
 
 async def _vote(
-    connection: AsyncConnection, proposal_id: ProposalId, decision: Decision, audit: AuditEvent
+    connection: Connection, proposal_id: ProposalId, decision: Decision, audit: AuditEvent
 ) -> Verdict | None:
     """Count one person's confirmation; the last one wanted decides. None: no vote is open."""
     # The row's lock makes voters take turns; on SQLite the transaction has the only writer.
@@ -241,7 +244,7 @@ def _voted(audit: AuditEvent, decision: Decision, number: int, wanted: int) -> A
 
 
 async def _verdict_afterwards(
-    connection: AsyncConnection, proposal_id: ProposalId, key: str
+    connection: Connection, proposal_id: ProposalId, key: str
 ) -> Verdict | None:
     found = await connection.execute(sa.select(proposals).where(proposals.c.id == proposal_id))
     row = found.first()

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import sqlalchemy as sa
-from sqlalchemy.ext.asyncio import AsyncConnection
 
+from bot.store.connection import Connection
 from bot.store.dialect import insert_into, now, seconds_ago
 from bot.store.engine import Database
 from bot.store.tables import replicas
@@ -25,7 +25,7 @@ class Replicas:
         Who overslept must not judge others: their rows may be old because everything stood still.
         """
 
-        async def work(connection: AsyncConnection) -> float | None:
+        async def work(connection: Connection) -> float | None:
             before = await connection.execute(
                 sa.select(replicas.c.beat, now()).where(replicas.c.id == replica)
             )
@@ -42,7 +42,7 @@ class Replicas:
     async def stale(self, lease_s: float) -> Sequence[str]:
         """Replicas that have not beaten for longer than the lease, longest silent first."""
 
-        async def work(connection: AsyncConnection) -> Sequence[str]:
+        async def work(connection: Connection) -> Sequence[str]:
             found = await connection.scalars(
                 sa.select(replicas.c.id)
                 .where(replicas.c.beat < seconds_ago(lease_s))
@@ -55,7 +55,7 @@ class Replicas:
     async def claim(self, replica: str, lease_s: float) -> bool:
         """Renew a stale lease in a dead replica's place; True for one of those who try at once."""
 
-        async def work(connection: AsyncConnection) -> bool:
+        async def work(connection: Connection) -> bool:
             won = await connection.execute(
                 replicas.update()
                 .where(replicas.c.id == replica, replicas.c.beat < seconds_ago(lease_s))
@@ -68,7 +68,7 @@ class Replicas:
     async def give_up(self, replica: str) -> None:
         """Let one's own lease run out at once, for others to take over what is left."""
 
-        async def work(connection: AsyncConnection) -> None:
+        async def work(connection: Connection) -> None:
             await connection.execute(
                 replicas.update().where(replicas.c.id == replica).values(beat=_LONG_AGO)
             )
@@ -81,7 +81,7 @@ class Replicas:
         With a lease, only while it is still stale: a replica that woke up keeps its row.
         """
 
-        async def work(connection: AsyncConnection) -> bool:
+        async def work(connection: Connection) -> bool:
             gone = await connection.execute(
                 replicas.delete().where(
                     replicas.c.id == replica, replicas.c.beat <= seconds_ago(lease_s)

@@ -6,8 +6,8 @@ Turns, proposals, spending and the audit trail stay; none of them holds what was
 from typing import Final
 
 import sqlalchemy as sa
-from sqlalchemy.ext.asyncio import AsyncConnection
 
+from bot.store.connection import Connection
 from bot.store.dialect import seconds_ago
 from bot.store.engine import Database
 from bot.store.tables import evidence, messages, sessions, turns
@@ -39,7 +39,7 @@ class StoredRetention:
             turns.c.ended_at < seconds_ago(older_than_s),
         )
 
-        async def work(connection: AsyncConnection) -> None:
+        async def work(connection: Connection) -> None:
             await connection.execute(
                 sessions.update()
                 .where(sessions.c.summary != "", over)
@@ -58,7 +58,7 @@ class StoredRetention:
             .limit(TURNS_AT_ONCE)
         )
 
-        async def work(connection: AsyncConnection) -> int:
+        async def work(connection: Connection) -> int:
             chosen = list(await connection.scalars(old))
             gone = await connection.execute(table.delete().where(table.c.turn_id.in_(chosen)))
             return gone.rowcount if chosen else 0

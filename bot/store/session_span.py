@@ -5,13 +5,13 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.ids import SessionId, TurnId
 from bot.domain.session import Ask, Summary, TurnState
 from bot.store.audit import append_audit
 from bot.store.columns import Instant
+from bot.store.connection import Connection
 from bot.store.dialect import now, seconds_ago
 from bot.store.tables import sessions, turns
 
@@ -53,7 +53,7 @@ def is_read_by(this: sa.FromClause) -> Sequence[sa.ColumnElement[bool]]:
     )
 
 
-async def keep_summary(connection: AsyncConnection, turn: TurnId, summary: Summary) -> None:
+async def keep_summary(connection: Connection, turn: TurnId, summary: Summary) -> None:
     """Put it in the place of the oldest turns that `turn` read."""
     this = turns.alias()
     last = await connection.execute(
@@ -77,7 +77,7 @@ async def keep_summary(connection: AsyncConnection, turn: TurnId, summary: Summa
         )
 
 
-async def close_idle(connection: AsyncConnection, ttl: timedelta, most: int = 100) -> int:
+async def close_idle(connection: Connection, ttl: timedelta, most: int = 100) -> int:
     """Close up to `most` sessions without a message for longer than `ttl`, each with its audit row."""
     due = (
         sa.select(sessions.c.id)

@@ -5,7 +5,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from adapters.llm.messages import Message, Role
 from bot.domain.audit import AuditEvent, AuditKind
@@ -14,6 +13,7 @@ from bot.domain.ids import ChannelId, MessageTs, Place, SessionId, TeamId, TurnI
 from bot.domain.session import Ask, Session, Summary, TurnState
 from bot.store import rows
 from bot.store.audit import append_audit
+from bot.store.connection import Connection
 from bot.store.dialect import insert_into
 from bot.store.engine import Database
 from bot.store.incident_rows import keep_session
@@ -49,7 +49,7 @@ class StoredSessions:
         """Insert, or move `active_at` forward; the name stays the first one."""
         place = ask.place
 
-        async def work(connection: AsyncConnection) -> Session:
+        async def work(connection: Connection) -> Session:
             insert = insert_into(connection, sessions).values(
                 id=f"session:{place.key}",
                 team=place.team,
@@ -77,7 +77,7 @@ class StoredSessions:
     async def close_idle(self) -> int:
         """Close what has been idle for too long, by the database's clock; how many it was."""
 
-        async def work(connection: AsyncConnection) -> int:
+        async def work(connection: Connection) -> int:
             return await close_idle(connection, self._idle_ttl)
 
         return await self._database.transact(work)
@@ -85,7 +85,7 @@ class StoredSessions:
     async def find(self, place: Place) -> Session | None:
         """The session of that place."""
 
-        async def work(connection: AsyncConnection) -> Session | None:
+        async def work(connection: Connection) -> Session | None:
             found = await connection.execute(sa.select(sessions).where(_is_at(place)))
             row = found.first()
             return None if row is None else _session(row)
@@ -95,7 +95,7 @@ class StoredSessions:
     async def get(self, session_id: SessionId) -> Session | None:
         """The session of that id."""
 
-        async def work(connection: AsyncConnection) -> Session | None:
+        async def work(connection: Connection) -> Session | None:
             found = await connection.execute(sa.select(sessions).where(sessions.c.id == session_id))
             row = found.first()
             return None if row is None else _session(row)
@@ -113,7 +113,7 @@ class StoredSessions:
             key=f"{turn}:started",
         )
 
-        async def work(connection: AsyncConnection) -> None:
+        async def work(connection: Connection) -> None:
             inserted = await connection.execute(
                 insert_into(connection, turns)
                 .values(
@@ -142,7 +142,7 @@ class StoredSessions:
         """The finished turns whose message is older than that of `before`; empty if unknown."""
         this = turns.alias()
 
-        async def work(connection: AsyncConnection) -> Sequence[Message]:
+        async def work(connection: Connection) -> Sequence[Message]:
             found = await connection.scalars(
                 sa.select(messages_table.c.body)
                 .join(turns, turns.c.id == messages_table.c.turn_id)
@@ -166,7 +166,7 @@ class StoredSessions:
     ) -> None:
         """Close the running turn with what it said, consulted, and its audit row, once."""
 
-        async def work(connection: AsyncConnection) -> None:
+        async def work(connection: Connection) -> None:
             closed = await connection.execute(
                 turns.update()
                 .where(turns.c.id == turn, turns.c.state == TurnState.RUNNING.value)
@@ -205,7 +205,7 @@ class StoredSessions:
     async def set_answer(self, turn: TurnId, ts: MessageTs) -> None:
         """Remember which message is edited."""
 
-        async def work(connection: AsyncConnection) -> None:
+        async def work(connection: Connection) -> None:
             await connection.execute(turns.update().where(turns.c.id == turn).values(answer_ts=ts))
 
         await self._database.transact(work)
@@ -225,7 +225,7 @@ class StoredSessions:
     async def evidence(self, turn: TurnId, number: int) -> Evidence | None:
         """One numbered result of a finished turn."""
 
-        async def work(connection: AsyncConnection) -> Evidence | None:
+        async def work(connection: Connection) -> Evidence | None:
             found = await connection.execute(
                 sa.select(evidence_table).where(
                     evidence_table.c.turn_id == turn, evidence_table.c.number == number
@@ -237,7 +237,7 @@ class StoredSessions:
         return await self._database.fetch(work)
 
     async def _one_turn(self, *conditions: sa.ColumnElement[bool]) -> TurnId | None:
-        async def work(connection: AsyncConnection) -> TurnId | None:
+        async def work(connection: Connection) -> TurnId | None:
             found = await connection.scalar(
                 sa.select(turns.c.id)
                 .join(sessions, sessions.c.id == turns.c.session_id)

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 import sqlalchemy as sa
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.domain.ids import ProposalId
 from bot.domain.proposal import ProposalState
 from bot.ports import decision_workflow
 from bot.store.columns import CleanText
+from bot.store.connection import Connection
 from bot.store.engine import Database
 from bot.store.tables import proposals
 from bot.store.tickets import ALIVE, workflow_status
@@ -36,7 +36,7 @@ class StrandedProposals:
             workflows.workflow_uuid == workflow_id, workflows.status.in_(ALIVE)
         )
 
-        async def work(connection: AsyncConnection) -> Sequence[ProposalId]:
+        async def work(connection: Connection) -> Sequence[ProposalId]:
             found = await connection.scalars(
                 sa.select(proposals.c.id)
                 .where(proposals.c.state.in_(_UNDER_WAY), ~alive)

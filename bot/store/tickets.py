@@ -9,9 +9,9 @@ the slot nor release its successor's.
 from collections.abc import Sequence
 
 import sqlalchemy as sa
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.store.columns import CleanText
+from bot.store.connection import Connection
 from bot.store.dialect import insert_into
 from bot.store.engine import Database
 from bot.store.tables import tickets
@@ -49,7 +49,7 @@ class Tickets:
         A turn that already has the slot, resumed here after a crash, keeps it. Raises Superseded.
         """
 
-        async def work(connection: AsyncConnection) -> bool:
+        async def work(connection: Connection) -> bool:
             if await connection.scalar(self._held_by(ticket, owner)) is None:
                 raise Superseded(ticket)
             await connection.execute(
@@ -65,7 +65,7 @@ class Tickets:
         """Whether the engine has that workflow, in whatever state."""
         workflows = self._workflows.c
 
-        async def work(connection: AsyncConnection) -> bool:
+        async def work(connection: Connection) -> bool:
             found = await connection.scalar(
                 sa.select(workflows.workflow_uuid).where(workflows.workflow_uuid == workflow)
             )
@@ -76,7 +76,7 @@ class Tickets:
     async def is_known(self, ticket: str) -> bool:
         """Whether an attempt of this turn has been here before, on any replica."""
 
-        async def work(connection: AsyncConnection) -> bool:
+        async def work(connection: Connection) -> bool:
             found = await connection.scalar(sa.select(tickets.c.id).where(tickets.c.id == ticket))
             return found is not None
 
@@ -90,7 +90,7 @@ class Tickets:
             sa.or_(workflows.executor_id != owner, workflows.status.in_(_QUEUED)),
         )
 
-        async def work(connection: AsyncConnection) -> bool:
+        async def work(connection: Connection) -> bool:
             left = await connection.execute(
                 tickets.delete().where(
                     tickets.c.id == ticket, tickets.c.owner == owner, ~handed_over
@@ -103,7 +103,7 @@ class Tickets:
     async def request_stop(self, ticket: str, by: str) -> bool:
         """Ask a turn to stop, waiting or running; False when it is neither. The first asker stays."""
 
-        async def work(connection: AsyncConnection) -> bool:
+        async def work(connection: Connection) -> bool:
             asked = await connection.execute(
                 tickets.update()
                 .where(tickets.c.id == ticket)
@@ -116,7 +116,7 @@ class Tickets:
     async def stops_for(self, owner: str) -> Sequence[str]:
         """The turns of this replica that somebody asked to stop."""
 
-        async def work(connection: AsyncConnection) -> Sequence[str]:
+        async def work(connection: Connection) -> Sequence[str]:
             found = await connection.scalars(
                 sa.select(tickets.c.id)
                 .where(tickets.c.owner == owner, tickets.c.stop_by.is_not(None))
@@ -133,7 +133,7 @@ class Tickets:
             workflows.workflow_uuid == tickets.c.id, workflows.status.in_(ALIVE)
         )
 
-        async def work(connection: AsyncConnection) -> Sequence[str]:
+        async def work(connection: Connection) -> Sequence[str]:
             gone = await connection.scalars(tickets.delete().where(~alive).returning(tickets.c.id))
             return gone.all()
 
@@ -153,7 +153,7 @@ class Tickets:
         )
 
 
-async def _claim(connection: AsyncConnection, ticket: str, thread: str, ts: str) -> bool:
+async def _claim(connection: Connection, ticket: str, thread: str, ts: str) -> bool:
     older = tickets.alias()
     first = ~sa.exists().where(
         older.c.thread == thread,

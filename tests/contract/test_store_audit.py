@@ -8,7 +8,6 @@ import orjson
 import pytest
 import sqlalchemy as sa
 from pydantic import JsonValue
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.audit_chain import GENESIS, UNKEYED, AuditKeys
@@ -18,6 +17,7 @@ from bot.privacy.redactor import TextRedactor
 from bot.store.audit import StoredAudit, append_audit
 from bot.store.audit_erasure import erase
 from bot.store.audit_reading import StoredTrail, verify
+from bot.store.connection import Connection
 from bot.store.engine import Database
 from bot.store.sealing import Sealing
 from bot.store.tables import audit
@@ -249,7 +249,7 @@ async def test_a_row_is_undone_with_its_transaction_and_leaves_no_gap(database: 
     class Undo(Exception):
         pass
 
-    async def undone(connection: AsyncConnection) -> None:
+    async def undone(connection: Connection) -> None:
         await append_audit(connection, EVENT)
         raise Undo
 

@@ -5,9 +5,9 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 
 import sqlalchemy as sa
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.store import tables
+from bot.store.connection import Connection
 from tests.scenario.durability.world import Asked, World
 
 _QUEUED = sa.text(
@@ -21,7 +21,7 @@ _CUT = (
 
 
 @asynccontextmanager
-async def no_inserts(world: World, table: str) -> AsyncIterator[AsyncConnection]:
+async def no_inserts(world: World, table: str) -> AsyncIterator[Connection]:
     """Until the context ends every INSERT into that table waits; reading goes on."""
     async with world.database.write() as connection:
         await connection.execute(sa.text(f"LOCK TABLE {table} IN SHARE MODE"))
@@ -29,7 +29,7 @@ async def no_inserts(world: World, table: str) -> AsyncIterator[AsyncConnection]
 
 
 @asynccontextmanager
-async def no_decisions(world: World, asked: Asked) -> AsyncIterator[AsyncConnection]:
+async def no_decisions(world: World, asked: Asked) -> AsyncIterator[Connection]:
     """Until the context ends every change of the thread's proposal waits, in the order of arrival.
 
     They are judged one after the other against what this transaction leaves.
@@ -50,7 +50,7 @@ async def queued(world: World, count: int) -> None:
     await world.until(look)
 
 
-async def expire(connection: AsyncConnection, asked: Asked, *, in_s: float = 0.0) -> None:
+async def expire(connection: Connection, asked: Asked, *, in_s: float = 0.0) -> None:
     """Move the end of the thread's proposal to so long from now."""
     await connection.execute(
         tables.proposals.update()

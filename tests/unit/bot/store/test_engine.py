@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
+from sqlalchemy.ext.asyncio import create_async_engine
 
 from bot import rules
 from bot.ports import StorageUnavailable
 from bot.store import engine, schema
+from bot.store.connection import Connection
 from bot.store.engine import Database
 from bot.store.failures import ConnectionLost
 from bot.store.tables import replicas
@@ -30,7 +31,7 @@ NOWHERE = "postgresql+asyncpg://u:p@/none?host=/nonexistent"
 NOW = datetime.now(UTC)
 
 
-async def insert(connection: AsyncConnection, name: str) -> None:
+async def insert(connection: Connection, name: str) -> None:
     await connection.execute(replicas.insert().values(id=name, beat=NOW, started_at=NOW))
 
 
@@ -49,7 +50,7 @@ async def test_what_a_transaction_wrote_is_there_for_everyone(
 
 
 async def test_an_exception_undoes_the_transaction(database: Database) -> None:
-    async def broken(connection: AsyncConnection) -> None:
+    async def broken(connection: Connection) -> None:
         await insert(connection, "a")
         raise KeyError
 
@@ -95,7 +96,7 @@ async def test_writers_that_wait_may_be_cancelled(database: Database) -> None:
 async def test_two_hundred_transactions_that_read_and_then_write_all_succeed(
     database: Database, other: Database
 ) -> None:
-    async def work(connection: AsyncConnection) -> None:
+    async def work(connection: Connection) -> None:
         count = await connection.scalar(sa.select(sa.func.count()).select_from(replicas))
         assert count is not None
         await connection.execute(replicas.update().values(beat=NOW))
@@ -139,7 +140,7 @@ async def test_text_is_ordered_by_code_point_on_both(database: Database) -> None
 
 
 async def test_a_violated_constraint_is_a_bug_not_an_outage(database: Database) -> None:
-    async def twice(connection: AsyncConnection) -> None:
+    async def twice(connection: Connection) -> None:
         await insert(connection, "a")
         await insert(connection, "a")
 
@@ -223,7 +224,7 @@ async def test_a_full_disk_is_an_outage_and_nothing_is_half_done(sqlite_url: str
     async with opened.write() as connection:
         pages = await connection.scalar(sa.text("PRAGMA page_count"))
 
-    async def fill(connection: AsyncConnection) -> None:
+    async def fill(connection: Connection) -> None:
         await connection.execute(sa.text(f"PRAGMA max_page_count = {pages}"))
         for n in range(100):
             await insert(connection, f"{n}" * 4000)
@@ -249,7 +250,7 @@ async def test_a_locked_file_is_an_outage(sqlite_url: str, monkeypatch: pytest.M
 async def test_a_transaction_has_a_time_limit(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def hang(connection: AsyncConnection) -> None:
+    async def hang(connection: Connection) -> None:
         await insert(connection, "a")
         await asyncio.Event().wait()
 
@@ -278,7 +279,7 @@ async def test_a_lost_connection_is_tried_again_where_that_is_safe(postgres_url:
     opened = await Database.open(postgres_url)
     calls = []
 
-    async def work(connection: AsyncConnection) -> None:
+    async def work(connection: Connection) -> None:
         calls.append(1)
         await insert(connection, "a")
         await kill_others(postgres_url) if len(calls) == 1 else None
@@ -293,7 +294,7 @@ async def test_a_lost_connection_is_tried_again_where_that_is_safe(postgres_url:
 async def test_connections_that_died_in_the_pool_do_no_harm(postgres_url: str) -> None:
     opened = await Database.open(postgres_url)
 
-    async def count(connection: AsyncConnection) -> int | None:
+    async def count(connection: Connection) -> int | None:
         return await connection.scalar(sa.select(sa.func.count()).select_from(replicas))
 
     async with asyncio.TaskGroup() as group:
@@ -309,7 +310,7 @@ async def test_a_lost_connection_is_named_where_nothing_may_be_repeated(
 ) -> None:
     opened = await Database.open(postgres_url, patience_s=())
 
-    async def work(connection: AsyncConnection) -> None:
+    async def work(connection: Connection) -> None:
         await insert(connection, "a")
         await kill_others(postgres_url)
         await connection.execute(sa.select(1))
@@ -329,7 +330,7 @@ async def test_a_transaction_that_stands_still_is_ended_and_frees_its_locks(
     frozen = await Database.open(postgres_url, patience_s=())
     successor = await Database.open(postgres_url)
 
-    async def same_row(connection: AsyncConnection) -> None:
+    async def same_row(connection: Connection) -> None:
         await insert(connection, "a")
 
     async def stand_still() -> None:
@@ -358,7 +359,7 @@ async def test_patience_ends() -> None:
     nowhere = await Database.open(NOWHERE, patience_s=(0.0, 0.0, 0.0))
     calls = []
 
-    async def work(connection: AsyncConnection) -> None:
+    async def work(connection: Connection) -> None:
         calls.append(connection)
 
     with pytest.raises(ConnectionLost):
