@@ -133,6 +133,8 @@ async def _main(limits: str, speed: int) -> None:
         return await do(**request)
 
     async def deliver_to(url: str) -> None:
+        if workspace.http:
+            await workspace.http.aclose()  # the bot before this one's
         workspace.deliver_to(url)
         outbox = workspace.outbox
         outbox.transport = TimedTransport(outbox.transport, people.acks)

@@ -7,7 +7,7 @@ import pytest
 from tests.benchmarks.child import result_of
 from tests.benchmarks.figures import ratios, show, spread
 
-pytestmark = pytest.mark.benchmark
+pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(900)]
 
 PACE_MS = 10
 SPEED = 10  # Slack's minute is six seconds, on both sides

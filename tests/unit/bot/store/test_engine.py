@@ -2,6 +2,7 @@
 
 import asyncio
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -250,15 +251,72 @@ async def test_a_locked_file_is_an_outage(sqlite_url: str, monkeypatch: pytest.M
 async def test_a_transaction_has_a_time_limit(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def hang(connection: Connection) -> None:
-        await insert(connection, "a")
-        await asyncio.Event().wait()
+    async def hang() -> None:
+        async with database.write() as connection:
+            await insert(connection, "a")
+            await asyncio.Event().wait()
 
     monkeypatch.setattr("bot.store.engine.TRANSACTION_TIMEOUT_S", 0.05)
     with pytest.raises(StorageUnavailable, match="in time"):
-        await database.transact(hang)
+        await hang()
     monkeypatch.undo()
     assert await names(database) == []
+
+
+async def beat_and_insert(connection: Connection, name: str) -> None:
+    await insert(connection, name)
+    await connection.execute(replicas.update().where(replicas.c.id == "a").values(beat=NOW))
+
+
+async def test_a_transaction_that_nobody_waits_for_any_more_leaves_nothing(
+    database: Database, other: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await database.transact(partial(insert, name="a"))
+    async with other.write() as connection:
+        await connection.execute(
+            replicas.update().values(beat=NOW)
+        )  # the row, or the file, is held
+        monkeypatch.setattr("bot.store.engine.TRANSACTION_TIMEOUT_S", 0.05)
+        with pytest.raises(StorageUnavailable, match="in time"):
+            await database.transact(partial(beat_and_insert, name="late"))
+        monkeypatch.undo()
+    await database.transact(partial(beat_and_insert, name="b"))
+    assert await names(database) == ["a", "b"]
+
+
+async def test_a_cancelled_transaction_that_waits_for_its_turn_is_never_run(
+    sqlite_url: str,
+) -> None:
+    opened, other = await Database.open(sqlite_url), await Database.open(sqlite_url)
+    ran: list[str] = []
+
+    async def work(connection: Connection, name: str) -> None:
+        ran.append(name)
+        await insert(connection, name)
+
+    async with asyncio.TaskGroup() as group, other.write():
+        first, second, third = (
+            group.create_task(opened.transact(partial(work, name=name))) for name in "abc"
+        )
+        await asyncio.sleep(0)
+        second.cancel()
+    assert (first.done(), third.done(), ran) == (True, True, ["a", "c"])
+    assert await names(opened) == ["a", "c"]
+    await opened.close()
+    await other.close()
+
+
+async def test_a_sqlite_transaction_that_awaits_anything_else_is_a_bug(sqlite_url: str) -> None:
+    opened = await Database.open(sqlite_url)
+
+    async def asks_elsewhere(connection: Connection) -> None:
+        await insert(connection, "a")
+        await asyncio.sleep(0)
+
+    with pytest.raises(RuntimeError, match="nothing but its connection"):
+        await opened.transact(asks_elsewhere)
+    assert await names(opened) == []
+    await opened.close()
 
 
 async def test_a_server_that_is_not_there_is_lost(tmp_path: Path) -> None:
