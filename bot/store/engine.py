@@ -1,7 +1,8 @@
 """One database behind a URL: transactions, reads, patience. Statements live in the repositories.
 
-SQLite: one writer connection, so a transaction that reads and then writes never meets a stale
-snapshot, and a few readers beside it. PostgreSQL: one pool for both.
+SQLite: one writer at a time, so a transaction that reads and then writes never meets a stale
+snapshot, and a few readers beside it; `transact` and `fetch` run whole in a thread. PostgreSQL: one
+pool for both.
 """
 
 import asyncio
@@ -111,7 +112,10 @@ class Database:
                 yield connection
 
     async def transact(self, work: Work[_T], *, again: bool = True) -> _T:
-        """Run `work` in one transaction, `again` if the connection was lost: it may have been done."""
+        """Run `work` in one transaction.
+
+        `again`: once more if the connection was lost, which may have been after the commit.
+        """
 
         async def attempt() -> _T:
             if self._threads is not None:
