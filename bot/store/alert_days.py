@@ -1,8 +1,8 @@
 """`bot.chat.budget_alert.AlertDays` in the database."""
 
 import sqlalchemy as sa
-from sqlalchemy.ext.asyncio import AsyncConnection
 
+from bot.store.connection import Connection
 from bot.store.dialect import insert_into, now, seconds_ago
 from bot.store.engine import Database
 from bot.store.tables import budget_alerts as table
@@ -21,7 +21,7 @@ class StoredAlertDays:
     async def claim(self, day: str) -> bool:
         """Insert, or take over a claim that has run out. Also drops what died days ago."""
 
-        async def work(connection: AsyncConnection) -> bool:
+        async def work(connection: Connection) -> bool:
             insert = insert_into(connection, table).values(day=day, claimed_at=now(), told=False)
             won = await connection.execute(
                 insert.on_conflict_do_update(
@@ -41,7 +41,7 @@ class StoredAlertDays:
     async def told(self, day: str) -> None:
         """Done."""
 
-        async def work(connection: AsyncConnection) -> None:
+        async def work(connection: Connection) -> None:
             await connection.execute(table.update().where(table.c.day == day).values(told=True))
 
         await self._database.transact(work)
