@@ -14,12 +14,12 @@ from pathlib import Path
 import sqlalchemy as sa
 import structlog
 from pydantic import TypeAdapter, ValidationError
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.freeze import Freeze
 from bot.ports import StorageUnavailable
 from bot.store.audit import append_audit
+from bot.store.connection import Connection
 from bot.store.dialect import insert_into, now
 from bot.store.engine import Database
 from bot.store.tables import switches
@@ -80,7 +80,7 @@ class StoredSwitch:
         wanted = sa.select(sa.literal(_FREEZE).label("name")).subquery()
         joined = wanted.outerjoin(switches, switches.c.name == wanted.c.name)
 
-        async def work(connection: AsyncConnection) -> Freeze:
+        async def work(connection: Connection) -> Freeze:
             found = await connection.execute(
                 sa.select(now().label("read_at"), switches).select_from(joined)
             )
