@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
-import httpx
 import sqlalchemy as sa
 
+from adapters.control_plane.executors import Executors
 from adapters.control_plane.probe import HttpProbe
 from adapters.egress import confined_to
 from adapters.http import http_client
@@ -31,7 +31,6 @@ from bot.chat.rounds import Rounds
 from bot.chat.spending import Purse
 from bot.chat.tool_calls import Toolbox, ToolDesk, record_calls
 from bot.chat.turn import Turns
-from bot.chat.turn_request import TurnConfig
 from bot.clock import SystemClock
 from bot.confinement import local_hosts
 from bot.domain.channel import rule_for
@@ -53,6 +52,7 @@ from bot.store.ledger import StoredLedger
 from bot.store.proposals import StoredProposals
 from bot.store.sealing import Sealing
 from bot.store.sessions import StoredSessions
+from bot.store.watches import StoredWatches
 from tools.capabilities import CallContext, Capabilities
 from tools.catalog import ToolCatalog
 from tools.contract import AnyTool
@@ -70,6 +70,7 @@ class Stores:
     database: Database
     sessions: StoredSessions
     proposals: StoredProposals
+    watches: StoredWatches
     audit: StoredAudit
     trail: StoredTrail
     ledger: StoredLedger
@@ -104,6 +105,7 @@ class Conversation:
     decide: Decide
     desk: ProposalDesk
     tools: ToolDesk
+    executors: Executors
 
 
 async def open_stores(settings: Settings, stack: AsyncExitStack) -> Stores:
@@ -136,6 +138,7 @@ async def open_stores(settings: Settings, stack: AsyncExitStack) -> Stores:
             retain=not settings.llm.privacy.do_not_retain_default,
         ),
         proposals=StoredProposals(database),
+        watches=StoredWatches(database),
         audit=StoredAudit(database),
         trail=trail,
         ledger=StoredLedger(database),
@@ -236,7 +239,7 @@ def build_conversation(
         return await proposal_notes(base.stores.proposals, session)
 
     turns = Turns(
-        config=_turn_config(base),
+        config=rules.turn_config(base.settings, base.actions),
         sessions=base.stores.sessions,
         surface=surface,
         purse=base.purse,
@@ -248,21 +251,9 @@ def build_conversation(
         notes=notes,
         metrics=base.metrics,
     )
-    return Conversation(turns, _decide(base, surface, name_of, client, target), desk, tools)
-
-
-def _turn_config(base: Base) -> TurnConfig:
-    llm = base.settings.llm
-    return TurnConfig(
-        channels=rules.channel_rules(base.settings),
-        max_tool_rounds=llm.max_tool_depth,
-        max_tokens=max((s.max_tokens for s in llm.providers.values()), default=4096),
-        actions=[
-            f"{a.rule.name}: {a.rule.description} ({', '.join(a.rule.products)})"
-            for a in base.actions.all()
-        ],
-        session_idle_ttl=llm.session_idle_ttl,
-    )
+    executors = make_executors(rules.credentials(base.settings), client)
+    decide = _decide(base, surface, name_of, executors, target)
+    return Conversation(turns, decide, desk, tools, executors)
 
 
 def _toolboxes(
@@ -322,15 +313,16 @@ def _toolbox(
 
 
 def _decide(
-    base: Base, surface: ChatSurface, name_of: NameOf, client: httpx.AsyncClient, target: Target
+    base: Base, surface: ChatSurface, name_of: NameOf, executors: Executors, target: Target
 ) -> Decide:
     proposals = base.stores.proposals
     dispatch = Dispatch(
         base.actions,
         proposals,
-        make_executors(rules.credentials(base.settings), client),
+        executors,
         GuardLine(base.actions, proposals, base.stores.audit, target, base.freezes),
         base.redactor,
+        base.stores.watches,
         on_state=base.metrics.proposal_became,
     )
     display = ProposalDisplay(proposals, surface)

@@ -28,6 +28,7 @@ _STORY: Mapping[str, Sequence[str]] = {
     AuditKind.GUARD_VERDICT: ("guard", "verdict", "reason"),
     AuditKind.DISPATCH_INTENT: ("action", "product"),
     AuditKind.DISPATCH_OUTCOME: ("state",),
+    AuditKind.DISPATCH_EFFECT: ("verdict", "metric"),
     AuditKind.BUDGET_REFUSED: ("limit",),
     AuditKind.TURN_ENDED: ("state",),
 }

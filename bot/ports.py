@@ -7,6 +7,7 @@ Every method may raise the errors named here and no others.
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from enum import StrEnum
 from typing import Protocol
 
 from pydantic import JsonValue
@@ -196,6 +197,44 @@ class KillSwitch(Protocol):
 
     async def state(self) -> Freeze:
         """How it stands. Raises StorageUnavailable; then nothing may run."""
+        ...
+
+
+class WatchKind(StrEnum):
+    """What is looked at again after a dispatch."""
+
+    PROGRESS = "progress"  # an order that its executor has and is not done with
+    EFFECT = "effect"  # whether an action that succeeded helped
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """One thing to look at now. `is_last` when there is no time for another look."""
+
+    proposal_id: ProposalId
+    kind: WatchKind
+    is_last: bool
+
+
+class Watches(Protocol):
+    """What is due to be looked at, over all replicas. Every method raises StorageUnavailable."""
+
+    async def begin(
+        self, proposal_id: ProposalId, kind: WatchKind, first_s: float, for_s: float
+    ) -> None:
+        """Look first after `first_s` seconds, for at most `for_s`. A second begin changes nothing."""
+        ...
+
+    async def claim(self, limit: int, again_s: float) -> Sequence[Watch]:
+        """Those due, each given to one caller; due again after `again_s` unless they end."""
+        ...
+
+    async def end(self, watch: Watch) -> None:
+        """Look no more."""
+        ...
+
+    async def tell(self, proposal_id: ProposalId, progress: str) -> None:
+        """Keep how far a running dispatch is, as JSON text."""
         ...
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 import sqlalchemy as sa
 
 from adapters.control_plane.port import Endpoint, ExecutorKind, Reads
-from bot.actions.catalog import ActionRule
+from bot.actions.catalog import ActionCatalog, ActionRule
+from bot.chat.turn_request import TurnConfig
 from bot.domain.audit_chain import AuditKeys
 from bot.domain.budget import BudgetLimits
 from bot.domain.channel import ChannelRule
@@ -61,6 +62,21 @@ def channel_rules(settings: Settings) -> tuple[ChannelRule, ...]:
             round(c.daily_usd_limit * USD_MICROS),
         )
         for c in settings.channels
+    )
+
+
+def turn_config(settings: Settings, actions: ActionCatalog) -> TurnConfig:
+    """What every turn goes by."""
+    llm = settings.llm
+    return TurnConfig(
+        channels=channel_rules(settings),
+        max_tool_rounds=llm.max_tool_depth,
+        max_tokens=max((s.max_tokens for s in llm.providers.values()), default=4096),
+        actions=[
+            f"{a.rule.name}: {a.rule.description} ({', '.join(a.rule.products)})"
+            for a in actions.all()
+        ],
+        session_idle_ttl=llm.session_idle_ttl,
     )
 
 
@@ -122,6 +138,11 @@ def _action_rule(action: ActionSettings) -> ActionRule:
         max_objects=action.max_objects,
         count_param=action.count_param,
         free_text=action.free_text,
+        max_duration_s=action.max_duration.total_seconds(),
+        verify_metric=action.verify_metric,
+        verify_after_s=action.verify_after.total_seconds(),
+        rollback=action.rollback,
+        rollback_params=action.rollback_params,
         dry_run=action.dry_run,
         four_eyes=action.four_eyes,
         approvals=action.approvals,

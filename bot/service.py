@@ -57,6 +57,7 @@ from bot.store.replicas import Replicas
 from bot.store.retention import StoredRetention
 from bot.store.stranded import StrandedProposals
 from bot.store.tickets import Tickets
+from bot.watching import watch_sweep
 from bot.web.budget import budget_route
 from bot.web.ingest import ingest_handler
 from bot.web.providers import providers_route
@@ -143,7 +144,7 @@ async def serving(
         await stack.enter_async_context(_engine_running(engine, conversation, grace_s))
         socket = _socket(settings, bolt, errands)
         port = await _listen(base, bolt, socket, stack)
-        due = _jobs(base, engine, surface) | _budget_jobs(base, identity, api, outbox)
+        due = _jobs(base, engine, surface, conversation) | _budget_jobs(base, identity, api, outbox)
         await stack.enter_async_context(jobs.running({**due, **witnesses}))
         if socket is not None:
             await socket.start()
@@ -299,7 +300,9 @@ async def _listen(
     return port
 
 
-def _jobs(base: Base, engine: Engine, surface: SlackSurface) -> dict[str, tuple[float, jobs.Job]]:
+def _jobs(
+    base: Base, engine: Engine, surface: SlackSurface, conversation: Conversation
+) -> dict[str, tuple[float, jobs.Job]]:
     proposals = base.stores.proposals
     stranded = StrandedSweep(
         StrandedProposals(base.stores.database).find,
@@ -312,6 +315,7 @@ def _jobs(base: Base, engine: Engine, surface: SlackSurface) -> dict[str, tuple[
         "expiry": (TICK_S, ExpirySweep(proposals, engine).run),
         "tickets": (TICK_S, engine.drop_dead_tickets),
         "idle sessions": (IDLE_S, base.stores.sessions.close_idle),
+        "watches": (TICK_S, watch_sweep(base, conversation, surface).run),
         "stranded": (STRANDED_S, stranded.run),
         "retention": (SWEEP_S, _retention(base).run),
     }

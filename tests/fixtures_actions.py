@@ -23,6 +23,7 @@ from tests.fakes.journal import Crash, Fragile, Fuse, MemoryJournal
 from tests.fakes.probe import FakeFreeze, FakeProbe
 from tests.fakes.redactor import FakeRedactor
 from tests.fakes.stores import Memory, MemoryAudit, MemoryProposals
+from tests.fakes.watches import MemoryWatches
 from tools.capabilities import CallContext, ProposalDraft
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -109,6 +110,7 @@ class World:
         self.memory = Memory(now=self.clock.now)
         self.store = MemoryProposals(self.memory)
         self.audit = MemoryAudit(self.memory)
+        self.watches = MemoryWatches(self.store, self.clock.now)
 
     def desk(self, **options: int) -> ProposalDesk:
         """The proposing side."""
@@ -153,6 +155,7 @@ class World:
             control,  # type: ignore[arg-type]
             guards,
             self.redactor,
+            Fragile(self.watches, burning),  # type: ignore[arg-type]
             sleep=no_sleep,
             on_state=self.came_into.append,
         )

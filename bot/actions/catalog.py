@@ -52,7 +52,8 @@ class ActionRule:
     `products` are globs. `blast_radius` is the most it may touch, in words; `max_objects` in
     numbers (0: not counted), counted in the parameter `count_param` or at the endpoint's count
     URL. `free_text` names parameters that select nothing. `confirm` empty means the channel's
-    roles.
+    roles. `verify_metric` is compared with its baseline `verify_after_s` after a success; when it
+    got worse, the action `rollback` is proposed.
     """
 
     name: str
@@ -66,6 +67,11 @@ class ActionRule:
     max_objects: int = 0
     count_param: str = ""
     free_text: tuple[str, ...] = ()
+    max_duration_s: float = 1800.0
+    verify_metric: str = ""
+    verify_after_s: float = 600.0
+    rollback: str = ""
+    rollback_params: Mapping[str, JsonValue] = field(default_factory=dict)
     dry_run: bool = False
     four_eyes: bool = False
     approvals: int = 1
@@ -102,6 +108,21 @@ class ActionCatalog:
             if rule.name in self._actions:
                 raise CatalogError(rule.name, "name", "is declared twice")
             self._actions[rule.name] = _ready(rule)
+        for action in self._actions.values():
+            self._check_rollback(action.rule)
+
+    def _check_rollback(self, rule: ActionRule) -> None:
+        if not rule.rollback:
+            return
+        if not rule.verify_metric or not rule.reversible:
+            raise CatalogError(
+                rule.name, "rollback", "needs verify_metric, and an action that is reversible"
+            )
+        if rule.rollback not in self._actions:
+            raise CatalogError(rule.name, "rollback", "is not a declared action")
+        problems = self._actions[rule.rollback].schema.problems(rule.rollback_params)
+        if problems:
+            raise CatalogError(rule.name, "rollback_params", "; ".join(problems))
 
     def all(self) -> tuple[Action, ...]:
         """Every action, in the order declared."""

@@ -130,9 +130,11 @@ class Decide:
 
     async def _say(self, proposal_id: ProposalId) -> JsonValue:
         row = await self._store.get(proposal_id)
-        return row is not None and await self._display.say(
-            row.place, line(row), f"{row.id}:outcome"
-        )
+        if row is None:
+            return False
+        running = row.state is ProposalState.DISPATCHING
+        key = f"{row.id}:{'running' if running else 'outcome'}"
+        return await self._display.say(row.place, line(row), key)
 
     async def _what_happened(self, row: Proposal, decision: Decision) -> str:
         by = await self._name_of(row.decided_by) if row.decided_by else "someone"

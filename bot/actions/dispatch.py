@@ -6,31 +6,31 @@ The only caller is `bot.actions.decide`.
 import asyncio
 from typing import Final
 
-import orjson
 from pydantic import JsonValue
 
 from adapters.control_plane.port import (
     AnswerKind,
     ControlAnswer,
-    ControlOrder,
     ControlPlane,
     where_to_look,
 )
 from bot.actions.catalog import ActionCatalog
 from bot.actions.counting import OnState, uncounted
 from bot.actions.display import Sleep
+from bot.actions.effect import begin_effect
 from bot.actions.guard import Refused
 from bot.actions.guards import GuardLine
 from bot.actions.journal_values import from_answer, to_answer
-from bot.actions.outcome import Outcome, outcome_of, refusal, safe
+from bot.actions.orders import order_of
+from bot.actions.outcome import Outcome, outcome_of, progress_of, refusal, safe
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.proposal import LEGAL, ConfirmedProposal, Proposal, ProposalState
-from bot.ports import Journal, ProposalStore
-from tools.errors import InvalidArguments
+from bot.ports import Journal, ProposalStore, Watches, WatchKind
 from tools.redactor import Redactor
 
 # Before each question about a lost or still running order. Nothing waits for minutes in a workflow.
 ASK_DELAYS_S: Final = (0.0, 2.0, 5.0)
+FIRST_LOOK_S: Final = 5.0  # after the last of these, at an order that still runs
 
 
 class _SendPermit:
@@ -64,6 +64,7 @@ class Dispatch:
         control: ControlPlane,
         guards: GuardLine,
         redactor: Redactor,
+        watches: Watches,
         *,
         sleep: Sleep = asyncio.sleep,
         on_state: OnState = uncounted,
@@ -73,6 +74,7 @@ class Dispatch:
         self._control = control
         self._guards = guards
         self._redactor = redactor
+        self._watches = watches
         self._sleep = sleep
         self._on_state = on_state
 
@@ -93,7 +95,10 @@ class Dispatch:
             outcome = refusal(str(refused[0]), str(refused[1]), outdated=True in refused[2:])
         else:
             answer = await self._settled(confirmed, permit, journal)
-            order = self._order(confirmed)
+            order = order_of(self._catalog, confirmed.proposal)
+            if answer.kind is AnswerKind.RUNNING and order is not None:
+                await journal.step("watch", lambda: self._watch(confirmed, answer))
+                return
             outcome = outcome_of(answer, "" if order is None else where_to_look(order))
         await journal.step("outcome", lambda: self._end(confirmed, outcome))
 
@@ -137,7 +142,7 @@ class Dispatch:
             return ControlAnswer(
                 AnswerKind.LOST, "the bot stopped while it was sending; no answer was kept"
             )
-        order = self._order(confirmed)
+        order = order_of(self._catalog, confirmed.proposal)
         if order is None:
             return ControlAnswer(AnswerKind.NOT_SENT, "the action is no longer declared")
         return await self._control.send(order)
@@ -146,7 +151,7 @@ class Dispatch:
         self, confirmed: ConfirmedProposal, before: ControlAnswer, delay_s: float
     ) -> ControlAnswer:
         """What the control plane says became of it; what was known before if it cannot say."""
-        order = self._order(confirmed)
+        order = order_of(self._catalog, confirmed.proposal)
         if order is None or not order.endpoint.can_be_asked:
             return before
         await self._sleep(delay_s)
@@ -154,20 +159,13 @@ class Dispatch:
         taken = before.kind is AnswerKind.RUNNING and said.kind is AnswerKind.LOST
         return before if taken else said
 
-    def _order(self, confirmed: ConfirmedProposal) -> ControlOrder | None:
+    async def _watch(self, confirmed: ConfirmedProposal, answer: ControlAnswer) -> JsonValue:
+        """Leave it running: the clock looks after it from now on, on any replica."""
         row = confirmed.proposal
-        try:
-            rule = self._catalog.find(row.action, row.product).rule
-        except InvalidArguments:
-            return None
-        return ControlOrder(
-            endpoint=rule.endpoint,
-            idempotency_key=row.id,
-            action=row.action,
-            product=row.product,
-            params=orjson.loads(row.params),
-            confirmed_by=row.decided_by or "",
-        )
+        for_s = self._catalog.find(row.action, row.product).rule.max_duration_s
+        await self._watches.begin(row.id, WatchKind.PROGRESS, FIRST_LOOK_S, for_s)
+        await self._watches.tell(row.id, progress_of(answer))
+        return None
 
     async def _end(self, confirmed: ConfirmedProposal, outcome: Outcome) -> JsonValue:
         """The end, with its audit row; a second time it is there already."""
@@ -181,6 +179,8 @@ class Dispatch:
             session_id=row.session_id,
             key=f"{row.id}:outcome",
         )
+        if outcome.state is ProposalState.SUCCEEDED:
+            await begin_effect(self._watches, self._catalog, row)  # first: a crash must not lose it
         if await self._store.advance(row.id, row.state, outcome.state, outcome.text, event):
             self._on_state(outcome.state)
         return outcome.state.value

@@ -55,6 +55,12 @@ def outcome_of(answer: ControlAnswer, look: str = "") -> Outcome:
             assert_never(answer.kind)
 
 
+def progress_of(answer: ControlAnswer) -> str:
+    """How far a running order is, as the card shows it."""
+    said = {"progress": answer.words} | ({"answer": answer.body} if answer.body else {})
+    return orjson.dumps(said).decode()
+
+
 def refusal(guard: str, reason: str, *, outdated: bool = False) -> Outcome:
     """A guard said no: nothing was sent. `outdated` when the card no longer tells the truth."""
     state = ProposalState.SUPERSEDED if outdated else ProposalState.FAILED
@@ -68,6 +74,8 @@ def line(proposal: Proposal) -> str:
     match proposal.state:
         case ProposalState.SUCCEEDED:
             return f"✓ {what}: done.\n```\n{said}\n```"
+        case ProposalState.DISPATCHING:
+            return f"⏳ {what}: still running. The card shows how far it is, this thread its end."
         case ProposalState.FAILED:
             return f"✗ {what}: failed.\n```\n{said}\n```"
         case ProposalState.SUPERSEDED:

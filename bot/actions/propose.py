@@ -95,7 +95,17 @@ class ProposalDesk:
         CapabilityUnavailable when it could not be stored.
         """
         try:
-            proposal = self._checked(draft, call, await self._venue_of(call))
+            venue = await self._venue_of(call)
+        except StorageUnavailable as error:
+            raise CapabilityUnavailable("the proposal could not be stored; try again") from error
+        return await self.propose_at(draft, call, venue)
+
+    async def propose_at(
+        self, draft: ProposalDraft, call: CallContext, venue: Venue
+    ) -> ProposalReceipt:
+        """`propose` where the place and its roles are known."""
+        try:
+            proposal = self._checked(draft, call, venue)
             stored = await self._kept(proposal) or await self._stored(await self._read(proposal))
             posted = await self._shown(stored)
         except StorageUnavailable as error:

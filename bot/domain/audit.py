@@ -27,6 +27,7 @@ class AuditKind(StrEnum):
     GUARD_VERDICT = "guard.verdict"
     DISPATCH_INTENT = "dispatch.intent"
     DISPATCH_OUTCOME = "dispatch.outcome"
+    DISPATCH_EFFECT = "dispatch.effect"
     BUDGET_REFUSED = "budget.refused"
     BUDGET_ALERT = "budget.alert"
     SESSION_CLOSED = "session.closed"

@@ -319,6 +319,11 @@ class ActionSettings(Section):
     fingerprint_url: str = ""
     fingerprint_fields: tuple[str, ...] = ()
     free_text: tuple[str, ...] = ()
+    max_duration: Duration = timedelta(minutes=30)
+    verify_metric: str = ""
+    verify_after: Duration = timedelta(minutes=10)
+    rollback: str = ""
+    rollback_params: dict[str, JsonValue] = Field(default_factory=dict)
     read_token: SecretStr = SecretStr("")
     read_timeout: Duration = timedelta(seconds=5)
     dry_run: bool = False

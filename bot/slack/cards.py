@@ -150,6 +150,7 @@ def _ending(
 
 
 _WITH_OUTCOME = {
+    ProposalState.DISPATCHING,
     ProposalState.SUCCEEDED,
     ProposalState.FAILED,
     ProposalState.UNKNOWN,

@@ -6,11 +6,11 @@ import sqlalchemy as sa
 
 from bot.domain.ids import ProposalId
 from bot.domain.proposal import ProposalState
-from bot.ports import decision_workflow
+from bot.ports import WatchKind, decision_workflow
 from bot.store.columns import CleanText
 from bot.store.connection import Connection
 from bot.store.engine import Database
-from bot.store.tables import proposals
+from bot.store.tables import proposals, watches
 from bot.store.tickets import ALIVE, workflow_status
 
 _UNDER_WAY = (ProposalState.CONFIRMED.value, ProposalState.DISPATCHING.value)
@@ -36,10 +36,15 @@ class StrandedProposals:
             workflows.workflow_uuid == workflow_id, workflows.status.in_(ALIVE)
         )
 
+        # Not stranded: its workflow is over because the order runs on, and that is looked after.
+        watched = sa.exists().where(
+            watches.c.proposal_id == proposals.c.id, watches.c.kind == WatchKind.PROGRESS.value
+        )
+
         async def work(connection: Connection) -> Sequence[ProposalId]:
             found = await connection.scalars(
                 sa.select(proposals.c.id)
-                .where(proposals.c.state.in_(_UNDER_WAY), ~alive)
+                .where(proposals.c.state.in_(_UNDER_WAY), ~alive, ~watched)
                 .order_by(proposals.c.decided_at, proposals.c.id)
                 .limit(limit)
             )

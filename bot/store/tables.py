@@ -140,6 +140,16 @@ switches = sa.Table(
     sa.Column("at", Instant, nullable=False),
 )
 
+watches = sa.Table(
+    "watches",
+    metadata,
+    sa.Column("proposal_id", CleanText, primary_key=True),
+    sa.Column("kind", CleanText, primary_key=True),  # progress | effect
+    sa.Column("due_at", Instant, nullable=False),
+    sa.Column("until_at", Instant, nullable=False),
+    sa.Index("ix_watches_due_at", "due_at"),
+)
+
 audit = sa.Table(
     "audit",
     metadata,

@@ -104,7 +104,7 @@ MUTANTS = (
     ),
     Mutant(
         "every attempt has an idempotency key of its own",
-        "bot/actions/dispatch.py",
+        "bot/actions/orders.py",
         "idempotency_key=row.id,",
         'idempotency_key=f"{row.id}:{id(row)}",',
         (f"{_DISPATCH}test_a_dispatch_survives_a_kill[answer-on-its-way]",),

@@ -44,6 +44,7 @@ SETTINGS = {
             "name": "rehearse",
             "description": "Only shown",
             "endpoint": {"kind": "rehearsal"},
+            "verify_metric": "http_request_duration_seconds_p99",
             "products": ["payments"],
         },
     ]
@@ -180,3 +181,8 @@ async def test_a_rehearsal_goes_the_whole_way_and_sends_nothing(
 
     await stage.note(asked, "rehearse for payments: done.")
     assert stage.plane.received == []
+
+    # Ten minutes later.
+    stage.query("UPDATE proposals SET decided_at = decided_at - 600000000 WHERE action='rehearse'")
+    stage.query("UPDATE watches SET due_at = 1")
+    await stage.note(asked, "rehearse for payments, checked against baseline: it changed nothing")

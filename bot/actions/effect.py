@@ -1,0 +1,197 @@
+"""Whether an action that succeeded helped: its metric against baseline, before and after.
+
+What got worse is told with a proposal to roll back, which people have to confirm like any other.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+import structlog
+
+from bot.actions.catalog import ActionCatalog, ActionRule
+from bot.actions.display import ProposalDisplay
+from bot.domain.audit import AuditEvent, AuditKind
+from bot.domain.proposal import Proposal, ProposalState
+from bot.ports import AuditLog, Watches, WatchKind
+from tools.capabilities import CallContext, Clock, ProposalDraft, ProposalReceipt
+from tools.errors import InvalidArguments, ToolError
+from tools.timerange import instant_text
+
+log = structlog.stdlib.get_logger(__name__)
+
+WINDOW: Final = timedelta(minutes=10)
+TRY_FOR_S: Final = 300.0  # after the first look, while the metric cannot be read
+# Deviation from baseline, after against before: less is noise of the metric itself.
+BETTER: Final = 0.5
+WORSE: Final = 1.25
+
+
+@dataclass(frozen=True, slots=True)
+class Deviation:
+    """How far a metric is from what is usual for it, in its own words."""
+
+    anomalous: bool
+    distance: float
+    words: str
+
+
+# A metric of a product in a time range, read as a tool call of the proposal's session; None when it
+# cannot be told.
+Measure = Callable[[Proposal, str, str], Awaitable[Deviation | None]]
+Propose = Callable[[Proposal, ProposalDraft], Awaitable[ProposalReceipt]]
+
+
+async def begin_effect(watches: Watches, catalog: ActionCatalog, row: Proposal) -> None:
+    """Look at the action's effect later, if it declares how."""
+    try:
+        rule = catalog.find(row.action, row.product).rule
+    except InvalidArguments:
+        return
+    if rule.verify_metric:
+        after_s = rule.verify_after_s
+        await watches.begin(row.id, WatchKind.EFFECT, after_s, after_s + TRY_FOR_S)
+
+
+class EffectCheck:
+    """Reports once per proposal."""
+
+    def __init__(
+        self,
+        catalog: ActionCatalog,
+        measure: Measure,
+        propose: Propose,
+        display: ProposalDisplay,
+        audit: AuditLog,
+        clock: Clock,
+    ) -> None:
+        self._catalog = catalog
+        self._measure = measure
+        self._propose = propose
+        self._display = display
+        self._audit = audit
+        self._clock = clock
+
+    async def look(self, row: Proposal, *, is_last: bool) -> bool:
+        """Whether that was the end of it. Raises StorageUnavailable."""
+        rule = self._rule(row)
+        if rule is None or row.state is not ProposalState.SUCCEEDED or row.decided_at is None:
+            return True
+        start, now = row.decided_at, self._clock.now()
+        since = max(start, now - WINDOW)
+        before = await self._measure(row, rule.verify_metric, _range(start - WINDOW, start))
+        after = await self._measure(row, rule.verify_metric, _range(since, now))
+        if (before is None or after is None) and not is_last:
+            return False
+        verdict = _verdict(before, after)
+        await self._record(row, rule, verdict, before, after)
+        words = _words(row, rule, verdict, before, after)
+        if verdict == "worse" and rule.rollback:
+            words += await self._rolled_back(row, rule, words)
+        await self._display.say(row.place, words, f"{row.id}:effect")
+        return True
+
+    def _rule(self, row: Proposal) -> ActionRule | None:
+        try:
+            rule = self._catalog.find(row.action, row.product).rule
+        except InvalidArguments:
+            return None
+        return rule if rule.verify_metric else None
+
+    async def _rolled_back(self, row: Proposal, rule: ActionRule, words: str) -> str:
+        draft = ProposalDraft(
+            rule.rollback,
+            row.product,
+            rule.rollback_params,
+            f"Raised by the check after {row.id}, by no model: {words}",
+            "",
+            None,
+        )
+        try:
+            await self._propose(row, draft)
+        except ToolError as error:
+            log.warning("effect.rollback_not_proposed", proposal=row.id, error=str(error))
+            return f" A rollback could not be proposed: {error}"
+        return " The card below proposes to roll it back; somebody has to confirm it."
+
+    async def _record(
+        self,
+        row: Proposal,
+        rule: ActionRule,
+        verdict: str,
+        before: Deviation | None,
+        after: Deviation | None,
+    ) -> None:
+        await self._audit.append(
+            AuditEvent(
+                AuditKind.DISPATCH_EFFECT,
+                "clock",
+                {
+                    "proposal": row.id,
+                    "metric": rule.verify_metric,
+                    "verdict": verdict,
+                    "before": before.words if before else "",
+                    "after": after.words if after else "",
+                },
+                session_id=row.session_id,
+                key=f"{row.id}:effect",
+            )
+        )
+
+
+def rollback_context(row: Proposal, session_name: str, clock: Clock) -> CallContext:
+    """The context in which a check reads and proposes: the asker's, in the proposal's session."""
+    return CallContext(
+        actor=row.asked_by.user,
+        team=row.asked_by.team,
+        channel=session_name,
+        session_id=row.session_id,
+        session_name=session_name,
+        turn_id=row.turn_id,
+        tool_call_id=f"effect:{row.id}",
+        purpose="investigate",
+        now=clock.now(),
+        products=(row.product,),
+    )
+
+
+def _range(start: datetime, end: datetime) -> str:
+    return f"{instant_text(start)}/{instant_text(end)}"
+
+
+def _verdict(before: Deviation | None, after: Deviation | None) -> str:
+    if before is None or after is None:
+        return "unknown"
+    if before.anomalous and not after.anomalous:
+        return "helped"
+    if after.anomalous and not before.anomalous:
+        return "worse"
+    if not after.anomalous:
+        return "unchanged"
+    if after.distance <= before.distance * BETTER:
+        return "helped"
+    return "worse" if after.distance >= before.distance * WORSE else "unchanged"
+
+
+_TOLD: Final = {
+    "helped": "✓ it helped",
+    "worse": "⚠ it got worse",
+    "unchanged": "it changed nothing",
+    "unknown": "whether it helped cannot be told",
+}
+
+
+def _words(
+    row: Proposal,
+    rule: ActionRule,
+    verdict: str,
+    before: Deviation | None,
+    after: Deviation | None,
+) -> str:
+    then = before.words if before else "no data"
+    now = after.words if after else "no data"
+    return (
+        f"{row.action} for {row.product}, checked against baseline: {_TOLD[verdict]}. "
+        f"{rule.verify_metric} before: {then}; now: {now}."
+    )

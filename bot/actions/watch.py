@@ -1,0 +1,123 @@
+"""Looking after what a dispatch left running: its progress on the card, its end in the thread.
+
+Orders are only asked about from here. Any replica may look; each look is one replica's.
+"""
+
+from typing import Final, Protocol
+
+import structlog
+
+from adapters.control_plane.port import AnswerKind, ControlAnswer, ControlOrder, where_to_look
+from bot.actions.catalog import ActionCatalog
+from bot.actions.counting import OnState, uncounted
+from bot.actions.display import ProposalDisplay
+from bot.actions.effect import EffectCheck, begin_effect
+from bot.actions.orders import order_of
+from bot.actions.outcome import Outcome, line, outcome_of, progress_of, safe
+from bot.domain.audit import AuditEvent, AuditKind
+from bot.domain.proposal import Proposal, ProposalState
+from bot.ports import ProposalStore, StorageUnavailable, Watch, Watches, WatchKind
+from tools.redactor import Redactor
+
+log = structlog.stdlib.get_logger(__name__)
+
+BATCH: Final = 20
+AGAIN_S: Final = 15.0
+
+
+class OrderStatus(Protocol):
+    """The asking half of `ControlPlane`."""
+
+    async def ask(self, order: ControlOrder) -> ControlAnswer:
+        """What became of an order."""
+        ...
+
+
+class WatchSweep:
+    """One look at everything that is due."""
+
+    def __init__(
+        self,
+        watches: Watches,
+        store: ProposalStore,
+        catalog: ActionCatalog,
+        status: OrderStatus,
+        display: ProposalDisplay,
+        redactor: Redactor,
+        effect: EffectCheck,
+        *,
+        on_state: OnState = uncounted,
+    ) -> None:
+        self._watches = watches
+        self._store = store
+        self._catalog = catalog
+        self._status = status
+        self._display = display
+        self._redactor = redactor
+        self._effect = effect
+        self._on_state = on_state
+
+    async def run(self) -> int:
+        """How many were looked at; what cannot be reached now is the next sweep's."""
+        looked = 0
+        try:
+            for watch in await self._watches.claim(BATCH, AGAIN_S):
+                await self._look(watch)
+                looked += 1
+        except StorageUnavailable:
+            log.warning("watches.storage_unavailable", looked=looked)
+        return looked
+
+    async def _look(self, watch: Watch) -> None:
+        row = await self._store.get(watch.proposal_id)
+        if row is None:
+            over = True
+        elif watch.kind is WatchKind.EFFECT:
+            over = await self._effect.look(row, is_last=watch.is_last)
+        else:
+            over = await self._progress(row, is_last=watch.is_last)
+        if over:
+            await self._watches.end(watch)
+
+    async def _progress(self, row: Proposal, *, is_last: bool) -> bool:
+        if row.state is not ProposalState.DISPATCHING:
+            await self._show_end(row)  # ended before, perhaps by one who died before telling
+            return True
+        order = order_of(self._catalog, row)
+        if order is None:
+            answer = ControlAnswer(AnswerKind.LOST, "the action is no longer declared")
+        else:
+            answer = safe(await self._status.ask(order), self._redactor)
+        if answer.kind in (AnswerKind.RUNNING, AnswerKind.LOST) and not (is_last or order is None):
+            await self._tell(row, answer)
+            return False
+        outcome = outcome_of(answer, "" if order is None else where_to_look(order))
+        await self._end(row, outcome)
+        return True
+
+    async def _tell(self, row: Proposal, answer: ControlAnswer) -> None:
+        progress = progress_of(answer)
+        # A run that is not listed for a moment is no progress.
+        if answer.kind is AnswerKind.RUNNING and progress != row.outcome:
+            await self._watches.tell(row.id, progress)
+            await self._display.refresh(row.id)
+
+    async def _end(self, row: Proposal, outcome: Outcome) -> None:
+        event = AuditEvent(
+            AuditKind.DISPATCH_OUTCOME,
+            row.decided_by or "",
+            {"proposal": row.id, "state": outcome.state.value, "outcome": outcome.text},
+            session_id=row.session_id,
+            key=f"{row.id}:outcome",
+        )
+        if outcome.state is ProposalState.SUCCEEDED:
+            await begin_effect(self._watches, self._catalog, row)
+        if await self._store.advance(row.id, row.state, outcome.state, outcome.text, event):
+            self._on_state(outcome.state)
+        ended = await self._store.get(row.id)
+        if ended is not None:
+            await self._show_end(ended)
+
+    async def _show_end(self, row: Proposal) -> None:
+        await self._display.refresh(row.id)
+        await self._display.say(row.place, line(row), f"{row.id}:outcome")

@@ -1,0 +1,239 @@
+"""Long orders are looked after by the clock: progress on the card, one true end in the thread."""
+
+from dataclasses import replace
+
+import pytest
+
+from adapters.control_plane.port import AnswerKind, ControlAnswer, ExecutorKind
+from bot.actions.catalog import ActionCatalog, ActionRule, CatalogError
+from bot.actions.display import ProposalDisplay
+from bot.actions.effect import Deviation, EffectCheck, rollback_context
+from bot.actions.propose import Venue
+from bot.actions.watch import WatchSweep
+from bot.domain.audit import AuditKind
+from bot.domain.proposal import Proposal
+from bot.domain.proposal import ProposalState as S
+from tests.fakes.control_plane import DONE, LOST, FakeControlPlane
+from tests.fixtures_actions import PLACE, ROLLBACK, World, confirm, no_sleep
+from tools.capabilities import ProposalDraft, ProposalReceipt
+
+RUNNING = ControlAnswer(AnswerKind.RUNNING, "step 1 of 3", 200, {"run": 9})
+FURTHER = ControlAnswer(AnswerKind.RUNNING, "step 2 of 3", 200, {"run": 9})
+FAILED = ControlAnswer(AnswerKind.FAILED, "GitHub says failure", 200)
+CHECKED = replace(ROLLBACK, verify_metric="p99", rollback="rollback-deploy")
+BAD, WORSE, GOOD = (
+    Deviation(True, 3.0, "p99 4x baseline"),
+    Deviation(True, 6.0, "p99 7x baseline"),
+    Deviation(False, 0.1, "p99 within baseline"),
+)
+
+
+def sweep(world: World, *measured: Deviation | None) -> WatchSweep:
+    """Of a process whose metrics say these, one after the other."""
+    catalog = ActionCatalog(world.rules)
+    display = ProposalDisplay(world.store, world.wall, sleep=no_sleep)
+    readings = list(measured)
+
+    async def measure(row: Proposal, metric: str, time_range: str) -> Deviation | None:
+        assert (row.product, metric) == ("checkout", "p99")
+        return readings.pop(0)
+
+    async def propose(row: Proposal, draft: ProposalDraft) -> ProposalReceipt:
+        context = rollback_context(row, "incident-checkout", world.clock)
+        return await world.desk().propose_at(draft, context, Venue(PLACE, row.confirm_roles))
+
+    effect = EffectCheck(catalog, measure, propose, display, world.audit, world.clock)
+    return WatchSweep(
+        world.watches,
+        world.store,
+        catalog,
+        world.control,
+        display,
+        world.redactor,
+        effect,
+        on_state=world.came_into.append,
+    )
+
+
+async def running(*then: ControlAnswer, rule: ActionRule = ROLLBACK) -> tuple[World, Proposal]:
+    """An order that its executor took and is not done with."""
+    control = FakeControlPlane(RUNNING, [RUNNING] * 3 + list(then))
+    world = World(rules=(rule,), control=control)
+    row = await world.proposed()
+    await world.carry(row, confirm(row))
+    return world, row
+
+
+async def test_an_order_that_runs_on_keeps_its_card_open_and_is_told_once() -> None:
+    world, row = await running()
+
+    after = world.wall.shown(row.id)
+
+    assert after.state is S.DISPATCHING
+    assert "step 1 of 3" in after.outcome
+    assert world.wall.words() == [
+        "⏳ rollback-deploy for checkout: still running. The card shows how far it is, this thread "
+        "its end."
+    ]
+    assert world.memory.kinds().count(AuditKind.DISPATCH_OUTCOME) == 0
+
+
+async def test_progress_is_edited_into_the_card_and_the_end_said_in_the_thread() -> None:
+    world, row = await running(FURTHER, LOST, DONE)
+    shown = []
+
+    for _ in range(3):
+        world.later(seconds=20)
+        await sweep(world).run()
+        shown.append(world.wall.shown(row.id))
+    world.later(seconds=20)
+    again = await sweep(world).run()
+
+    assert "step 2 of 3" in shown[0].outcome
+    assert shown[1] == shown[0]
+    assert shown[2].state is S.SUCCEEDED
+    assert world.wall.words()[1].startswith("✓ rollback-deploy for checkout: done.")
+    assert (again, len(world.wall.words()), len(world.control.posts)) == (0, 2, 1)
+    assert world.came_into[-1] is S.SUCCEEDED
+
+
+async def test_nothing_is_asked_before_it_is_due_and_one_replica_looks() -> None:
+    world, _ = await running(DONE)
+
+    early = await sweep(world).run()
+    world.later(seconds=20)
+    looked = [await sweep(world).run(), await sweep(world).run()]
+
+    assert (early, looked) == (0, [1, 0])
+
+
+@pytest.mark.parametrize(
+    ("answers", "state"), [([FAILED], S.FAILED), ([LOST], S.UNKNOWN), ([FURTHER], S.UNKNOWN)]
+)
+async def test_its_time_is_limited_and_an_unknown_says_where_to_look(
+    answers: list[ControlAnswer], state: S
+) -> None:
+    world, row = await running(*answers)
+    world.later(hours=1)
+
+    await sweep(world).run()
+
+    ended = world.row(row.id)
+    assert ended.state is state
+    assert ("with idempotency_key=" in ended.outcome) == (state is S.UNKNOWN)
+    assert world.watches.rows == {}
+
+
+async def test_an_end_that_was_not_told_is_told_by_the_next_look() -> None:
+    world, row = await running()
+    world.store.rows[row.id] = replace(world.row(row.id), state=S.SUCCEEDED, outcome="{}")
+    world.later(seconds=20)
+
+    await sweep(world).run()
+
+    assert "done." in world.wall.words()[1]
+    assert world.watches.rows == {}
+
+
+async def test_an_action_that_is_no_longer_declared_ends_unknown() -> None:
+    world, row = await running()
+    world.rules = ()
+    world.later(seconds=20)
+
+    await sweep(world).run()
+
+    assert world.row(row.id).state is S.UNKNOWN
+
+
+async def checked(*measured: Deviation | None, rule: ActionRule = CHECKED) -> tuple[World, str]:
+    """The thread's last line after an action that succeeded was checked."""
+    world = World(rules=(rule,))
+    row = await world.proposed()
+    await world.carry(row, confirm(row))
+    world.later(minutes=10)
+    await sweep(world, *measured).run()
+    return world, world.wall.words()[-1]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        (BAD, GOOD, "✓ it helped"),
+        (WORSE, BAD, "✓ it helped"),
+        (BAD, BAD, "it changed nothing"),
+        (GOOD, GOOD, "it changed nothing"),
+    ],
+)
+async def test_a_check_after_success_says_whether_it_helped(
+    before: Deviation, after: Deviation, words: str
+) -> None:
+    world, said = await checked(before, after)
+
+    assert words in said
+    assert f"before: {before.words}; now: {after.words}" in said
+    assert len(world.store.rows) == 1
+    assert world.watches.rows == {}
+    assert world.memory.kinds().count(AuditKind.DISPATCH_EFFECT) == 1
+
+
+@pytest.mark.parametrize("before", [BAD, GOOD])
+async def test_what_got_worse_is_proposed_to_be_rolled_back_and_not_done(before: Deviation) -> None:
+    world, said = await checked(before, WORSE)
+
+    first, rollback = world.store.rows.values()
+    assert "⚠ it got worse" in said
+    assert rollback.state is S.PENDING
+    assert rollback.confirm_roles == first.confirm_roles
+    assert "by no model" in rollback.rationale
+    assert len(world.control.posts) == 1
+
+
+async def test_without_a_rollback_what_got_worse_is_only_told() -> None:
+    world, said = await checked(BAD, WORSE, rule=replace(CHECKED, rollback=""))
+
+    assert "⚠ it got worse" in said
+    assert len(world.store.rows) == 1
+
+
+async def test_a_metric_that_cannot_be_read_is_tried_again_and_then_told() -> None:
+    world, said = await checked(None, GOOD)
+    assert "done." in said
+
+    world.later(minutes=10)
+    await sweep(world, None, None).run()
+
+    assert "whether it helped cannot be told" in world.wall.words()[-1]
+    assert world.watches.rows == {}
+
+
+async def test_a_failure_is_not_checked() -> None:
+    world = World(rules=(CHECKED,), control=FakeControlPlane(FAILED))
+    row = await world.proposed()
+
+    await world.carry(row, confirm(row))
+
+    assert world.watches.rows == {}
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        replace(CHECKED, rollback="nothing-declared"),
+        replace(CHECKED, verify_metric=""),
+        replace(CHECKED, reversible=False),
+        replace(CHECKED, rollback_params={"version": 7}),
+    ],
+)
+def test_a_rollback_that_cannot_be_proposed_is_refused_at_start(rule: ActionRule) -> None:
+    with pytest.raises(CatalogError, match="rollback"):
+        ActionCatalog([rule])
+
+
+async def test_a_rehearsal_needs_no_looking_after() -> None:
+    endpoint = replace(ROLLBACK.endpoint, kind=ExecutorKind.REHEARSAL, status_url="")
+    world = World(rules=(replace(ROLLBACK, endpoint=endpoint),))
+    row = await world.proposed()
+
+    await world.carry(row, confirm(row))
+
+    assert world.watches.rows == {}
