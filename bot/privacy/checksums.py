@@ -12,7 +12,7 @@ from bot.privacy.lists import read_list
 _BECH32: Final = "qpzry9x8gf2tvdw0s3jn54khce6mua7l"
 _BASE58: Final = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 # A digit doubled, its digits added up, as Luhn's sum takes every second one.
-_DOUBLED: Final = str.maketrans("0123456789", "0246813579")
+_DOUBLED: Final = bytes.maketrans(b"0123456789", b"0246813579")
 _NOT_DIGITS: Final = str.maketrans("", "", " -.")
 _AS_NUMBERS: Final = {ord(c): str(int(c, 36)) for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
 _IBAN_LENGTHS: Final = {
@@ -27,7 +27,9 @@ def card(_: str, value: str) -> bool:
     digits = value.translate(_NOT_DIGITS)
     if not _scheme(digits) or (value.isdigit() and _is_instant(digits)) or len(set(digits)) <= 1:
         return False
-    return sum(map(int, digits[-1::-2] + digits[-2::-2].translate(_DOUBLED))) % 10 == 0
+    raw = digits.encode()
+    total = sum(raw[-1::-2]) + sum(raw[-2::-2].translate(_DOUBLED)) - len(raw) * ord("0")
+    return total % 10 == 0
 
 
 def _scheme(digits: str) -> bool:

@@ -1,16 +1,19 @@
 """Where in a text something must be masked: the rules over windows, in time linear in the text.
 
-A prefilter tells per window which rules match at all; only those are run for positions.
+A prefilter tells per window which rules match at all; only those are run for positions. Rules of
+which it can tell too little are looked for by families, all of one in a single pass.
 """
 
 import re
 from collections.abc import Sequence
 from functools import cache
+from itertools import groupby
 from typing import Any, Final, NamedTuple
 
 import re2
 
-from bot.privacy.rules import Kind, Rule, RuleSet, options, rule_set
+from bot.privacy.checks import Check
+from bot.privacy.rules import Find, Kind, Rule, RuleSet, Spans, any_of, options, rule_set
 
 # Large enough that the prefilter's call costs little, small enough that few rules match a window.
 WINDOW_BYTES: Final = 4096
@@ -44,9 +47,11 @@ class Detector:
     """Runs a rule set. Safe to share between threads."""
 
     def __init__(self, rules: RuleSet) -> None:
+        ranked = [*enumerate(rules.windowed)]
         self._documents = [*enumerate(rules.documents)]
-        self._gated = [(n, r) for n, r in enumerate(rules.windowed) if r.gate]
-        self._plain = [(n, r) for n, r in enumerate(rules.windowed) if not r.gate]
+        self._gated = [(n, r) for n, r in ranked if r.gate]
+        self._plain = [(n, r) for n, r in ranked if not r.gate and not r.family]
+        self._families = _families([(n, r) for n, r in ranked if r.family])
         self._gates = _prefilter([_any_of(r.gate) for _, r in self._gated])
         self._filter = _prefilter([r.pattern for _, r in self._plain])
         self._document_filter = _prefilter([r.pattern for r in rules.documents])
@@ -65,6 +70,11 @@ class Detector:
                 search.run(self._gated[index], start, stop, end)
             for index in self._filter.Match(window, False) or ():
                 search.run(self._plain[index], start, stop, end)
+            for find, members in self._families:
+                first = find(data, start, end)[0][0]
+                if 0 <= first < stop:
+                    for member in members:
+                        search.run(member, first, stop, end)
         return search.found
 
 
@@ -75,24 +85,39 @@ class _Search:
         self.found: list[Span] = []
         self._data = data
         self._run = (0, 0)  # the last run of like characters, so that none is walked twice
+        self._masked: dict[str, int] = {}  # how far a rule's run that left its window goes
+        self._verdicts: dict[tuple[int, bytes, bytes], bool] = {}
 
     def run(self, ranked: tuple[int, Rule], start: int, stop: int, end: int) -> None:
         """Add what begins between `start` and `stop`, looked for up to `end`."""
         rank, rule = ranked
-        data, search, group = self._data, rule.matcher.search, rule.group
-        at, left = start, MAX_FINDINGS
-        while (match := search(data, at, end)) is not None and match.start() < stop:
-            first, last = match.span(group)
+        data, find, group, left = self._data, rule.find, rule.group, MAX_FINDINGS
+        at = max(start, self._masked.get(rule.name, 0) - OVERLAP_BYTES)
+        while at < stop and 0 <= (spans := find(data, at, end))[0][0] < stop:
+            first, last = spans[group]
             at = max(last, at + 1)
-            checked = data[first : min(last, first + CHECKED_BYTES)]
-            if last <= first or not _holds(rule, match, checked):
+            if last <= first or (rule.check and not self._holds(rule.check, rank, rule, spans)):
                 continue
             left -= 1
             if not left:
                 self.found.append(Span(first, end, rank, rule.name, rule.kind))
                 return
-            whole = self._end(last) if last == end else last
+            whole = last
+            if last == end:
+                whole = self._masked[rule.name] = self._end(last)
             self.found.append(Span(first, whole, rank, rule.name, rule.kind))
+
+    def _holds(self, check: Check, rank: int, rule: Rule, spans: Spans) -> bool:
+        """The check's verdict, remembered: a text repeats itself."""
+        first, last = spans[rule.group]
+        value = self._data[first : min(last, first + CHECKED_BYTES)]
+        start, end = spans[rule.name_group] if rule.name_group else (0, 0)
+        name = self._data[start:end]
+        verdict = self._verdicts.get((rank, name, value))
+        if verdict is None:
+            verdict = check(name.decode("latin-1"), value.decode("latin-1"))
+            self._verdicts[rank, name, value] = verdict
+        return verdict
 
     def _end(self, at: int) -> int:
         start, end = self._run
@@ -103,11 +128,10 @@ class _Search:
         return end
 
 
-def _holds(rule: Rule, match: Any, value: bytes) -> bool:
-    if rule.check is None:
-        return True
-    name = match.group(rule.name_group).decode("latin-1") if rule.name_group else ""
-    return rule.check(name, value.decode("latin-1"))
+def _families(ranked: Sequence[tuple[int, Rule]]) -> list[tuple[Find, list[tuple[int, Rule]]]]:
+    by_name = sorted(ranked, key=lambda r: r[1].family)
+    members = [list(group) for _, group in groupby(by_name, key=lambda r: r[1].family)]
+    return [(any_of([rule for _, rule in group]), group) for group in members]
 
 
 def _any_of(gate: Sequence[str]) -> bytes:

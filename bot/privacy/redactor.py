@@ -86,12 +86,18 @@ class TextRedactor:
 
     def _spliced(self, data: bytes, spans: Iterable[Span]) -> str:
         pieces: list[bytes] = []
-        at = 0
+        marks: dict[tuple[str, bytes], bytes] = {}
+        is_ascii, at = data.isascii(), 0
         for span in spans:
-            start, end = _whole_characters(data, span.start, span.end)
+            start, end = span.start, span.end
+            if not is_ascii:
+                start, end = _whole_characters(data, start, end)
             if start < at:
                 continue
-            pieces += (data[at:start], self._mark(span, data[start:end]).encode())
+            known = span.name, data[start:end]
+            if known not in marks:
+                marks[known] = self._mark(span, known[1]).encode()
+            pieces += (data[at:start], marks[known])
             at = end
         return b"".join((*pieces, data[at:])).decode("utf-8", errors="replace")
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from bot.privacy.redactor import TextRedactor
+from bot.privacy.rules import RuleSet, rule_set
 from tests import redaction_corpus
 from tests.redaction_corpus import changed, recall
 from tools.redactor import MASK_PREFIX, RedactionFailed
@@ -195,3 +196,24 @@ def test_people_may_read_addresses_but_no_secrets(redactor: TextRedactor) -> Non
 
 
 _SHARED = TextRedactor([], KEY)
+
+
+def test_a_secret_before_one_that_is_cut_off_is_masked(redactor: TextRedactor) -> None:
+    early = [GITHUB, AWS, "aio_" + "Kq51RtYu0PmWe7Hq2Zx9LkJhGfDs", "ana.silva@shop.example"]
+    text = f"{' '.join(early)} {'. ' * 5000}-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQ"
+
+    assert [e for e in early if e in redactor.redact(text)] == []
+
+
+def test_a_value_longer_than_a_window_hides_nothing_behind_it(redactor: TextRedactor) -> None:
+    text = f"token={'Kq51RtYu' * 3000} token={'Zx9LkJhG' * 3}4 password=correcthorse9"
+    redacted = redactor.redact(text)
+
+    assert [s for s in ("Kq51RtYu", "Zx9LkJhG", "correcthorse9") if s in redacted] == []
+
+
+@pytest.mark.parametrize("rules", [rule_set(pii=True), rule_set(pii=False)], ids=["all", "no pii"])
+def test_rules_have_names_of_their_own(rules: RuleSet) -> None:
+    names = [rule.name for rule in (*rules.windowed, *rules.documents)]
+
+    assert len(names) == len(set(names))
