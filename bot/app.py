@@ -24,6 +24,7 @@ from bot.actions.guards import GuardLine
 from bot.actions.notes import proposal_notes
 from bot.actions.operations import OfferedOperations
 from bot.actions.propose import ProposalDesk, Venue
+from bot.actions.rehearse import rehearsed
 from bot.actions.target import Target
 from bot.chat.call_audit import calls_audit
 from bot.chat.redacted_rounds import RedactedRounds
@@ -35,6 +36,7 @@ from bot.clock import SystemClock
 from bot.confinement import local_hosts
 from bot.domain.channel import rule_for
 from bot.domain.ids import SessionId, UserId
+from bot.domain.proposal import Proposal
 from bot.executors import make_executors
 from bot.metrics import Metrics
 from bot.ports import ChatSurface, Stops, StorageUnavailable
@@ -231,6 +233,7 @@ def build_conversation(
         base.clock,
         target,
         base.freezes,
+        max_open=base.settings.proposals.max_open,
         on_state=base.metrics.proposal_became,
     )
     tools = ToolDesk(_toolboxes(base, desk, stack), base.clock)
@@ -326,11 +329,16 @@ def _decide(
         on_state=base.metrics.proposal_became,
     )
     display = ProposalDisplay(proposals, surface)
+
+    async def rehearse(row: Proposal) -> Proposal:
+        return await rehearsed(target, base.actions.find(row.action, row.product), row)
+
     return Decide(
         proposals,
         base.stores.audit,
         display,
         dispatch,
         name_of,
+        rehearse,
         on_state=base.metrics.proposal_became,
     )

@@ -103,12 +103,16 @@ class SessionStore(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A person's or the clock's wish to change a pending proposal. `key` makes a retry the same."""
+    """A person's or the clock's wish to change a pending proposal. `key` makes a retry the same.
+
+    `params` are those of the proposal that is to supersede it, as canonical text.
+    """
 
     to: ProposalState
     by: UserId | str
     key: str
     reason: str = ""
+    params: str = ""
 
 
 def decision_workflow(key: str) -> str:
@@ -148,6 +152,17 @@ class ProposalStore(Protocol):
         database's clock. The same `decision.key` again is the same win. Where several approvals
         are wanted a confirmation is a vote, one per person, and the last one wanted decides.
         """
+        ...
+
+    async def supersede(
+        self,
+        proposal_id: ProposalId,
+        decision: Decision,
+        audit: AuditEvent,
+        successor: Proposal,
+        created: AuditEvent,
+    ) -> Verdict | None:
+        """Like `decide`, with the successor stored in the same transaction, from when it lives."""
         ...
 
     async def advance(
@@ -246,6 +261,29 @@ class FreezeState(Protocol):
 
         Raises StorageUnavailable; then nothing may run.
         """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class FormField:
+    """One parameter in a form. `kind` is its JSON type, or "json" for all of them in one text."""
+
+    name: str
+    label: str
+    value: str
+    kind: str
+    optional: bool = False
+
+
+class Revisions(Protocol):
+    """What a person may change of an open proposal. Both raise InvalidArguments, in words."""
+
+    def form(self, proposal: Proposal) -> Sequence[FormField]:
+        """The parameters as they are."""
+        ...
+
+    def read(self, proposal: Proposal, answers: Mapping[str, str]) -> str:
+        """The changed parameters as canonical text, checked like a model's."""
         ...
 
 

@@ -147,6 +147,7 @@ def _action_rule(action: ActionSettings) -> ActionRule:
         four_eyes=action.four_eyes,
         approvals=action.approvals,
         quiet_hours=action.quiet_hours,
+        confirm_dialog=action.confirm_dialog,
         confirm=action.confirm,
     )
 

@@ -16,6 +16,7 @@ from slack_bolt.async_app import AsyncApp
 from bot import jobs, rules
 from bot.actions.display import ProposalDisplay
 from bot.actions.expire import ExpirySweep
+from bot.actions.revise import Revisions
 from bot.actions.stranded import StrandedSweep
 from bot.app import Base, Conversation, build_base, build_conversation
 from bot.audit_outlets import audit_jobs
@@ -242,6 +243,7 @@ def _bolt(
             trail=base.stores.trail,
             ledger=base.stores.ledger,
             freezes=base.freezes,
+            revisions=Revisions(base.actions, base.redactor),
             switch=base.freezes.switch,
             providers=_providers_report(base),
             api=api,

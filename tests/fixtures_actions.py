@@ -13,6 +13,7 @@ from bot.actions.dispatch import Dispatch
 from bot.actions.display import ProposalDisplay
 from bot.actions.guards import GuardLine
 from bot.actions.propose import ProposalDesk, Venue
+from bot.actions.rehearse import rehearsed
 from bot.actions.target import Target
 from bot.domain.ids import ChannelId, MessageTs, Place, ProposalId, TeamId, UserId
 from bot.domain.proposal import Proposal, ProposalState
@@ -159,12 +160,17 @@ class World:
             sleep=no_sleep,
             on_state=self.came_into.append,
         )
+
+        async def rehearse(row: Proposal) -> Proposal:
+            return await rehearsed(target, catalog.find(row.action, row.product), row)
+
         return Decide(
             store,  # type: ignore[arg-type]
             audit,  # type: ignore[arg-type]
             display,
             dispatch,
             name_of,
+            rehearse,
             on_state=self.came_into.append,
         )
 

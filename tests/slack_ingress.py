@@ -7,6 +7,8 @@ from pydantic import JsonValue
 from slack_bolt.async_app import AsyncApp, AsyncBoltRequest
 from slack_bolt.response import BoltResponse
 
+from bot.actions.catalog import ActionCatalog
+from bot.actions.revise import Revisions
 from bot.domain.ids import (
     ChannelId,
     MessageTs,
@@ -25,6 +27,7 @@ from bot.slack.errands import Errands
 from bot.slack.identity import SlackIdentity
 from bot.slack.ingress_ports import IngressPorts, IngressSettings, ProviderStatus
 from tests.fakes.freezes import FakeFreezes, FakeSwitch
+from tests.fakes.redactor import FakeRedactor
 from tests.fakes.role_table import RoleTable
 from tests.fakes.slack_web_api import FakeWebApi
 from tests.fakes.stops import RecordingStops
@@ -38,6 +41,7 @@ from tests.fakes.stores import (
 )
 from tests.fakes.whispers import Whispers
 from tests.fakes.workflows import RecordingWorkflows
+from tests.fixtures_actions import ROLLBACK
 
 TEAM, APP, BOT, CHANNEL = "T1", "A1", "UBOT", "C1"
 NOW = datetime(2026, 4, 7, 14, 35, tzinfo=UTC)
@@ -64,6 +68,7 @@ class Ingress:
         self.api = FakeWebApi()
         self.api.answers["conversations.info"] = {"channel": {"name": "incident-checkout"}}
         self.freezes = FakeFreezes()
+        self.revisions = Revisions(ActionCatalog((ROLLBACK,)), FakeRedactor())
         self.switch = FakeSwitch()
         self.errands = Errands()
         self.providers: list[ProviderStatus] = []
@@ -79,6 +84,7 @@ class Ingress:
             trail=MemoryTrail(self.memory),
             ledger=self.ledger,
             freezes=self.freezes,
+            revisions=self.revisions,
             switch=self.switch,
             providers=self._providers,
             api=self.api,

@@ -24,6 +24,7 @@ from tests.fakes.control_plane_server import ControlPlaneServer
 from tests.fakes.model_server import ModelServer, Recorded, Round
 
 CONFIRM, REJECT, STOP = "proposal:confirm", "proposal:reject", "turn:stop"
+EDIT = "proposal:edit"
 WAIT_S = 20.0
 
 

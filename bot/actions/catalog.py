@@ -77,6 +77,7 @@ class ActionRule:
     approvals: int = 1
     confirm: tuple[str, ...] = ()
     quiet_hours: tuple[str, ...] = ()
+    confirm_dialog: bool = False
 
     @property
     def has_preview(self) -> bool:

@@ -17,14 +17,19 @@ from bot.actions.display import ProposalDisplay
 from bot.actions.expire import expiry
 from bot.actions.journal_values import from_proposal, to_proposal
 from bot.actions.outcome import line, refusal
+from bot.actions.propose import created
+from bot.actions.revise import successor
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.ids import ProposalId, UserId
 from bot.domain.proposal import IllegalTransition, Proposal, ProposalState, confirmed_from_row
 from bot.ports import AuditLog, Decision, Journal, ProposalStore
+from tools.errors import CapabilityUnavailable, InvalidArguments
 
 log = structlog.stdlib.get_logger(__name__)
 
 NameOf = Callable[[UserId], Awaitable[str]]
+# With what its card has to show, read anew. Raises InvalidArguments, CapabilityUnavailable.
+Rehearse = Callable[[Proposal], Awaitable[Proposal]]
 
 _KINDS: Final = {
     ProposalState.CONFIRMED: AuditKind.PROPOSAL_CONFIRMED,
@@ -32,7 +37,13 @@ _KINDS: Final = {
     ProposalState.EXPIRED: AuditKind.PROPOSAL_EXPIRED,
     ProposalState.SUPERSEDED: AuditKind.PROPOSAL_SUPERSEDED,
 }
-_PRESSED: Final = frozenset({ProposalState.CONFIRMED, ProposalState.REJECTED})
+_PRESSED: Final = frozenset(
+    {ProposalState.CONFIRMED, ProposalState.REJECTED, ProposalState.SUPERSEDED}
+)
+_NOT_SHOWN: Final = (
+    "Your edited proposal is stored, but its card could not be posted, so nobody can confirm it. "
+    "It expires by itself; ask for it once more."
+)
 
 
 class Decide:
@@ -45,6 +56,7 @@ class Decide:
         display: ProposalDisplay,
         dispatch: Dispatch,
         name_of: NameOf,
+        rehearse: Rehearse,
         *,
         on_state: OnState = uncounted,
     ) -> None:
@@ -53,6 +65,7 @@ class Decide:
         self._display = display
         self._dispatch = dispatch
         self._name_of = name_of
+        self._rehearse = rehearse
         self._on_state = on_state
 
     async def run(self, proposal_id: ProposalId, decision: Decision, journal: Journal) -> None:
@@ -66,10 +79,15 @@ class Decide:
             log.warning("decision.unknown_proposal", proposal=proposal_id)
             return
         won, proposal = bool(verdict[0]), to_proposal(verdict[1])
+        replaced_by = str(verdict[3]) if won and len(verdict) > 3 and verdict[3] else ""
         voted = len(verdict) > 2 and bool(verdict[2])  # what an older release kept has no third
         if not won and not voted:
             await self._lose(proposal, decision, journal)
         await journal.step("card", card)
+        if replaced_by:
+            await journal.step(
+                "card-new", lambda: self._show_new(proposal, ProposalId(replaced_by))
+            )
         if won and decision.to is ProposalState.CONFIRMED:
             await self._carry_out(proposal, journal)
             await journal.step("card-outcome", card)
@@ -79,12 +97,37 @@ class Decide:
         row = await self._store.get(proposal_id)
         if row is None:
             return None
+        if decision.params:
+            return await self._replace(row, decision)
         verdict = await self._store.decide(proposal_id, decision, _decided(row, decision))
         if verdict is None:
             return None
         if verdict.won:
             self._on_state(decision.to)
         return [verdict.won, from_proposal(verdict.proposal), verdict.voted]
+
+    async def _replace(self, row: Proposal, decision: Decision) -> JsonValue:
+        try:
+            new = await self._rehearse(successor(row, decision))
+        except (InvalidArguments, CapabilityUnavailable) as error:
+            text = f"Your edit was not proposed, and the old card stays open: {error}"
+            await self._display.whisper(row.place, UserId(decision.by), text)
+            return [False, from_proposal(row), True]
+        verdict = await self._store.supersede(
+            row.id, decision, _decided(row, decision), new, created(new)
+        )
+        if verdict is None:
+            return None
+        if verdict.won:
+            self._on_state(decision.to)
+            self._on_state(ProposalState.PENDING)
+        return [verdict.won, from_proposal(verdict.proposal), False, new.id]
+
+    async def _show_new(self, old: Proposal, new: ProposalId) -> JsonValue:
+        shown = await self._display.refresh(new)
+        if not shown and old.decided_by:
+            await self._display.whisper(old.place, old.decided_by, _NOT_SHOWN)
+        return shown
 
     async def _carry_out(self, proposal: Proposal, journal: Journal) -> None:
         try:

@@ -41,7 +41,7 @@ def _became(row: Proposal) -> str:
             return "expired; nobody decided."
         case ProposalState.SUPERSEDED:
             if not row.outcome:
-                return "replaced by a newer proposal."
+                return f"edited by {by}: replaced by a newer proposal."
             return f"confirmed by {by}; not run, its target had changed: {outcome}"
         case _:
             assert_never(row.state)

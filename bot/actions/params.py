@@ -9,6 +9,7 @@ import orjson
 from pydantic import JsonValue
 
 MAX_PROBLEMS: Final = 5
+_PLAIN: Final = {"string", "integer", "number", "boolean"}
 MAX_WORDS: Final = 300  # characters of one problem
 
 
@@ -47,6 +48,24 @@ class ParamsSchema:
         """What does not fit, without repeating the values; empty when all fits."""
         errors = islice(self._validator.iter_errors(dict(params)), MAX_PROBLEMS)
         return [_words(error) for error in errors]
+
+    @property
+    def required(self) -> frozenset[str]:
+        """The parameters that must be given."""
+        required = self._schema.get("required")
+        return frozenset(map(str, required)) if isinstance(required, list) else frozenset()
+
+    def scalars(self) -> Mapping[str, str] | None:
+        """The type of every parameter, in order, when each is one plain value; else None."""
+        properties = self._schema.get("properties")
+        if not isinstance(properties, dict) or not properties:
+            return None
+        types = {
+            name: schema.get("type") if isinstance(schema, dict) else None
+            for name, schema in properties.items()
+        }
+        plain = {name: kind for name, kind in types.items() if isinstance(kind, str)}
+        return plain if len(plain) == len(types) and set(plain.values()) <= _PLAIN else None
 
     def in_words(self) -> str:
         """The parameters for a reader who has to fill them in."""

@@ -4,12 +4,13 @@ Implements `tools.capabilities.Proposals`.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 import orjson
 import structlog
+from pydantic import JsonValue
 
 from bot.actions.catalog import Action, ActionCatalog
 from bot.actions.counting import OnState, uncounted
@@ -114,7 +115,7 @@ class ProposalDesk:
 
     def _checked(self, draft: ProposalDraft, call: CallContext, venue: Venue) -> Proposal:
         action = self._catalog.find(draft.action, draft.product)
-        params = _canonical(draft)
+        params = checked_params(draft.params)
         self._catalog.check_params(action, orjson.loads(params))
         _check_blast_radius(action, draft)
         rule, now = action.rule, self._clock.now()
@@ -141,6 +142,7 @@ class ProposalDesk:
             created_at=now,
             expires_at=now + LIFETIME,
             approvals=rule.approvals,
+            confirm_dialog=rule.confirm_dialog,
         )
 
     async def _kept(self, proposal: Proposal) -> Proposal | None:
@@ -166,7 +168,7 @@ class ProposalDesk:
             if kept is not None:
                 return kept
             await self._check_room(proposal)
-            stored = await self._store.create(proposal, _created(proposal))
+            stored = await self._store.create(proposal, created(proposal))
             self._on_state(stored.state)
             return stored
 
@@ -191,9 +193,10 @@ class ProposalDesk:
         return True
 
 
-def _canonical(draft: ProposalDraft) -> str:
+def checked_params(given: Mapping[str, JsonValue]) -> str:
+    """Their canonical text. Raises InvalidArguments for what no card could show whole."""
     try:
-        params = canonical(draft.params)
+        params = canonical(given)
     except TypeError as error:
         raise InvalidArguments("params hold a value that JSON cannot carry") from error
     if MASK_PREFIX in params:
@@ -232,7 +235,8 @@ def _check_blast_radius(action: Action, draft: ProposalDraft) -> None:
         )
 
 
-def _created(proposal: Proposal) -> AuditEvent:
+def created(proposal: Proposal) -> AuditEvent:
+    """The audit row of a new proposal."""
     return AuditEvent(
         AuditKind.PROPOSAL_CREATED,
         proposal.asked_by.user,
@@ -249,6 +253,7 @@ def _created(proposal: Proposal) -> AuditEvent:
             "preview": proposal.preview,
             "objects": proposal.objects,
             "fingerprint": proposal.fingerprint,
+            **({"supersedes": proposal.supersedes} if proposal.supersedes else {}),
         },
         session_id=proposal.session_id,
         key=f"{proposal.id}:created",

@@ -109,6 +109,7 @@ class Proposal:
     objects: int | None = None  # how many things it would touch; None: not counted
     object_names: tuple[str, ...] = ()  # of those, as far as they were told
     fingerprint: str = ""  # canonical JSON text of the target's facts; empty: not read
+    confirm_dialog: bool = False
 
 
 class IllegalTransition(Exception):

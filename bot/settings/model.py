@@ -331,6 +331,13 @@ class ActionSettings(Section):
     approvals: int = Field(default=1, ge=1, le=10)
     confirm: tuple[str, ...] = ()
     quiet_hours: tuple[str, ...] = ()
+    confirm_dialog: bool = False
+
+
+class ProposalSettings(Section):
+    """`[proposals]`. `max_open` in one conversation: more cards are pressed without being read."""
+
+    max_open: int = Field(default=3, ge=1, le=20)
 
 
 class WindowSettings(Section):
@@ -370,6 +377,7 @@ class Settings(Section):
     retention: RetentionSettings = RetentionSettings()
     actions: tuple[ActionSettings, ...] = ()
     freeze: FreezeSettings = FreezeSettings()
+    proposals: ProposalSettings = ProposalSettings()
 
     def secrets(self) -> frozenset[str]:
         """Every configured secret, for literal masking wherever text leaves."""

@@ -92,6 +92,19 @@ def button(text: str, action_id: str, value: str, style: str = "", spoken: str =
     return made | {"style": style} if style else made
 
 
+def dialog(title: str, text: str, yes: str) -> Block:
+    """What a client asks before it sends a click; the lengths are those of a confirm object.
+
+    docs.slack.dev/reference/block-kit/composition-objects/confirmation-dialog-object
+    """
+    return {
+        "title": {"type": "plain_text", "text": plain(title, 100)},
+        "text": {"type": "plain_text", "text": plain(text, 300)},
+        "confirm": {"type": "plain_text", "text": plain(yes, 30)},
+        "deny": {"type": "plain_text", "text": "Back"},
+    }
+
+
 def select(placeholder: str, action_id: str, options: Sequence[Option]) -> Block:
     """A menu; above Slack's 100 options they are put in groups named "first to last" text."""
     made: Block = {

@@ -20,6 +20,7 @@ from bot.slack.listeners import (
     register_commands,
     register_errors,
     register_events,
+    register_forms,
 )
 from bot.slack.messages import MessageIntake
 from bot.slack.proposal_clicks import ProposalClicks
@@ -47,10 +48,12 @@ def create_bolt(
         forget_group,
         timeout_s,
     )
+    proposals = ProposalClicks(ports, errands, clock, timeout_s)
+    register_forms(app, settings.identity, proposals, denials)
     register_clicks(
         app,
         settings.identity,
-        ProposalClicks(ports, errands, clock, timeout_s),
+        proposals,
         AnswerClicks(settings.identity, ports, errands, timeout_s),
         denials,
     )

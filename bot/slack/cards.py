@@ -9,11 +9,12 @@ from datetime import datetime
 from typing import assert_never
 
 from bot.domain.proposal import Proposal, ProposalState
-from bot.slack.blocks import Block, Part, actions, button, context, header, section
+from bot.slack.blocks import Block, Part, actions, button, context, dialog, header, section
 from bot.slack.limits import SECTION_CHARS
 from bot.slack.mrkdwn import BROADCAST, INVISIBLE, escape, escape_within, inline, visible
 
 CONFIRM_ACTION = "proposal:confirm"
+EDIT_ACTION = "proposal:edit"
 REJECT_ACTION = "proposal:reject"
 _NAME_CHARS = 200
 _RATIONALE_CHARS = 600
@@ -107,12 +108,13 @@ def _json_escape(sign: re.Match[str]) -> str:
 def _facts(proposal: Proposal) -> str:
     reversible = "yes" if proposal.reversible else "*no*"
     four_eyes = "\n*Four eyes*  the asker may not confirm" if proposal.four_eyes else ""
+    asked = "Edited and proposed anew by" if proposal.supersedes else "Asked by"
     several = f"\n*Needs*  {proposal.approvals} different people" if proposal.approvals > 1 else ""
     return (
         f"*Blast radius*  at most {inline(proposal.blast_radius, 100)} (declared by your operators)\n"
         f"{_objects(proposal)}"
         f"*Reversible*  {reversible}\n"
-        f"*Asked by*  {_person(proposal.asked_by.user)}{four_eyes}{several}"
+        f"*{asked}*  {_person(proposal.asked_by.user)}{four_eyes}{several}"
     )
 
 
@@ -134,7 +136,8 @@ def _model_words(proposal: Proposal) -> str:
     lines = [line.strip() for line in text.split("\n") if line.strip()][:_RATIONALE_LINES]
     cut = escape_within("\n".join(lines), _RATIONALE_CHARS).replace("`", "´") or "none given"
     quoted = "\n".join(f"> {line}" for line in cut.split("\n"))
-    return f"_The model's words, not checked:_\n{quoted}\n> Blast radius it claims: {claim}"
+    whose = "about what it proposed before the edit" if proposal.supersedes else "not checked"
+    return f"_The model's words, {whose}:_\n{quoted}\n> Blast radius it claims: {claim}"
 
 
 def _ending(
@@ -161,11 +164,19 @@ _WITH_OUTCOME = {
 def _open(proposal: Proposal, roles_text: str, *, confirmable: bool) -> list[Block]:
     who = inline(roles_text, 300) or "nobody: no role may confirm in this channel"
     reject = button("Reject", REJECT_ACTION, proposal.id, "danger")
+    edit = button("Edit", EDIT_ACTION, proposal.id)
     confirm = button("Confirm", CONFIRM_ACTION, proposal.id, "primary")
+    if proposal.confirm_dialog:
+        confirm["confirm"] = dialog(
+            f"Run {visible(proposal.action)}?",
+            f"{visible(proposal.action)} runs on {visible(proposal.product)} at once, with the "
+            "arguments on the card.",
+            "Run it",
+        )
     lines = [f"*May decide*  {who}", *_progress(proposal)]
     return [
         section("\n".join((*lines, f"*Expires*  {_time(proposal.expires_at)}"))),
-        actions([confirm, reject] if confirmable else [reject]),
+        actions([confirm, edit, reject] if confirmable else [edit, reject]),
     ]
 
 
@@ -212,15 +223,17 @@ def _decision(proposal: Proposal, state: ProposalState) -> str:
         case ProposalState.EXPIRED:
             return f"⌛ Nobody decided before {_time(proposal.expires_at)}. Nothing was run."
         case ProposalState.SUPERSEDED:
-            return _superseded(proposal, confirmed, reason)
+            return _superseded(proposal, by, at, reason)
         case _:
             assert_never(state)
 
 
-def _superseded(proposal: Proposal, confirmed: str, reason: str) -> str:
+def _superseded(proposal: Proposal, by: str, at: str, reason: str) -> str:
     if proposal.outcome:
+        confirmed = _confirmed(proposal)
         return f"↷ {confirmed} Not run: its target is no longer what this card showed."
-    return f"↷ Replaced by a newer proposal. Nothing was run.{reason}"
+    edited = f"Edited by {by}{at}. " if proposal.decided_by else ""
+    return f"↷ {edited}Replaced by a newer proposal. Nothing was run.{reason}"
 
 
 def _fallback(proposal: Proposal, state: ProposalState) -> str:

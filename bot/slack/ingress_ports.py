@@ -14,6 +14,7 @@ from bot.ports import (
     KillSwitch,
     Ledger,
     ProposalStore,
+    Revisions,
     RoleDirectory,
     SessionStore,
     Stops,
@@ -58,6 +59,7 @@ class IngressPorts:
     trail: Trail
     ledger: Ledger
     freezes: FreezeState
+    revisions: Revisions
     switch: KillSwitch
     providers: ProvidersReport
     api: SlackCalls

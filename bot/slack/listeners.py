@@ -18,6 +18,7 @@ from bot.ports import StorageUnavailable
 from bot.slack import words
 from bot.slack.answer_clicks import AnswerClicks
 from bot.slack.blocks import Part
+from bot.slack.cards import EDIT_ACTION
 from bot.slack.clicks import Click, click_of, installed_team, recall
 from bot.slack.commands import COMMAND, Commands
 from bot.slack.consulted import OPEN_ACTION, SELECT_ACTION
@@ -25,7 +26,13 @@ from bot.slack.denials import Denials
 from bot.slack.home import Home
 from bot.slack.identity import SlackIdentity
 from bot.slack.messages import NOT_OURS, MessageIntake
-from bot.slack.modals import REASON_BLOCK, REASON_INPUT, REJECT_CALLBACK
+from bot.slack.modals import (
+    EDIT_CALLBACK,
+    REASON_BLOCK,
+    REASON_INPUT,
+    REJECT_CALLBACK,
+    field_block,
+)
 from bot.slack.payloads import (
     BlockActions,
     GroupChanged,
@@ -33,14 +40,16 @@ from bot.slack.payloads import (
     MessageEnvelope,
     SessionStopped,
     SlashCommand,
+    View,
     ViewSubmission,
 )
-from bot.slack.proposal_clicks import ProposalClicks
+from bot.slack.proposal_clicks import ProposalClicks, Refusal
 
 _log = structlog.stdlib.get_logger(__name__)
 _P = TypeVar("_P", bound=BaseModel)
 _Body = Mapping[str, JsonValue]
 _Handle = Callable[[Click], Awaitable[None]]
+_Submit = Callable[[Click, View], Awaitable[Refusal | None]]
 EVIDENCE_BUTTON = re.compile(rf"{OPEN_ACTION}:[0-9]{{1,4}}", re.ASCII)
 
 
@@ -102,28 +111,45 @@ def register_clicks(
 
     add("proposal:confirm", proposals.confirm)
     add("proposal:reject", proposals.open_rejection)
+    add(EDIT_ACTION, proposals.open_edit)
     add("turn:stop", answers.stop)
     add(EVIDENCE_BUTTON, answers.open_evidence)
     add(SELECT_ACTION, answers.open_evidence)
 
-    async def rejected(ack: AsyncAck, body: _Body) -> None:
-        payload = _parse(ViewSubmission, body)
-        click = recall(payload, identity) if payload is not None else None
-        if payload is None or click is None:
-            await ack()
-            return
-        if not identity.is_addressee(installed_team(payload), payload.api_app_id):
-            await ack()
-            await _deny(denials, payload)
-            return
-        reason = payload.view.state.values.get(REASON_BLOCK, {}).get(REASON_INPUT)
-        refusal = await proposals.reject(click, (reason.value if reason else "") or "")
-        if refusal is None:
-            await ack()
-        else:
-            await ack(response_action="errors", errors={REASON_BLOCK: refusal.text})
 
-    app.view(REJECT_CALLBACK)(rejected)
+def register_forms(
+    app: AsyncApp, identity: SlackIdentity, proposals: ProposalClicks, denials: Denials
+) -> None:
+    """The modals that are sent back; an answer that cannot be taken is told in the modal."""
+
+    def add_form(callback: str, error_block: str, handle: _Submit) -> None:
+        async def submitted(ack: AsyncAck, body: _Body) -> None:
+            payload = _parse(ViewSubmission, body)
+            click = recall(payload, identity) if payload is not None else None
+            if payload is None or click is None:
+                await ack()
+                return
+            if not identity.is_addressee(installed_team(payload), payload.api_app_id):
+                await ack()
+                await _deny(denials, payload)
+                return
+            refusal = await handle(click, payload.view)
+            if refusal is None:
+                await ack()
+            else:
+                await ack(response_action="errors", errors={error_block: refusal.text})
+
+        app.view(callback)(submitted)
+
+    async def reject(click: Click, view: View) -> Refusal | None:
+        return await proposals.reject(click, view.answer(REASON_BLOCK, REASON_INPUT))
+
+    async def edit(click: Click, view: View) -> Refusal | None:
+        blocks = [field_block(number) for number in range(len(view.state.values))]
+        return await proposals.edit(click, [view.answer(block, block) for block in blocks])
+
+    add_form(REJECT_CALLBACK, REASON_BLOCK, reject)
+    add_form(EDIT_CALLBACK, field_block(0), edit)
 
 
 def register_commands(app: AsyncApp, commands: Commands, timeout_s: float) -> None:

@@ -7,11 +7,13 @@ is interpreted: no mention, link or image comes alive.
 
 import contextlib
 import json
+from collections.abc import Sequence
 from typing import TypeAlias
 
 from pydantic import JsonValue
 
 from bot.domain.events import Evidence
+from bot.ports import FormField
 from bot.slack.chips import duration, short
 from bot.slack.mrkdwn import visible
 
@@ -21,6 +23,9 @@ REJECT_CALLBACK = "proposal:reject:reason"
 REASON_BLOCK = "reason"
 REASON_INPUT = "text"
 MAX_REASON = 500
+EDIT_CALLBACK = "proposal:edit:params"
+_INPUT_CHARS = 3_000
+_LINE_CHARS = 100
 _TITLE_MAX = 24
 _BLOCK_CHARS = 2_800
 # 64 KiB of plain result fit in 24 blocks; a view may weigh 250 kB (`view_too_large`).
@@ -71,6 +76,50 @@ def reject_view(private_metadata: str) -> View:
                 },
             }
         ],
+    }
+
+
+def edit_view(private_metadata: str, action: str, fields: Sequence[FormField]) -> View:
+    """The parameters of a proposal, to be changed. Raises ValueError when one is too long."""
+    if any(len(field.value) > _INPUT_CHARS for field in fields):
+        raise ValueError(f"an input holds {_INPUT_CHARS} characters")
+    blocks: list[JsonValue] = [
+        _plain(
+            f"{visible(action)}: the old proposal is closed and a new card asks for a decision."
+        ),
+        *(_input(number, field) for number, field in enumerate(fields)),
+    ]
+    return {
+        "type": "modal",
+        "callback_id": EDIT_CALLBACK,
+        "private_metadata": private_metadata,
+        "title": _title("Edit the proposal"),
+        "submit": {"type": "plain_text", "text": "Propose"},
+        "close": {"type": "plain_text", "text": "Back"},
+        "blocks": blocks,
+    }
+
+
+def field_block(number: int) -> str:
+    """The block of the n-th field of `edit_view`; its input is called the same."""
+    return f"field:{number}"
+
+
+def _input(number: int, field: FormField) -> JsonValue:
+    element: dict[str, JsonValue] = {
+        "type": "plain_text_input",
+        "action_id": field_block(number),
+        "multiline": field.kind == "json" or len(field.value) > _LINE_CHARS,
+        "max_length": _INPUT_CHARS,
+    }
+    if field.value:
+        element["initial_value"] = field.value
+    return {
+        "type": "input",
+        "block_id": field_block(number),
+        "optional": field.optional,
+        "label": {"type": "plain_text", "text": visible(f"{field.label} ({field.kind})")[:2_000]},
+        "element": element,
     }
 
 

@@ -152,10 +152,17 @@ class _ViewState(_Payload):
     values: dict[str, dict[str, _Input]] = {}
 
 
-class _View(_Payload):
+class View(_Payload):
+    """A modal and what was filled in."""
+
     callback_id: str = ""
     private_metadata: str = ""
     state: _ViewState = _ViewState()
+
+    def answer(self, block: str, action: str) -> str:
+        """The text of one input; empty when it was left out."""
+        given = self.state.values.get(block, {}).get(action)
+        return (given.value if given else "") or ""
 
 
 class ViewSubmission(_Payload):
@@ -165,7 +172,7 @@ class ViewSubmission(_Payload):
     trigger_id: str = ""
     team: _Id | None = None
     user: _Clicker
-    view: _View
+    view: View
 
 
 class SlashCommand(_Payload):

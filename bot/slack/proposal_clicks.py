@@ -6,7 +6,7 @@ role, four eyes. The database judges races; only what can be said at once is sai
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import assert_never
@@ -21,8 +21,9 @@ from bot.slack import words
 from bot.slack.clicks import Click, remember
 from bot.slack.errands import Errands
 from bot.slack.ingress_ports import IngressPorts
-from bot.slack.modals import MAX_REASON, reject_view
+from bot.slack.modals import MAX_REASON, edit_view, reject_view
 from bot.slack.person_names import PersonNames
+from tools.errors import InvalidArguments
 
 _log = structlog.stdlib.get_logger(__name__)
 _PROPOSAL_ID = re.compile(r"[A-Za-z0-9:._-]{1,200}", re.ASCII)
@@ -40,11 +41,12 @@ class Refusal:
 _STALE = Refusal("stale_card", words.STALE_CARD)
 _NOT_STORED = Refusal("not_stored", words.CLICK_NOT_STORED, may_retry=True)
 _TOO_SLOW = Refusal("too_slow", words.CLICK_TOO_SLOW, may_retry=True)
+_NOT_EDITABLE = Refusal("not_editable", words.NOT_EDITABLE)
 _NOT_OPENED = Refusal("form_not_opened", words.FORM_NOT_OPENED, may_retry=True)
 
 
 class ProposalClicks:
-    """What the two buttons of a card do."""
+    """What the buttons of a card do."""
 
     def __init__(
         self,
@@ -78,6 +80,21 @@ class ProposalClicks:
         self._tell(click, refusal)
         return None
 
+    async def open_edit(self, click: Click) -> None:
+        """Show the form with the parameters, or tell why not."""
+        self._tell(click, await self._in_time(self._open_edit(click)))
+
+    async def edit(self, click: Click, answers: Sequence[str]) -> Refusal | None:
+        """Start the replacement by an edited proposal. `answers` are in the form's order.
+
+        A refusal that may be retried is returned, for the form to show; others are told privately.
+        """
+        refusal = await self._in_time(self._edit(click, answers))
+        if refusal is not None and refusal.may_retry:
+            return refusal
+        self._tell(click, refusal)
+        return None
+
     async def _in_time(self, work: Awaitable[Refusal | None]) -> Refusal | None:
         try:
             async with asyncio.timeout(self._timeout_s):
@@ -91,10 +108,16 @@ class ProposalClicks:
         judged = await self._judge(click, to)
         if isinstance(judged, Refusal):
             return judged
-        user = click.person.user
-        decision = Decision(to, user, f"{judged.id}:{to}:{user}:{click.action_ts}", reason)
-        await self._ports.workflows.start_decision(judged.id, decision)
+        await self._start(judged, click, to, reason)
         return None
+
+    async def _start(
+        self, judged: Proposal, click: Click, to: ProposalState, reason: str = "", params: str = ""
+    ) -> None:
+        user = click.person.user
+        key = f"{judged.id}:{to}:{user}:{click.action_ts}"
+        decision = Decision(to, user, key, reason, params)
+        await self._ports.workflows.start_decision(judged.id, decision)
 
     async def _open_rejection(self, click: Click) -> Refusal | None:
         judged = await self._judge(click, ProposalState.REJECTED)
@@ -107,6 +130,35 @@ class ProposalClicks:
         except (SurfaceFailed, SurfaceGone) as error:
             _log.warning("slack.form.not_opened", error=type(error).__name__)
             return _NOT_OPENED
+        return None
+
+    async def _open_edit(self, click: Click) -> Refusal | None:
+        judged = await self._judge(click, ProposalState.SUPERSEDED)
+        if isinstance(judged, Refusal):
+            return judged
+        try:
+            fields = self._ports.revisions.form(judged)
+            view = edit_view(remember(click), judged.action, fields)
+            await self._ports.api.call("views.open", trigger_id=click.trigger_id, view=view)
+        except (InvalidArguments, ValueError):
+            return _NOT_EDITABLE
+        except (SurfaceFailed, SurfaceGone) as error:
+            _log.warning("slack.form.not_opened", error=type(error).__name__)
+            return _NOT_OPENED
+        return None
+
+    async def _edit(self, click: Click, answers: Sequence[str]) -> Refusal | None:
+        to = ProposalState.SUPERSEDED
+        judged = await self._judge(click, to)
+        if isinstance(judged, Refusal):
+            return judged
+        try:
+            names = [field.name for field in self._ports.revisions.form(judged)]
+            given = dict(zip(names, answers, strict=False))
+            params = self._ports.revisions.read(judged, given)
+        except InvalidArguments as error:
+            return Refusal("invalid_params", error.message, may_retry=True)
+        await self._start(judged, click, to, params=params)
         return None
 
     async def _judge(self, click: Click, to: ProposalState) -> Proposal | Refusal:

@@ -37,7 +37,11 @@ CLICK_TOO_SLOW = (
     "I could not finish in time. Look at the card before you press again: "
     "it shows whether your decision counted."
 )
-FORM_NOT_OPENED = "The form did not open. Nothing was changed; press Reject again."
+FORM_NOT_OPENED = "The form did not open. Nothing was changed; press the button again."
+NOT_EDITABLE = (
+    "This proposal cannot be edited in a form: its action is not declared any more, or its "
+    "parameters are too long. Reject it and ask for a new one."
+)
 EVIDENCE_GONE = "I no longer have this result."
 EVIDENCE_NOT_OPENED = "The result could not be shown now. Open it again."
 CANNOT_AUDIT = "Not done: the audit trail cannot be written now. Try again later."

@@ -65,6 +65,7 @@ def values_of(proposal: Proposal) -> dict[str, Any]:
         "votes": votes_text(proposal.votes),
         "action_roles": json_text.dumps(list(proposal.action_roles)),
         "supersedes": proposal.supersedes,
+        "confirm_dialog": proposal.confirm_dialog,
     }
 
 
@@ -103,4 +104,5 @@ def proposal_of(row: sa.Row[Any]) -> Proposal:
         votes=_VOTES.validate_json(row.votes),
         action_roles=tuple(json_text.loads(row.action_roles)),
         supersedes=row.supersedes,
+        confirm_dialog=row.confirm_dialog,
     )

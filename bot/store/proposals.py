@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.ids import MessageTs, ProposalId, SessionId, UserId
-from bot.domain.proposal import Proposal, ProposalState, Vote, check_transition
+from bot.domain.proposal import LIFETIME, Proposal, ProposalState, Vote, check_transition
 from bot.ports import Decision, Verdict
 from bot.store.audit import append_audit
 from bot.store.connection import Connection
@@ -91,6 +91,45 @@ class StoredProposals:
                 if voted is not None:
                     return voted
             return await _verdict_afterwards(connection, proposal_id, decision.key)
+
+        return await self._database.transact(work)
+
+    async def supersede(
+        self,
+        proposal_id: ProposalId,
+        decision: Decision,
+        audit: AuditEvent,
+        successor: Proposal,
+        created: AuditEvent,
+    ) -> Verdict | None:
+        """One UPDATE and one INSERT: either both, or neither."""
+        check_transition(ProposalState.PENDING, decision.to)
+
+        async def work(connection: AsyncConnection) -> Verdict | None:
+            won = await connection.execute(
+                proposals.update()
+                .where(
+                    proposals.c.id == proposal_id,
+                    proposals.c.state == ProposalState.PENDING.value,
+                    proposals.c.expires_at > now(),
+                )
+                .values(
+                    state=decision.to.value,
+                    decided_by=decision.by,
+                    decided_at=now(),
+                    decision_key=decision.key,
+                    reason=decision.reason,
+                )
+                .returning(proposals)
+            )
+            if (row := won.first()) is None:
+                return await _verdict_afterwards(connection, proposal_id, decision.key)
+            begins = row.decided_at
+            fresh = replace(successor, created_at=begins, expires_at=begins + LIFETIME)
+            await connection.execute(proposals.insert().values(values_of(fresh)))
+            await append_audit(connection, audit)
+            await append_audit(connection, created)
+            return Verdict(won=True, proposal=proposal_of(row))
 
         return await self._database.transact(work)
 

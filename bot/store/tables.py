@@ -120,6 +120,7 @@ proposals = sa.Table(
     sa.Column("objects", sa.Integer),
     sa.Column("object_names", CleanText, nullable=False, server_default=sa.text("'[]'")),
     _text("fingerprint", default=True),
+    sa.Column("confirm_dialog", sa.Boolean, nullable=False, server_default=sa.false()),
     sa.Index(
         "ix_proposals_pending",
         "expires_at",

@@ -24,6 +24,10 @@ def upgrade() -> None:
     op.add_column("proposals", _text("votes", "[]"))
     op.add_column("proposals", _text("action_roles", "[]"))
     op.add_column("proposals", _text("supersedes"))
+    op.add_column(
+        "proposals",
+        sa.Column("confirm_dialog", sa.Boolean, nullable=False, server_default=sa.false()),
+    )
     op.create_table(
         "switches",
         sa.Column("name", TEXT, nullable=False),

@@ -18,7 +18,14 @@ from bot.domain.ids import (
     TurnId,
     UserId,
 )
-from bot.domain.proposal import IllegalTransition, Proposal, ProposalState, canonical, digest
+from bot.domain.proposal import (
+    LIFETIME,
+    IllegalTransition,
+    Proposal,
+    ProposalState,
+    canonical,
+    digest,
+)
 from bot.ports import Decision, Verdict
 from bot.store.engine import Database
 from bot.store.proposals import StoredProposals
@@ -344,6 +351,40 @@ async def test_of_twenty_votes_at_once_on_two_replicas_the_third_person_decides(
     trail = await stored(database).trail()
     assert trail.count(AuditKind.PROPOSAL_VOTED) == 3
     assert trail.count(AuditKind.PROPOSAL_CONFIRMED) == 1
+
+
+async def replaced(stores: Stores, key: str = "edit-1") -> Verdict:
+    edited = decision(S.SUPERSEDED, key)
+    new = a_proposal(id=f"new:{key}", supersedes=ID)
+    verdict = await stores.proposals.supersede(
+        ID, edited, audit_of(S.SUPERSEDED), new, AuditEvent(AuditKind.PROPOSAL_CREATED, "U2")
+    )
+    assert verdict is not None
+    return verdict
+
+
+async def test_a_successor_is_stored_with_the_end_of_the_old_one(stores: Stores) -> None:
+    await stores.proposals.create(a_proposal(), CREATED)
+    verdict = await replaced(stores)
+    assert await replaced(stores) == verdict
+    new = await stores.proposals.get(ProposalId("new:edit-1"))
+    assert new is not None
+    assert verdict.won
+    assert verdict.proposal.state is S.SUPERSEDED
+    assert (new.state, new.created_at) == (S.PENDING, verdict.proposal.decided_at)
+    assert new.expires_at - new.created_at == LIFETIME
+    assert (await stores.trail())[1:] == [
+        AuditKind.PROPOSAL_SUPERSEDED,
+        AuditKind.PROPOSAL_CREATED,
+    ]
+
+
+@pytest.mark.parametrize("late", [OVERDUE, a_proposal(state=S.CONFIRMED)], ids=["over", "taken"])
+async def test_what_is_not_open_any_more_gets_no_successor(stores: Stores, late: Proposal) -> None:
+    await stores.proposals.create(late, CREATED)
+    verdict = await replaced(stores)
+    assert (verdict.won, verdict.proposal) == (False, late)
+    assert await stores.proposals.get(ProposalId("new:edit-1")) is None
 
 
 PEOPLE = {S.CONFIRMED, S.REJECTED}

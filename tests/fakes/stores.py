@@ -13,7 +13,7 @@ from bot.domain.audit import AuditEvent, AuditKind, TrailEntry
 from bot.domain.budget import BudgetLimits, Limit
 from bot.domain.events import Evidence
 from bot.domain.ids import MessageTs, Place, ProposalId, SessionId, TurnId, UserId
-from bot.domain.proposal import Proposal, ProposalState, Vote, check_transition
+from bot.domain.proposal import LIFETIME, Proposal, ProposalState, Vote, check_transition
 from bot.domain.session import Ask, Session, Summary, Turn, TurnState
 from bot.ports import (
     Decision,
@@ -275,6 +275,24 @@ class MemoryProposals:
         self._keys[proposal_id] = decision.key
         self._memory.append(audit)
         return Verdict(True, decided)
+
+    async def supersede(
+        self,
+        proposal_id: ProposalId,
+        decision: Decision,
+        audit: AuditEvent,
+        successor: Proposal,
+        created: AuditEvent,
+    ) -> Verdict | None:
+        row = self.rows.get(proposal_id)
+        if row is not None and row.expires_at <= self._memory.now():
+            return self._afterwards(row, decision.key)
+        verdict = await self.decide(proposal_id, decision, audit)
+        if verdict is not None and verdict.won and successor.id not in self.rows:
+            begins = verdict.proposal.decided_at or self._memory.now()
+            fresh = replace(successor, created_at=begins, expires_at=begins + LIFETIME)
+            await self.create(fresh, created)
+        return verdict
 
     def _afterwards(self, row: Proposal, key: str) -> Verdict:
         won = self._keys.get(row.id) == key

@@ -245,6 +245,20 @@ def _cards() -> dict[str, Part]:
         "card_past_its_time": (proposal(), AT + timedelta(minutes=10)),
         "card_too_long": (proposal(params=canonical({"script": "x" * 3_000})), AT),
         "card_votes_one_of_two": (proposal(approvals=2, votes=VOTES[:1]), AT),
+        "card_edited": (
+            proposal(
+                supersedes="prop_01JC", confirm_dialog=True, params=canonical({"a": "\u202eb"})
+            ),
+            AT,
+        ),
+        "card_edited_away": (
+            proposal(
+                ProposalState.SUPERSEDED,
+                decided_by=UserId("U2"),
+                decided_at=AT + timedelta(minutes=1),
+            ),
+            AT,
+        ),
         "card_votes_none_yet": (proposal(approvals=3, four_eyes=False), AT),
         "card_votes_running": (
             proposal(ProposalState.DISPATCHING, approvals=2, votes=VOTES, decided_by=VOTES[1].by),

@@ -10,7 +10,7 @@ from bot.workspace.seeds import CHECKOUT, MEMBER, RESPONDER, SECOND_RESPONDER
 from tests.fakes.control_plane_server import says
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_service import shared_stage
-from tests.stage import CONFIRM, REJECT, Asked, Stage, results, shown
+from tests.stage import CONFIRM, EDIT, REJECT, Asked, Stage, results, shown
 
 __all__ = ["shared_stage"]
 
@@ -35,6 +35,7 @@ SETTINGS = {
     "actions": [
         action("with-two", approvals=2),
         action("any-time"),
+        action("editable", confirm_dialog=True, four_eyes=True),
         action("never", quiet_hours=["00:00-24:00"]),
     ]
 }
@@ -135,3 +136,44 @@ async def test_in_quiet_hours_nothing_is_proposed_and_the_model_is_told_why(stag
     assert stage.cards(asked) == []
     told = str(stage.models.bodies[-1]["messages"])
     assert "never has quiet hours until" in told
+
+
+async def edited(stage: Stage, card: Message, version: str, user: str = RESPONDER) -> str:
+    """Open the form of a card; its answer is changed; what the form says about it."""
+    await stage.press(user, card, EDIT)
+    view = await stage.workspace.wait_for(lambda: stage.workspace.modals_of(user))
+    ack = await stage.workspace.submit(user, str(view[-1]["id"]), {"field:0": version})
+    return str(ack.body)
+
+
+async def test_an_edited_proposal_takes_the_place_of_the_old_one(stage: Stage) -> None:
+    asked, card = await proposed(stage, "editable")
+    assert (card.action(CONFIRM) or {})["confirm"]
+
+    await edited(stage, card, "v2")
+
+    new = await stage.card(asked, "Edited and proposed anew by")
+    assert "v2" in shown(new)
+    assert f"<@{RESPONDER}>" in shown(new)
+    old = await stage.workspace.wait_for(
+        lambda: next((c for c in stage.cards(asked) if "Replaced by a newer" in shown(c)), None)
+    )
+    assert (old.ts, old.action_ids, state_of(stage, old)) == (card.ts, (), "superseded")
+    stored = "SELECT state FROM proposals WHERE card_ts = ?"
+    assert await stage.workspace.wait_for(lambda: stage.query(stored, new.ts)) == [("pending",)]
+    told = await stage.told(RESPONDER, stage.press(RESPONDER, new, CONFIRM))
+    assert "someone else has to confirm it" in told
+    await stage.press(SECOND_RESPONDER, new, CONFIRM)
+    await stage.card(asked, "It failed.")
+
+
+async def test_an_edit_that_does_not_fit_is_told_in_the_form(stage: Stage) -> None:
+    _, card = await proposed(stage, "editable")
+    assert "nothing was changed" in await edited(stage, card, "v1")
+    assert state_of(stage, card) == "pending"
+
+
+async def test_others_may_not_edit(stage: Stage) -> None:
+    _, card = await proposed(stage, "editable")
+    assert "You may not decide this" in await stage.told(MEMBER, stage.press(MEMBER, card, EDIT))
+    assert stage.workspace.modals_of(MEMBER) == ()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bot.domain.proposal import ProposalState, canonical
 from bot.slack.blocks import Part
-from bot.slack.cards import CONFIRM_ACTION, REJECT_ACTION, card
+from bot.slack.cards import CONFIRM_ACTION, EDIT_ACTION, REJECT_ACTION, card
 from bot.slack.limits import SECTION_CHARS
 from tests.golden.slack_views import AT, proposal
 
@@ -37,11 +37,11 @@ def test_a_decided_card_has_no_buttons(state: ProposalState) -> None:
     assert action_ids(card(proposal(state), "responder", AT)) == []
 
 
-def test_a_pending_card_has_both_with_the_id_alone() -> None:
+def test_a_pending_card_has_its_buttons_with_the_id_alone() -> None:
     part = card(proposal(), "responder", AT)
 
-    assert action_ids(part) == [CONFIRM_ACTION, REJECT_ACTION]
-    assert re.findall(r"'value': '([^']+)'", str(part.blocks)) == ["prop_01JD"] * 2
+    assert action_ids(part) == [CONFIRM_ACTION, EDIT_ACTION, REJECT_ACTION]
+    assert re.findall(r"'value': '([^']+)'", str(part.blocks)) == ["prop_01JD"] * 3
 
 
 def test_a_card_past_its_time_has_no_buttons_whatever_the_row_says() -> None:
@@ -51,12 +51,15 @@ def test_a_card_past_its_time_has_no_buttons_whatever_the_row_says() -> None:
 def test_arguments_too_long_to_show_cannot_be_confirmed() -> None:
     part = card(proposal(params=canonical({"script": "x" * 2_990})), "responder", AT)
 
-    assert action_ids(part) == [REJECT_ACTION]
+    assert action_ids(part) == [EDIT_ACTION, REJECT_ACTION]
     assert "cannot be confirmed" in str(part.blocks)
 
 
 def test_a_product_too_long_to_show_cannot_be_confirmed() -> None:
-    assert action_ids(card(proposal(product="p" * 201), "responder", AT)) == [REJECT_ACTION]
+    assert action_ids(card(proposal(product="p" * 201), "responder", AT)) == [
+        EDIT_ACTION,
+        REJECT_ACTION,
+    ]
 
 
 @given(

@@ -1,0 +1,187 @@
+"""An edited proposal: checked like a model's, a new record, and never both of the two."""
+
+import asyncio
+from dataclasses import replace
+
+import orjson
+import pytest
+
+from bot.actions.catalog import ActionCatalog, ActionRule
+from bot.actions.revise import Revisions
+from bot.domain.audit import AuditKind
+from bot.domain.ids import UserId
+from bot.domain.proposal import LIFETIME, Proposal, ProposalState, digest
+from bot.ports import Decision
+from tests.fakes.journal import Fuse
+from tests.fakes.redactor import FakeRedactor
+from tests.fixtures_actions import ROLLBACK, World, confirm
+from tools.capabilities import ProposalDraft
+from tools.errors import InvalidArguments
+
+S = ProposalState
+TYPED = replace(
+    ROLLBACK,
+    params_schema={
+        "type": "object",
+        "properties": {
+            "version": {"type": "string"},
+            "replicas": {"type": "integer", "maximum": 5},
+            "force": {"type": "boolean"},
+        },
+        "required": ["version"],
+    },
+)
+NESTED = replace(
+    ROLLBACK, params_schema={"type": "object", "properties": {"labels": {"type": "object"}}}
+)
+
+
+def revisions(rule: ActionRule = TYPED) -> Revisions:
+    return Revisions(ActionCatalog((rule,)), FakeRedactor())
+
+
+def edit(row: Proposal, params: str = '{"version":"v40"}', by: str = "U-editor") -> Decision:
+    return Decision(S.SUPERSEDED, UserId(by), f"{row.id}:superseded:{by}:1", "", params)
+
+
+def newer(world: World, row: Proposal) -> Proposal:
+    (found,) = [each for each in world.store.rows.values() if each.supersedes == row.id]
+    return found
+
+
+async def test_the_form_holds_every_parameter_and_what_was_proposed() -> None:
+    row = await World(rules=(TYPED,)).proposed()
+    assert [(f.name, f.value, f.kind, f.optional) for f in revisions().form(row)] == [
+        ("version", "v41", "string", False),
+        ("replicas", "", "integer", True),
+        ("force", "", "boolean", True),
+    ]
+
+
+async def test_answers_are_read_by_type_and_left_out_when_empty() -> None:
+    row = await World(rules=(TYPED,)).proposed()
+    read = revisions().read(row, {"version": "v40", "replicas": " 3 ", "force": "true"})
+    assert orjson.loads(read) == {"version": "v40", "replicas": 3, "force": True}
+    assert revisions().read(row, {"version": "v40", "force": ""}) == '{"version":"v40"}'
+
+
+@pytest.mark.parametrize(
+    ("answers", "words"),
+    [
+        ({"version": "v41"}, "nothing was changed"),
+        ({}, "version"),
+        ({"version": "v40", "replicas": "three"}, "replicas: must be a integer"),
+        ({"version": "v40", "replicas": "6"}, "replicas"),
+        ({"version": "v40", "replicas": "null"}, "replicas: must be a integer"),
+        ({"version": "v40", "force": "1"}, "force"),
+        ({"version": "SECRET-x"}, "holds a secret"),
+        ({"version": "x" * 3_000}, "too long"),
+    ],
+)
+async def test_what_a_model_could_not_propose_a_form_cannot_either(
+    answers: dict[str, str], words: str
+) -> None:
+    row = await World(rules=(TYPED,)).proposed()
+    with pytest.raises(InvalidArguments, match=words):
+        revisions().read(row, answers)
+
+
+async def test_parameters_that_fit_no_input_are_edited_as_json() -> None:
+    draft = ProposalDraft("rollback-deploy", "checkout", {"labels": {"a": 1}}, "r", "", True)
+    row = await World(rules=(NESTED,)).proposed(draft)
+    (field,) = revisions(NESTED).form(row)
+    assert (field.kind, field.value) == ("json", '{"labels":{"a":1}}')
+    assert revisions(NESTED).read(row, {"params": '{ "labels": {} }'}) == '{"labels":{}}'
+    for bad in ("", "[]", "{", '{"other":1}'):
+        with pytest.raises(InvalidArguments):
+            revisions(NESTED).read(row, {"params": bad})
+
+
+async def test_an_edit_closes_the_old_card_and_asks_anew_in_the_editors_name() -> None:
+    world = World()
+    row = await world.proposed()
+    world.later(minutes=9)
+    await world.carry(row, edit(row))
+    old, new = world.row(row.id), newer(world, row)
+    assert (old.state, old.decided_by) == (S.SUPERSEDED, "U-editor")
+    assert (new.state, new.asked_by.user, new.params) == (
+        S.PENDING,
+        "U-editor",
+        '{"version":"v40"}',
+    )
+    assert new.digest == digest(new.action, new.product, new.params) != old.digest
+    assert new.expires_at == world.clock.now() + LIFETIME
+    assert world.wall.shown(row.id).state is S.SUPERSEDED
+    assert world.wall.shown(new.id).supersedes == row.id
+    assert new.card_ts not in (None, old.card_ts)
+    assert world.memory.kinds() == [
+        AuditKind.PROPOSAL_CREATED,
+        AuditKind.PROPOSAL_SUPERSEDED,
+        AuditKind.PROPOSAL_CREATED,
+    ]
+
+
+async def test_what_is_confirmed_afterwards_is_what_was_edited() -> None:
+    world = World()
+    row = await world.proposed()
+    await world.carry(row, edit(row))
+    await world.carry(row, confirm(row))
+    new = newer(world, row)
+    await world.carry(new, confirm(new))
+    (order,) = world.control.posts
+    assert (order.idempotency_key, order.params) == (new.id, {"version": "v40"})
+    assert "use the newer card" in world.wall.whispers[0][1]
+
+
+async def test_votes_are_not_carried_over() -> None:
+    world = World(rules=(replace(ROLLBACK, approvals=2),))
+    row = await world.proposed()
+    await world.carry(row, confirm(row, "U-a"))
+    await world.carry(row, edit(row))
+    new = newer(world, row)
+    assert (new.votes, new.approvals) == ((), 2)
+    await world.carry(new, confirm(new, "U-b"))
+    assert world.control.posts == []
+
+
+async def test_whoever_edits_under_four_eyes_is_the_asker() -> None:
+    world = World(rules=(replace(ROLLBACK, four_eyes=True),))
+    row = await world.proposed()
+    await world.carry(row, edit(row))
+    new = newer(world, row)
+    await world.carry(new, confirm(new, "U-editor"))
+    assert world.control.posts == []
+    assert world.row(new.id).state is S.FAILED
+
+
+async def test_of_edits_and_a_confirmation_at_once_one_wins() -> None:
+    world = World()
+    row = await world.proposed()
+    async with asyncio.TaskGroup() as group:
+        group.create_task(world.carry(row, edit(row)))
+        group.create_task(world.carry(row, confirm(row)))
+        group.create_task(world.carry(row, edit(row, '{"version":"v39"}', "U-other")))
+    after = [each for each in world.store.rows.values() if each.supersedes == row.id]
+    assert len(after) == (world.row(row.id).state is S.SUPERSEDED)
+    assert len(world.control.posts) == (world.row(row.id).state is S.SUCCEEDED)
+
+
+async def test_an_edit_that_comes_too_late_changes_nothing() -> None:
+    world = World()
+    row = await world.proposed()
+    world.later(minutes=10)
+    await world.carry(row, edit(row))
+    assert list(world.store.rows) == [row.id]
+    assert world.row(row.id).state is S.EXPIRED
+    assert "expired" in world.wall.whispers[0][1]
+
+
+@pytest.mark.parametrize("tick", range(0, 24, 2))
+async def test_a_crash_at_any_moment_of_an_edit_leaves_one_successor(tick: int) -> None:
+    world = World()
+    row = await world.proposed()
+    await world.carry(row, edit(row), Fuse(tick))
+    new = newer(world, row)
+    assert world.row(row.id).state is S.SUPERSEDED
+    assert world.wall.shown(new.id).state is S.PENDING
+    assert world.memory.kinds().count(AuditKind.PROPOSAL_CREATED) == 2
