@@ -10,7 +10,7 @@ from bot.workspace.seeds import CHECKOUT, MEMBER, RESPONDER, SECOND_RESPONDER
 from tests.fakes.control_plane_server import says
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_service import shared_stage
-from tests.stage import CONFIRM, EDIT, REJECT, Asked, Stage, results, shown
+from tests.stage import CONFIRM, EDIT, REJECT, WAIT_S, Asked, Stage, results, shown
 
 __all__ = ["shared_stage"]
 
@@ -159,8 +159,10 @@ async def test_an_edited_proposal_takes_the_place_of_the_old_one(stage: Stage) -
         lambda: next((c for c in stage.cards(asked) if "Replaced by a newer" in shown(c)), None)
     )
     assert (old.ts, old.action_ids, state_of(stage, old)) == (card.ts, (), "superseded")
-    stored = "SELECT state FROM proposals WHERE card_ts = ?"
-    assert await stage.workspace.wait_for(lambda: stage.query(stored, new.ts)) == [("pending",)]
+    async with asyncio.timeout(WAIT_S):
+        while not stage.query("SELECT 1 FROM proposals WHERE card_ts = ?", new.ts):
+            await asyncio.sleep(0.01)  # the card is posted first, then remembered
+    assert state_of(stage, new) == "pending"
     told = await stage.told(RESPONDER, stage.press(RESPONDER, new, CONFIRM))
     assert "someone else has to confirm it" in told
     await stage.press(SECOND_RESPONDER, new, CONFIRM)
