@@ -105,7 +105,7 @@ class StoredProposals:
         """One UPDATE and one INSERT: either both, or neither."""
         check_transition(ProposalState.PENDING, decision.to)
 
-        async def work(connection: AsyncConnection) -> Verdict | None:
+        async def work(connection: Connection) -> Verdict | None:
             won = await connection.execute(
                 proposals.update()
                 .where(
