@@ -51,6 +51,7 @@ from bot.workspace.seeds import (
     STRANGER,
 )
 from bot.workspace.state import Setup, Workspace
+from tests.fakes.freezes import FakeFreezes, FakeSwitch
 from tests.fakes.stops import RecordingStops
 from tests.fakes.stores import (
     Memory,
@@ -173,6 +174,8 @@ async def running_bot(workspace: Workspace, mode: str) -> AsyncIterator[Bot]:
             ledger=MemoryLedger(memory),
             providers=_providers,
             api=api,
+            freezes=FakeFreezes(),
+            switch=FakeSwitch(),
         )
         settings = IngressSettings(
             identity, signing_secret=workspace.signing_secret, admin_roles=("responder",)
