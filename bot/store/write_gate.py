@@ -2,12 +2,14 @@
 
 A writer that finds the file locked sleeps and looks again, up to 100 ms each time
 (https://www.sqlite.org/c3ref/busy_timeout.html), so under load writers starve while the file is free.
-Here they wait for a lock and wake at once. Only speed depends on it: SQLite's own lock still decides,
-also against other processes.
+Here they wait for a lock and wake at once, first come first served: one with a queue of work would
+otherwise enter again before the others have woken. Only speed depends on it: SQLite's own lock still
+decides, also against other processes.
 """
 
 import sqlite3
 import threading
+from collections import deque
 from collections.abc import Iterable
 from typing import Any, Final
 
@@ -15,7 +17,42 @@ from typing import Any, Final
 GATE_TIMEOUT_S: Final = 5.0
 _WRITES: Final = ("INSERT", "UPDATE", "DELETE", "REPLACE", "BEGIN IMMEDIATE")
 
-_gates: dict[str, threading.Lock] = {}
+
+class Gate:
+    """A lock that is handed over in the order of arrival."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._held = False
+        self._waiting: deque[threading.Lock] = deque()
+
+    def acquire(self, timeout_s: float) -> bool:
+        """Whether it was had within that time."""
+        with self._lock:
+            if not self._held:
+                self._held = True
+                return True
+            turn = threading.Lock()
+            turn.acquire()
+            self._waiting.append(turn)
+        if turn.acquire(timeout=timeout_s):
+            return True
+        with self._lock:
+            if turn in self._waiting:
+                self._waiting.remove(turn)
+                return False
+            return True  # handed over as the time ended
+
+    def release(self) -> None:
+        """Hand it to the one who waits longest."""
+        with self._lock:
+            if self._waiting:
+                self._waiting.popleft().release()
+            else:
+                self._held = False
+
+
+_gates: dict[str, Gate] = {}
 _gates_lock = threading.Lock()
 
 
@@ -25,7 +62,7 @@ class GatedConnection(sqlite3.Connection):
     def __init__(self, database: str, *arguments: Any, **options: Any) -> None:
         super().__init__(database, *arguments, **options)
         with _gates_lock:
-            self._gate = _gates.setdefault(str(database), threading.Lock())
+            self._gate = _gates.setdefault(str(database), Gate())
         self._holds = False
 
     def cursor(self, factory: Any = None) -> Any:
@@ -57,7 +94,7 @@ class GatedConnection(sqlite3.Connection):
         """Wait for the gate if that statement begins a transaction that writes."""
         if self._holds or self.in_transaction or not sql.lstrip().upper().startswith(_WRITES):
             return
-        self._holds = self._gate.acquire(timeout=GATE_TIMEOUT_S)
+        self._holds = self._gate.acquire(GATE_TIMEOUT_S)
 
     def let_in(self) -> None:
         """Give the gate up unless a transaction is still open."""

@@ -2,13 +2,14 @@
 
 import sqlite3
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
-from bot.store.write_gate import GatedConnection
+from bot.store.write_gate import Gate, GatedConnection
 
 Open = Callable[[], GatedConnection]
 
@@ -85,3 +86,40 @@ def test_the_gate_is_no_lock_of_its_own_against_other_files(connect: Open, tmp_p
 
     assert other.in_transaction
     other.close()
+
+
+def test_who_waits_at_the_gate_enters_before_who_comes_back() -> None:
+    gate = Gate()
+    order: list[str] = []
+    arrived = threading.Event()
+
+    class Arriving(deque[Any]):
+        def append(self, turn: Any) -> None:
+            super().append(turn)
+            arrived.set()
+
+    gate._waiting = Arriving()
+
+    def other() -> None:
+        assert gate.acquire(10)
+        order.append("other")
+        gate.release()
+
+    assert gate.acquire(10)
+    waiter = threading.Thread(target=other)
+    waiter.start()
+    assert arrived.wait(10)
+    gate.release()
+    assert gate.acquire(10)
+    order.append("back")
+    gate.release()
+    waiter.join()
+    assert order == ["other", "back"]
+
+
+def test_who_gives_up_at_the_gate_is_passed_over() -> None:
+    gate = Gate()
+    assert gate.acquire(10)
+    assert not gate.acquire(0.01)
+    gate.release()
+    assert gate.acquire(0)
