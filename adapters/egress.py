@@ -7,6 +7,7 @@ declared local is the operator's; the check of each request is made by `adapters
 import ipaddress
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Final, TypeAlias
 
@@ -55,6 +56,41 @@ def check_egress(host: str) -> None:
     """Raises Refused for a host outside a confinement that is in force."""
     if any(host not in local for local in _confinements):
         raise Refused(f"egress to {host} is refused: only hosts declared local may be reached")
+
+
+# NAT64's well-known prefix (RFC 6052): the last 32 bits are the IPv4 address that is reached.
+_NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
+
+
+@dataclass(frozen=True, slots=True)
+class ReachableAddresses:
+    """Public addresses, and those of the networks that are named."""
+
+    networks: tuple[_Network, ...] = ()
+
+    def check(self, host: str) -> None:
+        """Raises Refused for any other address; a name passes, its addresses are asked in turn."""
+        address = _address(host)
+        if address is None:
+            return
+        for each in (address, _carried(address)):
+            if each is not None and not self._allows(each):
+                raise Refused(f"egress to {each} is refused: not a public address")
+
+    def _allows(self, address: _Address) -> bool:
+        public = address.is_global and not address.is_multicast and not address.is_reserved
+        if address in _NAT64:
+            public = True  # what counts is the address that it carries
+        return public or any(address in network for network in self.networks)
+
+
+def _carried(address: _Address) -> _Address | None:
+    """The IPv4 address within an IPv6 one that a gateway would send it to."""
+    if not isinstance(address, ipaddress.IPv6Address):
+        return None
+    if address in _NAT64:
+        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    return address.sixtofour or (address.teredo[1] if address.teredo else None)
 
 
 def _address(host: str) -> _Address | None:

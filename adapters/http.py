@@ -5,6 +5,7 @@ proxies, without redirects, and with an egress guard. What is asked belongs to e
 """
 
 import email.utils
+import socket
 import ssl
 import time
 from collections.abc import Mapping
@@ -14,9 +15,10 @@ from typing import Final
 
 import aiohttp
 import httpx
+from aiohttp.abc import AbstractResolver, ResolveResult
 from httpx_aiohttp import AiohttpTransport
 
-from adapters.egress import check_egress
+from adapters.egress import ReachableAddresses, check_egress
 from adapters.errors import (
     AdapterError,
     BadAnswer,
@@ -80,8 +82,14 @@ def ssl_context() -> ssl.SSLContext:
 class _GuardedTransport(httpx.AsyncBaseTransport):
     """Refuses hosts that are not allowed, for every hop of a request, before any connection."""
 
-    def __init__(self, inner: httpx.AsyncBaseTransport, allowed: frozenset[str] | None) -> None:
+    def __init__(
+        self,
+        inner: httpx.AsyncBaseTransport,
+        allowed: frozenset[str] | None,
+        reachable: ReachableAddresses | None,
+    ) -> None:
         self._inner = inner
+        self._reachable = reachable
         self._allowed = allowed and frozenset(host.lower().rstrip(".") for host in allowed)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
@@ -89,10 +97,31 @@ class _GuardedTransport(httpx.AsyncBaseTransport):
         if self._allowed is not None and host not in self._allowed:
             raise Refused(f"egress to {host} is not allowed")
         check_egress(host)
+        if self._reachable is not None:
+            self._reachable.check(host)
         return await self._inner.handle_async_request(request)
 
     async def aclose(self) -> None:
         await self._inner.aclose()
+
+
+class _CheckedResolver(AbstractResolver):
+    """Resolves once per connection, which is then made to what was checked and nowhere else."""
+
+    def __init__(self, reachable: ReachableAddresses) -> None:
+        self._reachable = reachable
+        self._system = aiohttp.ThreadedResolver()
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        found = await self._system.resolve(host, port, family)
+        for each in found:  # one that is refused refuses all: a mixed answer is an attack
+            self._reachable.check(each["host"])
+        return found
+
+    async def close(self) -> None:
+        await self._system.close()
 
 
 def http_client(
@@ -104,6 +133,7 @@ def http_client(
     max_connections: int = 100,
     allowed_hosts: frozenset[str] | None = None,
     tls: ssl.SSLContext | None = None,
+    reachable: ReachableAddresses | None = None,
 ) -> httpx.AsyncClient:
     """A new client; the caller owns it and calls `aclose`.
 
@@ -111,7 +141,8 @@ def http_client(
     connection and making one. With `allowed_hosts`, a request to any other host name or address
     (also after a redirect) raises `Refused` before a connection is opened; so does, for every
     client, one outside of what `adapters.egress` confines the process to. `tls` replaces the usual
-    trust, for a server with an authority of its own.
+    trust, for a server with an authority of its own. With `reachable`, names are resolved once per
+    connection, and one that leads to any other address raises `Refused`.
     """
     trust = tls or ssl_context()
     limits = httpx.Limits(max_connections=max_connections, keepalive_expiry=KEEPALIVE_S)
@@ -119,7 +150,11 @@ def http_client(
     def session() -> aiohttp.ClientSession:
         return aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(
-                limit=max_connections, keepalive_timeout=KEEPALIVE_S, ssl=trust
+                limit=max_connections,
+                keepalive_timeout=KEEPALIVE_S,
+                ssl=trust,
+                resolver=_CheckedResolver(reachable) if reachable else None,
+                use_dns_cache=reachable is None,
             ),
             cookie_jar=aiohttp.DummyCookieJar(),
             trust_env=False,
@@ -130,7 +165,7 @@ def http_client(
         base_url=base_url,
         headers={"user-agent": "kortex", **(headers or {})},
         timeout=httpx.Timeout(read_s, connect=connect_s, pool=connect_s),
-        transport=_GuardedTransport(transport, allowed_hosts),
+        transport=_GuardedTransport(transport, allowed_hosts, reachable),
         trust_env=False,
         follow_redirects=False,
     )

@@ -39,6 +39,7 @@ from bot.domain.ids import SessionId, UserId
 from bot.domain.proposal import Proposal
 from bot.executors import make_executors
 from bot.metrics import Metrics
+from bot.plugins import open_plugins, plugin_secrets
 from bot.ports import ChatSurface, Stops, StorageUnavailable
 from bot.privacy.placeholders import Placeholders
 from bot.privacy.redactor import Remember, TextRedactor
@@ -60,6 +61,7 @@ from tools.catalog import ToolCatalog
 from tools.contract import AnyTool
 from tools.core.all import core_tools
 from tools.cursor import CursorSigner
+from tools.policy import ToolPolicy
 from tools.runner import RunnerHooks, ToolRunner
 
 NameOf = Callable[[UserId], Awaitable[str]]
@@ -163,7 +165,7 @@ async def _check_key(trail: StoredTrail, sealing: Sealing) -> None:
 def open_redactor(settings: Settings, remember: Remember | None = None) -> TextRedactor:
     """The one redactor of every sink: providers, Slack, logs, rows."""
     return TextRedactor(
-        settings.secrets(),
+        settings.secrets() | plugin_secrets(settings),
         backends.installation_key(settings),
         pii=settings.llm.privacy.redact_pii,
         remember=remember,
@@ -272,21 +274,28 @@ def _toolboxes(
         base.cluster,
         backends.make_admin_info(base.settings.control_plane, stack),
     )
-    tools = core_tools(CursorSigner(backends.installation_key(base.settings)))
+    plugins = open_plugins(base.settings, stack)
+    built_in = core_tools(CursorSigner(backends.installation_key(base.settings)))
+    tools = [*built_in, *plugins.tools]
+    policy = rules.tool_policy(plugins.sessions)
     made: dict[int, Toolbox] = {}
 
     def choose(call: CallContext) -> Toolbox:
         observed = observed_in(call.channel)
         key = id(observed.logs)
         if key not in made:
-            made[key] = _toolbox(base, tools, observed, desk)
+            made[key] = _toolbox(base, tools, policy, observed, desk)
         return made[key]
 
     return choose
 
 
 def _toolbox(
-    base: Base, tools: Sequence[AnyTool], observed: backends.Observed, desk: ProposalDesk
+    base: Base,
+    tools: Sequence[AnyTool],
+    policy: ToolPolicy,
+    observed: backends.Observed,
+    desk: ProposalDesk,
 ) -> Toolbox:
     caps = Capabilities(
         clock=base.clock,
@@ -301,7 +310,6 @@ def _toolbox(
         operations=OfferedOperations(base.actions),
         proposals=desk,
     )
-    policy = rules.tool_policy()
     catalog = ToolCatalog(tools, policy, caps)
     runner = ToolRunner(
         catalog,

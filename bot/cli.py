@@ -49,6 +49,18 @@ def _parser() -> argparse.ArgumentParser:
         commands, "check", _check, "say what of the configuration works; exit 1 if not all"
     )
     check.add_argument("--json", action="store_true", help="the table as JSON")
+    check.add_argument(
+        "--plugin",
+        type=Path,
+        metavar="FILE",
+        help="validate this manifest and call it once; needs no other configuration",
+    )
+    check.add_argument(
+        "--arguments",
+        default="",
+        metavar="JSON",
+        help="what the plugin is called with (default: the examples of its parameters)",
+    )
     _add(commands, "migrate", _migrate, "bring the database's schema to this version")
     ask = _add(commands, "ask", _ask, "ask one question here, without Slack")
     ask.add_argument("question", help='for instance "why is checkout slow?"')
@@ -126,8 +138,10 @@ def _run(parsed: argparse.Namespace) -> int:
 
 
 def _check(parsed: argparse.Namespace) -> int:
-    from bot.commands import check
+    from bot.commands import check, check_plugin
 
+    if parsed.plugin is not None:
+        return check_plugin(parsed.config, parsed.plugin, parsed.arguments)
     return check(parsed.config, as_json=parsed.json)
 
 

@@ -11,12 +11,14 @@ from typing import Any
 import orjson
 from pydantic import JsonValue
 
+from adapters.plugins.yaml_source import ManifestInvalid
 from bot import logs
 from bot.actions.errors import ActionsError
 from bot.app import open_redactor
 from bot.console import answer_here
 from bot.database_lock import SecondProcess
 from bot.health_check import Finding, examine
+from bot.plugin_check import try_plugin
 from bot.ports import StorageUnavailable
 from bot.provider_command import report_of
 from bot.service import serving
@@ -26,7 +28,7 @@ from bot.slack.startup import StartupError
 from bot.store import schema
 
 OK, FAILED, USAGE = 0, 1, 2
-_MENDABLE = (ConfigurationError, StartupError, SecondProcess, ActionsError)
+_MENDABLE = (ConfigurationError, StartupError, SecondProcess, ActionsError, ManifestInvalid)
 
 
 def run(config: Path) -> int:
@@ -37,6 +39,18 @@ def run(config: Path) -> int:
 def check(config: Path, *, as_json: bool) -> int:
     """`kortex check`."""
     return guarded(lambda: _check(loaded(config), as_json=as_json))
+
+
+def check_plugin(config: Path, file: Path, arguments: str) -> int:
+    """`kortex check --plugin FILE`, with or without a configuration beside it."""
+
+    async def work(settings: Settings) -> int:
+        name, outcome = await try_plugin(settings, file, arguments)
+        print(f"{file}: valid, as {name}")
+        print(f"{'ok' if outcome.record.ok else 'FAILED'}: {outcome.content}")
+        return OK if outcome.record.ok else FAILED
+
+    return guarded(lambda: work(loaded(config) if config.exists() else Settings()))
 
 
 def migrate(config: Path) -> int:

@@ -5,12 +5,15 @@ from collections.abc import Awaitable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from pathlib import Path
+from urllib.parse import urlsplit
 
 from bot import rules
 from bot.actions.catalog import ActionCatalog
 from bot.actions.errors import ActionsError
 from bot.app import build_base
 from bot.backends import Cluster, Observed, make_observed
+from bot.plugins import Plugins, open_plugins
 from bot.ports import StorageUnavailable
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
@@ -58,7 +61,28 @@ async def examine(settings: Settings) -> list[Finding]:
         products = next((c.products for c in settings.channels if c.products), ("checkout",))
         findings += await _backends(settings, observed(""), products[0], base.clock.now())
         findings.append(await _cluster(base.cluster))
+        findings += _plugins(open_plugins(settings, stack), settings)
     return findings
+
+
+def _plugins(plugins: Plugins, settings: Settings) -> list[Finding]:
+    """Read, not called: `kortex check --plugin FILE` does that."""
+    if not settings.plugins.folder:
+        return [Finding("plugins", False, "not set in [plugins]", configured=False)]
+    good = [
+        Finding(
+            f"plugin {tool.manifest.name}",
+            True,
+            f"{tool.manifest.endpoint.method} {urlsplit(tool.manifest.endpoint.url).netloc}, "
+            f"sessions {', '.join(tool.manifest.allowed_sessions)}",
+        )
+        for tool in plugins.tools
+    ]
+    bad = [
+        Finding(f"plugin {Path(problem.file).name}", False, str(problem))
+        for problem in plugins.problems
+    ]
+    return [*good, *bad] or [Finding("plugins", True, f"none in {settings.plugins.folder}")]
 
 
 def _audit(settings: Settings) -> Finding:

@@ -37,6 +37,7 @@ TOOLSETS = {
         "core__kubectl_events",
         "core__get_current_time",
         "core__propose_action",
+        "plugin__*",
     ),
     "recommend": (
         "core__get_recent_deploys",
@@ -80,9 +81,9 @@ def turn_config(settings: Settings, actions: ActionCatalog) -> TurnConfig:
     )
 
 
-def tool_policy() -> ToolPolicy:
-    """The built-in toolsets."""
-    return ToolPolicy(toolsets=TOOLSETS)
+def tool_policy(plugin_sessions: Mapping[str, tuple[str, ...]]) -> ToolPolicy:
+    """The built-in toolsets, and plugins in the sessions that their manifests allow."""
+    return ToolPolicy(toolsets=TOOLSETS, sessions=plugin_sessions)
 
 
 def tool_timeouts(settings: Settings) -> Mapping[str, float]:

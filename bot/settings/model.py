@@ -223,6 +223,12 @@ class ControlPlaneSettings(Section):
     token: SecretStr = SecretStr("")
 
 
+class PluginSettings(Section):
+    """`[plugins]`. `folder` holds a YAML manifest per tool, read at start only."""
+
+    folder: str = ""
+
+
 class RoleSettings(Section):
     """`[roles.NAME]`: Slack user groups and users."""
 
@@ -370,6 +376,7 @@ class Settings(Section):
     observe: ObserveSettings = ObserveSettings()
     kubernetes: KubernetesSettings = KubernetesSettings()
     control_plane: ControlPlaneSettings = ControlPlaneSettings()
+    plugins: PluginSettings = PluginSettings()
     roles: dict[str, RoleSettings] = Field(default_factory=dict)
     channels: tuple[ChannelSettings, ...] = ()
     admins: AdminSettings = AdminSettings()

@@ -1,0 +1,178 @@
+"""A manifest as a tool: its arguments' schema, its one confined request, its answer as data."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, Literal
+
+import httpx
+import orjson
+from pydantic import BaseModel, Field, JsonValue, TypeAdapter, ValidationError, create_model
+
+from adapters.errors import AdapterError, Unreachable
+from adapters.http import mapped_errors, read_capped
+from adapters.plugins.manifest import CEILING_S, PREFIX, Manifest, Parameter, ReadManifest, Scalar
+from adapters.plugins.request import placed
+from tools.capabilities import CallContext, Capabilities
+from tools.catalog import CatalogInvalid, ToolCatalog
+from tools.contract import Effect, Timeouts, ToolContract, ToolInput, ToolOutput
+from tools.errors import CapabilityUnavailable, UpstreamFailed
+from tools.output import NotStrictJson, clean_text, clean_value
+from tools.policy import ToolPolicy
+
+MAX_BYTES: Final = 512 * 1024  # decompressed; the runner then cuts to what a model is given
+_MAX_TEXT_CHARS: Final = 16_000
+_MAX_WORDS: Final = 300
+_TYPES: Final[Mapping[str, type]] = {
+    "string": str, "integer": int, "number": float, "boolean": bool,
+}  # fmt: skip
+
+
+class PluginOutput(ToolOutput):
+    """`data` is the answer's JSON; an answer that is none comes as `text`, and says so."""
+
+    data: JsonValue = None
+    text: str | None = None
+    note: str | None = None
+
+
+class PluginTool:
+    """Asks the declared endpoint. The caller owns the client, which carries the credentials."""
+
+    def __init__(self, read: ReadManifest, client: httpx.AsyncClient) -> None:
+        self.manifest = read.manifest
+        self.contract = contract_of(read)
+        self._client = client
+
+    async def execute(
+        self, arguments: BaseModel, call: CallContext, caps: Capabilities
+    ) -> PluginOutput:
+        """Raises InvalidArguments, UpstreamFailed, CapabilityUnavailable."""
+        del call, caps
+        given: dict[str, Scalar] = arguments.model_dump(exclude_none=True)
+        url, body = placed(self.manifest.endpoint, given)
+        try:
+            with mapped_errors(f"plugin {self.manifest.name}"):
+                status, answer = await self._ask(url, body)
+        except Unreachable as error:
+            raise CapabilityUnavailable(error.message) from error
+        except AdapterError as error:
+            raise UpstreamFailed(error.message, error.status) from error
+        if 300 <= status < 400:
+            raise UpstreamFailed("answered a redirect, which plugins do not follow", status)
+        if not 200 <= status < 300:
+            words = " ".join(answer.decode("utf-8", "replace").split())[:_MAX_WORDS]
+            raise UpstreamFailed(words or "no explanation", status)
+        return _output(answer)
+
+    def summarise(self, output: PluginOutput, arguments: BaseModel) -> str:
+        """`12 results`, or what else can be counted."""
+        del arguments
+        if isinstance(output.data, list):
+            return f"{len(output.data)} results"
+        if isinstance(output.data, dict):
+            return f"{len(output.data)} fields"
+        return "an answer"
+
+    async def _ask(self, url: str, body: dict[str, Scalar] | None) -> tuple[int, bytes]:
+        request = self._client.build_request(
+            self.manifest.endpoint.method,
+            url,
+            headers={"Accept": "application/json"},
+            json=body,
+        )
+        response = await self._client.send(request, stream=True)
+        try:
+            return response.status_code, await read_capped(response, MAX_BYTES)
+        finally:
+            await response.aclose()
+
+
+def _output(answer: bytes) -> PluginOutput:
+    text = answer.decode("utf-8", "replace")
+    try:
+        return PluginOutput(data=clean_value(orjson.loads(answer)))
+    except orjson.JSONDecodeError:
+        cut = clean_text(text[:_MAX_TEXT_CHARS])
+        more = ", cut" if len(text) > _MAX_TEXT_CHARS else ""
+        return PluginOutput(text=cut, note=f"not JSON: {len(answer)} bytes of text{more}")
+    except NotStrictJson as error:
+        raise UpstreamFailed(f"the answer's JSON cannot be used: {error}") from error
+
+
+def contract_of(read: ReadManifest) -> ToolContract:
+    """Raises ManifestInvalid for a declaration that no catalog would take."""
+    manifest = read.manifest
+    contract = ToolContract(
+        id=f"{PREFIX}{manifest.name}",
+        description=clean_text(" ".join(manifest.description.split())),
+        input=_input_model(read),
+        output=PluginOutput,
+        effect=Effect.READ_ONLY,
+        redaction=_allowlist(manifest),
+        timeouts=Timeouts(manifest.timeout.total_seconds(), CEILING_S),
+        capabilities=frozenset(),
+    )
+    try:
+        ToolCatalog([_Declared(contract)], ToolPolicy())
+    except CatalogInvalid as error:
+        raise read.source.invalid(str(error)) from error
+    return contract
+
+
+class _Declared:
+    """A contract to be checked, without what runs it."""
+
+    def __init__(self, contract: ToolContract) -> None:
+        self.contract = contract
+
+    async def execute(self, arguments: Any, call: CallContext, caps: Capabilities) -> PluginOutput:
+        raise NotImplementedError
+
+    def summarise(self, output: Any, arguments: Any) -> str:
+        raise NotImplementedError
+
+
+def _allowlist(manifest: Manifest) -> frozenset[str]:
+    """`issues[].key` of the answer is `data.issues[].key` of the result."""
+    paths = [f"data{'' if each.startswith('[]') else '.'}{each}" for each in manifest.fields]
+    return frozenset({*(paths or ["data"]), "text", "note"})
+
+
+def _input_model(read: ReadManifest) -> type[BaseModel]:
+    fields: dict[str, Any] = {}
+    for name, parameter in read.manifest.parameters.items():
+        if hasattr(ToolInput, name) or name.startswith("model_") or not name[:1].isalpha():
+            raise read.source.invalid("is a reserved name, choose another", "parameters", name)
+        kind = _annotation(parameter)
+        for key in ("default", "example"):
+            value = getattr(parameter, key)
+            if value is not None:
+                _check_fits(read, kind, value, name, key)
+        if parameter.default is not None:
+            fields[name] = (kind, parameter.default)
+        elif parameter.required:
+            fields[name] = (kind, ...)
+        else:
+            fields[name] = (kind | None, None)
+    title = "".join(word.title() for word in read.manifest.name.split("_"))
+    return create_model(f"{title}Input", __base__=ToolInput, **fields)
+
+
+def _annotation(parameter: Parameter) -> Any:
+    limits: dict[str, Any] = {}
+    if parameter.type in ("integer", "number"):
+        limits = {"ge": parameter.minimum, "le": parameter.maximum}
+    elif parameter.type == "string" and not parameter.enum:
+        limits = {"min_length": parameter.min_length or None, "max_length": parameter.max_length}
+    kind: Any = _TYPES[parameter.type]
+    if parameter.enum:
+        kind = Literal[parameter.enum]
+    described = clean_text(parameter.description) or None
+    return Annotated[kind, Field(description=described, **limits)]
+
+
+def _check_fits(read: ReadManifest, kind: Any, value: Scalar, name: str, key: str) -> None:
+    try:
+        TypeAdapter(kind).validate_python(value)
+    except ValidationError as error:
+        what = error.errors(include_url=False, include_input=False)[0]["msg"]
+        raise read.source.invalid(what, "parameters", name, key) from None

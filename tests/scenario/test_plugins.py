@@ -1,0 +1,95 @@
+"""A plugin from its file to an answer in the channel, and the command that tries one."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+from blockbuster import BlockBuster
+
+from bot.commands import check_plugin
+from bot.health_check import examine
+from bot.settings.model import Settings
+from tests.fakes.model_server import Call, Recorded, Round
+from tests.fakes.plugin_bridge import NAME, TOKEN, Bridge, manifest
+from tests.fixtures_http import serving
+from tests.fixtures_service import Start, stage
+from tests.stage import results
+
+__all__ = ["stage"]
+
+
+def script(request: Recorded) -> Round:
+    if results(request):
+        return Round(text=("A ticket is open [1].",))
+    return Round(calls=(Call(NAME, {"product": "checkout"}),))
+
+
+async def test_a_plugin_answers_through_the_bot(
+    stage: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BRIDGE_TOKEN", TOKEN)
+    folder = tmp_path / "plugins"
+    folder.mkdir()
+    bridge = Bridge()
+    bridge.answer = lambda: web.json_response({"tickets": [{"key": f"OPS-1 {TOKEN}"}]})
+    async with serving(bridge.handle) as url:
+        (folder / "tickets.yaml").write_text(manifest(url))
+        (folder / "broken.yaml").write_text("name: [")
+        async with stage(script, {"plugins": {"folder": str(folder)}}) as running:
+            answer = await running.answered("@kortex are there tickets?")
+            (result,) = results(running.models.requests[-1])
+            log = running.log.getvalue()
+
+    assert "A ticket is open" in answer
+    assert "OPS-1" in result
+    assert TOKEN not in result
+    assert TOKEN not in log
+    assert "plugin_not_loaded" in log
+    assert bridge.asked == [("/tickets/checkout?limit=3", TOKEN)]
+
+
+async def test_check_tries_a_plugin_and_names_what_is_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("BRIDGE_TOKEN", TOKEN)
+    bridge = Bridge()
+    file = tmp_path / "tickets.yaml"
+
+    async def check(text: str) -> int:
+        await asyncio.to_thread(file.write_text, text)
+        return await asyncio.to_thread(check_plugin, tmp_path / "none.toml", file, "")
+
+    async with serving(bridge.handle) as url:
+        good = await check(manifest(url))
+        unreachable = await check(manifest(url, "10.0.0.0/8"))
+        wrong = await check(manifest(url).replace("timeout: 2s", "timeout: 2h"))
+
+    written = capsys.readouterr()
+    assert (good, unreachable, wrong) == (0, 1, 2)
+    assert bridge.asked == [("/tickets/checkout?limit=3", TOKEN)]
+    assert "valid, as plugin__ticket_search" in written.out
+    assert "OPS-1" in written.out
+    assert "not a public address" in written.out
+    assert "tickets.yaml:9: timeout" in written.err
+
+
+async def test_check_lists_the_plugins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, _nothing_blocks_the_loop: BlockBuster
+) -> None:
+    _nothing_blocks_the_loop.deactivate()
+    monkeypatch.setenv("BRIDGE_TOKEN", TOKEN)
+    (tmp_path / "good.yaml").write_text(manifest("http://bridge.internal"))
+    (tmp_path / "bad.yaml").write_text("name: [")
+    settings = Settings.model_validate(
+        {
+            "plugins": {"folder": str(tmp_path)},
+            "database": {"url": f"sqlite+aiosqlite:///{tmp_path}/kortex.db"},
+        }
+    )
+
+    found = {f.part: f for f in await examine(settings)}
+
+    assert found["plugin ticket_search"].ok
+    assert not found["plugin bad.yaml"].ok
+    assert "bad.yaml:" in found["plugin bad.yaml"].detail
