@@ -298,18 +298,11 @@ def _toolbox(
     desk: ProposalDesk,
 ) -> Toolbox:
     caps = Capabilities(
-        clock=base.clock,
-        logs=observed.logs,
-        metrics=observed.metrics,
-        traces=observed.traces,
-        deploys=observed.deploys,
-        incidents=observed.incidents,
-        rollouts=observed.rollouts,
-        kubernetes=observed.kubernetes,
-        admin=observed.admin,
-        operations=OfferedOperations(base.actions),
-        proposals=desk,
-    )
+        clock=base.clock, logs=observed.logs, metrics=observed.metrics, traces=observed.traces,
+        deploys=observed.deploys, incidents=observed.incidents, rollouts=observed.rollouts,
+        kubernetes=observed.kubernetes, admin=observed.admin,
+        operations=OfferedOperations(base.actions), proposals=desk,
+    )  # fmt: skip
     catalog = ToolCatalog(tools, policy, caps)
     runner = ToolRunner(
         catalog,

@@ -1,5 +1,6 @@
 """`kortex check --plugin FILE`: one manifest validated, and called once as the bot would call it."""
 
+import asyncio
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -28,7 +29,7 @@ async def try_plugin(settings: Settings, file: Path, arguments: str) -> tuple[st
 
     `arguments` is a JSON object; empty means each parameter's example. Raises ManifestInvalid.
     """
-    read = read_manifest(file)
+    read = await asyncio.to_thread(read_manifest, file)
     async with AsyncExitStack() as stack:
         if settings.llm.is_local_only:
             stack.enter_context(confined_to(LocalHosts(settings.llm.privacy.local_hosts)))

@@ -37,7 +37,6 @@ TOOLSETS = {
         "core__kubectl_events",
         "core__get_current_time",
         "core__propose_action",
-        "plugin__*",
     ),
     "recommend": (
         "core__get_recent_deploys",
@@ -83,7 +82,8 @@ def turn_config(settings: Settings, actions: ActionCatalog) -> TurnConfig:
 
 def tool_policy(plugin_sessions: Mapping[str, tuple[str, ...]]) -> ToolPolicy:
     """The built-in toolsets, and plugins in the sessions that their manifests allow."""
-    return ToolPolicy(toolsets=TOOLSETS, sessions=plugin_sessions)
+    investigate = (*TOOLSETS["investigate"], *plugin_sessions)
+    return ToolPolicy(toolsets={**TOOLSETS, "investigate": investigate}, sessions=plugin_sessions)
 
 
 def tool_timeouts(settings: Settings) -> Mapping[str, float]:

@@ -53,10 +53,12 @@ async def opened(
 async def test_it_asks_in_its_place_and_shows_the_declared_fields(
     opened: Callable[[str], Bench], bridge: Bridge, url: str
 ) -> None:
-    outcome = await opened(manifest(url)).run('{"product": "a/b?x&y"}', NAME)
+    outcome = await opened(manifest(url)).run(
+        '{"product": "a/b?x#y", "text": "1&admin=1#X: 1"}', NAME
+    )
 
     assert json.loads(outcome.content)["data"] == {"tickets": [{"key": "OPS-1"}]}
-    assert bridge.asked == [("/tickets/a%2Fb%3Fx%26y?limit=3", TOKEN)]
+    assert bridge.asked == [("/tickets/a%2Fb%3Fx%23y?text=1%26admin%3D1%23X%3A%201&limit=3", TOKEN)]
 
 
 async def test_it_exists_in_its_sessions_only(
@@ -125,7 +127,7 @@ async def test_bad_ones_are_named_and_the_rest_load(
         "a.yaml": good,
         "b.yaml": good,
         "c.yml": good.replace("ticket_search", "get_logs"),
-        "d.yaml": good.replace("BRIDGE_TOKEN", "NOT_SET_ANYWHERE"),
+        "d.yaml": good.replace("BRIDGE_TOKEN", "NOT_SET_ANYWHERE").replace("ticket_", "other_"),
         "e.yaml": "name: [",
         "notes.txt": "not read",
     }

@@ -11,6 +11,7 @@ name: ticket_search
 description: Tickets of a product.
 parameters:
   product: {{type: string, example: checkout}}
+  text: {{type: string, required: false}}
   limit: {{type: integer, default: 3}}
 endpoint:
   url: {url}/tickets/{{product}}

