@@ -73,7 +73,10 @@ async def test_check_tries_a_plugin_and_names_what_is_wrong(
     assert "timeout: " in written.err
 
 
-def test_check_lists_the_plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_lists_the_plugins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    request.getfixturevalue("_nothing_blocks_the_loop").deactivate()
     monkeypatch.setenv("BRIDGE_TOKEN", TOKEN)
     (tmp_path / "good.yaml").write_text(manifest("http://bridge.internal"))
     (tmp_path / "bad.yaml").write_text("name: [")
