@@ -53,9 +53,7 @@ async def opened(
 async def test_it_asks_in_its_place_and_shows_the_declared_fields(
     opened: Callable[[str], Bench], bridge: Bridge, url: str
 ) -> None:
-    outcome = await opened(manifest(url)).run(
-        '{"product": "a/b?x#y", "text": "1&admin=1#x"}', NAME
-    )
+    outcome = await opened(manifest(url)).run('{"product": "a/b?x#y", "text": "1&admin=1#x"}', NAME)
 
     assert json.loads(outcome.content)["data"] == {"tickets": [{"key": "OPS-1"}]}
     assert bridge.asked == [("/tickets/a%2Fb%3Fx%23y?text=1%26admin%3D1%23x&limit=3", TOKEN)]
