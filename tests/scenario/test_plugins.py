@@ -49,8 +49,12 @@ async def test_a_plugin_answers_through_the_bot(
 
 
 async def test_check_tries_a_plugin_and_names_what_is_wrong(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    request: pytest.FixtureRequest,
 ) -> None:
+    request.getfixturevalue("_nothing_blocks_the_loop").deactivate()
     monkeypatch.setenv("BRIDGE_TOKEN", TOKEN)
     bridge = Bridge()
     file = tmp_path / "tickets.yaml"
