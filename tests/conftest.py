@@ -7,7 +7,6 @@ import socket
 from collections.abc import Iterator
 
 import pytest
-import structlog
 from blockbuster import BlockBuster, blockbuster_ctx
 
 from tests.plain_logging import log_plainly
@@ -52,7 +51,7 @@ def _logs_as_before() -> Iterator[None]:
     if root.handlers != handlers:
         root.handlers[:] = handlers
         root.setLevel(level)
-        structlog.reset_defaults()
+        log_plainly()
 
 
 @pytest.fixture(autouse=True)

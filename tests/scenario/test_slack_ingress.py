@@ -16,6 +16,8 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from pydantic import JsonValue
 
+from bot.actions.catalog import ActionCatalog
+from bot.actions.revise import Revisions
 from bot.domain.events import Evidence
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.domain.proposal import Proposal, ProposalState
@@ -52,6 +54,7 @@ from bot.workspace.seeds import (
 )
 from bot.workspace.state import Setup, Workspace
 from tests.fakes.freezes import FakeFreezes, FakeSwitch
+from tests.fakes.redactor import FakeRedactor
 from tests.fakes.stops import RecordingStops
 from tests.fakes.stores import (
     Memory,
@@ -176,6 +179,7 @@ async def running_bot(workspace: Workspace, mode: str) -> AsyncIterator[Bot]:
             api=api,
             freezes=FakeFreezes(),
             switch=FakeSwitch(),
+            revisions=Revisions(ActionCatalog(()), FakeRedactor()),
         )
         settings = IngressSettings(
             identity, signing_secret=workspace.signing_secret, admin_roles=("responder",)
