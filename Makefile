@@ -45,7 +45,7 @@ layers: setup-dev
 	$(BIN)/lint-imports --no-cache
 
 unit: setup-dev
-	$(PYTEST) -n 2 --dist worksteal -m "not backends and not benchmark"
+	$(PYTEST) -n 3 --dist worksteal -m "not backends and not benchmark"
 
 test-backends: setup-dev ## metrics against a real Prometheus and VictoriaMetrics (Debian, root)
 	@command -v prometheus >/dev/null && command -v victoria-metrics >/dev/null || \
