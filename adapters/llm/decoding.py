@@ -6,6 +6,7 @@ cut stream never asks for a tool. What the events of one vendor mean lives with 
 
 import uuid
 from abc import ABC, abstractmethod
+from codecs import BOM_UTF8
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Protocol
@@ -33,8 +34,11 @@ class Decoder(Protocol):
         """The chunks these bytes complete. After a terminal chunk, nothing."""
         ...
 
-    def close(self) -> list[StreamChunk]:
-        """The end of the bytes: a terminal chunk, if there was none yet."""
+    def close(self, *, is_delimited: bool = True) -> list[StreamChunk]:
+        """The end of the bytes: a terminal chunk, if there was none yet.
+
+        `is_delimited`: the transfer told where they end, so that they are not the rest of a cut.
+        """
         ...
 
 
@@ -91,6 +95,7 @@ class EventDecoder(ABC):
         self._new_id = call_id
         self._whole: list[bytes] | None = None
         self._started = False
+        self._head = b""
         self.ended = False
         self.has_text = False
         self.model = ""
@@ -103,10 +108,9 @@ class EventDecoder(ABC):
         if self.ended or not data:
             return out
         if not self._started:
-            data = data.lstrip()
+            data = self._begun(data)
             if not data:
                 return out
-            self._started = True
             if data[:1] == b"{" and self.tells_whole_answers:
                 self._whole = []
         if self._whole is not None:
@@ -120,8 +124,9 @@ class EventDecoder(ABC):
         self._take(payloads, out)
         return out
 
-    def close(self) -> list[StreamChunk]:
+    def close(self, *, is_delimited: bool = True) -> list[StreamChunk]:
         """See `Decoder`."""
+        del is_delimited  # a wire that marks its end needs no other
         out: list[StreamChunk] = []
         if self.ended:
             return out
@@ -132,6 +137,14 @@ class EventDecoder(ABC):
         if not self.ended:
             self.fail(out, ErrorKind.CUT, "the answer broke off before its end")
         return out
+
+    def _begun(self, data: bytes) -> bytes:
+        """What is left of the first bytes without white space and a byte order mark."""
+        data = (self._head + data).lstrip()
+        self._head = data if len(data) < len(BOM_UTF8) and BOM_UTF8.startswith(data) else b""
+        data = data[len(self._head) :].removeprefix(BOM_UTF8).lstrip()
+        self._started = bool(data)
+        return data
 
     def _take(self, payloads: Sequence[bytes], out: list[StreamChunk]) -> None:
         for payload in payloads:

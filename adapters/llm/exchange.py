@@ -127,6 +127,7 @@ class Exchange:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + _ROUND_LIMIT_S
         since_yield = 0
+        delimited = _is_delimited(response)
         async with aclosing(_body(response)) as body:
             while True:
                 try:
@@ -138,7 +139,8 @@ class Exchange:
                 if loop.time() > deadline:
                     yield ErrorChunk(ErrorKind.TIMEOUT, f"{self._provider} did not come to an end")
                     return
-                for chunk in decoder.feed(data) if data else decoder.close():
+                chunks = decoder.feed(data) if data else decoder.close(is_delimited=delimited)
+                for chunk in chunks:
                     if isinstance(chunk, DoneChunk) and data:
                         await _drain(body)
                     yield chunk
@@ -160,6 +162,11 @@ def _body(response: httpx.Response) -> AsyncGenerator[bytes, None]:
     encoded = "content-encoding" in response.headers
     body = response.aiter_bytes() if encoded else response.aiter_raw()
     return cast("AsyncGenerator[bytes, None]", body)
+
+
+def _is_delimited(response: httpx.Response) -> bool:
+    """Whether the transfer tells its end (RFC 9112 §6.3), so that a cut one raises an error."""
+    return "content-length" in response.headers or "transfer-encoding" in response.headers
 
 
 async def _drain(body: AsyncIterator[bytes]) -> None:

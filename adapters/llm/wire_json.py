@@ -41,6 +41,8 @@ def as_text(value: object) -> str:
 
 def as_int(value: object) -> int | None:
     """The value if it is a whole number, zero or more."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)  # written so by servers that count in floats
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         return None
     return value

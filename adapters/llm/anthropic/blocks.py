@@ -17,6 +17,7 @@ class Block:
     parts: list[str] = field(default_factory=list)
     signature: list[str] = field(default_factory=list)
     _start: Mapping[str, object] = field(default_factory=dict)
+    _has_input: bool = False
 
     def __init__(self, start: Mapping[str, object]) -> None:
         self.kind = as_text(start.get("type"))
@@ -28,6 +29,14 @@ class Block:
         self.parts = [dump_text(given)] if given else [first] if first else []
         self.signature = [as_text(start.get("signature"))]
         self._start = start
+        self._has_input = bool(given)
+
+    def add_arguments(self, piece: str) -> None:
+        """A piece of the arguments; pieces replace those that came whole with the start."""
+        if piece and self._has_input:
+            self.parts.clear()
+            self._has_input = False
+        self.parts.append(piece)
 
     @property
     def is_thinking(self) -> bool:

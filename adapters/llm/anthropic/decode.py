@@ -52,13 +52,14 @@ class AnthropicDecoder(EventDecoder):
                 self._count(as_object(message.get("usage")))
             case "message_delta":
                 self._count(as_object(event.get("usage")))
-                self._ending = as_object(event.get("delta"))
+                self._ending = {**self._ending, **_given(as_object(event.get("delta")))}
             case "message_stop":
                 self._stop(out)
             case "error":
                 self._error(event, out)
             case _:
-                pass
+                if "error" in event and not event.get("type"):  # a gateway's own failure
+                    self._error(event, out)
 
     def on_whole(self, answer: Mapping[str, object], out: list[StreamChunk]) -> None:
         """A message that was not streamed, replayed as if it had been."""
@@ -90,7 +91,7 @@ class AnthropicDecoder(EventDecoder):
                 if block is not None:
                     block.parts.append(piece)
             case "input_json_delta" if block is not None:
-                block.parts.append(as_text(delta.get("partial_json")))
+                block.add_arguments(as_text(delta.get("partial_json")))
             case "thinking_delta" if block is not None:
                 block.parts.append(as_text(delta.get("thinking")))
             case "signature_delta" if block is not None:
@@ -131,7 +132,12 @@ class AnthropicDecoder(EventDecoder):
         self.finish(out, _REASONS.get(reason, StopReason.END_TURN), calls, _to_replay(blocks))
 
     def _error(self, event: Mapping[str, object], out: list[StreamChunk]) -> None:
-        self.fail_as(out, error_of(as_object(event.get("error"))))
+        self.fail_as(out, error_of(event.get("error")))
+
+
+def _given(delta: Mapping[str, object]) -> Mapping[str, object]:
+    """What a delta says; null is what it does not."""
+    return {name: value for name, value in delta.items() if value is not None}
 
 
 def _index(event: Mapping[str, object]) -> int:

@@ -29,16 +29,17 @@ def read_error(status: int, headers: httpx.Headers, body: bytes) -> VendorError:
     """The error in an HTTP answer; a body of another shape decides nothing."""
     del status, headers
     try:
-        return error_of(as_object(as_object(parse(body)).get("error")))
+        return error_of(as_object(parse(body)).get("error"))
     except ValueError:
         return VendorError("", "", None)
 
 
-def error_of(error: Mapping[str, object]) -> VendorError:
-    """One error object: `{type, message, details?}`."""
-    name, words = as_text(error.get("type")), as_text(error.get("message"))
+def error_of(error: object) -> VendorError:
+    """One error object: `{type, message, details?}`; a compatible server may send a text."""
+    fields = as_object(error)
+    name, words = as_text(fields.get("type")), as_text(fields.get("message")) or as_text(error)
     kind = _KINDS.get(name)
-    if as_object(error.get("details")).get("error_code") == _SPENT:
+    if as_object(fields.get("details")).get("error_code") == _SPENT:
         kind = ErrorKind.QUOTA
     elif kind in {ErrorKind.BAD_REQUEST, None} and is_overflow(words):
         kind = ErrorKind.CONTEXT_OVERFLOW

@@ -7,7 +7,8 @@
 - not streamed: one object with `message`, `tool_calls` and `usage`.
 
 Lines that are no JSON are passed over, as is the `data:` of server-sent events. An end of bytes
-in the middle of a line, or before the `done` of the designed form, is a broken answer.
+in the middle of a line, or before the `done` of the designed form, is a broken answer; so is any
+end of the forms without a mark when the transfer did not tell where they end.
 """
 
 from collections.abc import Callable, Mapping
@@ -110,14 +111,14 @@ class NirmataDecoder(EventDecoder):
         if self.has_text or self._calls.calls:
             self._stop({}, out)
 
-    def close(self) -> list[StreamChunk]:
+    def close(self, *, is_delimited: bool = True) -> list[StreamChunk]:
         """See `Decoder`. The end of bytes is the end of the forms that mark none."""
         out: list[StreamChunk] = []
         if not self.ended:
             self._take(self._events.close(), out)
-        if not self.ended and self._ends_with_bytes:
+        if not self.ended and self._ends_with_bytes and is_delimited:
             self._stop({}, out)
-        return [*out, *super().close()]
+        return [*out, *super().close(is_delimited=is_delimited)]
 
     def _say(self, piece: str, out: list[StreamChunk]) -> None:
         self.text(out, self._markers.feed(piece) if self._markers else piece)

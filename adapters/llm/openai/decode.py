@@ -34,8 +34,8 @@ class OpenAIDecoder(EventDecoder):
 
     def on_event(self, event: Mapping[str, object], out: list[StreamChunk]) -> None:
         """One chunk; chunks without choices carry usage, moderation, or nothing."""
-        if event.get("error"):
-            self.fail_as(out, error_of(event["error"]))
+        if event.get("error") or event.get("object") == "error":
+            self.fail_as(out, error_of(event.get("error") or event))
             return
         self.model = as_text(event.get("model")) or self.model
         if event.get("usage"):
@@ -72,6 +72,8 @@ class OpenAIDecoder(EventDecoder):
             self._content(content, out)
         for tool in as_list(delta.get("tool_calls")):
             self._tools.add(as_object(tool))
+        if delta.get("function_call"):  # before tools, and still what some servers send
+            self._tools.add({"index": 0, "function": delta["function_call"]})
         refusal = as_text(delta.get("refusal"))
         if refusal:
             self._refusal.append(refusal)
@@ -91,7 +93,8 @@ class OpenAIDecoder(EventDecoder):
         if prompt is None and output is None:
             return
         details = as_object(usage.get("prompt_tokens_details"))
-        read = as_int(details.get("cached_tokens")) or 0
+        cached = details.get("cached_tokens", usage.get("prompt_cache_hit_tokens"))  # DeepSeek
+        read = as_int(cached) or 0
         written = as_int(details.get("cache_write_tokens")) or 0
         self.usage = Usage(max(0, (prompt or 0) - read - written), read, written, output or 0)
         self.usage_known = True

@@ -30,7 +30,8 @@ def read_error(status: int, headers: httpx.Headers, body: bytes) -> VendorError:
     """The error in an HTTP answer; a body of another shape decides nothing."""
     del headers
     try:
-        answer = as_object(parse(body))
+        answers = parse(body)  # Gemini's compatible endpoint sends a list of one
+        answer = as_object(answers[0] if isinstance(answers, list) and answers else answers)
     except ValueError:
         return VendorError("", "", None)
     found = error_of(answer.get("error") or answer)

@@ -37,7 +37,12 @@ class ResponsesDecoder(EventDecoder):
                 self._refusal.append(as_text(event.get("delta")))
             case "response.output_item.done":
                 self._item(as_object(event.get("item")), event.get("output_index"), out)
-            case "response.completed" | "response.incomplete" | "response.failed":
+            case (
+                "response.completed"
+                | "response.incomplete"
+                | "response.failed"
+                | "response.cancelled"
+            ):
                 self._end(as_object(event.get("response")), out)
             case "error":
                 self.fail_as(out, error_of(event.get("error") or event))
@@ -60,7 +65,7 @@ class ResponsesDecoder(EventDecoder):
 
     def _item(self, item: Mapping[str, object], index: object, out: list[StreamChunk]) -> None:
         match item.get("type"):
-            case "function_call":
+            case "function_call" if not self._has_call(item):
                 arguments = as_text(item.get("arguments"))
                 call_id, name = as_text(item.get("call_id")), as_text(item.get("name"))
                 self._calls.append(OpenCall(call_id, name, [arguments]))
@@ -72,15 +77,23 @@ class ResponsesDecoder(EventDecoder):
                 return
         self._items.append(item)
 
+    def _has_call(self, item: Mapping[str, object]) -> bool:
+        call_id = as_text(item.get("call_id"))
+        return bool(call_id) and any(call.id == call_id for call in self._calls)
+
     def _message(self, item: Mapping[str, object], index: object, out: list[StreamChunk]) -> None:
         for part in map(as_object, as_list(item.get("content"))):
             if part.get("type") == "refusal" and not self._refusal:
                 self._refusal.append(as_text(part.get("refusal")))
             elif index not in self._spoken:
                 self.text(out, as_text(part.get("text")))
+        self._spoken.add(index)
 
     def _end(self, response: Mapping[str, object], out: list[StreamChunk]) -> None:
         self.model = as_text(response.get("model")) or self.model
+        if not self._items:  # a compatible server may tell the items only here
+            for index, item in enumerate(as_list(response.get("output"))):
+                self._item(as_object(item), index, out)
         self._count(as_object(response.get("usage")))
         why = as_text(as_object(response.get("incomplete_details")).get("reason"))
         status = response.get("status")

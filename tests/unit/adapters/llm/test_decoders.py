@@ -1,6 +1,7 @@
 """Every golden transcript, fed in every way a network may cut it."""
 
 import json
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from itertools import count, pairwise
@@ -115,6 +116,13 @@ def test_crlf_gives_the_same_chunks(path: Path) -> None:
     assert as_json(decode(path.parent.name, [data])) == expected(path)
 
 
+@pytest.mark.parametrize("path", STREAMS, ids=name_of)
+def test_a_byte_order_mark_is_passed_over(path: Path) -> None:
+    data = BOM_UTF8 + path.read_bytes()
+    pieces = [data[at : at + 1] for at in range(8)]
+    assert as_json(decode(path.parent.name, [*pieces, data[8:]])) == expected(path)
+
+
 @pytest.mark.parametrize("path", TRANSCRIPTS, ids=name_of)
 @settings(max_examples=15, deadline=None)
 @given(data=st.data())
@@ -136,6 +144,18 @@ def cuts_before_the_end(path: Path) -> list[bytes]:
 def test_a_stream_cut_anywhere_never_succeeds_nor_asks_for_a_tool(path: Path) -> None:
     ends = [decode(path.parent.name, [data]) for data in cuts_before_the_end(path)]
     assert all(isinstance(chunks[-1], ErrorChunk) for chunks in ends)
+    assert not any(isinstance(chunk, ToolCallChunk) for chunks in ends for chunk in chunks)
+
+
+@pytest.mark.parametrize("name", sorted(UNMARKED))
+def test_without_an_end_marker_the_transfer_has_to_tell_the_end(name: str) -> None:
+    path = GOLDEN / "nirmata" / name
+    decoders = [NirmataDecoder() for _ in cuts_before_the_end(path)]
+    for decoder, data in zip(decoders, cuts_before_the_end(path), strict=True):
+        decoder.feed(data)
+    ends = [chunks for decoder in decoders if (chunks := decoder.close(is_delimited=False))]
+    assert ends
+    assert all(isinstance(chunk, ErrorChunk) for chunks in ends for chunk in chunks[-1:])
     assert not any(isinstance(chunk, ToolCallChunk) for chunks in ends for chunk in chunks)
 
 

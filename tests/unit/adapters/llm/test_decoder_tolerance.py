@@ -1,0 +1,197 @@
+"""What servers that speak a wire loosely send, and what it still means."""
+
+import json
+from typing import Any
+
+import pytest
+
+from adapters.llm.anthropic.decode import AnthropicDecoder
+from adapters.llm.bedrock.decode import BedrockDecoder
+from adapters.llm.decoding import Decoder
+from adapters.llm.messages import DoneChunk, ErrorChunk, StreamChunk, TextChunk, ToolCallChunk
+from adapters.llm.ollama.decode import OllamaDecoder
+from adapters.llm.openai.decode import OpenAIDecoder
+from adapters.llm.openai.responses_decode import ResponsesDecoder
+from tests.fakes import aws_frames
+
+Json = dict[str, Any]
+
+
+def told(decoder: Decoder, *data: bytes) -> list[object]:
+    """Text, calls and the end, as short as can be."""
+    chunks = [chunk for piece in data for chunk in decoder.feed(piece)] + decoder.close()
+    return [_short(chunk) for chunk in chunks]
+
+
+def _short(chunk: StreamChunk) -> object:
+    match chunk:
+        case TextChunk(text):
+            return text
+        case ToolCallChunk(call):
+            return (call.name, json.loads(call.arguments))
+        case DoneChunk(reason):
+            return reason.value
+        case ErrorChunk(kind):
+            return f"error: {kind.value}"
+
+
+def sse(*events: Json | str) -> bytes:
+    texts = [event if isinstance(event, str) else json.dumps(event) for event in events]
+    return "".join(f"data: {text}\n\n" for text in texts).encode()
+
+
+def block(index: int, content: Json, *deltas: Json) -> list[Json]:
+    at = {"index": index}
+    return [
+        {"type": "content_block_start", **at, "content_block": content},
+        *({"type": "content_block_delta", **at, "delta": delta} for delta in deltas),
+        {"type": "content_block_stop", **at},
+    ]
+
+
+START = {"type": "message_start", "message": {"model": "m", "usage": {"input_tokens": 1}}}
+STOP = {"type": "message_stop"}
+TEXT = block(0, {"type": "text", "text": ""}, {"type": "text_delta", "text": "hi"})
+
+
+def ending(reason: str | None) -> Json:
+    return {"type": "message_delta", "delta": {"stop_reason": reason}, "usage": None}
+
+
+def arguments(text: str) -> Json:
+    return {"type": "input_json_delta", "partial_json": text}
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (sse(START, *TEXT, ending("end_turn"), ending(None), STOP), ["hi", "end_turn"]),
+        (sse(START, {"type": "new"}, *TEXT, ending("end_turn"), STOP, STOP), ["hi", "end_turn"]),
+        (b": ping\n\nretry: 9\n\n" + sse(START, *TEXT, ending("x"), STOP), ["hi", "end_turn"]),
+        (sse(START, *TEXT, {"error": {"type": "overloaded_error"}}), ["hi", "error: overloaded"]),
+        (sse(START, {"type": "error", "error": "busy"}), ["error: overloaded"]),
+        (
+            sse(
+                START,
+                *block(0, {"type": "tool_use", "id": "a", "name": "t", "input": {"x": 1}}),
+                ending("tool_use"),
+                STOP,
+            ),
+            [("t", {"x": 1}), "tool_use"],
+        ),
+        (
+            sse(
+                START,
+                *block(
+                    0,
+                    {"type": "tool_use", "id": "a", "name": "t", "input": {"x": 1}},
+                    arguments('{"x"'),
+                    arguments(":2}"),
+                ),
+                ending("tool_use"),
+                STOP,
+            ),
+            [("t", {"x": 2}), "tool_use"],
+        ),
+        (sse(START, *TEXT, ending("refusal"), STOP), ["hi", "error: refused"]),
+    ],
+)
+def test_messages_api(data: bytes, expected: list[object]) -> None:
+    assert told(AnthropicDecoder(), data) == expected
+
+
+def chunk(delta: Json | None, finish: str | None = None, **more: Any) -> Json:
+    return {"choices": [{"index": 0, "delta": delta, "finish_reason": finish}], **more}
+
+
+def call(name: str | None, text: str | None, **more: Any) -> Json:
+    return {"tool_calls": [{"function": {"name": name, "arguments": text}, **more}]}
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (
+            sse(
+                {"choices": []}, chunk({"content": None}), chunk({"content": "a"}), chunk(None),
+                chunk({}, "stop"), {"choices": [], "usage": {"prompt_tokens": 3.0}}, "[DONE]", "[DONE]",
+            ),
+            ["a", "end_turn"],
+        ),
+        (
+            sse(
+                chunk(call("t", "{", index=0, id="1")), chunk(call("u", '{"b":', index=1, id="2")),
+                chunk(call(None, "}", index=0)), chunk(call(None, "2}", index=1)),
+                chunk({}, "tool_calls"), "[DONE]",
+            ),
+            [("t", {}), ("u", {"b": 2}), "tool_use"],
+        ),
+        (
+            sse(
+                chunk({"function_call": {"name": "t", "arguments": '{"a"'}}),
+                chunk({"function_call": {"arguments": ":1}"}}),
+                chunk({}, "function_call"), "[DONE]",
+            ),
+            [("t", {"a": 1}), "tool_use"],
+        ),
+        (sse(chunk({"content": "a"}), {"error": {"code": 502}}), ["a", "error: overloaded"]),
+        (sse({"object": "error", "message": "down", "code": 503}), ["error: overloaded"]),
+        (sse(chunk({"content": "a"}), chunk({}, "content_filter"), "[DONE]"), ["a", "error: refused"]),
+        (sse(chunk({"refusal": "no"}), chunk({}, "stop"), "[DONE]"), ["error: refused"]),
+        (sse(chunk({"content": "a"}), chunk({}, "stop")), ["a", "error: cut"]),
+    ],
+)  # fmt: skip
+def test_chat_completions(data: bytes, expected: list[object]) -> None:
+    assert told(OpenAIDecoder(), data) == expected
+
+
+ASKED = {"type": "function_call", "call_id": "c", "name": "t", "arguments": "{}"}
+SAID = {"type": "message", "content": [{"type": "output_text", "text": "hi"}]}
+
+
+def item(of: Json) -> Json:
+    return {"type": "response.output_item.done", "output_index": 0, "item": of}
+
+
+def completed(*output: Json) -> Json:
+    whole = {"status": "completed", "output": list(output), "usage": None}
+    return {"type": "response.completed", "response": whole}
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (sse(item(ASKED), item(ASKED), completed(ASKED)), [("t", {}), "tool_use"]),
+        (sse(item(SAID), item(SAID), completed(SAID)), ["hi", "end_turn"]),
+        (sse(completed(SAID, ASKED)), ["hi", ("t", {}), "tool_use"]),
+        (sse({"type": "response.cancelled", "response": {"status": "cancelled"}}), ["error: cut"]),
+        (sse(item(SAID), {"type": "error", "code": "server_error"}), ["hi", "error: overloaded"]),
+    ],
+)
+def test_responses(data: bytes, expected: list[object]) -> None:
+    assert told(ResponsesDecoder(), data) == expected
+
+
+def test_a_bedrock_answer_may_count_before_it_stops_and_pads_its_events() -> None:
+    frames = [
+        aws_frames.event("contentBlockDelta", {"p": "abcd", "delta": {"text": "hi"}}),
+        aws_frames.event("newEvent", {"p": "a"}),
+        aws_frames.event("metadata", {"usage": {"inputTokens": 1, "outputTokens": 2}}),
+        aws_frames.event("messageStop", {"stopReason": "end_turn"}),
+    ]
+
+    assert told(BedrockDecoder(), *frames) == ["hi", "end_turn"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ([{"message": None}, {"message": {"content": "a"}}, {"done": True}], ["a", "end_turn"]),
+        ([{"message": {"content": "a"}}, {"error": "server busy"}], ["a", "error: overloaded"]),
+        ([{"message": {"content": "a"}, "done": False}], ["a", "error: cut"]),
+    ],
+)
+def test_ollama(lines: list[Json], expected: list[object]) -> None:
+    data = "\r\n\r\n".join(json.dumps(line) for line in lines).encode()
+
+    assert told(OllamaDecoder(), data) == expected
