@@ -38,6 +38,7 @@ from bot.domain.channel import rule_for
 from bot.domain.ids import SessionId, UserId
 from bot.domain.proposal import Proposal
 from bot.executors import make_executors
+from bot.in_force import InForce
 from bot.metrics import Metrics
 from bot.plugins import open_plugins, plugin_secrets
 from bot.ports import ChatSurface, Stops, StorageUnavailable
@@ -96,6 +97,7 @@ class Base:
     rounds: Rounds
     purse: Purse
     actions: ActionCatalog
+    in_force: InForce
     metrics: Metrics
     freezes: FreezeJudge
     cluster: backends.Cluster | None
@@ -188,7 +190,7 @@ async def build_base(
     rounds = RedactedRounds(backends.asked_in_order(settings.llm, providers), redactor)
     metrics = Metrics()
     limits = rules.budget_limits(settings)
-    actions = ActionCatalog(rules.action_rules(settings))
+    in_force = InForce(settings)
     return Base(
         settings=settings,
         stores=stores,
@@ -205,9 +207,12 @@ async def build_base(
             metrics,
             backends.models_of(settings.llm, providers),
         ),
-        actions=actions,
+        actions=in_force.actions,
+        in_force=in_force,
         metrics=metrics,
-        freezes=await backends.open_freezes(stores.database, actions, *rules.freezing(settings)),
+        freezes=await backends.open_freezes(
+            stores.database, in_force.actions, rules.freeze_marker(settings), in_force.windows
+        ),
         cluster=await backends.open_cluster(settings.kubernetes, stack),
     )
 
@@ -216,17 +221,17 @@ def build_conversation(
     base: Base, surface: ChatSurface, stops: Stops, name_of: NameOf, stack: AsyncExitStack
 ) -> Conversation:
     """Put together what answers asks on that surface. `name_of` tells a person's name."""
-    channels = rules.channel_rules(base.settings)
+    in_force = base.in_force
 
     async def venue_of(call: CallContext) -> Venue:
         session = await base.stores.sessions.get(SessionId(call.session_id))
         if session is None:
             raise StorageUnavailable("the session of this call is not stored")
-        return Venue(session.place, rule_for(channels, call.channel).confirm)
+        return Venue(session.place, rule_for(in_force.channels, call.channel).confirm)
 
     client = http_client(max_connections=backends.BACKEND_CONNECTIONS)
     stack.push_async_callback(client.aclose)
-    target = Target(HttpProbe(client, rules.reading_credentials(base.settings)), base.redactor)
+    target = Target(HttpProbe(client, rules.revealed(in_force.reading_tokens)), base.redactor)
     desk = ProposalDesk(
         base.actions,
         base.stores.proposals,
@@ -244,7 +249,7 @@ def build_conversation(
         return await proposal_notes(base.stores.proposals, session)
 
     turns = Turns(
-        config=rules.turn_config(base.settings, base.actions),
+        config=rules.turn_config(base.settings, in_force.channels, in_force.action_lines),
         sessions=base.stores.sessions,
         surface=surface,
         purse=base.purse,
@@ -256,7 +261,7 @@ def build_conversation(
         notes=notes,
         metrics=base.metrics,
     )
-    executors = make_executors(rules.credentials(base.settings), client)
+    executors = make_executors(rules.revealed(in_force.order_tokens), client)
     decide = _decide(base, surface, name_of, executors, target)
     return Conversation(turns, decide, desk, tools, executors)
 
@@ -310,7 +315,7 @@ def _toolbox(
         caps,
         base.redactor,
         base.clock,
-        timeouts=rules.tool_timeouts(base.settings),
+        timeouts=base.in_force.tool_timeouts,
         hooks=RunnerHooks(on_record=record_calls(base.purse.audit, base.metrics)),
     )
     return Toolbox(catalog, runner)

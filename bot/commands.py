@@ -33,7 +33,7 @@ _MENDABLE = (ConfigurationError, StartupError, SecondProcess, ActionsError, Mani
 
 def run(config: Path) -> int:
     """`kortex run`: until SIGTERM or Ctrl-C, then drain."""
-    return guarded(lambda: _serve(loaded(config)))
+    return guarded(lambda: _serve(config))
 
 
 def check(config: Path, *, as_json: bool) -> int:
@@ -142,8 +142,12 @@ def loaded(config: Path) -> Settings:
     return settings
 
 
-async def _serve(settings: Settings) -> int:
-    async with serving(settings) as service:
+async def _serve(config: Path) -> int:
+    settings = loaded(config)
+    async with (
+        serving(settings, read=lambda: load(config)) as service,
+        service.reload.on_sighup(),
+    ):
         print(
             f"kortex is serving; health at http://{settings.http.host}:{service.http_port}/readyz"
         )

@@ -1,9 +1,10 @@
 """From settings to the plain values the product runs by. Part of the composition root; no I/O."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import sqlalchemy as sa
+from pydantic import SecretStr
 
 from adapters.control_plane.port import Endpoint, ExecutorKind, Reads
 from bot.actions.catalog import ActionCatalog, ActionRule
@@ -65,17 +66,16 @@ def channel_rules(settings: Settings) -> tuple[ChannelRule, ...]:
     )
 
 
-def turn_config(settings: Settings, actions: ActionCatalog) -> TurnConfig:
-    """What every turn goes by."""
+def turn_config(
+    settings: Settings, channels: Sequence[ChannelRule], actions: Sequence[str]
+) -> TurnConfig:
+    """What every turn goes by. `actions` are what the model is told of them."""
     llm = settings.llm
     return TurnConfig(
-        channels=channel_rules(settings),
+        channels=channels,
         max_tool_rounds=llm.max_tool_depth,
         max_tokens=max((s.max_tokens for s in llm.providers.values()), default=4096),
-        actions=[
-            f"{a.rule.name}: {a.rule.description} ({', '.join(a.rule.products)})"
-            for a in actions.all()
-        ],
+        actions=actions,
         session_idle_ttl=llm.session_idle_ttl,
     )
 
@@ -104,6 +104,13 @@ def budget_limits(settings: Settings) -> BudgetLimits:
         alert_at_pct=budget.alert_at_pct,
         user_hourly_questions=budget.per_user_hourly_limit,
         session_tokens=budget.per_session_token_cap,
+    )
+
+
+def action_lines(actions: ActionCatalog) -> tuple[str, ...]:
+    """A line per action, as models are told of them."""
+    return tuple(
+        f"{a.rule.name}: {a.rule.description} ({', '.join(a.rule.products)})" for a in actions.all()
     )
 
 
@@ -153,19 +160,16 @@ def _action_rule(action: ActionSettings) -> ActionRule:
     )
 
 
-def _freeze_windows(settings: Settings) -> tuple[FreezeWindow, ...]:
+def freeze_windows(settings: Settings) -> tuple[FreezeWindow, ...]:
+    """`[[freeze.windows]]`."""
     return tuple(
         FreezeWindow(w.begins, w.until, w.reason, w.actions, w.products)
         for w in settings.freeze.windows
     )
 
 
-def freezing(settings: Settings) -> tuple[Path | None, tuple[FreezeWindow, ...]]:
-    """`[freeze]`: the marker file, by default beside the SQLite file, and the windows."""
-    return _freeze_marker(settings), _freeze_windows(settings)
-
-
-def _freeze_marker(settings: Settings) -> Path | None:
+def freeze_marker(settings: Settings) -> Path | None:
+    """`[freeze] marker`, by default beside the SQLite file."""
     if settings.freeze.marker:
         return Path(settings.freeze.marker)
     url = sa.make_url(settings.database.url.get_secret_value())
@@ -173,15 +177,18 @@ def _freeze_marker(settings: Settings) -> Path | None:
     return Path(f"{url.database}.freeze") if embedded else None
 
 
-def credentials(settings: Settings) -> Callable[[str], str]:
-    """The token of an action, looked up when the action is dispatched."""
-    tokens = {a.name: a.endpoint.token for a in settings.actions}
-    return lambda name: tokens[name].get_secret_value()
+def order_tokens(settings: Settings) -> Mapping[str, SecretStr]:
+    """Actions' tokens that orders are sent with."""
+    return {a.name: a.endpoint.token for a in settings.actions}
 
 
-def reading_credentials(settings: Settings) -> Callable[[str], str]:
-    """The token that an action's target is read with before anybody confirmed."""
-    tokens = {a.name: a.read_token for a in settings.actions}
+def reading_tokens(settings: Settings) -> Mapping[str, SecretStr]:
+    """Actions' tokens that their targets are read with before anybody confirmed."""
+    return {a.name: a.read_token for a in settings.actions}
+
+
+def revealed(tokens: Mapping[str, SecretStr]) -> Callable[[str], str]:
+    """An action's token, revealed when it is used."""
     return lambda name: tokens[name].get_secret_value()
 
 

@@ -28,10 +28,12 @@ from bot.domain.ids import ProposalId
 from bot.domain.session import Ask
 from bot.engine import LEASE_S, Engine, EngineConfig
 from bot.engine_records import forget_ended
+from bot.in_force import SECTIONS
 from bot.ports import Decision
 from bot.privacy.placeholders import Placeholders
 from bot.privacy.redactor import ForPeople
 from bot.provider_report import provider_report
+from bot.reload import ReadSettings, Reload
 from bot.retention import SWEEP_S, KeptFor, RetentionSweep
 from bot.settings.model import Settings
 from bot.slack.admins import AdminMessages
@@ -86,6 +88,7 @@ class Service:
     engine: Engine
     scheduler: EditScheduler
     http_port: int
+    reload: Reload
 
 
 class RedactedStarts:
@@ -116,10 +119,12 @@ async def serving(
     triage_pace_s: float = 0.0,
     lease_s: float = LEASE_S,
     grace_s: float = GRACE_S,
+    read: ReadSettings | None = None,
 ) -> AsyncIterator[Service]:
     """Start everything, run until the body ends, then take nothing new and drain.
 
     A replica silent for `lease_s` is taken over; running turns get `grace_s` at the end.
+    `read` gives the settings as they are now, for a reload.
     Raises ConfigurationError, StartupError, StorageUnavailable, SecondProcess before anything of
     Slack's is acknowledged.
     """
@@ -155,7 +160,13 @@ async def serving(
             AuditEvent(AuditKind.STARTED, "kortex", {"team": identity.team})
         )
         await warn_of_excess(base.cluster)
-        yield Service(base, conversation, engine, scheduler, port)
+        yield Service(base, conversation, engine, scheduler, port, _reload(base, read))
+
+
+def _reload(base: Base, read: ReadSettings | None) -> Reload:
+    reload = Reload(base.settings, read, base.stores.audit)
+    reload.add("rules", SECTIONS, base.in_force.prepare)
+    return reload
 
 
 async def warn_of_excess(cluster: Cluster | None) -> None:
@@ -222,14 +233,14 @@ def _bolt(
     errands: Errands,
 ) -> AsyncApp:
     settings = base.settings
-    roles = SlackRoleDirectory(api, identity.team, rules.role_members(settings), time.monotonic)
+    roles = SlackRoleDirectory(api, identity.team, base.in_force.roles, time.monotonic)
     return create_bolt(
         IngressSettings(
             identity=identity,
             signing_secret=settings.slack.signing_secret.get_secret_value(),
             follow_up=settings.slack.follow_up,
-            admin_roles=settings.admins.roles,
-            channels=rules.channel_rules(settings),
+            admin_roles=base.in_force.admin_roles,
+            channels=base.in_force.channels,
             budget=rules.budget_limits(settings),
         ),
         IngressPorts(
@@ -337,8 +348,8 @@ def _budget_jobs(
     base: Base, identity: SlackIdentity, api: SlackCalls, outbox: Outbox
 ) -> dict[str, tuple[float, jobs.Job]]:
     settings, stores = base.settings, base.stores
-    roles = SlackRoleDirectory(api, identity.team, rules.role_members(settings), time.monotonic)
-    admins = AdminMessages(outbox, roles, identity.team, settings.admins.roles)
+    roles = SlackRoleDirectory(api, identity.team, base.in_force.roles, time.monotonic)
+    admins = AdminMessages(outbox, roles, identity.team, base.in_force.admin_roles)
     days = StoredAlertDays(stores.database)
     limits = rules.budget_limits(settings)
     alert = BudgetAlert(stores.ledger, days, stores.audit, limits, admins.tell)

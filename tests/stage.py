@@ -53,6 +53,12 @@ class Stage:
     log: io.StringIO
     stop_service: Callable[[], Awaitable[None]]
 
+    async def reload(self, **sections: object) -> bool:
+        """Edit those tables of kortex.toml and reload; whether they are in force."""
+        tree = {name: getattr(self.settings, name) for name in Settings.model_fields} | sections
+        self.settings = Settings.model_validate(tree)
+        return await self.service.reload.take(self.settings)
+
     def newcomer(self, channel: str = CHECKOUT, name: str = "") -> str:
         """One more colleague: a person may ask so often a minute, and tests ask oftener."""
         roster = self.workspace.roster

@@ -114,7 +114,7 @@ class ToolRunner:
         self._capabilities = capabilities
         self._redactor = redactor
         self._clock = clock
-        self._timeouts = dict(timeouts or {})
+        self._timeouts = timeouts or {}
         self._slow_after_s = slow_after_s
         self._max_result_bytes = max_result_bytes
         if any(not seconds > 0 for seconds in self._timeouts.values()):

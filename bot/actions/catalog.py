@@ -100,7 +100,7 @@ class Action:
 
 
 class ActionCatalog:
-    """All declared actions by name. Immutable once made."""
+    """All declared actions by name. Changes as a whole only, by `replace`."""
 
     def __init__(self, rules: Iterable[ActionRule]) -> None:
         """Raises CatalogError for a declaration that cannot work."""
@@ -111,6 +111,10 @@ class ActionCatalog:
             self._actions[rule.name] = _ready(rule)
         for action in self._actions.values():
             self._check_rollback(action.rule)
+
+    def replace(self, other: "ActionCatalog") -> None:
+        """From here on, what the other declares."""
+        self._actions = dict(other._actions)  # noqa: SLF001 - its own kind
 
     def _check_rollback(self, rule: ActionRule) -> None:
         if not rule.rollback:

@@ -20,7 +20,7 @@ class FreezeJudge:
     ) -> None:
         self.switch = switch
         self._catalog = catalog
-        self._windows = tuple(windows)
+        self._windows = windows
 
     async def refusal(self, action: str, product: str) -> str | None:
         """See `FreezeState.refusal`."""

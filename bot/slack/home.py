@@ -21,7 +21,7 @@ class Home:
 
     def __init__(self, settings: IngressSettings, ports: IngressPorts, errands: Errands) -> None:
         self._identity: SlackIdentity = settings.identity
-        self._view = home_view(settings.channels)
+        self._channels = settings.channels
         self._api = ports.api
         self._errands = errands
 
@@ -32,7 +32,7 @@ class Home:
             self._errands.run("home", self._publish(opened.event.user))
 
     async def _publish(self, user: str) -> None:
-        await self._api.call("views.publish", user_id=user, view=dict(self._view))
+        await self._api.call("views.publish", user_id=user, view=dict(home_view(self._channels)))
 
 
 def home_view(rules: Sequence[ChannelRule]) -> Mapping[str, JsonValue]:

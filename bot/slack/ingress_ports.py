@@ -38,8 +38,8 @@ class IngressSettings:
     identity: SlackIdentity
     signing_secret: str = field(default="", repr=False)
     follow_up: Literal["thread", "mention"] = "thread"
-    admin_roles: tuple[str, ...] = ()
-    channels: tuple[ChannelRule, ...] = ()
+    admin_roles: Sequence[str] = ()
+    channels: Sequence[ChannelRule] = ()
     budget: BudgetLimits = field(default_factory=BudgetLimits)
     asks_per_minute: int = 20  # per person; 0: no limit
     handling_timeout_s: float = 2.5

@@ -69,7 +69,7 @@ class SlackRoleDirectory:
     ) -> None:
         self._api = api
         self._team = team
-        self._roles = dict(roles)
+        self._roles = roles
         self._groups = Fresh(self._members, clock)
         self._people = Fresh(self._person, clock)
 
