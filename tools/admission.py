@@ -1,5 +1,5 @@
-"""What a call must pass before its tool runs: catalog, policy, authorisation, connections, input,
-capabilities. Each check either narrows the call or ends it with a CallFailed.
+"""What a call must pass before its tool runs: catalog, policy, budget, authorisation, connections,
+input, capabilities. Each check either narrows the call or ends it with a CallFailed.
 """
 
 import asyncio
@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import orjson
 from pydantic import BaseModel, ValidationError
 
+from tools.budget import Budget
 from tools.capabilities import CallContext, Capabilities
 from tools.catalog import BoundTool, ToolCatalog, missing_capabilities
 from tools.contract import ToolContract
@@ -34,6 +35,7 @@ class Admitted:
     entry: BoundTool
     arguments: BaseModel
     context: CallContext
+    budget: Budget
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +52,17 @@ class Admission:
         entry = self.catalog.get(name)
         if entry is None or not self.policy.allows(entry.contract, context):
             raise CallFailed(ToolErrorCode.POLICY_DENIED, NO_SUCH_TOOL)
+        budget = self.policy.budget(context)
+        too_much = budget.refusal(context.spent)
+        if too_much is not None:
+            raise CallFailed(ToolErrorCode.POLICY_DENIED, too_much)
         await self._check_authority(entry.contract, context)
         context = self._narrowed(entry.contract, context)
         model = parsed_arguments(entry.contract, arguments)
         missing = missing_capabilities(entry.contract, self.capabilities)
         if missing:
             raise CallFailed(ToolErrorCode.UNAVAILABLE, f"not configured: {', '.join(missing)}")
-        return Admitted(entry, model, context)
+        return Admitted(entry, model, context, budget)
 
     async def _check_authority(self, contract: ToolContract, context: CallContext) -> None:
         """Nobody in particular may not call; a look-up that fails denies."""

@@ -12,6 +12,8 @@ from typing import Protocol
 
 from pydantic import JsonValue
 
+from tools.budget import NOTHING_SPENT, Spent
+
 
 @dataclass(frozen=True, slots=True)
 class Interval:
@@ -343,6 +345,7 @@ class CallContext:
     products: tuple[str, ...] = ()
     connection_ids: frozenset[str] = frozenset()  # what this request may use
     untrusted_read: bool = False  # the turn has already read tool output
+    spent: Spent = NOTHING_SPENT  # of the turn, before this call
 
 
 @dataclass(frozen=True, slots=True)

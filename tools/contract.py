@@ -72,7 +72,7 @@ class ToolContract:
     allowlist is refused when the tool is registered. `capabilities` are field names of
     `tools.capabilities.Capabilities`. `opaque` names top-level output fields minted by our own
     code (a signed cursor, a proposal id) that the text redactor must not touch; only built-in
-    tools may have them.
+    tools may have them. `live` is asked anew each time, never answered from the cache.
     """
 
     id: str
@@ -85,6 +85,7 @@ class ToolContract:
     capabilities: frozenset[str]
     requires_connection: bool = False
     opaque: frozenset[str] = frozenset()
+    live: bool = False
 
     @property
     def short_name(self) -> str:

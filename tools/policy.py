@@ -1,14 +1,16 @@
 """Which tools exist for whom, as data. What is not allowed here does not exist.
 
-A tool is usable when the toolset of the request's purpose names it, its effect is allowed, and the
-session's name fits. MCP tools are named one by one: a server may announce new ones at any time.
+A tool is usable when the toolset of the request's purpose names it, its effect is allowed, the
+session's name fits, and neither the channel nor the whole deployment takes it away. MCP tools are
+named one by one: a server may announce new ones at any time.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Protocol
 
+from tools.budget import DEFAULT_BUDGET, Budget
 from tools.contract import PROPOSE_TOOL_ID, Effect, ToolContract
 
 MCP_PREFIX = "mcp__"
@@ -23,6 +25,11 @@ class Asking(Protocol):
         ...
 
     @property
+    def channel(self) -> str:
+        """The channel's name."""
+        ...
+
+    @property
     def session_name(self) -> str:
         """The session's name, made from its channel."""
         ...
@@ -34,6 +41,8 @@ class ToolPolicy:
 
     `toolsets` maps a purpose to globs of tool ids; a purpose that is not listed has no tools.
     `sessions` maps a tool id to globs of session names; a tool not listed there fits any session.
+    `channels` are pairs of a channel's glob and tool globs, the first that matches narrows what the
+    purpose gives; `denied` are globs of tools that nobody has. `budgets` are by purpose.
     `granted_connections` are the connection ids the deployment grants; a call gets the intersection
     with what its request carries.
     """
@@ -42,6 +51,10 @@ class ToolPolicy:
     sessions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     effects: frozenset[Effect] = frozenset({Effect.READ_ONLY})
     granted_connections: frozenset[str] = frozenset()
+    channels: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    denied: tuple[str, ...] = ()
+    budgets: Mapping[str, Budget] = field(default_factory=dict)
+    default_budget: Budget = DEFAULT_BUDGET
 
     def __post_init__(self) -> None:
         """Refuse a policy that would let a tool act. Raises ValueError."""
@@ -55,12 +68,28 @@ class ToolPolicy:
             return False
         if contract.effect not in self.effects and contract.id != PROPOSE_TOOL_ID:
             return False
+        if _matches(self.denied, contract.id) or not self._in_channel(contract.id, asking.channel):
+            return False
         sessions = self.sessions.get(contract.id)
-        return sessions is None or any(fnmatchcase(asking.session_name, glob) for glob in sessions)
+        return sessions is None or _matches(sessions, asking.session_name)
+
+    def budget(self, asking: Asking) -> Budget:
+        """What a turn of this purpose may ask."""
+        return self.budgets.get(asking.purpose, self.default_budget)
 
     def connections(self, requested: frozenset[str]) -> frozenset[str]:
         """What a call may use: granted and requested, never the union."""
         return self.granted_connections & requested
+
+    def _in_channel(self, tool_id: str, channel: str) -> bool:
+        narrowed = next(
+            (tools for glob, tools in self.channels if fnmatchcase(channel, glob)), None
+        )
+        return narrowed is None or _matches(narrowed, tool_id)
+
+
+def _matches(globs: Iterable[str], name: str) -> bool:
+    return any(fnmatchcase(name, glob) for glob in globs)
 
 
 def _names(glob: str, tool_id: str) -> bool:

@@ -1,7 +1,7 @@
 """The one path by which a tool is called, whoever calls it and wherever the tool comes from.
 
-Admission (tools.admission) → start event → execution under a timeout → rendering (tools.rendering)
-→ record → end event. Nothing but a cancellation is ever raised.
+Admission (tools.admission) → start event → cache (tools.cache), else execution under a timeout and
+rendering (tools.rendering) → record → end event. Nothing but a cancellation is ever raised.
 """
 
 import asyncio
@@ -15,6 +15,7 @@ import structlog
 from pydantic import BaseModel, JsonValue
 
 from tools.admission import Admission, Admitted, Authoriser
+from tools.cache import NOTE_BYTES, Kept, ResultCache, key_of, told
 from tools.capabilities import CallContext, Capabilities, Clock
 from tools.catalog import ToolCatalog
 from tools.contract import PROPOSE_TOOL_ID, ToolContract
@@ -40,7 +41,6 @@ from tools.records import (
 )
 from tools.redactor import Redactor
 from tools.rendering import dumped, redacted_text, redacted_value, rendered, validated
-from tools.size_cap import MAX_RESULT_BYTES
 
 SLOW_AFTER_S = 30.0
 RECORD_TIMEOUT_S = 10.0
@@ -106,7 +106,6 @@ class ToolRunner:
         timeouts: Mapping[str, float] | None = None,
         hooks: RunnerHooks | None = None,
         slow_after_s: float = SLOW_AFTER_S,
-        max_result_bytes: int = MAX_RESULT_BYTES,
     ) -> None:
         self._hooks = hooks or RunnerHooks()
         self._admission = Admission(catalog, policy, capabilities, self._hooks.authorise)
@@ -116,7 +115,7 @@ class ToolRunner:
         self._clock = clock
         self._timeouts = timeouts or {}
         self._slow_after_s = slow_after_s
-        self._max_result_bytes = max_result_bytes
+        self._cache = ResultCache()
         if any(not seconds > 0 for seconds in self._timeouts.values()):
             raise ValueError("a tool timeout must be positive")
 
@@ -147,8 +146,13 @@ class ToolRunner:
             admitted = await self._admission.admit(name, call.raw_arguments, call.context)
             call.arguments = redacted_value(_sent(admitted.arguments), self._redactor)
             self._emit(call, CallStarted(call.id, call.name, call.arguments))
-            output = await self._execute(call, admitted)
-            return await self._finished(call, admitted, output)
+            key = key_of(admitted.entry.contract, admitted.arguments, admitted.context)
+            kept = self._cache.get(key, asyncio.get_running_loop().time())
+            if kept is not None:
+                return self._again(call, kept)
+            outcome = await self._finished(call, admitted, await self._execute(call, admitted))
+            self._cache.put(key, _kept(outcome, call.started_s))
+            return outcome
         except asyncio.CancelledError as error:
             if _really_cancelled():
                 raise
@@ -162,7 +166,7 @@ class ToolRunner:
         slow = asyncio.get_running_loop().call_later(
             self._slow_after_s, self._emit, call, CallSlow(call.id, call.name)
         )
-        deadline = asyncio.timeout(self._timeout_s(contract))
+        deadline = asyncio.timeout(min(self._timeout_s(contract), admitted.budget.call_time_s))
         try:
             async with deadline:
                 answer: object = await tool.execute(
@@ -180,7 +184,7 @@ class ToolRunner:
         entry = admitted.entry
         call.output = validated(entry.contract, output)
         value = dumped(call.output)
-        parts = (entry, value, self._redactor, self._max_result_bytes)
+        parts = (entry, value, self._redactor, admitted.budget.result_bytes - NOTE_BYTES)
         if weight(value, OFF_LOOP_CHARS) > OFF_LOOP_CHARS:
             answer = await asyncio.to_thread(rendered, *parts)
         else:
@@ -192,6 +196,11 @@ class ToolRunner:
             summary=self._summary(call, admitted),
             proposal_id=proposal if entry.contract.id == PROPOSE_TOOL_ID else None,
         )
+
+    def _again(self, call: _Call, kept: Kept) -> ToolOutcome:
+        content = told(kept, asyncio.get_running_loop().time())
+        record = self._record(call, None, "", content, truncated=kept.cut)
+        return ToolOutcome(replace(record, cached=True), content, kept.summary)
 
     def _summary(self, call: _Call, admitted: Admitted) -> str:
         """A summary is a courtesy: one that fails is left out, the result is not."""
@@ -301,6 +310,10 @@ class ToolRunner:
             "tool_call_broken", tool=call.name, call=call.id,
             session=call.context.session_id, trace=trace,
         )  # fmt: skip
+
+
+def _kept(outcome: ToolOutcome, at_s: float) -> Kept:
+    return Kept(outcome.content, outcome.summary, outcome.record.truncated, at_s)
 
 
 def _sent(arguments: BaseModel) -> dict[str, JsonValue]:

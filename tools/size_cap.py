@@ -10,7 +10,8 @@ from collections.abc import Iterator
 import orjson
 from pydantic import JsonValue
 
-MAX_RESULT_BYTES = 64 * 1024
+from tools.budget import MAX_RESULT_BYTES
+
 MIN_CAP_BYTES = 4096
 CUT_MARK = "…[cut]"
 # Short top-level fields without which a cut result could not be used or continued.

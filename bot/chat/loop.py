@@ -4,6 +4,8 @@ Knows no provider, no Slack and no database. Every round and every tool call is 
 journal: paid once, and answered from its record when a turn is taken up again after a crash.
 """
 
+import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -41,7 +43,10 @@ from bot.domain.events import (
 )
 from bot.domain.ids import ProposalId
 from bot.ports import Journal
+from tools.budget import Spent
 from tools.records import CallEnded, CallEvent, ToolOutcome
+
+PARALLEL_CALLS = 10  # of one round at once; the others wait
 
 Emit = Callable[[TurnEvent], None]
 
@@ -63,9 +68,14 @@ class ToolExecutor(Protocol):
     """Runs one call through the one path. Never raises but for cancellation."""
 
     async def __call__(
-        self, call: ToolCall, on_event: Callable[[CallEvent], None], *, untrusted_read: bool
+        self,
+        call: ToolCall,
+        on_event: Callable[[CallEvent], None],
+        *,
+        untrusted_read: bool,
+        spent: Spent,
     ) -> ToolOutcome:
-        """`untrusted_read`: the turn has read tool output before this call."""
+        """`untrusted_read`: the turn has read tool output before this call. `spent`: before it."""
         ...
 
 
@@ -79,6 +89,7 @@ class Conversation:
     evidence: list[Evidence] = field(default_factory=list)
     said: list[Message] = field(default_factory=list)
     aside: Sequence[RoundRecord] = ()  # rounds that say nothing to people: a summary
+    made: Counter[str] = field(default_factory=Counter)  # calls, by what they ask
 
     @property
     def usage(self) -> Usage:
@@ -95,6 +106,14 @@ class Conversation:
     def steps(self) -> int:
         """The rounds that count: not those whose question was passed on."""
         return sum(not r.passed_on for r in self.rounds)
+
+    def spend(self, call: ToolCall) -> Spent:
+        """What stands against this call; it then counts against the next."""
+        asked = _asked(call)
+        read = sum(outcome.record.bytes for outcome in self.outcomes)
+        spent = Spent(self.made.total(), read, self.made[asked])
+        self.made[asked] += 1
+        return spent
 
     @property
     def cost_usd_micros(self) -> int | None:
@@ -192,19 +211,27 @@ class Loop:
         first = len(talk.evidence) + 1
         untrusted = bool(talk.evidence)
 
-        def step(call: ToolCall, number: int) -> tuple[str, Callable[[], Awaitable[JsonValue]]]:
+        slots = asyncio.Semaphore(PARALLEL_CALLS)
+
+        def step(
+            call: ToolCall, number: int, spent: Spent
+        ) -> tuple[str, Callable[[], Awaitable[JsonValue]]]:
             async def run() -> JsonValue:
                 live.add(call.id)
-                outcome = await self._execute(
-                    call,
-                    lambda event: emit(_progress(event, number)),
-                    untrusted_read=untrusted,
-                )
+                async with slots:
+                    outcome = await self._execute(
+                        call,
+                        lambda event: emit(_progress(event, number)),
+                        untrusted_read=untrusted,
+                        spent=spent,
+                    )
                 return outcome_to_json(outcome)
 
             return f"tool:{number}:{call.name[:64]}", run
 
-        values = await self._journal.steps([step(c, first + i) for i, c in enumerate(calls)])
+        values = await self._journal.steps(
+            [step(c, first + i, talk.spend(c)) for i, c in enumerate(calls)]
+        )
         outcomes = [outcome_from_json(v) for v in values]
         for number, (call, outcome) in enumerate(zip(calls, outcomes, strict=True), start=first):
             if call.id not in live:
@@ -250,6 +277,15 @@ def _unique_ids(calls: Sequence[ToolCall], request: CompleteRequest) -> tuple[To
         taken.add(fresh)
         unique.append(call if fresh == call.id else replace(call, id=fresh))
     return tuple(unique)
+
+
+def _asked(call: ToolCall) -> str:
+    """The same text for calls that ask the same, however their arguments are written."""
+    try:
+        arguments = orjson.dumps(orjson.loads(call.arguments), option=orjson.OPT_SORT_KEYS)
+    except (orjson.JSONDecodeError, orjson.JSONEncodeError):
+        return f"{call.name} {call.arguments}"
+    return f"{call.name} {arguments.decode()}"
 
 
 def _candidate_ids(given: str) -> Iterator[str]:

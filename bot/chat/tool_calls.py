@@ -87,6 +87,7 @@ def record_calls(
                     "error": record.error_code.value if record.error_code else None,
                     "bytes": record.bytes,
                     "truncated": record.truncated,
+                    "cached": record.cached,
                     "latency_ms": record.latency_ms,
                 },
                 context.session_id,

@@ -44,6 +44,7 @@ from bot.ports import (
     SurfaceGone,
 )
 from bot.privacy.placeholders import Placeholders
+from tools.budget import Spent
 from tools.capabilities import CallContext, Clock
 from tools.records import CallEvent, ToolOutcome
 from tools.redactor import RedactionFailed, Redactor
@@ -253,9 +254,13 @@ class Turns:
             return await spender.round(request, number, emit, prefer, stop, full=full)
 
         async def one_call(
-            call: ToolCall, on_event: Callable[[CallEvent], None], *, untrusted_read: bool
+            call: ToolCall,
+            on_event: Callable[[CallEvent], None],
+            *,
+            untrusted_read: bool,
+            spent: Spent,
         ) -> ToolOutcome:
-            asking = replace(context, untrusted_read=untrusted_read)
+            asking = replace(context, untrusted_read=untrusted_read, spent=spent)
             call = replace(call, arguments=self._placeholders.resolved(call.arguments))
             return await self._tools.run(call, asking, on_event, stop)
 

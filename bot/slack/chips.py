@@ -155,9 +155,9 @@ def _verdict(record: ToolInvocationRecord, summary: str) -> tuple[ChipState, str
     took = duration(record.latency_ms)
     if record.error_code is not None:
         return _failure(record.error_code, record.message, took)
-    if record.truncated:
-        return ChipState.CUT, f"{summary or 'result'} · cut, more is there · {took}"
     again = " · from the cache" if record.cached else ""
+    if record.truncated:
+        return ChipState.CUT, f"{summary or 'result'} · cut, more is there · {took}{again}"
     return ChipState.OK, f"{summary} · {took}{again}" if summary else f"{took}{again}"
 
 

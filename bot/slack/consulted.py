@@ -102,7 +102,9 @@ def _line(result: _Result) -> str:
     asked = "" if asked in result.found else asked
     told = inline(" · ".join(filter(None, (result.name, result.found, asked))), _LINE_CHARS)
     cut = "cut · " if evidence.truncated else ""
-    return f"*E{result.number}* {result.mark}{told} · {cut}{duration(evidence.latency_ms)}"
+    again = "from the cache · " if result.record and result.record.cached else ""
+    took = duration(evidence.latency_ms)
+    return f"*E{result.number}* {result.mark}{told} · {cut}{again}{took}"
 
 
 def _rest(results: Sequence[_Result], listed: Sequence[_Result]) -> list[str]:

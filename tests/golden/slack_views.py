@@ -105,11 +105,15 @@ FAILURES = (
     outcome("json", error=ToolErrorCode.INVALID_JSON, message="arguments are not JSON"),
     outcome("timeout", error=ToolErrorCode.TOOL_TIMEOUT, latency_ms=301_000),
     outcome("5xx", error=ToolErrorCode.UPSTREAM, message="upstream: 503"),
+    outcome("4xx", error=ToolErrorCode.UPSTREAM, message="upstream: 401 unauthorized"),
     outcome("bug", error=ToolErrorCode.EXECUTION, message="internal error"),
+    outcome("shape", error=ToolErrorCode.OUTPUT_INVALID, message="unexpected"),
     outcome("redaction", error=ToolErrorCode.REDACTION_FAILED, message="redaction failed"),
     outcome("unavailable", error=ToolErrorCode.UNAVAILABLE, message="no log backend is configured"),
     outcome("denied", error=ToolErrorCode.POLICY_DENIED, message="not in this channel's toolset"),
+    outcome("authz", error=ToolErrorCode.AUTHZ_DENIED, message="only responders may ask"),
     outcome("cut", truncated=True, summary="100 lines"),
+    outcome("cut_again", truncated=True, cached=True, summary="100 lines"),
     outcome("cancelled", error=ToolErrorCode.CANCELLED),
 )
 
@@ -158,6 +162,7 @@ def _views() -> dict[str, AnswerView]:
         "looking": view([asking, started("a"), started("b", "core__get_metrics")]),
         "slow": view([asking, started("a"), slow]),
         "failures": view([asking, *(ended(made, n) for n, made in enumerate(FAILURES, 1))]),
+        **{f"chip_{made.record.tool_call_id}": view([asking, ended(made, 1)]) for made in FAILURES},
         "many_chips": view([ended(outcome(str(n)), n) for n in range(1, 15)]),
         "many_chips_running": view(
             [

@@ -19,7 +19,7 @@ from adapters.llm.messages import (
     ToolCall,
     Usage,
 )
-from bot.chat.loop import Conversation, Emit, Loop, stop_reason, wrap_evidence
+from bot.chat.loop import PARALLEL_CALLS, Conversation, Emit, Loop, stop_reason, wrap_evidence
 from bot.chat.round_record import RoundRecord
 from bot.domain.events import (
     Notice,
@@ -33,6 +33,7 @@ from bot.domain.events import (
 from bot.headless import PlainJournal
 from tests.fakes.journal import Crash, Fuse, MemoryJournal
 from tests.fixtures_rounds import said
+from tools.budget import Spent
 from tools.errors import ToolErrorCode
 from tools.records import CallEnded, CallEvent, CallStarted, ToolInvocationRecord, ToolOutcome
 
@@ -64,6 +65,7 @@ class Scripted:
     finished: list[str] = field(default_factory=list)
     untrusted: list[bool] = field(default_factory=list)
     preferred: list[str] = field(default_factory=list)
+    spent: list[Spent] = field(default_factory=list)
 
     async def ask(
         self, request: CompleteRequest, number: int, emit: Emit, prefer: str, *, full: bool
@@ -80,8 +82,14 @@ class Scripted:
         return record
 
     async def execute(
-        self, call: ToolCall, on_event: Callable[[CallEvent], None], *, untrusted_read: bool
+        self,
+        call: ToolCall,
+        on_event: Callable[[CallEvent], None],
+        *,
+        untrusted_read: bool,
+        spent: Spent,
     ) -> ToolOutcome:
+        self.spent.append(spent)
         self.ran.append(call.id)
         self.untrusted.append(untrusted_read)
         on_event(CallStarted(call.id, call.name, {}))
@@ -374,3 +382,52 @@ async def test_a_round_passed_on_is_passed_on_again_when_the_turn_is_replayed() 
 
     assert (end, talk.text, again.asked) == (TurnEnd.ANSWERED, "whole", [])
     assert RoundReplaced(1) in events
+
+
+async def test_each_call_is_told_what_the_turn_has_spent_and_how_often_it_was_made() -> None:
+    same = [call("a", arguments='{"x":1,"y":2}'), call("b", arguments='{"y": 2, "x": 1}')]
+    other = call("c", arguments="{not json")
+    scripted = Scripted(
+        [said(1, "", *same, other), said(2, "", call("d", arguments='{"y":2,"x":1}')), said(3, "x")]
+    )
+
+    await scripted.run()
+
+    assert scripted.spent == [Spent(0, 0, 0), Spent(1, 0, 1), Spent(2, 0, 0), Spent(3, 6, 2)]
+
+
+@pytest.mark.parametrize("tick", range(0, 14, 2))
+async def test_a_turn_taken_up_again_counts_the_same(tick: int) -> None:
+    whole = story()
+    await whole.run(MemoryJournal())
+    before, journal = story(), MemoryJournal(Fuse(tick))
+    with pytest.raises(Crash):
+        await before.run(journal)
+
+    after = story()
+    await after.run(journal.resumed())
+
+    assert [*before.spent, *after.spent] == whole.spent
+
+
+class Counting(Scripted):
+    """Counts how many of its calls are under way."""
+
+    under_way = most = 0
+
+    async def execute(self, *args: object, **kwargs: object) -> ToolOutcome:
+        self.under_way += 1
+        self.most = max(self.most, self.under_way)
+        await asyncio.sleep(0)
+        self.under_way -= 1
+        return await super().execute(*args, **kwargs)  # type: ignore[arg-type]
+
+
+async def test_of_a_round_with_a_hundred_calls_ten_run_at_once() -> None:
+    calls = [call(f"c{n}", arguments=f'{{"n":{n}}}') for n in range(100)]
+    counting = Counting([said(1, "", *calls), said(2, "done")])
+
+    _, talk, _ = await counting.run()
+
+    assert counting.most == PARALLEL_CALLS
+    assert answered(talk) == [c.id for c in calls]

@@ -2,11 +2,15 @@
 
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.slack.chips import Chip, ChipState, chip_texts
+from bot.slack.chips import Chip, ChipState, advance, chip_texts
 from bot.slack.limits import CONTEXT_ELEMENTS
+from tests.golden.slack_views import FAILURES
+from tools.errors import ToolErrorCode
+from tools.records import CallEnded, ToolOutcome
 
 CHIPS = st.builds(Chip, st.just("get_logs"), st.just("checkout"), st.sampled_from(ChipState))
 
@@ -45,3 +49,29 @@ def test_above_eight_troubles_the_latest_are_listed() -> None:
     first, *listed = chip_texts(broken)
     assert first == "🔴 ✗ 4 more to look at"
     assert [text.split()[-1] for text in listed] == [f"p{n}" for n in range(4, 12)]
+
+
+# What the design promises of each class: its colour says whose turn it is to look.
+COLOURS = {
+    ToolErrorCode.VALIDATION: "🟡 ⚠",
+    ToolErrorCode.INVALID_JSON: "🟡 ⚠",
+    ToolErrorCode.TOOL_TIMEOUT: "🟡 ⚠",
+    ToolErrorCode.UNAVAILABLE: "🟡 ⚠",
+    ToolErrorCode.POLICY_DENIED: "🟡 ⚠",
+    ToolErrorCode.AUTHZ_DENIED: "🟡 ⚠",
+    ToolErrorCode.UPSTREAM: "🔴 ✗",
+    ToolErrorCode.EXECUTION: "🔴 ✗",
+    ToolErrorCode.OUTPUT_INVALID: "🔴 ✗",
+    ToolErrorCode.REDACTION_FAILED: "🔴 ✗",
+    ToolErrorCode.CANCELLED: "⚪ ▣",
+    None: "⚪ ▣",  # a result that was cut
+}
+
+
+@pytest.mark.parametrize("made", FAILURES, ids=lambda made: made.record.tool_call_id)
+def test_each_class_of_failure_has_its_colour(made: ToolOutcome) -> None:
+    assert advance(None, CallEnded(made)).text.startswith(COLOURS[made.record.error_code])
+
+
+def test_every_class_of_failure_has_a_golden_chip() -> None:
+    assert {made.record.error_code for made in FAILURES} == {*ToolErrorCode, None}

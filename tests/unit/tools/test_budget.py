@@ -1,0 +1,93 @@
+"""What a turn may ask: each limit ends in a result that says so, and nothing runs past it."""
+
+import asyncio
+
+import orjson
+import pytest
+
+from tests.fakes.tools import ALL, FakeTool, bench
+from tools.budget import MAX_RESULT_BYTES, MIN_RESULT_BYTES, Budget, Spent
+from tools.errors import ToolErrorCode
+from tools.policy import ToolPolicy
+
+SMALL = ToolPolicy(
+    ALL.toolsets, budgets={"investigate": Budget(calls=3, same_calls=2, turn_bytes=1000)}
+)
+
+
+@pytest.mark.parametrize(
+    ("spent", "words"),
+    [
+        (Spent(same_calls=2), "this same call was made twice in this turn already"),
+        (Spent(calls=3), "a turn may make 3 tool calls"),
+        (Spent(result_bytes=1000), "a turn may read 1000 bytes"),
+    ],
+)
+async def test_a_call_too_many_is_an_error_that_says_so(spent: Spent, words: str) -> None:
+    tool = FakeTool()
+    b = bench([tool], SMALL)
+
+    outcome = await b.run(spent=spent)
+
+    assert outcome.record.error_code is ToolErrorCode.POLICY_DENIED
+    assert words in orjson.loads(outcome.content)["message"]
+    assert b.records == [outcome.record]
+    assert tool.calls == []
+
+
+async def test_up_to_the_limit_a_call_runs() -> None:
+    outcome = await bench([FakeTool()], SMALL).run(
+        spent=Spent(calls=2, result_bytes=999, same_calls=1)
+    )
+
+    assert outcome.record.ok
+
+
+async def test_a_purpose_without_a_budget_of_its_own_has_the_default() -> None:
+    policy = ToolPolicy(
+        {"recommend": ("core__*",)}, budgets=SMALL.budgets, default_budget=Budget(calls=7)
+    )
+
+    outcome = await bench([FakeTool()], policy).run(purpose="recommend", spent=Spent(calls=7))
+
+    assert "a turn may make 7 tool calls" in outcome.content
+
+
+async def test_a_tool_that_is_not_allowed_says_nothing_of_budgets() -> None:
+    outcome = await bench([FakeTool()], SMALL).run(name="core__other", spent=Spent(calls=3))
+
+    assert "no such tool" in outcome.content
+
+
+async def test_a_result_is_cut_to_what_the_purpose_allows() -> None:
+    policy = ToolPolicy(ALL.toolsets, default_budget=Budget(result_bytes=MIN_RESULT_BYTES))
+
+    outcome = await bench([FakeTool()], policy).run('{"text":"abcdefgh","times":5000}')
+
+    assert outcome.record.truncated
+    assert len(outcome.content) <= MIN_RESULT_BYTES
+
+
+async def test_a_call_is_cut_at_the_time_the_purpose_allows() -> None:
+    policy = ToolPolicy(ALL.toolsets, default_budget=Budget(call_time_s=0.001))
+
+    outcome = await bench([FakeTool(gate=asyncio.Event())], policy).run()
+
+    assert outcome.record.error_code is ToolErrorCode.TOOL_TIMEOUT
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"calls": 0},
+        {"same_calls": 0},
+        {"turn_bytes": 0},
+        {"call_time_s": 0},
+        {"call_time_s": float("nan")},
+        {"result_bytes": MIN_RESULT_BYTES - 1},
+        {"result_bytes": MAX_RESULT_BYTES + 1},
+    ],
+)
+def test_what_is_no_limit_is_refused(limits: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match=r"budget|result"):
+        Budget(**limits)  # type: ignore[arg-type]

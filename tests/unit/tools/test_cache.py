@@ -1,0 +1,135 @@
+"""Identical reads: answered from the cache for whoever asked, saying so, and for nobody else."""
+
+import asyncio
+
+import orjson
+import pytest
+
+from tests.fakes.tools import Bench, EchoOutput, FakeTool, bench, contract
+from tools.cache import NOTE_BYTES, TTL_S, Kept, ResultCache, told
+from tools.contract import PROPOSE_TOOL_ID, Effect
+from tools.errors import ToolErrorCode, UpstreamFailed
+from tools.policy import ToolPolicy
+from tools.records import CallEnded, CallStarted
+
+
+async def test_the_same_read_is_answered_from_the_cache_and_says_so() -> None:
+    tool = FakeTool()
+    b = bench([tool])
+
+    first = await b.run('{"text":"hi","times":2}')
+    again = await b.run('{"times":2, "text":"hi"}')
+
+    assert len(tool.calls) == 1
+    assert orjson.loads(again.content) == {"text": "hihi", "from_cache": "read 0.0s ago"}
+    assert (first.record.cached, again.record.cached) == (False, True)
+    assert again.summary == first.summary
+    assert b.records == [first.record, again.record]
+    assert [type(e) for e in b.events] == [CallStarted, CallEnded] * 2
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"actor": "U2"},
+        {"session_id": "s2"},
+        {"team": "T2"},
+        {"purpose": "recommend"},
+        {"products": ("payments",)},
+    ],
+    ids=lambda other: next(iter(other)),
+)
+async def test_nobody_reads_what_another_was_answered(other: dict[str, object]) -> None:
+    tool = FakeTool()
+    b = bench([tool], ToolPolicy({"investigate": ("core__*",), "recommend": ("core__*",)}))
+
+    await b.run()
+    outcome = await b.run(**other)
+
+    assert len(tool.calls) == 2
+    assert not outcome.record.cached
+
+
+async def test_another_connection_is_another_read() -> None:
+    tool = FakeTool()
+    policy = ToolPolicy({"investigate": ("core__*",)}, granted_connections=frozenset("ab"))
+    b = bench([tool], policy)
+
+    for ids in ("a", "b", "a"):
+        await b.run(connection_ids=frozenset(ids))
+
+    assert len(tool.calls) == 2
+
+
+async def test_a_failure_is_asked_again() -> None:
+    answers = iter([UpstreamFailed("busy", 503), EchoOutput(text="now")])
+
+    def answer(_arguments: object) -> object:
+        found = next(answers)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    b = bench([FakeTool(answer=answer)])
+
+    assert (await b.run()).record.error_code is ToolErrorCode.UPSTREAM
+    assert orjson.loads((await b.run()).content) == {"text": "now"}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"live": True}, {"id": PROPOSE_TOOL_ID, "effect": Effect.STATE_CHANGE}],
+    ids=["live", "proposing"],
+)
+async def test_what_must_be_asked_each_time_is(changes: dict[str, object]) -> None:
+    tool = FakeTool(contract(**changes))
+    b = bench([tool])
+
+    await b.run(name=tool.contract.id)
+    await b.run(name=tool.contract.id)
+
+    assert len(tool.calls) == 2
+
+
+async def test_a_call_that_is_refused_now_is_not_answered_from_the_cache() -> None:
+    refusals: list[str | None] = [None, "not any more"]
+
+    async def authorise(*_: object) -> str | None:
+        return refusals.pop(0)
+
+    b = bench([FakeTool()], authorise=authorise)
+    await b.run()
+
+    assert (await b.run()).record.error_code is ToolErrorCode.AUTHZ_DENIED
+
+
+def test_what_is_too_old_is_gone_and_the_oldest_makes_room() -> None:
+    cache = ResultCache(max_entries=2)
+    for at_s, key in enumerate((b"a", b"b", b"c")):
+        cache.put(key, Kept("{}", "", False, at_s))
+
+    assert [cache.get(key, 2.0) is None for key in (b"a", b"b", b"c")] == [True, False, False]
+    assert cache.get(b"b", 1.0 + TTL_S) is None
+    assert cache.get(None, 2.0) is None
+    cache.put(b"d", Kept("{}", "", False, 1000.0))
+    assert list(cache._kept) == [b"d"]
+
+
+@pytest.mark.parametrize("content", ["{}", '{"a":1}'])
+def test_the_note_is_json_and_short(content: str) -> None:
+    text = told(Kept(content, "", False, 0.0), TTL_S)
+
+    assert orjson.loads(text)["from_cache"] == "read 30s ago"
+    assert len(text) - len(content) <= NOTE_BYTES
+
+
+async def test_two_at_once_are_two_reads_and_both_answered() -> None:
+    tool = FakeTool(gate=asyncio.Event())
+    b: Bench = bench([tool])
+    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        running = [group.create_task(b.run()) for _ in range(2)]
+        await tool.started.wait()
+        assert tool.gate is not None
+        tool.gate.set()
+
+    assert [task.result().record.ok for task in running] == [True, True]
