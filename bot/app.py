@@ -40,6 +40,7 @@ from bot.domain.proposal import Proposal
 from bot.executors import make_executors
 from bot.in_force import InForce
 from bot.metrics import Metrics
+from bot.observed import Observed, make_observed
 from bot.plugins import open_plugins, plugin_secrets
 from bot.ports import ChatSurface, Stops, StorageUnavailable
 from bot.privacy.placeholders import Placeholders
@@ -57,7 +58,7 @@ from bot.store.proposals import StoredProposals
 from bot.store.sealing import Sealing
 from bot.store.sessions import StoredSessions
 from bot.store.watches import StoredWatches
-from tools.capabilities import CallContext, Capabilities
+from tools.capabilities import CallContext
 from tools.catalog import ToolCatalog
 from tools.contract import AnyTool
 from tools.core.all import core_tools
@@ -270,19 +271,18 @@ def _toolboxes(
     base: Base, desk: ProposalDesk, stack: AsyncExitStack
 ) -> Callable[[CallContext], Toolbox]:
     """The toolbox of a channel: one for all, or one per recorded incident."""
-    observed_in = backends.make_observed(
-        base.settings.observe,
+    observed_in = make_observed(
+        base.settings,
         base.clock,
         base.stores.deploys,
         base.stores.incidents,
         stack,
         base.cluster,
-        backends.make_admin_info(base.settings.control_plane, stack),
     )
     plugins = open_plugins(base.settings, stack)
     built_in = core_tools(CursorSigner(backends.installation_key(base.settings)))
     tools = [*built_in, *plugins.tools]
-    policy = rules.tool_policy(plugins.sessions)
+    policy = rules.tool_policy(base.settings, plugins.sessions)
     made: dict[int, Toolbox] = {}
 
     def choose(call: CallContext) -> Toolbox:
@@ -299,15 +299,10 @@ def _toolbox(
     base: Base,
     tools: Sequence[AnyTool],
     policy: ToolPolicy,
-    observed: backends.Observed,
+    observed: Observed,
     desk: ProposalDesk,
 ) -> Toolbox:
-    caps = Capabilities(
-        clock=base.clock, logs=observed.logs, metrics=observed.metrics, traces=observed.traces,
-        deploys=observed.deploys, incidents=observed.incidents, rollouts=observed.rollouts,
-        kubernetes=observed.kubernetes, admin=observed.admin,
-        operations=OfferedOperations(base.actions), proposals=desk,
-    )  # fmt: skip
+    caps = observed.capabilities(base.clock, OfferedOperations(base.actions), desk)
     catalog = ToolCatalog(tools, policy, caps)
     runner = ToolRunner(
         catalog,

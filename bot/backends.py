@@ -1,24 +1,20 @@
-"""From settings to the outside: providers, and the capabilities that tools are given.
+"""From settings to the outside: providers, the cluster, the freezes; `bot.observed` has the rest.
 
 Part of the composition root; `bot.app` decides what is put together.
 """
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
-import httpx
 from pydantic import JsonValue
 
-from adapters.control_plane.admin_info import HttpAdminInfo
-from adapters.control_plane.urls import BadTemplate, check_template
-from adapters.http import http_client
 from adapters.kubernetes.api import KubernetesApi
 from adapters.kubernetes.config import Access, from_kubeconfig, in_cluster
+from adapters.kubernetes.offer import KubernetesOffer
 from adapters.kubernetes.reader import KubernetesReader
 from adapters.kubernetes.rollouts import KubernetesRollouts
 from adapters.llm.config import ProviderConfig
@@ -28,58 +24,24 @@ from adapters.llm.port import Cost, Provider, Tier
 from adapters.llm.registry import create, known
 from adapters.llm.triage.provider import NAME as TRIAGE
 from adapters.llm.triage.provider import Triage
-from adapters.observe.cursor import UnsealedCodec
-from adapters.observe.jaeger import JaegerTraces
-from adapters.observe.loki import LokiLogs
-from adapters.observe.prometheus import PrometheusMetrics
-from adapters.observe.recorded_history import RecordedHistory
-from adapters.observe.recorded_incidents import RecordedIncidents
-from adapters.observe.simulator.past_incidents import past_incidents
-from adapters.observe.tempo import TempoTraces
 from bot.actions.catalog import ActionCatalog
 from bot.actions.freeze import FreezeJudge
 from bot.chat.models import Choice, KnownModel, Models
 from bot.confinement import local_order
 from bot.domain.freeze import FreezeWindow
 from bot.settings.model import (
-    ControlPlaneSettings,
     KubernetesSettings,
     LlmSettings,
     ModelSettings,
-    ObserveSettings,
     ProviderSettings,
     Settings,
 )
 from bot.settings.reading import ConfigurationError
 from bot.store.engine import Database
 from bot.store.switch import StoredSwitch
-from tools.capabilities import (
-    AdminInfo,
-    Clock,
-    Deploys,
-    IncidentHistory,
-    Kubernetes,
-    Logs,
-    Metrics,
-    Traces,
-)
 from tools.errors import InvalidArguments
 
 BACKEND_CONNECTIONS = 32  # per backend: more parallel queries would queue there anyway
-
-
-@dataclass(frozen=True, slots=True)
-class Observed:
-    """What one channel's tools look at; None is not configured."""
-
-    logs: Logs | None
-    metrics: Metrics | None
-    traces: Traces | None
-    deploys: Deploys | None
-    incidents: IncidentHistory | None
-    rollouts: Deploys | None
-    kubernetes: Kubernetes | None
-    admin: AdminInfo | None
 
 
 def installation_key(settings: Settings) -> bytes:
@@ -190,6 +152,7 @@ class Cluster:
     api: KubernetesApi
     reader: KubernetesReader
     rollouts: KubernetesRollouts
+    offer: KubernetesOffer
 
 
 async def open_cluster(settings: KubernetesSettings, stack: AsyncExitStack) -> Cluster | None:
@@ -204,6 +167,7 @@ async def open_cluster(settings: KubernetesSettings, stack: AsyncExitStack) -> C
             api,
             KubernetesReader(api, settings.namespaces),
             KubernetesRollouts(api, settings.product_label, settings.namespaces),
+            KubernetesOffer(api),
         )
     except (ValueError, InvalidArguments) as error:
         raise ConfigurationError(f"kubernetes: {error}") from error
@@ -213,113 +177,6 @@ def _access(settings: KubernetesSettings) -> Access:
     if settings.kind == "cluster":
         return in_cluster()
     return from_kubeconfig(Path(settings.kubeconfig).expanduser(), settings.context)
-
-
-def make_observed(
-    settings: ObserveSettings,
-    clock: Clock,
-    stored_deploys: Deploys,
-    stored_incidents: IncidentHistory,
-    stack: AsyncExitStack,
-    cluster: "Cluster | None" = None,
-    admin: AdminInfo | None = None,
-) -> Callable[[str], Observed]:
-    """What a channel, given by name, looks at. Recorded backends play one incident per channel.
-
-    Raises ConfigurationError where recorded and live backends are mixed.
-    """
-    kinds = {settings.logs.kind, settings.metrics.kind, settings.traces.kind} - {"none"}
-    if kinds == {"recorded"}:
-        return _recorded(clock, stored_incidents)
-    if "recorded" in kinds:
-        raise ConfigurationError(
-            "observe: recorded backends stand alone; set every kind to recorded, or none of them"
-        )
-    live = Observed(
-        logs=_logs(settings, stack),
-        metrics=_metrics(settings, clock, stack),
-        traces=_traces(settings, stack),
-        deploys=stored_deploys,
-        incidents=stored_incidents,
-        rollouts=cluster.rollouts if cluster else None,
-        kubernetes=cluster.reader if cluster else None,
-        admin=admin,
-    )
-    return lambda _channel: live
-
-
-def _recorded(clock: Clock, stored: IncidentHistory) -> Callable[[str], Observed]:
-    incidents = RecordedIncidents(clock, UnsealedCodec())
-    first = next(iter(incidents.scenarios))
-    history = RecordedHistory(past_incidents(incidents.anchor), beside=stored)
-
-    def of(channel: str) -> Observed:
-        recorded = incidents.of_channel(channel) or incidents.of(first)
-        return Observed(
-            logs=recorded.logs,
-            metrics=recorded.metrics,
-            traces=recorded.traces,
-            deploys=recorded.deploys,
-            incidents=history,
-            rollouts=None,
-            kubernetes=recorded.kubernetes,
-            admin=recorded.admin,
-        )
-
-    return of
-
-
-def _logs(settings: ObserveSettings, stack: AsyncExitStack) -> Logs | None:
-    logs = settings.logs
-    if logs.kind != "loki":
-        return None
-    client = _client(logs.url, logs.token.get_secret_value(), "observe.logs.url", stack)
-    return LokiLogs(client, UnsealedCodec(), logs.selector, logs.tenant)
-
-
-def _metrics(settings: ObserveSettings, clock: Clock, stack: AsyncExitStack) -> Metrics | None:
-    metrics = settings.metrics
-    if metrics.kind != "prometheus":
-        return None
-    client = _client(metrics.url, metrics.token.get_secret_value(), "observe.metrics.url", stack)
-    return PrometheusMetrics(client, clock, metrics.product_label, metrics.tenant)
-
-
-def _traces(settings: ObserveSettings, stack: AsyncExitStack) -> Traces | None:
-    traces = settings.traces
-    if traces.kind in ("none", "recorded"):
-        return None
-    client = _client(traces.url, traces.token.get_secret_value(), "observe.traces.url", stack)
-    if traces.kind == "tempo":
-        return TempoTraces(client, traces.tenant)
-    return JaegerTraces(client, traces.api)
-
-
-def make_admin_info(settings: ControlPlaneSettings, stack: AsyncExitStack) -> AdminInfo | None:
-    """None when the control plane is not asked. Raises ConfigurationError."""
-    if settings.kind != "http":
-        return None
-    try:
-        check_template(settings.info_url)
-    except BadTemplate as error:
-        raise ConfigurationError(f"control_plane.info_url: {error}") from error
-    token = settings.token.get_secret_value()
-    client = _client(settings.info_url, token, "control_plane.info_url", stack)
-    return HttpAdminInfo(client, settings.info_url)
-
-
-def _client(url: str, bearer: str, key: str, stack: AsyncExitStack) -> httpx.AsyncClient:
-    host = urlsplit(url).hostname
-    if not host:
-        raise ConfigurationError(f"{key}: needs an address such as http://loki:3100")
-    client = http_client(
-        base_url=url.rstrip("/"),
-        headers={"Authorization": f"Bearer {bearer}"} if bearer else None,
-        max_connections=BACKEND_CONNECTIONS,
-        allowed_hosts=frozenset({host}),
-    )
-    stack.push_async_callback(client.aclose)
-    return client
 
 
 async def open_freezes(

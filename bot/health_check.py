@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -12,13 +12,22 @@ from bot import rules
 from bot.actions.catalog import ActionCatalog
 from bot.actions.errors import ActionsError
 from bot.app import build_base
-from bot.backends import Cluster, Observed, make_observed
+from bot.backends import Cluster
+from bot.observed import Observed, make_observed
 from bot.plugins import Plugins, open_plugins
 from bot.ports import StorageUnavailable
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
 from bot.slack.startup import StartupError, check_slack
-from tools.capabilities import Interval, LogQuery, MetricQuery, ObjectQuery
+from tools.capabilities import (
+    CallContext,
+    Interval,
+    LogQuery,
+    MetricQuery,
+    ObjectQuery,
+    Patterns,
+    Platform,
+)
 from tools.errors import InvalidArguments, ToolError
 
 PROBE_TIMEOUT_S = 10.0
@@ -56,11 +65,13 @@ async def examine(settings: Settings) -> list[Finding]:
                 Finding(f"provider {name}", reason is None, reason or used, name in asked)
             )
         observed = make_observed(
-            settings.observe, base.clock, base.stores.deploys, base.stores.incidents, stack
+            settings, base.clock, base.stores.deploys, base.stores.incidents, stack, base.cluster
         )
         products = next((c.products for c in settings.channels if c.products), ("checkout",))
         findings += await _backends(settings, observed(""), products[0], base.clock.now())
         findings.append(await _cluster(base.cluster))
+        findings += await _platform(settings, observed("").platform, base.clock.now())
+        findings.append(await _patterns(settings, observed("").patterns))
         findings += _plugins(open_plugins(settings, stack), settings)
     return findings
 
@@ -152,6 +163,33 @@ async def _cluster(cluster: Cluster | None) -> Finding:
     if excess:
         return Finding("kubernetes", False, f"{TOO_MUCH}: {', '.join(excess)}")
     return Finding("kubernetes", True, "answers; this identity can only read")
+
+
+async def _platform(settings: Settings, platform: Platform | None, now: datetime) -> list[Finding]:
+    """Each connection is tried: a token that ended is somebody's alone."""
+    if platform is None:
+        return [Finding("platform", False, "not set in [platform]", configured=False)]
+    connections = rules.connection_rules(settings)
+    if not connections:
+        return [Finding("platform", False, "no [platform.connections], so nobody can ask it")]
+    call = CallContext(
+        actor="operator", team="", channel="", session_id="check", session_name="check",
+        turn_id="check", tool_call_id="check", purpose="check", now=now,
+    )  # fmt: skip
+    return [
+        await _probe(
+            f"platform {one.id.partition(':')[2]}",
+            settings.platform.kind,
+            platform.stats(replace(call, connection_ids=frozenset({one.id}))),
+        )
+        for one in connections
+    ]
+
+
+async def _patterns(settings: Settings, patterns: Patterns | None) -> Finding:
+    if patterns is None or not settings.patterns.folder:
+        return Finding("patterns", False, "not set in [patterns]", configured=False)
+    return await _probe("patterns", settings.patterns.folder, patterns.search("runbook", 1))
 
 
 async def _traces(settings: Settings, observed: Observed) -> Finding:

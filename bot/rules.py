@@ -7,11 +7,13 @@ import sqlalchemy as sa
 from pydantic import SecretStr
 
 from adapters.control_plane.port import Endpoint, ExecutorKind, Reads
+from adapters.platform.http_platform import PREFIX as PLATFORM_CONNECTIONS
 from bot.actions.catalog import ActionCatalog, ActionRule
 from bot.chat.turn_request import TurnConfig
 from bot.domain.audit_chain import AuditKeys
 from bot.domain.budget import BudgetLimits
 from bot.domain.channel import ChannelRule
+from bot.domain.connections import ConnectionRule
 from bot.domain.freeze import FreezeWindow
 from bot.settings.model import ActionSettings, Settings
 from bot.slack.roles import RoleMembers
@@ -36,6 +38,9 @@ TOOLSETS = {
         "core__kubectl_describe",
         "core__kubectl_logs",
         "core__kubectl_events",
+        "core__get_application",
+        "core__list_workflows",
+        "core__search_patterns",
         "core__get_current_time",
         "core__propose_action",
     ),
@@ -43,6 +48,24 @@ TOOLSETS = {
         "core__get_recent_deploys",
         "core__get_incident_history",
         "core__get_admin_info",
+        "core__discover_operations",
+        "core__get_operation_parameters",
+        "core__get_current_time",
+        "core__search_capabilities",
+        "core__get_resource_schema",
+        "core__search_patterns",
+        "core__propose_action",
+    ),
+    "platform": (
+        "core__list_applications",
+        "core__get_application",
+        "core__list_workflows",
+        "core__get_workflow",
+        "core__list_resources",
+        "core__get_dashboard_stats",
+        "core__get_recent_deploys",
+        "core__get_admin_info",
+        "core__search_patterns",
         "core__discover_operations",
         "core__get_operation_parameters",
         "core__get_current_time",
@@ -77,13 +100,26 @@ def turn_config(
         max_tokens=max((s.max_tokens for s in llm.providers.values()), default=4096),
         actions=actions,
         session_idle_ttl=llm.session_idle_ttl,
+        connections=connection_rules(settings),
     )
 
 
-def tool_policy(plugin_sessions: Mapping[str, tuple[str, ...]]) -> ToolPolicy:
+def connection_rules(settings: Settings) -> tuple[ConnectionRule, ...]:
+    """`[platform.connections.NAME]`; tokens stay behind as ids."""
+    return tuple(
+        ConnectionRule(f"{PLATFORM_CONNECTIONS}{name}", one.users)
+        for name, one in settings.platform.connections.items()
+    )
+
+
+def tool_policy(settings: Settings, plugin_sessions: Mapping[str, tuple[str, ...]]) -> ToolPolicy:
     """The built-in toolsets, and plugins in the sessions that their manifests allow."""
     investigate = (*TOOLSETS["investigate"], *plugin_sessions)
-    return ToolPolicy(toolsets={**TOOLSETS, "investigate": investigate}, sessions=plugin_sessions)
+    return ToolPolicy(
+        toolsets={**TOOLSETS, "investigate": investigate},
+        sessions=plugin_sessions,
+        granted_connections=frozenset(one.id for one in connection_rules(settings)),
+    )
 
 
 def tool_timeouts(settings: Settings) -> Mapping[str, float]:

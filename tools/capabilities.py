@@ -13,6 +13,8 @@ from typing import Protocol
 from pydantic import JsonValue
 
 from tools.budget import NOTHING_SPENT, Spent
+from tools.cluster_offer import OfferedKind, ResourceSchema, WrittenPattern
+from tools.platform import Application, PlatformResource, PlatformStats, Workflow
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,6 +271,65 @@ class AdminInfo(Protocol):
         ...
 
 
+class Platform(Protocol):
+    """Reads a developer platform over the connection of whoever asks.
+
+    Every method raises InvalidArguments (no such application or workflow), UpstreamFailed, and
+    CapabilityUnavailable (no connection that may be used, not reachable).
+    """
+
+    async def applications(self, call: "CallContext") -> Sequence[Application]:
+        """All that the asker may see."""
+        ...
+
+    async def application(self, name: str, call: "CallContext") -> Application:
+        """One, with its resources."""
+        ...
+
+    async def workflows(
+        self, application: str, status: str, call: "CallContext"
+    ) -> Sequence[Workflow]:
+        """Newest first; an empty filter is none."""
+        ...
+
+    async def workflow(self, workflow_id: str, call: "CallContext") -> Workflow:
+        """One, with its steps."""
+        ...
+
+    async def resources(
+        self, application: str, kind: str, call: "CallContext"
+    ) -> Sequence[PlatformResource]:
+        """Of every application; an empty filter is none."""
+        ...
+
+    async def stats(self, call: "CallContext") -> PlatformStats:
+        """The platform in numbers."""
+        ...
+
+
+class ClusterOffer(Protocol):
+    """What can be created in a cluster. Both raise UpstreamFailed and CapabilityUnavailable."""
+
+    async def kinds(self) -> Sequence[OfferedKind]:
+        """Every kind once, in the version that the cluster prefers."""
+        ...
+
+    async def schema(self, kind: str, api_version: str, below: str) -> ResourceSchema:
+        """The fields of a kind, from `below` (a dotted path, empty: the top) two levels down.
+
+        Raises InvalidArguments for a kind or field that is none.
+        """
+        ...
+
+
+class Patterns(Protocol):
+    """The team's written patterns and runbooks."""
+
+    async def search(self, text: str, limit: int) -> Sequence[WrittenPattern]:
+        """The best first. Raises InvalidArguments (no word to search by), CapabilityUnavailable."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Operation:
     """One action that may be proposed. `params_schema` is JSON Schema."""
@@ -361,5 +422,8 @@ class Capabilities:
     incidents: IncidentHistory | None = None
     kubernetes: Kubernetes | None = None
     admin: AdminInfo | None = None
+    platform: Platform | None = None
+    offer: ClusterOffer | None = None
+    patterns: Patterns | None = None
     operations: Operations | None = None
     proposals: Proposals | None = None

@@ -67,11 +67,18 @@ class ToolCatalog:
         return tuple(
             entry.description
             for _, entry in sorted(self._tools.items())
-            if self._policy.allows(entry.contract, asking) and self._can_work(entry.contract)
+            if self._policy.allows(entry.contract, asking)
+            and self._can_work(entry.contract)
+            and self._is_connected(entry.contract, asking)
         )
 
     def _can_work(self, contract: ToolContract) -> bool:
         return self._bound is None or not missing_capabilities(contract, self._bound)
+
+    def _is_connected(self, contract: ToolContract, asking: Asking) -> bool:
+        """A tool that would be refused for want of a connection is not worth its tokens."""
+        granted = self._policy.connections(asking.connection_ids)
+        return not contract.requires_connection or bool(granted)
 
 
 def missing_capabilities(contract: ToolContract, bound: Capabilities) -> tuple[str, ...]:

@@ -34,6 +34,11 @@ class Asking(Protocol):
         """The session's name, made from its channel."""
         ...
 
+    @property
+    def connection_ids(self) -> frozenset[str]:
+        """What the request may use of what is granted."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class ToolPolicy:

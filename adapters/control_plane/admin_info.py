@@ -6,6 +6,7 @@ from typing import Final
 import httpx
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
+from adapters.audit_identity import identity_headers
 from adapters.control_plane.urls import BadTemplate, fill
 from adapters.errors import AdapterError, Unreachable
 from adapters.http import mapped_errors, read_capped
@@ -43,18 +44,11 @@ class HttpAdminInfo:
             raise UpstreamFailed("not a JSON object", status) from error
 
     async def _get(self, url: str, call: CallContext) -> tuple[int, bytes]:
-        headers = {
-            "Accept": "application/json",
-            # Who asks, for the control plane's own audit: ids, as Slack gives them.
-            "X-Kortex-Actor": call.actor,
-            "X-Kortex-Team": call.team,
-            "X-Kortex-Session": call.session_id,
-            "X-Kortex-Call": call.tool_call_id,
-        }
+        headers = {"Accept": "application/json", **identity_headers(call)}
         try:
             with mapped_errors("the control plane"):
                 async with asyncio.timeout(_TIMEOUT_S):
-                    request = self._client.build_request("GET", url, headers=_ascii(headers))
+                    request = self._client.build_request("GET", url, headers=headers)
                     response = await self._client.send(request, stream=True)
                     try:
                         return response.status_code, await read_capped(response, _MAX_BYTES)
@@ -64,11 +58,3 @@ class HttpAdminInfo:
             raise CapabilityUnavailable(error.message) from error
         except AdapterError as error:
             raise UpstreamFailed(error.message, error.status) from error
-
-
-def _ascii(headers: dict[str, str]) -> dict[str, str]:
-    """A header is visible ASCII; an id that is not is made so, never split into two headers."""
-    return {
-        name: "".join(c if c.isascii() and c.isprintable() else "?" for c in value)
-        for name, value in headers.items()
-    }

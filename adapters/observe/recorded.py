@@ -15,6 +15,7 @@ from adapters.observe.line_filter import line_test
 from adapters.observe.metric_shape import step_for, unit_of
 from adapters.observe.recorded_admin_info import RecordedAdminInfo
 from adapters.observe.recorded_kubernetes import RecordedKubernetes
+from adapters.observe.recorded_platform import RecordedPlatform
 from adapters.observe.simulator.dataset import Dataset
 from adapters.observe.simulator.series import STEP_S
 from adapters.observe.trace_ids import trace_id_of
@@ -229,6 +230,7 @@ class Recorded:
     deploys: RecordedDeploys
     kubernetes: RecordedKubernetes
     admin: RecordedAdminInfo
+    platform: RecordedPlatform
 
 
 def recorded(dataset: Dataset, clock: Clock, codec: CursorCodec) -> Recorded:
@@ -241,4 +243,5 @@ def recorded(dataset: Dataset, clock: Clock, codec: CursorCodec) -> Recorded:
         RecordedDeploys(dataset, clock),
         RecordedKubernetes(dataset, clock),
         RecordedAdminInfo(dataset, clock),
+        RecordedPlatform(dataset, clock),
     )

@@ -9,6 +9,7 @@ from bot.chat import prompts
 from bot.chat.recall import as_turn
 from bot.chat.tool_calls import ToolDesk
 from bot.domain.channel import ChannelRule
+from bot.domain.connections import ConnectionRule, connections_of
 from bot.domain.ids import MessageTs, SessionId
 from bot.domain.session import Ask
 from bot.ports import SessionStore
@@ -27,6 +28,7 @@ class TurnConfig:
     max_tokens: int
     actions: Sequence[str]
     session_idle_ttl: timedelta = timedelta(hours=168)
+    connections: Sequence[ConnectionRule] = ()
 
     @property
     def closed_notice(self) -> str:
@@ -82,6 +84,7 @@ class TurnRequests:
             purpose=rule.toolset,
             now=opened.now,
             products=rule.products,
+            connection_ids=connections_of(self._config.connections, ask.asker.user),
         )
 
     async def request(

@@ -223,6 +223,27 @@ class ControlPlaneSettings(Section):
     token: SecretStr = SecretStr("")
 
 
+class ConnectionSettings(Section):
+    """`[platform.connections.NAME]`: whose it is (Slack user ids, or `*`), and the token."""
+
+    users: tuple[str, ...]
+    token: SecretStr = SecretStr("")
+
+
+class PlatformSettings(Section):
+    """`[platform]`. Asked with the connection of whoever asks; without one its tools do not exist."""
+
+    kind: Literal["http", "recorded", "none"] = "none"
+    url: str = ""
+    connections: dict[str, ConnectionSettings] = Field(default_factory=dict)
+
+
+class PatternsSettings(Section):
+    """`[patterns]`. `folder` holds the team's Markdown pages."""
+
+    folder: str = ""
+
+
 class PluginSettings(Section):
     """`[plugins]`. `folder` holds a YAML manifest per tool, read at start only."""
 
@@ -376,6 +397,8 @@ class Settings(Section):
     observe: ObserveSettings = ObserveSettings()
     kubernetes: KubernetesSettings = KubernetesSettings()
     control_plane: ControlPlaneSettings = ControlPlaneSettings()
+    platform: PlatformSettings = PlatformSettings()
+    patterns: PatternsSettings = PatternsSettings()
     plugins: PluginSettings = PluginSettings()
     roles: dict[str, RoleSettings] = Field(default_factory=dict)
     channels: tuple[ChannelSettings, ...] = ()

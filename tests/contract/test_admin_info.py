@@ -13,7 +13,7 @@ from adapters.http import http_client
 from adapters.observe.recorded_admin_info import RecordedAdminInfo
 from adapters.observe.simulator.dataset import Dataset
 from adapters.observe.simulator.incidents import INCIDENTS
-from bot.backends import make_admin_info
+from bot.observed import make_admin_info
 from bot.settings.model import ControlPlaneSettings
 from bot.settings.reading import ConfigurationError
 from tests.fakes.capabilities import call_context

@@ -62,6 +62,10 @@ class KubernetesServer:
             if "as=Table" not in request.headers.get("Accept", ""):
                 return web.json_response(found[0])
             return web.json_response(table(found))
+        if path.startswith("/openapi/"):
+            return status(404, "the server could not find the requested resource")
+        if path.endswith("/customresourcedefinitions"):
+            return status(403, "customresourcedefinitions is forbidden: User cannot list")
         plural = path.rsplit("/", 1)[-1]
         inside = [
             item

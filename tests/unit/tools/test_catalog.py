@@ -83,8 +83,17 @@ def test_a_purpose_sees_its_own_toolset() -> None:
         "core__get_metrics",
         "core__get_operation_parameters",
         "core__get_recent_deploys",
+        "core__get_resource_schema",
         "core__get_traces",
     ]
+
+
+def test_a_tool_that_needs_a_connection_is_seen_by_those_who_have_one() -> None:
+    policy = ToolPolicy(ALL.toolsets, granted_connections=frozenset({"platform:a"}))
+    catalog = ToolCatalog([FakeTool(contract(requires_connection=True))], policy)
+    assert names(catalog, connection_ids=frozenset({"platform:a"})) == ["core__echo"]
+    assert names(catalog, connection_ids=frozenset({"platform:b"})) == []
+    assert names(catalog) == []
 
 
 def test_a_tool_bound_to_session_names_is_seen_only_there() -> None:

@@ -18,11 +18,13 @@ from adapters.kubernetes.api import FORBIDDEN, KubernetesApi
 from adapters.kubernetes.config import Access, AccessInvalid, from_kubeconfig, in_cluster
 from adapters.kubernetes.hiding import HIDDEN, shown, shown_text
 from adapters.kubernetes.kinds import KINDS
+from adapters.kubernetes.offer import KubernetesOffer
 from adapters.kubernetes.reader import KubernetesReader
 from adapters.kubernetes.rollouts import KubernetesRollouts
-from bot.backends import Cluster, make_observed, open_cluster
+from bot.backends import Cluster, open_cluster
+from bot.observed import make_observed
 from bot.service import warn_of_excess
-from bot.settings.model import KubernetesSettings, ObserveSettings
+from bot.settings.model import KubernetesSettings, Settings
 from bot.settings.reading import ConfigurationError
 from tests.fakes.capabilities import FakeClock, FakeDeploys, FakeHistory
 from tests.fakes.kubernetes_server import TOKEN, KubernetesServer
@@ -169,9 +171,8 @@ async def test_an_identity_that_may_write_is_told_loudly(open_api: Open) -> None
     allowed = [("delete", "pods"), ("create", "pods/exec")]
     api = await open_api(KubernetesServer({}, allowed=allowed))
     with capture_logs() as logs:
-        await warn_of_excess(
-            Cluster(api, KubernetesReader(api), KubernetesRollouts(api, "app", []))
-        )
+        rollouts = KubernetesRollouts(api, "app", [])
+        await warn_of_excess(Cluster(api, KubernetesReader(api), rollouts, KubernetesOffer(api)))
     assert logs == [
         {
             "event": "this identity may do more than read",
@@ -352,10 +353,11 @@ async def test_the_configured_cluster_is_read(tmp_path: Path) -> None:
     async with AsyncExitStack() as stack:
         cluster = await open_cluster(settings, stack)
         observed = make_observed(
-            ObserveSettings(), FakeClock(), FakeDeploys(), FakeHistory(), stack, cluster
+            Settings(), FakeClock(), FakeDeploys(), FakeHistory(), stack, cluster
         )("c")
         assert isinstance(observed.kubernetes, KubernetesReader)
         assert isinstance(observed.rollouts, KubernetesRollouts)
+        assert isinstance(observed.offer, KubernetesOffer)
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ from adapters.observe.jaeger_answer import JaegerTrace
 from adapters.observe.otlp_answer import ResourceSpans, spans_of
 from adapters.observe.tempo import TempoTraces
 from adapters.observe.trace_ids import hex_id, spellings
-from bot.backends import make_observed
-from bot.settings.model import ObserveSettings
+from bot.observed import make_observed
+from bot.settings.model import Settings
 from tests.fakes.capabilities import FakeClock, FakeDeploys, FakeHistory
 from tests.fakes.jaeger_server import JaegerServer
 from tests.fakes.tempo_server import TempoServer
@@ -237,7 +237,7 @@ def test_an_exception_event_says_what_failed() -> None:
     ],
 )
 async def test_the_configured_store_is_asked(traces: dict[str, str], kind: type) -> None:
-    settings = ObserveSettings.model_validate({"traces": traces})
+    settings = Settings.model_validate({"observe": {"traces": traces}})
     async with AsyncExitStack() as stack:
         observed = make_observed(settings, FakeClock(), FakeDeploys(), FakeHistory(), stack)(
             "incident-x"

@@ -1,0 +1,182 @@
+"""`tools.capabilities.ClusterOffer` on a real API server: its discovery and its OpenAPI documents."""
+
+import asyncio
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+import structlog
+from pydantic import BaseModel, Field, JsonValue, TypeAdapter
+
+from adapters.kubernetes.api import KubernetesApi, parsed
+from adapters.kubernetes.openapi import schema_of
+from tools.cluster_offer import OfferedKind, ResourceSchema
+from tools.errors import InvalidArguments, ToolError, UpstreamFailed
+
+# One document for all groups, from Kubernetes 1.26 on (v2beta1) and 1.30 (v2); older are past support.
+_DISCOVERY: Final = ",".join(
+    f"application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList"
+    for version in ("v2", "v2beta1")
+)
+_CUSTOM: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+_MOST_CUSTOM: Final = 500
+_KNOWN_S: Final = 300.0  # kinds come and go with operators, which takes people minutes as well
+_DISCOVERY_KIND: Final = "APIGroupDiscoveryList"
+
+_log = structlog.get_logger(__name__)
+
+
+class _Named(BaseModel):
+    name: str = ""
+
+
+class _ResponseKind(BaseModel):
+    kind: str = ""
+
+
+class _Resource(BaseModel):
+    plural: str = Field(alias="resource")
+    kind: _ResponseKind = Field(default=_ResponseKind(), alias="responseKind")
+    scope: str = "Namespaced"
+    verbs: list[str] = Field(default_factory=list)
+    short_names: list[str] = Field(default_factory=list, alias="shortNames")
+
+
+class _Version(BaseModel):
+    version: str
+    resources: list[_Resource] = Field(default_factory=list)
+
+
+class _Group(BaseModel):
+    metadata: _Named = _Named()
+    versions: list[_Version] = Field(default_factory=list)
+
+
+class _Groups(BaseModel):
+    kind: str = ""
+    items: list[_Group] = Field(default_factory=list)
+
+
+class _OpenApi(BaseModel):
+    description: str = ""
+
+
+class _CustomSchema(BaseModel):
+    openapi: _OpenApi = Field(default=_OpenApi(), alias="openAPIV3Schema")
+
+
+class _CustomVersion(BaseModel):
+    schema_: _CustomSchema = Field(default=_CustomSchema(), alias="schema")
+
+
+class _CustomSpec(BaseModel):
+    group: str
+    names: _ResponseKind
+    versions: list[_CustomVersion] = Field(default_factory=list)
+
+
+class _Custom(BaseModel):
+    spec: _CustomSpec
+
+
+class _Customs(BaseModel):
+    items: list[_Custom] = Field(default_factory=list)
+
+
+_GROUPS_BODY: Final = TypeAdapter(_Groups)
+_CUSTOMS_BODY: Final = TypeAdapter(_Customs)
+_DOCUMENT_BODY: Final = TypeAdapter(dict[str, JsonValue])
+
+
+class KubernetesOffer:
+    """Safe for concurrent use. Kinds are remembered for five minutes."""
+
+    def __init__(self, api: KubernetesApi) -> None:
+        self._api = api
+        self._kinds: Sequence[OfferedKind] = ()
+        self._known_until = 0.0
+
+    async def kinds(self) -> Sequence[OfferedKind]:
+        """What can be created, each in its preferred version."""
+        if time.monotonic() >= self._known_until:
+            described = await self._descriptions()
+            self._kinds = [
+                kind
+                for path in ("/api", "/apis")
+                for group in await self._groups(path)
+                for kind in _offered(group, described)
+            ]
+            self._known_until = time.monotonic() + _KNOWN_S
+        return self._kinds
+
+    async def schema(self, kind: str, api_version: str, below: str) -> ResourceSchema:
+        """From the OpenAPI document of the group and version."""
+        path = f"/openapi/v3/{'apis' if '/' in api_version else 'api'}/{api_version}"
+        try:
+            body = await self._api.get(path)
+        except InvalidArguments as error:
+            raise InvalidArguments(f"api_version: the cluster has no {api_version}") from error
+        document = await asyncio.to_thread(parsed, _DOCUMENT_BODY, body)
+        return schema_of(document, kind, api_version, below)
+
+    async def _groups(self, path: str) -> Sequence[_Group]:
+        body = await self._api.get(path, accept=_DISCOVERY)
+        found = await asyncio.to_thread(parsed, _GROUPS_BODY, body)
+        if found.kind != _DISCOVERY_KIND:
+            raise UpstreamFailed("the API server is older than Kubernetes 1.26")
+        return found.items
+
+    async def _descriptions(self) -> Mapping[tuple[str, str], str]:
+        """What custom kinds say of themselves; a reader who may not see that does without."""
+        try:
+            body = await self._api.get(_CUSTOM, {"limit": str(_MOST_CUSTOM)})
+            found = await asyncio.to_thread(parsed, _CUSTOMS_BODY, body)
+        except ToolError as error:
+            _log.info("custom_kinds_not_described", error=error.message)
+            return {}
+        return {
+            (one.spec.group, one.spec.names.kind): next(
+                (v.schema_.openapi.description for v in one.spec.versions), ""
+            )
+            for one in found.items
+        }
+
+
+def _offered(group: _Group, described: Mapping[tuple[str, str], str]) -> Iterator[OfferedKind]:
+    """Its kinds in the first version that has them: the server lists the preferred one first."""
+    seen: set[str] = set()
+    for version in group.versions:
+        for resource in version.resources:
+            kind = resource.kind.kind
+            if not kind or kind in seen or "create" not in resource.verbs:
+                continue
+            seen.add(kind)
+            name = group.metadata.name
+            yield OfferedKind(
+                kind,
+                f"{name}/{version.version}" if name else version.version,
+                resource.plural,
+                resource.scope == "Namespaced",
+                resource.short_names,
+                described.get((name, kind)) or USED_FOR.get(kind, ""),
+            )
+
+
+# What the kinds of Kubernetes itself are for, in the words that people search by.
+USED_FOR: Final[Mapping[str, str]] = {
+    "ConfigMap": "configuration that is no secret, for pods",
+    "CronJob": "runs a job on a schedule",
+    "DaemonSet": "one pod on every node: agents, log collectors",
+    "Deployment": "runs and rolls out a stateless application, service, API or web server, scaled",
+    "HorizontalPodAutoscaler": "autoscale replicas by CPU, memory or other metrics",
+    "Ingress": "HTTP route from outside to a service, host names and TLS",
+    "Job": "runs something once to its end: migration, batch",
+    "NetworkPolicy": "firewall: who may connect to pods",
+    "PersistentVolumeClaim": "storage, disk, volume for a pod",
+    "PodDisruptionBudget": "how many pods may be down during node maintenance",
+    "ResourceQuota": "limits of CPU, memory and objects of a namespace",
+    "Secret": "passwords, keys and certificates for pods",
+    "Service": "stable address and load balancing for pods",
+    "ServiceAccount": "identity of pods",
+    "StatefulSet": "runs a stateful application with its own storage: database, queue",
+}

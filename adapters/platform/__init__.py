@@ -1,0 +1,1 @@
+"""A developer platform (applications, resources, workflows) over HTTP."""

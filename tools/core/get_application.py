@@ -1,0 +1,70 @@
+"""core__get_application: one application of the developer platform, with its resources."""
+
+from tools.capabilities import CallContext, Capabilities
+from tools.contract import LOOKUP, Effect, ToolContract, ToolInput, ToolOutput
+from tools.core.bound import bound
+from tools.core.platform_entries import (
+    ApplicationName,
+    ResourceEntry,
+    resource_entry,
+    shown_of,
+    told,
+)
+from tools.output import clean_text
+
+
+class ApplicationInput(ToolInput):
+    """Which one."""
+
+    app_name: ApplicationName
+
+
+class ApplicationOutput(ToolOutput):
+    """Its specification is left out: it holds configuration values."""
+
+    name: str
+    environment: str | None = None
+    status: str | None = None
+    created_at: str | None = None
+    resources: list[ResourceEntry]
+    truncated: bool
+
+
+class GetApplication:
+    """Asks the platform."""
+
+    contract = ToolContract(
+        id="core__get_application",
+        description=(
+            "One application of the developer platform: environment, status, the databases and"
+            " other resources it uses. Use to see what a product depends on."
+        ),
+        input=ApplicationInput,
+        output=ApplicationOutput,
+        effect=Effect.READ_ONLY,
+        redaction=frozenset(ApplicationOutput.model_fields),
+        timeouts=LOOKUP,
+        capabilities=frozenset({"platform"}),
+        requires_connection=True,
+    )
+
+    async def execute(
+        self, arguments: ApplicationInput, call: CallContext, caps: Capabilities
+    ) -> ApplicationOutput:
+        """Raises what Platform raises."""
+        found = await bound(caps.platform, "platform").application(arguments.app_name, call)
+        shown, more = shown_of(found.resources)
+        return ApplicationOutput(
+            name=clean_text(found.name),
+            environment=told(found.environment),
+            status=told(found.status),
+            created_at=told(found.created_at),
+            resources=[resource_entry(one) for one in shown],
+            truncated=more,
+        )
+
+    def summarise(self, output: ApplicationOutput, arguments: ApplicationInput) -> str:
+        """`checkout: running, 2 resources`."""
+        number = len(output.resources)
+        noun = "resource" if number == 1 else "resources"
+        return f"{arguments.app_name}: {output.status or 'no status'}, {number or 'no'} {noun}"

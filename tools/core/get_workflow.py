@@ -1,0 +1,65 @@
+"""core__get_workflow: one run of the developer platform, step by step."""
+
+from tools.capabilities import CallContext, Capabilities
+from tools.contract import LOOKUP, Effect, ToolContract, ToolInput, ToolOutput
+from tools.core.bound import bound
+from tools.core.platform_entries import WorkflowEntry, WorkflowId, shown_of, told, workflow_entry
+from tools.output import clean_text
+
+
+class WorkflowInput(ToolInput):
+    """Which one."""
+
+    workflow_id: WorkflowId
+
+
+class StepEntry(ToolOutput):
+    """One step."""
+
+    name: str
+    status: str | None = None
+    error: str | None = None
+
+
+class WorkflowOutput(WorkflowEntry):
+    """The run and its steps in order."""
+
+    steps: list[StepEntry]
+    truncated: bool
+
+
+class GetWorkflow:
+    """Asks the platform."""
+
+    contract = ToolContract(
+        id="core__get_workflow",
+        description="One workflow run from list_workflows: its steps and why one failed.",
+        input=WorkflowInput,
+        output=WorkflowOutput,
+        effect=Effect.READ_ONLY,
+        redaction=frozenset(WorkflowOutput.model_fields),
+        timeouts=LOOKUP,
+        capabilities=frozenset({"platform"}),
+        requires_connection=True,
+    )
+
+    async def execute(
+        self, arguments: WorkflowInput, call: CallContext, caps: Capabilities
+    ) -> WorkflowOutput:
+        """Raises what Platform raises."""
+        found = await bound(caps.platform, "platform").workflow(arguments.workflow_id, call)
+        shown, more = shown_of(found.steps)
+        return WorkflowOutput(
+            **workflow_entry(found).model_dump(),
+            steps=[
+                StepEntry(
+                    name=clean_text(one.name), status=told(one.status), error=told(one.message)
+                )
+                for one in shown
+            ],
+            truncated=more,
+        )
+
+    def summarise(self, output: WorkflowOutput, arguments: WorkflowInput) -> str:
+        """`workflow 17: failed`."""
+        return f"workflow {arguments.workflow_id}: {output.status or 'no status'}"

@@ -1,0 +1,70 @@
+"""core__list_applications: what runs on the developer platform, as the asker may see it."""
+
+from tools.capabilities import CallContext, Capabilities
+from tools.contract import LOOKUP, Effect, ToolContract, ToolInput, ToolOutput
+from tools.core.bound import bound
+from tools.core.platform_entries import counted, shown_of, told
+from tools.output import clean_text
+
+
+class ApplicationsInput(ToolInput):
+    """Nothing to say."""
+
+
+class ApplicationEntry(ToolOutput):
+    """One application."""
+
+    name: str
+    environment: str | None = None
+    status: str | None = None
+    resource_count: int | None = None
+
+
+class ApplicationsOutput(ToolOutput):
+    """In the platform's order."""
+
+    applications: list[ApplicationEntry]
+    total: int
+    truncated: bool
+
+
+class ListApplications:
+    """Asks the platform."""
+
+    contract = ToolContract(
+        id="core__list_applications",
+        description="Applications on the developer platform. Use to see what exists and its status.",
+        input=ApplicationsInput,
+        output=ApplicationsOutput,
+        effect=Effect.READ_ONLY,
+        redaction=frozenset(ApplicationsOutput.model_fields),
+        timeouts=LOOKUP,
+        capabilities=frozenset({"platform"}),
+        requires_connection=True,
+    )
+
+    async def execute(
+        self, arguments: ApplicationsInput, call: CallContext, caps: Capabilities
+    ) -> ApplicationsOutput:
+        """Raises what Platform raises."""
+        del arguments
+        found = await bound(caps.platform, "platform").applications(call)
+        shown, more = shown_of(found)
+        return ApplicationsOutput(
+            applications=[
+                ApplicationEntry(
+                    name=clean_text(one.name),
+                    environment=told(one.environment),
+                    status=told(one.status),
+                    resource_count=one.resource_count,
+                )
+                for one in shown
+            ],
+            total=len(found),
+            truncated=more,
+        )
+
+    def summarise(self, output: ApplicationsOutput, arguments: ApplicationsInput) -> str:
+        """`3 applications`."""
+        del arguments
+        return counted(output.total, "application")

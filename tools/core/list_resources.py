@@ -1,0 +1,64 @@
+"""core__list_resources: databases, caches, volumes and routes of the developer platform."""
+
+from tools.capabilities import CallContext, Capabilities
+from tools.contract import LOOKUP, Effect, ToolContract, ToolInput, ToolOutput
+from tools.core.bound import bound
+from tools.core.platform_entries import (
+    ApplicationName,
+    FilterWord,
+    ResourceEntry,
+    counted,
+    resource_entry,
+    shown_of,
+)
+
+
+class ResourcesInput(ToolInput):
+    """Which ones."""
+
+    app_name: ApplicationName = ""
+    type: FilterWord = ""
+
+
+class ResourcesOutput(ToolOutput):
+    """In the platform's order."""
+
+    resources: list[ResourceEntry]
+    total: int
+    truncated: bool
+
+
+class ListResources:
+    """Asks the platform."""
+
+    contract = ToolContract(
+        id="core__list_resources",
+        description=(
+            "Resources on the developer platform; type e.g. 'postgres', 'redis', 'volume'. Use to"
+            " see who uses a database, and its status."
+        ),
+        input=ResourcesInput,
+        output=ResourcesOutput,
+        effect=Effect.READ_ONLY,
+        redaction=frozenset(ResourcesOutput.model_fields),
+        timeouts=LOOKUP,
+        capabilities=frozenset({"platform"}),
+        requires_connection=True,
+    )
+
+    async def execute(
+        self, arguments: ResourcesInput, call: CallContext, caps: Capabilities
+    ) -> ResourcesOutput:
+        """Raises what Platform raises."""
+        platform = bound(caps.platform, "platform")
+        found = await platform.resources(arguments.app_name, arguments.type, call)
+        shown, more = shown_of(found)
+        return ResourcesOutput(
+            resources=[resource_entry(one) for one in shown], total=len(found), truncated=more
+        )
+
+    def summarise(self, output: ResourcesOutput, arguments: ResourcesInput) -> str:
+        """`2 postgres resources of checkout`."""
+        kind = f"{arguments.type} " if arguments.type else ""
+        words = counted(output.total, f"{kind}resource")
+        return f"{words} of {arguments.app_name}" if arguments.app_name else words

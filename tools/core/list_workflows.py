@@ -1,0 +1,64 @@
+"""core__list_workflows: what the developer platform ran lately: deployments, migrations, clean-ups."""
+
+from tools.capabilities import CallContext, Capabilities
+from tools.contract import LOOKUP, Effect, ToolContract, ToolInput, ToolOutput
+from tools.core.bound import bound
+from tools.core.platform_entries import (
+    ApplicationName,
+    FilterWord,
+    WorkflowEntry,
+    counted,
+    shown_of,
+    workflow_entry,
+)
+
+
+class WorkflowsInput(ToolInput):
+    """Which ones."""
+
+    app_name: ApplicationName = ""
+    status: FilterWord = ""
+
+
+class WorkflowsOutput(ToolOutput):
+    """Newest first."""
+
+    workflows: list[WorkflowEntry]
+    total: int
+    truncated: bool
+
+
+class ListWorkflows:
+    """Asks the platform."""
+
+    contract = ToolContract(
+        id="core__list_workflows",
+        description=(
+            "Workflow runs of the developer platform, newest first; status e.g. 'failed'. Use to see"
+            " what it changed lately, and what failed."
+        ),
+        input=WorkflowsInput,
+        output=WorkflowsOutput,
+        effect=Effect.READ_ONLY,
+        redaction=frozenset(WorkflowsOutput.model_fields),
+        timeouts=LOOKUP,
+        capabilities=frozenset({"platform"}),
+        requires_connection=True,
+    )
+
+    async def execute(
+        self, arguments: WorkflowsInput, call: CallContext, caps: Capabilities
+    ) -> WorkflowsOutput:
+        """Raises what Platform raises."""
+        platform = bound(caps.platform, "platform")
+        found = await platform.workflows(arguments.app_name, arguments.status, call)
+        shown, more = shown_of(found)
+        return WorkflowsOutput(
+            workflows=[workflow_entry(one) for one in shown], total=len(found), truncated=more
+        )
+
+    def summarise(self, output: WorkflowsOutput, arguments: WorkflowsInput) -> str:
+        """`2 failed workflows of checkout`."""
+        status = f"{arguments.status} " if arguments.status else ""
+        words = counted(output.total, f"{status}workflow")
+        return f"{words} of {arguments.app_name}" if arguments.app_name else words

@@ -1,0 +1,97 @@
+"""What the platform tools share: how a resource, a workflow and a filter look to a model."""
+
+import re
+from collections.abc import Sequence
+from typing import Annotated, TypeVar
+
+from pydantic import AfterValidator, BeforeValidator, Field, JsonValue
+
+from tools.contract import ToolOutput
+from tools.output import clean_text
+from tools.platform import PlatformResource, Workflow
+
+MAX_ENTRIES = 100
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+T = TypeVar("T")
+
+
+def _name(text: str) -> str:
+    """Part of a path or a query: it cannot leave its place."""
+    if text and (_NAME.fullmatch(text) is None or ".." in text):
+        raise ValueError("letters, digits, '.', '_' or '-', at most 128")
+    return text
+
+
+def _as_text(value: object) -> object:
+    """Models write a numeric id as a number."""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+ApplicationName = Annotated[
+    str, AfterValidator(_name), Field(description="Application name, e.g. 'checkout'")
+]
+WorkflowId = Annotated[str, BeforeValidator(_as_text), AfterValidator(_name)]
+FilterWord = Annotated[str, AfterValidator(_name)]
+
+
+class ResourceEntry(ToolOutput):
+    """One resource."""
+
+    name: str
+    type: str | None = None
+    app_name: str | None = None
+    status: str | None = None
+    properties: dict[str, JsonValue] | None = None
+
+
+class WorkflowEntry(ToolOutput):
+    """One run."""
+
+    id: str
+    name: str
+    app_name: str | None = None
+    status: str | None = None
+    duration: str | None = None
+    started_at: str | None = None
+    completed_at: str | None = None
+    error: str | None = None
+
+
+def told(text: str) -> str | None:
+    """The text without control characters; None where the platform said nothing."""
+    return clean_text(text) or None
+
+
+def resource_entry(one: PlatformResource) -> ResourceEntry:
+    """As a model is shown it."""
+    return ResourceEntry(
+        name=clean_text(one.name),
+        type=told(one.type),
+        app_name=told(one.application),
+        status=told(one.status),
+        properties=dict(one.properties) or None,
+    )
+
+
+def workflow_entry(one: Workflow) -> WorkflowEntry:
+    """As a model is shown it."""
+    return WorkflowEntry(
+        id=clean_text(one.id),
+        name=clean_text(one.name),
+        app_name=told(one.application),
+        status=told(one.status),
+        duration=told(one.duration),
+        started_at=told(one.started_at),
+        completed_at=told(one.completed_at),
+        error=told(one.message),
+    )
+
+
+def shown_of(found: Sequence[T]) -> tuple[Sequence[T], bool]:
+    """The first ones, and whether there are others."""
+    return found[:MAX_ENTRIES], len(found) > MAX_ENTRIES
+
+
+def counted(number: int, noun: str) -> str:
+    """`no workflows`, `1 workflow`, `3 workflows`."""
+    return f"{number or 'no'} {noun}{'' if number == 1 else 's'}"

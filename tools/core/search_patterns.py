@@ -1,0 +1,78 @@
+"""core__search_patterns: what the team wrote down: patterns, conventions, runbooks."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from tools.capabilities import CallContext, Capabilities
+from tools.contract import LOOKUP, Effect, ToolContract, ToolInput, ToolOutput
+from tools.core.bound import bound
+from tools.output import clean_text
+
+MAX_TEXT_CHARS = 2000
+
+
+class PatternsInput(ToolInput):
+    """What about."""
+
+    intent: Annotated[
+        str, Field(min_length=1, max_length=500, description="Words: symptom, system or intent")
+    ]
+    limit: Annotated[int, Field(ge=1, le=10)] = 5
+
+
+class PatternEntry(ToolOutput):
+    """The part of a page that answers best."""
+
+    title: str
+    file: str
+    section: str | None = None
+    text: str
+
+
+class PatternsOutput(ToolOutput):
+    """The best first."""
+
+    patterns: list[PatternEntry]
+
+
+class SearchPatterns:
+    """Searches the team's pages."""
+
+    contract = ToolContract(
+        id="core__search_patterns",
+        description=(
+            "The team's written patterns and runbooks. Use for how this team runs, fixes or builds"
+            " something."
+        ),
+        input=PatternsInput,
+        output=PatternsOutput,
+        effect=Effect.READ_ONLY,
+        redaction=frozenset(PatternsOutput.model_fields),
+        timeouts=LOOKUP,
+        capabilities=frozenset({"patterns"}),
+    )
+
+    async def execute(
+        self, arguments: PatternsInput, call: CallContext, caps: Capabilities
+    ) -> PatternsOutput:
+        """Raises what Patterns raises."""
+        del call
+        found = await bound(caps.patterns, "patterns").search(arguments.intent, arguments.limit)
+        return PatternsOutput(
+            patterns=[
+                PatternEntry(
+                    title=clean_text(one.title),
+                    file=clean_text(one.file),
+                    section=clean_text(one.section) or None,
+                    text=clean_text(one.text)[:MAX_TEXT_CHARS],
+                )
+                for one in found
+            ]
+        )
+
+    def summarise(self, output: PatternsOutput, arguments: PatternsInput) -> str:
+        """`2 pages on "cache"`."""
+        number = len(output.patterns)
+        noun = "page" if number == 1 else "pages"
+        return f'{number or "no"} {noun} on "{clean_text(arguments.intent)[:60]}"'
