@@ -16,8 +16,9 @@ from bot.commands import FAILED, OK, guarded, loaded
 from bot.domain.audit_chain import AuditKeys
 from bot.domain.audit_checkpoint import Checkpoint, checkpoints_in
 from bot.domain.audit_verify import Summary
-from bot.settings.model import Settings, duration
+from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
+from bot.settings.section import duration
 from bot.store.audit_erasure import erase as erase_rows
 from bot.store.audit_reading import StoredTrail
 from bot.store.audit_reading import verify as verify_trail

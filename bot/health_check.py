@@ -18,6 +18,7 @@ from bot.plugins import Plugins, open_plugins
 from bot.ports import StorageUnavailable
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
+from bot.settings.reflexes import ReflexAction
 from bot.slack.startup import StartupError, check_slack
 from tools.capabilities import (
     CallContext,
@@ -112,6 +113,9 @@ def _actions(settings: Settings) -> Finding:
     except ActionsError as error:
         return Finding("actions", False, str(error))
     names = ", ".join(a.rule.name for a in catalog.all())
+    reflexes = sum(isinstance(action, ReflexAction) for action in settings.actions)
+    if reflexes:
+        names += f"; {reflexes} of them in {settings.reflexes.file}, fired by a Confirm only"
     return Finding("actions", True, names or "none: nothing can be proposed", bool(names))
 
 

@@ -9,7 +9,7 @@ from bot.reload import Prepared
 from bot.replaceable import ReplaceableMapping, ReplaceableSequence
 from bot.settings.model import Settings
 
-SECTIONS = ("channels", "roles", "admins", "actions", "freeze")
+SECTIONS = ("channels", "roles", "admins", "actions", "reflexes", "freeze")
 
 
 class InForce:

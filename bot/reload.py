@@ -49,6 +49,7 @@ class Reload:
 
     def __init__(self, settings: Settings, read: ReadSettings | None, audit: AuditLog) -> None:
         self._in_force = settings
+        self._masked = settings.secrets()
         self._read = read
         self._audit = audit
         self._parts: dict[str, _Part] = {}
@@ -110,7 +111,7 @@ class Reload:
         """The redactors know the secrets of the start; one they do not know would leave unmasked."""
         parts = {name: getattr(settings, name) for name in self._sections()}
         candidate = self._in_force.model_copy(update=parts)
-        if candidate.secrets() - self._in_force.secrets():
+        if candidate.secrets() - self._masked:
             raise ConfigurationError(
                 f"a new secret stands in {', '.join(sorted(self._sections()))}; "
                 "a secret is taken at a restart only"

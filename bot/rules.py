@@ -15,7 +15,8 @@ from bot.domain.budget import BudgetLimits
 from bot.domain.channel import ChannelRule
 from bot.domain.connections import ConnectionRule
 from bot.domain.freeze import FreezeWindow
-from bot.settings.model import ActionSettings, Settings
+from bot.settings.actions import ActionSettings
+from bot.settings.model import Settings
 from bot.slack.roles import RoleMembers
 from bot.slack.startup import SlackAccess
 from bot.store.engine import IDLE_IN_TRANSACTION_S

@@ -13,8 +13,9 @@ from bot.app import open_stores
 from bot.chat.budget_report import BudgetReport, budget_report
 from bot.commands import OK, guarded, loaded
 from bot.ports import Operation
-from bot.settings.model import Settings, duration
+from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
+from bot.settings.section import duration
 
 _NEVER = datetime(9999, 1, 1, tzinfo=UTC)
 _EVER = datetime(1970, 1, 1, tzinfo=UTC)

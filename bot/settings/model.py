@@ -1,42 +1,14 @@
 """The shape of kortex.toml. Unknown keys are refused; reading and error positions live in `reading`."""
 
-import re
 from datetime import timedelta
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import (
-    AwareDatetime,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    JsonValue,
-    SecretStr,
-    field_validator,
-)
+from pydantic import AwareDatetime, BaseModel, Field, SecretStr, field_validator
 
-_DURATION = re.compile(r"^(\d+(?:\.\d+)?)(ms|s|m|h|d)$")
+from bot.settings.actions import ActionSettings
+from bot.settings.section import Duration, Section
+
 SHORTEST_AUDIT_KEY = 32  # characters; as hexadecimal digits that is 128 bits
-_UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-
-
-def duration(value: object) -> object:
-    """`30s`, `10m`, `168h` as a timedelta; anything else is pydantic's to judge."""
-    if not isinstance(value, str):
-        return value
-    match = _DURATION.match(value.strip())
-    if match is None:
-        raise ValueError('write a duration such as "30s", "10m" or "168h"')
-    return timedelta(seconds=float(match[1]) * _UNITS_S[match[2]])
-
-
-Duration = Annotated[timedelta, BeforeValidator(duration)]
-
-
-class Section(BaseModel):
-    """A table of kortex.toml."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class SlackSettings(Section):
@@ -305,60 +277,10 @@ class RetentionSettings(Section):
     results_days: int = Field(default=0, ge=0, le=3650)
 
 
-class EndpointSettings(Section):
-    """Where an action is dispatched to. `{product}` in the URL is filled in, encoded.
+class ReflexFileSettings(Section):
+    """`[reflexes]`. `file` is a path beside kortex.toml; its rules join `[[actions]]`."""
 
-    `url` is the control plane's, the GitHub workflow's or the GitLab project's; `ref` the branch or
-    tag that a workflow or pipeline runs on. A rehearsal sends nothing and needs neither.
-    """
-
-    kind: Literal["control_plane", "github", "gitlab", "rehearsal"] = "control_plane"
-    method: Literal["POST"] = "POST"
-    url: str = ""
-    ref: str = ""
-    token: SecretStr = SecretStr("")
-    timeout: Duration = timedelta(seconds=30)
-
-
-def _no_params() -> dict[str, JsonValue]:
-    return {"type": "object", "properties": {}, "additionalProperties": False}
-
-
-class ActionSettings(Section):
-    """One `[[actions]]`: what may be proposed; nothing else exists.
-
-    `read_token` is what the target is read with (dry run, count, fingerprint) before anybody
-    confirmed; `free_text` names parameters that select nothing and may hold any text.
-    """
-
-    name: str = Field(pattern=r"^[a-z][a-z0-9-]{0,62}$")
-    description: str
-    products: tuple[str, ...] = ("*",)
-    params_schema: dict[str, JsonValue] = Field(default_factory=_no_params)
-    endpoint: EndpointSettings
-    status_url: str = ""
-    reversible: bool = False
-    blast_radius: Literal["one host", "one service", "whole cluster"] = "one service"
-    rate_limit: str = ""
-    max_objects: int = Field(default=0, ge=0)
-    count_param: str = ""
-    count_url: str = ""
-    fingerprint_url: str = ""
-    fingerprint_fields: tuple[str, ...] = ()
-    free_text: tuple[str, ...] = ()
-    max_duration: Duration = timedelta(minutes=30)
-    verify_metric: str = ""
-    verify_after: Duration = timedelta(minutes=10)
-    rollback: str = ""
-    rollback_params: dict[str, JsonValue] = Field(default_factory=dict)
-    read_token: SecretStr = SecretStr("")
-    read_timeout: Duration = timedelta(seconds=5)
-    dry_run: bool = False
-    four_eyes: bool = False
-    approvals: int = Field(default=1, ge=1, le=10)
-    confirm: tuple[str, ...] = ()
-    quiet_hours: tuple[str, ...] = ()
-    confirm_dialog: bool = False
+    file: str = ""
 
 
 class ProposalSettings(Section):
@@ -406,6 +328,7 @@ class Settings(Section):
     audit: AuditSettings = AuditSettings()
     retention: RetentionSettings = RetentionSettings()
     actions: tuple[ActionSettings, ...] = ()
+    reflexes: ReflexFileSettings = ReflexFileSettings()
     freeze: FreezeSettings = FreezeSettings()
     proposals: ProposalSettings = ProposalSettings()
 

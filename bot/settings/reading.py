@@ -6,15 +6,22 @@ The only module that reads the environment.
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from pydantic import ValidationError
 
+from bot.settings.actions import ActionSettings
 from bot.settings.model import ChannelSettings, Settings
+from bot.settings.reflexes import ReflexFile
+from bot.settings.section import Section
 
 _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _MAX_CONFIG_BYTES = 1_000_000  # a configuration is a page; more is a mistake or an attack
+
+
+Read = TypeVar("Read", bound=Section)
 
 
 class ConfigurationError(Exception):
@@ -27,35 +34,65 @@ def environment() -> Mapping[str, str]:
 
 
 def load(path: Path, env: Mapping[str, str] | None = None) -> Settings:
-    """Read and validate a file. Raises ConfigurationError; has no other effect."""
+    """Read and validate a file, and the rules file that it names.
+
+    Raises ConfigurationError; has no other effect.
+    """
+    text = _text(
+        path,
+        "Copy docs/kortex.example.toml and fill it in, or try `kortex demo`, which needs none.",
+    )
+    known = environment() if env is None else env
+    settings = parse(text, str(path), known)
+    if not settings.reflexes.file:
+        return settings
+    return _with_reflexes(settings, path.parent / Path(settings.reflexes.file).expanduser(), known)
+
+
+def _text(path: Path, advice: str) -> str:
     try:
         raw = path.read_bytes()
     except FileNotFoundError:
-        raise ConfigurationError(
-            f"{path}: no such file. Copy docs/kortex.example.toml and fill it in, "
-            "or try `kortex demo`, which needs none."
-        ) from None
+        raise ConfigurationError(f"{path}: no such file. {advice}") from None
     except OSError as error:
         raise ConfigurationError(f"{path}: cannot be read ({error.strerror})") from error
     if len(raw) > _MAX_CONFIG_BYTES:
         raise ConfigurationError(f"{path}: larger than {_MAX_CONFIG_BYTES} bytes")
-    known = environment() if env is None else env
-    return parse(raw.decode("utf-8", errors="replace"), str(path), known)
+    return raw.decode("utf-8", errors="replace")
+
+
+def _with_reflexes(settings: Settings, path: Path, env: Mapping[str, str]) -> Settings:
+    """With the rules as actions, after those of `[[actions]]`."""
+    text = _text(path, "[reflexes] file names it; see docs/reflexes.example.toml.")
+    rules = tuple(r.as_action() for r in _validated(ReflexFile, text, str(path), env).reflexes)
+    names = [a.name for a in settings.actions]
+    problems = _unknown_action_roles(settings, rules, "reflexes", text, str(path))
+    for index, rule in enumerate(rules):
+        if rule.name in names:
+            line = line_of(text, ["reflexes", str(index), "name"])
+            problems.append(f"{path}:{line}: reflexes.name: {rule.name!r} is declared twice")
+        names.append(rule.name)
+    if problems:
+        raise ConfigurationError("\n".join(problems))
+    return settings.model_copy(update={"actions": (*settings.actions, *rules)})
 
 
 def parse(text: str, name: str, env: Mapping[str, str]) -> Settings:
     """Validate TOML text. Raises ConfigurationError."""
+    settings = _validated(Settings, text, name, env)
+    _check_references(settings, text, name)
+    return settings
+
+
+def _validated(shape: type[Read], text: str, name: str, env: Mapping[str, str]) -> Read:
     try:
         tree = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationError(f"{name}: not valid TOML: {error}") from error
-    filled = _interpolate(tree, env)
     try:
-        settings = Settings.model_validate(filled)
+        return shape.model_validate(_interpolate(tree, env))
     except ValidationError as error:
         raise ConfigurationError(_explain(error, text, name)) from None
-    _check_references(settings, text, name)
-    return settings
 
 
 def _interpolate(value: object, env: Mapping[str, str]) -> object:
@@ -95,14 +132,13 @@ def line_of(text: str, path: list[str]) -> int:
         if header:
             table = header[1].strip().replace('"', "")
             seen += stripped.startswith("[[") and table == keys[0]
-            if ".".join(keys).startswith(table) and (
-                not stripped.startswith("[[") or seen == index + 1
-            ):
+        in_entry = seen in (0, index + 1) or table.split(".")[0] != keys[0]
+        if header:
+            if ".".join(keys).startswith(table) and in_entry:
                 best = number
             continue
         key = stripped.split("=", 1)[0].strip().strip('"')
         full = f"{table}.{key}" if table else key
-        in_entry = seen == 0 or table != keys[0] or seen == index + 1
         if key and in_entry and ".".join(keys).startswith(full):
             best = number
             if full == ".".join(keys):
@@ -115,13 +151,7 @@ def _check_references(settings: Settings, text: str, name: str) -> None:
     problems: list[str] = []
     for index, channel in enumerate(settings.channels):
         problems += _unknown_roles(settings, channel, index, text, name)
-    for index, action in enumerate(settings.actions):
-        problems += [
-            f"{name}:{line_of(text, ['actions', str(index), 'confirm'])}: actions.confirm: "
-            f"role {role!r} is not defined; add [roles.{role}]"
-            for role in action.confirm
-            if role not in settings.roles
-        ]
+    problems += _unknown_action_roles(settings, settings.actions, "actions", text, name)
     problems += [
         f"{name}:{line_of(text, ['admins', 'roles'])}: admins.roles: role {role!r} is not defined"
         for role in settings.admins.roles
@@ -143,5 +173,18 @@ def _unknown_roles(
         f"{name}:{line_of(text, ['channels', str(index), 'confirm'])}: channels.confirm: "
         f"role {role!r} is not defined; add [roles.{role}]"
         for role in channel.confirm
+        if role not in settings.roles
+    ]
+
+
+def _unknown_action_roles(
+    settings: Settings, actions: Sequence[ActionSettings], table: str, text: str, name: str
+) -> list[str]:
+    guards = ["guards"] if table == "reflexes" else []
+    return [
+        f"{name}:{line_of(text, [table, str(index), *guards, 'confirm'])}: {table}.confirm: "
+        f"role {role!r} is not defined; add [roles.{role}]"
+        for index, action in enumerate(actions)
+        for role in action.confirm
         if role not in settings.roles
     ]

@@ -120,6 +120,13 @@ async def test_a_file_that_cannot_be_used_changes_nothing_and_the_refusal_is_a_r
     assert "second-token" not in str(row.body)
 
 
+async def test_a_secret_that_was_known_at_the_start_may_come_back(running: Running) -> None:
+    running.edit("first-token", "")
+    assert await running.reload.run()
+    running.edit('token = ""', 'token = "first-token"')
+    assert await running.reload.run()
+
+
 async def test_what_needs_a_restart_is_named_every_time_until_then(running: Running) -> None:
     running.file.write_text("[llm]\nmax_tool_depth = 3\n" + running.file.read_text())
 

@@ -5,10 +5,32 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
+from bot.actions.catalog import ActionCatalog
+from bot.rules import action_rules
 from bot.settings.model import Settings
 from bot.settings.reading import load
+from bot.settings.reflexes import ReflexGuards, ReflexSettings
 
 EXAMPLE = Path(__file__).parents[4] / "docs" / "kortex.example.toml"
+
+
+REFLEXES = EXAMPLE.with_name("reflexes.example.toml")
+
+
+def test_the_rules_of_the_example_are_valid(tmp_path: Path) -> None:
+    (tmp_path / "kortex.toml").write_text('[reflexes]\nfile = "reflexes.toml"\n')
+    (tmp_path / "reflexes.toml").write_text(REFLEXES.read_text())
+
+    settings = load(tmp_path / "kortex.toml", {})
+
+    (rule,) = ActionCatalog(action_rules(settings)).all()
+    assert rule.rule.name == "restart-workers"
+    assert rule.rule.max_objects == 3
+
+
+@pytest.mark.parametrize("name", [*ReflexSettings.model_fields, *ReflexGuards.model_fields])
+def test_the_rules_of_the_example_name_every_setting(name: str) -> None:
+    assert name in REFLEXES.read_text(encoding="utf-8")
 
 
 def test_the_example_is_valid() -> None:
