@@ -14,6 +14,7 @@ from aiohttp import web
 
 from adapters.errors import AdapterError
 from adapters.llm.port import Provider
+from adapters.observe.simulator.topology import SERVICES
 from bot import commands, logs
 from bot.app import Base, open_redactor
 from bot.service import Service, serving
@@ -47,9 +48,11 @@ def demo_ask(question: str, channel: str, *, as_json: bool) -> int:
 
     async def work() -> int:
         with tempfile.TemporaryDirectory(prefix="kortex-") as folder:
-            settings = demo_settings(Path(folder))
-            logs.configure(open_redactor(settings), level="ERROR")
-            return await commands.ask_with(settings, question, channel, as_json=as_json)
+            token, read_token = secrets.token_urlsafe(24), secrets.token_urlsafe(24)
+            async with _control_plane(token, read_token) as plane:
+                settings = demo_settings(Path(folder), _plane_values(plane, token, read_token))
+                logs.configure(open_redactor(settings), level="ERROR")
+                return await commands.ask_with(settings, question, channel, as_json=as_json)
 
     return commands.guarded(work)
 
@@ -87,10 +90,10 @@ async def demo_running(
     """The page's URL while everything runs. A port that is taken is replaced by a free one."""
     workspace = Workspace()
     choice = DemoProviders()
-    token = secrets.token_urlsafe(24)
+    token, read_token = secrets.token_urlsafe(24), secrets.token_urlsafe(24)
     async with AsyncExitStack() as stack:
         origin = await stack.enter_async_context(_page(workspace, port, choice))
-        control_plane = await stack.enter_async_context(_control_plane(token))
+        control_plane = await stack.enter_async_context(_control_plane(token, read_token))
         settings = demo_settings(
             folder,
             {
@@ -98,8 +101,7 @@ async def demo_running(
                 "KORTEX_DEMO_APP_TOKEN": workspace.app_token,
                 "KORTEX_DEMO_SIGNING_SECRET": workspace.signing_secret,
                 "KORTEX_DEMO_API_BASE_URL": f"{origin}/api/",
-                "KORTEX_DEMO_CONTROL_PLANE": control_plane,
-                "KORTEX_DEMO_CONTROL_PLANE_TOKEN": token,
+                **_plane_values(control_plane, token, read_token),
             },
         )
         logs.configure(open_redactor(settings), level="ERROR")
@@ -122,11 +124,19 @@ async def _page(workspace: Workspace, port: int, choice: "DemoProviders") -> Asy
         yield origin
 
 
+def _plane_values(url: str, token: str, read_token: str) -> Mapping[str, str]:
+    return {
+        "KORTEX_DEMO_CONTROL_PLANE": url,
+        "KORTEX_DEMO_CONTROL_PLANE_TOKEN": token,
+        "KORTEX_DEMO_CONTROL_PLANE_READ_TOKEN": read_token,
+    }
+
+
 @asynccontextmanager
-async def _control_plane(token: str) -> AsyncIterator[str]:
-    runner = web.AppRunner(
-        create_control_plane(token, _RUNNING), access_log=None, shutdown_timeout=1
-    )
+async def _control_plane(token: str, read_token: str) -> AsyncIterator[str]:
+    hosts = {s.name: [s.host(number) for number in range(s.hosts)] for s in SERVICES}
+    app = create_control_plane(token, _RUNNING, read_token=read_token, hosts=hosts)
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
     await runner.setup()
     try:
         await web.TCPSite(runner, "127.0.0.1", 0).start()

@@ -1,12 +1,15 @@
 """A control plane for the demo shop, on loopback: idempotent by key, it only remembers.
 
 It shows what a real one has to do: carry out an order once per key, answer a repeat with the first
-answer, and tell by key what became of an order.
+answer, tell by key what became of an order; and let its targets be read with a token that can order
+nothing but a dry run.
 """
 
+import hashlib
 import hmac
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from aiohttp import web
@@ -15,6 +18,8 @@ from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 MAX_BODY_BYTES: Final = 65_536
 MAX_KEPT: Final = 1_000
 OPERATIONS_PATH: Final = "/operations"
+INFO_PATH: Final = "/products/{product}/info"
+TARGETS_PATH: Final = "/products/{product}/targets"
 
 
 class _Order(BaseModel):
@@ -30,12 +35,17 @@ class _Order(BaseModel):
     dry_run: bool = False
 
 
+_UNKNOWN: Final = ("current", "previous")
+
+
 @dataclass(slots=True)
 class _Shop:
     """What was ordered, by key. `versions` is product → (running, previous)."""
 
     token: str
+    read_token: str
     versions: dict[str, tuple[str, str]]
+    hosts: Mapping[str, Sequence[str]]
     answers: dict[str, dict[str, JsonValue]] = field(default_factory=dict)
 
     def carry_out(self, key: str, order: _Order) -> dict[str, JsonValue]:
@@ -46,49 +56,101 @@ class _Shop:
             self.answers[key] = self._effect(order)
         return self.answers[key]
 
+    def preview(self, order: _Order) -> dict[str, JsonValue]:
+        """What the order would do now. Changes nothing and is not kept."""
+        would: dict[str, JsonValue] = {
+            "product": order.product,
+            "hosts": [*self.targets(order.product)],
+        }
+        if order.action == "rollback-deploy":
+            running, target = self._rollback(order)
+            would |= {"from": running, "to": target}
+        return would
+
+    def targets(self, product: str) -> Sequence[str]:
+        """The hosts that it runs on."""
+        return self.hosts.get(product, ())
+
+    def info(self, product: str) -> dict[str, JsonValue]:
+        """What runs; its hash changes with every version."""
+        running, _previous = self.versions.get(product, _UNKNOWN)
+        return {
+            "version": running,
+            "config_hash": hashlib.sha256(running.encode()).hexdigest()[:12],
+        }
+
+    def _rollback(self, order: _Order) -> tuple[str, str]:
+        running, previous = self.versions.get(order.product, _UNKNOWN)
+        return running, str(order.params.get("version") or previous)
+
     def _effect(self, order: _Order) -> dict[str, JsonValue]:
-        running, previous = self.versions.get(order.product, ("current", "previous"))
         if order.action != "rollback-deploy":
             return {"status": "done", "action": order.action, "product": order.product}
-        target = str(order.params.get("version") or previous)
-        if not order.dry_run:
-            self.versions[order.product] = (target, running)
+        running, target = self._rollback(order)
+        self.versions[order.product] = (target, running)
         return {"status": "rolled back", "product": order.product, "from": running, "to": target}
 
 
 def create_control_plane(
-    token: str, versions: Mapping[str, tuple[str, str]] | None = None
+    token: str,
+    versions: Mapping[str, tuple[str, str]] | None = None,
+    *,
+    read_token: str = "",
+    hosts: Mapping[str, Sequence[str]] | None = None,
 ) -> web.Application:
     """`POST /products/{product}/{action}` and `GET /operations?idempotency_key=…`, with a token.
 
-    `versions` is product → (running, previous), for the demo's rollbacks to be told in.
+    `versions` is product → (running, previous), for the demo's rollbacks to be told in; `hosts` is
+    what a product runs on. With `read_token`, if there is one, targets are read and orders with
+    `dry_run` taken.
     """
-    shop = _Shop(token, dict(versions or {}))
-
-    async def order(request: web.Request) -> web.Response:
-        key = request.headers.get("Idempotency-Key", "")
-        if not _allowed(request, shop.token):
-            return web.json_response({"error": "unauthorized"}, status=401)
-        try:
-            wanted = _Order.model_validate_json(await request.read())
-        except ValidationError:
-            return web.json_response({"error": "not an order"}, status=400)
-        if not key or wanted.product != request.match_info["product"]:
-            return web.json_response({"error": "key or product does not fit"}, status=400)
-        return web.json_response(shop.carry_out(key, wanted))
-
-    async def became(request: web.Request) -> web.Response:
-        if not _allowed(request, shop.token):
-            return web.json_response({"error": "unauthorized"}, status=401)
-        answer = shop.answers.get(request.query.get("idempotency_key", ""))
-        if answer is None:
-            return web.json_response({"state": "not_received"}, status=404)
-        return web.json_response({"state": "succeeded", "result": answer})
-
+    shop = _Shop(token, read_token or token, dict(versions or {}), dict(hosts or {}))
     app = web.Application(client_max_size=MAX_BODY_BYTES)
-    app.router.add_post("/products/{product}/{action}", order)
-    app.router.add_get(OPERATIONS_PATH, became)
+    app.router.add_post("/products/{product}/{action}", partial(_take_order, shop))
+    app.router.add_get(OPERATIONS_PATH, partial(_became, shop))
+    app.router.add_get(INFO_PATH, partial(_info, shop))
+    app.router.add_get(TARGETS_PATH, partial(_targets, shop))
     return app
+
+
+async def _take_order(shop: _Shop, request: web.Request) -> web.Response:
+    key = request.headers.get("Idempotency-Key", "")
+    try:
+        wanted = _Order.model_validate_json(await request.read())
+    except ValidationError:
+        return web.json_response({"error": "not an order"}, status=400)
+    if not _allowed(request, shop.read_token if wanted.dry_run else shop.token):
+        return _unauthorized()
+    if not key or wanted.product != request.match_info["product"]:
+        return web.json_response({"error": "key or product does not fit"}, status=400)
+    if wanted.dry_run:
+        return web.json_response({"preview": shop.preview(wanted)})
+    return web.json_response(shop.carry_out(key, wanted))
+
+
+async def _became(shop: _Shop, request: web.Request) -> web.Response:
+    if not _allowed(request, shop.token):
+        return _unauthorized()
+    answer = shop.answers.get(request.query.get("idempotency_key", ""))
+    if answer is None:
+        return web.json_response({"state": "not_received"}, status=404)
+    return web.json_response({"state": "succeeded", "result": answer})
+
+
+async def _info(shop: _Shop, request: web.Request) -> web.Response:
+    if not _allowed(request, shop.read_token):
+        return _unauthorized()
+    return web.json_response(shop.info(request.match_info["product"]))
+
+
+async def _targets(shop: _Shop, request: web.Request) -> web.Response:
+    if not _allowed(request, shop.read_token):
+        return _unauthorized()
+    return web.json_response({"objects": [*shop.targets(request.match_info["product"])]})
+
+
+def _unauthorized() -> web.Response:
+    return web.json_response({"error": "unauthorized"}, status=401)
 
 
 def _allowed(request: web.Request, token: str) -> bool:
