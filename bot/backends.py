@@ -67,8 +67,12 @@ def make_providers(
 
 
 def asked_in_order(llm: LlmSettings, providers: Mapping[str, Provider]) -> Sequence[Provider]:
-    """The default provider and its fallbacks; of them the local ones, where only those may be asked."""
-    names = list(dict.fromkeys([llm.default_provider, *llm.fallback_providers]))
+    """The default provider and its fallbacks, triage after all of them unless switched off.
+
+    Of them the local ones, where only those may be asked.
+    """
+    last = [TRIAGE] if llm.triage_fallback else []
+    names = list(dict.fromkeys([llm.default_provider, *llm.fallback_providers, *last]))
     return [providers[n] for n in (local_order(names, providers) if llm.is_local_only else names)]
 
 

@@ -16,6 +16,7 @@ from bot.backends import Cluster
 from bot.observed import Observed, make_observed
 from bot.plugins import Plugins, open_plugins
 from bot.ports import StorageUnavailable
+from bot.privacy.engine import ENGINE
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
 from bot.settings.reflexes import ReflexAction
@@ -48,7 +49,7 @@ class Finding:
 
 async def examine(settings: Settings) -> list[Finding]:
     """Try everything. Raises nothing that an operator can mend: it becomes a finding."""
-    findings = [_actions(settings), _audit(settings), await _slack(settings)]
+    findings = [_actions(settings), _audit(settings), _redaction(), await _slack(settings)]
     async with AsyncExitStack() as stack:
         try:
             base = await build_base(settings, stack)
@@ -75,6 +76,12 @@ async def examine(settings: Settings) -> list[Finding]:
         findings.append(await _patterns(settings, observed("").patterns))
         findings += _plugins(open_plugins(settings, stack), settings)
     return findings
+
+
+def _redaction() -> Finding:
+    most = ENGINE.max_text_bytes
+    how = "linear in time" if most is None else f"slow, nothing over {most >> 20} MiB passes"
+    return Finding("redaction", True, f"rules run on {ENGINE.name}: {how}")
 
 
 def _plugins(plugins: Plugins, settings: Settings) -> list[Finding]:

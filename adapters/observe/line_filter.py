@@ -7,9 +7,12 @@ backends that cannot.
 from collections.abc import Callable, Iterator
 from json import JSONDecodeError, loads
 
-import re2
-
 from tools.errors import InvalidArguments
+
+try:
+    import re2
+except ImportError:  # no wheel for this platform
+    re2 = None
 
 _OPERATORS = ("|=", "|~", "!=", "!~")
 _MAX_CHARS = 2000
@@ -131,6 +134,8 @@ def _stage_test(operator: str, operand: str) -> LineTest:
 
 
 def _compiled(pattern: str) -> "re2._Regexp":
+    if re2 is None:  # a model's pattern must not run on an engine that is not linear
+        raise InvalidArguments('regular expressions cannot be run here; use |= "text"')
     options = re2.Options()
     options.log_errors = False  # RE2 would print to stderr
     options.max_mem = _MAX_REGEX_BYTES

@@ -13,6 +13,8 @@ from pydantic import JsonValue
 
 from bot.privacy import fields, literals
 from bot.privacy.detector import Span, detector
+from bot.privacy.engine import ENGINE, Engine
+from bot.privacy.evasion import as_read
 from tools.redactor import MASK_PREFIX, RedactionFailed
 
 Remember = Callable[[str, str], None]  # a placeholder and what it stands for
@@ -40,10 +42,11 @@ class TextRedactor:
         *,
         pii: bool = True,
         remember: Remember | None = None,
+        engine: Engine = ENGINE,
     ) -> None:
         self._key = hashlib.sha256(key).digest()
-        self._literals = literals.matcher(secrets)
-        self._detector = detector(pii=pii)
+        self._literals = literals.matcher(secrets, engine)
+        self._detector = detector(pii=pii, engine=engine)
         fields.prepare()
         self._remember = remember
 
@@ -70,7 +73,7 @@ class TextRedactor:
     def _redacted(self, text: str, *, show_identifiers: bool) -> str:
         try:
             data = text.encode("utf-8", errors="replace")
-            spans = [*self._literal_spans(data), *self._detector.spans(data)]
+            spans = [*self._spans(data), *self._disguised(text)]
             if show_identifiers:
                 spans = [s for s in spans if s.kind != "identifier"]
             if not spans:
@@ -78,6 +81,21 @@ class TextRedactor:
             return self._spliced(data, _disjoint(spans, _marks(data)))
         except Exception as error:
             raise RedactionFailed(type(error).__name__) from error
+
+    def _spans(self, data: bytes) -> list[Span]:
+        return [*self._literal_spans(data), *self._detector.spans(data)]
+
+    def _disguised(self, text: str) -> list[Span]:
+        """What is found in a text as people read it, where that is not how it is written."""
+        read = as_read(text)
+        if read is None:
+            return []
+        spans = self._spans(read.data)
+        own = read.bytes_at([(span.start, span.end) for span in spans])
+        return [
+            Span(start, end, span.rank, span.name, span.kind)
+            for span, (start, end) in zip(spans, own, strict=True)
+        ]
 
     def _literal_spans(self, data: bytes) -> Iterator[Span]:
         if self._literals is not None:

@@ -1,22 +1,17 @@
-"""The rules, read from the data files beside this module and compiled for the linear-time engine."""
+"""The rules, read from the data files beside this module and compiled for the engine."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, partial
-from typing import Any, Literal
+from functools import cache
+from typing import Literal
 
-import re2
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from bot.privacy.checks import CHECKS, Check
+from bot.privacy.engine import ENGINE, Engine, Find
 from bot.privacy.lists import read
 
 Kind = Literal["secret", "identifier", "personal"]
-# A match's span and its groups'; (-1, -1) is none.
-Spans = Sequence[tuple[int, int]]
-# The first match between two positions.
-Find = Callable[[bytes, int, int], Spans]
-MATCHER_BYTES = 64 << 20  # RE2's default of 8 MiB makes it rebuild its automaton over and over
 # A word may follow an escape without a boundary: `\nghp_…` in JSON, `%3Dghp_…`, a terminal's colour.
 _LEAD = r"(?:\b|\\[nrtbf]|\\u00[0-9a-fA-F]{2}|%[0-9a-fA-F]{2}|\x1b\[[0-9;]*m)"
 
@@ -57,46 +52,42 @@ class RuleSet:
 
 
 @cache
-def rule_set(*, pii: bool) -> RuleSet:
+def rule_set(*, pii: bool, engine: Engine = ENGINE) -> RuleSet:
     """All rules; without personal data when `pii` is false. Reads files the first time."""
     structure, personal = read("structure"), read("personal")
     windowed = [
-        *_compiled(read("tokens"), "secret"),
-        *_compiled(structure["lines"], "secret"),
+        *_compiled(read("tokens"), "secret", engine),
+        *_compiled(structure["lines"], "secret", engine),
     ]
     if pii:
-        windowed += _compiled(personal["identifiers"], "identifier")
-        windowed += _compiled(personal["protected"], "personal")
-    return RuleSet(tuple(windowed), tuple(_compiled(structure["documents"], "secret")))
+        windowed += _compiled(personal["identifiers"], "identifier", engine)
+        windowed += _compiled(personal["protected"], "personal", engine)
+    documents = _compiled(structure["documents"], "secret", engine, spans_lines=True)
+    return RuleSet(tuple(windowed), tuple(documents))
 
 
-def options() -> Any:
-    """Bytes in, bytes out: positions need no translation."""
-    chosen = re2.Options()
-    chosen.encoding = re2.Options.Encoding.LATIN1
-    chosen.max_mem = MATCHER_BYTES
-    chosen.log_errors = False
-    return chosen
-
-
-def finder(pattern: bytes) -> Find:
-    """One call of the engine a match: the objects re2's own `search` makes cost more than it."""
-    compiled = re2.compile(pattern, options())
-    return partial(compiled._regexp.Match, re2._Anchor.UNANCHORED)  # noqa: SLF001
-
-
-def any_of(rules: Sequence[Rule]) -> Find:
+def any_of(rules: Sequence[Rule], engine: Engine) -> Find:
     """Finds where the first match of any of the rules starts."""
     bodies = [r.pattern.replace(b"(?P<s>", b"(?:").replace(b"(?P<k>", b"(?:") for r in rules]
-    return finder(b"|".join(b"(?:" + b + b")" for b in bodies))
+    return engine.finder(b"|".join(map(_scoped, bodies)))
 
 
-def _compiled(section: object, kind: Kind) -> list[Rule]:
+def _scoped(body: bytes) -> bytes:
+    """With flags that hold for this one alone."""
+    for flags in (b"i", b"m"):
+        if body.startswith(b"(?" + flags + b")"):
+            return b"(?" + flags + b":" + body[4:] + b")"
+    return b"(?:" + body + b")"
+
+
+def _compiled(
+    section: object, kind: Kind, engine: Engine, *, spans_lines: bool = False
+) -> list[Rule]:
     rules = []
     for name, value in _SECTION.validate_python(section).items():
         entry = _Entry(pattern=value) if isinstance(value, str) else value
         pattern = _with_lead(entry.pattern).encode("ascii")
-        groups = re2.compile(pattern, options()).groupindex
+        groups = engine.groups(pattern)
         check = CHECKS[entry.check] if entry.check else None
         rules.append(
             Rule(
@@ -105,10 +96,10 @@ def _compiled(section: object, kind: Kind) -> list[Rule]:
                 pattern,
                 entry.gate,
                 entry.family,
-                finder(pattern),
+                engine.finder(pattern, spans_lines=spans_lines),
                 check,
-                groups.get(b"s", 0),
-                groups.get(b"k", 0),
+                groups.get("s", 0),
+                groups.get("k", 0),
             )
         )
     return rules

@@ -6,6 +6,8 @@ A secret is known by its end as often as by its beginning; what may yet become o
 import re
 from typing import Final
 
+from bot.privacy.evasion import HIDDEN
+
 _OPEN_BLOCK: Final = re.compile(r"-----BEGIN [A-Z0-9 ]*(?:-----)?")
 _BLOCK_END: Final = re.compile(r"-----END [A-Z0-9 ]*-----")
 # Whatever follows such a name on its line, or on the next one, may be its value or a part of it.
@@ -40,6 +42,9 @@ def settled(text: str) -> int:
     named = _NAMED.search(text, lines)
     if named is not None:
         at = min(at, named.start())
+    hidden = None if text.isascii() else HIDDEN.search(text, lines)
+    if hidden is not None:
+        at = min(at, _word_start(text, hidden.start()))
     groups = _GROUPS.search(text, max(0, len(text) - _LONGEST_GROUPS_CHARS))
     if groups is not None:
         at = min(at, _word_start(text, groups.start()))

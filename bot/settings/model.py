@@ -116,10 +116,11 @@ class ToolSettings(Section):
 
 
 class LlmSettings(Section):
-    """`[llm]`."""
+    """`[llm]`. `triage_fallback`: when no model answers, triage still gathers evidence."""
 
     default_provider: str = "triage"
     fallback_providers: tuple[str, ...] = ()
+    triage_fallback: bool = True
     mode: Literal["normal", "frugal", "local-only"] = "normal"
     max_tool_depth: int = Field(default=8, ge=1, le=32)
     session_idle_ttl: Duration = timedelta(hours=168)

@@ -20,7 +20,7 @@ async def test_when_every_model_is_down_triage_still_investigates(stage: Start) 
     def script(_request: Recorded) -> Round:
         return Round(failure=Failure(401, "bad key"))
 
-    more = {"llm": {"fallback_providers": ["anthropic", "triage"]}}
+    more = {"llm": {"fallback_providers": ["anthropic"]}}
     async with stage(script, more) as running:
         answer = await running.answered("@kortex why is checkout slow?", RESPONDER)
 
@@ -38,6 +38,7 @@ async def test_a_spent_budget_starts_no_further_round_and_the_thread_says_so(sta
 
     more = {
         "llm": {
+            "triage_fallback": False,
             "providers": {"openai": {"model": "gpt-6.1-sol"}},
             "budget": {"daily_usd_limit": 1.0},
         }
@@ -66,7 +67,6 @@ async def test_a_spent_budget_leaves_triage(stage: Start) -> None:
 
     more = {
         "llm": {
-            "fallback_providers": ["triage"],
             "providers": {"openai": {"model": "gpt-6.1-sol"}},
             "budget": {"daily_usd_limit": 1.0},
         }

@@ -18,7 +18,11 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 CLOCK = Call("core__get_current_time", {})
 SETTINGS = {
-    "llm": {"fallback_providers": ["anthropic"], "providers": {"openai": {"timeout": "1s"}}}
+    "llm": {
+        "triage_fallback": False,
+        "fallback_providers": ["anthropic"],
+        "providers": {"openai": {"timeout": "1s"}},
+    }
 }
 NEVER = asyncio.Event()
 # What OpenAI does; Anthropic answers but for what begins with "both".

@@ -138,7 +138,8 @@ async def test_a_reason_is_masked_before_it_is_stored(stage: Start) -> None:
 async def test_a_provider_that_quotes_its_key_in_an_error_is_masked(stage: Start) -> None:
     refusal = Failure(401, f"Incorrect API key provided: {API_KEY}; token {LOGGED}")
 
-    async with stage(lambda _: Round(failure=refusal)) as running:
+    more = {"llm": {"triage_fallback": False}}
+    async with stage(lambda _: Round(failure=refusal), more) as running:
         answer = await running.answered("@kortex why?")
 
         assert "could not be finished" in answer

@@ -13,7 +13,19 @@ REDACTOR = TextRedactor([CONFIGURED], b"key")
 SECRETS = [r.text for r in redaction_corpus.own() if r.kind == "positive"]
 CALM = [r.text for r in redaction_corpus.own() if r.kind == "negative"]
 TEXTS = st.lists(
-    st.sampled_from([*SECRETS, *CALM, CONFIGURED, "so it goes", "the", "4111", "DE89", "\n"]),
+    st.sampled_from(
+        [
+            *SECRETS,
+            *CALM,
+            CONFIGURED,
+            "pass\u200bword: a1 b2",
+            "so it goes",
+            "the",
+            "4111",
+            "DE89",
+            "\n",
+        ]
+    ),
     min_size=1,
     max_size=6,
 )
