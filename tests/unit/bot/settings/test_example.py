@@ -36,7 +36,7 @@ def test_the_rules_of_the_example_name_every_setting(name: str) -> None:
 def test_the_example_is_valid() -> None:
     settings = load(EXAMPLE, {})
 
-    assert settings.llm.fallback_providers == ("openai", "triage")
+    assert settings.llm.fallback_providers == ("openai",)
     assert [a.name for a in settings.actions] == ["rollback-deploy"]
 
 
