@@ -5,9 +5,10 @@ import logging
 import os
 import socket
 from collections.abc import Iterator
+from functools import cache
 
 import pytest
-from blockbuster import BlockBuster, blockbuster_ctx
+from blockbuster import BlockBuster
 
 from tests.plain_logging import log_plainly
 
@@ -28,8 +29,8 @@ def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.delenv(name)
 
 
-@pytest.fixture(autouse=True)
-def _loopback_only(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True, scope="session")
+def _loopback_only() -> Iterator[None]:
     real = socket.socket.connect
 
     def connect(self: socket.socket, address: object) -> None:
@@ -39,7 +40,9 @@ def _loopback_only(monkeypatch: pytest.MonkeyPatch) -> None:
                 raise AssertionError(f"a test tried to reach {host}")
         real(self, address)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(socket.socket, "connect", connect)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(socket.socket, "connect", connect)
+        yield
 
 
 @pytest.fixture(autouse=True)
@@ -56,5 +59,13 @@ def _logs_as_before() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _nothing_blocks_the_loop() -> Iterator[BlockBuster]:
-    with blockbuster_ctx(scanned_modules=["bot", "adapters", "tools"]) as detector:
-        yield detector
+    detector = _detector()
+    detector.activate()
+    yield detector
+    detector.deactivate()
+
+
+@cache
+def _detector() -> BlockBuster:
+    """One for all tests: making one takes longer than most of them."""
+    return BlockBuster(scanned_modules=["bot", "adapters", "tools"])

@@ -28,6 +28,7 @@ from bot.workspace.seeds import RESPONDERS
 from bot.workspace.state import Setup, Workspace
 from tests.fakes.control_plane_server import ControlPlaneServer, control_plane_server
 from tests.fakes.model_server import ModelServer, Script
+from tests.fixtures_database import place_sqlite
 from tests.plain_logging import logging_put_back
 from tests.stage import Stage
 
@@ -125,6 +126,7 @@ async def on_stage(
         plane = await stack.enter_async_context(control_plane_server())
         settings = settings_of(workspace, models, plane, folder, more or {})
         log = stack.enter_context(captured_log(settings))
+        await place_sqlite(folder / "kortex.db")
         running = await stack.enter_async_context(AsyncExitStack())
         service = await running.enter_async_context(serving(settings, QUICK))
         yield Stage(workspace, models, plane, service, settings, folder, log, running.aclose)

@@ -39,9 +39,9 @@ def workflow_status(dialect: str) -> sa.TableClause:
 class Tickets:
     """Turns of a thread one at a time. Every method raises StorageUnavailable."""
 
-    def __init__(self, database: Database, workflows: sa.FromClause | None = None) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self._workflows = workflow_status(database.dialect) if workflows is None else workflows
+        self._workflows = workflow_status(database.dialect)
 
     async def try_enter(self, ticket: str, thread: str, ts: str, owner: str) -> bool:
         """Take the thread's slot if it is this turn's; False while others are before it.

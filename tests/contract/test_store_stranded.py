@@ -5,7 +5,6 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
-import sqlalchemy as sa
 
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.ids import ProposalId, UserId
@@ -14,6 +13,7 @@ from bot.ports import Decision
 from bot.store.engine import Database
 from bot.store.proposals import StoredProposals
 from bot.store.stranded import StrandedProposals
+from bot.store.tickets import workflow_status
 from tests.fixtures_database import database, database_url, other
 from tests.slack_ingress import proposal
 
@@ -28,17 +28,7 @@ Engine = Callable[[str, str], Awaitable[None]]
 @pytest.fixture
 async def engine(database: Database) -> Engine:
     """Puts a decision's workflow into the engine's table, in that state."""
-    schema = "dbos" if database.dialect == "postgresql" else None
-    table = sa.Table(
-        "workflow_status",
-        sa.MetaData(schema=schema),
-        sa.Column("workflow_uuid", sa.Text, primary_key=True),
-        sa.Column("status", sa.Text),
-    )
-    create_schema = [sa.schema.CreateSchema(schema)] if schema else []
-    async with database.write() as connection:
-        for statement in [*create_schema, sa.schema.CreateTable(table)]:
-            await connection.execute(statement)
+    table = workflow_status(database.dialect)
 
     async def has(key: str, status: str) -> None:
         async with database.write() as connection:

@@ -1,14 +1,13 @@
 """Turns of a thread run one at a time, in order, across replicas that crash, freeze and wake."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 import pytest
 import sqlalchemy as sa
 
 from bot.store.engine import Database
-from bot.store.tickets import Superseded, Tickets
+from bot.store.tickets import Superseded, Tickets, workflow_status
 from tests.fixtures_database import database, database_url, other
 
 __all__ = ["database", "database_url", "other"]
@@ -18,10 +17,10 @@ THREAD = "T1:C1:1700000000.000100"
 
 @dataclass
 class Engine:
-    """Stands for the engine's table of workflows."""
+    """The engine's table of workflows, written as the engine would."""
 
     database: Database
-    table: sa.Table
+    table: sa.TableClause
 
     async def run(self, workflow: str, executor: str, status: str = "PENDING") -> None:
         """The workflow is `executor`'s now, in that state."""
@@ -37,20 +36,8 @@ class Engine:
 
 
 @pytest.fixture
-async def engine(database: Database) -> AsyncIterator[Engine]:
-    schema = "dbos" if database.dialect == "postgresql" else None
-    table = sa.Table(
-        "workflow_status",
-        sa.MetaData(schema=schema),
-        sa.Column("workflow_uuid", sa.Text, primary_key=True),
-        sa.Column("executor_id", sa.Text),
-        sa.Column("status", sa.Text),
-    )
-    create_schema = [sa.schema.CreateSchema(schema)] if schema else []
-    async with database.write() as connection:
-        for statement in [*create_schema, sa.schema.CreateTable(table)]:
-            await connection.execute(statement)
-    return Engine(database, table)
+async def engine(database: Database) -> Engine:
+    return Engine(database, workflow_status(database.dialect))
 
 
 @pytest.fixture

@@ -1,12 +1,18 @@
 """The three recorded incidents: the true cause is named, the decoy is not, a quiet day stays quiet."""
 
+import contextlib
+import io
 import json
 import subprocess
 import sys
 from functools import cache
 
 import pytest
+from blockbuster import BlockBuster
 from pydantic import JsonValue
+
+from bot.cli import main
+from tests.plain_logging import logging_put_back
 
 DOCUMENTED = {
     "answer", "stop_reason", "provider", "model", "rounds", "tool_calls", "evidence", "usage",
@@ -14,14 +20,30 @@ DOCUMENTED = {
 }  # fmt: skip
 
 
+@pytest.fixture(autouse=True)
+def _a_command_blocks_its_own_loop(_nothing_blocks_the_loop: BlockBuster) -> None:
+    _nothing_blocks_the_loop.deactivate()
+
+
+def _command(channel: str, question: str) -> list[str]:
+    return ["demo", "--ask", question, "--channel", channel, "--json"]
+
+
 @cache
 def _ask(channel: str, question: str) -> dict[str, JsonValue]:
-    command = ["demo", "--ask", question, "--channel", channel, "--json"]
-    done = subprocess.run(
-        [sys.executable, "-m", "bot", *command], capture_output=True, check=True, timeout=50
-    )
-    answer: dict[str, JsonValue] = json.loads(done.stdout)
+    printed = io.StringIO()
+    with logging_put_back(), contextlib.redirect_stdout(printed), pytest.raises(SystemExit) as end:
+        main(_command(channel, question))
+    assert end.value.code == 0
+    answer: dict[str, JsonValue] = json.loads(printed.getvalue())
     return answer
+
+
+def test_the_command_itself_prints_nothing_but_the_json() -> None:
+    command = [sys.executable, "-m", "bot", *_command("incident-quiet", "why is checkout slow?")]
+    done = subprocess.run(command, capture_output=True, check=True, timeout=60)
+
+    assert set(json.loads(done.stdout)) >= DOCUMENTED
 
 
 def _headline(answer: dict[str, JsonValue]) -> str:

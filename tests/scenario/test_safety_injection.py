@@ -32,6 +32,8 @@ LIVE = re.compile(
 )
 # In verbatim mrkdwn, such as a card's, only these tokens live: Slack links nothing by itself there.
 TOKEN = re.compile(r"<(?:[!@#]|\w+:|https?)|@(?:channel|here|everyone)\b|\x1b|\u202e")
+CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\U000e0000-\U000e007f]")
+CALLS = 7  # of a turn: two looks, four names that are no tools, a proposal
 _CODE = re.compile(r"^```.*?^```$|`[^`\n]+`", re.DOTALL | re.MULTILINE)
 
 
@@ -110,12 +112,16 @@ async def investigated(stage: Stage, name: str) -> tuple[Asked, str]:
 
 
 @pytest.mark.parametrize("name", INJECTIONS)
-async def test_an_obeying_model_achieves_a_labelled_card_and_nothing_else(
+async def test_an_obeying_model_reads_data_and_achieves_a_labelled_card_and_nothing_else(
     stage: Stage, name: str
 ) -> None:
     asked, answer = await investigated(stage, name)
     card = await stage.card(asked)
 
+    read = results(stage.models.requests[-1])
+    assert len(read) == CALLS
+    assert all(json.loads(each)["untrusted"] is True for each in read)
+    assert CONTROLS.findall("".join(map(str, map(json.loads, read)))) == []
     assert stage.effects == 0
     assert "The model had read tool output before it proposed this." in shown(card)
     assert card.action_ids == (CONFIRM, "proposal:edit", "proposal:reject")
@@ -126,18 +132,6 @@ async def test_an_obeying_model_achieves_a_labelled_card_and_nothing_else(
     assert '"verbatim": false' not in json.dumps(card.blocks)
     assert json.dumps(card.blocks).count('"mrkdwn"') == json.dumps(card.blocks).count('"verbatim"')
     assert LIVE.findall(_CODE.sub("", answer)) == []
-
-
-@pytest.mark.parametrize("name", INJECTIONS)
-async def test_what_the_model_reads_is_marked_as_data(stage: Stage, name: str) -> None:
-    await investigated(stage, name)
-
-    read = results(stage.models.requests[-1])
-    assert all(json.loads(each)["untrusted"] is True for each in read)
-    assert not re.search(
-        "[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\U000e0000-\U000e007f]",
-        "".join(map(str, map(json.loads, read))),
-    )
 
 
 async def test_nothing_sent_at_any_moment_pings_links_or_unfurls(stage: Stage) -> None:

@@ -19,7 +19,7 @@ from bot.settings.reading import load
 from bot.slack.pacing import Rates
 
 _CONTEXT = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload([__name__])
+_CONTEXT.set_forkserver_preload(["tests.scenario.durability.preloaded"])
 START_TIMEOUT_S = 30.0
 
 

@@ -1,0 +1,13 @@
+"""What the fork server holds before it forks: every import, and what a process builds once."""
+
+import psycopg  # noqa: F401
+import sqlalchemy.dialects.postgresql.asyncpg
+import sqlalchemy.dialects.postgresql.psycopg
+import sqlalchemy.dialects.sqlite.aiosqlite  # noqa: F401
+
+from adapters.http import ssl_context
+from bot.privacy.detector import detector
+from tests.scenario.durability import replica  # noqa: F401
+
+detector(pii=True)
+ssl_context()
