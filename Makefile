@@ -8,7 +8,7 @@ BIN    := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev demo test lint types layers unit test-backends mutants bench format lock dist-check clean
+.PHONY: help setup setup-dev setup-mcp demo test lint types layers unit test-backends mutants bench format lock dist-check clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -28,6 +28,9 @@ setup-dev: $(VENV)/.dev ## the same with what the tests need
 $(VENV)/.dev: $(VENV)/.runtime requirements/dev.lock
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/dev.lock
 	@touch $@
+
+setup-mcp: setup ## the same with the client of MCP servers (the extra kortex[mcp])
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/mcp.lock
 
 demo: setup ## start Kortex on a recorded incident and print its URL
 	@$(BIN)/kortex demo $(ARGS)
@@ -64,6 +67,7 @@ format: setup-dev ## rewrite to the house format
 
 lock: ## resolve the locks anew (needs uv)
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header pyproject.toml -o requirements/runtime.lock
+	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --extra mcp pyproject.toml -c requirements/runtime.lock -o requirements/mcp.lock
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --group dev pyproject.toml -c requirements/runtime.lock -o requirements/dev.lock
 	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --group build -o requirements/build.lock
 

@@ -39,6 +39,7 @@ from bot.domain.ids import SessionId, UserId
 from bot.domain.proposal import Proposal
 from bot.executors import make_executors
 from bot.in_force import InForce
+from bot.mcp_servers import McpServers, open_mcp
 from bot.metrics import Metrics
 from bot.observed import Observed, make_observed
 from bot.plugins import open_plugins, plugin_secrets
@@ -102,6 +103,7 @@ class Base:
     metrics: Metrics
     freezes: FreezeJudge
     cluster: backends.Cluster | None
+    mcp: McpServers
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +217,7 @@ async def build_base(
             stores.database, in_force.actions, rules.freeze_marker(settings), in_force.windows
         ),
         cluster=await backends.open_cluster(settings.kubernetes, stack),
+        mcp=await open_mcp(settings, stack),
     )
 
 
@@ -281,16 +284,16 @@ def _toolboxes(
     )
     plugins = open_plugins(base.settings, stack)
     built_in = core_tools(CursorSigner(backends.installation_key(base.settings)))
-    tools = [*built_in, *plugins.tools]
-    policy = rules.tool_policy(base.settings, plugins.sessions)
-    made: dict[int, Toolbox] = {}
+    made: dict[int, tuple[int, Toolbox]] = {}
 
     def choose(call: CallContext) -> Toolbox:
         observed = observed_in(call.channel)
-        key = id(observed.logs)
-        if key not in made:
-            made[key] = _toolbox(base, tools, policy, observed, desk)
-        return made[key]
+        key, version = id(observed.logs), base.mcp.version
+        if key not in made or made[key][0] != version:
+            tools = [*built_in, *plugins.tools, *base.mcp.tools]
+            policy = rules.tool_policy(base.settings, {**plugins.sessions, **base.mcp.sessions})
+            made[key] = (version, _toolbox(base, tools, policy, observed, desk))
+        return made[key][1]
 
     return choose
 

@@ -183,4 +183,7 @@ def _print_table(found: list[Finding]) -> None:
     width = max((len(f.part) for f in found), default=0)
     for finding in found:
         mark = "ok     " if finding.ok else ("FAILED " if finding.configured else "not set")
-        print(f"{mark} {finding.part:<{width}}  {finding.detail}")
+        first, *more = finding.detail.splitlines() or [""]
+        print(f"{mark} {finding.part:<{width}}  {first}")
+        for line in more:
+            print(f"{'':<7} {'':<{width}}  {line}")

@@ -47,6 +47,12 @@ def local_hosts(settings: Settings, providers: Mapping[str, Provider]) -> LocalH
                     f"{key}: {host} is not declared local; add it to llm.privacy.local_hosts, "
                     "or leave local-only mode"
                 )
+    for name, server in settings.mcp.servers.items():
+        if server.command and not server.local:
+            raise ConfigurationError(
+                f"mcp.servers.{name}: a program may reach any host; set local = true if this one "
+                "does not, or leave local-only mode"
+            )
     return local
 
 

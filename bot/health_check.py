@@ -13,6 +13,7 @@ from bot.actions.catalog import ActionCatalog
 from bot.actions.errors import ActionsError
 from bot.app import build_base
 from bot.backends import Cluster
+from bot.mcp_report import report as mcp_report
 from bot.observed import Observed, make_observed
 from bot.plugins import Plugins, open_plugins
 from bot.ports import StorageUnavailable
@@ -75,6 +76,10 @@ async def examine(settings: Settings) -> list[Finding]:
         findings += await _platform(settings, observed("").platform, base.clock.now())
         findings.append(await _patterns(settings, observed("").patterns))
         findings += _plugins(open_plugins(settings, stack), settings)
+        findings += [
+            Finding(row.part, row.ok, row.detail, row.configured)
+            for row in await mcp_report(base.mcp)
+        ]
     return findings
 
 

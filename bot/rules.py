@@ -113,12 +113,12 @@ def connection_rules(settings: Settings) -> tuple[ConnectionRule, ...]:
     )
 
 
-def tool_policy(settings: Settings, plugin_sessions: Mapping[str, tuple[str, ...]]) -> ToolPolicy:
-    """The built-in toolsets, and plugins in the sessions that their manifests allow."""
-    investigate = (*TOOLSETS["investigate"], *plugin_sessions)
+def tool_policy(settings: Settings, own_sessions: Mapping[str, tuple[str, ...]]) -> ToolPolicy:
+    """The built-in toolsets, and the operator's own tools, by id, in the sessions they allow."""
+    investigate = (*TOOLSETS["investigate"], *own_sessions)
     return ToolPolicy(
         toolsets={**TOOLSETS, "investigate": investigate},
-        sessions=plugin_sessions,
+        sessions=own_sessions,
         granted_connections=frozenset(one.id for one in connection_rules(settings)),
     )
 

@@ -30,9 +30,10 @@ SECRET_SHAPED = re.compile(
     r"token|secret|password|credential|api_?key|authorization", re.IGNORECASE
 )
 # Where "anything at all went wrong" is the right question: the tool call, the listener and its side
-# jobs, one answer's edits, a probe, the clock's job, the workflow body. A handler that ends in `raise`
-# hides nothing and is not counted.
+# jobs, one answer's edits, a probe, the clock's job, an MCP server's connection, the workflow body. A
+# handler that ends in `raise` hides nothing and is not counted.
 BROAD_EXCEPT_SEAMS = {
+    "adapters/mcp/supervisor.py",
     "bot/chat/stopping.py",
     "bot/chat/turn.py",
     "bot/engine.py",

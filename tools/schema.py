@@ -12,7 +12,9 @@ from pydantic import BaseModel, JsonValue, ValidationError
 
 # The intersection of the providers' rules for names (OpenAI 64, Anthropic 64 in older versions).
 NAME = re.compile(r"[a-z0-9_]{1,64}")
-FORBIDDEN_PROPERTIES = frozenset({"connectionid", "connection_id"})
+PROPERTY = re.compile(r"[A-Za-z0-9_-]{1,64}")
+FORBIDDEN_PROPERTIES = frozenset({"connectionid"})
+_SEPARATORS = re.compile(r"[_-]")
 MAX_DEPTH = 8
 MAX_PROBLEMS = 5
 
@@ -94,9 +96,9 @@ def _object_parts(
 ) -> dict[str, JsonValue]:
     properties: dict[str, JsonValue] = {}
     for name, value in raw.get("properties", {}).items():
-        if NAME.fullmatch(name) is None:
-            raise SchemaNotPortable(f"{where}: property {name!r} is not [a-z0-9_]{{1,64}}")
-        if name.lower() in FORBIDDEN_PROPERTIES:
+        if PROPERTY.fullmatch(name) is None:
+            raise SchemaNotPortable(f"{where}: property {name!r} is not {PROPERTY.pattern}")
+        if _SEPARATORS.sub("", name.lower()) in FORBIDDEN_PROPERTIES:
             raise SchemaNotPortable(f"{where}: connections come from the context, never arguments")
         properties[name] = _portable(value, definitions, name, depth + 1)
     required = raw.get("required", [])

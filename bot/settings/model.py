@@ -6,6 +6,7 @@ from typing import Literal
 from pydantic import AwareDatetime, BaseModel, Field, SecretStr, field_validator
 
 from bot.settings.actions import ActionSettings
+from bot.settings.mcp import McpSettings
 from bot.settings.section import Duration, Section
 
 SHORTEST_AUDIT_KEY = 32  # characters; as hexadecimal digits that is 128 bits
@@ -323,6 +324,7 @@ class Settings(Section):
     platform: PlatformSettings = PlatformSettings()
     patterns: PatternsSettings = PatternsSettings()
     plugins: PluginSettings = PluginSettings()
+    mcp: McpSettings = McpSettings()
     roles: dict[str, RoleSettings] = Field(default_factory=dict)
     channels: tuple[ChannelSettings, ...] = ()
     admins: AdminSettings = AdminSettings()

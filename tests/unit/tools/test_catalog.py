@@ -181,7 +181,7 @@ class Tree(ToolInput):
     [
         Tree,
         create_model("Either", __base__=ToolInput, a=(int | str, 1)),
-        create_model("Dotted", __base__=ToolInput, Upper=(str, "")),
+        create_model("Dotted", __base__=ToolInput, a=(str, Field("", alias="a.b"))),
     ],
 )
 def test_what_some_provider_would_refuse_is_refused(model: type[BaseModel]) -> None:

@@ -1,0 +1,1 @@
+"""Tools of MCP servers: what they announce, what the operator accepted of it, and the calls."""

@@ -1,0 +1,133 @@
+"""What a server announces of a tool, its hash, and what the operator's entry makes of it. Pure.
+
+A server's own annotations are not even read: nothing that it says of itself grants anything.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import unified_diff
+from enum import StrEnum
+from typing import Final
+
+from pydantic import JsonValue
+
+from tools.output import clean_text
+from tools.policy import MCP_PREFIX
+
+MAX_BYTES: Final = 16 * 1024  # of a definition: every request to a model carries it
+_NOT_IN_IDS: Final = re.compile(r"[^a-z0-9_]")
+_NAME: Final = re.compile(r"[A-Za-z0-9_./-]{1,64}")  # what the protocol's 2025-11-25 asks of names
+_BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
+
+
+class ToolState(StrEnum):
+    """Whether a tool may be called, and why not. Only `ON` is seen by a model."""
+
+    ON = "on"
+    NEW = "new"  # no entry: off
+    CHANGED = "changed"  # not what was accepted: off
+    REFUSED = "refused"  # cannot be offered, whatever the entry says
+    GONE = "gone"  # accepted, and no longer announced
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A tool as its server announces it: all that a model is told, and all that is hashed."""
+
+    name: str
+    description: str
+    schema: Mapping[str, JsonValue]
+
+    def canonical(self) -> str:
+        """One text for one meaning, however the server orders its keys. Raises ValueError for NaN."""
+        parts = {"name": self.name, "description": self.description, "inputSchema": self.schema}
+        return json.dumps(
+            parts, sort_keys=True, ensure_ascii=True, separators=(",", ":"), allow_nan=False
+        )
+
+    def sha256(self) -> str:
+        """What the operator accepts, in hexadecimal."""
+        return hashlib.sha256(self.canonical().encode()).hexdigest()
+
+    def lines(self) -> list[str]:
+        """For people: free of terminal controls, a line per key."""
+        schema = json.dumps(self.schema, sort_keys=True, indent=1, ensure_ascii=False)
+        text = f"name: {self.name}\ndescription: {self.description}\nschema: {schema}"
+        return clean_text(text).splitlines()
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The operator's entry for a tool."""
+
+    sha256: str
+    reads: bool  # the operator's word; what only reads may be called
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A tool by the operator's entries. `definition` None: it is no longer announced."""
+
+    name: str
+    state: ToolState
+    reason: str
+    definition: Definition | None = None
+    accepted: Accepted | None = None
+
+
+def tool_id(server: str, tool: str) -> str:
+    """`mcp__SERVER__TOOL`, in the characters that ids may have: `getSum-2` is `getsum_2`."""
+    return f"{MCP_PREFIX}{server}__{_NOT_IN_IDS.sub('_', tool.lower())}"
+
+
+def judged(announced: Sequence[Definition], accepted: Mapping[str, Accepted]) -> tuple[Judged, ...]:
+    """Every tool that is announced or has an entry, by name. Two of one name are both refused."""
+    names = [each.name for each in announced]
+    found = [
+        _verdict(each, accepted.get(each.name), twice=names.count(each.name) > 1)
+        for each in announced
+    ]
+    gone = [
+        Judged(name, ToolState.GONE, "the server no longer announces it", None, entry)
+        for name, entry in accepted.items()
+        if name not in names
+    ]
+    return tuple(sorted((*found, *gone), key=lambda each: each.name))
+
+
+def _verdict(definition: Definition, entry: Accepted | None, *, twice: bool) -> Judged:
+    def of(state: ToolState, reason: str) -> Judged:
+        return Judged(definition.name, state, reason, definition, entry)
+
+    if _NAME.fullmatch(definition.name) is None:
+        return of(ToolState.REFUSED, f"its name is not {_NAME.pattern}")
+    if twice:
+        return of(ToolState.REFUSED, "announced twice")
+    try:
+        canonical, digest = definition.canonical(), definition.sha256()
+    except ValueError:
+        return of(ToolState.REFUSED, "its schema is not JSON")
+    if len(canonical) > MAX_BYTES:
+        return of(ToolState.REFUSED, f"its definition is larger than {MAX_BYTES} bytes")
+    if entry is None:
+        return of(ToolState.NEW, "not in kortex.toml")
+    if entry.sha256 != digest:
+        return of(ToolState.CHANGED, "not what was accepted")
+    if not entry.reads:
+        return of(ToolState.REFUSED, "its effect is not read; a model may only read")
+    return of(ToolState.ON, "")
+
+
+def entry_line(definition: Definition) -> str:
+    """The line that accepts it, for `[mcp.servers.NAME.tools]`."""
+    name = definition.name
+    key = name if _BARE_KEY.fullmatch(name) else json.dumps(name)
+    return f'{key} = {{ sha256 = "{definition.sha256()}", effect = "read" }}'
+
+
+def difference(before: Definition, now: Definition) -> list[str]:
+    """What changed, as a unified diff without its head."""
+    return list(unified_diff(before.lines(), now.lines(), lineterm="", n=2))[2:]

@@ -1,0 +1,83 @@
+"""The SDK's HTTP client over ours: what confines every request of Kortex confines these too.
+
+The SDK speaks httpx2; the requests are sent by a client of `adapters.http`.
+"""
+
+from collections.abc import AsyncIterator
+from typing import Final
+
+import httpx
+import httpx2
+
+from adapters.errors import BadAnswer, Refused
+from adapters.http import check_status, mapped_errors
+
+MAX_BODY_BYTES: Final = 1024 * 1024
+# What the SDK takes for "another revision of the protocol" it shall see; the rest is a failure.
+_REFUSED: Final = frozenset({401, 403})
+
+
+class ConfinedTransport(httpx2.AsyncBaseTransport):
+    """Sends through `client`, which its owner closes. Raises AdapterError."""
+
+    def __init__(self, client: httpx.AsyncClient, what: str) -> None:
+        self._client = client
+        self._what = what
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """One request, without following where it is sent on to."""
+        sent = self._client.build_request(
+            request.method,
+            str(request.url),
+            headers={k: v for k, v in request.headers.items() if k != "host"},
+            content=await request.aread(),
+        )
+        with mapped_errors(self._what):
+            response = await self._client.send(sent, stream=True)
+        status = response.status_code
+        if status in _REFUSED or status == 429 or status >= 500:
+            await response.aclose()
+            check_status(response)
+        if response.headers.get("content-encoding", "identity") != "identity":
+            await response.aclose()
+            raise BadAnswer(f"{self._what} answered compressed, which was not asked for")
+        if 300 <= status < 400:
+            await response.aclose()
+            raise Refused(f"{self._what} answered a redirect, which is not followed")
+        return httpx2.Response(
+            status,
+            headers=list(response.headers.multi_items()),
+            stream=_Body(response, self._what),
+        )
+
+
+class _Body(httpx2.AsyncByteStream):
+    """Bytes as they come. Events are bounded one by one by the SDK, everything else as a whole."""
+
+    def __init__(self, response: httpx.Response, what: str) -> None:
+        self._response = response
+        self._what = what
+        self._events = response.headers.get("content-type", "").startswith("text/event-stream")
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
+        with mapped_errors(self._what):
+            async for part in self._response.aiter_raw():
+                size += len(part)
+                if size > MAX_BODY_BYTES and not self._events:
+                    raise BadAnswer(f"{self._what} answered more than {MAX_BODY_BYTES} bytes")
+                yield part
+
+    async def aclose(self) -> None:
+        await self._response.aclose()
+
+
+def sdk_client(client: httpx.AsyncClient, what: str) -> httpx2.AsyncClient:
+    """The SDK's client whose every request goes through ours."""
+    return httpx2.AsyncClient(
+        transport=ConfinedTransport(client, what),
+        headers={"accept-encoding": "identity"},
+        timeout=None,
+        trust_env=False,
+        follow_redirects=False,
+    )

@@ -1,0 +1,193 @@
+"""One connection to a server through the official SDK: list its tools, call one, hear of changes.
+
+The only module that speaks the SDK's types. Nothing is offered to the server: no sampling, no
+questions to people, no folders.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from typing import Any, Final
+
+import httpx
+import mcp_types as types
+from mcp.client.client import Client
+from mcp.client.session import IncomingMessage
+from mcp.client.streamable_http import streamable_http_client
+from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
+from mcp.shared.exceptions import MCPError
+from mcp_types import CONNECTION_CLOSED, INVALID_PARAMS
+from pydantic import JsonValue, ValidationError
+
+from adapters.errors import AdapterError, BadAnswer, Unreachable
+from adapters.mcp.answer import Answer
+from adapters.mcp.definition import Definition
+from adapters.mcp.http_transport import sdk_client
+from adapters.mcp.stdio import ServerProcess, start, streams
+from adapters.mcp.supervisor import Connection, first_of
+from adapters.mcp.tool import CEILING_S
+from tools.errors import CapabilityUnavailable, InvalidArguments, ToolError, UpstreamFailed
+from tools.output import clean_text
+
+REQUEST_S: Final = 20.0  # for everything but calls, which the runner cuts
+MAX_TOOLS: Final = 200
+_MAX_PAGES: Final = 20
+_MAX_WORDS: Final = 500
+_SESSION_GONE: Final = "Session terminated"  # the SDK's words for a 404 within a session
+_OURS: Final = types.Implementation(name="kortex", version="0")
+
+
+class SdkConnection:
+    """`adapters.mcp.supervisor.Connection` over the SDK."""
+
+    def __init__(self, client: Client, wake: asyncio.Event, process: ServerProcess | None) -> None:
+        self._client = client
+        self._wake = wake
+        self._process = process
+        self._broke_off = False
+        info = client.server_info
+        self.title = clean_text(f"{info.name} {info.version}")[:80] if info else ""
+
+    @property
+    def lost(self) -> str:
+        """Why it is over; "" while it is not known to be."""
+        if self._process is not None:
+            return self._process.why() if self._process.is_over else ""
+        return "the server broke off" if self._broke_off else ""
+
+    async def definitions(self) -> Sequence[Definition]:
+        """Every tool it announces. Raises AdapterError."""
+        found: list[Definition] = []
+        cursor: str | None = None
+        for _ in range(_MAX_PAGES):
+            try:
+                page = await self._client.session.list_tools(
+                    params=types.PaginatedRequestParams(cursor=cursor) if cursor else None
+                )
+            except (MCPError, ValidationError) as error:
+                raise BadAnswer(f"its tools cannot be listed: {_words(error)}") from error
+            found += [Definition(t.name, t.description or "", t.input_schema) for t in page.tools]
+            if len(found) > MAX_TOOLS:
+                raise BadAnswer(f"it announces more than {MAX_TOOLS} tools")
+            cursor = page.next_cursor
+            if cursor is None:
+                return found
+        raise BadAnswer("its list of tools does not end")
+
+    async def call(self, tool: str, arguments: Mapping[str, JsonValue]) -> Answer:
+        """Raises ToolError.
+
+        Sent as a plain request: the SDK's `call_tool` would also run the server's output schema,
+        whose patterns may take for ever and whose references may lead anywhere.
+        """
+        params = types.CallToolRequestParams(name=tool, arguments=dict(arguments))
+        try:
+            result = await self._client.session.send_request(
+                types.CallToolRequest(params=params),
+                types.CallToolResult,
+                request_read_timeout_seconds=CEILING_S + REQUEST_S,
+            )
+        except MCPError as error:
+            if error.code == CONNECTION_CLOSED or error.message == _SESSION_GONE:
+                self._broke_off = True
+                self._wake.set()
+            raise _as_tool_error(error) from error
+        except ValidationError as error:
+            raise UpstreamFailed("the answer is none that the protocol knows") from error
+        return _answer(result)
+
+    async def follow(self) -> None:
+        """Sets the wake when the server says that its tools changed, in the protocol of 2026."""
+        try:
+            async with self._client.listen(tools_list_changed=True) as events:
+                async for _ in events:
+                    self._wake.set()
+        except (ListenNotSupportedError, SubscriptionLost, MCPError, TimeoutError):
+            return
+
+
+def _as_tool_error(error: MCPError) -> ToolError:
+    if error.code == CONNECTION_CLOSED:
+        return CapabilityUnavailable("the MCP server broke off")
+    if error.code == INVALID_PARAMS:
+        return InvalidArguments(_words(error))
+    return UpstreamFailed(_words(error))
+
+
+def _words(error: MCPError | ValidationError) -> str:
+    """A server's own words; what is wrong with its JSON is said without repeating it."""
+    if isinstance(error, ValidationError):
+        return "not what the protocol promises"
+    return " ".join(clean_text(error.message).split())[:_MAX_WORDS] or "no reason given"
+
+
+def _answer(result: types.CallToolResult) -> Answer:
+    texts, left_out = [], []
+    for block in result.content:
+        match block:
+            case types.TextContent(text=text):
+                texts.append(text)
+            case types.EmbeddedResource(resource=types.TextResourceContents(text=text)):
+                texts.append(text)
+            case _:
+                left_out.append(block.type.replace("_", " "))
+    structured: Any = result.structured_content
+    return Answer(tuple(texts), structured, tuple(left_out), bool(result.is_error))
+
+
+@asynccontextmanager
+async def over_stdio(
+    command: Sequence[str], env: Mapping[str, str], wake: asyncio.Event
+) -> AsyncIterator[Connection]:
+    """A child process, ended with the connection. Raises AdapterError."""
+    process = await start(command, env, wake)
+    with _explained(process):
+        async with _connected(streams(process), wake, process) as connection:
+            yield connection
+
+
+@asynccontextmanager
+async def over_http(
+    url: str, client: httpx.AsyncClient, wake: asyncio.Event
+) -> AsyncIterator[Connection]:
+    """Streamable HTTP through `client`, which stays its owner's. Raises AdapterError."""
+    with _explained(None):
+        async with AsyncExitStack() as stack:
+            sdk = await stack.enter_async_context(sdk_client(client, "the MCP server"))
+            transport = streamable_http_client(url, http_client=sdk)
+            yield await stack.enter_async_context(_connected(transport, wake))
+
+
+@contextmanager
+def _explained(process: ServerProcess | None) -> Iterator[None]:
+    """A connection's failure as ours, out of the SDK's task groups. What is no such failure passes."""
+    try:
+        yield
+    except (MCPError, AdapterError, ExceptionGroup) as error:
+        cause = first_of(error)
+        if process is not None and process.is_over and isinstance(cause, MCPError):
+            raise Unreachable(process.why()) from error
+        if isinstance(cause, MCPError):
+            raise Unreachable(_words(cause)) from error
+        if isinstance(cause, AdapterError):
+            raise cause from error
+        raise
+
+
+@asynccontextmanager
+async def _connected(
+    transport: Any, wake: asyncio.Event, process: ServerProcess | None = None
+) -> AsyncIterator[SdkConnection]:
+    async def heard(message: IncomingMessage) -> None:
+        if isinstance(message, types.ToolListChangedNotification):
+            wake.set()
+
+    client = Client(
+        transport,
+        read_timeout_seconds=REQUEST_S,
+        message_handler=heard,
+        client_info=_OURS,
+        cache=None,
+    )
+    async with client:
+        yield SdkConnection(client, wake, process)

@@ -1,0 +1,85 @@
+"""An accepted definition as a tool: its contract, and its call through whoever holds the server."""
+
+from typing import Final, Protocol
+
+from pydantic import BaseModel, JsonValue
+
+from adapters.mcp.answer import Answer, McpOutput, output_of
+from adapters.mcp.arguments import input_model
+from adapters.mcp.definition import Definition, tool_id
+from tools.capabilities import CallContext, Capabilities
+from tools.catalog import CatalogInvalid, ToolCatalog
+from tools.contract import PROPOSE_TOOL_ID, Effect, Timeouts, ToolContract
+from tools.output import clean_text
+from tools.policy import ToolPolicy
+from tools.schema import SchemaNotPortable
+
+CEILING_S: Final = 300.0  # what no configuration raises a call's timeout above
+_OURS: Final = PROPOSE_TOOL_ID.split("__", 1)[1]
+
+
+class Caller(Protocol):
+    """Calls a tool of one server."""
+
+    async def call(self, tool: str, arguments: dict[str, JsonValue]) -> Answer:
+        """Raises ToolError."""
+        ...
+
+
+class NotATool(ValueError):
+    """A definition that cannot be offered. Says why."""
+
+
+class McpTool:
+    """Asks its server. Raises NotATool at construction."""
+
+    def __init__(self, server: str, definition: Definition, caller: Caller, timeout_s: float):
+        self.definition = definition
+        self.contract = _contract(server, definition, timeout_s)
+        self._caller = caller
+        try:
+            ToolCatalog([self], ToolPolicy())
+        except CatalogInvalid as error:
+            raise NotATool(str(error)) from error
+
+    async def execute(
+        self, arguments: BaseModel, call: CallContext, caps: Capabilities
+    ) -> McpOutput:
+        """Raises InvalidArguments, UpstreamFailed, CapabilityUnavailable."""
+        del call, caps
+        given = arguments.model_dump(mode="json", exclude_none=True, exclude_unset=True)
+        return output_of(await self._caller.call(self.definition.name, given))
+
+    def summarise(self, output: McpOutput, arguments: BaseModel) -> str:
+        """`12 results`, or what else can be counted."""
+        del arguments
+        match output:
+            case McpOutput(data=list() as found):
+                return f"{len(found)} results"
+            case McpOutput(data=dict() as found):
+                return f"{len(found)} fields"
+            case McpOutput(text=str() as text):
+                return f"{len(text.splitlines())} lines"
+            case _:
+                return "an answer"
+
+
+def _contract(server: str, definition: Definition, timeout_s: float) -> ToolContract:
+    if definition.name.lower() == _OURS:
+        raise NotATool("its name is that of the tool that proposes actions")
+    description = clean_text(" ".join(definition.description.split()))
+    if not description:
+        raise NotATool("it has no description")
+    try:
+        return ToolContract(
+            id=tool_id(server, definition.name),
+            description=description,
+            input=input_model(definition.schema),
+            output=McpOutput,
+            effect=Effect.READ_ONLY,
+            redaction=frozenset(McpOutput.model_fields),
+            timeouts=Timeouts(timeout_s, CEILING_S),
+            capabilities=frozenset(),
+        )
+    except SchemaNotPortable as error:
+        raise NotATool(f"its schema: {error}") from error

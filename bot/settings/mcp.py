@@ -1,0 +1,74 @@
+"""`[mcp]`: which servers, and which of their tools, as the operator accepted them."""
+
+from datetime import timedelta
+from ipaddress import IPv4Network, IPv6Network
+from typing import Annotated, Final, Literal
+from urllib.parse import urlsplit
+
+from pydantic import Field, SecretStr, field_validator, model_validator
+
+from bot.settings.section import Duration, Section
+
+LONGEST_CALL_S: Final = 300
+
+
+class McpToolSettings(Section):
+    """A tool that is accepted: the hash that `kortex check` prints, and what it does by your word."""
+
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+    effect: Literal["read", "write"]
+
+
+class McpServerSettings(Section):
+    """`[mcp.servers.NAME]`: a program (`command`) or an address (`url`).
+
+    The program gets the variables of `env`, which are secrets, and those that `inherit` names.
+    `networks` are private ones that the address may be in. `local` is your word that the program
+    reaches no other host, asked for in local-only mode. `allowed_sessions` are globs.
+    """
+
+    command: tuple[str, ...] = ()
+    env: dict[str, SecretStr] = Field(default_factory=dict)
+    inherit: tuple[str, ...] = ()
+    local: bool = False
+    url: str = ""
+    token: SecretStr = SecretStr("")
+    networks: tuple[IPv4Network | IPv6Network, ...] = ()
+    allowed_sessions: tuple[str, ...] = ("*",)
+    timeout: Duration = timedelta(seconds=30)
+    tools: dict[str, McpToolSettings] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> "McpServerSettings":
+        if bool(self.command) == bool(self.url):
+            raise ValueError("set either command or url")
+        if self.url and (self.env or self.inherit or self.local):
+            raise ValueError("env, inherit and local belong to a command")
+        if self.command and (self.token.get_secret_value() or self.networks):
+            raise ValueError("token and networks belong to a url")
+        if not 0 < self.timeout.total_seconds() <= LONGEST_CALL_S:
+            raise ValueError(f"timeout must be more than 0 and at most {LONGEST_CALL_S}s")
+        return self
+
+    @field_validator("url")
+    @classmethod
+    def _plain_url(cls, url: str) -> str:
+        parts = urlsplit(url)
+        if url and (parts.scheme not in ("http", "https") or not parts.hostname):
+            raise ValueError("must be an http:// or https:// URL with a host")
+        if "@" in parts.netloc:
+            raise ValueError("must not hold a user name or password; use token")
+        return url
+
+
+McpServerName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9]*(_[a-z0-9]+)*$", max_length=24)]
+
+
+class McpSettings(Section):
+    """`[mcp]`. `definitions` is a file that keeps what was accepted, so that a change can be shown.
+
+    Empty: beside the SQLite file; with PostgreSQL only the new definition is shown.
+    """
+
+    definitions: str = ""
+    servers: dict[McpServerName, McpServerSettings] = Field(default_factory=dict)

@@ -1,0 +1,219 @@
+"""Connections to real servers: a child process made with the SDK, and HTTP on loopback."""
+
+import asyncio
+import contextlib
+import gzip
+import json
+import os
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from adapters.egress import LocalHosts, confined_to
+from adapters.errors import AdapterError
+from adapters.mcp.definition import Definition
+from adapters.mcp.session import over_stdio
+from bot.mcp_servers import McpServers, open_mcp
+from bot.settings.model import Settings
+from tests.fakes import mcp_server
+from tests.fakes.mcp_http import TOKEN, TOOL, McpHttp
+from tests.fakes.tools import bench
+from tests.fixtures_http import serving
+from tools.errors import CapabilityUnavailable, ToolErrorCode
+from tools.policy import ToolPolicy
+
+COMMAND = (sys.executable, str(Path(mcp_server.__file__)))
+
+
+async def test_a_child_is_listed_called_heard_and_ended() -> None:
+    wake = asyncio.Event()
+    async with over_stdio(COMMAND, {"ONLY": "this"}, wake) as connection:
+        async with asyncio.TaskGroup() as group:
+            following = group.create_task(connection.follow())
+            before = {d.name: d for d in await connection.definitions()}
+            answer = await connection.call("ticket_search", {"product": "web", "limit": 1})
+            unknown = await connection.call("no_such_tool", {})
+            await connection.call("change", {})
+            await wake.wait()
+            after = {d.name: d for d in await connection.definitions()}
+            following.cancel()
+        wake.clear()
+        with pytest.raises(CapabilityUnavailable):
+            await connection.call("crash", {"product": "web"})
+        await wake.wait()
+    lost = connection.lost
+
+    assert unknown.failed
+    assert isinstance(answer.structured, dict)
+    assert answer.structured.pop("tickets") == ["web-0"]
+    assert answer.structured.keys() <= {"ONLY", "LC_CTYPE"}
+    assert before["crash"].sha256() == after["crash"].sha256()
+    assert before["ticket_search"].sha256() != after["ticket_search"].sha256()
+    assert lost.startswith("it ended with code 3")
+
+
+# What a program may do instead of speaking the protocol; `sh` is on every machine that runs Kortex.
+PROGRAMS = {
+    "ends at once": ("exit 7", "it ended with code 7"),
+    "complains": ("echo 'no \x1b[31mlicence' >&2; exit 1", "code 1: no licence"),
+    "never ends its line": ("yes | tr -d '\\n'", "a line of more than"),
+    "talks without end": ("yes '{}'", "more than 500 lines in 1 s"),
+}
+
+
+@pytest.mark.parametrize("case", PROGRAMS)
+async def test_a_program_that_is_no_server_is_a_reason(case: str) -> None:
+    script, words = PROGRAMS[case]
+
+    with pytest.raises(AdapterError, match=words):
+        async with over_stdio(("/bin/sh", "-c", script), {"PATH": os.defpath}, asyncio.Event()):
+            pass
+
+
+async def test_what_a_server_started_ends_with_it(tmp_path: Path) -> None:
+    held = tmp_path / "held"
+    os.mkfifo(held)
+    script = f"exec 3> {held}; sleep 600 >&2 & exit 0"
+
+    async with asyncio.TaskGroup() as group:
+        until_nobody_holds_it = group.create_task(asyncio.to_thread(held.read_bytes))
+        with contextlib.suppress(AdapterError):
+            async with over_stdio(("/bin/sh", "-c", script), {"PATH": os.defpath}, asyncio.Event()):
+                pass
+
+    assert until_nobody_holds_it.result() == b""
+
+
+@pytest.fixture
+def runbooks() -> McpHttp:
+    return McpHttp()
+
+
+@pytest.fixture
+async def url(runbooks: McpHttp) -> AsyncIterator[str]:
+    async with serving(runbooks.handle) as address:
+        yield f"{address}/mcp"
+
+
+FIND_ID = "mcp__runbooks__find"
+FIND = Definition(TOOL["name"], TOOL["description"], TOOL["inputSchema"])
+
+
+Opened = Callable[..., AbstractAsyncContextManager[McpServers]]
+
+
+@pytest.fixture
+def opened(url: str, tmp_path: Path) -> Opened:
+    """The server of `url` as configured, its tool accepted; `changes` are keys of its table."""
+    return partial(_opened, url, tmp_path)
+
+
+@asynccontextmanager
+async def _opened(address: str, folder: Path, **changes: Any) -> AsyncIterator[McpServers]:
+    own = {
+        "url": address,
+        "token": TOKEN,
+        "networks": ["127.0.0.0/8"],
+        "tools": {"find": {"sha256": FIND.sha256(), "effect": "read"}},
+        **changes,
+    }
+    kept = str(folder / "definitions.json")
+    settings = Settings.model_validate({"mcp": {"definitions": kept, "servers": {"runbooks": own}}})
+    async with AsyncExitStack() as stack:
+        yield await open_mcp(settings, stack)
+
+
+async def test_a_server_over_http_is_asked_with_its_token(
+    runbooks: McpHttp, opened: Opened
+) -> None:
+    async with opened() as servers:
+        (tool,) = servers.tools
+        outcome = await bench([tool], ToolPolicy({"investigate": (FIND_ID,)})).run("{}", FIND_ID)
+        (status,) = servers.status()
+
+    assert json.loads(outcome.content) == {"text": "Restart it."}
+    assert (status.state, status.reason) == ("connected", "runbooks 7; 1 tools on, 0 off")
+    assert {token for _, token in runbooks.asked} == {f"Bearer {TOKEN}"}
+
+
+REFUSALS: dict[str, tuple[Callable[[], web.StreamResponse], str]] = {
+    "no access": (lambda: web.Response(status=401), "answered 401"),
+    "an error": (lambda: web.Response(status=503), "answered 503"),
+    "a redirect": (
+        lambda: web.Response(status=307, headers={"Location": "http://127.0.0.1:9/"}),
+        "answered a redirect",
+    ),
+    "a redirect to itself": (
+        lambda: web.Response(status=308, headers={"Location": "/mcp/"}),
+        "answered a redirect",
+    ),
+    "a bomb": (
+        lambda: web.Response(
+            body=gzip.compress(b" " * 3_000_000),
+            headers={"Content-Encoding": "gzip", "Content-Type": "application/json"},
+        ),
+        "answered compressed",
+    ),
+    "too much": (
+        lambda: web.Response(body=b" " * 3_000_000, content_type="application/json"),
+        "answered more than",
+    ),
+    "a page": (
+        lambda: web.Response(text="<html>", content_type="text/html"),
+        "Unexpected content type",
+    ),
+    "no JSON": (lambda: web.Response(text="{", content_type="application/json"), "Failed to parse"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSALS)
+async def test_an_answer_that_cannot_be_used_is_a_reason(
+    runbooks: McpHttp, opened: Opened, case: str
+) -> None:
+    answer, words = REFUSALS[case]
+    runbooks.instead = lambda _method: answer()
+    async with opened() as servers:
+        (status,) = servers.status()[:1]
+
+    assert status.state == "down"
+    assert words in status.reason
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+async def test_a_network_that_is_not_declared_is_not_reached(
+    runbooks: McpHttp, opened: Opened, url: str, host: str
+) -> None:
+    there = url.replace("127.0.0.1", host)
+    async with opened(url=there, networks=["10.0.0.0/8"]) as servers:
+        (status,) = servers.status()[:1]
+
+    assert "not a public address" in status.reason
+    assert runbooks.asked == []
+
+
+async def test_in_local_only_mode_no_other_host_is_reached(
+    runbooks: McpHttp, opened: Opened
+) -> None:
+    with confined_to(LocalHosts()):
+        async with opened(url="http://runbooks.example/mcp") as servers:
+            (status,) = servers.status()[:1]
+
+    assert "egress to runbooks.example is refused" in status.reason
+    assert runbooks.asked == []
+
+
+async def test_a_failing_call_leaves_a_typed_failure(runbooks: McpHttp, opened: Opened) -> None:
+    async with opened() as servers:
+        (tool,) = servers.tools
+        runbooks.instead = lambda method: (
+            web.Response(status=503) if method == "tools/call" else None
+        )
+        outcome = await bench([tool], ToolPolicy({"investigate": (FIND_ID,)})).run("{}", FIND_ID)
+
+    assert outcome.record.error_code is ToolErrorCode.UNAVAILABLE

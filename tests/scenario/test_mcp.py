@@ -1,0 +1,108 @@
+"""An MCP server from kortex.toml to an answer in the channel, and what happens when it misbehaves."""
+
+import asyncio
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapters.mcp.definition import Definition
+from bot.health_check import examine
+from bot.mcp_report import report
+from bot.settings.model import Settings
+from tests.fakes import mcp_server
+from tests.fakes.model_server import Call, Recorded, Round
+from tests.fixtures_service import Start, stage
+from tests.stage import results
+
+__all__ = ["stage"]
+
+SERVER = str(Path(mcp_server.__file__))
+SEARCH = "mcp__tickets__ticket_search"
+
+
+async def accepted(*names: str) -> dict[str, Any]:
+    """The entries that `kortex check` would have printed."""
+    announced = await mcp_server.create().list_tools()
+    definitions = [Definition(t.name, t.description or "", t.input_schema) for t in announced]
+    return {
+        d.name: {"sha256": d.sha256(), "effect": "read"} for d in definitions if d.name in names
+    }
+
+
+async def configured(*names: str) -> dict[str, Any]:
+    server = {
+        "command": [sys.executable, SERVER],
+        "env": {"TICKETS_TOKEN": mcp_server.TOKEN},
+        "tools": await accepted(*names),
+    }
+    return {"mcp": {"servers": {"tickets": server}}}
+
+
+def calling(name: str) -> Callable[[Recorded], Round]:
+    def script(request: Recorded) -> Round:
+        if results(request):
+            return Round(text=("That is what the tickets say [1].",))
+        return Round(calls=(Call(name, {"product": "checkout"}),))
+
+    return script
+
+
+async def test_an_accepted_tool_answers_and_a_crash_is_an_answer_too(stage: Start) -> None:
+    def script(request: Recorded) -> Round:
+        asked = str(request.body["messages"])
+        return calling("mcp__tickets__crash" if "end it now" in asked else SEARCH)(request)
+
+    async with stage(script, await configured("ticket_search", "crash")) as running:
+        answer = await running.answered("@kortex are there tickets?")
+        (found,) = results(running.models.requests[-1])
+        offered = str(running.models.requests[-1].body["tools"])
+        rows = {row.part: row for row in await report(running.service.base.mcp)}
+        after = await running.answered("@kortex end it now")
+        failed = results(running.models.requests[-1])[-1]
+        sent = running.sent() + running.rows() + running.log.getvalue()
+
+    assert "That is what the tickets say" in answer
+    assert "checkout-2" in found
+    assert mcp_server.TOKEN not in found + sent
+    assert set(json.loads(found)["result"]["data"]) <= {"tickets", "TICKETS_TOKEN", "LC_CTYPE"}
+    assert "mcp__tickets__change" not in offered
+    assert rows["mcp tickets"].ok
+    assert rows["mcp__tickets__change"].detail.splitlines()[0].startswith("off: new")
+    assert "change = { sha256 = " in rows["mcp__tickets__change"].detail
+    assert "That is what the tickets say" in after
+    assert json.loads(failed)["result"]["error"] == "unavailable"
+
+
+def test_check_names_a_server_that_cannot_be_started(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    request.getfixturevalue("_nothing_blocks_the_loop").deactivate()
+    tree = {
+        "mcp": {"servers": {"gone": {"command": ["/no/such/program"]}}},
+        "database": {"url": f"sqlite+aiosqlite:///{tmp_path}/kortex.db"},
+    }
+
+    found = {f.part: f for f in asyncio.run(examine(Settings.model_validate(tree)))}
+
+    assert not found["mcp gone"].ok
+    assert "/no/such/program cannot be started" in found["mcp gone"].detail
+
+
+def test_servers_without_the_client_are_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    request.getfixturevalue("_nothing_blocks_the_loop").deactivate()
+    monkeypatch.delitem(sys.modules, "adapters.mcp.session", raising=False)
+    monkeypatch.setitem(sys.modules, "mcp_types", None)
+    tree = {
+        "mcp": {"servers": {"gone": {"command": ["/no/such/program"]}}},
+        "database": {"url": f"sqlite+aiosqlite:///{tmp_path}/kortex.db"},
+    }
+
+    found = {f.part: f for f in asyncio.run(examine(Settings.model_validate(tree)))}
+
+    assert "kortex[mcp]" in found["database"].detail
