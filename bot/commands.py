@@ -17,7 +17,8 @@ from bot.actions.errors import ActionsError
 from bot.app import open_redactor
 from bot.console import answer_here
 from bot.database_lock import SecondProcess
-from bot.health_check import Finding, examine
+from bot.finding import Finding
+from bot.health_check import examine
 from bot.plugin_check import try_plugin
 from bot.ports import StorageUnavailable
 from bot.provider_command import report_of
@@ -170,20 +171,25 @@ async def _check(settings: Settings, *, as_json: bool) -> int:
     found = await examine(settings)
     if as_json:
         rows = [
-            {"part": f.part, "ok": f.ok, "configured": f.configured, "detail": f.detail}
+            {
+                "part": f.part,
+                "ok": f.ok,
+                "configured": f.configured,
+                "warning": f.warning,
+                "detail": f.detail,
+            }
             for f in found
         ]
         sys.stdout.write(orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode() + "\n")
     else:
         _print_table(found)
-    return OK if all(f.ok or not f.configured for f in found) else FAILED
+    return FAILED if any(f.fails for f in found) else OK
 
 
 def _print_table(found: list[Finding]) -> None:
     width = max((len(f.part) for f in found), default=0)
     for finding in found:
-        mark = "ok     " if finding.ok else ("FAILED " if finding.configured else "not set")
         first, *more = finding.detail.splitlines() or [""]
-        print(f"{mark} {finding.part:<{width}}  {first}")
+        print(f"{finding.mark:<7} {finding.part:<{width}}  {first}")
         for line in more:
             print(f"{'':<7} {'':<{width}}  {line}")

@@ -21,6 +21,7 @@ from bot.service import Service, serving
 from bot.settings.model import Settings
 from bot.settings.reading import environment, parse
 from bot.web.demo_control_plane import create_control_plane
+from bot.web.demo_on_call import ROTA_PATH, create_on_call
 from bot.workspace.app import serving as workspace_serving
 from bot.workspace.errors import CannotDoThat
 from bot.workspace.providers import ProviderOption
@@ -29,6 +30,7 @@ from bot.workspace.state import Workspace
 TRIAGE_PACE_S = 0.03  # a word every 30 ms reads like a model that answers quickly
 # What runs in the shop before anybody rolls back: product to (running, previous).
 _RUNNING = {"checkout": ("v2.4.0", "v2.3.7")}
+_ON_CALL = ("mira@example.com", "jonas@example.com")
 _OFFERED = ("triage", "anthropic", "openai", "ollama")
 _LABELS = {
     "triage": "Triage (no model)",
@@ -49,7 +51,7 @@ def demo_ask(question: str, channel: str, *, as_json: bool) -> int:
     async def work() -> int:
         with tempfile.TemporaryDirectory(prefix="kortex-") as folder:
             token, read_token = secrets.token_urlsafe(24), secrets.token_urlsafe(24)
-            async with _control_plane(token, read_token) as plane:
+            async with _local(_control_plane(token, read_token)) as plane:
                 settings = demo_settings(Path(folder), _plane_values(plane, token, read_token))
                 logs.configure(open_redactor(settings), level="ERROR")
                 return await commands.ask_with(settings, question, channel, as_json=as_json)
@@ -63,6 +65,7 @@ def demo_settings(folder: Path, values: Mapping[str, str] | None = None) -> Sett
     known = {
         "KORTEX_DEMO_DIRECTORY": str(folder),
         "KORTEX_DEMO_CONTROL_PLANE": "http://127.0.0.1:9",
+        "KORTEX_DEMO_ON_CALL": f"http://127.0.0.1:9{ROTA_PATH}",
         "KORTEX_DEMO_AUDIT_KEY": secrets.token_hex(32),
         **(values or {}),
     }
@@ -93,7 +96,8 @@ async def demo_running(
     token, read_token = secrets.token_urlsafe(24), secrets.token_urlsafe(24)
     async with AsyncExitStack() as stack:
         origin = await stack.enter_async_context(_page(workspace, port, choice))
-        control_plane = await stack.enter_async_context(_control_plane(token, read_token))
+        plane = await stack.enter_async_context(_local(_control_plane(token, read_token)))
+        rota = await stack.enter_async_context(_local(create_on_call(token, _ON_CALL)))
         settings = demo_settings(
             folder,
             {
@@ -101,7 +105,8 @@ async def demo_running(
                 "KORTEX_DEMO_APP_TOKEN": workspace.app_token,
                 "KORTEX_DEMO_SIGNING_SECRET": workspace.signing_secret,
                 "KORTEX_DEMO_API_BASE_URL": f"{origin}/api/",
-                **_plane_values(control_plane, token, read_token),
+                **_plane_values(plane, token, read_token),
+                "KORTEX_DEMO_ON_CALL": f"{rota}{ROTA_PATH}",
             },
         )
         logs.configure(open_redactor(settings), level="ERROR")
@@ -132,10 +137,14 @@ def _plane_values(url: str, token: str, read_token: str) -> Mapping[str, str]:
     }
 
 
-@asynccontextmanager
-async def _control_plane(token: str, read_token: str) -> AsyncIterator[str]:
+def _control_plane(token: str, read_token: str) -> web.Application:
     hosts = {s.name: [s.host(number) for number in range(s.hosts)] for s in SERVICES}
-    app = create_control_plane(token, _RUNNING, read_token=read_token, hosts=hosts)
+    return create_control_plane(token, _RUNNING, read_token=read_token, hosts=hosts)
+
+
+@asynccontextmanager
+async def _local(app: web.Application) -> AsyncIterator[str]:
+    """Serve it on a free loopback port."""
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
     await runner.setup()
     try:

@@ -158,6 +158,7 @@ def _proposal_json(proposal: Proposal) -> JsonValue:
         "state": proposal.state.value,
         "expires_at": proposal.expires_at.isoformat(),
         "may_confirm": list(proposal.confirm_roles),
+        "must_also_hold": list(proposal.action_roles),
     }
 
 

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -13,14 +13,17 @@ from bot.actions.catalog import ActionCatalog
 from bot.actions.errors import ActionsError
 from bot.app import build_base
 from bot.backends import Cluster
+from bot.finding import Finding
 from bot.mcp_report import report as mcp_report
 from bot.observed import Observed, make_observed
 from bot.plugins import Plugins, open_plugins
 from bot.ports import StorageUnavailable
 from bot.privacy.engine import ENGINE
+from bot.role_check import check_roles
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
 from bot.settings.reflexes import ReflexAction
+from bot.slack.identity import SlackIdentity
 from bot.slack.startup import StartupError, check_slack
 from tools.capabilities import (
     CallContext,
@@ -38,19 +41,11 @@ TOO_MUCH = "this identity may do more than read; give it get, list and watch on 
 UNKNOWN_TRACE_ID = "f" * 32  # nobody's: only whether the backend answers counts
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One part. `configured` False means that it is not set up, which is no failure."""
-
-    part: str
-    ok: bool
-    detail: str
-    configured: bool = True
-
-
 async def examine(settings: Settings) -> list[Finding]:
     """Try everything. Raises nothing that an operator can mend: it becomes a finding."""
-    findings = [_actions(settings), _audit(settings), _redaction(), await _slack(settings)]
+    slack, identity = await _slack(settings)
+    findings = [_actions(settings), _audit(settings), _redaction(), slack]
+    findings += await check_roles(settings, identity)
     async with AsyncExitStack() as stack:
         try:
             base = await build_base(settings, stack)
@@ -131,12 +126,13 @@ def _actions(settings: Settings) -> Finding:
     return Finding("actions", True, names or "none: nothing can be proposed", bool(names))
 
 
-async def _slack(settings: Settings) -> Finding:
+async def _slack(settings: Settings) -> tuple[Finding, SlackIdentity | None]:
     try:
         identity = await check_slack(rules.slack_access(settings))
     except StartupError as error:
-        return Finding("slack", False, str(error))
-    return Finding("slack", True, f"{settings.slack.mode} mode, workspace {identity.team}")
+        return Finding("slack", False, str(error)), None
+    detail = f"{settings.slack.mode} mode, workspace {identity.team}"
+    return Finding("slack", True, detail), identity
 
 
 async def _backends(

@@ -7,6 +7,7 @@ from bot import rules
 from bot.actions.catalog import ActionCatalog
 from bot.reload import Prepared
 from bot.replaceable import ReplaceableMapping, ReplaceableSequence
+from bot.rotas import role_members
 from bot.settings.model import Settings
 
 SECTIONS = ("channels", "roles", "admins", "actions", "reflexes", "freeze")
@@ -17,7 +18,7 @@ class InForce:
 
     def __init__(self, settings: Settings) -> None:
         self.channels = ReplaceableSequence(rules.channel_rules(settings))
-        self.roles = ReplaceableMapping(rules.role_members(settings))
+        self.roles = ReplaceableMapping(role_members(settings))
         self.admin_roles = ReplaceableSequence(settings.admins.roles)
         self.actions = ActionCatalog(rules.action_rules(settings))
         self.action_lines = ReplaceableSequence(rules.action_lines(self.actions))

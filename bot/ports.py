@@ -438,11 +438,14 @@ class EventStore(Protocol):
 class RoleDirectory(Protocol):
     """Who is in which role, now."""
 
-    async def refusal(self, person: Person, roles: Sequence[str]) -> str | None:
+    async def refusal(
+        self, person: Person, roles: Sequence[str], also: Sequence[str] = ()
+    ) -> str | None:
         """None when the person holds one of the roles; else why not, in words for them.
 
-        Fails closed: a lookup that fails is a refusal, as are guests, strangers, bots, deactivated
-        people and other workspaces unless a role lists them by id.
+        Where `also` names any, one of those has to be held too. Fails closed: no `roles` and a
+        lookup that fails are a refusal, as are guests, strangers, bots and other workspaces unless
+        a role of each kind lists them by id, and always deactivated people.
         """
         ...
 

@@ -17,7 +17,6 @@ from bot.domain.connections import ConnectionRule
 from bot.domain.freeze import FreezeWindow
 from bot.settings.actions import ActionSettings
 from bot.settings.model import Settings
-from bot.slack.roles import RoleMembers
 from bot.slack.startup import SlackAccess
 from bot.store.engine import IDLE_IN_TRANSACTION_S
 from tools.contract import LOOKUP, PROPOSE_TOOL_ID
@@ -237,11 +236,6 @@ def audit_keys(settings: Settings) -> AuditKeys:
     if not current:
         return AuditKeys(known=known)
     return AuditKeys(audit.key_id, {**known, audit.key_id: current})
-
-
-def role_members(settings: Settings) -> Mapping[str, RoleMembers]:
-    """`[roles.NAME]`."""
-    return {name: RoleMembers(role.usergroups, role.users) for name, role in settings.roles.items()}
 
 
 def slack_access(settings: Settings) -> SlackAccess:

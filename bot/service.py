@@ -145,12 +145,14 @@ async def serving(
         names = PersonNames(api, time.monotonic)
         conversation = build_conversation(base, surface, engine, names.name, stack)
         errands = Errands()
-        bolt = _bolt(base, identity, api, surface, engine, errands)
+        roles = SlackRoleDirectory(api, identity.team, base.in_force.roles, time.monotonic)
+        bolt = _bolt(base, identity, api, surface, engine, errands, roles)
         witnesses = audit_jobs(settings, base.stores.database, surface, identity.team, stack)
         await stack.enter_async_context(_engine_running(engine, conversation, grace_s))
         socket = _socket(settings, bolt, errands)
         port = await _listen(base, bolt, socket, stack)
-        due = _jobs(base, engine, surface, conversation) | _budget_jobs(base, identity, api, outbox)
+        due = _jobs(base, engine, surface, conversation)
+        due |= _budget_jobs(base, identity, roles, outbox)
         await stack.enter_async_context(jobs.running({**due, **witnesses}))
         if socket is not None:
             await socket.start()
@@ -231,9 +233,9 @@ def _bolt(
     surface: SlackSurface,
     engine: Engine,
     errands: Errands,
+    roles: SlackRoleDirectory,
 ) -> AsyncApp:
     settings = base.settings
-    roles = SlackRoleDirectory(api, identity.team, base.in_force.roles, time.monotonic)
     return create_bolt(
         IngressSettings(
             identity=identity,
@@ -345,10 +347,9 @@ def _retention(base: Base) -> RetentionSweep:
 
 
 def _budget_jobs(
-    base: Base, identity: SlackIdentity, api: SlackCalls, outbox: Outbox
+    base: Base, identity: SlackIdentity, roles: SlackRoleDirectory, outbox: Outbox
 ) -> dict[str, tuple[float, jobs.Job]]:
     settings, stores = base.settings, base.stores
-    roles = SlackRoleDirectory(api, identity.team, base.in_force.roles, time.monotonic)
     admins = AdminMessages(outbox, roles, identity.team, base.in_force.admin_roles)
     days = StoredAlertDays(stores.database)
     limits = rules.budget_limits(settings)

@@ -370,7 +370,7 @@ class ProposalReceipt:
 
     proposal_id: str
     expires_at: datetime
-    awaits: Sequence[str]  # the roles that may confirm
+    awaits: Sequence[str]  # the roles that may confirm, in words
     posted: bool = True
 
 

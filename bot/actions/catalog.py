@@ -51,9 +51,10 @@ class ActionRule:
 
     `products` are globs. `blast_radius` is the most it may touch, in words; `max_objects` in
     numbers (0: not counted), counted in the parameter `count_param` or at the endpoint's count
-    URL. `free_text` names parameters that select nothing. `confirm` empty means the channel's
-    roles. `verify_metric` is compared with its baseline `verify_after_s` after a success; when it
-    got worse, the action `rollback` is proposed.
+    URL. `free_text` names parameters that select nothing. `confirm` are roles of which who decides
+    holds one beside one of the channel's; empty: the channel's suffice. `verify_metric` is
+    compared with its baseline `verify_after_s` after a success; when it got worse, the action
+    `rollback` is proposed.
     """
 
     name: str

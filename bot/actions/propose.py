@@ -24,6 +24,7 @@ from bot.domain.proposal import (
     ProposalState,
     blast_rank,
     canonical,
+    deciders,
     digest,
     proposal_id,
 )
@@ -111,7 +112,7 @@ class ProposalDesk:
             posted = await self._shown(stored)
         except StorageUnavailable as error:
             raise CapabilityUnavailable("the proposal could not be stored; try again") from error
-        return ProposalReceipt(stored.id, stored.expires_at, stored.confirm_roles, posted)
+        return ProposalReceipt(stored.id, stored.expires_at, _awaits(stored), posted)
 
     def _checked(self, draft: ProposalDraft, call: CallContext, venue: Venue) -> Proposal:
         action = self._catalog.find(draft.action, draft.product)
@@ -136,7 +137,8 @@ class ProposalDesk:
             blast_radius=rule.blast_radius,
             reversible=rule.reversible,
             untrusted_read=call.untrusted_read,
-            confirm_roles=rule.confirm or venue.confirm,
+            confirm_roles=venue.confirm,
+            action_roles=rule.confirm,
             four_eyes=rule.four_eyes,
             state=ProposalState.PENDING,
             created_at=now,
@@ -191,6 +193,12 @@ class ProposalDesk:
             return False
         await self._store.set_card(proposal.id, ts)
         return True
+
+
+def _awaits(proposal: Proposal) -> tuple[str, ...]:
+    if proposal.confirm_roles and proposal.action_roles:
+        return (deciders(proposal),)
+    return proposal.confirm_roles
 
 
 def checked_params(given: Mapping[str, JsonValue]) -> str:
@@ -248,6 +256,7 @@ def created(proposal: Proposal) -> AuditEvent:
             "digest": proposal.digest,
             "blast_radius": proposal.blast_radius,
             "confirm_roles": list(proposal.confirm_roles),
+            "action_roles": list(proposal.action_roles),
             "approvals": proposal.approvals,
             "untrusted_read": proposal.untrusted_read,
             "preview": proposal.preview,

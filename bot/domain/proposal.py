@@ -73,8 +73,9 @@ class Proposal:
 
     `params` is canonical JSON text; `digest` covers action, product and params, and is what the
     card shows and the dispatch re-checks. `decided_by` and the later fields are None until then.
-    `votes` are kept where more than one of the `approvals` is wanted. `action_roles` are those of
-    the action itself: who confirms holds one of them too. `supersedes` is the proposal it replaced.
+    `votes` are kept where more than one of the `approvals` is wanted. `confirm_roles` are the
+    channel's, `action_roles` those that the action names itself: who decides holds one of each.
+    `supersedes` is the proposal it replaced.
     """
 
     id: ProposalId
@@ -145,6 +146,14 @@ def check_transition(before: ProposalState, after: ProposalState) -> None:
     """Raises IllegalTransition unless the machine has that edge."""
     if after not in LEGAL[before]:
         raise IllegalTransition(f"{before} → {after}")
+
+
+def deciders(row: Proposal) -> str:
+    """Who may decide, in words; empty: nobody may."""
+    channel = ", ".join(row.confirm_roles)
+    if not channel or not row.action_roles:
+        return channel
+    return f"{channel} (only who is also in {' or '.join(row.action_roles)})"
 
 
 def unapproved(row: Proposal) -> str | None:

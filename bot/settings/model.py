@@ -7,6 +7,7 @@ from pydantic import AwareDatetime, BaseModel, Field, SecretStr, field_validator
 
 from bot.settings.actions import ActionSettings
 from bot.settings.mcp import McpSettings
+from bot.settings.roles import RoleSettings
 from bot.settings.section import Duration, Section
 
 SHORTEST_AUDIT_KEY = 32  # characters; as hexadecimal digits that is 128 bits
@@ -222,13 +223,6 @@ class PluginSettings(Section):
     """`[plugins]`. `folder` holds a YAML manifest per tool, read at start only."""
 
     folder: str = ""
-
-
-class RoleSettings(Section):
-    """`[roles.NAME]`: Slack user groups and users."""
-
-    usergroups: tuple[str, ...] = ()
-    users: tuple[str, ...] = ()
 
 
 class ChannelSettings(Section):

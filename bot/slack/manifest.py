@@ -36,6 +36,7 @@ METHODS: Mapping[str, tuple[str, ...]] = {
     "conversations.replies": _HISTORY,
     "usergroups.users.list": ("usergroups:read",),
     "users.info": ("users:read",),
+    "users.lookupByEmail": ("users:read.email",),
     "views.open": (),
     "views.publish": (),
 }

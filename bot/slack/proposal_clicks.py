@@ -186,7 +186,9 @@ class ProposalClicks:
     async def _refusal(self, proposal: Proposal, click: Click, to: ProposalState) -> Refusal | None:
         if proposal.state is not ProposalState.PENDING:
             return Refusal("already_decided", await self._what_happened(proposal))
-        lacking = await self._ports.roles.refusal(click.person, proposal.confirm_roles)
+        lacking = await self._ports.roles.refusal(
+            click.person, proposal.confirm_roles, proposal.action_roles
+        )
         if lacking is not None:
             return Refusal("role", lacking)
         own = click.person.user == proposal.asked_by.user

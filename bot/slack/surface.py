@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import structlog
 
 from bot.domain.ids import MessageTs, Place, TurnId, UserId
-from bot.domain.proposal import Proposal
+from bot.domain.proposal import Proposal, deciders
 from bot.domain.session import Ask
 from bot.ports import AnswerStream, ChatSurface, SurfaceFailed, SurfaceGone
 from bot.slack.answer_messages import AnswerMessages
@@ -28,11 +28,6 @@ _ANSWERS_KEPT = 2_000
 _CLOCK_SKEW_S = 3_600
 
 
-def roles_as_text(proposal: Proposal) -> str:
-    """Who may decide, as the configuration names them."""
-    return ", ".join(proposal.confirm_roles)
-
-
 class SlackSurface(ChatSurface):
     """One workspace.
 
@@ -47,7 +42,7 @@ class SlackSurface(ChatSurface):
         outbox: Outbox,
         *,
         links: LinkPolicy = NO_LINKS,
-        roles_text: Callable[[Proposal], str] = roles_as_text,
+        roles_text: Callable[[Proposal], str] = deciders,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         is_new: Callable[[Ask], bool] = lambda _ask: False,
         patience: Patience | None = None,

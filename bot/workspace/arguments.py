@@ -124,6 +124,7 @@ SIGNATURES: Mapping[str, Signature] = {
     "users.info": Signature(
         {"user": _TEXT}, {"include_locale": _FLAG}, tier=4, scope="users:read", takes_json=False
     ),
+    "users.lookupByEmail": Signature({"email": _TEXT}, {}, tier=3, scope="users:read.email"),
     "views.open": Signature(
         {"view": _JSON}, {"trigger_id": _TEXT, "interactivity_pointer": _TEXT}, tier=4
     ),

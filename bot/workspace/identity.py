@@ -8,7 +8,7 @@ DEFAULT_SCOPES = frozenset(
     {
         "app_mentions:read", "assistant:write", "channels:history", "channels:read", "chat:write",
         "commands", "groups:history", "groups:read", "im:history", "im:read", "reactions:write",
-        "usergroups:read", "users:read",
+        "usergroups:read", "users:read", "users:read.email",
     }
 )  # fmt: skip
 

@@ -14,7 +14,12 @@ class RoleTable:
         self.holders = holders
         self.asked: list[tuple[Person, tuple[str, ...]]] = []
 
-    async def refusal(self, person: Person, roles: Sequence[str]) -> str | None:
+    async def refusal(
+        self, person: Person, roles: Sequence[str], also: Sequence[str] = ()
+    ) -> str | None:
         self.asked.append((person, tuple(roles)))
-        holds = any(person.user in self.holders.get(role, set()) for role in roles)
+        holds = self._holds(person, roles) and (not also or self._holds(person, also))
         return None if holds else NOT_YOU
+
+    def _holds(self, person: Person, roles: Sequence[str]) -> bool:
+        return any(person.user in self.holders.get(role, set()) for role in roles)

@@ -27,7 +27,7 @@ from bot.domain.ids import (
     TurnId,
     UserId,
 )
-from bot.domain.proposal import Proposal, ProposalState, Vote, canonical, digest
+from bot.domain.proposal import Proposal, ProposalState, Vote, canonical, deciders, digest
 from bot.slack.blocks import Part
 from bot.slack.cards import card
 from bot.slack.render import AnswerView, render
@@ -289,6 +289,8 @@ def _cards() -> dict[str, Part]:
             AT,
         ),
     }
+    both = proposal(action_roles=("on-call", "sre-lead"))
+    made["card_two_kinds_of_roles"] = card(both, deciders(both), AT)
     return made | {name: card(each, "", now) for name, (each, now) in changed.items()}
 
 

@@ -87,6 +87,11 @@ async def test_a_local_model_that_is_down_falls_back_to_triage_and_not_outside(
 
 
 BACKENDS = {
+    "roles.sre.oncall.url": {
+        "roles": {
+            "sre": {"oncall": {"kind": "json", "url": "https://rota.example/now", "path": "[]"}}
+        }
+    },
     "observe.logs.url": {"observe": {"logs": {"kind": "loki", "url": "https://logs.example"}}},
     "actions[1].endpoint.url": {
         "actions": [

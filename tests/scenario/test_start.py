@@ -3,15 +3,19 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from aiohttp import web
 from blockbuster import BlockBuster
+from pydantic import JsonValue
 
 from bot import cli
 from bot.database_lock import take_lock
 from bot.workspace.app import serving
 from bot.workspace.state import Workspace
+from tests.fixtures_http import serving as rota_serving
 from tests.plain_logging import logging_put_back
 
 CONFIG = """
@@ -129,3 +133,105 @@ async def test_check_tells_each_part_and_its_exit_code_tells_the_whole(
     assert parts["slack"] is slack_works
     assert parts["database"] is True
     assert parts["provider triage"] is True
+
+
+ROLES = """
+[roles.responder]
+usergroups = ["S0RESPOND1"]
+[roles.lead]
+users = ["U0MEMBER01"]
+[roles.nobody]
+usergroups = ["S0GONE0001"]
+[roles.on-call.oncall]
+kind = "json"
+url = "{rota}"
+path = "[]"
+[[channels]]
+match = "incident-*"
+products = ["checkout"]
+confirm = ["responder"]
+[[channels]]
+match = "payments-*"
+products = ["payments"]
+confirm = ["lead"]
+"""
+ACTION = """
+[[actions]]
+name = "{name}"
+description = "d"
+products = ["{product}"]
+endpoint = {{ kind = "rehearsal" }}
+confirm = [{confirm}]
+approvals = {approvals}
+"""
+
+
+async def rows_of_check(
+    path: Path, capsys: pytest.CaptureFixture[str], code: int
+) -> dict[str, dict[str, JsonValue]]:
+    assert await ran("check", "--json", "--config", str(path)) == code
+    return {row["part"]: row for row in json.loads(capsys.readouterr().out)}
+
+
+async def test_check_warns_of_an_action_that_too_few_people_can_confirm(
+    tmp_path: Path, workspace: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    actions = [
+        ACTION.format(name=name, product=product, confirm=confirm, approvals=approvals)
+        for name, product, confirm, approvals in (
+            ("apart", "checkout", '"lead"', 1),
+            ("elsewhere", "payments", '"lead"', 1),
+            ("fine", "checkout", '"on-call"', 1),
+            ("two-on-call", "checkout", '"on-call"', 2),
+            ("three", "*", "", 3),
+        )
+    ]
+    async with rota_of(["mira@example.com", "ghost@example.com"]) as rota:
+        roles = ROLES.format(rota=rota).replace("S0GONE0001", "S0RESPOND1")
+        path = config(tmp_path, workspace, more=roles + "".join(actions))
+        rows = await rows_of_check(path, capsys, 0)
+
+    warned = {part: row["detail"] for part, row in rows.items() if row["warning"]}
+    assert warned == {
+        "on call on-call": "2 on call now, 1 without a Slack account",
+        "action apart": "nobody can confirm it in channels incident-*: "
+        "nobody is in responder and also in lead now",
+        "action two-on-call": "2 have to confirm it in channels incident-*, and 1 can: "
+        "in responder and also in on-call now",
+        "action three": "3 have to confirm it in channels payments-*, and 1 can: in lead now",
+    }
+
+
+async def test_check_fails_on_roles_that_cannot_be_read(
+    tmp_path: Path, workspace: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = config(tmp_path, workspace, more=ROLES.format(rota="http://127.0.0.1:9/"))
+
+    rows = await rows_of_check(path, capsys, 1)
+
+    failed = {
+        part: row["detail"] for part, row in rows.items() if not row["ok"] and row["configured"]
+    }
+    assert set(failed) == {"on call on-call", "role nobody"}
+    assert "cannot be reached" in str(failed["on call on-call"])
+    assert failed["role nobody"] == "Slack does not tell who is in S0GONE0001"
+
+
+async def test_check_tries_a_rota_without_slack(
+    tmp_path: Path, workspace: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with rota_of(["mira@example.com"]) as rota:
+        more = ROLES.format(rota=rota)
+        path = config(tmp_path, workspace, bot="xoxb-wrong-token", more=more)
+        rows = await rows_of_check(path, capsys, 1)
+
+    assert rows["on call on-call"]["detail"] == "1 on call now"
+
+
+@asynccontextmanager
+async def rota_of(names: list[str]) -> AsyncIterator[str]:
+    async def told(_request: web.Request) -> web.StreamResponse:
+        return web.json_response(names)
+
+    async with rota_serving(told) as url:
+        yield url

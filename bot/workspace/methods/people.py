@@ -34,6 +34,18 @@ def user_info(workspace: Workspace, arguments: Arguments) -> JsonObject:
     return {"user": described}
 
 
+def user_by_email(workspace: Workspace, arguments: Arguments) -> JsonObject:
+    """users.lookupByEmail: active people of this workspace."""
+    email = arguments.text("email").casefold()
+    for user in workspace.roster.users.values():
+        described = user.as_slack()
+        profile = described["profile"]
+        known = profile.get("email") if isinstance(profile, dict) else None
+        if not user.deleted and isinstance(known, str) and known.casefold() == email:
+            return {"user": described}
+    raise SlackRefused("users_not_found")
+
+
 def group_list(workspace: Workspace, arguments: Arguments) -> JsonObject:
     """usergroups.list."""
     groups: list[JsonValue] = [

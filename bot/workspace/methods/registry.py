@@ -25,6 +25,7 @@ HANDLERS: Mapping[str, Handler] = {
     "usergroups.list": people.group_list,
     "usergroups.users.list": people.group_users,
     "users.info": people.user_info,
+    "users.lookupByEmail": people.user_by_email,
     "views.open": views.open_view,
     "views.publish": views.publish_view,
     "views.update": views.update_view,

@@ -36,12 +36,23 @@ async def test_what_is_stored_is_the_declared_and_the_claimed_apart() -> None:
     assert world.control.posts == []
 
 
-async def test_an_actions_own_roles_win_over_the_channels() -> None:
-    world = World(rules=(replace(ROLLBACK, confirm=("sre-lead",)),))
+async def test_an_actions_own_roles_are_wanted_beside_the_channels() -> None:
+    world = World(rules=(replace(ROLLBACK, confirm=("sre-lead", "on-call")),))
 
     receipt = await world.desk().propose(DRAFT, call())
 
-    assert receipt.awaits == ("sre-lead",)
+    row = world.row(receipt.proposal_id)
+    assert receipt.awaits == ("responder (only who is also in sre-lead or on-call)",)
+    assert (row.confirm_roles, row.action_roles) == (("responder",), ("sre-lead", "on-call"))
+    assert world.memory.trail[0].body["action_roles"] == ["sre-lead", "on-call"]
+
+
+async def test_an_action_cannot_give_a_channel_people_whom_it_does_not_name() -> None:
+    world = World(rules=(replace(ROLLBACK, confirm=("sre-lead",)),), venue=Venue(PLACE, ()))
+
+    receipt = await world.desk().propose(DRAFT, call())
+
+    assert receipt.awaits == ()
 
 
 async def test_a_repeated_tool_call_is_one_proposal_with_one_life() -> None:

@@ -1,5 +1,6 @@
 """The documented configuration is a valid one and names every setting there is."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from pydantic import BaseModel
 from bot.actions.catalog import ActionCatalog
 from bot.rules import action_rules
 from bot.settings.model import Settings
-from bot.settings.reading import load
+from bot.settings.reading import load, parse
 from bot.settings.reflexes import ReflexGuards, ReflexSettings
 
 EXAMPLE = Path(__file__).parents[4] / "docs" / "kortex.example.toml"
@@ -38,6 +39,16 @@ def test_the_example_is_valid() -> None:
 
     assert settings.llm.fallback_providers == ("openai",)
     assert [a.name for a in settings.actions] == ["rollback-deploy"]
+
+
+def test_what_the_example_shows_of_a_rota_is_valid_and_whole() -> None:
+    text = EXAMPLE.read_text(encoding="utf-8")
+    shown = re.search(r"^# \[roles\.on-call\.oncall\](?:.*\n)(?:# .*\n)+", text, re.MULTILINE)
+    assert shown
+    rota = parse(re.sub("^# ", "", shown[0], flags=re.MULTILINE), "e", {}).roles["on-call"].oncall
+
+    assert rota is not None
+    assert rota.model_fields_set == set(type(rota).model_fields)
 
 
 @pytest.mark.parametrize("section", ["slack", "http", "database", "admins"])

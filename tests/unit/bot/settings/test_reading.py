@@ -46,6 +46,23 @@ def test_a_missing_variable_is_empty_not_an_error() -> None:
         ("[[actions]]\nname = 'Restart Now'\n", "k.toml:2: actions.0.name:"),
         ("[llm.budget]\ndaily_usd_limit = -1\n", "k.toml:2: llm.budget.daily_usd_limit:"),
         ("not toml", "k.toml: not valid TOML"),
+        *[
+            (f"[roles.sre]\nusers = []\n[roles.sre.oncall]\n{rota}\n", f"k.toml:{line}")
+            for rota, line in (
+                ("kind = 'pagerduty'\nurl = 'https://api.pagerduty.com'", "3: roles.sre.oncall: "),
+                (
+                    "kind = 'pagerduty'\nurl = 'x'\nschedules = ['PI7DH85']",
+                    "5: roles.sre.oncall.url",
+                ),
+                ("kind = 'json'\nurl = 'http://rota/'", "3: roles.sre.oncall: "),
+                ("kind = 'json'\nurl = 'http://rota/'\npath = '$.a'", "3: roles.sre.oncall: "),
+                (
+                    "kind = 'json'\nurl = 'http://rota/'\npath = '[]'\ntimeout = '9s'",
+                    "7: roles.sre.oncall.timeout",
+                ),
+                ("kind = 'opsgenie'\nurl = 'http://rota/'", "4: roles.sre.oncall.kind"),
+            )
+        ],
     ],
 )
 def test_an_error_names_file_line_and_key(text: str, message: str) -> None:

@@ -1,17 +1,21 @@
 """Who is in which role: fail closed, fresh enough, and asked no oftener than Slack allows."""
 
 import asyncio
+from collections.abc import Mapping, Sequence
 
 import pytest
 from pydantic import JsonValue
 
+from adapters.errors import BadAnswer, Overloaded
 from bot.domain.ids import Person, TeamId, UserId
 from bot.ports import SurfaceFailed, SurfaceGone
+from bot.slack.api import Refused
 from bot.slack.roles import (
     CANNOT_CHECK,
     DEACTIVATED,
     GROUP_RECHECK_S,
     GROUP_TTL_S,
+    NO_ROTA,
     NOBODY,
     RoleMembers,
     SlackRoleDirectory,
@@ -201,3 +205,191 @@ async def test_an_answer_under_way_when_the_group_changed_is_not_kept(world: Wor
     world.now += 0.5
     await world.refusal("U1", "responder")
     assert world.group_calls() >= 2
+
+
+class Rota:
+    """Who is on call, as a test says."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = frozenset(names)
+        self.failure: Exception | None = None
+        self.asked = 0
+        self.gate = asyncio.Event()
+        self.gate.set()
+
+    async def people(self) -> frozenset[str]:
+        self.asked += 1
+        await self.gate.wait()
+        if self.failure is not None:
+            raise self.failure
+        return self.names
+
+
+class OnCallWorld(World):
+    """`duty` is held by who is on call; mira@x.io is U1, jonas@x.io is U2."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rota = Rota("mira@x.io")
+        self.accounts = {"mira@x.io": "U1", "jonas@x.io": "U2"}
+        self.api.answers["users.lookupByEmail"] = self._found
+        self.roles = ROLES | {
+            "duty": RoleMembers(on_call=self.rota),
+            "both": RoleMembers(usergroups=("S1",), on_call=self.rota),
+            "named": RoleMembers(users=("U7",), on_call=self.rota),
+        }
+        self.directory = SlackRoleDirectory(self.api, TeamId("T1"), self.roles, lambda: self.now)
+
+    def _found(self, arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+        found = self.accounts.get(str(arguments["email"]))
+        if found is None:
+            raise Refused("users.lookupByEmail", "users_not_found")
+        return {"user": {"id": found, "team_id": "T1"}}
+
+    async def judged(self, user: str, roles: Sequence[str], also: Sequence[str]) -> str | None:
+        return await self.directory.refusal(Person(TeamId("T1"), UserId(user)), roles, also)
+
+
+@pytest.fixture
+def duty() -> OnCallWorld:
+    return OnCallWorld()
+
+
+async def test_who_is_on_call_may_and_others_may_not(duty: OnCallWorld) -> None:
+    assert await duty.refusal("U1", "duty") is None
+    assert await duty.refusal("U2", "duty") == (
+        "You may not decide this. Ask someone in the role duty."
+    )
+
+
+async def test_a_rota_may_name_slack_ids(duty: OnCallWorld) -> None:
+    duty.rota.names = frozenset({"U5"})
+    assert await duty.refusal("U5", "duty") is None
+    assert duty.api.count("users.lookupByEmail") == 0
+
+
+async def test_nobody_on_call_is_nobody(duty: OnCallWorld) -> None:
+    duty.rota.names = frozenset()
+    assert "Ask someone in the role duty" in str(await duty.refusal("U1", "duty"))
+
+
+@pytest.mark.parametrize("failure", [Overloaded("503"), BadAnswer("html"), TimeoutError()], ids=str)
+async def test_a_rota_that_cannot_be_read_refuses_and_says_so(
+    duty: OnCallWorld, failure: Exception
+) -> None:
+    duty.rota.failure = failure
+    assert await duty.refusal("U1", "duty") == NO_ROTA
+    duty.rota.failure = None
+    assert await duty.refusal("U1", "duty") is None
+
+
+async def test_a_rota_that_cannot_be_read_does_not_hide_other_ways_into_the_role(
+    duty: OnCallWorld,
+) -> None:
+    duty.rota.failure = Overloaded("503")
+    assert await duty.refusal("U1", "both") is None
+    assert await duty.refusal("U7", "named") is None
+    assert await duty.refusal("U9", "both") == NO_ROTA
+
+
+async def test_a_rota_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bot.slack.on_duty.ROTA_TIMEOUT_S", 0.01)
+    hanging = OnCallWorld()
+    hanging.rota.gate.clear()
+    assert await hanging.refusal("U1", "duty") == NO_ROTA
+
+
+async def test_someone_on_call_without_an_account_hides_nobody(duty: OnCallWorld) -> None:
+    duty.rota.names = frozenset({"nobody@x.io", "mira@x.io"})
+    assert await duty.refusal("U1", "duty") is None
+    assert "Ask someone" in str(await duty.refusal("U2", "duty"))
+
+
+async def test_an_address_that_slack_cannot_look_up_denies_all_but_the_others(
+    duty: OnCallWorld,
+) -> None:
+    duty.accounts = {"mira@x.io": "U1"}
+    duty.api.answers["users.lookupByEmail"] = SurfaceFailed("down", retryable=True)
+    assert await duty.refusal("U1", "duty") == CANNOT_CHECK
+    duty.rota.names = frozenset({"mira@x.io", "U5"})
+    duty.now += GROUP_TTL_S + 0.1
+    assert await duty.refusal("U5", "duty") is None
+
+
+async def test_a_rota_is_read_once_a_minute_for_who_is_on_it(duty: OnCallWorld) -> None:
+    for _ in range(30):
+        await duty.refusal("U1", "duty")
+        duty.now += 1.0
+    assert (duty.rota.asked, duty.api.count("users.lookupByEmail")) == (1, 1)
+
+
+async def test_who_goes_off_call_is_out_within_a_minute(duty: OnCallWorld) -> None:
+    await duty.refusal("U1", "duty")
+    duty.rota.names = frozenset({"jonas@x.io"})
+    duty.now += GROUP_TTL_S + 0.1
+    assert await duty.refusal("U1", "duty") is not None
+
+
+async def test_who_comes_on_call_need_not_wait_a_minute(duty: OnCallWorld) -> None:
+    await duty.refusal("U2", "duty")
+    duty.rota.names = frozenset({"jonas@x.io"})
+    duty.now += GROUP_RECHECK_S + 0.1
+    assert await duty.refusal("U2", "duty") is None
+
+
+@pytest.mark.parametrize("flags", OUTSIDERS, ids=str)
+async def test_an_outsider_on_call_may_not(duty: OnCallWorld, flags: dict[str, JsonValue]) -> None:
+    duty.flags = flags
+    assert await duty.refusal("U1", "duty") is not None
+
+
+@pytest.mark.parametrize(
+    ("user", "may"), [("U1", True), ("U2", False), ("U7", False), ("U3", False)]
+)
+async def test_where_the_action_names_roles_too_one_of_each_kind_is_needed(
+    duty: OnCallWorld, user: str, may: bool
+) -> None:
+    duty.members["S1"] = ["U1", "U7"]  # U1 is also on call; U2 would be neither, U7 not on call
+    refusal = await duty.judged(user, ("responder",), ("duty",))
+    assert (refusal is None) is may
+
+
+async def test_who_lacks_one_of_the_two_is_told_both(duty: OnCallWorld) -> None:
+    duty.members["S1"] = ["U2"]
+    told = await duty.judged("U2", ("responder", "lead"), ("duty",))
+    assert told == (
+        "You may not decide this. "
+        "Ask someone in the role responder or lead who is also in the role duty."
+    )
+
+
+@pytest.mark.parametrize(("roles", "also"), [((), ("duty",)), (("responder",), ("empty",))])
+async def test_a_kind_of_role_that_nobody_can_hold_means_nobody(
+    duty: OnCallWorld, roles: tuple[str, ...], also: tuple[str, ...]
+) -> None:
+    assert await duty.judged("U1", roles, also) == NOBODY
+
+
+@pytest.mark.parametrize("flags", OUTSIDERS, ids=str)
+async def test_an_outsider_needs_to_be_listed_on_both_sides(
+    duty: OnCallWorld, flags: dict[str, JsonValue]
+) -> None:
+    duty.flags = flags
+    duty.members["S1"] = ["U7"]
+    assert await duty.judged("U7", ("lead",), ("named",)) is None
+    assert await duty.judged("U7", ("lead",), ("responder",)) is not None
+
+
+async def test_members_include_who_is_on_call(duty: OnCallWorld) -> None:
+    duty.rota.names = frozenset({"jonas@x.io", "nobody@x.io"})
+    assert await duty.directory.members(("duty", "lead")) == ["U2", "U7", "U8"]
+    duty.now += GROUP_TTL_S + 0.1
+    duty.rota.failure = Overloaded("503")
+    assert await duty.directory.members(("duty", "lead")) == ["U7", "U8"]
+
+
+async def test_another_rota_in_force_is_asked_at_once(duty: OnCallWorld) -> None:
+    assert await duty.refusal("U1", "duty") is None
+    duty.roles["duty"] = RoleMembers(on_call=Rota("jonas@x.io"))
+    assert await duty.refusal("U1", "duty") is not None
+    assert await duty.refusal("U2", "duty") is None

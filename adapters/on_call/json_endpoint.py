@@ -1,0 +1,28 @@
+"""An on-call rota at any address that answers a GET in JSON."""
+
+from dataclasses import dataclass, field
+
+from adapters.on_call.path import steps, texts_at
+from adapters.on_call.port import checked
+from adapters.on_call.reading import get_json, reading
+
+
+@dataclass(frozen=True, slots=True)
+class JsonOnCall:
+    """`path` leads to the e-mail addresses or Slack ids. Raises ValueError for what is no path."""
+
+    url: str
+    path: str
+    timeout_s: float
+    token: str = field(default="", repr=False)
+
+    def __post_init__(self) -> None:
+        steps(self.path)
+
+    async def people(self) -> frozenset[str]:
+        """Who is on call now. Raises AdapterError."""
+        authorization = {"Authorization": f"Bearer {self.token}"} if self.token else {}
+        headers = {"Accept": "application/json", **authorization}
+        async with reading(self.url, self.timeout_s) as client:
+            answer = await get_json(client, self.url, headers)
+        return checked(texts_at(answer, steps(self.path)))

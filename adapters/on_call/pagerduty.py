@@ -1,0 +1,91 @@
+"""Who is on call by PagerDuty's schedules.
+
+https://developer.pagerduty.com/api-reference/3a6b910f11050-list-all-of-the-on-calls; without
+`since` and `until` it tells who is on call at this moment.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import httpx
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from adapters.errors import BadAnswer
+from adapters.on_call.port import checked
+from adapters.on_call.reading import get_json, reading
+
+_PAGE: Final = 100  # the most that PagerDuty gives at once
+_MAX_PAGES: Final = 5
+
+
+class _Named(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
+
+    id: str
+
+
+class _User(_Named):
+    email: str = ""  # a deleted user stays behind as a reference without one
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
+
+    user: _User
+    schedule: _Named | None = None
+
+
+class _Page(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
+
+    oncalls: tuple[_Entry, ...]
+    more: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PagerDutyOnCall:
+    """Everyone on call in one of the schedules, by e-mail. `url` is the API's."""
+
+    url: str
+    schedules: tuple[str, ...]
+    timeout_s: float
+    token: str = field(default="", repr=False)
+
+    async def people(self) -> frozenset[str]:
+        """Who is on call now. Raises AdapterError."""
+        async with reading(self.url, self.timeout_s) as client:
+            entries = await self._entries(client)
+        # A filter that PagerDuty did not understand would make everyone's rota ours.
+        ours = [e for e in entries if e.schedule and e.schedule.id in self.schedules]
+        emails = frozenset(e.user.email.strip() for e in ours if e.user.email)
+        if ours and not emails:
+            raise BadAnswer("PagerDuty tells no e-mail address of who is on call")
+        return checked(emails)
+
+    async def _entries(self, client: httpx.AsyncClient) -> list[_Entry]:
+        entries: list[_Entry] = []
+        for number in range(_MAX_PAGES):
+            page = await self._page(client, number * _PAGE)
+            entries += page.oncalls
+            if not page.more:
+                return entries
+        raise BadAnswer(f"PagerDuty lists more than {_MAX_PAGES * _PAGE} on-calls")
+
+    async def _page(self, client: httpx.AsyncClient, offset: int) -> _Page:
+        headers = {
+            "Accept": "application/vnd.pagerduty+json;version=2",
+            # https://developer.pagerduty.com/docs/authentication
+            "Authorization": f"Token token={self.token}",
+        }
+        params: dict[str, str | int | Sequence[str]] = {
+            "schedule_ids[]": sorted(self.schedules),
+            "include[]": "users",
+            "limit": _PAGE,
+            "offset": offset,
+        }
+        answer = await get_json(client, f"{self.url.rstrip('/')}/oncalls", headers, params)
+        try:
+            return _Page.model_validate(answer)
+        except ValidationError as error:
+            raise BadAnswer("PagerDuty's answer is not a list of on-calls") from error

@@ -1,0 +1,53 @@
+"""GETs of JSON from one host within a time, over a connection of their own.
+
+Rotas are read seconds apart at least, and come and go with the configuration: a client that is
+kept would hold a connection that is closed by then, and would have to be closed by somebody.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Final
+from urllib.parse import urlsplit
+
+import httpx
+import orjson
+from pydantic import JsonValue
+
+from adapters.errors import BadAnswer
+from adapters.http import check_status, http_client, mapped_errors, read_capped
+
+MAX_ANSWER_BYTES: Final = 1_048_576
+
+
+@asynccontextmanager
+async def reading(url: str, timeout_s: float) -> AsyncIterator[httpx.AsyncClient]:
+    """A client that reaches the URL's host only, for `timeout_s` in all. Raises AdapterError."""
+    host = urlsplit(url).hostname or ""
+    with mapped_errors(host):
+        async with asyncio.timeout(timeout_s):
+            async with http_client(
+                connect_s=timeout_s, read_s=timeout_s, allowed_hosts=frozenset({host})
+            ) as client:
+                yield client
+
+
+async def get_json(
+    client: httpx.AsyncClient,
+    url: str,
+    headers: Mapping[str, str],
+    params: Mapping[str, str | int | Sequence[str]] | None = None,
+) -> JsonValue:
+    """The whole answer. Raises AdapterError, and foreign errors for `reading` to map."""
+    request = client.build_request("GET", url, headers=headers, params=params)
+    response = await client.send(request, stream=True)
+    try:
+        check_status(response)
+        body = await read_capped(response, MAX_ANSWER_BYTES)
+    finally:
+        await response.aclose()
+    try:
+        value: JsonValue = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise BadAnswer(f"{request.url.host} did not answer in JSON") from error
+    return value

@@ -1,0 +1,31 @@
+"""What `kortex check` says of one part."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One part. Not `configured` means that it is not set up, which is no failure.
+
+    A `warning` works as it is set up, and somebody will be surprised by it.
+    """
+
+    part: str
+    ok: bool
+    detail: str
+    configured: bool = True
+    warning: bool = False
+
+    @property
+    def fails(self) -> bool:
+        """Whether something configured does not work."""
+        return not self.ok and self.configured and not self.warning
+
+    @property
+    def mark(self) -> str:
+        """For a table."""
+        if self.ok:
+            return "ok"
+        if self.warning:
+            return "WARNING"
+        return "FAILED" if self.configured else "not set"

@@ -1,0 +1,254 @@
+"""On-call rotas keep one contract; PagerDuty's wire is its documented one."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+
+import orjson
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from multidict import MultiMapping
+from pydantic import JsonValue
+
+from adapters.errors import AdapterError, BadAnswer, Refused, TimedOut, Unreachable
+from adapters.on_call.path import steps, texts_at
+from adapters.on_call.port import MAX_PEOPLE, OnCall
+from bot.rotas import role_members
+from bot.settings.model import Settings
+from bot.web.demo_on_call import ROTA_PATH, create_on_call
+from tests.fixtures_http import Handler, serving
+
+TOKEN = "rota-token-Vx81"
+
+
+def entry(email: str | None, schedule: str = "PI7DH85", user: str = "PXPGF42") -> JsonValue:
+    """One on-call as `GET /oncalls` with `include[]=users` tells it."""
+    person: dict[str, JsonValue] = {"id": user, "type": "user", "summary": "Earline Greenholt"}
+    return {
+        "escalation_policy": {"id": "PT20YPA", "type": "escalation_policy_reference"},
+        "escalation_level": 2,
+        "schedule": {"id": schedule, "type": "schedule_reference", "summary": "Daily Rotation"},
+        "user": person | ({"email": email} if email else {"type": "user_reference"}),
+        "start": "2026-11-21T06:00:00Z",
+        "end": "2026-11-21T18:00:00Z",
+    }
+
+
+class PagerDuty:
+    """Its `/oncalls`: one page of entries, a filter, and its errors."""
+
+    def __init__(self, *entries: JsonValue) -> None:
+        self.entries = list(entries)
+        self.asked: list[MultiMapping[str]] = []
+
+    async def oncalls(self, request: web.Request) -> web.StreamResponse:
+        self.asked.append(request.query)
+        if request.headers.get("Authorization") != f"Token token={TOKEN}":
+            error = {"message": "Invalid API key", "code": 2006}
+            return web.json_response({"error": error}, status=401)
+        assert request.path == "/oncalls"
+        assert request.headers["Accept"] == "application/vnd.pagerduty+json;version=2"
+        offset, limit = int(request.query["offset"]), int(request.query["limit"])
+        told = self.entries[offset : offset + limit]
+        more = len(self.entries) > offset + limit
+        return web.json_response(
+            {"oncalls": told, "limit": limit, "offset": offset, "more": more, "total": None}
+        )
+
+
+Open = Callable[..., Awaitable[OnCall]]
+
+
+@pytest.fixture
+async def rota() -> AsyncIterator[Open]:
+    """A rota at that server."""
+    async with AsyncExitStack() as stack:
+
+        async def opened(handler: Handler, **settings: JsonValue) -> OnCall:
+            url = await stack.enter_async_context(serving(handler))
+            return configured(**{"url": url, "token": TOKEN, **settings})
+
+        yield opened
+
+
+def configured(**oncall: JsonValue) -> OnCall:
+    """As `[roles.NAME.oncall]` makes it."""
+    settings = Settings.model_validate({"roles": {"sre": {"oncall": oncall}}})
+    made = role_members(settings)["sre"].on_call
+    assert made is not None
+    return made
+
+
+def pagerduty(rota: Open, server: PagerDuty, **more: JsonValue) -> Awaitable[OnCall]:
+    return rota(server.oncalls, **{"kind": "pagerduty", "schedules": ["PI7DH85"], **more})
+
+
+def answering(body: JsonValue | bytes, status: int = 200, token: str = TOKEN) -> Handler:
+    async def handler(request: web.Request) -> web.StreamResponse:
+        assert request.headers["Authorization"] == f"Bearer {token}"
+        text = body if isinstance(body, bytes) else orjson.dumps(body)
+        return web.Response(body=text, status=status)
+
+    return handler
+
+
+def from_json(
+    rota: Open, body: JsonValue | bytes, path: str = "[]", **more: int
+) -> Awaitable[OnCall]:
+    return rota(answering(body, **more), kind="json", path=path)
+
+
+async def test_pagerduty_tells_who_is_on_call_now(rota: Open) -> None:
+    server = PagerDuty(entry("Mira@Example.com"), entry("jonas@example.com", user="P2"))
+    assert await (await pagerduty(rota, server)).people() == {
+        "mira@example.com",
+        "jonas@example.com",
+    }
+    (asked,) = server.asked
+    assert asked.getall("schedule_ids[]") == ["PI7DH85"]
+    assert asked.getall("include[]") == ["users"]
+    assert "since" not in asked
+
+
+async def test_several_schedules_are_asked_for_at_once(rota: Open) -> None:
+    server = PagerDuty(entry("a@x.io"), entry("b@x.io", "P222"), entry("a@x.io", "P222"))
+    found = await (await pagerduty(rota, server, schedules=["P222", "PI7DH85"])).people()
+    assert found == {"a@x.io", "b@x.io"}
+    assert server.asked[0].getall("schedule_ids[]") == ["P222", "PI7DH85"]
+
+
+async def test_people_on_call_elsewhere_never_count_whatever_was_answered(rota: Open) -> None:
+    server = PagerDuty(entry("mira@x.io"), entry("eve@x.io", "POTHER1"))
+    assert await (await pagerduty(rota, server)).people() == {"mira@x.io"}
+
+
+async def test_every_page_is_read(rota: Open) -> None:
+    many = PagerDuty(*[entry("a@x.io")] * 100, entry("b@x.io"))
+    assert await (await pagerduty(rota, many)).people() == {"a@x.io", "b@x.io"}
+    assert [asked["offset"] for asked in many.asked] == ["0", "100"]
+
+
+async def test_a_list_without_an_end_is_a_failure(rota: Open) -> None:
+    with pytest.raises(BadAnswer):
+        await (await pagerduty(rota, PagerDuty(*[entry("a@x.io")] * 501))).people()
+
+
+async def test_a_deleted_user_does_not_hide_the_others(rota: Open) -> None:
+    server = PagerDuty(entry(None), entry("mira@x.io"))
+    assert await (await pagerduty(rota, server)).people() == {"mira@x.io"}
+
+
+async def test_addresses_that_are_not_told_at_all_are_a_failure(rota: Open) -> None:
+    with pytest.raises(BadAnswer, match="no e-mail address"):
+        await (await pagerduty(rota, PagerDuty(entry(None)))).people()
+
+
+async def test_a_wrong_token_is_refused_and_never_told(rota: Open) -> None:
+    wrong = "wrong-token-1"
+    with pytest.raises(Refused) as refused:
+        await (await pagerduty(rota, PagerDuty(), token=wrong)).people()
+    assert wrong not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("body", "path", "people"),
+    [
+        (["mira@x.io", "U0RESPOND2"], "[]", {"mira@x.io", "U0RESPOND2"}),
+        ({"data": {"oncall": "Mira@X.io"}}, "data.oncall", {"mira@x.io"}),
+        ({"people": [{"email": "a@x.io"}, {"email": " b@x.io"}]}, "people[].email", {"a@x.io", "b@x.io"}),
+        ([[{"id": "W1"}], [{"id": "U2"}]], "[][].id", {"W1", "U2"}),
+        ({"people": []}, "people[].email", set()),
+    ],
+)  # fmt: skip
+async def test_an_answer_in_json_is_read_along_the_path(
+    rota: Open, body: JsonValue, path: str, people: set[str]
+) -> None:
+    assert await (await from_json(rota, body, path)).people() == people
+
+
+@pytest.mark.parametrize(
+    ("body", "path"),
+    [
+        ({"people": [{"mail": "a@x.io"}]}, "people[].email"),
+        ({"people": {"email": "a@x.io"}}, "people[].email"),
+        ({"people": [{"email": None}]}, "people[].email"),
+        (["mira@x.io", "mira"], "[]"),
+        (["mira@x.io,eve@x.io"], "[]"),
+        (["S0RESPOND1"], "[]"),
+        ([f"p{n}@x.io" for n in range(MAX_PEOPLE + 1)], "[]"),
+        (b"<html>", "[]"),
+        (b"", "[]"),
+        (b"[" * 3_000, "[]"),
+        (b'["' + b"x" * 2_000_000 + b'"]', "[]"),
+    ],
+    ids=range(11),
+)
+async def test_an_answer_that_is_not_understood_whole_is_a_failure(
+    rota: Open, body: JsonValue | bytes, path: str
+) -> None:
+    with pytest.raises(BadAnswer):
+        await (await from_json(rota, body, path)).people()
+
+
+@pytest.mark.parametrize("status", [302, 400, 401, 404, 429, 500, 503])
+async def test_any_other_status_is_a_failure(rota: Open, status: int) -> None:
+    with pytest.raises(AdapterError) as failure:
+        await (await from_json(rota, ["mira@x.io"], status=status)).people()
+    assert failure.value.status == status
+
+
+async def test_a_rota_that_does_not_answer_is_not_waited_for(rota: Open) -> None:
+    async def silent(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await response.write(b"[")
+        await asyncio.Event().wait()
+        return response
+
+    made = await rota(silent, kind="json", path="[]", timeout="50ms")
+    with pytest.raises(TimedOut):
+        await made.people()
+
+
+async def test_a_rota_that_is_gone_is_a_failure(unused_tcp_port: int) -> None:
+    url = f"http://127.0.0.1:{unused_tcp_port}/"
+    with pytest.raises(Unreachable):
+        await configured(kind="json", path="[]", url=url).people()
+
+
+async def test_the_demos_rota_keeps_the_contract() -> None:
+    async with TestServer(create_on_call(TOKEN, ["mira@example.com"])) as server:
+        url = str(server.make_url(ROTA_PATH))
+        rota = configured(kind="json", url=url, path="people[].email", token=TOKEN)
+        assert await rota.people() == {"mira@example.com"}
+        with pytest.raises(Refused):
+            await configured(kind="json", url=url, path="people[].email").people()
+
+
+def test_a_rota_is_a_value_that_shows_no_token() -> None:
+    made = [configured(kind="json", path="[]", url="http://x/", token=TOKEN) for _ in range(2)]
+    assert made[0] == made[1]
+    assert TOKEN not in repr(made)
+
+
+keys = st.text(alphabet="abc_-", min_size=1, max_size=3)
+
+
+@settings(max_examples=30)
+@given(st.lists(st.one_of(keys, st.just("[]")), max_size=4), st.integers(1, 3))
+def test_a_path_finds_what_was_put_at_its_end(walk: list[str], width: int) -> None:
+    text = "".join(part if part == "[]" else f".{part}" for part in walk).removeprefix(".")
+    value: JsonValue = "mira@x.io"
+    for part in reversed(walk):
+        value = [value] * width if part == "[]" else {part: value}
+    assert texts_at(value, walk) == {"mira@x.io"}
+    assert steps(text or "[]") == tuple(walk or ["[]"])
+
+
+@pytest.mark.parametrize("path", ["", ".", "a..b", "a[0]", "a[", "a b", "$.people", "[]a", "a.[]."])
+def test_what_is_no_path_is_said(path: str) -> None:
+    with pytest.raises(ValueError, match="people"):
+        steps(path)

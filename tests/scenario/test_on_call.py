@@ -1,0 +1,193 @@
+"""Who may decide at the moment of the press, on a running bot: rotas, groups, lists, and their loss.
+
+One bot serves all tests of this module; each has an action and a role of its own, so that nothing
+is known of it yet.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+import pytest
+from aiohttp import web
+
+from bot.slack.roles import NO_ROTA
+from bot.workspace.messages import Message
+from bot.workspace.people import UserGroup
+from bot.workspace.seeds import (
+    GUEST,
+    MEMBER,
+    OTHER_BOT,
+    RESPONDER,
+    RESPONDERS,
+    SECOND_RESPONDER,
+    STRANGER,
+)
+from tests.fakes.model_server import Call, Recorded, Round
+from tests.fixtures_service import shared_stage
+from tests.stage import CONFIRM, Asked, Stage, results, shown
+
+__all__ = ["shared_stage"]
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+NAMES = ("on-call", "lost", "away", "back", "outside")
+
+
+def rota(name: str) -> dict[str, object]:
+    """A role held by who the rota of that name tells."""
+    oncall = {"kind": "json", "url": f"PLANE/rota/{name}", "path": "people[].email"}
+    return {"oncall": {**oncall, "timeout": "1s"}}
+
+
+def action(name: str) -> dict[str, object]:
+    """An action that who is in the role of its name may confirm."""
+    return {
+        "name": name,
+        "description": name,
+        "endpoint": {"kind": "rehearsal"},
+        "confirm": [name],
+    }
+
+
+LISTED = ("named", "dissolved")
+SETTINGS = {
+    "roles": {
+        "responder": {"usergroups": [RESPONDERS]},
+        **{name: rota(name) for name in NAMES},
+        "named": {"users": [GUEST, STRANGER, OTHER_BOT]},
+        "dissolved": {"usergroups": ["S0DISSOLV1"]},
+    },
+    "channels": [
+        {"match": "incident-*", "products": ["checkout"], "confirm": ["responder", "named"]}
+    ],
+    "actions": [action(name) for name in (*NAMES, *LISTED)],
+}
+
+
+def SCRIPT(request: Recorded) -> Round:  # noqa: N802 - what the shared fixture looks for
+    """Propose the action that is named after "propose", once."""
+    question = str(request.body["messages"][-1]["content"])
+    if results(request) or "propose" not in question:
+        return Round(text=("I have looked.",))
+    name = question.split("propose ", 1)[1].split(maxsplit=1)[0]
+    wanted = {"action": name, "product": "checkout", "params": {}, "rationale": "r"}
+    return Round(calls=(Call("core__propose_action", wanted),))
+
+
+@dataclass
+class Rotas:
+    """Who is on call, by the rota's name; `broken` ones answer 500."""
+
+    people: dict[str, list[str]] = field(default_factory=dict)
+    broken: set[str] = field(default_factory=set)
+
+    async def get(self, request: web.Request) -> web.StreamResponse:
+        name = request.path.rsplit("/", 1)[-1]
+        if name in self.broken:
+            raise web.HTTPInternalServerError
+        named = [{"email": f"{who}@example.com"} for who in self.people.get(name, [])]
+        return web.json_response({"people": named})
+
+
+@pytest.fixture
+def rotas(shared_stage: Stage) -> Iterator[Rotas]:
+    """Mira is on call everywhere until a test says otherwise."""
+    made = Rotas({name: ["mira"] for name in NAMES})
+    shared_stage.plane.get = made.get
+    return made
+
+
+async def proposed(stage: Stage, name: str) -> tuple[Asked, Message]:
+    """A thread with an open proposal of that action."""
+    asked = await stage.ask(f"@kortex propose {name}", stage.newcomer())
+    await stage.answer(asked)
+    return asked, await stage.card(asked)
+
+
+def state_of(stage: Stage, card: Message) -> str:
+    """As stored."""
+    return str(stage.query("SELECT state FROM proposals WHERE card_ts = ?", card.ts)[0][0])
+
+
+async def refused(stage: Stage, user: str, card: Message) -> str:
+    """What the person is told whose press of Confirm changes nothing."""
+    told = await stage.told(user, stage.press(user, card, CONFIRM))
+    assert state_of(stage, card) == "pending"
+    return told
+
+
+async def test_a_responder_on_call_confirms_and_one_of_the_two_is_not_enough(
+    shared_stage: Stage, rotas: Rotas
+) -> None:
+    stage = shared_stage
+    rotas.people["on-call"] = ["mira", "priya"]
+    asked, card = await proposed(stage, "on-call")
+    assert "*May decide*  responder, named (only who is also in on-call)" in shown(card)
+
+    not_on_call = await refused(stage, SECOND_RESPONDER, card)
+    assert "in the role responder or named who is also in the role on-call" in not_on_call
+    assert "You may not decide this." in await refused(stage, MEMBER, card)
+
+    await stage.press(RESPONDER, card, CONFIRM)
+    await stage.card(asked, "It succeeded.")
+
+
+async def test_who_went_off_call_since_the_card_was_shown_is_refused(
+    shared_stage: Stage, rotas: Rotas
+) -> None:
+    _, card = await proposed(shared_stage, "lost")
+    rotas.people["lost"] = ["jonas"]
+    assert "who is also in the role lost" in await refused(shared_stage, RESPONDER, card)
+
+
+async def test_a_rota_that_cannot_be_read_refuses_until_it_can(
+    shared_stage: Stage, rotas: Rotas
+) -> None:
+    asked, card = await proposed(shared_stage, "away")
+    rotas.broken.add("away")
+    assert NO_ROTA in await refused(shared_stage, RESPONDER, card)
+    assert await shared_stage.card(asked) == card
+
+    rotas.broken.clear()
+    await shared_stage.press(RESPONDER, card, CONFIRM)
+    await shared_stage.card(asked, "It succeeded.")
+
+
+async def test_an_address_of_nobody_here_lets_nobody_in(shared_stage: Stage, rotas: Rotas) -> None:
+    rotas.people["outside"] = ["nobody", "lee", "alex.partner"]  # deactivated; another workspace
+    _, card = await proposed(shared_stage, "outside")
+    assert "You may not decide this." in await refused(shared_stage, RESPONDER, card)
+
+
+async def test_a_group_emptied_since_the_card_was_shown_lets_nobody_in(
+    shared_stage: Stage, rotas: Rotas
+) -> None:
+    groups = shared_stage.workspace.roster.groups
+    groups["S0DISSOLV1"] = UserGroup("S0DISSOLV1", "gone", "Gone", (RESPONDER,))
+    _, card = await proposed(shared_stage, "dissolved")
+    groups["S0DISSOLV1"] = replace(groups["S0DISSOLV1"], users=())
+    assert "in the role dissolved" in await refused(shared_stage, RESPONDER, card)
+
+
+async def test_outsiders_whom_only_one_side_names_decide_nothing(
+    shared_stage: Stage, rotas: Rotas
+) -> None:
+    stage = shared_stage
+    _, card = await proposed(stage, "back")
+    async with asyncio.TaskGroup() as presses:
+        told = [
+            presses.create_task(stage.told(user, stage.forge(user, card, CONFIRM)))
+            for user in (GUEST, STRANGER, OTHER_BOT)
+        ]
+    guest, stranger, bot = (each.result() for each in told)
+    assert "Guests may not decide." in guest
+    assert "You are in another workspace" in stranger
+    assert "Bots may not decide." in bot
+    assert state_of(stage, card) == "pending"
+
+
+async def test_a_guest_whom_a_role_names_by_id_decides(shared_stage: Stage, rotas: Rotas) -> None:
+    asked, card = await proposed(shared_stage, "named")
+    await shared_stage.press(GUEST, card, CONFIRM)
+    assert f"<@{GUEST}>" in shown(await shared_stage.card(asked, "It succeeded."))
