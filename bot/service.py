@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import aiohttp
@@ -24,15 +24,12 @@ from bot.backends import Cluster
 from bot.chat.budget_alert import BudgetAlert
 from bot.chat.budget_report import BudgetReport, budget_report
 from bot.domain.audit import AuditEvent, AuditKind
-from bot.domain.ids import ProposalId
-from bot.domain.session import Ask
 from bot.engine import LEASE_S, Engine, EngineConfig
 from bot.engine_records import forget_ended
 from bot.in_force import SECTIONS
-from bot.ports import Decision
-from bot.privacy.placeholders import Placeholders
 from bot.privacy.redactor import ForPeople
 from bot.provider_report import provider_report
+from bot.redacted_starts import RedactedStarts
 from bot.reload import ReadSettings, Reload
 from bot.retention import SWEEP_S, KeptFor, RetentionSweep
 from bot.settings.model import Settings
@@ -67,7 +64,6 @@ from bot.web.providers import providers_route
 from bot.web.server import create_web_app
 from bot.web.webhooks import webhook_routes
 from tools.errors import ToolError
-from tools.redactor import Redactor
 
 GRACE_S = 20.0  # for running turns at SIGTERM; the rest of the 30 s is for closing connections
 SOCKET_GRACE_S = 3.0
@@ -89,26 +85,6 @@ class Service:
     scheduler: EditScheduler
     http_port: int
     reload: Reload
-
-
-class RedactedStarts:
-    """`bot.ports.Workflows` in front of the engine: what is stored durably is redacted first."""
-
-    def __init__(self, engine: Engine, redactor: Redactor, placeholders: Placeholders) -> None:
-        self._engine = engine
-        self._redactor = redactor
-        self._placeholders = placeholders
-
-    async def start_turn(self, ask: Ask) -> None:
-        """Durable when it returns."""
-        with self._placeholders.within(ask.place.key):
-            text = self._redactor.redact(ask.text)
-        await self._engine.start_turn(replace(ask, text=text))
-
-    async def start_decision(self, proposal_id: ProposalId, decision: Decision) -> None:
-        """Durable when it returns."""
-        safe = replace(decision, reason=self._redactor.redact(decision.reason))
-        await self._engine.start_decision(proposal_id, safe)
 
 
 @asynccontextmanager
@@ -145,14 +121,12 @@ async def serving(
         names = PersonNames(api, time.monotonic)
         conversation = build_conversation(base, surface, engine, names.name, stack)
         errands = Errands()
-        roles = SlackRoleDirectory(api, identity.team, base.in_force.roles, time.monotonic)
-        bolt = _bolt(base, identity, api, surface, engine, errands, roles)
+        bolt = _bolt(base, identity, api, surface, engine, errands)
         witnesses = audit_jobs(settings, base.stores.database, surface, identity.team, stack)
         await stack.enter_async_context(_engine_running(engine, conversation, grace_s))
         socket = _socket(settings, bolt, errands)
         port = await _listen(base, bolt, socket, stack)
-        due = _jobs(base, engine, surface, conversation)
-        due |= _budget_jobs(base, identity, roles, outbox)
+        due = _jobs(base, engine, surface, conversation) | _budget_jobs(base, identity, api, outbox)
         await stack.enter_async_context(jobs.running({**due, **witnesses}))
         if socket is not None:
             await socket.start()
@@ -233,9 +207,9 @@ def _bolt(
     surface: SlackSurface,
     engine: Engine,
     errands: Errands,
-    roles: SlackRoleDirectory,
 ) -> AsyncApp:
     settings = base.settings
+    roles = SlackRoleDirectory(api, identity.team, base.in_force.roles, time.monotonic)
     return create_bolt(
         IngressSettings(
             identity=identity,
@@ -347,9 +321,10 @@ def _retention(base: Base) -> RetentionSweep:
 
 
 def _budget_jobs(
-    base: Base, identity: SlackIdentity, roles: SlackRoleDirectory, outbox: Outbox
+    base: Base, identity: SlackIdentity, api: SlackCalls, outbox: Outbox
 ) -> dict[str, tuple[float, jobs.Job]]:
     settings, stores = base.settings, base.stores
+    roles = SlackRoleDirectory(api, identity.team, base.in_force.roles, time.monotonic)
     admins = AdminMessages(outbox, roles, identity.team, base.in_force.admin_roles)
     days = StoredAlertDays(stores.database)
     limits = rules.budget_limits(settings)
