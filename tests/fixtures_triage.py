@@ -28,6 +28,12 @@ TOOLS = (
     "core__get_logs",
     "core__get_traces",
     "core__propose_action",
+    "core__kubectl_get",
+    "core__kubectl_events",
+    "core__get_application",
+    "core__list_workflows",
+    "core__get_incident_history",
+    "core__search_patterns",
 )
 LATENCY = "http_request_duration_seconds_p99"
 ERRORS = "http_request_error_ratio"
@@ -137,8 +143,12 @@ def world(
     deploys: Sequence[object] = (),
     logs: Mapping[str, Sequence[object]] | None = None,
     traces: Mapping[str, object] | None = None,
+    around: Mapping[str, object] | None = None,
 ) -> Answer:
-    """Answers from tables; a metric not listed is within its baseline, of a datastore unknown."""
+    """Answers from tables; a metric not listed is within its baseline.
+
+    `around` is what the other tools answer, by short name.
+    """
 
     def answer(tool: str, arguments: Mapping[str, Any]) -> object:
         match tool:
@@ -151,7 +161,9 @@ def world(
                 return {"lines": list((logs or {}).get(arguments["product"], ()))}
             case "core__get_traces":
                 return (traces or {}).get(arguments["request_id"], {"span_count": 0})
-            case _:
+            case "core__propose_action":
                 return {"proposal_id": "p1", "state": "pending"}
+            case _:
+                return (around or {}).get(tool.removeprefix("core__"), {})
 
     return answer

@@ -1,6 +1,6 @@
 """What to look at next, given what was seen. An empty plan means: conclude."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import orjson
 from pydantic import JsonValue
@@ -17,6 +17,7 @@ from adapters.llm.triage.findings import (
     suspicions,
     time_shares,
 )
+from adapters.llm.triage.surroundings import Wish, wishes
 
 PROPOSE = "core__propose_action"
 MOST_PRODUCTS = 12  # compared in one round; a channel with more names them in its question
@@ -27,7 +28,6 @@ WINDOW = "last 30m"
 DEPLOY_WINDOW = "last 6h"
 _PROPOSE_ABOVE = 5.0  # a deploy and the time it takes, or a deploy that came first
 
-Wish = tuple[str, Mapping[str, JsonValue]]
 _Stage = Callable[[Case, Signals], Iterator[Wish]]
 
 
@@ -47,7 +47,7 @@ def next_calls(case: Case, signals: Signals) -> Sequence[ToolCall]:
 def _stages(rounds: int) -> Sequence[_Stage]:
     """What may still be looked at after so many rounds, so that every case is concluded."""
     if rounds < MOST_ROUNDS:
-        return (_first_look, _around, _blind_spots, _suspects, _traces_of_suspects, _proposal)
+        return (_first_look, _around, _blind_spots, _suspects, _traces_of_suspects, _conclusion)
     return (_proposal,) if rounds == MOST_ROUNDS else ()
 
 
@@ -122,6 +122,12 @@ def _suspects(case: Case, signals: Signals) -> Iterator[Wish]:
         for metric in signals.saturation:
             yield _compare(product, metric)
         yield LOGS, {"product": product, "time_range": WINDOW, "level": "warn", "limit": 50}
+
+
+def _conclusion(case: Case, signals: Signals) -> Iterator[Wish]:
+    """The judgement is made: what stands around it, and a proposal where one is due."""
+    yield from wishes(case, next(iter(suspicions(case, signals)), None))
+    yield from _proposal(case, signals)
 
 
 def _proposal(case: Case, signals: Signals) -> Iterator[Wish]:

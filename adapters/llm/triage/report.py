@@ -14,6 +14,7 @@ from adapters.llm.triage.findings import (
     suspicions,
 )
 from adapters.llm.triage.plan import PROPOSE, worth_rolling_back
+from adapters.llm.triage.surroundings import around
 
 _MOST_RULED_OUT = 3
 _MOST_MARKS = 6
@@ -39,6 +40,8 @@ def _abnormal(case: Case, found: Sequence[Suspicion], signals: Signals) -> Itera
         )
     if ruled_out := list(_ruled_out(case, found, signals)):
         yield "Looked at and not the cause: " + "; ".join(ruled_out[:_MOST_RULED_OUT]) + "."
+    if surroundings := list(around(case)):
+        yield "Around it:\n" + "\n".join(f"- {line}" for line in surroundings)
     yield _next_step(case, top)
 
 
@@ -162,7 +165,7 @@ def _normal(case: Case, signals: Signals) -> Iterator[str]:
         unknown = [s for s in compared if _products([s]) <= blind]
         facts.append(f"there are no figures of {_listed(blind)} to look at {_marks(unknown)}")
     if subject in _products(known):
-        facts += _quiet_facts(case)
+        facts += [*_quiet_facts(case), *around(case)]
     yield "\n".join(f"- {fact}" for fact in facts)
     yield (
         "Not established: anything these signals do not show, such as one customer or one region. "

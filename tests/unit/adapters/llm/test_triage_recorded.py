@@ -8,7 +8,10 @@ import orjson
 import pytest
 
 from adapters.observe.cursor import UnsealedCodec
+from adapters.observe.recorded_history import RecordedHistory
 from adapters.observe.recorded_incidents import RecordedIncidents
+from adapters.observe.recorded_pages import recorded_pages
+from adapters.observe.simulator.past_incidents import past_incidents
 from bot.chat.grounding import doubts
 from tests.fakes.capabilities import FakeClock, FakeProposals, call_context
 from tests.fakes.redactor import FakeRedactor
@@ -25,6 +28,7 @@ PRODUCTS = (
     "checkout", "web", "gateway", "cart", "catalog", "pricing", "inventory", "payments",
     "payments-db", "orders-db", "recommendations", "shipping",
 )  # fmt: skip
+CONNECTIONS = frozenset({"platform:everybody"})
 PHRASINGS = [
     "why is checkout slow?",
     "checkout p99 is 3000 ms, what happened?",
@@ -47,14 +51,18 @@ async def look_into(channel: str, question: str) -> Investigation:
         traces=recorded.traces,
         deploys=recorded.deploys,
         proposals=FakeProposals(),
+        kubernetes=recorded.kubernetes,
+        platform=recorded.platform,
+        incidents=RecordedHistory(past_incidents(NOW)),
+        patterns=recorded_pages(),
     )
-    policy = ToolPolicy(toolsets={"investigate": TOOLS})
+    policy = ToolPolicy(toolsets={"investigate": TOOLS}, granted_connections=CONNECTIONS)
     catalog = ToolCatalog(core_tools(CursorSigner(b"k" * 32)), policy, capabilities)
     runner = ToolRunner(catalog, policy, capabilities, FakeRedactor(), clock)
 
     async def answer(name: str, arguments: Mapping[str, Any]) -> object:
         text = orjson.dumps(dict(arguments)).decode()
-        context = call_context(now=NOW, products=PRODUCTS)
+        context = call_context(now=NOW, products=PRODUCTS, connection_ids=CONNECTIONS)
         outcome = await runner.run("call1", name, text, context, lambda _: None)
         return orjson.loads(outcome.content) if outcome.record.ok else LookupError("failed")
 
@@ -95,3 +103,22 @@ async def test_on_a_quiet_day_nothing_is_blamed(question: str) -> None:
 
     assert found.text.startswith("**Nothing is wrong that I can see")
     assert found.asked("core__propose_action") == []
+
+
+async def test_what_stands_around_the_cause_is_told() -> None:
+    deployed = await look_into("incident-checkout", "why is checkout slow?")
+    saturated = await look_into("incident-payments", "why is checkout slow?")
+    quiet = await look_into("incident-quiet", "why is checkout slow?")
+
+    for words in (
+        "- checkout: all 3 pods run [E",
+        "- the platform's workflow deploy checkout v2.4.0 at ",
+        "- on the platform checkout uses orders-db (postgres) [E",
+        '"checkout p99 above 2 s after release v2.2.0"',
+        'the team wrote "Checkout is slow or times out", After a release [E',
+    ):
+        assert words in deployed.text
+    assert '"payments failing connection pool exhausted"' in saturated.text
+    assert 'the team wrote "Connection pool exhausted"' in saturated.text
+    assert "- checkout: all 3 pods run [E" in quiet.text
+    assert "seen before" not in quiet.text

@@ -1,0 +1,141 @@
+"""What stands around a cause: was it seen before, does it run, what changed it, what the team wrote.
+
+It never changes the judgement; it is asked for once that is made, and told below it.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+
+from pydantic import JsonValue
+
+from adapters.llm.triage.case import Case, Seen, plain
+from adapters.llm.triage.findings import Suspicion, instant
+
+HISTORY = "core__get_incident_history"
+PODS = "core__kubectl_get"
+EVENTS = "core__kubectl_events"
+APPLICATION = "core__get_application"
+WORKFLOWS = "core__list_workflows"
+PATTERNS = "core__search_patterns"
+TOOLS = frozenset({HISTORY, PODS, EVENTS, APPLICATION, WORKFLOWS, PATTERNS})
+
+POD_LABEL = "app"
+_RUNS = frozenset({"Running", "Completed", "Succeeded"})
+_OWN = "kortex:"  # the source of incidents that are sessions of this bot
+_MOST_TOLD = 160
+_MOST_NAMES = 4
+# Formatting, links, mentions and citations need one of the others; words and figures do not.
+_NOT_PROSE = re.compile(r"[^\w\s.,;%()'-]|_")
+
+Wish = tuple[str, Mapping[str, JsonValue]]
+
+
+def quoted(text: str) -> str:
+    """A text from outside as one line of plain words."""
+    words = " ".join(_NOT_PROSE.sub(" ", text).split())
+    return words if len(words) <= _MOST_TOLD else words[:_MOST_TOLD].rsplit(" ", 1)[0] + " ..."
+
+
+def wishes(case: Case, top: Suspicion | None) -> Iterator[Wish]:
+    """What to ask once the cause is known, or that there is none."""
+    product = top.product if top else case.subject
+    if product not in case.products:
+        return
+    yield PODS, {"kind": "pods", "selector": f"{POD_LABEL}={product}"}
+    yield WORKFLOWS, {"app_name": product}
+    if top is None:
+        return
+    symptom = _symptom(top)
+    yield EVENTS, {"kind": "deployment", "name": product}
+    yield APPLICATION, {"app_name": case.subject or product}
+    yield HISTORY, {"query": f"{product} {symptom}", "limit": 3}
+    yield PATTERNS, {"intent": f"{product} {symptom}", "limit": 1}
+
+
+def _symptom(top: Suspicion) -> str:
+    if top.deploy:
+        return "slow after a release"
+    return "connection pool exhausted" if top.saturated else "slow"
+
+
+def around(case: Case) -> Iterator[str]:
+    """Lines of what was found, each with its evidence."""
+    for seen in case.all_of(PODS):
+        yield from _pods(seen)
+    for seen in case.all_of(EVENTS):
+        yield from _warnings(seen)
+    for seen in case.all_of(WORKFLOWS):
+        yield from _workflow(seen)
+    for seen in case.all_of(APPLICATION):
+        yield from _depends(seen)
+    for seen in case.all_of(HISTORY):
+        yield from _seen_before(seen)
+    for seen in case.all_of(PATTERNS):
+        yield from _written(seen)
+
+
+def _pods(seen: Seen) -> Iterator[str]:
+    columns, rows = seen.result.get("columns"), seen.result.get("rows")
+    if not isinstance(columns, list) or not isinstance(rows, list) or "Status" not in columns:
+        return
+    at = columns.index("Status")
+    states = [str(row[at]) for row in rows if isinstance(row, list) and len(row) > at]
+    product = plain(str(seen.arguments.get("selector", "")).partition("=")[2])
+    ill = sorted({plain(state) for state in states if state not in _RUNS})
+    if ill:
+        number = sum(state not in _RUNS for state in states)
+        names = ", ".join(ill[:_MOST_NAMES])
+        yield f"{number} of {len(states)} pods of {product} not running: {names} [{seen.mark}]"
+    elif states:
+        words = f"all {len(states)} pods run" if len(states) > 1 else "its pod runs"
+        yield f"{product}: {words} [{seen.mark}]"
+
+
+def _warnings(seen: Seen) -> Iterator[str]:
+    product = plain(str(seen.arguments.get("name", "")))
+    rows = [row for row in seen.rows("events") if str(row.get("type", "")) != "Normal"]
+    reasons = dict.fromkeys(plain(str(row.get("reason", ""))) for row in rows)
+    if reasons:
+        names = ", ".join(list(reasons)[:_MOST_NAMES])
+        yield f"Kubernetes warns of {product}: {names} [{seen.mark}]"
+
+
+def _workflow(seen: Seen) -> Iterator[str]:
+    rows = seen.rows("workflows")
+    failed = next((row for row in rows if row.get("status") == "failed"), None)
+    newest = failed or (rows[0] if rows else None)
+    if newest is None:
+        return
+    at = instant(str(newest.get("started_at", "")))
+    when = f" at {at:%H:%M} UTC" if at else ""
+    name, state = quoted(str(newest.get("name", ""))), plain(str(newest.get("status", "")))
+    yield f"the platform's workflow {name or 'without a name'}{when}: {state} [{seen.mark}]"
+
+
+def _depends(seen: Seen) -> Iterator[str]:
+    uses = [
+        f"{plain(str(row.get('name', '')))} ({plain(str(row.get('type') or 'resource'))})"
+        for row in seen.rows("resources")
+    ]
+    if uses:
+        product = plain(str(seen.arguments.get("app_name", "")))
+        yield f"on the platform {product} uses {', '.join(uses[:_MOST_NAMES])} [{seen.mark}]"
+
+
+def _seen_before(seen: Seen) -> Iterator[str]:
+    """Not what was answered here before: that is no incident of its own."""
+    others = [row for row in seen.rows("incidents") if not str(row.get("id")).startswith(_OWN)]
+    for row in others[:1]:
+        title = quoted(str(row.get("title", "")))
+        opened = instant(str(row.get("opened_at", "")))
+        when = f" ({opened:%Y-%m-%d})" if opened else ""
+        resolution = quoted(str(row.get("resolution_summary") or ""))
+        then = f": {resolution}" if resolution else ""
+        yield f'seen before{when}, "{title}"{then} [{seen.mark}]'
+
+
+def _written(seen: Seen) -> Iterator[str]:
+    for row in seen.rows("patterns")[:1]:
+        section = quoted(str(row.get("section") or ""))
+        where = f", {section}" if section else ""
+        yield f'the team wrote "{quoted(str(row.get("title", "")))}"{where} [{seen.mark}]'
