@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
+from functools import lru_cache
 
 MAX_WORDS = 1000  # of one document: the index stays small however long a report is
 MAX_WORD_CHARS = 64
@@ -29,11 +30,14 @@ _STOP = frozenset(
 
 def words_of(text: str) -> list[str]:
     """The words in their order, each once."""
-    plain = unicodedata.normalize("NFKD", text).casefold()
-    unaccented = "".join(c for c in plain if not unicodedata.combining(c))
-    composed = unicodedata.normalize("NFC", unaccented)
-    found = (word for part in _WORD.findall(composed) for word in _split(part))
+    plain = text.lower() if text.isascii() else _unaccented(text)
+    found = (word for part in _WORD.findall(plain) for word in _split(part))
     return list(dict.fromkeys(word for word in found if word and word not in _STOP))
+
+
+def _unaccented(text: str) -> str:
+    plain = unicodedata.normalize("NFKD", text).casefold()
+    return unicodedata.normalize("NFC", "".join(c for c in plain if not unicodedata.combining(c)))
 
 
 def document(texts: Iterable[str], labels: Iterable[str]) -> str:
@@ -82,6 +86,7 @@ def _split(part: str) -> Iterable[str]:
         yield _stem(rest)[:MAX_WORD_CHARS]
 
 
+@lru_cache(maxsize=4096)
 def _stem(word: str) -> str:
     """Without the commonest English endings: deploys, deployed and deploying are deploy."""
     if len(word) < 4 or not word.isalpha():
