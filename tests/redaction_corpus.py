@@ -34,6 +34,11 @@ key «-----BEGIN EC PRIVATE KEY-----|\\nMHcCAQEEIKq51RtYu0PmWe7Hq2Zx9LkJhGfDs34a
 «dop_v1_|6f1fbda0e707f3c3b9a678c8f1d21bd42b27230caf210f40641699aa71306cfe»
 \\n«ghp_|16C7e42F292c69C2E7C17b853053Be552B8f»\\n
 q=%20«glpat-|Zx81Kq5RtYu0PmWe7Hq2»
+job uses «apify_|api_Zx81Kq5RtYu0PmWe7Hq2Zx9LkJhGfDs34aQw» now
+shop «ck_|6f1fbda0e707f3c3b9a678c8f1d21bd42b27230c»
+pager «pdus+|_0XBPWQQ_6b0ff663-e73a-4436-aab2-d319cef8a906»
+«pbkdf2_sha256|$260000$qyAgBYHlki3rjOQOjHX2SW$A/vAExsYj8SOlCicdmknVE1RVY2ufMABvY4D38Cj+20=»
+jdbc:oracle:thin:scott/«t1ger|-Kq51»@//db:1521/shop
 \x1b[31m«npm_|a8Kq51RtYu0PmWe7Hq2Zx9LkJhGfDs34aQw»\x1b[0m
 DefaultEndpointsProtocol=https;AccountName=shop;AccountKey=«Kq51RtYu0PmWe7Hq2Zx9LkJhGfDs34aQwKq51RtYu0PmWe7Hq2Zx9LkJhGfDs34aQwKq51RtYu0PmWe7Hq2Zx9==»;EndpointSuffix=core.windows.net
 """,
@@ -52,6 +57,11 @@ https://s3.example/x?X-Amz-Signature=«6f1fbda0e707f3c3b9a678c8f1d21bd42b27230ca
 clientSecret: '«Ufvuj-d6alhwGKxvBm_7Xd4R»'
 Server=db;Database=shop;User Id=app;Password=«Pa55w0rd-x»;Encrypt=true
 <apiKey>«Kq51RtYu0PmWe7Hq2Zx9»</apiKey>
+var algoliaToken string = "«6f1fbda0e707f3c3b9a678c8f1d21bd4»"
+etsy_key: «6f1fbda0e707f3c3b9a678c8f1d21bd4»
+rollbar("«6f1fbda0e707f3c3b9a678c8f1d21bd4»")
+GET /forecast?q=Bern&appid=«6f1fbda0e707f3c3b9a678c8f1d21bd4»
+ldapsearch -x -D cn=admin -w «Hunter-22x» -b dc=shop
 java -jar app.jar --password=«Hunter22x»
 machine github.com login ci password «Kq51RtYu0Pm»
 PresharedKey = «uRsfsZ2Ts1rach4Zv3hhwcx6wa9wfGp4v5i1vj+8i59=»
@@ -67,6 +77,8 @@ IBAN «DE89 3704 0044 0532 0130 00» refused
 ssn «219-09-9999»
 call «+49 30 901820» or page
 ring «(415) 555-2671» now
+tel:«+44 20 7946 0958»
+?mail=«ana.silva%40shop.example»&x=1
 wallet «1BoatSLRHtKNngkdXEeobR76b53LETtpyT»
 """,
 }
@@ -93,6 +105,13 @@ ISBN 978-3-16-148410-0, build 20241121.3, part 555-123-4567-A
 rabbitmq disk_free_limit 4000000000 mem 4503599627370496 fd 1048576
 2025-04-24T19:51:48.520963849Z level=info msg="Starting Grafana" version=11.5.2
 GET /api/v1/namespaces/default/secrets/db-credentials 403 in 12ms
+heroku[web.1]: source=web.1 request_id=4f2e8a90-1b3c-4d5e-8f90-a1b2c3d4e5f6
+TRAVIS_COMMIT=3f786850e387550fdab836ed7e6dc881de23001b NEWRELIC_VERSION: 9f86d081884c7d659a2feaa0c55ad015
+datadog/agent:7.32@sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+okta.session_id: 4f2e8a90-1b3c-4d5e-8f90-a1b2c3d4e5f6 sendgrid-worker-6c8d9f7b5d-9xk2p
+last call: 2026-11-21 18:00:00 tel 112 call 1234 failed
+fingerprint SHA256:uNiVztksCsDhcc0u9e8BrrJXVGDP3a6eT4DYu1P7yl0 ami-0123456789abcdef0
+data: Y29uZmlnOiBkZWJ1Zwpsb2dsZXZlbDogaW5mbwo=
 """
 
 

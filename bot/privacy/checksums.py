@@ -13,6 +13,7 @@ _BECH32: Final = "qpzry9x8gf2tvdw0s3jn54khce6mua7l"
 _BASE58: Final = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 # A digit doubled, its digits added up, as Luhn's sum takes every second one.
 _DOUBLED: Final = bytes.maketrans(b"0123456789", b"0246813579")
+_DATE = re.compile(r"(?:19|20)\d\d[ .-][01]?\d[ .-]")
 _NOT_DIGITS: Final = str.maketrans("", "", " -.")
 _AS_NUMBERS: Final = {ord(c): str(int(c, 36)) for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
 _IBAN_LENGTHS: Final = {
@@ -67,7 +68,7 @@ def us_ssn(_: str, value: str) -> bool:
 
 def email(_: str, value: str) -> bool:
     """An address of a person, not a unit, a clone URL or a host inside the cluster."""
-    local, _, domain = value.partition("@")
+    local, _, domain = value.replace("%40", "@").rpartition("@")
     top = domain.rpartition(".")[2].lower()
     if top in (
         "service",
@@ -110,6 +111,12 @@ def phone(_: str, value: str) -> bool:
     """Ten to fifteen digits; groups that are all alike separated belong together."""
     digits = re.sub(r"\D", "", value)
     return (9 if value.startswith("+") else 10) <= len(digits) <= 15
+
+
+def phone_named(name: str, value: str) -> bool:
+    """After a word such as `tel`: numbers of one country may be shorter; a date is none."""
+    digits = re.sub(r"\D", "", value)
+    return not _DATE.match(value) and (len(digits) == 9 or phone(name, value))
 
 
 def base58check(_: str, value: str) -> bool:

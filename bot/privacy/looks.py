@@ -31,8 +31,15 @@ _OPEN_NAME = re.compile(
     r"|rate[_-]?limit|bucket|s3|blob|file|path|field|column|attribute|property|sticky|session[_-]?affinity"
     r"|key)[_.-]?(?:key|token|hash)$"
 )
-_STRONG_NAME = re.compile(r"(?i)pass|pwd|secret|api[_-]?key|private|credential|cvv|pin$")
+_STRONG_NAME = re.compile(
+    r"(?i)pass|pwd|secret|(?:api|access|auth)[_-]?key|private|credential|cvv|pin$"
+)
 _KEY_ONLY = re.compile(r"(?i)^(?:.*[^a-z])?key(?:[_-]?multi)?$|^[a-z]+key$")
+_NOT_A_KEY = re.compile(
+    r"(?i)commit|sha\d*|digest|hash|rev|version|image|tag|build|deploy|release|name|host|url|path|file"
+    r"|trace|span|request|event|message|log|time|date|uid|[^a-z]id$|[a-z]id$|Id$|issue|pod|job|run\b"
+)
+_KEY_WORD = re.compile(r"(?i)key|token|secret|auth|api|pass|access|client|app")
 _SEPARATED = re.compile(r"[-_./:]")
 _DIGIT = re.compile(r"[0-9]")
 _LOWER = re.compile(r"[a-z]")
@@ -92,6 +99,18 @@ def assigned_plain(name: str, value: str) -> bool:
 def spoken(name: str, value: str) -> bool:
     """After the name and a space: only what cannot be a word or a name."""
     return _mixed(value) and random(name, value) and not _OPEN_NAME.search(name)
+
+
+def vendor_value(name: str, value: str) -> bool:
+    """Behind a vendor's name: made by chance, and not what the rest of the name says is none.
+
+    An id or a digest counts where the name speaks of a key, or says nothing but the vendor.
+    """
+    if _NOT_A_KEY.search(name) or not random(name, value) or len(set(value)) < 8:
+        return False
+    if _UUID.fullmatch(value) or _HEX_DIGEST.fullmatch(value):
+        return not name or _KEY_WORD.search(name) is not None
+    return entropy(value) > 3.0
 
 
 def is_reference(value: str) -> bool:

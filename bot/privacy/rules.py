@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from bot.privacy.checks import CHECKS, Check
 from bot.privacy.engine import ENGINE, Engine, Find
-from bot.privacy.lists import read
+from bot.privacy.lists import read, read_list
 
 Kind = Literal["secret", "identifier", "personal"]
 # A word may follow an escape without a boundary: `\nghp_…` in JSON, `%3Dghp_…`, a terminal's colour.
@@ -23,6 +23,7 @@ class _Entry(BaseModel):
     check: str = ""
     gate: tuple[str, ...] = ()
     family: str = ""
+    list: str = ""
 
 
 _SECTION = TypeAdapter(dict[str, _Entry | str])
@@ -86,7 +87,11 @@ def _compiled(
     rules = []
     for name, value in _SECTION.validate_python(section).items():
         entry = _Entry(pattern=value) if isinstance(value, str) else value
-        pattern = _with_lead(entry.pattern).encode("ascii")
+        gate = entry.gate
+        if entry.list:
+            gate = tuple(str(read_list(entry.list)).split())
+        text = entry.pattern.replace("%LIST%", "|".join(gate))
+        pattern = _with_lead(text).encode("ascii")
         groups = engine.groups(pattern)
         check = CHECKS[entry.check] if entry.check else None
         rules.append(
@@ -94,7 +99,7 @@ def _compiled(
                 name,
                 kind,
                 pattern,
-                entry.gate,
+                gate,
                 entry.family,
                 engine.finder(pattern, spans_lines=spans_lines),
                 check,
