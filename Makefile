@@ -8,7 +8,7 @@ BIN    := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev setup-mcp demo test lint types layers unit test-backends mutants bench format lock dist-check clean
+.PHONY: help setup setup-dev setup-mcp demo test lint types layers unit test-backends mutants bench screenshots format lock dist-check clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -60,6 +60,9 @@ mutants: setup-dev ## break copies of the source and see that the tests notice (
 
 bench: setup-dev ## the benchmarks, with their baselines in the same run
 	$(PYTEST) -m benchmark -p no:randomly -s --timeout 900 tests/benchmarks
+
+screenshots: setup-dev ## take the pictures of docs/images anew (needs Chromium); look at them
+	$(BIN)/python -m tests.screenshots
 
 format: setup-dev ## rewrite to the house format
 	$(BIN)/ruff format .
