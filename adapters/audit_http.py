@@ -8,11 +8,11 @@ import httpx
 import orjson
 from pydantic import JsonValue
 
+from adapters.audit_event import cloud_event
 from adapters.http import check_status, http_client, mapped_errors, read_capped
 
 SEND_TIMEOUT_S: Final = 10.0
 MAX_ANSWER_BYTES: Final = 4_096
-EVENT_TYPE: Final = "koder.admin.action"
 
 
 class AuditHttp:
@@ -32,7 +32,7 @@ class AuditHttp:
 
     async def send_events(self, rows: Sequence[Mapping[str, JsonValue]]) -> None:
         """Post rows as a CloudEvents batch; the receiver drops what it has by id. Raises AdapterError."""
-        body = orjson.dumps([_event(row) for row in rows])
+        body = orjson.dumps([cloud_event(row) for row in rows])
         await self._send("POST", self._url, body, "application/cloudevents-batch+json")
 
     async def put_checkpoint(self, size: int, line: str) -> None:
@@ -59,17 +59,3 @@ class AuditHttp:
                 await read_capped(response, MAX_ANSWER_BYTES)
             finally:
                 await response.aclose()
-
-
-def _event(row: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/formats/json-format.md"""
-    return {
-        "specversion": "1.0",
-        "type": EVENT_TYPE,
-        "source": "kortex",
-        "id": f"{row['seq']}-{str(row['mac'])[:16]}",
-        "time": row["at"],
-        "subject": row["kind"],
-        "datacontenttype": "application/json",
-        "data": dict(row),
-    }

@@ -11,6 +11,7 @@ from pathlib import Path
 import structlog
 
 from adapters.audit_http import AuditHttp
+from adapters.audit_nats import AuditNats, NatsLogin
 from bot import rules
 from bot.audit_checkpoints import Checkpoints, Publisher
 from bot.audit_feed import EventFeed, Sink, to_log
@@ -19,7 +20,7 @@ from bot.domain.audit_checkpoint import Checkpoint
 from bot.domain.ids import ChannelId, MessageTs, Place, TeamId
 from bot.jobs import Job
 from bot.ports import ChatSurface, StorageUnavailable
-from bot.settings.model import Settings
+from bot.settings.model import AuditSettings, Settings
 from bot.settings.reading import ConfigurationError
 from bot.store.audit_reading import StoredTrail
 from bot.store.audit_sinks import SinkCursors
@@ -60,7 +61,7 @@ async def _last_word(checkpoints: Checkpoints) -> None:
 
 
 def make_feed(settings: Settings, database: Database, stack: AsyncExitStack) -> EventFeed:
-    """Events to the log and, with `[audit] events_url`, to a collector. Raises ConfigurationError."""
+    """Events to the log and where `[audit] events_*` says. Raises ConfigurationError."""
     sinks: dict[str, Sink] = {"log": to_log}
     audit = settings.audit
     if audit.events_url:
@@ -71,6 +72,13 @@ def make_feed(settings: Settings, database: Database, stack: AsyncExitStack) -> 
             await http.send_events([entry.as_json() for entry in entries])
 
         sinks["http"] = to_collector
+    if audit.events_nats:
+        nats = _nats(audit)
+
+        async def to_nats(entries: Sequence[TrailEntry]) -> None:
+            await nats.send_events([entry.as_json() for entry in entries])
+
+        sinks["nats"] = to_nats
     return EventFeed(StoredTrail(database), SinkCursors(database), sinks)
 
 
@@ -126,6 +134,23 @@ def _http(key: str, url: str, token: str) -> AuditHttp:
         return AuditHttp(url, token)
     except ValueError as error:
         raise ConfigurationError(f"{key}: {error}") from error
+
+
+def _nats(audit: AuditSettings) -> AuditNats:
+    login = NatsLogin(
+        audit.events_nats_user,
+        audit.events_nats_password.get_secret_value(),
+        audit.events_nats_token.get_secret_value(),
+    )
+    try:
+        return AuditNats(
+            audit.events_nats,
+            audit.events_nats_subject,
+            login,
+            acknowledged=audit.events_nats_acknowledged,
+        )
+    except ValueError as error:
+        raise ConfigurationError(f"audit.events_nats: {error}") from error
 
 
 async def _to_stdout(checkpoint: Checkpoint) -> None:

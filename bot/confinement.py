@@ -63,7 +63,7 @@ def _host_of(provider: ProviderSettings) -> str:
 
 def _urls(key: str, value: object) -> Iterator[tuple[str, str]]:
     match value:
-        case str() if value.startswith(("http://", "https://")):
+        case str() if value.startswith(("http://", "https://", "nats://", "tls://")):
             yield key, value
         case BaseModel():
             names = type(value).model_fields

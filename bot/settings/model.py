@@ -255,6 +255,12 @@ class AuditSettings(Section):
     checkpoint_channel: str = ""
     events_url: str = ""
     events_token: SecretStr = SecretStr("")
+    events_nats: str = ""
+    events_nats_subject: str = "koder.admin.action"
+    events_nats_acknowledged: bool = True
+    events_nats_user: str = ""
+    events_nats_password: SecretStr = SecretStr("")
+    events_nats_token: SecretStr = SecretStr("")
 
     @field_validator("key")
     @classmethod
