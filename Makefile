@@ -50,9 +50,9 @@ layers: setup-dev
 unit: setup-dev
 	$(PYTEST) -n 3 --dist worksteal -m "not backends and not benchmark"
 
-test-backends: setup-dev ## metrics against a real Prometheus and VictoriaMetrics (Debian, root)
-	@command -v prometheus >/dev/null && command -v victoria-metrics >/dev/null || \
-	  { apt-get update -qq && apt-get install -y -qq --no-install-recommends prometheus victoria-metrics; }
+test-backends: setup-dev ## against a real Prometheus, VictoriaMetrics and NATS (Debian, root)
+	@command -v prometheus >/dev/null && command -v victoria-metrics >/dev/null && command -v nats-server >/dev/null || \
+	  { apt-get update -qq && apt-get install -y -qq --no-install-recommends prometheus victoria-metrics nats-server; }
 	$(PYTEST) -m backends tests/backends
 
 mutants: setup-dev ## break copies of the source and see that the tests notice (minutes)

@@ -23,7 +23,7 @@ def binary(name: str) -> str:
     if path is None:
         pytest.fail(
             f"{name} is not installed; on Debian: apt-get install --no-install-recommends "
-            "prometheus victoria-metrics"
+            "prometheus victoria-metrics nats-server"
         )
     return path
 
@@ -47,7 +47,7 @@ def prometheus(folder: Path, series: Sequence[StoredSeries]) -> Iterator[str]:
         capture_output=True,
     )
     (folder / "prometheus.yml").write_text("global: {scrape_interval: 15s}\n")
-    port = _free_port()
+    port = free_port()
     command = [
         binary("prometheus"),
         f"--config.file={folder / 'prometheus.yml'}",
@@ -61,7 +61,7 @@ def prometheus(folder: Path, series: Sequence[StoredSeries]) -> Iterator[str]:
 @contextmanager
 def victoria_metrics(folder: Path, series: Sequence[StoredSeries]) -> Iterator[str]:
     """A VictoriaMetrics filled through its import, showing also its newest 30 s."""
-    port = _free_port()
+    port = free_port()
     url = f"http://127.0.0.1:{port}"
     command = [
         binary("victoria-metrics"),
@@ -103,7 +103,8 @@ def _wait_until_ready(process: subprocess.Popen[bytes], url: str, log: Path) -> 
     pytest.fail(f"{process.args!r} did not start:\n{log.read_text()[-2000:]}")
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """One that nobody listens on now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -19,6 +19,7 @@ from bot.store.engine import Database
 from bot.workspace.seeds import CHECKOUT, RESPONDER
 from tests.fakes.control_plane_server import says
 from tests.fakes.model_server import Call, Recorded, Round
+from tests.fakes.nats_server import nats_server
 from tests.fixtures_service import Start, stage
 from tests.stage import CONFIRM, WAIT_S, results
 
@@ -96,7 +97,7 @@ def propose(request: Recorded) -> Round:
 async def test_every_decision_is_a_row_an_event_and_under_a_witness(
     stage: Start, tmp_path: Path
 ) -> None:
-    async with collecting() as collector:
+    async with collecting() as collector, nats_server() as nats:
         audit = {
             "key": KEY,
             "checkpoint_stdout": False,
@@ -106,6 +107,7 @@ async def test_every_decision_is_a_row_an_event_and_under_a_witness(
             "checkpoint_channel": CHECKOUT,
             "events_url": f"{collector.url}/events",
             "events_token": TOKEN,
+            "events_nats": nats.url,
         }
         async with stage(propose, {"audit": audit}) as running:
             running.plane.post = says(200, {"rolled_back_to": "v2.3.7"})
@@ -115,6 +117,7 @@ async def test_every_decision_is_a_row_an_event_and_under_a_witness(
             await running.card(asked, "v2.3.7")
             async with asyncio.timeout(WAIT_S):
                 await collector.outcome.wait()
+                await nats.arrived.wait()
             await running.workspace.command(RESPONDER, CHECKOUT, "audit")
             shown = await running.workspace.wait_for(
                 lambda: "".join(running.whispers(RESPONDER)), WAIT_S
@@ -132,5 +135,7 @@ async def test_every_decision_is_a_row_an_event_and_under_a_witness(
     order = [kinds.index(kind) for kind in TOLD if kind not in ("model.call", "tool.call")]
     assert order == sorted(order)
     assert collector.kinds == kinds[: len(collector.kinds)]
+    published = [message.body["subject"] for message in nats.received]
+    assert published == kinds[: len(published)]
     assert "koder.admin.action" in running.log.getvalue()
     assert "*Audit trail*" in shown

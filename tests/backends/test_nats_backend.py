@@ -1,0 +1,100 @@
+"""The audit trail in a stream of a real nats-server."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import JsonValue
+
+from adapters.audit_nats import AuditNats, NatsLogin
+from adapters.errors import BadAnswer, Refused
+from tests.backends.metric_servers import binary, free_port
+
+pytestmark = [pytest.mark.backends]
+
+PASSWORD = "nats-password-Vb71Lq"
+START_S = 20.0
+ROWS: list[dict[str, JsonValue]] = [
+    {"seq": n, "at": "2026-11-21T12:00:00+00:00", "kind": "tool.call", "mac": f"{n:064x}",
+     "body": {"n": n}}
+    for n in range(1, 201)
+]  # fmt: skip
+LOGIN = NatsLogin("kortex", PASSWORD)
+
+
+@pytest.fixture
+async def port(tmp_path: Path) -> AsyncIterator[int]:
+    """A server with JetStream, and no stream yet."""
+    free = free_port()
+    command = [
+        binary("nats-server"), "-a", "127.0.0.1", "-p", str(free), "-js", "-sd", str(tmp_path),
+        "--user", "kortex", "--pass", PASSWORD,
+    ]  # fmt: skip
+    process = await asyncio.create_subprocess_exec(*command, stderr=asyncio.subprocess.DEVNULL)
+    try:
+        async with asyncio.timeout(START_S):
+            while True:
+                try:
+                    await ask(free, "$JS.API.INFO", {})
+                    break
+                except OSError:
+                    await asyncio.sleep(0.05)
+        yield free
+    finally:
+        process.terminate()
+        await process.wait()
+
+
+async def ask(port: int, subject: str, body: dict[str, Any]) -> dict[str, Any]:
+    """One request of JetStream's API."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        await reader.readline()
+        login = json.dumps({"user": "kortex", "pass": PASSWORD, "verbose": False})
+        said = json.dumps(body).encode()
+        writer.write(f"CONNECT {login}\r\nSUB inbox 1\r\n".encode())
+        writer.write(b"PUB %s inbox %d\r\n%s\r\n" % (subject.encode(), len(said), said))
+        await writer.drain()
+        line = await reader.readline()
+        answer: dict[str, Any] = json.loads(await reader.readexactly(int(line.split()[-1])))
+        return answer
+    finally:
+        writer.close()
+
+
+async def make_stream(port: int) -> None:
+    config = {"name": "AUDIT", "subjects": ["koder.admin.action"], "storage": "file"}
+    assert "error" not in await ask(port, "$JS.API.STREAM.CREATE.AUDIT", config)
+
+
+async def test_a_stream_holds_every_row_once_however_often_it_is_sent(port: int) -> None:
+    await make_stream(port)
+    sink = AuditNats(f"nats://127.0.0.1:{port}", login=LOGIN)
+
+    await sink.send_events(ROWS)
+    await sink.send_events(ROWS)
+
+    found = await ask(port, "$JS.API.STREAM.INFO.AUDIT", {})
+    assert found["state"]["messages"] == len(ROWS)
+    last = await ask(port, "$JS.API.STREAM.MSG.GET.AUDIT", {"seq": len(ROWS)})
+    assert last["message"]["subject"] == "koder.admin.action"
+
+
+async def test_without_a_stream_the_batch_fails_and_says_what_is_missing(port: int) -> None:
+    with pytest.raises(BadAnswer, match="no JetStream stream"):
+        await AuditNats(f"nats://127.0.0.1:{port}", login=LOGIN).send_events(ROWS)
+
+
+async def test_without_a_stream_and_unacknowledged_the_server_takes_it(port: int) -> None:
+    sink = AuditNats(f"nats://127.0.0.1:{port}", login=LOGIN, acknowledged=False)
+    await sink.send_events(ROWS)
+
+
+async def test_a_wrong_password_is_refused(port: int) -> None:
+    with pytest.raises(Refused, match="Authorization"):
+        await AuditNats(f"nats://127.0.0.1:{port}", login=NatsLogin("kortex", "guess")).send_events(
+            ROWS
+        )
