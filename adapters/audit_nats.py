@@ -1,6 +1,6 @@
 """Audit rows to NATS: one CloudEvent a message, each acknowledged by a JetStream stream.
 
-The client's half of the text protocol, a connection per batch (docs/adr/0005). Nothing runs in the
+The client's half of the text protocol, a connection per batch (docs/adr/0006). Nothing runs in the
 background and nothing is buffered: when `send_events` returns, the server has every row.
 https://docs.nats.io/reference/reference-protocols/nats-protocol
 """

@@ -4,7 +4,6 @@ import getpass
 import sys
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import orjson
@@ -16,9 +15,9 @@ from bot.commands import FAILED, OK, guarded, loaded
 from bot.domain.audit_chain import AuditKeys
 from bot.domain.audit_checkpoint import Checkpoint, checkpoints_in
 from bot.domain.audit_verify import Summary
+from bot.instant_option import instant_option
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
-from bot.settings.section import duration
 from bot.store.audit_erasure import erase as erase_rows
 from bot.store.audit_reading import StoredTrail
 from bot.store.audit_reading import verify as verify_trail
@@ -47,7 +46,7 @@ def export(config: Path, session: str, since: str) -> int:
     """`kortex audit export`: one JSON object a line, in order, on standard output."""
 
     async def work(settings: Settings) -> int:
-        start = _instant(since) if since else None
+        start = instant_option("--since", since) if since else None
         async with AsyncExitStack() as stack:
             keys = rules.audit_keys(settings)
             trail = StoredTrail(await _opened(settings, keys, stack))
@@ -103,23 +102,6 @@ def _given(file: Path) -> Sequence[Checkpoint]:
     if not found:
         raise ConfigurationError(f"{file}: holds no checkpoint (lines with `kortex-audit/1 ...`)")
     return found
-
-
-def _instant(text: str) -> datetime:
-    """`24h` ago, or an ISO date or time, UTC unless it says otherwise."""
-    try:
-        ago = duration(text)
-        if isinstance(ago, timedelta):
-            return datetime.now(UTC) - ago
-    except ValueError:
-        pass
-    try:
-        at = datetime.fromisoformat(text)
-    except ValueError:
-        raise ConfigurationError(
-            f'--since {text}: write "24h", "2026-11-21" or "2026-11-21T14:00:00+00:00"'
-        ) from None
-    return at if at.tzinfo else at.replace(tzinfo=UTC)
 
 
 def _print_summary(summary: Summary, witnesses: int, *, as_json: bool) -> None:

@@ -2,7 +2,7 @@
 
 import sys
 from contextlib import AsyncExitStack
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 import orjson
@@ -12,10 +12,9 @@ from bot import rules
 from bot.app import open_stores
 from bot.chat.budget_report import BudgetReport, budget_report
 from bot.commands import OK, guarded, loaded
+from bot.instant_option import instant_option
 from bot.ports import Operation
 from bot.settings.model import Settings
-from bot.settings.reading import ConfigurationError
-from bot.settings.section import duration
 
 _NEVER = datetime(9999, 1, 1, tzinfo=UTC)
 _EVER = datetime(1970, 1, 1, tzinfo=UTC)
@@ -41,8 +40,8 @@ def export(config: Path, since: str, until: str) -> int:
     """`kortex usage export`: one JSON object a line, oldest first, on standard output."""
 
     async def work(settings: Settings) -> int:
-        start = _instant("--since", since) if since else _EVER
-        end = _instant("--until", until) if until else _NEVER
+        start = instant_option("--since", since) if since else _EVER
+        end = instant_option("--until", until) if until else _NEVER
         async with AsyncExitStack() as stack:
             stores = await open_stores(settings, stack)
             async for operation in stores.ledger.operations(start, end):
@@ -74,22 +73,6 @@ def operation_json(operation: Operation) -> dict[str, JsonValue]:
         "cost_usd_micros": spending.cost_usd_micros,
         "duration_ms": spending.duration_ms,
     }
-
-
-def _instant(option: str, text: str) -> datetime:
-    try:
-        ago = duration(text)
-        if isinstance(ago, timedelta):
-            return datetime.now(UTC) - ago
-    except ValueError:
-        pass
-    try:
-        at = datetime.fromisoformat(text)
-    except ValueError:
-        raise ConfigurationError(
-            f'{option} {text}: write "24h", "2026-11-21" or "2026-11-21T14:00:00+00:00"'
-        ) from None
-    return at if at.tzinfo else at.replace(tzinfo=UTC)
 
 
 def _print_report(report: BudgetReport) -> None:

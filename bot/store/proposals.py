@@ -20,6 +20,7 @@ from bot.store.tables import proposals
 _BY_TIME: dict[ProposalState, sa.ColumnElement[bool]] = {
     ProposalState.CONFIRMED: proposals.c.expires_at > now(),
     ProposalState.REJECTED: proposals.c.expires_at > now(),
+    ProposalState.SUPERSEDED: proposals.c.expires_at > now(),
     ProposalState.EXPIRED: proposals.c.expires_at <= now(),
 }
 # Only a proposal that one person may confirm is confirmed by one UPDATE; the others count votes.
@@ -66,24 +67,7 @@ class StoredProposals:
         check_transition(ProposalState.PENDING, decision.to)
 
         async def work(connection: Connection) -> Verdict | None:
-            won = await connection.execute(
-                proposals.update()
-                .where(
-                    proposals.c.id == proposal_id,
-                    proposals.c.state == ProposalState.PENDING.value,
-                    _BY_TIME.get(decision.to, sa.true()),
-                    _BY_ONE.get(decision.to, sa.true()),
-                )
-                .values(
-                    state=decision.to.value,
-                    decided_by=decision.by,
-                    decided_at=now(),
-                    decision_key=decision.key,
-                    reason=decision.reason,
-                )
-                .returning(proposals)
-            )
-            if (row := won.first()) is not None:
+            if (row := await _decide(connection, proposal_id, decision)) is not None:
                 await append_audit(connection, audit)
                 return Verdict(won=True, proposal=proposal_of(row))
             if decision.to is ProposalState.CONFIRMED:
@@ -106,23 +90,7 @@ class StoredProposals:
         check_transition(ProposalState.PENDING, decision.to)
 
         async def work(connection: Connection) -> Verdict | None:
-            won = await connection.execute(
-                proposals.update()
-                .where(
-                    proposals.c.id == proposal_id,
-                    proposals.c.state == ProposalState.PENDING.value,
-                    proposals.c.expires_at > now(),
-                )
-                .values(
-                    state=decision.to.value,
-                    decided_by=decision.by,
-                    decided_at=now(),
-                    decision_key=decision.key,
-                    reason=decision.reason,
-                )
-                .returning(proposals)
-            )
-            if (row := won.first()) is None:
+            if (row := await _decide(connection, proposal_id, decision)) is None:
                 return await _verdict_afterwards(connection, proposal_id, decision.key)
             begins = row.decided_at
             fresh = replace(successor, created_at=begins, expires_at=begins + LIFETIME)
@@ -227,6 +195,30 @@ async def _find(connection: Connection, proposal_id: ProposalId) -> Proposal | N
     found = await connection.execute(sa.select(proposals).where(proposals.c.id == proposal_id))
     row = found.first()
     return None if row is None else proposal_of(row)
+
+
+async def _decide(
+    connection: Connection, proposal_id: ProposalId, decision: Decision
+) -> sa.Row[Any] | None:
+    """The compare-and-set that picks the one winner; None for everybody else."""
+    won = await connection.execute(
+        proposals.update()
+        .where(
+            proposals.c.id == proposal_id,
+            proposals.c.state == ProposalState.PENDING.value,
+            _BY_TIME.get(decision.to, sa.true()),
+            _BY_ONE.get(decision.to, sa.true()),
+        )
+        .values(
+            state=decision.to.value,
+            decided_by=decision.by,
+            decided_at=now(),
+            decision_key=decision.key,
+            reason=decision.reason,
+        )
+        .returning(proposals)
+    )
+    return won.first()
 
 
 async def _vote(

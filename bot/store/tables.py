@@ -18,6 +18,12 @@ metadata = sa.MetaData(
 )
 
 
+def _sequence() -> sa.Column[int]:
+    """The number of a row, given by whoever writes it."""
+    number = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+    return sa.Column("seq", number, primary_key=True, autoincrement=False)
+
+
 def _text(name: str, *, default: bool = False) -> sa.Column[str]:
     return sa.Column(
         name, CleanText, nullable=False, server_default=sa.text("''") if default else None
@@ -155,12 +161,7 @@ audit = sa.Table(
     "audit",
     metadata,
     # INTEGER is SQLite's own row id: the newest row is found without an index of its own.
-    sa.Column(
-        "seq",
-        sa.BigInteger().with_variant(sa.Integer(), "sqlite"),
-        primary_key=True,
-        autoincrement=False,
-    ),
+    _sequence(),
     sa.Column("at", Instant, nullable=False),
     _text("kind"),
     _text("actor"),
@@ -182,12 +183,7 @@ audit = sa.Table(
 audit_checkpoints = sa.Table(
     "audit_checkpoints",
     metadata,
-    sa.Column(
-        "seq",
-        sa.BigInteger().with_variant(sa.Integer(), "sqlite"),
-        primary_key=True,
-        autoincrement=False,
-    ),
+    _sequence(),
     sa.Column("at", Instant, nullable=False),
     _text("line"),
 )

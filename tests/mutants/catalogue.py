@@ -35,9 +35,8 @@ MUTANTS = (
     Mutant(
         "the decision does not compare the state before it sets it",
         "bot/store/proposals.py",
-        "                    proposals.c.state == ProposalState.PENDING.value,\n"
-        "                    _BY_TIME",
-        "                    _BY_TIME",
+        "            proposals.c.state == ProposalState.PENDING.value,\n            _BY_TIME",
+        "            _BY_TIME",
         (
             f"{_CLICKS}test_two_approvers_who_confirm_at_once_dispatch_once",
             f"{_CLICKS}test_a_rejection_before_a_confirmation_wins",
