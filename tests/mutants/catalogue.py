@@ -4,19 +4,8 @@ Each takes away one thing that keeps work from being lost, doubled or done witho
 stands in the file exactly once; a unit test holds that.
 """
 
-from dataclasses import dataclass
-
-
-@dataclass(frozen=True, slots=True)
-class Mutant:
-    """One change of one file. `caught_by` are test ids; at least one of them has to fail."""
-
-    name: str
-    path: str
-    before: str
-    after: str
-    caught_by: tuple[str, ...]
-
+from tests.mutants.guards import GUARD_MUTANTS
+from tests.mutants.mutant import Mutant
 
 _CLICKS = "tests/scenario/test_durability_clicks.py::"
 _DATABASE = "tests/scenario/test_durability_database_lost.py::"
@@ -210,4 +199,5 @@ MUTANTS = (
         "            except ConnectionLost:\n                raise\n",
         (f"{_DATABASE}test_a_turn_survives_lost_connections",),
     ),
+    *GUARD_MUTANTS,
 )

@@ -119,7 +119,7 @@ async def test_a_backend_outside_is_refused_at_start_unless_declared(key: str) -
     )
 
 
-def test_no_adapter_opens_connections_but_through_the_one_factory() -> None:
+def test_connections_are_opened_by_the_one_factory_and_to_nats_and_both_ask_first() -> None:
     root = Path(confinement.__file__).parents[1]
     openers = {
         path.relative_to(root).as_posix()
@@ -129,4 +129,10 @@ def test_no_adapter_opens_connections_but_through_the_one_factory() -> None:
     }
 
     # The MCP SDK wants a client of its own kind; its transport sends through one of the factory's.
-    assert openers == {"adapters/http.py", "adapters/mcp/http_transport.py"}
+    assert openers == {
+        "adapters/http.py",
+        "adapters/mcp/http_transport.py",
+        "adapters/audit_nats.py",
+    }
+    for own in ("adapters/http.py", "adapters/audit_nats.py"):
+        assert "check_egress(" in (root / own).read_text(encoding="utf-8")
