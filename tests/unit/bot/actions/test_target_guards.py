@@ -22,6 +22,9 @@ READ = Endpoint(
     ),
 )
 READ_RULE = replace(ROLLBACK, endpoint=READ, max_objects=3, dry_run=True)
+FINGERPRINT_RULE = replace(
+    ROLLBACK, endpoint=replace(READ, reads=replace(READ.reads, count_url=""))
+)
 HOSTS = replace(ROLLBACK, params_schema={}, max_objects=2, count_param="hosts")
 
 
@@ -123,7 +126,7 @@ async def test_more_objects_than_declared_are_refused_at_proposal_and_at_dispatc
     assert world.control.posts == []
 
 
-@pytest.mark.parametrize("rule", [READ_RULE, replace(READ_RULE, dry_run=False)])
+@pytest.mark.parametrize("rule", [READ_RULE, replace(READ_RULE, dry_run=False), FINGERPRINT_RULE])
 async def test_a_target_that_cannot_be_read_is_neither_proposed_nor_run(rule: ActionRule) -> None:
     world = world_of(rule)
     row = await world.proposed()

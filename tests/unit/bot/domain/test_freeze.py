@@ -73,6 +73,8 @@ def test_a_window_holds_its_actions_and_products_only() -> None:
     begins = at("2026-12-20")
     window = FreezeWindow(begins, at("2027-01-02"), "", ("roll*",), ("check*",))
     assert window.holds("rollback", "checkout", begins)
+    assert window.holds("rollback", "checkout", at("2027-01-01"))
+    assert not window.holds("rollback", "checkout", at("2026-12-19"))
     assert not window.holds("rollback", "checkout", at("2027-01-02"))
     assert not window.holds("restart", "checkout", begins)
     assert not window.holds("rollback", "search", begins)
