@@ -1,7 +1,6 @@
 """What holds for every test: a clean environment, no network but loopback, nothing blocks the loop."""
 
 import ipaddress
-import logging
 import os
 import socket
 from collections.abc import Iterator
@@ -10,7 +9,7 @@ from functools import cache
 import pytest
 from blockbuster import BlockBuster
 
-from tests.plain_logging import log_plainly
+from tests.plain_logging import log_plainly, logging_as_it_is
 
 _SCRUBBED = ("KORTEX_", "SLACK_", "ANTHROPIC_", "OPENAI_", "OLLAMA_")
 
@@ -48,13 +47,9 @@ def _loopback_only() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def _logs_as_before() -> Iterator[None]:
     """A test that runs a command configures the process's log; the next one must not find that."""
-    root = logging.getLogger()
-    handlers, level = list(root.handlers), root.level
+    put_back = logging_as_it_is()
     yield
-    if root.handlers != handlers:
-        root.handlers[:] = handlers
-        root.setLevel(level)
-        log_plainly()
+    put_back()
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,7 @@ structlog's own default looks up source files to print a traceback, which would 
 """
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import structlog
@@ -24,15 +24,26 @@ def log_plainly() -> None:
     )
 
 
-@contextmanager
-def logging_put_back() -> Iterator[None]:
-    """Whatever is set up inside is gone afterwards."""
+def logging_as_it_is() -> Callable[[], None]:
+    """Returns what brings it back."""
     root = logging.getLogger()
     handlers, level = list(root.handlers), root.level
-    root.handlers.clear()  # so that a new set-up closes none of the test runner's
+
+    def put_back() -> None:
+        if root.handlers != handlers:
+            root.handlers[:] = handlers
+            root.setLevel(level)
+            log_plainly()
+
+    return put_back
+
+
+@contextmanager
+def logging_put_back() -> Iterator[None]:
+    """Whatever is set up inside is gone afterwards, and closes none of the test runner's handlers."""
+    put_back = logging_as_it_is()
+    logging.getLogger().handlers.clear()
     try:
         yield
     finally:
-        root.handlers[:] = handlers
-        root.setLevel(level)
-        log_plainly()
+        put_back()

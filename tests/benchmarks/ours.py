@@ -17,13 +17,13 @@ from bot.chat.tool_calls import Toolbox, ToolDesk, record_calls
 from bot.clock import SystemClock
 from bot.metrics import Metrics
 from bot.privacy.redactor import TextRedactor
+from bot.stop_signal import Signal
 from bot.store import schema
 from bot.store.audit import StoredAudit
 from bot.store.engine import Database
 from tests.benchmarks.transcript import SYSTEM_BYTES, log_lines, question
 from tests.fakes.capabilities import call_context, fake_capabilities
 from tests.fakes.journal import MemoryJournal
-from tests.fakes.stop_signal import FakeStop
 from tools.capabilities import LogLine, LogPage, LogQuery
 from tools.catalog import ToolCatalog
 from tools.core.all import core_tools
@@ -52,7 +52,7 @@ class Ours:
 
     async def turn(self, number: int) -> Conversation:
         """One turn to its end."""
-        stop = FakeStop()
+        stop = Signal()
         context = call_context(turn_id=f"bench-{number}", now=SystemClock().now())
 
         async def ask(

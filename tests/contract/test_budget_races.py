@@ -13,10 +13,10 @@ from bot.chat.spending import Purse
 from bot.domain.budget import BudgetLimits, Price, cost_usd_micros, worst_case_usd_micros
 from bot.domain.ids import MessageTs, SessionId
 from bot.metrics import Metrics
+from bot.stop_signal import Signal
 from bot.store.engine import Database
 from bot.store.ledger import StoredLedger
 from tests.fakes.scripted_provider import PAID, ScriptedProvider, text
-from tests.fakes.stop_signal import FakeStop
 from tests.fakes.stores import Memory, MemoryAudit, MemoryLedger
 from tests.fixtures_database import database, database_url, other
 from tests.fixtures_stores import HELD, ROUND
@@ -47,7 +47,7 @@ async def test_two_hundred_turns_on_two_replicas_never_overspend(
     async def turn(number: int) -> None:
         ask = replace(ASK, ts=MessageTs(f"1700000000.{number:06}"))
         spender = purses[number % 2].spender(ask, SessionId(f"s{number}"), "investigate")
-        record = await spender.round(REQUEST, 1, lambda _: None, "", FakeStop())
+        record = await spender.round(REQUEST, 1, lambda _: None, "", Signal())
         assert record.provider in ("scripted", "")
         if number % 20 == 0:
             today = await ledgers[number % 2].today()

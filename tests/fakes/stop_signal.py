@@ -1,36 +1,18 @@
-"""A stop that a test can press."""
-
-import asyncio
+"""Stops that a test can press."""
 
 from bot.domain.ids import TurnId, UserId
-
-
-class FakeStop:
-    """`bot.ports.StopSignal`."""
-
-    def __init__(self) -> None:
-        self._event = asyncio.Event()
-
-    @property
-    def requested(self) -> bool:
-        return self._event.is_set()
-
-    async def wait(self) -> None:
-        await self._event.wait()
-
-    def press(self) -> None:
-        self._event.set()
+from bot.stop_signal import Signal
 
 
 class FakeStops:
     """`bot.ports.Stops` over one process."""
 
     def __init__(self) -> None:
-        self.signals: dict[TurnId, FakeStop] = {}
+        self.signals: dict[TurnId, Signal] = {}
 
     async def request(self, turn: TurnId, by: UserId) -> bool:
-        self.watch(turn).press()
+        self.watch(turn).set()
         return True
 
-    def watch(self, turn: TurnId) -> FakeStop:
-        return self.signals.setdefault(turn, FakeStop())
+    def watch(self, turn: TurnId) -> Signal:
+        return self.signals.setdefault(turn, Signal())

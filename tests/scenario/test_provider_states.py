@@ -9,9 +9,11 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from bot.cli import main
 from bot.workspace.seeds import CHECKOUT, RESPONDER
 from tests.fakes.model_server import Failure, ModelServer, Recorded, Round
 from tests.fixtures_service import INGEST_TOKEN, Start, stage
+from tests.plain_logging import logging_put_back
 
 __all__ = ["stage"]
 
@@ -83,10 +85,13 @@ async def test_a_rate_limited_provider_is_shown_until_it_is_asked_again(
 
 
 def test_without_a_running_service_the_configuration_is_shown_and_it_says_so(
-    config: Path,
+    config: Path, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
 ) -> None:
+    request.getfixturevalue("_nothing_blocks_the_loop").deactivate()  # the command's own loop
     config.write_text(TOML.format(port=9, token="t", folder=config.parent))
-    shown = kortex_providers(config)
+    with logging_put_back(), pytest.raises(SystemExit):
+        main(["providers", "--config", str(config)])
+    shown = capsys.readouterr().out
     assert "ok  anthropic  ready, asked first, claude-sonnet-5-5" in shown
     assert "--  koder-ai   not available, koder-ai is reserved" in shown
     assert "No service of this configuration answered" in shown

@@ -28,9 +28,8 @@ from bot.slack.api import create_api
 from bot.slack.blocks import Block, actions, button
 from bot.slack.bolt import create_bolt
 from bot.slack.consulted import consulted
-from bot.slack.errands import Errands
 from bot.slack.http_ingress import PATH, create_http_handler
-from bot.slack.ingress_ports import IngressPorts, IngressSettings, ProviderStatus
+from bot.slack.ingress_ports import IngressSettings, ProviderStatus
 from bot.slack.outbox import Outbox
 from bot.slack.roles import RoleMembers, SlackRoleDirectory
 from bot.slack.scheduler import EditScheduler
@@ -53,21 +52,10 @@ from bot.workspace.seeds import (
     STRANGER,
 )
 from bot.workspace.state import Setup, Workspace
-from tests.fakes.freezes import FakeFreezes, FakeSwitch
 from tests.fakes.redactor import FakeRedactor
-from tests.fakes.stops import RecordingStops
-from tests.fakes.stores import (
-    Memory,
-    MemoryAudit,
-    MemoryLedger,
-    MemoryProposals,
-    MemorySessions,
-    MemoryTrail,
-)
-from tests.fakes.workflows import RecordingWorkflows
 from tests.fixtures_slack import QUICK, running_beside
 from tests.golden.slack_views import MANY, MANY_EVIDENCE
-from tests.slack_ingress import NOW, proposal
+from tests.slack_ingress import NOW, Ingress, proposal
 
 # Slack's own times, made short.
 QUICK_DELIVERY = DeliveryPolicy(ack_timeout_s=0.3, retry_delays_s=(0.0, 0.05, 0.05))
@@ -78,14 +66,14 @@ class Bot:
     """The incoming side of one process, and the workspace it belongs to."""
 
     workspace: Workspace
-    workflows: RecordingWorkflows
-    stops: RecordingStops
-    memory: Memory
-    sessions: MemorySessions
-    proposals: MemoryProposals
+    inside: Ingress
     surface: SlackSurface
-    errands: Errands
     socket: SocketMode | None = None
+
+    def __post_init__(self) -> None:
+        self.workflows, self.stops = self.inside.workflows, self.inside.stops
+        self.memory, self.errands = self.inside.memory, self.inside.errands
+        self.sessions, self.proposals = self.inside.sessions, self.inside.proposals
 
     async def say(
         self, user: str, text: str, thread_ts: str | None = None, channel: str = CHECKOUT
@@ -154,37 +142,22 @@ async def running_bot(workspace: Workspace, mode: str) -> AsyncIterator[Bot]:
         roles = SlackRoleDirectory(
             api, identity.team, {"responder": RoleMembers(usergroups=(RESPONDERS,))}, time.monotonic
         )
-        memory = Memory()
-        bot = Bot(
-            workspace,
-            RecordingWorkflows(),
-            RecordingStops(),
-            memory,
-            MemorySessions(memory),
-            MemoryProposals(memory),
-            SlackSurface(Outbox(api, scheduler, identity.bot_user)),
-            Errands(),
+        inside = Ingress(
+            IngressSettings(
+                identity, signing_secret=workspace.signing_secret, admin_roles=("responder",)
+            )
         )
-        ports = IngressPorts(
-            workflows=bot.workflows,
-            sessions=bot.sessions,
-            proposals=bot.proposals,
+        surface = SlackSurface(Outbox(api, scheduler, identity.bot_user))
+        inside.providers.append(ProviderStatus("triage", True))
+        bot = Bot(workspace, inside, surface)
+        ports = replace(
+            inside.ports,
             roles=roles,
-            surface=bot.surface,
-            stops=bot.stops,
-            audit=MemoryAudit(memory),
-            trail=MemoryTrail(memory),
-            ledger=MemoryLedger(memory),
-            providers=_providers,
+            surface=surface,
             api=api,
-            freezes=FakeFreezes(),
-            switch=FakeSwitch(),
             revisions=Revisions(ActionCatalog(()), FakeRedactor()),
         )
-        settings = IngressSettings(
-            identity, signing_secret=workspace.signing_secret, admin_roles=("responder",)
-        )
-        app = create_bolt(settings, ports, bot.errands, roles.forget_group)
+        app = create_bolt(inside.settings, ports, bot.errands, roles.forget_group)
         if mode == "http":
             site = web.Application()
             site.router.add_post(PATH, create_http_handler(app, workspace.signing_secret))
@@ -198,10 +171,6 @@ async def running_bot(workspace: Workspace, mode: str) -> AsyncIterator[Bot]:
             stack.push_async_callback(bot.socket.stop, 1.0)
             await workspace.wait_for(lambda: workspace.sockets.connections)
         yield bot
-
-
-async def _providers() -> list[ProviderStatus]:
-    return [ProviderStatus("triage", True)]
 
 
 @pytest.fixture

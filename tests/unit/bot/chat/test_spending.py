@@ -28,8 +28,8 @@ from bot.domain.ids import ChannelId, SessionId, UserId
 from bot.domain.session import Ask
 from bot.metrics import Metrics
 from bot.ports import StorageUnavailable
+from bot.stop_signal import Signal
 from tests.fakes.scripted_provider import PAID, ScriptedProvider, text
-from tests.fakes.stop_signal import FakeStop
 from tests.fakes.stores import Memory, MemoryAudit, MemoryLedger
 from tests.fixtures_turn import ASK, LATER, Outage
 
@@ -70,7 +70,7 @@ class Till:
         self, number: int = 1, spender: Spender | None = None, request: CompleteRequest = REQUEST
     ):
         asking = spender or self.spender
-        return await asking.round(request, number, self.events.append, "", FakeStop())
+        return await asking.round(request, number, self.events.append, "", Signal())
 
 
 async def test_a_round_is_one_row_with_its_price_and_one_line_of_the_trail() -> None:
@@ -277,7 +277,7 @@ async def test_a_frugal_turn_that_was_passed_on_stays_with_the_full_model() -> N
     provider = Priced([text("full answer")])
     till = Till(provider, models=FRUGAL)
 
-    record = await till.spender.round(REQUEST, 2, till.events.append, "", FakeStop(), full=True)
+    record = await till.spender.round(REQUEST, 2, till.events.append, "", Signal(), full=True)
 
     assert ([r.model for r in provider.requests], record.passed_on) == ([""], False)
 

@@ -7,7 +7,7 @@ from collections.abc import Awaitable
 import pytest
 
 from bot.chat.stopping import StoppedByPerson, unless_stopped
-from tests.fakes.stop_signal import FakeStop
+from bot.stop_signal import Signal
 
 
 class Work:
@@ -39,16 +39,16 @@ async def test_work_that_ends_first_gives_its_result() -> None:
     work = Work()
     work.go_on.set()
 
-    assert await unless_stopped(FakeStop(), work.run()) == "done"
+    assert await unless_stopped(Signal(), work.run()) == "done"
 
 
 async def test_a_stop_cancels_the_work_within_100_ms() -> None:
-    stop, work = FakeStop(), Work()
+    stop, work = Signal(), Work()
     async with asyncio.timeout(5), asyncio.TaskGroup() as group:
         running = group.create_task(_caught(unless_stopped(stop, work.run())))
         await work.begun.wait()
         pressed = time.monotonic()
-        stop.press()
+        stop.set()
 
     assert isinstance(running.result(), StoppedByPerson)
     assert work.cancelled
@@ -56,8 +56,8 @@ async def test_a_stop_cancels_the_work_within_100_ms() -> None:
 
 
 async def test_a_stop_that_came_before_lets_nothing_finish() -> None:
-    stop, work = FakeStop(), Work()
-    stop.press()
+    stop, work = Signal(), Work()
+    stop.set()
 
     with pytest.raises(StoppedByPerson):
         await unless_stopped(stop, work.run())
@@ -66,10 +66,10 @@ async def test_a_stop_that_came_before_lets_nothing_finish() -> None:
 
 
 async def test_work_that_is_done_when_the_stop_comes_counts() -> None:
-    stop = FakeStop()
+    stop = Signal()
 
     async def presses_last() -> str:
-        stop.press()
+        stop.set()
         return "done"
 
     assert await unless_stopped(stop, presses_last()) == "done"
@@ -80,13 +80,13 @@ async def test_an_error_of_the_work_comes_out_unwrapped() -> None:
         raise LookupError("as it is")
 
     with pytest.raises(LookupError, match="as it is"):
-        await unless_stopped(FakeStop(), breaks())
+        await unless_stopped(Signal(), breaks())
 
 
 async def test_a_cancellation_from_outside_reaches_the_work_and_is_no_stop() -> None:
     work = Work()
     async with asyncio.timeout(5), asyncio.TaskGroup() as group:
-        running = group.create_task(unless_stopped(FakeStop(), work.run()))
+        running = group.create_task(unless_stopped(Signal(), work.run()))
         await work.begun.wait()
         running.cancel()
 
@@ -99,13 +99,13 @@ async def test_work_that_cancels_itself_is_a_bug_and_no_stop() -> None:
         raise asyncio.CancelledError
 
     with pytest.raises(RuntimeError, match="cancelled itself"):
-        await unless_stopped(FakeStop(), leaks())
+        await unless_stopped(Signal(), leaks())
 
 
 async def test_when_the_work_is_done_the_stop_is_not_waited_for_any_longer() -> None:
     let_go = asyncio.Event()
 
-    class Watched(FakeStop):
+    class Watched(Signal):
         async def wait(self) -> None:
             try:
                 await super().wait()

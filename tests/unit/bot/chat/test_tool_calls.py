@@ -7,8 +7,8 @@ from bot.chat.tool_calls import Toolbox, ToolDesk, record_calls
 from bot.domain.audit import AuditKind
 from bot.metrics import Metrics
 from bot.ports import StorageUnavailable
+from bot.stop_signal import Signal
 from tests.fakes.capabilities import FakeClock, call_context
-from tests.fakes.stop_signal import FakeStop
 from tests.fakes.stores import Memory, MemoryAudit
 from tests.fakes.tools import Bench, FakeTool, bench
 from tests.fixtures_turn import Outage
@@ -27,7 +27,7 @@ def desk(box: Bench) -> ToolDesk:
 async def test_a_call_runs_under_its_own_id() -> None:
     tool = FakeTool()
 
-    outcome = await desk(bench([tool])).run(ECHO, call_context(), lambda _: None, FakeStop())
+    outcome = await desk(bench([tool])).run(ECHO, call_context(), lambda _: None, Signal())
 
     assert (outcome.record.ok, outcome.record.tool_call_id) == (True, "c1")
     assert [context.tool_call_id for _, context in tool.calls] == ["c1"]
@@ -41,7 +41,7 @@ async def test_a_channel_uses_the_tools_of_its_own_backends() -> None:
         return Toolbox(boxes[call.channel].catalog, boxes[call.channel].runner)
 
     await ToolDesk(choose, FakeClock()).run(
-        ECHO, call_context(channel="there"), lambda _: None, FakeStop()
+        ECHO, call_context(channel="there"), lambda _: None, Signal()
     )
 
     assert (len(here.calls), len(there.calls)) == (0, 1)
@@ -55,13 +55,13 @@ async def test_only_what_the_policy_allows_is_shown() -> None:
 
 
 async def test_a_stop_makes_the_call_a_cancelled_result_and_ends_its_chip() -> None:
-    tool, stop = FakeTool(gate=asyncio.Event()), FakeStop()
+    tool, stop = FakeTool(gate=asyncio.Event()), Signal()
     events: list[CallEvent] = []
     box = bench([tool])
     async with asyncio.timeout(5), asyncio.TaskGroup() as group:
         running = group.create_task(desk(box).run(ECHO, call_context(), events.append, stop))
         await tool.started.wait()
-        stop.press()
+        stop.set()
 
     record = running.result().record
     assert (record.ok, record.error_code) == (False, ToolErrorCode.CANCELLED)
@@ -79,7 +79,7 @@ async def test_every_call_is_a_row_before_its_result_is_seen() -> None:
         ECHO,
         call_context(),
         lambda e: rows_at_end.append(len(memory.trail)) if isinstance(e, CallEnded) else None,
-        FakeStop(),
+        Signal(),
     )
 
     (row,) = memory.trail
@@ -102,7 +102,7 @@ async def test_a_result_that_cannot_be_written_down_is_withheld() -> None:
     audit = Outage(MemoryAudit(Memory()), {"append"}, StorageUnavailable("gone"))
     box = bench([FakeTool()], on_record=record_calls(audit, Metrics()))
 
-    outcome = await desk(box).run(ECHO, call_context(), lambda _: None, FakeStop())
+    outcome = await desk(box).run(ECHO, call_context(), lambda _: None, Signal())
 
     assert outcome.record.error_code is ToolErrorCode.UNAVAILABLE
     assert "hi" not in outcome.content
