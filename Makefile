@@ -48,7 +48,7 @@ layers: setup-dev
 	$(BIN)/lint-imports --no-cache
 
 unit: setup-dev
-	$(PYTEST) -n 3 --dist worksteal -m "not backends and not benchmark"
+	PYTHONDONTWRITEBYTECODE= $(PYTEST) -n 3 --dist worksteal -m "not backends and not benchmark"
 
 test-backends: setup-dev ## against a real Prometheus, VictoriaMetrics and NATS (Debian, root)
 	@command -v prometheus >/dev/null && command -v victoria-metrics >/dev/null && command -v nats-server >/dev/null || \
