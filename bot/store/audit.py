@@ -15,7 +15,7 @@ from bot.store.columns import clean
 from bot.store.connection import Connection
 from bot.store.dialect import lock_audit, now
 from bot.store.engine import Database
-from bot.store.sealing import SEALING, WITHOUT_KEY, Sealing
+from bot.store.sealing import Sealing, sealing_of
 from bot.store.tables import audit
 
 _NEWEST = sa.select(audit.c.seq, audit.c.mac).order_by(audit.c.seq.desc()).limit(1).subquery()
@@ -39,7 +39,7 @@ async def append_audit(connection: Connection, event: AuditEvent) -> int:
     The last statement of its transaction: the trail's lock is held until the end, and one taken
     after every row lock cannot deadlock. Raises StorageUnavailable.
     """
-    sealing = _sealing(connection)
+    sealing = sealing_of(connection)
     body = sealing.body(event.body)
     actor = clean(sealing.line(event.actor))
     key = clean(event.key) or None
@@ -71,13 +71,6 @@ async def append_audit(connection: Connection, event: AuditEvent) -> int:
 def _values(row: ChainRow, sealing: Sealing) -> dict[str, object]:
     sealed = row._replace(mac=mac_of(sealing.row_key, row))
     return {name: value for name, value in sealed._asdict().items() if name != "erased_by"}
-
-
-def _sealing(connection: Connection) -> Sealing:
-    options = (
-        connection.sync_connection.get_execution_options() if connection.sync_connection else {}
-    )
-    return cast("Sealing", options.get(SEALING, WITHOUT_KEY))
 
 
 class StoredAudit:

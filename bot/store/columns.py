@@ -1,8 +1,10 @@
-"""The two column types every table uses: instants and text, alike on SQLite and PostgreSQL.
+"""The column types every table uses: instants and text, alike on SQLite and PostgreSQL.
 
-Text is cleaned here, at the last edge before a driver, so no repository has to think of it.
+Text is cleaned here, at the last edge before a driver, so no repository has to think of it; what
+comes from outside is redacted here as well.
 """
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import sqlalchemy as sa
@@ -68,3 +70,22 @@ class CleanText(TypeDecorator[str]):
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002 - SQLAlchemy's signature
         """Python to database."""
         return None if value is None else clean(value)
+
+
+class OutsideText(CleanText):
+    """Text that people, models or machines wrote: redacted by whoever `redact_with` named."""
+
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        """Python to database. Raises what the redactor raises: what it cannot redact is not kept."""
+        redact = getattr(dialect, _REDACT, None)
+        return super().process_bind_param(redact(value) if redact and value else value, dialect)
+
+
+_REDACT = "kortex_redact"
+
+
+def redact_with(dialect: Dialect, redact: Callable[[str], str]) -> None:
+    """From now on every text from outside passes this on its way into that database."""
+    setattr(dialect, _REDACT, redact)

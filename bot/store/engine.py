@@ -16,6 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 
 from bot.ports import StorageUnavailable
 from bot.store import sqlite_driver
+from bot.store.columns import redact_with
 from bot.store.connection import Connection, Work
 from bot.store.dialect import now
 from bot.store.failures import ConnectionLost, storage_errors
@@ -71,6 +72,7 @@ class Database:
         parsed = sa.make_url(url)
         if parsed.drivername == "postgresql+asyncpg":
             engine = await asyncio.to_thread(_postgresql, parsed)
+            redact_with(engine.dialect, sealing.line)
             engine = engine.execution_options(**{SEALING: sealing})
             reader = engine.execution_options(isolation_level="AUTOCOMMIT")
             return cls(engine, reader, patience_s)
@@ -224,13 +226,13 @@ def _sqlite_engines(
     url: sa.URL, sealing: Sealing
 ) -> tuple[AsyncEngine, AsyncEngine, SqliteThreads]:
     options = {SEALING: sealing}
+    thread_writer, writer = _in_threads(url, writes=True), _sqlite(url, writes=True)
+    for engine in (thread_writer, writer):
+        redact_with(engine.dialect, sealing.line)
     threads = SqliteThreads(
-        _in_threads(url, writes=True).execution_options(**options),
-        _in_threads(url, writes=False),
-        SQLITE_READERS,
+        thread_writer.execution_options(**options), _in_threads(url, writes=False), SQLITE_READERS
     )
-    writer = _sqlite(url, writes=True).execution_options(**options)
-    return writer, _sqlite(url, writes=False), threads
+    return writer.execution_options(**options), _sqlite(url, writes=False), threads
 
 
 def _sqlite(url: sa.URL, *, writes: bool) -> AsyncEngine:

@@ -1,6 +1,7 @@
 """Events from outside as rows, and the deploys among them as a capability."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import sqlalchemy as sa
@@ -12,6 +13,7 @@ from bot.store.connection import Connection
 from bot.store.dialect import insert_into, now
 from bot.store.engine import Database
 from bot.store.incident_rows import keep, of_event
+from bot.store.sealing import sealing_of
 from bot.store.tables import events
 from tools.capabilities import Deploy, Interval
 from tools.errors import CapabilityUnavailable
@@ -47,6 +49,7 @@ class StoredEvents:
         kind = kind_of(event.type)
 
         async def work(connection: Connection) -> bool:
+            kept = replace(event, data=sealing_of(connection).data(event.data))
             inserted = await connection.execute(
                 insert_into(connection, events)
                 .values(
@@ -56,7 +59,7 @@ class StoredEvents:
                     kind=kind,
                     product=event.product,
                     at=event.at,
-                    data=json_text.dumps(dict(event.data)),
+                    data=json_text.dumps(dict(kept.data)),
                     received_at=now(),
                 )
                 .on_conflict_do_nothing(index_elements=["source", "external_id"])
@@ -65,7 +68,7 @@ class StoredEvents:
             if inserted.first() is None:
                 return False
             if kind in ("incident", "finding"):
-                await keep(connection, of_event(event))
+                await keep(connection, of_event(kept))
             return True
 
         return await self._database.transact(work)

@@ -38,6 +38,10 @@ def storage_errors() -> Iterator[None]:
         if isinstance(error, _BUGS):
             raise
         raise _named(error)(f"the database failed: {error.orig}") from error
+    except sa.exc.StatementError as error:
+        if isinstance(error.orig, StorageUnavailable):
+            raise error.orig from error  # a column could not take its value
+        raise
     except TimeoutError as error:
         raise StorageUnavailable("the database did not answer in time") from error
     except sa.exc.TimeoutError as error:

@@ -1,14 +1,15 @@
-"""How a database's connections seal rows of the audit trail: with which keys, redacted by whom."""
+"""What a database's connections do to rows on their way in: redact them, and seal the audit trail."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, cast
 
 from pydantic import JsonValue
 
 from bot.domain.audit_chain import AuditKeys
 from bot.ports import StorageUnavailable
 from bot.store import json_text
+from bot.store.connection import Connection
 from tools.redactor import RedactionFailed, Redactor
 
 SEALING: Final = "kortex_audit_sealing"  # the engine's execution option that holds it
@@ -33,14 +34,26 @@ class Sealing:
         try:
             return json_text.dumps(self.redactor.redact_value(dict(body)))
         except RedactionFailed as error:
-            raise StorageUnavailable("an audit row could not be redacted") from error
+            raise StorageUnavailable("a row could not be redacted") from error
+
+    def data(self, value: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+        """Redacted, also by the names of fields. Raises StorageUnavailable."""
+        return cast("dict[str, JsonValue]", json_text.loads(self.body(value)))
 
     def line(self, text: str) -> str:
         """One redacted text. Raises StorageUnavailable."""
         try:
             return text if self.redactor is None else self.redactor.redact(text)
         except RedactionFailed as error:
-            raise StorageUnavailable("an audit row could not be redacted") from error
+            raise StorageUnavailable("a row could not be redacted") from error
 
 
 WITHOUT_KEY: Final = Sealing()
+
+
+def sealing_of(connection: Connection) -> Sealing:
+    """Of the database that the connection belongs to."""
+    options = (
+        connection.sync_connection.get_execution_options() if connection.sync_connection else {}
+    )
+    return cast("Sealing", options.get(SEALING, WITHOUT_KEY))

@@ -6,7 +6,7 @@ what nobody reads any more goes one release later (contract).
 
 import sqlalchemy as sa
 
-from bot.store.columns import CleanText, Instant
+from bot.store.columns import CleanText, Instant, OutsideText
 
 metadata = sa.MetaData(
     naming_convention={
@@ -30,6 +30,13 @@ def _text(name: str, *, default: bool = False) -> sa.Column[str]:
     )
 
 
+def _outside(name: str, *, default: bool = False) -> sa.Column[str]:
+    """What people, models or machines wrote. Of `messages` and `evidence` the turn has redacted it."""
+    return sa.Column(
+        name, OutsideText, nullable=False, server_default=sa.text("''") if default else None
+    )
+
+
 sessions = sa.Table(
     "sessions",
     metadata,
@@ -43,7 +50,7 @@ sessions = sa.Table(
     sa.Column("closed_at", Instant),  # idle for too long; the next ask opens it anew
     sa.Column("resumed_at", Instant),  # what was said before is not read any more
     sa.Column("resumed_by", CleanText),  # the turn that opened it anew
-    _text("summary", default=True),  # of the turns up to `summary_ts`
+    _outside("summary", default=True),  # of the turns up to `summary_ts`
     _text("summary_ts", default=True),
 )
 
@@ -100,8 +107,8 @@ proposals = sa.Table(
     _text("product"),
     _text("params"),
     _text("digest"),
-    _text("rationale"),
-    _text("model_blast_radius"),
+    _outside("rationale"),
+    _outside("model_blast_radius"),
     _text("blast_radius"),
     sa.Column("reversible", sa.Boolean, nullable=False),
     sa.Column("untrusted_read", sa.Boolean, nullable=False),
@@ -114,15 +121,15 @@ proposals = sa.Table(
     sa.Column("decided_by", CleanText),
     sa.Column("decided_at", Instant),
     sa.Column("decision_key", CleanText),  # of the winner: a retry of it is the same win
-    _text("reason", default=True),
+    _outside("reason", default=True),
     sa.Column("dispatched_at", Instant),  # what rate limits count
-    _text("outcome", default=True),
+    _outside("outcome", default=True),
     sa.Column("approvals", sa.Integer, nullable=False, server_default=sa.text("1")),
     # JSON arrays: who confirmed so far and when, and the action's own roles.
     sa.Column("votes", CleanText, nullable=False, server_default=sa.text("'[]'")),
     sa.Column("action_roles", CleanText, nullable=False, server_default=sa.text("'[]'")),
     _text("supersedes", default=True),
-    _text("preview", default=True),
+    _outside("preview", default=True),
     sa.Column("objects", sa.Integer),
     sa.Column("object_names", CleanText, nullable=False, server_default=sa.text("'[]'")),
     _text("fingerprint", default=True),
@@ -143,7 +150,7 @@ switches = sa.Table(
     sa.Column("name", CleanText, primary_key=True),  # freeze
     sa.Column("is_on", sa.Boolean, nullable=False),
     _text("by_user", default=True),
-    _text("reason", default=True),
+    _outside("reason", default=True),
     sa.Column("at", Instant, nullable=False),
 )
 
@@ -250,7 +257,7 @@ events = sa.Table(
     _text("kind"),  # deploy | incident | finding | other, from the type
     _text("product"),
     sa.Column("at", Instant, nullable=False),
-    _text("data"),  # JSON object
+    _outside("data"),  # JSON object
     sa.Column("received_at", Instant, nullable=False),
     sa.Index("ix_events_kind_product_at", "kind", "product", "at"),
     sa.Index("ix_events_kind_at", "kind", "at"),
@@ -270,11 +277,11 @@ incidents = sa.Table(
     _text("external_id"),
     _text("scope", default=True),  # the channel that may read it; empty: every channel
     _text("product", default=True),
-    _text("title", default=True),
+    _outside("title", default=True),
     _text("severity", default=True),
     sa.Column("opened_at", Instant, nullable=False),
     sa.Column("closed_at", Instant),
-    _text("resolution", default=True),
+    _outside("resolution", default=True),
     _text("words", default=True),  # what it is found by, see search_words
     sa.Index("ix_incidents_source_external_id", "source", "external_id", unique=True),
 )

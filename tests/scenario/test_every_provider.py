@@ -1,16 +1,21 @@
-"""One investigation over the true wire of every provider: whoever answers, people see the same."""
+"""One investigation over the true wire of every provider: whoever answers, people see the same.
+
+One bot without Slack and one model server serve these tests; only OpenAI's second wire needs a bot
+of its own.
+"""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
-from blockbuster import BlockBuster
+import pytest_asyncio
 
-from bot.app import build_base, build_conversation
+from bot.app import Base, build_base, build_conversation
 from bot.domain.events import RoundStarted, TextDelta, ToolProgress, TurnEvent, TurnFinished
 from bot.domain.ids import UserId
 from bot.headless import NeverStopped, headless_ask
@@ -22,6 +27,8 @@ from tests.fakes.recording_surface import RecordingSurface
 from tests.fixtures_providers import WIRES
 from tools.records import CallEnded, CallStarted
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
 QUESTION = "why is checkout slow?"
 LOGS = Call("core__get_logs", {"product": "checkout", "time_range": "last 30m", "query": ""})
 DEPLOYS = Call("core__get_recent_deploys", {"product": "checkout", "time_range": "last 24h"})
@@ -32,6 +39,21 @@ ROUNDS = [
     Round(text=("The new version ", "leaks connections [E1]."), input_tokens=300),
 ]
 BEHIND = ("Looking at the logs", "One more look")
+PLOT = [
+    ("round", 1),
+    ("text", "Looking at the logs – ✓. "),
+    ("started", LOGS.name, ("product", "query", "time_range")),
+    ("ended", 1, LOGS.name, True),
+    ("started", DEPLOYS.name, ("product", "time_range")),
+    ("ended", 2, DEPLOYS.name, True),
+    ("round", 2),
+    ("text", "One more look. "),
+    ("ended", 3, "unknown", False),
+    ("round", 3),
+    ("text", "The new version leaks connections [E1]."),
+]
+ANSWER = "Looking at the logs – ✓.\n\nOne more look.\n\nThe new version leaks connections [E1]."
+DOWN = Failure(503, "down", headers={"x-should-retry": "false"})
 
 
 def script(request: Recorded) -> Round:
@@ -39,23 +61,16 @@ def script(request: Recorded) -> Round:
     return ROUNDS[sum(text.encode() in request.raw for text in BEHIND)]
 
 
-def provider_table(wire: str, url: str) -> Mapping[str, Mapping[str, Any]]:
-    """`[llm.providers]` for one wire."""
-    name = wire.removesuffix("-responses")
-    api = {"api": "responses"} if name != wire else {}
-    return {name: {"api_key": "k", "base_url": url, "model": "test-model", **api}}
-
-
-def settings_for(folder: Path, *tables: Mapping[str, Mapping[str, Any]]) -> Settings:
-    names = [name for table in tables for name in table]
+def settings_for(folder: Path, url: str, api: str) -> Settings:
+    """Every provider at that address; `api` is OpenAI's."""
+    own: Mapping[str, Any] = {"api_key": "k", "base_url": url, "model": "test-model"}
+    names = ("anthropic", "openai", "ollama", "bedrock", "nirmata")
+    providers = {name: dict(own) for name in names}
+    providers["openai"]["api"] = api
     return Settings.model_validate(
         {
-            "database": {"url": f"sqlite+aiosqlite:///{folder}/kortex.db"},
-            "llm": {
-                "default_provider": names[0],
-                "fallback_providers": names[1:],
-                "providers": {name: own for table in tables for name, own in table.items()},
-            },
+            "database": {"url": f"sqlite+aiosqlite:///{folder}/kortex-{api}.db"},
+            "llm": {"default_provider": "openai", "providers": providers},
             "observe": {part: {"kind": "recorded"} for part in ("logs", "metrics", "traces")},
             "channels": [{"match": "incident-*", "products": ["checkout"]}],
         }
@@ -71,9 +86,12 @@ class Seen:
 
     @property
     def plot(self) -> list[tuple[object, ...]]:
-        """The events without what differs by nature: who answered, ids, times."""
-        told = [_told(event) for event in self.events]
-        return [each for each in told if each]
+        """The events without what differs by nature: who answered, ids, times, sizes of pieces."""
+        told: list[tuple[object, ...]] = []
+        for each in filter(None, map(_told, self.events)):
+            is_more = bool(told) and each[0] == told[-1][0] == "text"
+            told[-1:] = [("text", f"{told[-1][1]}{each[1]}")] if is_more else [*told[-1:], each]
+        return told
 
 
 def _told(event: TurnEvent) -> tuple[object, ...]:
@@ -90,125 +108,129 @@ def _told(event: TurnEvent) -> tuple[object, ...]:
             return ()
 
 
-Investigate = Callable[[Settings, Journal], Awaitable[Seen]]
+class Bots:
+    """Asks the question anew each time, in a thread of its own."""
+
+    def __init__(
+        self, server: ModelServer, bases: Mapping[str, Base], stack: AsyncExitStack
+    ) -> None:
+        self.server = server
+        self._bases = bases
+        self._stack = stack
+        self._numbers = count(1)
+
+    def begin(self, wires: Sequence[str], answers: Any) -> "Investigation":
+        """These providers in this order, none of which has failed yet."""
+        responses = "openai-responses" in wires
+        base = self._bases["responses" if responses else "chat"]
+        names = [wire.removesuffix("-responses") for wire in wires]
+        base.rounds.ask_in_order([base.providers[name] for name in names])
+        base.rounds._circuits._doors.clear()
+        self.server._script = answers
+        self.server.requests.clear()
+        self.server.started.clear()
+        return Investigation(base, f"{next(self._numbers)}.1", self._stack)
 
 
-@pytest.fixture
-def turn(_nothing_blocks_the_loop: BlockBuster) -> Investigate:
-    """One turn of the whole bot but Slack; only starting and stopping may block the loop."""
+@dataclass(frozen=True)
+class Investigation:
+    """One turn of the whole bot but Slack."""
 
-    async def investigate(settings: Settings, journal: Journal) -> Seen:
+    base: Base
+    ts: str
+    stack: AsyncExitStack
+
+    async def run(self, journal: Journal) -> Seen:
+        """To its end, from wherever the journal is."""
         surface = RecordingSurface()
-        ask = headless_ask(QUESTION, "incident-x", "1.1")
-        async with AsyncExitStack() as stack:
-            _nothing_blocks_the_loop.deactivate()
-            stack.callback(_nothing_blocks_the_loop.deactivate)
-            base = await build_base(settings, stack)
-            talk = build_conversation(base, surface, NeverStopped(), _same, stack)
-            _nothing_blocks_the_loop.activate()
-            final = await talk.turns.answer(ask, journal)
-            _nothing_blocks_the_loop.deactivate()
+        ask = headless_ask(QUESTION, "incident-x", self.ts)
+        talk = build_conversation(self.base, surface, NeverStopped(), _same, self.stack)
+        final = await talk.turns.answer(ask, journal)
         assert final is not None
         return Seen([event for stream in surface.streams for event in stream.events], final)
-
-    return investigate
 
 
 async def _same(user: UserId) -> str:
     return user
 
 
-PLOT = [
-    ("round", 1),
-    ("text", "Looking at "),
-    ("text", "the logs – ✓. "),
-    ("started", LOGS.name, ("product", "query", "time_range")),
-    ("ended", 1, LOGS.name, True),
-    ("started", DEPLOYS.name, ("product", "time_range")),
-    ("ended", 2, DEPLOYS.name, True),
-    ("round", 2),
-    ("text", "One more look. "),
-    ("ended", 3, "unknown", False),
-    ("round", 3),
-    ("text", "The new version "),
-    ("text", "leaks connections [E1]."),
-]
-ANSWER = "Looking at the logs – ✓.\n\nOne more look.\n\nThe new version leaks connections [E1]."
-
-
-@pytest.mark.parametrize("wire", WIRES)
-async def test_the_same_investigation_is_told_the_same_whoever_answers(
-    turn: Investigate, wire: str, tmp_path: Path
-) -> None:
-    async with ModelServer(script) as server:
-        seen = await turn(settings_for(tmp_path, provider_table(wire, server.url)), MemoryJournal())
-
-    assert seen.plot == PLOT
-    assert (seen.final.text, seen.final.end.value) == (ANSWER, "answered")
-    assert {request.wire for request in server.requests} == {wire}
-
-
-@pytest.mark.parametrize("wire", WIRES)
-async def test_a_turn_killed_within_a_round_goes_on_and_asks_only_that_round_again(
-    turn: Investigate, wire: str, tmp_path: Path
-) -> None:
-    held = asyncio.Event()
-    holds = {2: held}
-
-    def holding(request: Recorded) -> Round:
-        chosen = script(request)
-        return replace(chosen, hold=holds.pop(ROUNDS.index(chosen), None), hold_at=1)
-
-    journal = MemoryJournal()
-    async with ModelServer(holding) as server:
-        settings = settings_for(tmp_path, provider_table(wire, server.url))
-        async with asyncio.TaskGroup() as tasks:
-            first = tasks.create_task(turn(settings, journal))
-            await server.started.wait()
-            first.cancel()
-        seen = await turn(settings, journal.resumed())
-
-    assert (seen.final.text, seen.final.end.value) == (ANSWER, "answered")
-    assert len(server.requests) == len(ROUNDS) + 1
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def bots(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Bots]:
+    folder = tmp_path_factory.mktemp("kortex")
+    async with AsyncExitStack() as stack:
+        server = await stack.enter_async_context(ModelServer(script))
+        bases = {
+            api: await build_base(settings_for(folder, server.url, api), stack)
+            for api in ("chat", "responses")
+        }
+        yield Bots(server, bases, stack)
 
 
 def fallback_of(wire: str) -> str:
     return "anthropic" if wire.startswith("openai") else "openai"
 
 
-DOWN = Failure(503, "down", headers={"x-should-retry": "false"})
+@pytest.mark.parametrize("wire", WIRES)
+async def test_the_same_investigation_is_told_the_same_whoever_answers(
+    bots: Bots, wire: str
+) -> None:
+    seen = await bots.begin([wire], script).run(MemoryJournal())
+
+    assert seen.plot == PLOT
+    assert (seen.final.text, seen.final.end.value) == (ANSWER, "answered")
+    assert {request.wire for request in bots.server.requests} == {wire}
+
+
+@pytest.mark.parametrize("wire", WIRES)
+async def test_a_turn_killed_within_a_round_goes_on_and_is_told_the_same(
+    bots: Bots, wire: str
+) -> None:
+    """What is killed keeps nothing but its journal, which is text."""
+    holds = {2: asyncio.Event()}
+
+    def holding(request: Recorded) -> Round:
+        chosen = script(request)
+        return replace(chosen, hold=holds.pop(ROUNDS.index(chosen), None), hold_at=1)
+
+    journal = MemoryJournal()
+    investigation = bots.begin([wire], holding)
+    async with asyncio.TaskGroup() as tasks:
+        first = tasks.create_task(investigation.run(journal))
+        await bots.server.started.wait()
+        first.cancel()
+    seen = await investigation.run(journal.resumed())
+
+    told = [each for each in seen.plot if each[0] != "started"]  # what is done is told as done
+    assert told == [each for each in PLOT if each[0] != "started"]
+    assert (seen.final.text, seen.final.end.value) == (ANSWER, "answered")
+    assert len(bots.server.requests) == len(ROUNDS) + 1
 
 
 @pytest.mark.parametrize("fails_at", [0, 2])
 @pytest.mark.parametrize("wire", WIRES)
 async def test_when_a_provider_goes_down_the_next_one_ends_the_same_investigation(
-    turn: Investigate, wire: str, fails_at: int, tmp_path: Path
+    bots: Bots, wire: str, fails_at: int
 ) -> None:
     def failing(request: Recorded) -> Round:
         chosen = script(request)
-        return chosen if ROUNDS.index(chosen) < fails_at else Round(failure=DOWN)
+        is_down = request.wire == wire and ROUNDS.index(chosen) >= fails_at
+        return Round(failure=DOWN) if is_down else chosen
 
-    async with ModelServer(failing) as server, ModelServer(script) as other:
-        tables = (provider_table(wire, server.url), provider_table(fallback_of(wire), other.url))
-        seen = await turn(settings_for(tmp_path, *tables), MemoryJournal())
+    other = fallback_of(wire)
+    seen = await bots.begin([wire, other], failing).run(MemoryJournal())
 
-    assert [each for each in seen.plot if each[0] != "round"] == [
-        each for each in PLOT if each[0] != "round"
-    ]
+    tries = ("round", fails_at + 1)
+    assert [each for each in seen.plot if each != tries] == [e for e in PLOT if e != tries]
     assert (seen.final.text, seen.final.end.value) == (ANSWER, "answered")
-    assert len(other.requests) == len(ROUNDS) - fails_at
+    assert sum(request.wire == other for request in bots.server.requests) == len(ROUNDS) - fails_at
     assert any("down" in notice for notice in seen.final.notices)
 
 
 @pytest.mark.parametrize("wire", WIRES)
-async def test_a_failure_after_text_ends_the_turn_with_what_there_is(
-    turn: Investigate, wire: str, tmp_path: Path
-) -> None:
+async def test_a_failure_after_text_ends_the_turn_with_what_there_is(bots: Bots, wire: str) -> None:
     broken = replace(ROUNDS[0], error_at=4)  # every wire has sent the text by then
-    async with ModelServer([broken]) as server, ModelServer(script) as other:
-        tables = (provider_table(wire, server.url), provider_table(fallback_of(wire), other.url))
-        seen = await turn(settings_for(tmp_path, *tables), MemoryJournal())
+    seen = await bots.begin([wire, fallback_of(wire)], lambda _: broken).run(MemoryJournal())
 
     assert (seen.final.text, seen.final.end.value) == ("Looking at the logs – ✓.", "failed")
     assert seen.final.outcomes == ()
-    assert other.requests == []
+    assert {request.wire for request in bots.server.requests} == {wire}
