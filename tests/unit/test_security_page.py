@@ -10,6 +10,9 @@ ROWS = re.findall(
     r"^\| ([^|]+) \| (`tests/[^|]+) \|$", (ROOT / "docs/security.md").read_text(), re.MULTILINE
 )
 
+PAGE = (ROOT / "docs/security.md").read_text()
+NAMED = sorted(set(re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", PAGE)))
+
 TEST = re.compile(r"^(async def test_|def test_|Test\w+ = )", re.MULTILINE)
 
 
@@ -23,3 +26,20 @@ def test_a_rule_names_tests_that_exist(rule: str, where: str) -> None:
 
     assert named
     assert [name for name in named if not TEST.search((ROOT / name).read_text())] == []
+
+
+@pytest.mark.parametrize(("file", "name"), NAMED)
+def test_a_test_that_is_named_is_there(file: str, name: str) -> None:
+    assert f"def {name}(" in (ROOT / file).read_text()
+
+
+def test_every_promise_of_a_confirm_names_its_test() -> None:
+    table = PAGE.split("| a Confirm proves that | figure | test |", 1)[1].split("\n\n", 1)[0]
+    rows = [row for row in table.splitlines() if row.startswith("| ") and "`tests/" in row]
+
+    assert len(rows) == len([row for row in table.splitlines() if row.startswith("| ")]) >= 12
+
+
+@pytest.mark.parametrize("file", sorted(set(re.findall(r"`(tests/[\w/]+\.py)", PAGE))))
+def test_a_file_of_tests_that_is_named_is_there(file: str) -> None:
+    assert TEST.search((ROOT / file).read_text())
