@@ -6,6 +6,7 @@ With `bot.backends` and `bot.rules`, the only code that names concrete classes.
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import partial
 
 import sqlalchemy as sa
 
@@ -33,7 +34,7 @@ from bot.chat.spending import Purse
 from bot.chat.tool_calls import Toolbox, ToolDesk, record_calls
 from bot.chat.turn import Turns
 from bot.clock import SystemClock
-from bot.confinement import local_hosts
+from bot.confinement import check_edited, local_hosts
 from bot.domain.channel import rule_for
 from bot.domain.ids import SessionId, UserId
 from bot.domain.proposal import Proposal
@@ -193,7 +194,7 @@ async def build_base(
     rounds = RedactedRounds(backends.asked_in_order(settings.llm, providers), redactor)
     metrics = Metrics()
     limits = rules.budget_limits(settings)
-    in_force = InForce(settings)
+    in_force = InForce(settings, partial(check_edited, settings, providers))
     return Base(
         settings=settings,
         stores=stores,

@@ -56,6 +56,15 @@ def local_hosts(settings: Settings, providers: Mapping[str, Provider]) -> LocalH
     return local
 
 
+def check_edited(settings: Settings, providers: Mapping[str, Provider], edited: Settings) -> None:
+    """What is edited in stays inside too; what counts as inside, only a restart changes.
+
+    Raises ConfigurationError.
+    """
+    if settings.llm.is_local_only:
+        local_hosts(edited.model_copy(update={"llm": settings.llm}), providers)
+
+
 def _host_of(provider: ProviderSettings) -> str:
     url = provider.base_url or provider.endpoint
     return urlsplit(url if "://" in url else f"//{url}").hostname or ""

@@ -3,6 +3,8 @@
 Held by everything that goes by it and replaced by a reload. Part of the composition root.
 """
 
+from collections.abc import Callable
+
 from bot import rules
 from bot.actions.catalog import ActionCatalog
 from bot.reload import Prepared
@@ -14,9 +16,15 @@ SECTIONS = ("channels", "roles", "admins", "actions", "reflexes", "freeze")
 
 
 class InForce:
-    """Read through at each use. Raises CatalogError for an action that cannot work."""
+    """Read through at each use. Raises CatalogError for an action that cannot work.
 
-    def __init__(self, settings: Settings) -> None:
+    `check` raises ConfigurationError for edited settings that may not be put in force.
+    """
+
+    def __init__(
+        self, settings: Settings, check: Callable[[Settings], None] = lambda _: None
+    ) -> None:
+        self._check = check
         self.channels = ReplaceableSequence(rules.channel_rules(settings))
         self.roles = ReplaceableMapping(role_members(settings))
         self.admin_roles = ReplaceableSequence(settings.admins.roles)
@@ -28,7 +36,8 @@ class InForce:
         self.tool_timeouts = ReplaceableMapping(rules.tool_timeouts(settings))
 
     async def prepare(self, settings: Settings) -> Prepared:
-        """The same of other settings, checked whole. Raises CatalogError."""
+        """The same of other settings, checked whole. Raises CatalogError, ConfigurationError."""
+        self._check(settings)
         new = InForce(settings)
 
         def put_in_force() -> None:

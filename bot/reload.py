@@ -151,6 +151,11 @@ def _changed(before: Settings, after: Settings) -> frozenset[str]:
     return frozenset(n for n in names if getattr(before, n) != getattr(after, n))
 
 
+def started(settings: Settings, team: str) -> AuditEvent:
+    """The row of a start: in which workspace, with which configuration."""
+    return AuditEvent(AuditKind.STARTED, "kortex", {"team": team, "digest": digest(settings)})
+
+
 def digest(settings: Settings) -> str:
     """SHA-256 of the configuration with its secrets masked: which one was in force, when."""
     return hashlib.sha256(settings.model_dump_json().encode()).hexdigest()

@@ -23,14 +23,13 @@ from bot.audit_outlets import audit_jobs
 from bot.backends import Cluster
 from bot.chat.budget_alert import BudgetAlert
 from bot.chat.budget_report import BudgetReport, budget_report
-from bot.domain.audit import AuditEvent, AuditKind
 from bot.engine import LEASE_S, Engine, EngineConfig
 from bot.engine_records import forget_ended
 from bot.in_force import SECTIONS
 from bot.privacy.redactor import ForPeople
 from bot.provider_report import provider_report
 from bot.redacted_starts import RedactedStarts
-from bot.reload import ReadSettings, Reload
+from bot.reload import ReadSettings, Reload, started
 from bot.retention import SWEEP_S, KeptFor, RetentionSweep
 from bot.settings.model import Settings
 from bot.slack.admins import AdminMessages
@@ -132,9 +131,7 @@ async def serving(
             await socket.start()
             stack.push_async_callback(socket.stop, SOCKET_GRACE_S)
         stack.push_async_callback(errands.drain, SOCKET_GRACE_S)
-        await base.stores.audit.append(
-            AuditEvent(AuditKind.STARTED, "kortex", {"team": identity.team})
-        )
+        await base.stores.audit.append(started(settings, identity.team))
         await warn_of_excess(base.cluster)
         yield Service(base, conversation, engine, scheduler, port, _reload(base, read))
 

@@ -1,7 +1,9 @@
 """In local-only mode a whole turn touches the local model, Slack, and nothing else."""
 
+import asyncio
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -9,6 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from bot import confinement
+from bot.in_force import InForce
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
 from tests.fakes.model_server import Call, ModelServer, Round
@@ -117,6 +120,19 @@ async def test_a_backend_outside_is_refused_at_start_unless_declared(key: str) -
     assert "logs.example" in confinement.local_hosts(
         Settings.model_validate({**BACKENDS[key], "llm": declared}), {}
     )
+
+
+@pytest.mark.parametrize(
+    ("mode", "refused"), [("local-only", True), ("normal", False)], ids=["local-only", "normal"]
+)
+async def test_a_host_outside_cannot_be_edited_in(mode: str, refused: bool) -> None:
+    started = Settings.model_validate({"llm": {"mode": mode}})
+    edited = Settings.model_validate(BACKENDS["actions[1].endpoint.url"])
+    in_force = InForce(started, partial(confinement.check_edited, started, {}))
+
+    outcome = (await asyncio.gather(in_force.prepare(edited), return_exceptions=True))[0]
+
+    assert isinstance(outcome, ConfigurationError) is refused
 
 
 def test_connections_are_opened_by_the_one_factory_and_to_nats_and_both_ask_first() -> None:
