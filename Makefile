@@ -50,7 +50,17 @@ layers: setup-dev
 unit: setup-dev
 	PYTHONDONTWRITEBYTECODE= $(PYTEST) -n 3 --dist worksteal -m "not backends and not benchmark"
 
-test-backends: setup-dev ## against a real Prometheus, VictoriaMetrics and NATS (Debian, root)
+# Other people's MCP servers: into a folder of their own, never into the locks.
+MCP_SERVERS := build/mcp-servers
+$(MCP_SERVERS)/.done: Makefile
+	@command -v npm >/dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends npm; }
+	@rm -rf $(MCP_SERVERS) && mkdir -p $(MCP_SERVERS)
+	$(PYTHON) -m venv $(MCP_SERVERS)/venv
+	$(MCP_SERVERS)/venv/bin/python -m pip install -q --disable-pip-version-check mcp-server-time==2026.10.19 mcp-server-git==2026.10.19
+	npm install --silent --no-audit --no-fund --ignore-scripts --prefix $(MCP_SERVERS) @modelcontextprotocol/server-everything@2026.8.31
+	@touch $@
+
+test-backends: setup-dev $(MCP_SERVERS)/.done ## against a real Prometheus, VictoriaMetrics, NATS and MCP servers (Debian, root)
 	@command -v prometheus >/dev/null && command -v victoria-metrics >/dev/null && command -v nats-server >/dev/null || \
 	  { apt-get update -qq && apt-get install -y -qq --no-install-recommends prometheus victoria-metrics nats-server; }
 	$(PYTEST) -m backends tests/backends

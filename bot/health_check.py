@@ -73,7 +73,7 @@ async def examine(settings: Settings) -> list[Finding]:
         findings += _plugins(open_plugins(settings, stack), settings)
         findings += [
             Finding(row.part, row.ok, row.detail, row.configured)
-            for row in await mcp_report(base.mcp)
+            for row in await mcp_report(base.mcp, base.redactor)
         ]
     return findings
 

@@ -12,6 +12,8 @@ import structlog
 from tools.redactor import RedactionFailed, Redactor
 
 _NOISY = ("slack_bolt", "slack_sdk", "aiohttp.access", "dbos", "apscheduler", "httpx", "asyncio")
+# The MCP SDK writes a traceback for every line of nonsense that a server may send without end.
+_MUTE = ("mcp", "client")
 
 
 def configure(redactor: Redactor | None, *, level: str = "INFO") -> None:
@@ -32,6 +34,8 @@ def configure(redactor: Redactor | None, *, level: str = "INFO") -> None:
     for name in _NOISY:
         # Bolt and the SDK write whole payloads at INFO and DEBUG.
         logging.getLogger(name).setLevel(logging.ERROR)
+    for name in _MUTE:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
 class _Redacting:

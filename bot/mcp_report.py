@@ -6,6 +6,7 @@ from adapters.mcp.definition import Judged, ToolState, difference, entry_line
 from adapters.mcp.supervisor import ServerState, Supervisor
 from adapters.mcp.tool import McpTool, NotATool
 from bot.mcp_servers import McpServers, shown_id
+from tools.redactor import Redactor
 
 _MAX_LINES = 60  # of a definition
 
@@ -20,15 +21,18 @@ class Row:
     configured: bool = True
 
 
-async def report(servers: McpServers) -> list[Row]:
-    """Every server and every tool that it announces or that has an entry."""
+async def report(servers: McpServers, redactor: Redactor) -> list[Row]:
+    """Every server and every tool that it announces or that has an entry.
+
+    Why a server is down may be what it wrote last, so that is redacted. Raises RedactionFailed.
+    """
     if not servers.supervisors:
         return [Row("mcp", False, "not set in [mcp.servers.*]", configured=False)]
     rows: list[Row] = []
     for server in servers.supervisors:
         connected = server.state is ServerState.CONNECTED
         words = server.reason or ("connected" if connected else "no answer yet")
-        rows.append(Row(f"mcp {server.spec.name}", connected, words))
+        rows.append(Row(f"mcp {server.spec.name}", connected, redactor.redact(words)))
         rows += [await _tool(servers, server, each) for each in server.judged]
     return rows
 

@@ -3,6 +3,7 @@
 The SDK speaks httpx2; the requests are sent by a client of `adapters.http`.
 """
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Final
 
@@ -13,6 +14,7 @@ from adapters.errors import BadAnswer, Refused
 from adapters.http import check_status, mapped_errors
 
 MAX_BODY_BYTES: Final = 1024 * 1024
+_END_S: Final = 2.0  # for the end of a session, which is a courtesy
 # What the SDK takes for "another revision of the protocol" it shall see; the rest is a failure.
 _REFUSED: Final = frozenset({401, 403})
 
@@ -33,7 +35,8 @@ class ConfinedTransport(httpx2.AsyncBaseTransport):
             content=await request.aread(),
         )
         with mapped_errors(self._what):
-            response = await self._client.send(sent, stream=True)
+            async with asyncio.timeout(_END_S if request.method == "DELETE" else None):
+                response = await self._client.send(sent, stream=True)
         status = response.status_code
         if status in _REFUSED or status == 429 or status >= 500:
             await response.aclose()

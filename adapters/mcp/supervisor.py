@@ -67,6 +67,10 @@ class Pace:
     review_s: float = 60.0
     settle_s: float = 1.0  # a server that says "changed" all the time is asked this often at most
 
+    def next_s(self, waited_s: float, lasted_s: float) -> float:
+        """How long to wait after a connection that lasted so long: one that held was a good one."""
+        return self.first_s if lasted_s >= self.review_s else min(waited_s * 2, self.most_s)
+
 
 class ServerState(StrEnum):
     """What is known of a server."""
@@ -110,7 +114,6 @@ class Supervisor:
         self._free = asyncio.Semaphore(MAX_CALLS)
         self._under_way: set[asyncio.Task[Answer | ToolError]] = set()
         self._wake = asyncio.Event()
-        self._was_open = False
         self._stopped = asyncio.Event()
 
     async def call(self, tool: str, arguments: dict[str, JsonValue]) -> Answer:
@@ -149,10 +152,11 @@ class Supervisor:
 
     async def run(self) -> None:
         """Until `close`. Ends in nothing but a cancellation."""
-        wait_s = self._pace.first_s
+        loop = asyncio.get_running_loop()
+        wait_s = self._pace.first_s / 2
         while not self._stopped.is_set():
             self._wake = asyncio.Event()
-            self._was_open = False
+            started_s = loop.time()
             try:
                 async with self._open(self._wake) as connection:
                     await self._serve(connection)
@@ -160,7 +164,7 @@ class Supervisor:
             except Exception as error:  # noqa: BLE001 - whatever a server or the SDK does ends here
                 self._became(ServerState.DOWN, _words(error))
             self.first_try.set()
-            wait_s = self._pace.first_s if self._was_open else min(wait_s * 2, self._pace.most_s)
+            wait_s = self._pace.next_s(wait_s, loop.time() - started_s)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(wait_s * random.uniform(0.8, 1.2)):  # noqa: S311 - spreads
                     await self._stopped.wait()
@@ -174,7 +178,6 @@ class Supervisor:
         async with asyncio.TaskGroup() as calls:
             await self._review(connection)
             self._connection, self._calls = connection, calls
-            self._was_open = True
             self._became(ServerState.CONNECTED, connection.title)
             self.first_try.set()
             following = calls.create_task(connection.follow())

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from adapters.mcp.definition import Definition
+from bot.commands import check
 from bot.health_check import examine
 from bot.mcp_report import report
 from bot.settings.model import Settings
@@ -60,7 +61,8 @@ async def test_an_accepted_tool_answers_and_a_crash_is_an_answer_too(stage: Star
         answer = await running.answered("@kortex are there tickets?")
         (found,) = results(running.models.requests[-1])
         offered = str(running.models.requests[-1].body["tools"])
-        rows = {row.part: row for row in await report(running.service.base.mcp)}
+        base = running.service.base
+        rows = {row.part: row for row in await report(base.mcp, base.redactor)}
         after = await running.answered("@kortex end it now")
         failed = results(running.models.requests[-1])[-1]
         sent = running.sent() + running.rows() + running.log.getvalue()
@@ -78,18 +80,21 @@ async def test_an_accepted_tool_answers_and_a_crash_is_an_answer_too(stage: Star
 
 
 def test_check_names_a_server_that_cannot_be_started(
-    tmp_path: Path, request: pytest.FixtureRequest
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
 ) -> None:
     request.getfixturevalue("_nothing_blocks_the_loop").deactivate()
-    tree = {
-        "mcp": {"servers": {"gone": {"command": ["/no/such/program"]}}},
-        "database": {"url": f"sqlite+aiosqlite:///{tmp_path}/kortex.db"},
-    }
+    config = tmp_path / "kortex.toml"
+    config.write_text(
+        f'[database]\nurl = "sqlite+aiosqlite:///{tmp_path}/kortex.db"\n'
+        '[mcp.servers.gone]\ncommand = ["/no/such/program"]\n'
+    )
 
-    found = {f.part: f for f in asyncio.run(examine(Settings.model_validate(tree)))}
+    code = check(config, as_json=False)
 
-    assert not found["mcp gone"].ok
-    assert "/no/such/program cannot be started" in found["mcp gone"].detail
+    (line,) = [row for row in capsys.readouterr().out.splitlines() if "mcp gone" in row]
+    assert code == 1
+    assert line.startswith("FAILED")
+    assert line.endswith("/no/such/program cannot be started: No such file or directory")
 
 
 def test_servers_without_the_client_are_a_sentence(

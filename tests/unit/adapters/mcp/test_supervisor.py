@@ -191,6 +191,15 @@ async def test_a_bug_in_the_client_is_no_more_than_a_restart() -> None:
     assert server.closed == 2
 
 
+def test_a_server_that_ends_all_the_time_is_started_more_and_more_seldom() -> None:
+    pace = Pace(first_s=1.0, most_s=60.0, review_s=60.0)
+    waits = [pace.next_s(0.5, 0.2)]
+    waits += [pace.next_s(waits[-1], 2.0)]
+    waits += [pace.next_s(40.0, 59.0), pace.next_s(40.0, 60.0)]
+
+    assert waits == [1.0, 2.0, 60.0, 1.0]
+
+
 async def test_a_server_whose_tools_cannot_be_listed_is_down() -> None:
     server = FakeServer([SEARCH], breaks=BadAnswer("its list of tools does not end"))
     watched = Watched(server)
