@@ -3,6 +3,7 @@
 With `bot.backends` and `bot.rules`, the only code that names concrete classes.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -43,7 +44,7 @@ from bot.in_force import InForce
 from bot.mcp_servers import McpServers, open_mcp
 from bot.metrics import Metrics
 from bot.observed import Observed, make_observed
-from bot.plugins import open_plugins, plugin_secrets
+from bot.plugins import Plugins, open_plugins, plugin_secrets
 from bot.ports import ChatSurface, Stops, StorageUnavailable
 from bot.privacy.placeholders import Placeholders
 from bot.privacy.redactor import Remember, TextRedactor
@@ -60,7 +61,8 @@ from bot.store.proposals import StoredProposals
 from bot.store.sealing import Sealing
 from bot.store.sessions import StoredSessions
 from bot.store.watches import StoredWatches
-from tools.capabilities import CallContext
+from bot.toolboxes import Toolboxes
+from tools.capabilities import CallContext, Capabilities
 from tools.catalog import ToolCatalog
 from tools.contract import AnyTool
 from tools.core.all import core_tools
@@ -105,6 +107,7 @@ class Base:
     freezes: FreezeJudge
     cluster: backends.Cluster | None
     mcp: McpServers
+    plugins: Plugins
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +119,7 @@ class Conversation:
     desk: ProposalDesk
     tools: ToolDesk
     executors: Executors
+    toolboxes: Toolboxes
 
 
 async def open_stores(settings: Settings, stack: AsyncExitStack) -> Stores:
@@ -219,6 +223,7 @@ async def build_base(
         ),
         cluster=await backends.open_cluster(settings.kubernetes, stack),
         mcp=await open_mcp(settings, stack),
+        plugins=await asyncio.to_thread(open_plugins, settings, stack),
     )
 
 
@@ -248,7 +253,8 @@ def build_conversation(
         max_open=base.settings.proposals.max_open,
         on_state=base.metrics.proposal_became,
     )
-    tools = ToolDesk(_toolboxes(base, desk, stack), base.clock)
+    toolboxes = _toolboxes(base, desk, stack)
+    tools = ToolDesk(toolboxes.choose, base.clock)
 
     async def notes(session: SessionId) -> Sequence[str]:
         return await proposal_notes(base.stores.proposals, session)
@@ -268,13 +274,10 @@ def build_conversation(
     )
     executors = make_executors(rules.revealed(in_force.order_tokens), client)
     decide = _decide(base, surface, name_of, executors, target)
-    return Conversation(turns, decide, desk, tools, executors)
+    return Conversation(turns, decide, desk, tools, executors, toolboxes)
 
 
-def _toolboxes(
-    base: Base, desk: ProposalDesk, stack: AsyncExitStack
-) -> Callable[[CallContext], Toolbox]:
-    """The toolbox of a channel: one for all, or one per recorded incident."""
+def _toolboxes(base: Base, desk: ProposalDesk, stack: AsyncExitStack) -> Toolboxes:
     observed_in = make_observed(
         base.settings,
         base.clock,
@@ -283,41 +286,25 @@ def _toolboxes(
         stack,
         base.cluster,
     )
-    plugins = open_plugins(base.settings, stack)
+
+    def bind(observed: Observed) -> Capabilities:
+        return observed.capabilities(base.clock, OfferedOperations(base.actions), desk)
+
+    def make(tools: Sequence[AnyTool], policy: ToolPolicy, caps: Capabilities) -> Toolbox:
+        catalog = ToolCatalog(tools, policy, caps)
+        runner = ToolRunner(
+            catalog,
+            policy,
+            caps,
+            base.redactor,
+            base.clock,
+            timeouts=base.in_force.tool_timeouts,
+            hooks=RunnerHooks(on_record=record_calls(base.purse.audit, base.metrics)),
+        )
+        return Toolbox(catalog, runner)
+
     built_in = core_tools(CursorSigner(backends.installation_key(base.settings)))
-    made: dict[int, tuple[int, Toolbox]] = {}
-
-    def choose(call: CallContext) -> Toolbox:
-        observed = observed_in(call.channel)
-        key, version = id(observed.logs), base.mcp.version
-        if key not in made or made[key][0] != version:
-            tools = [*built_in, *plugins.tools, *base.mcp.tools]
-            policy = rules.tool_policy(base.settings, {**plugins.sessions, **base.mcp.sessions})
-            made[key] = (version, _toolbox(base, tools, policy, observed, desk))
-        return made[key][1]
-
-    return choose
-
-
-def _toolbox(
-    base: Base,
-    tools: Sequence[AnyTool],
-    policy: ToolPolicy,
-    observed: Observed,
-    desk: ProposalDesk,
-) -> Toolbox:
-    caps = observed.capabilities(base.clock, OfferedOperations(base.actions), desk)
-    catalog = ToolCatalog(tools, policy, caps)
-    runner = ToolRunner(
-        catalog,
-        policy,
-        caps,
-        base.redactor,
-        base.clock,
-        timeouts=base.in_force.tool_timeouts,
-        hooks=RunnerHooks(on_record=record_calls(base.purse.audit, base.metrics)),
-    )
-    return Toolbox(catalog, runner)
+    return Toolboxes(base.settings, built_in, (base.plugins, base.mcp), observed_in, bind, make)
 
 
 def _decide(

@@ -75,6 +75,10 @@ def _parser() -> argparse.ArgumentParser:
         commands, "providers", _providers, "the model backends and whether each can be used"
     )
     providers.add_argument("--json", action="store_true", help="the state of each as JSON")
+    tools = _add(
+        commands, "tools", _tools, "every tool: who has it, how it does, what was not loaded"
+    )
+    tools.add_argument("--json", action="store_true", help="the same as JSON")
     cli_audit.add(commands, _add)
     cli_usage.add(commands, _add)
     return parser
@@ -161,3 +165,9 @@ def _providers(parsed: argparse.Namespace) -> int:
     from bot.commands import providers
 
     return providers(parsed.config, as_json=parsed.json)
+
+
+def _tools(parsed: argparse.Namespace) -> int:
+    from bot.commands import tools
+
+    return tools(parsed.config, as_json=parsed.json)

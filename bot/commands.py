@@ -27,6 +27,7 @@ from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError, load
 from bot.slack.startup import StartupError
 from bot.store import schema
+from bot.tool_command import report_of as tool_report_of
 
 OK, FAILED, USAGE = 0, 1, 2
 _MENDABLE = (ConfigurationError, StartupError, SecondProcess, ActionsError, ManifestInvalid)
@@ -86,6 +87,29 @@ def providers(config: Path, *, as_json: bool) -> int:
             print(f"{mark} {status.name:<{width}}  {status.as_words()}")
         if not report.live:
             print("No service of this configuration answered: failures and waits are not known.")
+        return OK
+
+    return guarded(lambda: work(loaded(config)))
+
+
+def tools(config: Path, *, as_json: bool) -> int:
+    """`kortex tools`."""
+
+    async def work(settings: Settings) -> int:
+        report, live = await tool_report_of(settings)
+        if as_json:
+            told = {"live": live, "report": report.as_json()}
+            sys.stdout.write(orjson.dumps(told, option=orjson.OPT_INDENT_2).decode() + "\n")
+            return OK
+        width = max(len(tool.id) for tool in report.tools)
+        for tool in report.tools:
+            print(f"{'-- ' if tool.reason else 'ok '} {tool.id:<{width}}  {tool.as_words()}")
+        for note in report.notes:
+            print(f"!!  {note}")
+        for toolset in report.toolsets:
+            print(f"{toolset.name}: {toolset.as_words()}")
+        if not live:
+            print("No service of this configuration answered: calls and backends are not known.")
         return OK
 
     return guarded(lambda: work(loaded(config)))

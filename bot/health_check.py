@@ -1,7 +1,7 @@
 """`kortex check`: does what is configured work? Every part is tried, none is changed."""
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -16,7 +16,7 @@ from bot.backends import Cluster
 from bot.finding import Finding
 from bot.mcp_report import report as mcp_report
 from bot.observed import Observed, make_observed
-from bot.plugins import Plugins, open_plugins
+from bot.plugins import Plugins
 from bot.ports import StorageUnavailable
 from bot.privacy.engine import ENGINE
 from bot.role_check import check_roles
@@ -25,6 +25,8 @@ from bot.settings.reading import ConfigurationError
 from bot.settings.reflexes import ReflexAction
 from bot.slack.identity import SlackIdentity
 from bot.slack.startup import StartupError, check_slack
+from bot.tool_report import toolset_costs
+from bot.toolboxes import OwnTools, policy_of
 from tools.capabilities import (
     CallContext,
     Interval,
@@ -34,6 +36,8 @@ from tools.capabilities import (
     Patterns,
     Platform,
 )
+from tools.core.all import core_tools
+from tools.cursor import CursorSigner
 from tools.errors import InvalidArguments, ToolError
 
 PROBE_TIMEOUT_S = 10.0
@@ -70,11 +74,12 @@ async def examine(settings: Settings) -> list[Finding]:
         findings.append(await _cluster(base.cluster))
         findings += await _platform(settings, observed("").platform, base.clock.now())
         findings.append(await _patterns(settings, observed("").patterns))
-        findings += _plugins(open_plugins(settings, stack), settings)
+        findings += _plugins(base.plugins, settings)
         findings += [
             Finding(row.part, row.ok, row.detail, row.configured)
             for row in await mcp_report(base.mcp, base.redactor)
         ]
+        findings += _toolsets((base.plugins, base.mcp), settings)
     return findings
 
 
@@ -102,6 +107,19 @@ def _plugins(plugins: Plugins, settings: Settings) -> list[Finding]:
         for problem in plugins.problems
     ]
     return [*good, *bad] or [Finding("plugins", True, f"none in {settings.plugins.folder}")]
+
+
+def _toolsets(own: Sequence[OwnTools], settings: Settings) -> list[Finding]:
+    """What each toolset costs in every request, with all of its backends configured."""
+    tools = [*core_tools(CursorSigner(bytes(32))), *(tool for each in own for tool in each.tools)]
+    try:
+        policy = policy_of(settings, own)
+    except ConfigurationError as error:
+        return [Finding("policy", False, str(error))]
+    return [
+        Finding(f"toolset {cost.name}", True, cost.as_words())
+        for cost in toolset_costs(tools, policy)
+    ]
 
 
 def _audit(settings: Settings) -> Finding:

@@ -71,6 +71,11 @@ class McpServers:
         """Every server, and every tool that is not on with the reason."""
         return tuple(row for each in self.supervisors for row in _rows(each))
 
+    @property
+    def notes(self) -> Sequence[str]:
+        """The same in a line each."""
+        return [f"{row.name}: {row.state}, {row.reason}" for row in self.status()]
+
     async def changed(self) -> None:
         """Called by a supervisor whose tools became others."""
         self.version += 1

@@ -4,6 +4,8 @@ Names a model or an outsider can make up become `other` once a label has `MAX_VA
 """
 
 from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from math import isfinite
 from typing import Final
 
 from prometheus_client import (
@@ -13,13 +15,28 @@ from prometheus_client import (
     PlatformCollector,
     ProcessCollector,
 )
+from prometheus_client.metrics_core import Metric
+from prometheus_client.samples import Sample
 
+from bot.domain.tool_status import ToolHealth
 from tools.records import ToolInvocationRecord
 
 MAX_VALUES: Final = 200
 MAX_VALUE_CHARS: Final = 80
 OTHER: Final = "other"
 # Seconds. The tool classes' defaults and ceilings are 5, 10, 30, 60 and 300 s.
+TRANSLATION_BUCKETS_S: Final = (
+    0.0001,
+    0.00025,
+    0.0005,
+    0.001,
+    0.0025,
+    0.005,
+    0.01,
+    0.025,
+    0.1,
+    1.0,
+)
 TOOL_BUCKETS_S: Final = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
 
 
@@ -45,6 +62,14 @@ class Metrics:
             registry=self.registry,
             buckets=TOOL_BUCKETS_S,
         )
+        self._fallbacks = self._counter("fallbacks", "What took over, by kind.", "kind")
+        self._translation_seconds = Histogram(
+            "kortex_translation_seconds",
+            "CPU-bound time between our messages and a provider's wire, per round.",
+            ("provider", "direction"),
+            registry=self.registry,
+            buckets=TRANSLATION_BUCKETS_S,
+        )
         self._edits = self._counter("slack_edits", "Edits of live answers sent to Slack.")
         self._rate_limited = self._counter("slack_rate_limited", "429s from Slack.")
         self._proposals = self._counter(
@@ -64,12 +89,35 @@ class Metrics:
             self._value("provider", provider), self._value("outcome", outcome)
         ).inc()
 
+    def fallback(self, kind: str) -> None:
+        """Something else took over: another `provider`, the full `model`, text for `tools`."""
+        self._fallbacks.labels(self._value("fallback", kind)).inc()
+
+    def translated(self, provider: str, direction: str, seconds: float) -> None:
+        """Time spent between our messages and a provider's wire, `request` or `answer`."""
+        self._translation_seconds.labels(self._value("provider", provider), direction).observe(
+            seconds
+        )
+
     def tool_called(self, record: ToolInvocationRecord) -> None:
         """One tool call, with how long it took."""
         tool = self._value("tool", record.name)
         outcome = "ok" if record.ok else str(record.error_code or "failed")
         self._tool_calls.labels(tool, self._value("tool_outcome", outcome)).inc()
         self._tool_seconds.labels(tool).observe(record.latency_ms / 1000)
+
+    def tool_health(self) -> Mapping[str, ToolHealth]:
+        """The calls of this process, by tool."""
+        outcomes: defaultdict[str, dict[str, int]] = defaultdict(dict)
+        for sample in samples(self._tool_calls, "_total"):
+            outcomes[sample.labels["tool"]][sample.labels["outcome"]] = round(sample.value)
+        buckets: defaultdict[str, list[tuple[float, float]]] = defaultdict(list)
+        for sample in samples(self._tool_seconds, "_bucket"):
+            buckets[sample.labels["tool"]].append((float(sample.labels["le"]), sample.value))
+        return {
+            tool: ToolHealth(found, _under(buckets[tool], 0.5), _under(buckets[tool], 0.95))
+            for tool, found in outcomes.items()
+        }
 
     def edited(self) -> None:
         """One edit sent."""
@@ -98,3 +146,16 @@ class Metrics:
             return OTHER
         seen.add(value)
         return value
+
+
+def samples(collector: Counter | Histogram, suffix: str) -> Iterator[Sample]:
+    """The samples of one kind, as a scrape would read them."""
+    families: list[Metric] = list(collector.collect())
+    return (s for family in families for s in family.samples if s.name.endswith(suffix))
+
+
+def _under(buckets: Sequence[tuple[float, float]], share: float) -> float | None:
+    """The bound below which that share of the calls ended; None above the last bucket."""
+    counted = max((count for _, count in buckets), default=0.0)
+    bound = next((bound for bound, count in sorted(buckets) if count >= share * counted), 0.0)
+    return bound if isfinite(bound) else None

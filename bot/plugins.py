@@ -1,11 +1,13 @@
-"""The operator's plugins: their folder read once at start, the good ones as tools, the bad ones named.
+"""The operator's plugins: their folder read at start and on SIGHUP, the good ones as tools, the bad
+ones named.
 
 Part of the composition root. What a manifest may say lives in `adapters.plugins`.
 """
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -16,6 +18,7 @@ from adapters.http import http_client
 from adapters.plugins.manifest import CEILING_S, ReadManifest, read_manifest
 from adapters.plugins.tool import PluginTool
 from adapters.plugins.yaml_source import ManifestInvalid
+from bot.reload import Prepared
 from bot.settings.model import Settings
 from bot.settings.reading import environment
 from tools.core.all import core_tools
@@ -26,32 +29,98 @@ _CONNECTIONS = 8  # per plugin: a bridge is small, and a turn asks a few things 
 _log = structlog.get_logger(__name__)
 
 
-@dataclass(slots=True)
-class Plugins:
-    """What was loaded, and why each of the others was not."""
+@dataclass(frozen=True, slots=True)
+class _Loaded:
+    """One reading of the folder."""
 
-    tools: list[PluginTool] = field(default_factory=list)
-    problems: list[ManifestInvalid] = field(default_factory=list)
+    tools: tuple[PluginTool, ...]
+    problems: tuple[ManifestInvalid, ...]
+
+
+class Plugins:
+    """What was loaded, and why each of the others was not. A reload reads the folder anew.
+
+    As after a restart, what the files say then is all there is: a manifest that became bad is not
+    loaded, the one before does not stay. Clients of the readings before close one reload later, when
+    the longest call is over.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.version = 0
+        self._known = plugin_secrets(settings)
+        self._clients = AsyncExitStack()
+        self._retired = AsyncExitStack()
+        self._loaded = self._read(settings, self._clients)
+
+    @property
+    def tools(self) -> Sequence[PluginTool]:
+        """The good ones."""
+        return self._loaded.tools
+
+    @property
+    def problems(self) -> Sequence[ManifestInvalid]:
+        """Why each of the others was not loaded."""
+        return self._loaded.problems
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """The same for people: `plugins/tickets.yaml:3: endpoint.url: ...`."""
+        return [str(problem) for problem in self._loaded.problems]
 
     @property
     def sessions(self) -> Mapping[str, tuple[str, ...]]:
         """Globs of session names by tool id."""
         return {tool.contract.id: tool.manifest.allowed_sessions for tool in self.tools}
 
+    async def prepare(self, settings: Settings) -> Prepared:
+        """The folder as it is now. Bad manifests are told and left out, the rest loads."""
+        clients = AsyncExitStack()
+        loaded = await asyncio.to_thread(self._read, settings, clients)
+        retired, self._retired = self._retired, AsyncExitStack()
+        await retired.aclose()
+
+        def put_in_force() -> None:
+            self._retired.push_async_callback(self._clients.aclose)
+            self._clients, self._loaded = clients, loaded
+            self.version += 1
+
+        return Prepared(
+            put_in_force,
+            {
+                "loaded": [tool.contract.id for tool in loaded.tools],
+                "not_loaded": [str(problem) for problem in loaded.problems],
+            },
+        )
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        await self._retired.aclose()
+        await self._clients.aclose()
+
+    def _read(self, settings: Settings, clients: AsyncExitStack) -> _Loaded:
+        tools: dict[str, PluginTool] = {}
+        read, bad = _read_folder(settings)
+        for each in read:
+            try:
+                if each.manifest.name in tools:
+                    raise each.source.invalid("another plugin has this name", "name")
+                if _secrets([each]) - self._known:
+                    why = "its credential is new to this process and is masked after a restart only"
+                    raise each.source.invalid(why, "auth")
+                tools[each.manifest.name] = open_plugin(each, clients)
+            except ManifestInvalid as error:
+                bad.append(error)
+        for problem in bad:
+            _log.error(
+                "plugin_not_loaded", file=problem.file, line=problem.line, reason=str(problem)
+            )
+        return _Loaded(tuple(tools.values()), tuple(bad))
+
 
 def open_plugins(settings: Settings, stack: AsyncExitStack) -> Plugins:
     """Reads the folder; a manifest that cannot be used is logged and left out."""
-    plugins = Plugins()
-    read, plugins.problems = _read_folder(settings)
-    for each in read:
-        try:
-            if each.manifest.name in {tool.manifest.name for tool in plugins.tools}:
-                raise each.source.invalid("another plugin has this name", "name")
-            plugins.tools.append(open_plugin(each, stack))
-        except ManifestInvalid as error:
-            plugins.problems.append(error)
-    for problem in plugins.problems:
-        _log.error("plugin_not_loaded", file=problem.file, line=problem.line, reason=str(problem))
+    plugins = Plugins(settings)
+    stack.push_async_callback(plugins.aclose)
     return plugins
 
 
@@ -73,7 +142,10 @@ def open_plugin(read: ReadManifest, stack: AsyncExitStack) -> PluginTool:
 
 def plugin_secrets(settings: Settings) -> frozenset[str]:
     """What manifests take from the environment, for literal masking wherever text leaves."""
-    read, _ = _read_folder(settings)
+    return _secrets(_read_folder(settings)[0])
+
+
+def _secrets(read: Iterable[ReadManifest]) -> frozenset[str]:
     known = dict(environment())
     return frozenset(secret for each in read for secret in each.secrets(known))
 

@@ -6,15 +6,13 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from adapters.errors import AdapterError
-from adapters.http import check_status, http_client, mapped_errors
 from bot.backends import asked_in_order, make_providers
 from bot.chat.rounds import Rounds
 from bot.domain.providers import ProviderStatus
+from bot.live import asked
 from bot.provider_report import provider_report
 from bot.settings.model import Settings
 
-TIMEOUT_S = 2.0  # the service is on this machine; a slow one is as good as none
 PATH = "/api/v1/llm/providers"
 
 
@@ -71,29 +69,16 @@ async def report_of(settings: Settings) -> Report:
 
     Raises ConfigurationError for providers that cannot be made.
     """
-    token = settings.http.api_token.get_secret_value()
-    live = await _asked(settings, token) if token else None
+    body = await asked(settings.http, PATH)
+    live = _live(body) if body is not None else None
     return live or await _configured(settings)
 
 
-async def _asked(settings: Settings, token: str) -> Report | None:
-    host = settings.http.host
-    here = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, host)  # noqa: S104 - compared, not bound
-    client = http_client(
-        base_url=f"http://{here}:{settings.http.port}",
-        headers={"authorization": f"Bearer {token}"},
-        connect_s=TIMEOUT_S,
-        read_s=TIMEOUT_S,
-    )
+def _live(body: bytes) -> Report | None:
     try:
-        with mapped_errors("the service"):
-            response = await client.get(PATH)
-        check_status(response)
-        rows = _Answer.model_validate_json(response.content).providers
-    except (AdapterError, ValidationError):
+        rows = _Answer.model_validate_json(body).providers
+    except ValidationError:
         return None
-    finally:
-        await client.aclose()
     return Report([row.status() for row in rows], live=True)
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +10,6 @@ from pathlib import Path
 import aiohttp
 import sqlalchemy as sa
 import structlog
-from aiohttp import web
 from slack_bolt.async_app import AsyncApp
 
 from bot import jobs, rules
@@ -22,12 +21,11 @@ from bot.app import Base, Conversation, build_base, build_conversation
 from bot.audit_outlets import audit_jobs
 from bot.backends import Cluster
 from bot.chat.budget_alert import BudgetAlert
-from bot.chat.budget_report import BudgetReport, budget_report
 from bot.engine import LEASE_S, Engine, EngineConfig
 from bot.engine_records import forget_ended
 from bot.in_force import SECTIONS
+from bot.listening import listen, providers_report, tools_report
 from bot.privacy.redactor import ForPeople
-from bot.provider_report import provider_report
 from bot.redacted_starts import RedactedStarts
 from bot.reload import ReadSettings, Reload, started
 from bot.retention import SWEEP_S, KeptFor, RetentionSweep
@@ -38,9 +36,8 @@ from bot.slack.bolt import create_bolt
 from bot.slack.calls import SlackCalls
 from bot.slack.counted_calls import CountedCalls
 from bot.slack.errands import Errands
-from bot.slack.http_ingress import create_http_handler
 from bot.slack.identity import SlackIdentity
-from bot.slack.ingress_ports import IngressPorts, IngressSettings, ProvidersReport
+from bot.slack.ingress_ports import IngressPorts, IngressSettings
 from bot.slack.links import LinkPolicy
 from bot.slack.outbox import Outbox
 from bot.slack.pacing import Rates
@@ -57,11 +54,6 @@ from bot.store.retention import StoredRetention
 from bot.store.stranded import StrandedProposals
 from bot.store.tickets import Tickets
 from bot.watching import watch_sweep
-from bot.web.budget import budget_route
-from bot.web.ingest import ingest_handler
-from bot.web.providers import providers_route
-from bot.web.server import create_web_app
-from bot.web.webhooks import webhook_routes
 from tools.errors import ToolError
 
 GRACE_S = 20.0  # for running turns at SIGTERM; the rest of the 30 s is for closing connections
@@ -120,11 +112,11 @@ async def serving(
         names = PersonNames(api, time.monotonic)
         conversation = build_conversation(base, surface, engine, names.name, stack)
         errands = Errands()
-        bolt = _bolt(base, identity, api, surface, engine, errands)
+        bolt = _bolt(base, conversation, identity, api, surface, engine, errands)
         witnesses = audit_jobs(settings, base.stores.database, surface, identity.team, stack)
         await stack.enter_async_context(_engine_running(engine, conversation, grace_s))
         socket = _socket(settings, bolt, errands)
-        port = await _listen(base, bolt, socket, stack)
+        port = await listen(base, conversation, bolt, socket, stack)
         due = _jobs(base, engine, surface, conversation) | _budget_jobs(base, identity, api, outbox)
         await stack.enter_async_context(jobs.running({**due, **witnesses}))
         if socket is not None:
@@ -133,12 +125,15 @@ async def serving(
         stack.push_async_callback(errands.drain, SOCKET_GRACE_S)
         await base.stores.audit.append(started(settings, identity.team))
         await warn_of_excess(base.cluster)
-        yield Service(base, conversation, engine, scheduler, port, _reload(base, read))
+        reload = _reload(base, conversation, read)
+        yield Service(base, conversation, engine, scheduler, port, reload)
 
 
-def _reload(base: Base, read: ReadSettings | None) -> Reload:
+def _reload(base: Base, conversation: Conversation, read: ReadSettings | None) -> Reload:
     reload = Reload(base.settings, read, base.stores.audit)
     reload.add("rules", SECTIONS, base.in_force.prepare)
+    reload.add("plugins", ("plugins",), base.plugins.prepare)
+    reload.add("policy", ("policy",), conversation.toolboxes.prepare)
     return reload
 
 
@@ -199,6 +194,7 @@ async def _engine_running(
 
 def _bolt(
     base: Base,
+    conversation: Conversation,
     identity: SlackIdentity,
     api: SlackCalls,
     surface: SlackSurface,
@@ -229,7 +225,8 @@ def _bolt(
             freezes=base.freezes,
             revisions=Revisions(base.actions, base.redactor),
             switch=base.freezes.switch,
-            providers=_providers_report(base),
+            providers=providers_report(base),
+            tools=tools_report(base, conversation),
             api=api,
         ),
         errands,
@@ -237,53 +234,11 @@ def _bolt(
     )
 
 
-def _providers_report(base: Base) -> ProvidersReport:
-    models = {name: own.model for name, own in base.settings.llm.providers.items()}
-    return provider_report(base.providers, base.rounds, models)
-
-
-def _budget_report(base: Base) -> Callable[[], Awaitable[BudgetReport]]:
-    limits = rules.budget_limits(base.settings)
-    return lambda: budget_report(base.stores.ledger, limits)
-
-
 def _socket(settings: Settings, bolt: AsyncApp, errands: Errands) -> SocketMode | None:
     if settings.slack.mode != "socket":
         return None
     slack = settings.slack
     return SocketMode(bolt, slack.app_token.get_secret_value(), slack.api_base_url, errands)
-
-
-async def _listen(
-    base: Base, bolt: AsyncApp, socket: SocketMode | None, stack: AsyncExitStack
-) -> int:
-    settings = base.settings
-    secret = settings.slack.signing_secret.get_secret_value()
-    token = settings.http.api_token.get_secret_value()
-    app = create_web_app(
-        database=base.stores.database,
-        slack_connected=socket.is_connected if socket else None,
-        slack_events=create_http_handler(bolt, secret) if socket is None else None,
-        metrics=base.metrics,
-        ingest=ingest_handler(base.stores.events, token, base.clock) if token else None,
-        routes=[
-            *webhook_routes(
-                base.stores.events,
-                base.clock,
-                api_token=token,
-                github_secret=settings.http.github_secret.get_secret_value(),
-            ),
-            *([providers_route(_providers_report(base), token)] if token else []),
-            *([budget_route(_budget_report(base), token)] if token else []),
-        ],
-    )
-    runner = web.AppRunner(app, access_log=None)
-    await runner.setup()
-    stack.push_async_callback(runner.cleanup)
-    site = web.TCPSite(runner, settings.http.host, settings.http.port)
-    await site.start()
-    port: int = runner.addresses[0][1]
-    return port
 
 
 def _jobs(

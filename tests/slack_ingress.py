@@ -22,6 +22,7 @@ from bot.domain.ids import (
 )
 from bot.domain.proposal import Proposal, ProposalState, digest
 from bot.domain.session import Ask
+from bot.domain.tool_status import ToolReport
 from bot.slack.bolt import create_bolt
 from bot.slack.errands import Errands
 from bot.slack.identity import SlackIdentity
@@ -72,6 +73,7 @@ class Ingress:
         self.switch = FakeSwitch()
         self.errands = Errands()
         self.providers: list[ProviderStatus] = []
+        self.tools = ToolReport((), ())
         self.forgotten: list[str] = []
         self.ports = IngressPorts(
             workflows=self.workflows,
@@ -87,6 +89,7 @@ class Ingress:
             revisions=self.revisions,
             switch=self.switch,
             providers=self._providers,
+            tools=lambda: self.tools,
             api=self.api,
         )
 

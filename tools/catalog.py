@@ -6,6 +6,7 @@ A mistake in a declaration is an error at start, never a surprise at the call.
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 
+import orjson
 from pydantic import JsonValue
 
 from tools.capabilities import Capabilities
@@ -29,6 +30,11 @@ class ToolDescription:
     name: str
     description: str
     input_schema: dict[str, JsonValue]
+
+    @property
+    def size_bytes(self) -> int:
+        """As compact JSON, which is close to what each provider's wire makes of it."""
+        return len(orjson.dumps([self.name, self.description, self.input_schema]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from adapters.http import check_status, http_client, mapped_errors, read_capped
 from adapters.llm.decoding import Decoder
 from adapters.llm.failures import VendorError, from_adapter_error, from_answer
 from adapters.llm.messages import DoneChunk, ErrorChunk, ErrorKind, StreamChunk
+from adapters.llm.translation import decoding
 from adapters.llm.wire_json import parse
 
 # A burst of events is handed on in slices, so that other streams get their turn.
@@ -139,7 +140,8 @@ class Exchange:
                 if loop.time() > deadline:
                     yield ErrorChunk(ErrorKind.TIMEOUT, f"{self._provider} did not come to an end")
                     return
-                chunks = decoder.feed(data) if data else decoder.close(is_delimited=delimited)
+                with decoding():
+                    chunks = decoder.feed(data) if data else decoder.close(is_delimited=delimited)
                 for chunk in chunks:
                     if isinstance(chunk, DoneChunk) and data:
                         await _drain(body)

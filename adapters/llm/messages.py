@@ -5,8 +5,14 @@ Values only. Wire formats live with each provider; storage lives in `bot.store`.
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
 from pydantic import JsonValue
+
+# Among a round's warnings where a provider plays tools in text (adapters.llm.pseudo_tools).
+TOOLS_EMULATED: Final = (
+    "This model has no tools of its own; they are emulated in its text, which is less reliable."
+)
 
 
 class Role(StrEnum):

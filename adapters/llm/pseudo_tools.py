@@ -24,10 +24,6 @@ _HEAD: Final = re.compile(
 _MAX_HELD_CHARS: Final = 64 * 1024
 _JSON: Final = json.JSONDecoder(strict=False)
 
-WARNING: Final = (
-    "This model has no tools of its own; they are emulated in its text, which is less reliable."
-)
-
 
 def instructions(tools: Sequence[ToolSpec]) -> str:
     """The part of the system prompt that teaches the markers."""

@@ -20,6 +20,7 @@ from adapters.llm.messages import (
     Usage,
 )
 from adapters.llm.port import Provider
+from adapters.llm.translation import encoding
 from bot.chat.circuits import Circuit, Circuits
 from bot.chat.gate import Admitted, Gate, NotAdmitted, OpenGate
 from bot.chat.models import NEED_MORE_CONTEXT, KnownModel
@@ -242,7 +243,8 @@ class Rounds:
 async def _read(
     provider: Provider, request: CompleteRequest, attempt: _Attempt, emit: Emit
 ) -> None:
-    stream = provider.stream(request)
+    with encoding():
+        stream = provider.stream(request)
     async for chunk in stream:
         if isinstance(chunk, TextChunk):
             attempt.text.append(chunk.text)

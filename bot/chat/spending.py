@@ -2,10 +2,11 @@
 
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from adapters.llm.messages import CompleteRequest
+from adapters.llm.messages import TOOLS_EMULATED, CompleteRequest
+from adapters.llm.translation import Translation, measured
 from bot.chat.models import Models
 from bot.chat.round_record import RoundRecord
 from bot.chat.rounds import Rounds
@@ -91,11 +92,12 @@ class Spender:
         if number not in self._paid:
             started = time.monotonic()
             till = self._till(number, full=full)
-            record = await self._purse.rounds.run(
-                request, number, emit, stop, prefer=prefer, gate=till
-            )
+            with measured() as took:
+                record = await self._purse.rounds.run(
+                    request, number, emit, stop, prefer=prefer, gate=till
+                )
             record = _priced(record, till)
-            self._count(record)
+            self._count(record, took)
             duration_ms = round((time.monotonic() - started) * 1000)
             self._paid[number] = _Paid(record, till, duration_ms)
         paid = self._paid[number]
@@ -120,11 +122,26 @@ class Spender:
         purse = self._purse
         return Till(purse.ledger, self._limits, purse.models, who, full=full)
 
-    def _count(self, record: RoundRecord) -> None:
-        if record.provider:
-            outcome = record.error.value if record.error else record.stop_reason.value
-            self._purse.metrics.round_ended(record.provider, outcome)
-            self._purse.metrics.spent(record.provider, record.cost_usd_micros or 0)
+    def _count(self, record: RoundRecord, took: Translation) -> None:
+        if not record.provider:
+            return
+        metrics = self._purse.metrics
+        outcome = record.error.value if record.error else record.stop_reason.value
+        metrics.round_ended(record.provider, outcome)
+        metrics.spent(record.provider, record.cost_usd_micros or 0)
+        metrics.translated(record.provider, "request", took.request_s)
+        metrics.translated(record.provider, "answer", took.answer_s)
+        for kind in self._fallbacks(record):
+            metrics.fallback(kind)
+
+    def _fallbacks(self, record: RoundRecord) -> Iterator[str]:
+        first = next(iter(self._purse.rounds.providers), None)
+        if first is not None and record.provider != first.name:
+            yield "provider"
+        if record.passed_on:
+            yield "model"
+        if TOOLS_EMULATED in record.notices:
+            yield "tools"
 
     async def _refused(self, number: int, limit: Limit) -> None:
         await self._purse.audit.append(

@@ -7,6 +7,7 @@ from pydantic import AwareDatetime, BaseModel, Field, SecretStr, field_validator
 
 from bot.settings.actions import ActionSettings
 from bot.settings.mcp import McpSettings
+from bot.settings.policy import PolicySettings
 from bot.settings.roles import RoleSettings
 from bot.settings.section import Duration, Section
 
@@ -325,6 +326,7 @@ class Settings(Section):
     patterns: PatternsSettings = PatternsSettings()
     plugins: PluginSettings = PluginSettings()
     mcp: McpSettings = McpSettings()
+    policy: PolicySettings = PolicySettings()
     roles: dict[str, RoleSettings] = Field(default_factory=dict)
     channels: tuple[ChannelSettings, ...] = ()
     admins: AdminSettings = AdminSettings()

@@ -17,6 +17,7 @@ from bot.slack.freeze_command import freeze_answer
 from bot.slack.ingress_ports import IngressPorts, IngressSettings
 from bot.slack.mrkdwn import escape, visible
 from bot.slack.payloads import SlashCommand
+from bot.slack.tools_answer import tools_answer
 
 COMMAND = "/kortex"
 
@@ -27,6 +28,7 @@ class Subcommand(StrEnum):
     HELP = "help"
     BUDGET = "budget"
     PROVIDERS = "providers"
+    TOOLS = "tools"
     AUDIT = "audit"
     FREEZE = "freeze"
 
@@ -76,6 +78,8 @@ class Commands:
                 return budget_answer(report)
             case Subcommand.PROVIDERS:
                 return _providers(await self._ports.providers())
+            case Subcommand.TOOLS:
+                return tools_answer(self._ports.tools())
             case Subcommand.AUDIT:
                 return await audit_answer(self._ports.trail)
             case Subcommand.HELP | Subcommand.FREEZE:

@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 from bot.domain.budget import BudgetLimits
 from bot.domain.channel import ChannelRule
 from bot.domain.providers import ProviderStatus
+from bot.domain.tool_status import ToolReport
 from bot.ports import (
     AuditLog,
     ChatSurface,
@@ -62,4 +63,5 @@ class IngressPorts:
     revisions: Revisions
     switch: KillSwitch
     providers: ProvidersReport
+    tools: Callable[[], ToolReport]
     api: SlackCalls

@@ -11,6 +11,7 @@ COMMAND_HELP = (
     "`/kortex help` this text\n"
     "`/kortex budget` what was spent today, by whom and where, and how the day will end (admins)\n"
     "`/kortex providers` which models can be used, and why not (admins)\n"
+    "`/kortex tools` every tool, how it does, and what was not loaded (admins)\n"
     "`/kortex freeze on [reason]`, `freeze off` stop every action, let them run again (admins)\n"
     "`/kortex audit` what was decided last, and where the trail stands (admins)"
 )

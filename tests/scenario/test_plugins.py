@@ -1,6 +1,7 @@
 """A plugin from its file to an answer in the channel, and the command that tries one."""
 
 import asyncio
+import json
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,58 @@ async def test_a_plugin_answers_through_the_bot(
     assert TOKEN not in log
     assert "plugin_not_loaded" in log
     assert bridge.asked == [("/tickets/checkout?limit=3", TOKEN)]
+
+
+OTHER = "plugin__other_search"
+
+
+def asks_both(request: Recorded) -> Round:
+    found = results(request)
+    if found:
+        return Round(text=("OTHER" if "OPS-1" in found[1] else "NONE",))
+    return Round(calls=tuple(Call(name, {"product": "checkout"}) for name in (NAME, OTHER)))
+
+
+async def test_a_reload_reads_the_folder_anew_and_every_place_says_what_is_bad(
+    stage: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BRIDGE_TOKEN", TOKEN)
+    monkeypatch.setenv("NEW_TOKEN", "never-seen-before-81723")
+    bridge = Bridge()
+    async with serving(bridge.handle) as url:
+        good = manifest(url)
+        (tmp_path / "a.yaml").write_text(good)
+        settings = {"plugins": {"folder": str(tmp_path)}, "admins": {"roles": ["responder"]}}
+        async with stage(asks_both, settings) as running:
+            assert "NONE" in await running.answered("@kortex tickets?")
+
+            (tmp_path / "a.yaml").write_text(good.replace("timeout: 2s", "timeout: 2h"))
+            (tmp_path / "b.yaml").write_text(good.replace("ticket_search", "other_search"))
+            (tmp_path / "c.yaml").write_text(
+                good.replace("ticket_search", "third").replace("BRIDGE_TOKEN", "NEW_TOKEN")
+            )
+            assert await running.reload()
+            assert "OTHER" in await running.answered("@kortex tickets?")
+            rows = running.query("SELECT body FROM audit WHERE kind = 'config.reloaded'")
+            report = running.service.conversation.toolboxes.report({})
+
+            assert await running.reload(policy={"denied": ["plugin__*"]})
+            assert "NONE" in await running.answered("@kortex tickets?")
+            refused = await running.reload(policy={"toolsets": {"mine": {}}})
+            log = running.log.getvalue()
+
+    ((body,), *_) = rows
+    told = json.loads(body)["parts"]["plugins"]
+    assert told["loaded"] == [OTHER]
+    assert [line.split(": ", 1)[0].rpartition("/")[2] for line in told["not_loaded"]] == [
+        "a.yaml:12",
+        "c.yaml:10",
+    ]
+    assert list(report.notes) == told["not_loaded"]
+    assert "masked after a restart only" in log
+    assert "never-seen-before-81723" not in log
+    assert not refused
+    assert "policy.toolsets.mine: names no tools" in log
 
 
 async def test_check_tries_a_plugin_and_names_what_is_wrong(

@@ -16,9 +16,9 @@ from typing import ClassVar, Final
 
 from adapters.llm.decoding import EventDecoder, new_call_id
 from adapters.llm.framing import LineSplitter
-from adapters.llm.messages import StopReason, StreamChunk, Usage
+from adapters.llm.messages import TOOLS_EMULATED, StopReason, StreamChunk, Usage
 from adapters.llm.nirmata.errors import error_of
-from adapters.llm.pseudo_tools import WARNING, MarkerReader
+from adapters.llm.pseudo_tools import MarkerReader
 from adapters.llm.tool_deltas import ToolDeltas
 from adapters.llm.wire_json import as_int, as_list, as_object, as_text, parse
 
@@ -147,7 +147,7 @@ class NirmataDecoder(EventDecoder):
         if self._markers:
             self.text(out, self._markers.close())
             calls = [*calls, *self._markers.calls]
-            warnings = (WARNING,)
+            warnings = (TOOLS_EMULATED,)
         reason = as_text(last.get("stop_reason")) or as_text(last.get("finish_reason"))
         self.finish(out, _REASONS.get(reason, StopReason.END_TURN), calls, warnings=warnings)
 

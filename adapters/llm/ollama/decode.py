@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from typing import ClassVar, Final
 
 from adapters.llm.decoding import NdjsonDecoder, OpenCall, new_call_id
-from adapters.llm.messages import StopReason, StreamChunk, Usage
+from adapters.llm.messages import TOOLS_EMULATED, StopReason, StreamChunk, Usage
 from adapters.llm.ollama.errors import error_of
-from adapters.llm.pseudo_tools import WARNING, MarkerReader
+from adapters.llm.pseudo_tools import MarkerReader
 from adapters.llm.wire_json import as_int, as_list, as_object, as_text, dump_text
 
 _REASONS: Final[Mapping[str, StopReason]] = {"length": StopReason.MAX_TOKENS}
@@ -64,7 +64,7 @@ class OllamaDecoder(NdjsonDecoder):
         if self._markers:
             self.text(out, self._markers.close())
             self._calls.extend(self._markers.calls)
-            warnings.append(WARNING)
+            warnings.append(TOOLS_EMULATED)
         prompt, output = as_int(event.get("prompt_eval_count")), as_int(event.get("eval_count"))
         self.usage = Usage(input_uncached=prompt or 0, output=output or 0)
         self.usage_known = prompt is not None or output is not None

@@ -8,6 +8,7 @@ import pytest
 
 from adapters.llm import model_table
 from adapters.llm.messages import (
+    TOOLS_EMULATED,
     CompleteRequest,
     DoneChunk,
     ErrorChunk,
@@ -315,3 +316,36 @@ async def test_when_the_ledger_cannot_be_read_nobody_is_asked() -> None:
         await till.round()
 
     assert paid.requests == []
+
+
+def sample(till: Till, name: str, **labels: str) -> float:
+    return till.metrics.registry.get_sample_value(name, labels) or 0
+
+
+async def test_what_took_over_is_counted_by_kind() -> None:
+    emulated = [
+        replace(chunk, warnings=(TOOLS_EMULATED,)) if isinstance(chunk, DoneChunk) else chunk
+        for chunk in text("x")
+    ]
+    till = Till(
+        ScriptedProvider([[ErrorChunk(ErrorKind.AUTH, "401")]], "a"),
+        ScriptedProvider([emulated], "b"),
+    )
+
+    await till.round()
+
+    counted = [
+        sample(till, "kortex_fallbacks_total", kind=kind) for kind in ("provider", "tools", "model")
+    ]
+    assert counted == [1, 1, 0]
+
+
+async def test_who_answers_first_is_no_fallback_and_its_translation_is_measured() -> None:
+    till = Till(ScriptedProvider([text("x")], "a"))
+
+    await till.round()
+
+    assert sample(till, "kortex_fallbacks_total", kind="provider") == 0
+    for direction in ("request", "answer"):
+        name = "kortex_translation_seconds_count"
+        assert sample(till, name, provider="a", direction=direction) == 1

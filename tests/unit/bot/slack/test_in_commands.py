@@ -11,6 +11,7 @@ from adapters.llm.messages import Usage
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.budget import BudgetLimits
 from bot.domain.ids import SessionId, TurnId, UserId
+from bot.domain.tool_status import ToolHealth, ToolReport, ToolsetCost, ToolStatus
 from bot.ports import Spending, StorageUnavailable
 from bot.slack import words
 from bot.slack.commands import Commands
@@ -50,7 +51,7 @@ async def test_an_unknown_subcommand_shows_help_and_echoes_nothing_alive(ingress
     assert "<!channel>" not in answer
 
 
-@pytest.mark.parametrize("text", ["budget", "providers", "audit"])
+@pytest.mark.parametrize("text", ["budget", "providers", "tools", "audit"])
 async def test_numbers_are_for_admins_and_the_attempt_is_written_down(
     ingress: Ingress, text: str
 ) -> None:
@@ -193,3 +194,42 @@ async def test_freeze_is_for_admins(ingress: Ingress, text: str) -> None:
 async def test_freeze_shows_how_it_is_used(ingress: Ingress, text: str) -> None:
     assert "freeze on [reason]" in await ask(ingress, text)
     assert not ingress.switch.frozen
+
+
+async def test_tools_says_how_each_does_and_what_was_not_loaded(ingress: Ingress) -> None:
+    slow = ToolHealth({"ok": 10, "upstream": 2}, 0.25, None)
+    ingress.tools = ToolReport(
+        (
+            ToolStatus("core__get_traces", ("investigate",), "not configured: traces"),
+            ToolStatus("core__get_time", ("investigate",)),
+            ToolStatus("core__get_logs", ("investigate", "recommend"), "", slow),
+        ),
+        (ToolsetCost("investigate", 13, 2900),),
+        ("plugins/<bad>.yaml:3: timeout: must be at most 300s",),
+    )
+
+    answer = await ask(ingress, "tools")
+
+    assert answer.splitlines()[1:] == [
+        "• `core__get_logs` investigate, recommend: 12 calls, 2 upstream, half under 0.25 s, "
+        "95 % over 5 minutes",
+        "• `core__get_time` investigate: not called yet",
+        "• `core__get_traces` not offered: not configured: traces",
+        "*Your own*",
+        "• plugins/&lt;bad&gt;.yaml:3: timeout: must be at most 300s",
+        "*Toolsets*",
+        "• investigate: 13 tools, at most 2,900 tokens in every request",
+    ]
+
+
+async def test_of_hundreds_of_tools_those_with_trouble_are_shown(ingress: Ingress) -> None:
+    tools = [ToolStatus(f"mcp__x__t{n:03}") for n in range(200)]
+    broken = ToolStatus("mcp__x__z", ("all",), "", ToolHealth({"execution": 1}, 0.1, 0.1))
+    notes = tuple(f"p{n}.yaml:1: bad" for n in range(30))
+    ingress.tools = ToolReport((*tools, broken), (), notes)
+
+    lines = (await ask(ingress, "tools")).splitlines()
+
+    assert "mcp__x__z" in lines[1]
+    assert "• and 121 more: `kortex tools` lists them" in lines
+    assert "• and 10 more" in lines

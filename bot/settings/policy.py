@@ -1,0 +1,43 @@
+"""`[policy]` of kortex.toml: which tools exist for whom, and what a turn may ask of them."""
+
+from datetime import timedelta
+from typing import Literal
+
+from pydantic import Field
+
+from bot.settings.section import Duration, Section
+from tools.budget import MAX_RESULT_BYTES, MIN_RESULT_BYTES
+
+
+class ToolBudgetSettings(Section):
+    """`[policy.budget]` and a toolset's `budget`, of which what is left out is the former's."""
+
+    calls: int = Field(default=60, ge=1, le=1000)
+    same_calls: int = Field(default=2, ge=1, le=100)
+    turn_bytes: int = Field(default=2 * 1024 * 1024, ge=MIN_RESULT_BYTES)
+    result_bytes: int = Field(default=MAX_RESULT_BYTES, ge=MIN_RESULT_BYTES, le=MAX_RESULT_BYTES)
+    call_time: Duration = Field(default=timedelta(minutes=5), gt=timedelta(0))
+
+
+class ToolsetSettings(Section):
+    """`[policy.toolsets.NAME]`. `tools` are globs of ids; left out, the built-in ones of that name."""
+
+    tools: tuple[str, ...] | None = None
+    budget: ToolBudgetSettings = ToolBudgetSettings()
+
+
+class ChannelToolSettings(Section):
+    """One `[[policy.channels]]`: in channels of that name, of their toolset only these tools."""
+
+    match: str
+    tools: tuple[str, ...]
+
+
+class PolicySettings(Section):
+    """`[policy]`. `denied` are globs of tools that nobody has."""
+
+    effects: tuple[Literal["read_only"], ...] = ("read_only",)
+    denied: tuple[str, ...] = ()
+    budget: ToolBudgetSettings = ToolBudgetSettings()
+    toolsets: dict[str, ToolsetSettings] = Field(default_factory=dict)
+    channels: tuple[ChannelToolSettings, ...] = ()

@@ -1,0 +1,84 @@
+"""What an operator is told of the tools: which there are, which are offered, how they do."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from bot.chat.history import BYTES_PER_TOKEN
+from bot.domain.tool_status import ToolHealth, ToolReport, ToolsetCost, ToolStatus
+from tools.capabilities import Capabilities
+from tools.catalog import BoundTool, ToolCatalog, missing_capabilities
+from tools.contract import AnyTool
+from tools.policy import ToolPolicy
+
+_CONNECTION = "a connection of the asker's own"
+
+
+@dataclass(frozen=True, slots=True)
+class Purpose:
+    """Somebody who asks for a purpose, in no particular channel."""
+
+    purpose: str
+    channel: str = ""
+    session_name: str = ""
+    connection_ids: frozenset[str] = frozenset()
+
+
+def tool_report(
+    tools: Sequence[AnyTool],
+    policy: ToolPolicy,
+    bound: Capabilities | None,
+    health: Mapping[str, ToolHealth],
+    *,
+    notes: Iterable[str] = (),
+) -> ToolReport:
+    """`bound` is what is configured, None when that is not known; `health` is by tool id, `unknown` for names nobody has."""
+    everywhere = replace(policy, sessions={}, channels=())
+    catalog = ToolCatalog(tools, everywhere)
+    entries = [catalog.get(tool.contract.id) for tool in tools]
+    statuses = [_status(entry, everywhere, bound, health) for entry in entries if entry]
+    if "unknown" in health:
+        made_up = "names that a model made up"
+        statuses.append(ToolStatus("unknown", (made_up,), "", health["unknown"]))
+    return ToolReport(
+        sorted(statuses, key=lambda each: each.id),
+        toolset_costs(tools, policy, bound),
+        tuple(notes),
+    )
+
+
+def toolset_costs(
+    tools: Sequence[AnyTool], policy: ToolPolicy, bound: Capabilities | None = None
+) -> tuple[ToolsetCost, ...]:
+    """Of every toolset, and of all tools together as `all`, for comparison.
+
+    Wherever it is used: what sessions and channels take away is counted. `bound` leaves out what is
+    not configured.
+    """
+    everywhere = replace(policy, sessions={}, channels=())
+    catalog = ToolCatalog(tools, everywhere, bound)
+    everyone = policy.granted_connections
+    shown = {
+        name: catalog.visible(Purpose(name, connection_ids=everyone)) for name in policy.toolsets
+    }
+    together = {each.name: each for named in shown.values() for each in named}
+    return tuple(
+        ToolsetCost(name, len(found), round(sum(d.size_bytes for d in found) / BYTES_PER_TOKEN))
+        for name, found in [*shown.items(), ("all", tuple(together.values()))]
+    )
+
+
+def _status(
+    entry: BoundTool,
+    policy: ToolPolicy,
+    bound: Capabilities | None,
+    health: Mapping[str, ToolHealth],
+) -> ToolStatus:
+    contract = entry.contract
+    named = tuple(n for n in sorted(policy.toolsets) if policy.allows(contract, Purpose(n)))
+    missing = missing_capabilities(contract, bound) if bound else ()
+    reason = f"not configured: {', '.join(missing)}" if missing else ""
+    if not named:
+        reason = "no toolset names it, or [policy] denies it"
+    elif contract.requires_connection and not policy.granted_connections:
+        reason = reason or f"not configured: {_CONNECTION}"
+    return ToolStatus(contract.id, named, reason, health.get(contract.id, ToolHealth()))
