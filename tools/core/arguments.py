@@ -71,5 +71,5 @@ MetricName = Annotated[
     AfterValidator(_metric_name),
     Field(description="Bare name, e.g. 'http_request_duration_seconds_p99'"),
 ]
-Labels = Annotated[dict[str, str], AfterValidator(_labels), Field(max_length=20)]
+Labels = Annotated[dict[str, str], Field(max_length=20), AfterValidator(_labels)]
 StepText = Annotated[str, Field(max_length=20)]

@@ -56,12 +56,16 @@ class MetricSeries(ToolOutput):
 
 
 class MetricsOutput(ToolOutput):
-    """The series, those with the highest maximum first."""
+    """One series lies open; of several there is a list, those with the highest maximum first."""
 
     range: str
     step_s: float
     unit: str | None = None
-    series: list[MetricSeries]
+    labels: dict[str, str] | None = None
+    stats: SeriesStats | None = None
+    gaps: int | None = None
+    samples: list[Sample] | None = None
+    series: list[MetricSeries] | None = None
     truncated: bool
     notes: list[str] | None = None
 
@@ -84,6 +88,11 @@ class GetMetrics:
                 "range",
                 "step_s",
                 "unit",
+                "labels",
+                "stats",
+                "gaps",
+                "samples[].ts",
+                "samples[].value",
                 "series[].labels",
                 "series[].stats",
                 "series[].gaps",
@@ -114,22 +123,30 @@ class GetMetrics:
         shown = series[:MAX_SERIES]
         each = max(MIN_POINTS, min(MAX_POINTS, POINTS_BUDGET // max(1, len(shown))))
         notes = [*_notes(result, len(series)), *([when.assumed] if when.assumed else [])]
+        found = [_series(one, each) for one in shown]
+        alone = found[0] if len(found) == 1 else None
         return MetricsOutput(
             range=when.text,
             step_s=result.step_s,
             unit=result.unit,
-            series=[_series(one, each) for one in shown],
+            labels=alone.labels if alone else None,
+            stats=alone.stats if alone else None,
+            gaps=alone.gaps if alone else None,
+            samples=alone.samples if alone else None if found else [],
+            series=found if len(found) > 1 else None,
             truncated=len(series) > MAX_SERIES,
             notes=notes or None,
         )
 
     def summarise(self, output: MetricsOutput, arguments: MetricsInput) -> str:
         """`p99_latency: 2 series, max 0.85 seconds`."""
-        tops = [one.stats.max for one in output.series if one.stats is not None]
+        known = [output.stats, *(one.stats for one in output.series or ())]
+        tops = [stats.max for stats in known if stats is not None]
         if not tops:
             return f"{arguments.metric_name}: no data, {arguments.time_range}"
         unit = f" {output.unit}" if output.unit else ""
-        return f"{arguments.metric_name}: {len(output.series)} series, max {max(tops):g}{unit}"
+        number = len(output.series) if output.series else 1
+        return f"{arguments.metric_name}: {number} series, max {max(tops):g}{unit}"
 
 
 def _height(series: Series) -> float:
