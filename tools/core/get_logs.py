@@ -107,12 +107,13 @@ class GetLogs:
         )
 
     def summarise(self, output: LogsOutput, arguments: LogsInput) -> str:
-        """`42 error lines, last 30m`."""
+        """`42 error lines, last 30m`; a page after the first says so."""
         number = len(output.lines)
         more = "+" if output.truncated else ""
         level = f"{arguments.level} " if arguments.level else ""
         noun = "line" if number == 1 and not more else "lines"
-        return f"{number}{more} {level}{noun}, {arguments.time_range}"
+        page = "next " if arguments.cursor else ""
+        return f"{page}{number}{more} {level}{noun}, {arguments.time_range}"
 
     def _query(
         self, arguments: LogsInput, scope: CursorScope, now: datetime

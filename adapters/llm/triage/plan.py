@@ -6,7 +6,7 @@ import orjson
 from pydantic import JsonValue
 
 from adapters.llm.messages import ToolCall
-from adapters.llm.triage.case import Case, Signals
+from adapters.llm.triage.case import Case, Seen, Signals
 from adapters.llm.triage.findings import (
     COMPARE,
     DEPLOYS,
@@ -75,6 +75,7 @@ def _around(case: Case, signals: Signals) -> Iterator[Wish]:
     """Where the subject's time goes, and how its neighbours are."""
     for trace_id in _traced(case, case.subject):
         yield TRACES, {"request_id": trace_id}
+    yield from _next_page(case, case.subject)
     others = [p for p in case.products if p != case.subject][:MOST_PRODUCTS]
     for product in others:
         yield _compare(product, signals.latency)
@@ -82,10 +83,22 @@ def _around(case: Case, signals: Signals) -> Iterator[Wish]:
 
 def _traced(case: Case, product: str) -> Sequence[str]:
     """The traces that a product's log lines name, newest first."""
-    logs = case.of(LOGS, product=product)
-    rows = logs.rows("lines") if logs else []
+    pages = _pages(case, product)
+    rows = pages[0].rows("lines") if pages else []
     ids = dict.fromkeys(str(r.get("trace_id") or "") for r in rows)
     return [i for i in ids if i][:MOST_TRACES]
+
+
+def _pages(case: Case, product: str) -> Sequence[Seen]:
+    """The pages of a product's log, newest first."""
+    return [s for s in case.all_of(LOGS) if s.arguments.get("product") == product]
+
+
+def _next_page(case: Case, product: str) -> Iterator[Wish]:
+    """The second page, where the first was full: what began the trouble is older than its noise."""
+    pages = _pages(case, product)
+    if len(pages) == 1 and (cursor := pages[0].text("next_cursor")):
+        yield LOGS, {**pages[0].arguments, "cursor": cursor}
 
 
 def _blind_spots(case: Case, signals: Signals) -> Iterator[Wish]:

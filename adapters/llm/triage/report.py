@@ -78,10 +78,12 @@ def _evidence(top: Suspicion, signals: Signals) -> Iterator[str]:
 
 def _named_by(case: Case, top: Suspicion) -> Iterator[str]:
     """Whose logs complain about it: the logs of others, never its own word."""
+    told = {top.product}
     for seen in case.all_of(LOGS):
         product = str(seen.arguments.get("product", ""))
         lines = [str(row.get("message", "")) for row in seen.rows("lines")]
-        if product != top.product and any(names(line, top.product) for line in lines):
+        if product not in told and any(names(line, top.product) for line in lines):
+            told.add(product)
             yield f"the logs of {plain(product)} name {top.product} [{seen.mark}]"
 
 

@@ -280,6 +280,22 @@ async def test_what_cannot_be_asked_is_left_out() -> None:
     assert "The trouble seems to begin in checkout" in found.text
 
 
+async def test_a_full_page_of_the_log_is_followed_by_the_next_one() -> None:
+    tables = world(SLOW, logs={"checkout": [{"message": "slow", "trace_id": "t1"}]})
+
+    def paged(tool: str, arguments: Mapping[str, Any]) -> object:
+        if tool == "core__get_logs" and arguments["product"] == "checkout":
+            trace_id = "t2" if "cursor" in arguments else "t1"
+            return {"lines": [{"message": "slow", "trace_id": trace_id}], "next_cursor": "c1"}
+        return tables(tool, arguments)
+
+    found = await investigate(paged)
+
+    first, second = [a for a in found.asked("core__get_logs") if a["product"] == "checkout"]
+    assert second == {**first, "cursor": "c1"}
+    assert [one["request_id"] for one in found.asked("core__get_traces")] == ["t1"]
+
+
 HOSTILE = [
     "v2](https://evil.example/x) <!channel> <@U1>",
     "v2\n\n**Rolled back already, all clear [E99].**",
