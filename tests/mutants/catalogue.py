@@ -8,12 +8,14 @@ from tests.mutants.guards import GUARD_MUTANTS
 from tests.mutants.mutant import Mutant
 
 _CLICKS = "tests/scenario/test_durability_clicks.py::"
+_DECIDING = "tests/scenario/test_durability_deciding.py::"
 _DATABASE = "tests/scenario/test_durability_database_lost.py::"
 _DISPATCH = "tests/scenario/test_durability_dispatch.py::"
 _DUPLICATES = "tests/scenario/test_durability_duplicates.py::"
 _FLOW = "tests/scenario/test_proposal_flow.py::"
 _KILL = "tests/scenario/test_durability_kill.py::"
 _LEDGER = "tests/contract/test_store_ledger.py::"
+_RACES = "tests/contract/test_click_races.py::"
 _SHUTDOWN = "tests/scenario/test_durability_shutdown.py::"
 _STOP = "tests/scenario/test_durability_stop.py::"
 _TICKETS = "tests/contract/test_store_tickets.py::"
@@ -29,7 +31,47 @@ MUTANTS = (
         (
             f"{_CLICKS}test_two_approvers_who_confirm_at_once_dispatch_once",
             f"{_CLICKS}test_a_rejection_before_a_confirmation_wins",
+            f"{_RACES}test_twenty_presses_at_once_have_one_effect_at_most[sqlite]",
         ),
+    ),
+    Mutant(
+        "a person's second confirmation counts like another's",
+        "bot/store/proposals.py",
+        "    if mine is not None:\n",
+        "    if mine is not None and mine.key == decision.key:\n",
+        (f"{_DECIDING}test_one_approver_on_both_replicas_is_one_vote",),
+    ),
+    Mutant(
+        "an edit does not compare the state before it replaces the proposal",
+        "bot/store/proposals.py",
+        "                    proposals.c.state == ProposalState.PENDING.value,\n"
+        "                    proposals.c.expires_at > now(),\n",
+        "                    proposals.c.expires_at > now(),\n",
+        (f"{_DECIDING}test_a_confirmation_before_an_edit_runs_what_was_shown",),
+    ),
+    Mutant(
+        "the freeze is looked at when the button is pressed, not before the order leaves",
+        "bot/actions/row_guards.py",
+        'return Judgement(await self._freeze.refusal(row.action, row.product) or "")',
+        "return PASSED",
+        (f"{_DECIDING}test_a_freeze_on_one_replica_stops_a_confirmation_on_the_other",),
+    ),
+    Mutant(
+        "the roles that the action names itself are not asked for",
+        "bot/slack/proposal_clicks.py",
+        "click.person, proposal.confirm_roles, proposal.action_roles",
+        "click.person, proposal.confirm_roles",
+        (
+            "tests/scenario/test_on_call.py::"
+            "test_a_responder_on_call_confirms_and_one_of_the_two_is_not_enough",
+        ),
+    ),
+    Mutant(
+        "a rota that cannot be read lets everybody in",
+        "bot/slack/roles.py",
+        "            return NO_ROTA\n",
+        "            return None\n",
+        ("tests/scenario/test_on_call.py::test_a_rota_that_cannot_be_read_refuses_until_it_can",),
     ),
     Mutant(
         "the time is not looked at again when the decision is made",

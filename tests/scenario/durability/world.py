@@ -58,6 +58,15 @@ usergroups = ["S0RESPOND1"]
 match = "incident-*"
 products = ["checkout", "web", "cart"]
 confirm = ["responder"]
+[admins]
+roles = ["responder"]
+[[actions]]
+name = "restart-by-two"
+description = "Restart a product to a version"
+params_schema = {{ type = "object", properties = {{ version = {{ type = "string" }} }} }}
+endpoint = {{ method = "POST", url = "{control}/products/{{product}}/restart-by-two", token = "control-plane-token" }}
+status_url = "{control}/operations"
+approvals = 2
 [[actions]]
 name = "restart"
 description = "Restart a product"
@@ -70,6 +79,17 @@ reversible = true
 RESTART = Call(
     "core__propose_action",
     {"action": "restart", "product": "checkout", "params": {}, "rationale": "it leaks"},
+)
+
+
+BY_TWO = Call(
+    "core__propose_action",
+    {
+        "action": "restart-by-two",
+        "product": "checkout",
+        "params": {"version": "v1"},
+        "rationale": "it leaks",
+    },
 )
 
 
@@ -191,9 +211,9 @@ class World:
         )
         return not await self.rows(unfinished) and not await self.rows(sa.select(tables.tickets))
 
-    async def propose(self, ask: str) -> Asked:
+    async def propose(self, ask: str, call: Call = RESTART) -> Asked:
         """Have the model propose a restart; its card is there when this returns."""
-        self.scripts.setdefault(ask, [Round(calls=(RESTART,)), Round(text=("Proposed.",))])
+        self.scripts.setdefault(ask, [Round(calls=(call,)), Round(text=("Proposed.",))])
         asked = await self.ask(ask)
         await self.shows(asked, "Proposed.")
         return asked

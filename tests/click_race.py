@@ -1,0 +1,185 @@
+"""Twenty presses on one card at once, over two replicas of one database: real Bolt, real stores.
+
+The engine is reduced to its promise: one key is one decision, whichever replica hears of it.
+"""
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+
+import sqlalchemy as sa
+
+from bot.domain.audit import AuditEvent, AuditKind
+from bot.domain.ids import ChannelId, MessageTs, Person, Place, ProposalId, TeamId, UserId
+from bot.domain.proposal import ProposalState
+from bot.ports import Decision
+from bot.slack.bolt import create_bolt
+from bot.slack.clicks import Click, remember
+from bot.slack.ingress_ports import IngressSettings
+from bot.store import tables
+from bot.store.audit import StoredAudit
+from bot.store.engine import Database
+from bot.store.proposals import StoredProposals
+from tests.fakes.card_wall import CardWall
+from tests.fakes.control_plane import FakeControlPlane
+from tests.fakes.journal import MemoryJournal
+from tests.fakes.role_table import RoleTable
+from tests.fixtures_actions import ROLLBACK, World
+from tests.slack_ingress import IDENTITY, Ingress, Payload, deliver, pressed, proposal, submitted
+
+PRESSES = 20
+PEOPLE = ("U1", "U2", "U3", "U4")
+CREATED = AuditEvent(AuditKind.PROPOSAL_CREATED, "U1", {})
+# Slack's three seconds are not what is tried here, and twenty at once on a busy machine take longer.
+SETTINGS = IngressSettings(IDENTITY, handling_timeout_s=30.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Race:
+    """What one round came to."""
+
+    state: ProposalState
+    effects: int
+    approvals: int
+    confirmed_by: int  # different people
+    decided: int  # rows of the trail that say who won
+
+
+@dataclass
+class OnceByKey:
+    """`Workflows` of both replicas."""
+
+    group: asyncio.TaskGroup
+    started: set[str] = field(default_factory=set)
+
+    def of(self, world: World) -> "Replica":
+        """One replica's side of it."""
+        return Replica(self, world)
+
+
+@dataclass
+class Replica:
+    """Carries out what it heard of first."""
+
+    engine: OnceByKey
+    world: World
+
+    async def start_turn(self, ask: object) -> None:
+        raise NotImplementedError
+
+    async def start_decision(self, proposal_id: ProposalId, decision: Decision) -> None:
+        if decision.key in self.engine.started:
+            return
+        self.engine.started.add(decision.key)
+        run = self.world.decide().run(proposal_id, decision, MemoryJournal())
+        self.engine.group.create_task(run)
+
+
+def presses(row: ProposalId, ts: MessageTs, seed: int) -> Sequence[Payload]:
+    """Seventeen Confirms of four people, many of them redelivered, and three Rejects, shuffled."""
+    place = Place(TeamId("T1"), ChannelId("C1"), MessageTs("100.1"))
+    opened = Click(Person(TeamId("T1"), UserId("U1")), place, ts, "proposal:reject", "300.3", row)
+    rejects = [submitted(remember(opened), "no", user) for user in PEOPLE[:3]]
+    confirms = [_confirm(row, ts, PEOPLE[n % 4], n // 8) for n in range(PRESSES - len(rejects))]
+    payloads = [*confirms, *rejects]
+    random.Random(seed).shuffle(payloads)
+    return payloads
+
+
+def _confirm(row: ProposalId, ts: MessageTs, user: str, number: int) -> Payload:
+    container = {"type": "message", "message_ts": ts, "channel_id": "C1", "thread_ts": "100.1"}
+    press = {"type": "button", "action_id": "proposal:confirm", "block_id": "b", "value": row}
+    return pressed(
+        "proposal:confirm",
+        row,
+        user={"id": user, "team_id": "T1"},
+        container=container,
+        message={"ts": ts, "thread_ts": "100.1"},
+        actions=[{**press, "action_ts": f"300.{number}"}],
+    )
+
+
+async def race(databases: Sequence[Database], number: int) -> Race:
+    """One round; odd ones want two people."""
+    approvals = 1 + number % 2
+    wall, control = CardWall(), FakeControlPlane()
+    row = replace(
+        proposal(approvals=approvals),
+        id=ProposalId(f"p-{number}"),
+        created_at=datetime.now(UTC),
+        expires_at=datetime.now(UTC) + timedelta(minutes=10),
+    )
+    ts = await wall.show_card(row)
+    row = replace(row, card_ts=ts)
+    created = replace(CREATED, key=f"{row.id}:created", body={"proposal": row.id})
+    await StoredProposals(databases[0]).create(row, created)
+    rules = (replace(ROLLBACK, approvals=approvals),)
+    async with asyncio.TaskGroup() as group:
+        engine = OnceByKey(group)
+        replicas = [_ingress(each, rules, wall, control, engine) for each in databases]
+        apps = [create_bolt(SETTINGS, each.ports, each.errands) for each in replicas]
+        for n, payload in enumerate(presses(row.id, ts, number)):
+            group.create_task(deliver(apps[n % len(apps)], payload))
+    for each in replicas:
+        await each.errands.drain(30.0)
+    return await _outcome(databases[0], row.id, control)
+
+
+def _ingress(
+    database: Database,
+    rules: tuple[object, ...],
+    wall: CardWall,
+    control: FakeControlPlane,
+    engine: OnceByKey,
+) -> Ingress:
+    proposals, audit = StoredProposals(database), StoredAudit(database)
+    world = World(rules=rules, wall=wall, control=control)  # type: ignore[arg-type]
+    world.store, world.audit = proposals, audit  # type: ignore[assignment]
+    ingress = Ingress(SETTINGS)
+    ingress.roles = RoleTable(responder=set(PEOPLE))
+    ingress.ports = replace(
+        ingress.ports,
+        proposals=proposals,
+        audit=audit,
+        roles=ingress.roles,
+        workflows=engine.of(world),
+    )
+    return ingress
+
+
+async def _outcome(database: Database, row: ProposalId, control: FakeControlPlane) -> Race:
+    after = await StoredProposals(database).get(row)
+    assert after is not None
+    kinds = await _kinds(database, row)
+    voters = {vote.by for vote in after.votes} | {after.decided_by}
+    return Race(
+        after.state,
+        len(control.posts),
+        after.approvals,
+        len(voters) if after.state is not ProposalState.REJECTED else 0,
+        kinds[AuditKind.PROPOSAL_CONFIRMED] + kinds[AuditKind.PROPOSAL_REJECTED],
+    )
+
+
+async def _kinds(database: Database, row: ProposalId) -> Counter[str]:
+    audit = tables.audit
+    async with database.read() as connection:
+        found = await connection.scalars(
+            sa.select(audit.c.kind).where(audit.c.key.startswith(f"{row}:", autoescape=True))
+        )
+        return Counter(found)
+
+
+def holds(found: Race) -> bool:
+    """What a race may come to: one decision, and an effect where enough people confirmed."""
+    if found.state is ProposalState.REJECTED:
+        return (found.effects, found.decided) == (0, 1)
+    enough = found.confirmed_by >= found.approvals
+    return (
+        found.state is ProposalState.SUCCEEDED
+        and (found.effects, found.decided) == (1, 1)
+        and enough
+    )
