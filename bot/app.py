@@ -247,7 +247,6 @@ def build_conversation(
         base.stores.proposals,
         surface,
         venue_of,
-        base.clock,
         target,
         base.freezes,
         max_open=base.settings.proposals.max_open,

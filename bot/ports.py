@@ -139,6 +139,10 @@ class ProposalStore(Protocol):
         """Insert, or return the row already there under that id."""
         ...
 
+    async def now(self) -> datetime:
+        """The database's clock, by which a proposal lives: a process's own may have jumped."""
+        ...
+
     async def get(self, proposal_id: ProposalId) -> Proposal | None:
         """The row now."""
         ...

@@ -8,13 +8,14 @@ import random
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import sqlalchemy as sa
 
+from bot.actions.catalog import ActionRule
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, ProposalId, TeamId, UserId
-from bot.domain.proposal import ProposalState
+from bot.domain.proposal import LIFETIME, Proposal, ProposalState
 from bot.ports import Decision
 from bot.slack.bolt import create_bolt
 from bot.slack.clicks import Click, remember
@@ -32,6 +33,7 @@ from tests.slack_ingress import IDENTITY, Ingress, Payload, deliver, pressed, pr
 
 PRESSES = 20
 PEOPLE = ("U1", "U2", "U3", "U4")
+CARD_TS = MessageTs("1700000000.000000")  # the first one on a wall
 CREATED = AuditEvent(AuditKind.PROPOSAL_CREATED, "U1", {})
 # Slack's three seconds are not what is tried here, and twenty at once on a busy machine take longer.
 SETTINGS = IngressSettings(IDENTITY, handling_timeout_s=30.0)
@@ -102,26 +104,44 @@ def _confirm(row: ProposalId, ts: MessageTs, user: str, number: int) -> Payload:
     )
 
 
+async def stored_row(database: Database, number: int, approvals: int = 1) -> Proposal:
+    """A pending proposal with a card."""
+    now = datetime.now(UTC)
+    row = replace(
+        proposal(approvals=approvals),
+        id=ProposalId(f"p-{number}"),
+        created_at=now,
+        expires_at=now + LIFETIME,
+        card_ts=CARD_TS,
+    )
+    created = replace(CREATED, key=f"{row.id}:created", body={"proposal": row.id})
+    return await StoredProposals(database).create(row, created)
+
+
+def of_database(
+    database: Database,
+    rules: tuple[ActionRule, ...],
+    control: FakeControlPlane,
+    wall: CardWall | None = None,
+) -> World:
+    """A replica's proposals and trail, and what lies around them."""
+    world = World(rules=rules, wall=wall or CardWall(), control=control)
+    world.store = StoredProposals(database)  # type: ignore[assignment]
+    world.audit = StoredAudit(database)  # type: ignore[assignment]
+    return world
+
+
 async def race(databases: Sequence[Database], number: int) -> Race:
     """One round; odd ones want two people."""
     approvals = 1 + number % 2
     wall, control = CardWall(), FakeControlPlane()
-    row = replace(
-        proposal(approvals=approvals),
-        id=ProposalId(f"p-{number}"),
-        created_at=datetime.now(UTC),
-        expires_at=datetime.now(UTC) + timedelta(minutes=10),
-    )
-    ts = await wall.show_card(row)
-    row = replace(row, card_ts=ts)
-    created = replace(CREATED, key=f"{row.id}:created", body={"proposal": row.id})
-    await StoredProposals(databases[0]).create(row, created)
+    row = await stored_row(databases[0], number, approvals)
     rules = (replace(ROLLBACK, approvals=approvals),)
     async with asyncio.TaskGroup() as group:
         engine = OnceByKey(group)
         replicas = [_ingress(each, rules, wall, control, engine) for each in databases]
         apps = [create_bolt(SETTINGS, each.ports, each.errands) for each in replicas]
-        for n, payload in enumerate(presses(row.id, ts, number)):
+        for n, payload in enumerate(presses(row.id, CARD_TS, number)):
             group.create_task(deliver(apps[n % len(apps)], payload))
     for each in replicas:
         await each.errands.drain(30.0)
@@ -130,20 +150,18 @@ async def race(databases: Sequence[Database], number: int) -> Race:
 
 def _ingress(
     database: Database,
-    rules: tuple[object, ...],
+    rules: tuple[ActionRule, ...],
     wall: CardWall,
     control: FakeControlPlane,
     engine: OnceByKey,
 ) -> Ingress:
-    proposals, audit = StoredProposals(database), StoredAudit(database)
-    world = World(rules=rules, wall=wall, control=control)  # type: ignore[arg-type]
-    world.store, world.audit = proposals, audit  # type: ignore[assignment]
+    world = of_database(database, rules, control, wall)
     ingress = Ingress(SETTINGS)
     ingress.roles = RoleTable(responder=set(PEOPLE))
     ingress.ports = replace(
         ingress.ports,
-        proposals=proposals,
-        audit=audit,
+        proposals=world.store,
+        audit=world.audit,
         roles=ingress.roles,
         workflows=engine.of(world),
     )

@@ -125,7 +125,6 @@ class World:
             store,  # type: ignore[arg-type]
             self.wall,
             venue_of,
-            self.clock,
             self.target(),
             self.freeze,
             on_state=self.came_into.append,

@@ -6,6 +6,7 @@ Implements `tools.capabilities.Proposals`.
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
 import orjson
@@ -36,7 +37,7 @@ from bot.ports import (
     SurfaceFailed,
     SurfaceGone,
 )
-from tools.capabilities import CallContext, Clock, ProposalDraft, ProposalReceipt
+from tools.capabilities import CallContext, ProposalDraft, ProposalReceipt
 from tools.errors import CapabilityUnavailable, InvalidArguments
 from tools.redactor import MASK_PREFIX
 
@@ -71,7 +72,6 @@ class ProposalDesk:
         store: ProposalStore,
         surface: ChatSurface,
         venue_of: VenueOf,
-        clock: Clock,
         target: Target,
         freeze: FreezeState,
         *,
@@ -82,7 +82,6 @@ class ProposalDesk:
         self._store = store
         self._surface = surface
         self._venue_of = venue_of
-        self._clock = clock
         self._target = target
         self._freeze = freeze
         self._max_open = max_open
@@ -107,19 +106,21 @@ class ProposalDesk:
     ) -> ProposalReceipt:
         """`propose` where the place and its roles are known."""
         try:
-            proposal = self._checked(draft, call, venue)
+            proposal = self._checked(draft, call, venue, await self._store.now())
             stored = await self._kept(proposal) or await self._stored(await self._read(proposal))
             posted = await self._shown(stored)
         except StorageUnavailable as error:
             raise CapabilityUnavailable("the proposal could not be stored; try again") from error
         return ProposalReceipt(stored.id, stored.expires_at, _awaits(stored), posted)
 
-    def _checked(self, draft: ProposalDraft, call: CallContext, venue: Venue) -> Proposal:
+    def _checked(
+        self, draft: ProposalDraft, call: CallContext, venue: Venue, now: datetime
+    ) -> Proposal:
         action = self._catalog.find(draft.action, draft.product)
         params = checked_params(draft.params)
         self._catalog.check_params(action, orjson.loads(params))
         _check_blast_radius(action, draft)
-        rule, now = action.rule, self._clock.now()
+        rule = action.rule
         content = digest(rule.name, draft.product, params)
         turn = TurnId(call.turn_id)
         return Proposal(

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
@@ -51,6 +52,10 @@ class StoredProposals:
             return kept or proposal
 
         return await self._database.transact(work)
+
+    async def now(self) -> datetime:
+        """The database's clock."""
+        return await self._database.now()
 
     async def get(self, proposal_id: ProposalId) -> Proposal | None:
         """The row now."""

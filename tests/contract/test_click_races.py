@@ -1,15 +1,24 @@
-"""Rounds of twenty presses at once over two replicas: never more than one effect.
+"""Presses at once over two replicas: never more than one effect, nor more than the limit allows.
 
-`make bench` plays a thousand rounds on each database.
+`make bench` plays a thousand rounds of twenty presses on each database.
 """
 
+import asyncio
+from dataclasses import replace
+
+from bot.domain.proposal import ProposalState
+from bot.ports import Decision
 from bot.store.engine import Database
-from tests.click_race import holds, race
+from bot.store.proposals import StoredProposals
+from tests.click_race import holds, of_database, race, stored_row
+from tests.fakes.control_plane import FakeControlPlane
+from tests.fakes.journal import MemoryJournal
+from tests.fixtures_actions import ROLLBACK, confirm
 from tests.fixtures_database import database, database_url, other
 
 __all__ = ["database", "database_url", "other"]
 
-ROUNDS = 6
+ROUNDS = 4
 
 
 async def test_twenty_presses_at_once_have_one_effect_at_most(
@@ -19,3 +28,29 @@ async def test_twenty_presses_at_once_have_one_effect_at_most(
 
     assert [found for found in rounds if not holds(found)] == []
     assert sum(found.effects for found in rounds) > 0
+
+
+async def test_orders_at_once_on_two_replicas_keep_the_limit_also_after_a_restart(
+    database: Database, other: Database
+) -> None:
+    control = FakeControlPlane()
+    rules = (replace(ROLLBACK, rate_limit="3/10m"),)
+    rows = [await stored_row(database, number) for number in range(7)]
+
+    async def decided(on: Database, number: int) -> None:
+        decision: Decision = confirm(rows[number])
+        process = of_database(on, rules, control).decide()
+        await process.run(rows[number].id, decision, MemoryJournal())
+
+    async with asyncio.TaskGroup() as group:
+        for number in range(6):
+            group.create_task(decided((database, other)[number % 2], number))
+    sent = len(control.posts)
+    assert 1 <= sent <= 3
+
+    await decided(other, 6)  # by a process that has just begun
+    after = [await StoredProposals(database).get(row.id) for row in rows]
+    states = [row.state for row in after if row is not None]
+    assert len(control.posts) <= 3
+    assert states.count(ProposalState.SUCCEEDED) == len(control.posts)
+    assert states.count(ProposalState.FAILED) == 7 - len(control.posts)

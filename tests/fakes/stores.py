@@ -237,6 +237,9 @@ class MemoryProposals:
             self._memory.append(audit)
         return self.rows[proposal.id]
 
+    async def now(self) -> datetime:
+        return self._memory.now()
+
     async def get(self, proposal_id: ProposalId) -> Proposal | None:
         return self.rows.get(proposal_id)
 

@@ -17,7 +17,7 @@ TEST = re.compile(r"^(async def test_|def test_|Test\w+ = )", re.MULTILINE)
 
 
 def test_the_page_has_its_table() -> None:
-    assert len(ROWS) >= 7
+    assert len(ROWS) >= 35
 
 
 @pytest.mark.parametrize(("rule", "where"), ROWS)
@@ -25,7 +25,8 @@ def test_a_rule_names_tests_that_exist(rule: str, where: str) -> None:
     named = re.findall(r"`([^`]+)`", where)
 
     assert named
-    assert [name for name in named if not TEST.search((ROOT / name).read_text())] == []
+    files = [name.partition("::")[0] for name in named]
+    assert [file for file in files if not TEST.search((ROOT / file).read_text())] == []
 
 
 @pytest.mark.parametrize(("file", "name"), NAMED)

@@ -7,7 +7,7 @@ import asyncio
 import tempfile
 from collections.abc import Coroutine, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import TypeVar
 
@@ -176,7 +176,6 @@ class StoredLife(DecidingLife):
         file = Path(self.folder.name) / "kortex.db"
         self._run(place_sqlite(file))
         self.database = self._run(Database.open(f"sqlite+aiosqlite:///{file}"))
-        self.world.clock.at = datetime.now(UTC)
         self.world.store = StoredProposals(self.database)  # type: ignore[assignment]
         self.world.audit = StoredAudit(self.database)  # type: ignore[assignment]
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -53,6 +54,18 @@ async def test_an_action_cannot_give_a_channel_people_whom_it_does_not_name() ->
     receipt = await world.desk().propose(DRAFT, call())
 
     assert receipt.awaits == ()
+
+
+@pytest.mark.parametrize("hours", [-1, 1])
+async def test_a_proposal_lives_by_the_databases_clock_whatever_the_processs_says(
+    hours: int,
+) -> None:
+    world = World()
+    jumped = call(now=NOW + timedelta(hours=hours))
+
+    receipt = await world.desk().propose(DRAFT, jumped)
+
+    assert receipt.expires_at == NOW + LIFETIME
 
 
 async def test_a_repeated_tool_call_is_one_proposal_with_one_life() -> None:

@@ -257,3 +257,16 @@ async def test_a_freeze_while_the_target_is_read_still_refuses() -> None:
 
     assert (after.state, world.control.posts) == (S.FAILED, [])
     assert "frozen meanwhile" in after.outcome
+
+
+async def test_a_parameter_named_like_the_dry_run_flag_does_not_set_it() -> None:
+    schema = {"type": "object", "properties": {"dry_run": {"type": "boolean"}}}
+    world = world_of(replace(READ_RULE, params_schema=schema))
+    row = await world.proposed(replace(DRAFT, params={"dry_run": True}))
+
+    await carried(world, row)
+
+    assert [order.dry_run for order in world.probe.rehearsed] == [True, True]
+    assert [(order.dry_run, order.params) for order in world.control.posts] == [
+        (False, {"dry_run": True})
+    ]

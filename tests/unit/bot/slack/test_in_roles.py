@@ -393,3 +393,8 @@ async def test_another_rota_in_force_is_asked_at_once(duty: OnCallWorld) -> None
     duty.roles["duty"] = RoleMembers(on_call=Rota("jonas@x.io"))
     assert await duty.refusal("U1", "duty") is not None
     assert await duty.refusal("U2", "duty") is None
+
+
+async def test_a_person_named_twice_by_a_rota_is_one_person(duty: OnCallWorld) -> None:
+    duty.rota.names = frozenset({"mira@x.io", "U1"})
+    assert await duty.directory.members(("duty",)) == ["U1"]
