@@ -31,6 +31,7 @@ MUTANTS = (
         (
             f"{_CLICKS}test_two_approvers_who_confirm_at_once_dispatch_once",
             f"{_CLICKS}test_a_rejection_before_a_confirmation_wins",
+            f"{_DECIDING}test_a_confirmation_before_an_edit_runs_what_was_shown",
             f"{_RACES}test_twenty_presses_at_once_have_one_effect_at_most[sqlite]",
         ),
     ),
@@ -40,14 +41,6 @@ MUTANTS = (
         "    if mine is not None:\n",
         "    if mine is not None and mine.key == decision.key:\n",
         (f"{_DECIDING}test_one_approver_on_both_replicas_is_one_vote",),
-    ),
-    Mutant(
-        "an edit does not compare the state before it replaces the proposal",
-        "bot/store/proposals.py",
-        "                    proposals.c.state == ProposalState.PENDING.value,\n"
-        "                    proposals.c.expires_at > now(),\n",
-        "                    proposals.c.expires_at > now(),\n",
-        (f"{_DECIDING}test_a_confirmation_before_an_edit_runs_what_was_shown",),
     ),
     Mutant(
         "the freeze is looked at when the button is pressed, not before the order leaves",
