@@ -6,6 +6,7 @@ rendering (tools.rendering) → record → end event. Nothing but a cancellation
 
 import asyncio
 import contextlib
+import time
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
@@ -15,6 +16,7 @@ import structlog
 from pydantic import BaseModel, JsonValue
 
 from tools.admission import Admission, Admitted, Authoriser
+from tools.breaker import Breaker
 from tools.cache import NOTE_BYTES, Kept, ResultCache, key_of, told
 from tools.capabilities import CallContext, Capabilities, Clock
 from tools.catalog import ToolCatalog
@@ -116,6 +118,7 @@ class ToolRunner:
         self._timeouts = timeouts or {}
         self._slow_after_s = slow_after_s
         self._cache = ResultCache()
+        self._breaker = Breaker(time.monotonic)
         if any(not seconds > 0 for seconds in self._timeouts.values()):
             raise ValueError("a tool timeout must be positive")
 
@@ -162,6 +165,21 @@ class ToolRunner:
             return self._broken(call, error) if failed is None else self._failed(call, failed)
 
     async def _execute(self, call: _Call, admitted: Admitted) -> object:
+        """Unless the tool has not answered for a while, which the next call is then spared."""
+        tool_id = admitted.entry.contract.id
+        resting = self._breaker.refusal(tool_id)
+        if resting is not None:
+            raise CallFailed(ToolErrorCode.UNAVAILABLE, f"{call.short_name} {resting}")
+        try:
+            answer = await self._timed(call, admitted)
+        except Exception as error:
+            failed = failure_of(error)
+            self._breaker.ended(tool_id, failed.code if failed else ToolErrorCode.EXECUTION)
+            raise
+        self._breaker.ended(tool_id, None)
+        return answer
+
+    async def _timed(self, call: _Call, admitted: Admitted) -> object:
         tool, contract = admitted.entry.tool, admitted.entry.contract
         slow = asyncio.get_running_loop().call_later(
             self._slow_after_s, self._emit, call, CallSlow(call.id, call.name)

@@ -46,6 +46,7 @@ REFUSED = {
     "a POST that may write": ("  read_only: true\n", "", 12, "only reads"),
     "a PUT": ("method: POST", "method: PUT", 13, "GET"),
     "another scheme": ("http://bridge", "file://bridge", 15, "http://"),
+    "an old scheme": ("http://bridge", "gopher://bridge", 15, "http://"),
     "a user in the URL": ("http://bridge", "http://public@bridge", 15, "user name"),
     "a parameter as host": ("http://bridge", "http://{query}", 15, "only path and query"),
     "a port that is none": (":8080", ":80800", 15, "[Pp]ort"),

@@ -1,0 +1,93 @@
+"""A backend that does not answer: three calls wait for it, the next ones do not."""
+
+import asyncio
+
+import pytest
+
+from tests.fakes.tools import INSTANT, EchoOutput, FakeTool, bench, contract
+from tools.breaker import FAILURES, OPEN_S, Breaker
+from tools.errors import CapabilityUnavailable, InvalidArguments, ToolErrorCode, UpstreamFailed
+
+
+class Hand:
+    """A clock that is moved by hand."""
+
+    at_s = 0.0
+
+    def __call__(self) -> float:
+        return self.at_s
+
+
+async def test_a_tool_that_hangs_is_left_alone_and_others_run_on() -> None:
+    hung = FakeTool(contract(timeouts=INSTANT), gate=asyncio.Event())
+    well = FakeTool(contract(id="core__well"))
+    b = bench([hung, well])
+
+    codes = [(await b.run()).record.error_code for _ in range(FAILURES)]
+    resting = await b.run()
+
+    assert codes == [ToolErrorCode.TOOL_TIMEOUT] * FAILURES
+    assert resting.record.error_code is ToolErrorCode.UNAVAILABLE
+    assert "echo did not answer 3 times in a row" in resting.content
+    assert len(hung.calls) == FAILURES
+    assert (await b.run(name="core__well")).record.ok
+
+
+@pytest.mark.parametrize(
+    "error", [UpstreamFailed("busy", 503), InvalidArguments("no"), RuntimeError("bug")], ids=repr
+)
+async def test_whoever_answers_is_asked_again(error: Exception) -> None:
+    def answer(_arguments: object) -> object:
+        raise error
+
+    tool = FakeTool(answer=answer)
+    b = bench([tool])
+    for _ in range(FAILURES + 2):
+        await b.run()
+
+    assert len(tool.calls) == FAILURES + 2
+
+
+async def test_an_answer_between_failures_starts_the_count_anew() -> None:
+    answers: list[object] = [CapabilityUnavailable("gone")] * (FAILURES - 1)
+    answers += [EchoOutput(text="back"), *answers]
+
+    def answer(_arguments: object) -> object:
+        found = answers.pop(0)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    tool = FakeTool(contract(live=True), answer=answer)
+    b = bench([tool])
+    for _ in range(2 * FAILURES - 1):
+        await b.run()
+
+    assert answers == []
+
+
+def test_after_the_pause_one_tries_and_the_others_wait() -> None:
+    clock = Hand()
+    breaker = Breaker(clock)
+    for _ in range(FAILURES):
+        assert breaker.refusal("t") is None
+        breaker.ended("t", ToolErrorCode.TOOL_TIMEOUT)
+    assert "another 30 s" in (breaker.refusal("t") or "")
+
+    clock.at_s = OPEN_S
+    assert breaker.refusal("t") is None
+    assert breaker.refusal("t") is not None
+    breaker.ended("t", None)
+    assert breaker.refusal("t") is None
+
+
+def test_a_trial_that_fails_waits_as_long_again() -> None:
+    clock = Hand()
+    breaker = Breaker(clock)
+    for _ in range(FAILURES):
+        breaker.ended("t", ToolErrorCode.UNAVAILABLE)
+    clock.at_s = OPEN_S
+    assert breaker.refusal("t") is None
+    breaker.ended("t", ToolErrorCode.UNAVAILABLE)
+
+    assert "another 30 s" in (breaker.refusal("t") or "")
