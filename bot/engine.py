@@ -30,19 +30,20 @@ from bot.ports import (
     decision_workflow,
 )
 from bot.sqlite_clock import milliseconds
+from bot.starts import Starts
 from bot.stop_signal import Signal
 from bot.store.failures import storage_errors
 from bot.store.replicas import Replicas
 from bot.store.tickets import Superseded, Tickets
+from bot.thread_order import ThreadOrder
+from bot.turn_slots import MAX_LIVE_TURNS, MAX_LIVE_TURNS_SQLITE, ShowWaiting, TurnSlots
 
 log = structlog.get_logger(__name__)
 
 # Change only when the sequence of steps changes incompatibly: it decides who may resume a turn.
 WORKFLOW_VERSION = "kortex-1"
 LEASE_S = 6.0
-POLL_BUSY_THREAD_S = 0.25
 POLL_STOPS_S = 0.3
-MAX_LIVE_TURNS = 512
 MAX_EXECUTOR_THREADS = 32  # DBOS leaves it unbounded: a thread per live workflow
 _RETRIES = 7  # after 0.5 s, doubled each time: half a minute, beside the database's own patience
 HAND_OVER_S = 5.0  # for cancelled work to close what it holds
@@ -106,7 +107,7 @@ class EngineConfig:
     database_url: str
     sqlite_path: Path | None
     lease_s: float = LEASE_S
-    max_live_turns: int = MAX_LIVE_TURNS
+    max_live_turns: int = 0  # 0: the database's own
 
 
 class Engine:
@@ -123,26 +124,31 @@ class Engine:
         self._replicas = replicas
         self.executor_id = "local" if config.sqlite_path else uuid.uuid4().hex
         self._signals: dict[TurnId, Signal] = {}
-        self._left: dict[str, asyncio.Event] = {}
-        self._first_attempts: set[TurnId] = set()
+        self._order = ThreadOrder(tickets, self.executor_id)
         self._turns: dict[asyncio.Task[object], str] = {}
         self._decisions: dict[asyncio.Task[object], str] = {}
         self._let_go: set[str] = set()
-        self._starting: set[asyncio.Task[Exception | None]] = set()
+        self._starts = Starts()
         self._idle = asyncio.Event()
         self._idle.set()
-        self._slots = asyncio.Semaphore(config.max_live_turns)
         self._accepting = False
         self._lock_file: IO[bytes] | None = None
         self._watchers: list[asyncio.Task[None]] = []
 
     async def start(
-        self, background: asyncio.TaskGroup, turn: TurnBody, decision: DecisionBody
+        self,
+        background: asyncio.TaskGroup,
+        turn: TurnBody,
+        decision: DecisionBody,
+        show_waiting: ShowWaiting,
     ) -> None:
         """Take the database, resume what was left, begin to accept. Raises SecondProcess.
 
-        The lease and stop watchers run in `background` until it is cancelled.
+        The lease and stop watchers run in `background` until it is cancelled. `show_waiting` tells
+        people that their turn waits for others to end.
         """
+        usual = MAX_LIVE_TURNS_SQLITE if self._config.sqlite_path else MAX_LIVE_TURNS
+        self._slots = TurnSlots(self._config.max_live_turns or usual, show_waiting)
         if self._config.sqlite_path:
             self._lock_file = await asyncio.to_thread(take_lock, self._config.sqlite_path)
         else:
@@ -185,10 +191,11 @@ class Engine:
     async def stop(self, grace_s: float) -> None:
         """Accept nothing new, let running work end for `grace_s`, hand the rest over."""
         self._accepting = False
+        waiting = 0
         with suppress(TimeoutError):
             async with asyncio.timeout(grace_s):
-                while self._starting:
-                    await asyncio.wait(self._starting)
+                await self._starts.none()
+                waiting = self._slots.let_go()
                 await self._idle.wait()
         left = {*self._turns, *self._decisions}
         # The watchers too: what is handed over must not be taken back.
@@ -199,7 +206,7 @@ class Engine:
             await asyncio.wait(left, timeout=HAND_OVER_S)
         await asyncio.to_thread(DBOS.destroy, destroy_registry=True)
         with suppress(StorageUnavailable):
-            await self._sign_off(nothing_left=not left)
+            await self._sign_off(nothing_left=not left and not waiting)
         if self._lock_file is not None:
             self._lock_file.close()
 
@@ -212,14 +219,8 @@ class Engine:
             await self._replicas.give_up(self.executor_id)
 
     def is_first_look(self, ask: Ask) -> bool:
-        """Whether nothing can have been posted for this ask yet: true once, on a first attempt.
-
-        Only asked for a second time when a post may have been sent and its answer lost.
-        """
-        if ask.turn_id not in self._first_attempts:
-            return False
-        self._first_attempts.discard(ask.turn_id)
-        return True
+        """See `ThreadOrder.is_first_look`."""
+        return self._order.is_first_look(ask)
 
     async def drop_dead_tickets(self) -> int:
         """Free threads whose turn's workflow is over without having left its place."""
@@ -244,16 +245,16 @@ class Engine:
     ) -> None:
         if not self._accepting:
             raise StorageUnavailable("shutting down; nothing was started")
+        if workflow_id in self._turns.values():
+            return  # Slack tells of a mention twice
         # Asked first and through our own connection: DBOS waits for a lost database without end,
         # and would start the work long after the asker was told that nothing was started.
-        if await self._tickets.is_started(workflow_id):
-            return
-        # In a task of its own: a start that is cancelled half-way leaves work that nobody runs.
-        begun = self._background.create_task(self._begin(workflow_id, body, args))
-        self._starting.add(begun)
-        begun.add_done_callback(self._starting.discard)
-        if (failure := await asyncio.shield(begun)) is not None:
-            raise failure
+        await self._starts.once(
+            workflow_id,
+            self._tickets.is_started,
+            lambda: self._begin(workflow_id, body, args),
+            self._background,
+        )
 
     @staticmethod
     async def _begin(
@@ -270,25 +271,26 @@ class Engine:
         ask = _ASK.validate_python(ask_value)
         with self._counted(self._turns, ask.turn_id):
             try:
-                await self._enter(ask)
+                await self._starts.few()
+                await self._order.enter(ask)
             except Superseded:
                 log.info("turn_superseded", turn=ask.turn_id)
                 return
             signal = self._signals[ask.turn_id] = Signal()
             try:
-                async with self._slots:
+                async with self._slots.hold(ask, signal):
                     await self._turn_body(ask, DurableJournal())
             except asyncio.CancelledError:
                 raise  # handed over, or going down: the ticket belongs to whoever resumes it
             except BaseException:
-                await self._leave(ask)
+                await self._order.leave(ask)
                 raise
             else:
-                await self._leave(ask)
+                await self._order.leave(ask)
             finally:
                 if self._signals.get(ask.turn_id) is signal:
                     del self._signals[ask.turn_id]
-                self._first_attempts.discard(ask.turn_id)
+                self._order.forget(ask.turn_id)
 
     async def _run_decision(self, proposal_id: str, value: JsonValue) -> None:
         with self._counted(self._decisions, proposal_id):
@@ -308,22 +310,6 @@ class Engine:
             del tasks[task]
             if self.live == 0:
                 self._idle.set()
-
-    async def _enter(self, ask: Ask) -> None:
-        """Wait until this turn is the oldest of its thread. Raises Superseded."""
-        thread = ask.place.key
-        if not await self._tickets.is_known(ask.turn_id):
-            self._first_attempts.add(ask.turn_id)
-        while not await self._tickets.try_enter(ask.turn_id, thread, ask.ts, self.executor_id):
-            left = self._left.setdefault(thread, asyncio.Event())
-            with suppress(TimeoutError):
-                async with asyncio.timeout(POLL_BUSY_THREAD_S):
-                    await left.wait()
-
-    async def _leave(self, ask: Ask) -> None:
-        await self._tickets.leave(ask.turn_id, self.executor_id)
-        if waiting := self._left.pop(ask.place.key, None):
-            waiting.set()
 
     async def request(self, turn: TurnId, by: UserId) -> bool:
         """Ask a running turn to stop, wherever it runs."""

@@ -114,7 +114,7 @@ async def serving(
         errands = Errands()
         bolt = _bolt(base, conversation, identity, api, surface, engine, errands)
         witnesses = audit_jobs(settings, base.stores.database, surface, identity.team, stack)
-        await stack.enter_async_context(_engine_running(engine, conversation, grace_s))
+        await stack.enter_async_context(_engine_running(engine, conversation, surface, grace_s))
         socket = _socket(settings, bolt, errands)
         port = await listen(base, conversation, bolt, socket, stack)
         due = _jobs(base, engine, surface, conversation) | _budget_jobs(base, identity, api, outbox)
@@ -167,13 +167,9 @@ def _engine(base: Base, lease_s: float) -> Engine:
     url = sa.make_url(base.settings.database.url.get_secret_value())
     path = Path(url.database or "") if url.drivername.startswith("sqlite") else None
     database = base.stores.database
-    return Engine(
-        EngineConfig(
-            rules.engine_database(url.render_as_string(hide_password=False)), path, lease_s
-        ),
-        Tickets(database),
-        Replicas(database),
-    )
+    address = rules.engine_database(url.render_as_string(hide_password=False))
+    config = EngineConfig(address, path, lease_s, base.settings.turns.max_live)
+    return Engine(config, Tickets(database), Replicas(database))
 
 
 def _slack_session() -> aiohttp.ClientSession:
@@ -182,10 +178,12 @@ def _slack_session() -> aiohttp.ClientSession:
 
 @asynccontextmanager
 async def _engine_running(
-    engine: Engine, conversation: Conversation, grace_s: float
+    engine: Engine, conversation: Conversation, surface: SlackSurface, grace_s: float
 ) -> AsyncIterator[None]:
     async with asyncio.TaskGroup() as background:
-        await engine.start(background, conversation.turns.answer, conversation.decide.run)
+        await engine.start(
+            background, conversation.turns.answer, conversation.decide.run, surface.show_waiting
+        )
         try:
             yield
         finally:

@@ -41,6 +41,7 @@ BROAD_EXCEPT_SEAMS = {
     "bot/reload.py",
     "bot/slack/errands.py",
     "bot/slack/scheduler.py",
+    "bot/store/sqlite_threads.py",
     "bot/web/health.py",
     "tools/runner.py",
 }

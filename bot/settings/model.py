@@ -42,6 +42,12 @@ class DatabaseSettings(Section):
     url: SecretStr = SecretStr("sqlite+aiosqlite:///kortex.db")
 
 
+class TurnSettings(Section):
+    """`[turns]`. `max_live` answers grow at once in one process, later asks wait; 0: 64 on SQLite, else 512."""
+
+    max_live: int = Field(default=0, ge=0, le=2000)
+
+
 class ProviderSettings(Section):
     """`[llm.providers.NAME]`; what a provider does not know it ignores.
 
@@ -318,6 +324,7 @@ class Settings(Section):
     slack: SlackSettings = SlackSettings()
     http: HttpSettings = HttpSettings()
     database: DatabaseSettings = DatabaseSettings()
+    turns: TurnSettings = TurnSettings()
     llm: LlmSettings = LlmSettings()
     observe: ObserveSettings = ObserveSettings()
     kubernetes: KubernetesSettings = KubernetesSettings()

@@ -28,6 +28,7 @@ from tools.records import CallEnded, CallEvent
 
 CURSOR = "▌"
 PLACEHOLDER = "Thinking…"
+WAITING = "Waiting: many asked at once. I begin as soon as an answer before yours is done."
 STOP_ACTION = "turn:stop"
 _NOTICES_SHOWN = 3
 
@@ -43,6 +44,7 @@ class AnswerView:
     finished: TurnFinished | None = None
     round_start: int = 0
     show_cost: bool = True
+    waiting: bool = False
 
     def apply(self, event: TurnEvent) -> bool:
         """Fold one event in; whether it changes what people see."""
@@ -100,7 +102,7 @@ def _live(view: AnswerView, links: LinkPolicy) -> tuple[Part, ...]:
     bodies = [piece.safe for piece in split(text, links) if piece.safe.strip()]
     *earlier, last = bodies or [""]
     chips = list(view.chips.values())
-    status = activity(chips) or ("" if last else PLACEHOLDER)
+    status = activity(chips) or ("" if last else WAITING if view.waiting else PLACEHOLDER)
     blocks: list[Block] = []
     if chips:
         blocks.append(context(*chip_texts(chips)))

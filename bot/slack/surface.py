@@ -64,12 +64,22 @@ class SlackSurface(ChatSurface):
 
     async def open_answer(self, ask: Ask) -> MessageTs:
         """Post the placeholder, or find the one an earlier attempt posted."""
+        return await self._opened(ask, AnswerView(ask.turn_id))
+
+    async def show_waiting(self, ask: Ask) -> None:
+        """Post the placeholder of an answer that begins later; best effort."""
+        try:
+            await self._opened(ask, AnswerView(ask.turn_id, waiting=True))
+        except (SurfaceGone, SurfaceFailed) as error:
+            _log.info("slack.waiting.not_shown", turn=ask.turn_id, error=str(error))
+
+    async def _opened(self, ask: Ask, view: AnswerView) -> MessageTs:
         async with self._locks.hold(ask.turn_id):
             messages = self._answers.get(ask.turn_id)
             if messages is None:
                 messages = self._messages(ask, complete=self._is_new(ask))
             if not messages.posted:
-                (placeholder,) = render(AnswerView(ask.turn_id))
+                (placeholder,) = render(view)
                 await persist(self._patience, lambda: _open(messages, placeholder))
             while len(self._answers) >= _ANSWERS_KEPT:
                 del self._answers[next(iter(self._answers))]

@@ -26,9 +26,12 @@ async def erase(
         raise ValueError("an erasure names a person or a session")
     whose = audit.c.actor == person if person else audit.c.session_id == session
     erased = 0
+
+    async def batch(connection: Connection) -> int:
+        return await _batch(connection, whose, by, reason)
+
     while True:
-        async with database.write() as connection:
-            count = await _batch(connection, whose, by, reason)
+        count = await database.transact(batch, again=False)
         erased += count
         if count < BATCH_ROWS:
             return erased

@@ -7,7 +7,7 @@ pool for both.
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import datetime
 from typing import Any, TypeVar, cast
 
@@ -15,13 +15,12 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from bot.ports import StorageUnavailable
-from bot.store import sqlite_driver
 from bot.store.columns import redact_with
 from bot.store.connection import Connection, Work
 from bot.store.dialect import now
 from bot.store.failures import ConnectionLost, storage_errors
 from bot.store.sealing import SEALING, WITHOUT_KEY, Sealing
-from bot.store.sqlite_threads import SqliteThreads
+from bot.store.sqlite_threads import Limits, SqliteThreads
 from bot.store.write_gate import GatedConnection
 
 _T = TypeVar("_T")
@@ -31,7 +30,10 @@ SQLITE_READERS = 4
 POOL_SIZE = 10
 POOL_OVERFLOW = 10
 CONNECT_TIMEOUT_S = 5.0
+# From when it has its connection, and on SQLite the file. Waiting for those has a bound of its own,
+# longer because a queue is no fault: a turn can wait, and what people wait on gives up by itself.
 TRANSACTION_TIMEOUT_S = 15.0
+QUEUE_TIMEOUT_S = 60.0
 # A process that freezes, or whose machine is gone, between two statements leaves its locks behind;
 # PostgreSQL ends it after this, so that a successor is not kept waiting much longer than its lease.
 IDLE_IN_TRANSACTION_S = 6.0
@@ -102,16 +104,14 @@ class Database:
     @asynccontextmanager
     async def write(self) -> AsyncIterator[AsyncConnection]:
         """One transaction: committed at the end, rolled back by any exception."""
-        with storage_errors():
-            async with asyncio.timeout(TRANSACTION_TIMEOUT_S), self._writer.begin() as connection:
-                yield connection
+        async with _in_time(self._writer.begin()) as connection:
+            yield connection
 
     @asynccontextmanager
     async def read(self) -> AsyncIterator[AsyncConnection]:
         """A connection for reading; every statement sees what is committed when it starts."""
-        with storage_errors():
-            async with asyncio.timeout(TRANSACTION_TIMEOUT_S), self._reader.connect() as connection:
-                yield connection
+        async with _in_time(self._reader.connect()) as connection:
+            yield connection
 
     async def transact(self, work: Work[_T], *, again: bool = True) -> _T:
         """Run `work` in one transaction.
@@ -121,7 +121,8 @@ class Database:
 
         async def attempt() -> _T:
             if self._threads is not None:
-                return await _in_time(self._threads.transact(work))
+                with storage_errors():
+                    return await self._threads.transact(work, _limits())
             async with self.write() as connection:
                 return await work(connection)
 
@@ -132,7 +133,8 @@ class Database:
 
         async def attempt() -> _T:
             if self._threads is not None:
-                return await _in_time(self._threads.fetch(work))
+                with storage_errors():
+                    return await self._threads.fetch(work, _limits())
             async with self.read() as connection:
                 return await work(connection)
 
@@ -196,10 +198,18 @@ class Database:
         raise StorageUnavailable("the database file is locked by another process")
 
 
-async def _in_time(running: Awaitable[_T]) -> _T:
+def _limits() -> Limits:
+    return Limits(QUEUE_TIMEOUT_S, TRANSACTION_TIMEOUT_S)
+
+
+@asynccontextmanager
+async def _in_time(
+    opening: AbstractAsyncContextManager[AsyncConnection],
+) -> AsyncIterator[AsyncConnection]:
     with storage_errors():
-        async with asyncio.timeout(TRANSACTION_TIMEOUT_S):
-            return await running
+        async with asyncio.timeout(QUEUE_TIMEOUT_S) as limit, opening as connection:
+            limit.reschedule(asyncio.get_running_loop().time() + TRANSACTION_TIMEOUT_S)
+            yield connection
 
 
 def _is_migrated(connection: sa.Connection) -> bool:
@@ -211,7 +221,7 @@ def _postgresql(url: sa.URL) -> AsyncEngine:
         url,
         pool_size=POOL_SIZE,
         max_overflow=POOL_OVERFLOW,
-        pool_timeout=CONNECT_TIMEOUT_S,
+        pool_timeout=QUEUE_TIMEOUT_S,
         hide_parameters=True,
         connect_args={
             "timeout": CONNECT_TIMEOUT_S,
@@ -236,33 +246,29 @@ def _sqlite_engines(
 
 
 def _sqlite(url: sa.URL, *, writes: bool) -> AsyncEngine:
-    engine = create_async_engine(
-        url,
-        pool_size=1 if writes else SQLITE_READERS,
-        max_overflow=0,
-        pool_timeout=TRANSACTION_TIMEOUT_S,
-        hide_parameters=True,
-        async_creator=sqlite_driver.connector(url, SQLITE_BUSY_S),
-    )
-
+    engine = create_async_engine(url, **_sqlite_options(writes=writes))
     _configure(engine.sync_engine, writes=writes)
     return engine
 
 
 def _in_threads(url: sa.URL, *, writes: bool) -> sa.Engine:
-    engine = sa.create_engine(
-        url.set(drivername="sqlite"),
-        pool_size=1 if writes else SQLITE_READERS,
-        max_overflow=0,
-        hide_parameters=True,
-        connect_args={
+    engine = sa.create_engine(url.set(drivername="sqlite"), **_sqlite_options(writes=writes))
+    _configure(engine, writes=writes)
+    return engine
+
+
+def _sqlite_options(*, writes: bool) -> dict[str, Any]:
+    return {
+        "pool_size": 1 if writes else SQLITE_READERS,
+        "max_overflow": 0,
+        "pool_timeout": QUEUE_TIMEOUT_S,
+        "hide_parameters": True,
+        "connect_args": {
             "timeout": SQLITE_BUSY_S,
             "factory": GatedConnection,
             "check_same_thread": False,  # a pool does not know its threads apart
         },
-    )
-    _configure(engine, writes=writes)
-    return engine
+    }
 
 
 def _configure(engine: sa.Engine, *, writes: bool) -> None:

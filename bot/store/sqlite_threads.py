@@ -1,20 +1,35 @@
 """SQLite transactions that run whole in a thread: one change of threads there and one back.
 
 Between two statements the one writer of the file waits for nobody, however busy the event loop is.
+Writers that wait share one transaction: one wait for the file and one sync to the disk for all.
 """
 
 import asyncio
-import threading
+import time
+from collections import deque
 from collections.abc import AsyncIterator, Callable
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, asynccontextmanager
-from typing import Any, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, Final, Generic, TypeVar
 
 import sqlalchemy as sa
 
+from bot.ports import StorageUnavailable
 from bot.store.connection import Connection, Parameters, Work
 
 _T = TypeVar("_T")
+
+# A shared transaction takes no more along after this long: others wait for the file too.
+SHARED_S: Final = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Seconds: how long work may wait until it is begun, and how long it may then take."""
+
+    queue_s: float
+    running_s: float
 
 
 class SqliteThreads:
@@ -24,18 +39,26 @@ class SqliteThreads:
         self._writer, self._reader = writer, reader
         self._writing = ThreadPoolExecutor(1, thread_name_prefix="sqlite-writer")
         self._reading = ThreadPoolExecutor(readers, thread_name_prefix="sqlite-reader")
+        self._waiting: deque[_Job[Any]] = deque()
 
-    async def transact(self, work: Work[_T]) -> _T:
+    async def transact(self, work: Work[_T], limits: Limits) -> _T:
         """Run `work` in one transaction: committed at the end, rolled back by any exception.
 
-        Cancelled while it waits, it is not run. Cancelled while it runs, it ends by itself soon and is
-        rolled back, unless its commit has begun.
+        It may share the transaction with others that wait; each has its own result, and when one
+        fails the others are run again without it. Cancelled while it waits, it is not run. Cancelled
+        while it runs, it ends by itself soon and is rolled back, unless its commit has begun.
+        Raises TimeoutError, and StorageUnavailable when it was not begun in time.
         """
-        return await _run(self._writing, self._writer.begin, work)
+        job = _Job(work, limits)
+        self._waiting.append(job)
+        self._writing.submit(self._write)
+        return await job.outcome()
 
-    async def fetch(self, work: Work[_T]) -> _T:
+    async def fetch(self, work: Work[_T], limits: Limits) -> _T:
         """Run reading `work`; every statement sees what is committed when it starts."""
-        return await _run(self._reading, self._reader.connect, work)
+        job = _Job(work, limits)
+        self._reading.submit(self._read, job)
+        return await job.outcome()
 
     async def close(self) -> None:
         """Wait for what still runs and give the connections back."""
@@ -50,6 +73,117 @@ class SqliteThreads:
         for threads, engine in ((self._writing, self._writer), (self._reading, self._reader)):
             threads.shutdown()
             engine.dispose()
+
+    def _read(self, job: "_Job[Any]") -> None:
+        if job.is_wanted():
+            _alone(job, self._reader.connect)
+
+    def _write(self) -> None:
+        """Everything that waits now, in turn; nothing if an earlier call took it along."""
+        jobs: list[_Job[Any]] = []
+        try:
+            self._share(jobs)
+        except _Failed as failed:
+            if len(jobs) == 1:
+                jobs[0].done.set_exception(failed.error)
+                return
+            for job in jobs:
+                _alone(job, self._writer.begin)
+        except BaseException as error:  # noqa: BLE001 - raised where the work was asked for
+            for job in jobs:
+                job.done.set_exception(error)
+        else:
+            for job in jobs:
+                job.done.set_result(job.result)
+
+    def _share(self, jobs: "list[_Job[Any]]") -> None:
+        """Run what waits in one transaction and add it to `jobs`.
+
+        Raises _Failed when one of them failed, and what the transaction itself failed with.
+        """
+        job = self._next()
+        if job is None:
+            return
+        jobs.append(job)
+        with self._writer.begin() as connection:
+            ends_at = time.monotonic() + SHARED_S
+            while job is not None:
+                try:
+                    job.run(connection)
+                except BaseException as error:
+                    raise _Failed(error) from error
+                job = self._next() if time.monotonic() < ends_at else None
+                if job is not None:
+                    jobs.append(job)
+            if any(each.given_up for each in jobs):
+                raise _Failed(_GivenUp())
+
+    def _next(self) -> "_Job[Any] | None":
+        while self._waiting:
+            job = self._waiting.popleft()
+            if job.is_wanted():
+                return job
+        return None
+
+
+def _alone(job: "_Job[Any]", opened: Callable[[], AbstractContextManager[sa.Connection]]) -> None:
+    try:
+        with opened() as connection:
+            job.run(connection)
+    except BaseException as error:  # noqa: BLE001 - raised where the work was asked for
+        job.done.set_exception(error)
+    else:
+        job.done.set_result(job.result)
+
+
+@dataclass(slots=True)
+class _Job(Generic[_T]):
+    """Work of one caller, and what became of it."""
+
+    work: Work[_T]
+    limits: Limits
+    done: Future[_T] = field(default_factory=Future)
+    queued_at: float = field(default_factory=time.monotonic)
+    begun_at: float | None = None
+    given_up: bool = False
+    result: Any = None
+
+    def is_wanted(self) -> bool:
+        """Whether its caller still waits; from now on it cannot be cancelled, only given up."""
+        return self.done.set_running_or_notify_cancel()
+
+    def run(self, connection: sa.Connection) -> None:
+        """In a thread, inside a transaction."""
+        self.begun_at = time.monotonic()
+        self.result = _finished(self.work, InThread(connection))
+        if self.given_up:
+            raise _GivenUp
+
+    async def outcome(self) -> _T:
+        """What it returned or raised. Raises TimeoutError, StorageUnavailable if it was not begun."""
+        running = asyncio.wrap_future(self.done)
+        try:
+            while not running.done():
+                if (left_s := self._left_s()) <= 0:
+                    raise self._too_late()
+                await asyncio.wait({running}, timeout=left_s)
+            return running.result()
+        finally:
+            self.given_up = not running.done()
+            running.cancel()
+
+    def _left_s(self) -> float:
+        now = time.monotonic()
+        if (begun_at := self.begun_at) is None:
+            # Looked at again after that long: it may have begun meanwhile.
+            return min(self.queued_at + self.limits.queue_s - now, self.limits.running_s)
+        return begun_at + self.limits.running_s - now
+
+    def _too_late(self) -> Exception:
+        if self.begun_at is not None:
+            return TimeoutError()
+        waited = f"{self.limits.queue_s:g} s"
+        return StorageUnavailable(f"the database was too busy for {waited}; nothing was begun")
 
 
 class InThread:
@@ -90,26 +224,15 @@ class InThread:
 
 
 class _GivenUp(Exception):
-    """Nobody waits for the transaction any more. Nobody sees this either."""
+    """Nobody waits for the work any more. Nobody sees this either."""
 
 
-async def _run(
-    threads: Executor, opened: Callable[[], AbstractContextManager[sa.Connection]], work: Work[_T]
-) -> _T:
-    given_up = threading.Event()
+class _Failed(Exception):
+    """One of those that shared a transaction raised `error`."""
 
-    def run() -> _T:
-        with opened() as connection:
-            result = _finished(work, InThread(connection))
-            if given_up.is_set():
-                raise _GivenUp
-            return result
-
-    try:
-        return await asyncio.get_running_loop().run_in_executor(threads, run)
-    except asyncio.CancelledError:
-        given_up.set()
-        raise
+    def __init__(self, error: BaseException) -> None:
+        super().__init__()
+        self.error = error
 
 
 def _finished(work: Work[_T], connection: Connection) -> _T:

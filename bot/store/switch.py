@@ -117,13 +117,16 @@ class StoredSwitch:
             {"frozen": on, "reason": reason},
             key=f"freeze:{'on' if on else 'off'}:{by}:{at.isoformat()}",
         )
-        async with self._database.write() as connection:
+
+        async def work(connection: Connection) -> None:
             await connection.execute(
                 insert_into(connection, switches)
                 .values(name=_FREEZE, **values)
                 .on_conflict_do_update(index_elements=["name"], set_=values)
             )
             await append_audit(connection, event)
+
+        await self._database.transact(work, again=False)
 
 
 def _write(marker: Path | None, wish: _Wish) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 # After this long at the gate a writer leaves the decision to SQLite and its busy timeout.
-GATE_TIMEOUT_S: Final = 5.0
+GATE_TIMEOUT_S: Final = 30.0
 _WRITES: Final = ("INSERT", "UPDATE", "DELETE", "REPLACE", "BEGIN IMMEDIATE")
 
 

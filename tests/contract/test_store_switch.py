@@ -1,15 +1,17 @@
 """The kill switch on both databases: shared, kept, and never opened by a failure."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
 
 from bot.domain.audit import AuditKind
 from bot.ports import StorageUnavailable
+from bot.store.connection import Connection
 from bot.store.engine import Database
 from bot.store.switch import StoredSwitch
 from tests.fixtures_database import database, database_url, other
@@ -31,6 +33,12 @@ OPEN = {
     "postgresql": ("DROP TRIGGER shut ON switches", "DROP FUNCTION shut()"),
 }
 
+# SQLite begins no transaction on a connection that may not write: the next one is a new one.
+RECONNECT: dict[str, Callable[[Database], None]] = {
+    "sqlite": lambda database: database._threads._writer.dispose(),  # type: ignore[union-attr]
+    "postgresql": lambda _database: None,
+}
+
 
 def switch(database: Database, marker: Path | None = None) -> StoredSwitch:
     return StoredSwitch(database, marker, lambda: NOW)
@@ -40,15 +48,16 @@ def switch(database: Database, marker: Path | None = None) -> StoredSwitch:
 async def read_only(database: Database) -> AsyncIterator[None]:
     """The database takes no writes. SQLite's one writing connection carries the pragma."""
 
-    async def run(statements: tuple[str, ...]) -> None:
-        async with database.write() as connection:
+    def run(statements: tuple[str, ...]) -> Coroutine[Any, Any, None]:
+        async def work(connection: Connection) -> None:
             for statement in statements:
                 await connection.execute(sa.text(statement))
 
+        return database.transact(work)
+
     await run(SHUT[database.dialect])
     yield
-    # SQLite begins no transaction on a connection that may not write: the next one is a new one.
-    await database._writer.dispose()
+    RECONNECT[database.dialect](database)
     await run(OPEN[database.dialect])
 
 

@@ -149,7 +149,7 @@ MUTANTS = (
     ),
     Mutant(
         "a resumed turn does not look for the message it has posted",
-        "bot/engine.py",
+        "bot/thread_order.py",
         "        if ask.turn_id not in self._first_attempts:\n            return False\n",
         "",
         (f"{_KILL}test_a_killed_process_goes_on_after_its_restart[placeholder-posted]",),

@@ -238,6 +238,7 @@ async def test_a_full_disk_is_an_outage_and_nothing_is_half_done(sqlite_url: str
 
 async def test_a_locked_file_is_an_outage(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bot.store.engine.SQLITE_BUSY_S", 0.05)
+    monkeypatch.setattr("bot.store.write_gate.GATE_TIMEOUT_S", 0.05)
     holder, waiter = await Database.open(sqlite_url), await Database.open(sqlite_url)
     async with holder.write() as connection:
         await insert(connection, "a")
@@ -277,7 +278,8 @@ async def test_a_transaction_that_nobody_waits_for_any_more_leaves_nothing(
             replicas.update().values(beat=NOW)
         )  # the row, or the file, is held
         monkeypatch.setattr("bot.store.engine.TRANSACTION_TIMEOUT_S", 0.05)
-        with pytest.raises(StorageUnavailable, match="in time"):
+        monkeypatch.setattr("bot.store.engine.QUEUE_TIMEOUT_S", 0.05)
+        with pytest.raises(StorageUnavailable, match=r"in time|too busy"):
             await database.transact(partial(beat_and_insert, name="late"))
         monkeypatch.undo()
     await database.transact(partial(beat_and_insert, name="b"))

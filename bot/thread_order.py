@@ -1,0 +1,69 @@
+"""Turns of a thread one after the other, the oldest message first, over all replicas."""
+
+import asyncio
+from contextlib import suppress
+from typing import Final
+
+import structlog
+
+from bot.domain.ids import TurnId
+from bot.domain.session import Ask
+from bot.ports import StorageUnavailable
+from bot.store.tickets import Tickets
+
+log = structlog.get_logger(__name__)
+
+POLL_BUSY_THREAD_S: Final = 0.25  # for turns that end on other replicas
+RETRY_S: Final = 1.0
+
+
+class ThreadOrder:
+    """The waiting turns of one replica, the owner of their tickets."""
+
+    def __init__(self, tickets: Tickets, owner: str) -> None:
+        self._tickets = tickets
+        self._owner = owner
+        self._left: dict[str, asyncio.Event] = {}
+        self._first_attempts: set[TurnId] = set()
+
+    async def enter(self, ask: Ask) -> None:
+        """Wait until this turn is the oldest of its thread. Raises Superseded.
+
+        It was promised, so it waits for a database that is busy or gone, too.
+        """
+        while True:
+            try:
+                return await self._entered(ask)
+            except StorageUnavailable as error:
+                log.warning("turn_waits_for_database", turn=ask.turn_id, error=str(error))
+                await asyncio.sleep(RETRY_S)
+
+    async def leave(self, ask: Ask) -> None:
+        """Let the next one in. Raises StorageUnavailable."""
+        await self._tickets.leave(ask.turn_id, self._owner)
+        if waiting := self._left.pop(ask.place.key, None):
+            waiting.set()
+
+    def is_first_look(self, ask: Ask) -> bool:
+        """Whether nothing can have been posted for this ask yet: true once, on a first attempt.
+
+        Only asked for a second time when a post may have been sent and its answer lost.
+        """
+        if ask.turn_id not in self._first_attempts:
+            return False
+        self._first_attempts.discard(ask.turn_id)
+        return True
+
+    def forget(self, turn: TurnId) -> None:
+        """It is over, or somebody else's."""
+        self._first_attempts.discard(turn)
+
+    async def _entered(self, ask: Ask) -> None:
+        thread = ask.place.key
+        if not await self._tickets.is_known(ask.turn_id):
+            self._first_attempts.add(ask.turn_id)
+        while not await self._tickets.try_enter(ask.turn_id, thread, ask.ts, self._owner):
+            left = self._left.setdefault(thread, asyncio.Event())
+            with suppress(TimeoutError):
+                async with asyncio.timeout(POLL_BUSY_THREAD_S):
+                    await left.wait()

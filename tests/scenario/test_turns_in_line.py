@@ -1,0 +1,38 @@
+"""More ask than may be answered at once: the others see that they wait, and all are answered."""
+
+import asyncio
+from collections import defaultdict
+
+from bot.slack.render import WAITING
+from bot.workspace.seeds import MEMBER, RESPONDER
+from tests.fakes.model_server import Recorded, Round
+from tests.fixtures_service import Start, stage
+from tests.stage import STOP, turn_of
+
+__all__ = ["stage"]
+
+
+async def test_whoever_asks_beyond_the_limit_waits_is_told_and_is_answered(stage: Start) -> None:
+    held: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
+
+    def script(request: Recorded) -> Round:
+        question = turn_of(request)[0]["content"]
+        return Round(text=(f"Answer to {question}.",), hold=held[question], hold_at=-1)
+
+    async with stage(script, {"turns": {"max_live": 1}}) as running:
+        first = await running.ask("@kortex first")
+        await running.live(first, "Thinking")
+        second = await running.ask("@kortex second", MEMBER)
+        waiting = await running.live(second, WAITING)
+        third = await running.ask("@kortex third", RESPONDER)
+        unwanted = await running.live(third, WAITING)
+
+        await running.press(RESPONDER, unwanted, STOP)
+        assert "Stopped" in await running.answer(third)
+        assert running.finished(second) == ""
+
+        held["first"].set()
+        held["second"].set()
+        assert "Answer to first" in await running.answer(first)
+        assert "Answer to second" in await running.answer(second)
+        assert [part.ts for part in running.parts(second)] == [waiting.ts]

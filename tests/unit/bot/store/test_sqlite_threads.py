@@ -1,0 +1,160 @@
+"""SQLite's one writer: what waits for it, what shares a transaction, and who is told what."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import NoReturn
+
+import pytest
+import sqlalchemy as sa
+
+from bot.domain.audit import AuditEvent, AuditKind
+from bot.ports import StorageUnavailable
+from bot.store.audit import append_audit
+from bot.store.connection import Connection
+from bot.store.engine import Database
+from bot.store.tables import audit
+from tests.fixtures_database import sqlite_url
+
+__all__ = ["sqlite_url"]
+
+
+@pytest.fixture
+async def database(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Database]:
+    monkeypatch.setattr("bot.store.sqlite_threads.SHARED_S", 60.0)
+    opened = await Database.open(sqlite_url)
+    yield opened
+    await opened.close()
+
+
+@asynccontextmanager
+async def file_held(database: Database) -> AsyncIterator[None]:
+    """Somebody else writes: whoever comes waits at the gate."""
+    async with database.write():
+        yield
+
+
+async def append(connection: Connection, actor: str) -> int:
+    return await append_audit(connection, AuditEvent(AuditKind.STARTED, actor, {}))
+
+
+async def fail(connection: Connection) -> NoReturn:
+    await append(connection, "failed")
+    raise KeyError("its own")
+
+
+async def actors(database: Database) -> list[str]:
+    async def work(connection: Connection) -> list[str]:
+        return list(await connection.scalars(sa.select(audit.c.actor).order_by(audit.c.seq)))
+
+    return await database.fetch(work)
+
+
+def commits_of(database: Database) -> list[object]:
+    assert database._threads is not None
+    seen: list[object] = []
+    sa.event.listen(database._threads._writer, "commit", seen.append)
+    return seen
+
+
+async def test_waiting_for_the_file_is_no_part_of_the_transactions_time(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with file_held(database):
+        monkeypatch.setattr("bot.store.engine.TRANSACTION_TIMEOUT_S", 0.01)
+        waiting = asyncio.create_task(database.transact(partial(append, actor="patient")))
+        ended, _ = await asyncio.wait({waiting}, timeout=0.05)
+        assert not ended
+        waiting.cancel()
+
+
+async def test_who_waits_for_too_long_is_told_so_and_nothing_is_written(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with file_held(database):
+        monkeypatch.setattr("bot.store.engine.QUEUE_TIMEOUT_S", 0.01)
+        with pytest.raises(StorageUnavailable, match=r"too busy for 0\.01 s; nothing was begun"):
+            await database.transact(partial(append, actor="late"))
+    monkeypatch.undo()
+    await database.transact(partial(append, actor="next"))
+    assert await actors(database) == ["next"]
+
+
+async def test_a_transaction_that_stands_still_is_given_up(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on = threading.Event()
+
+    async def stands_still(connection: Connection) -> None:
+        await append(connection, "late")
+        go_on.wait(10)
+
+    monkeypatch.setattr("bot.store.engine.TRANSACTION_TIMEOUT_S", 0.01)
+    with pytest.raises(StorageUnavailable, match="in time"):
+        await database.transact(stands_still)
+    monkeypatch.undo()
+    go_on.set()
+    assert await actors(database) == []
+
+
+async def test_writers_that_wait_share_a_transaction_in_their_order(database: Database) -> None:
+    commits = commits_of(database)
+    async with asyncio.TaskGroup() as group, file_held(database):
+        tasks = [
+            group.create_task(database.transact(partial(append, actor=f"a{n}"))) for n in range(20)
+        ]
+        await asyncio.sleep(0)
+    assert [task.result() for task in tasks] == list(range(1, 21))
+    assert await actors(database) == [f"a{n}" for n in range(20)]
+    assert len(commits) == 1
+
+
+async def test_one_that_fails_takes_nobody_along(database: Database) -> None:
+    async with file_held(database):
+        before = asyncio.create_task(database.transact(partial(append, actor="before")))
+        failing = asyncio.create_task(database.transact(fail))
+        after = asyncio.create_task(database.transact(partial(append, actor="after")))
+        await asyncio.sleep(0)
+    assert (await before, await after) == (1, 2)
+    with pytest.raises(KeyError, match="its own"):
+        await failing
+    assert await actors(database) == ["before", "after"]
+
+
+async def test_all_who_share_a_commit_that_fails_are_told(database: Database) -> None:
+    def full(_connection: object) -> NoReturn:
+        raise sa.exc.OperationalError("COMMIT", {}, OSError("disk is full"))
+
+    assert database._threads is not None
+    sa.event.listen(database._threads._writer, "commit", full)
+    async with file_held(database):
+        tasks = [
+            asyncio.create_task(database.transact(partial(append, actor=f"a{n}"))) for n in range(3)
+        ]
+        await asyncio.sleep(0)
+    told = await asyncio.gather(*tasks, return_exceptions=True)
+    assert [str(each) for each in told] == ["the database failed: disk is full"] * 3
+    assert await actors(database) == []
+
+
+async def test_who_gives_up_while_others_share_its_transaction_leaves_nothing(
+    database: Database,
+) -> None:
+    loop = asyncio.get_running_loop()
+    gone = threading.Event()
+
+    async def see_it_go(connection: Connection) -> None:
+        loop.call_soon_threadsafe(first.cancel)
+        gone.wait(10)
+        await append(connection, "second")
+
+    async with file_held(database):
+        first = asyncio.create_task(database.transact(partial(append, actor="first")))
+        first.add_done_callback(lambda _task: gone.set())
+        second = asyncio.create_task(database.transact(see_it_go))
+        await asyncio.sleep(0)
+    await second
+    assert first.cancelled()
+    assert await actors(database) == ["second"]
