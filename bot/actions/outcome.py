@@ -70,7 +70,7 @@ def refusal(guard: str, reason: str, *, outdated: bool = False) -> Outcome:
 def line(proposal: Proposal) -> str:
     """The thread's line about a proposal that reached an end."""
     what = f"{proposal.action} for {proposal.product}"
-    said = proposal.outcome.replace("`", "´")
+    said = words_of(proposal.outcome).replace("`", "´")
     match proposal.state:
         case ProposalState.SUCCEEDED:
             return f"✓ {what}: done.\n```\n{said}\n```"
@@ -87,6 +87,18 @@ def line(proposal: Proposal) -> str:
             return f"⚠ {what}: whether it took effect is unknown. {CHECK}\n```\n{said}\n```"
         case _:
             return f"{what}: {proposal.state}."
+
+
+def words_of(outcome: str) -> str:
+    """A stored outcome as people read it: what went wrong in plain words, the rest as it was said."""
+    try:
+        said = orjson.loads(outcome)
+    except orjson.JSONDecodeError:
+        return outcome
+    if not isinstance(said, dict) or not isinstance(said.get("error"), str):
+        return outcome
+    rest = {name: value for name, value in said.items() if name != "error"}
+    return str(said["error"]) + (f"\n{orjson.dumps(rest).decode()}" if rest else "")
 
 
 def _outcome(state: ProposalState, said: JsonValue) -> Outcome:

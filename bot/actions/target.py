@@ -96,18 +96,27 @@ class Target:
 
 
 def changes(before: str, after: str) -> str:
-    """`config_hash was a1, is b2` for every fact that differs; both are canonical JSON texts."""
+    """`config_hash was a1, is b2` for every fact that differs; both are JSON texts.
+
+    Texts that are no objects are told whole.
+    """
     then, now = _facts(before), _facts(after)
+    if then is None or now is None:
+        return f"it was {before or 'nothing'}, is {after or 'nothing'}"
     return "; ".join(
-        f"{name} was {then.get(name, 'not there')}, is {now.get(name, 'not there')}"
+        f"{name} was {_fact(then, name)}, is {_fact(now, name)}"
         for name in sorted(then.keys() | now.keys())
         if then.get(name) != now.get(name)
     )
 
 
-def _facts(text: str) -> Mapping[str, str]:
-    facts: Mapping[str, str] = orjson.loads(text) if text else {}
-    return facts
+def _facts(text: str) -> Mapping[str, JsonValue] | None:
+    facts = orjson.loads(text) if text else {}
+    return facts if isinstance(facts, dict) else None
+
+
+def _fact(facts: Mapping[str, JsonValue], name: str) -> str:
+    return _text(facts[name]) if name in facts else "not there"
 
 
 def _in_params(name: str, params: Mapping[str, JsonValue]) -> Objects:

@@ -73,8 +73,8 @@ class SamePreview:
             return Judgement(error.message)
         if now == subject.row.preview:
             return PASSED
-        then = subject.row.preview or "nothing"
-        return Judgement(f"the dry run said {then}, and now says {now}", outdated=True)
+        told = changes(subject.row.preview, now)
+        return Judgement(f"the dry run is not what the card showed: {told}", outdated=True)
 
 
 class NotDrifted:

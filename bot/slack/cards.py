@@ -8,6 +8,7 @@ import re
 from datetime import datetime
 from typing import assert_never
 
+from bot.actions.outcome import words_of
 from bot.domain.proposal import Proposal, ProposalState
 from bot.slack.blocks import Block, Part, actions, button, context, dialog, header, section
 from bot.slack.limits import SECTION_CHARS
@@ -147,7 +148,9 @@ def _ending(
         return _open(proposal, roles_text, confirmable=confirmable)
     lines = [_decision(proposal, state)]
     if proposal.outcome and state in _WITH_OUTCOME:
-        outcome = escape_within(visible(proposal.outcome).replace("`", "´"), _OUTCOME_CHARS)
+        outcome = escape_within(
+            visible(words_of(proposal.outcome)).replace("`", "´"), _OUTCOME_CHARS
+        )
         lines.append(f"```\n{outcome}\n```")
     return [section("\n".join(lines))]
 

@@ -279,6 +279,25 @@ def _cards() -> dict[str, Part]:
             ),
             AT,
         ),
+        "card_refused": (
+            proposal(
+                ProposalState.FAILED,
+                outcome='{"error":"not sent, nothing was changed: rate limit 3/1h: it has run that '
+                'often already","guard":"rate_limit"}',
+            ),
+            AT,
+        ),
+        "card_answer_lost": (
+            proposal(
+                ProposalState.UNKNOWN,
+                outcome='{"error":"no answer within 30 s","check":"the control plane, key p_1"}',
+            ),
+            AT,
+        ),
+        "card_progress": (
+            proposal(ProposalState.DISPATCHING, outcome='{"progress":"2 of 3 hosts are done"}'),
+            AT,
+        ),
         "card_outdated": (
             proposal(
                 ProposalState.SUPERSEDED,
@@ -291,7 +310,8 @@ def _cards() -> dict[str, Part]:
     }
     both = proposal(action_roles=("on-call", "sre-lead"))
     made["card_two_kinds_of_roles"] = card(both, deciders(both), AT)
-    return made | {name: card(each, "", now) for name, (each, now) in changed.items()}
+    made["card_nobody_may"] = card(proposal(confirm_roles=()), "", AT)
+    return made | {name: card(each, "responder", now) for name, (each, now) in changed.items()}
 
 
 def golden() -> dict[str, tuple[Part, ...]]:

@@ -90,7 +90,7 @@ def _drifted(world: World) -> None:
         (
             _another_plan,
             "dry_run",
-            'the dry run said \\"v42 → v41\\", and now says \\"v42 → v40\\"',
+            'the card showed: it was \\"v42 → v41\\", is \\"v42 → v40\\"',
         ),
         (_drifted, "drift", "config_hash was a1, is b2"),
     ],
