@@ -177,10 +177,10 @@ def _open(proposal: Proposal, roles_text: str, *, confirmable: bool) -> list[Blo
             "Run it",
         )
     lines = [f"*May decide*  {who}", *_progress(proposal)]
-    return [
-        section("\n".join((*lines, f"*Expires*  {_time(proposal.expires_at)}"))),
-        actions([confirm, edit, reject] if confirmable else [edit, reject]),
-    ]
+    told = section("\n".join((*lines, f"*Expires*  {_time(proposal.expires_at)}")))
+    if not roles_text:
+        return [told]  # each button could only refuse
+    return [told, actions([confirm, edit, reject] if confirmable else [edit, reject])]
 
 
 def _progress(proposal: Proposal) -> list[str]:

@@ -17,6 +17,7 @@ ASK = """(() => {
 DONE = """['proposal:confirm', 'evidence:open'].every((start) =>
     document.querySelector(`#thread-messages [data-action^="${start}"]`)
   ) && !document.querySelector('#thread-messages [data-action="turn:stop"]')"""
+AROUND = 170  # the bars above and below a thread, pixels
 REST = "(document.activeElement?.blur(), true)"
 
 
@@ -37,10 +38,13 @@ async def take_demo(tab: Tab, folder: Path) -> None:
             await tab.run("(document.querySelector('#messages .replies').click(), true)")
             await tab.until(DONE)
             await tab.run(REST)
-            await tab.look(1500, 1700, scale=0.8)
-            await tab.run(_scroll(".card", "end"))
+            await tab.look(1500, 1000)
+            tall = await tab.run("document.getElementById('thread-messages').offsetHeight")
+            await tab.look(1500, tall + AROUND, scale=0.75)
             await tab.picture(folder / "desktop.png")
             await tab.look(390, 844)
+            await tab.run(_scroll(".card", "end"))
+            await tab.look(390, 844)  # the list keeps its own place when its width changes
             await tab.run(_scroll(".card", "end"))
             await tab.picture(folder / "phone.png")
             await tab.look(1280, 900, dark=True)

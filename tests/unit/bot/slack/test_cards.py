@@ -115,5 +115,8 @@ def test_a_card_says_that_untrusted_output_was_read() -> None:
     assert "had read tool output" not in str(untold)
 
 
-def test_a_channel_where_nobody_may_confirm_says_so() -> None:
-    assert "nobody" in str(card(proposal(), "", AT))
+def test_a_channel_where_nobody_may_confirm_says_so_and_offers_no_button() -> None:
+    part = card(proposal(), "", AT)
+
+    assert "nobody" in str(part)
+    assert action_ids(part) == []
