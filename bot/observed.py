@@ -91,9 +91,13 @@ def make_observed(
     """
     observe = settings.observe
     kinds = {observe.logs.kind, observe.metrics.kind, observe.traces.kind} - {"none"}
-    patterns = make_patterns(settings.patterns)
+    asked = _Asked(
+        make_admin_info(settings.control_plane, stack),
+        make_platform(settings.platform, stack),
+        make_patterns(settings.patterns),
+    )
     if kinds == {"recorded"}:
-        return _recorded(clock, stored_incidents, patterns or recorded_pages())
+        return _recorded(clock, stored_incidents, asked)
     if "recorded" in kinds:
         raise ConfigurationError(
             "observe: recorded backends stand alone; set every kind to recorded, or none of them"
@@ -106,17 +110,25 @@ def make_observed(
         incidents=stored_incidents,
         rollouts=cluster.rollouts if cluster else None,
         kubernetes=cluster.reader if cluster else None,
-        admin=make_admin_info(settings.control_plane, stack),
-        platform=make_platform(settings.platform, stack),
+        admin=asked.admin,
+        platform=asked.platform,
         offer=cluster.offer if cluster else None,
-        patterns=patterns,
+        patterns=asked.patterns,
     )
     return lambda _channel: live
 
 
-def _recorded(
-    clock: Clock, stored: IncidentHistory, patterns: Patterns
-) -> Callable[[str], Observed]:
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What does not depend on the channel; None is not configured."""
+
+    admin: AdminInfo | None
+    platform: Platform | None
+    patterns: Patterns | None
+
+
+def _recorded(clock: Clock, stored: IncidentHistory, asked: _Asked) -> Callable[[str], Observed]:
+    """Where a real one is configured, it stands beside what is recorded."""
     incidents = RecordedIncidents(clock, UnsealedCodec())
     first = next(iter(incidents.scenarios))
     history = RecordedHistory(past_incidents(incidents.anchor), beside=stored)
@@ -131,10 +143,10 @@ def _recorded(
             incidents=history,
             rollouts=None,
             kubernetes=recorded.kubernetes,
-            admin=recorded.admin,
-            platform=recorded.platform,
+            admin=asked.admin or recorded.admin,
+            platform=asked.platform or recorded.platform,
             offer=RecordedOffer(),
-            patterns=patterns,
+            patterns=asked.patterns or recorded_pages(),
         )
 
     return of
