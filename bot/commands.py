@@ -1,4 +1,7 @@
-"""What the commands of `kortex` do. Parsing of arguments lives in `bot.cli`."""
+"""What the commands of `kortex` do. Parsing of arguments lives in `bot.cli`.
+
+What only one of them needs it imports itself: a question starts without the service.
+"""
 
 import asyncio
 import signal
@@ -18,16 +21,11 @@ from bot.app import open_redactor
 from bot.console import answer_here
 from bot.database_lock import SecondProcess
 from bot.finding import Finding
-from bot.health_check import examine
-from bot.plugin_check import try_plugin
 from bot.ports import StorageUnavailable
-from bot.provider_command import report_of
-from bot.service import serving
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError, load
 from bot.slack.startup import StartupError
 from bot.store import schema
-from bot.tool_command import report_of as tool_report_of
 
 OK, FAILED, USAGE = 0, 1, 2
 _MENDABLE = (ConfigurationError, StartupError, SecondProcess, ActionsError, ManifestInvalid)
@@ -45,6 +43,7 @@ def check(config: Path, *, as_json: bool) -> int:
 
 def check_plugin(config: Path, file: Path, arguments: str) -> int:
     """`kortex check --plugin FILE`, with or without a configuration beside it."""
+    from bot.plugin_check import try_plugin
 
     async def work(settings: Settings) -> int:
         name, outcome = await try_plugin(settings, file, arguments)
@@ -73,6 +72,7 @@ def ask(config: Path, question: str, session: str, *, as_json: bool) -> int:
 
 def providers(config: Path, *, as_json: bool) -> int:
     """`kortex providers`."""
+    from bot.provider_command import report_of
 
     async def work(settings: Settings) -> int:
         report = await report_of(settings)
@@ -94,9 +94,10 @@ def providers(config: Path, *, as_json: bool) -> int:
 
 def tools(config: Path, *, as_json: bool) -> int:
     """`kortex tools`."""
+    from bot.tool_command import report_of
 
     async def work(settings: Settings) -> int:
-        report, live = await tool_report_of(settings)
+        report, live = await report_of(settings)
         if as_json:
             told = {"live": live, "report": report.as_json()}
             sys.stdout.write(orjson.dumps(told, option=orjson.OPT_INDENT_2).decode() + "\n")
@@ -168,6 +169,8 @@ def loaded(config: Path) -> Settings:
 
 
 async def _serve(config: Path) -> int:
+    from bot.service import serving
+
     settings = loaded(config)
     async with (
         serving(settings, read=lambda: load(config)) as service,
@@ -192,6 +195,8 @@ async def stop_asked() -> None:
 
 
 async def _check(settings: Settings, *, as_json: bool) -> int:
+    from bot.health_check import examine
+
     found = await examine(settings)
     if as_json:
         rows = [

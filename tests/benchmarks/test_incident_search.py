@@ -32,7 +32,7 @@ COUNT = int(os.environ.get("KORTEX_BENCH_INCIDENTS", "1000000"))
 BATCH = 5000
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 PRODUCTS = [f"product-{n}" for n in range(50)]
-TARGET_MS = {"sqlite": 100.0, "postgresql": 200.0}
+TARGET_MS = {"sqlite": 100.0, "postgresql": 100.0}
 # Few words are in half of all incidents, most are rare, as in real text.
 COMMON = ["timeout", "error", "latency", "checkout", "pod", "restarted", "database", "deploy"]
 VOCABULARY = [words_of(word)[0] for word in (*COMMON, *(f"word{n}" for n in range(40_000)))]
