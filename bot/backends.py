@@ -127,7 +127,9 @@ def _override(own: ModelSettings) -> ModelOverride:
     else:
         read = price.input if price.cache_read is None else price.cache_read
         write = price.input if price.cache_write is None else price.cache_write
-        cost = Cost(*(round(usd * 1_000_000) for usd in (price.input, read, write, price.output)))
+        buckets = (price.input, read, write, price.output)
+        uncached, read_micros, write_micros, output = (round(usd * 1_000_000) for usd in buckets)
+        cost = Cost(uncached, read_micros, write_micros, output)
     return ModelOverride(
         cost, own.context_tokens, Tier(own.tier) if own.tier else None, own.display_name, own.api
     )

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from codecs import BOM_UTF8
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol
+from typing import ClassVar, Final, Protocol
 
 from adapters.llm.failures import VendorError, safe_words, wait_in_words
 from adapters.llm.framing import BadFraming, LineSplitter, SseSplitter
@@ -24,7 +24,7 @@ from adapters.llm.messages import (
     ToolCallChunk,
     Usage,
 )
-from adapters.llm.wire_json import as_object, is_complete, parse
+from adapters.llm.wire_json import as_object, as_text, is_complete, parse
 
 
 class Decoder(Protocol):
@@ -40,6 +40,10 @@ class Decoder(Protocol):
         `is_delimited`: the transfer told where they end, so that they are not the rest of a cut.
         """
         ...
+
+
+# How vendors name what their price lists are of.
+_LISTED_TIERS: Final = frozenset({"", "auto", "default", "standard", "on_demand", "standard_only"})
 
 
 def new_call_id() -> str:
@@ -101,6 +105,7 @@ class EventDecoder(ABC):
         self.model = ""
         self.usage = Usage()
         self.usage_known = False
+        self.at_list_price = True
 
     def feed(self, data: bytes) -> list[StreamChunk]:
         """See `Decoder`."""
@@ -245,8 +250,21 @@ class EventDecoder(ABC):
         )
         self.end(
             out,
-            DoneChunk(reason, self.usage, self.model, provider_blocks, self.usage_known, warnings),
+            DoneChunk(
+                reason,
+                self.usage,
+                self.model,
+                provider_blocks,
+                self.usage_known,
+                warnings,
+                self.at_list_price,
+            ),
         )
+
+    def served_as(self, tier: object) -> None:
+        """The service tier that the vendor names; all but the usual ones have prices of their own."""
+        if as_text(tier).lower() not in _LISTED_TIERS:
+            self.at_list_price = False
 
 
 class NdjsonDecoder(EventDecoder, ABC):

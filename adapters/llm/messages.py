@@ -165,7 +165,8 @@ class DoneChunk:
     """The one successful end of a stream.
 
     `usage_known` is False when the backend reported no usage: then `usage` is all zeros and says
-    nothing. `warnings` are sentences for people, such as tools being emulated.
+    nothing. `at_list_price` is False when it was billed otherwise: by another service tier, an hour's
+    cache, tools that the vendor ran. `warnings` are sentences for people, such as tools being emulated.
     """
 
     stop_reason: StopReason
@@ -174,6 +175,7 @@ class DoneChunk:
     provider_blocks: tuple[str, ...] = ()
     usage_known: bool = True
     warnings: tuple[str, ...] = ()
+    at_list_price: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ An unknown model has no price, which is not the same as a price of zero.
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from importlib.resources import files
 from typing import Annotated, Final
@@ -49,12 +49,25 @@ class ModelRow(BaseModel):
     cache_read: Micros
     cache_write: Micros
     output: Micros
+    # More input than this makes the whole request dearer, by these percentages of the list price.
+    long_from: Annotated[int, Field(ge=0)] = 0
+    long_input_pct: Annotated[int, Field(ge=100)] = 100
+    long_output_pct: Annotated[int, Field(ge=100)] = 100
     listed: bool = True  # offered for selection; False: only priced
 
     @property
     def cost(self) -> Cost:
         """The price by bucket."""
-        return Cost(self.input, self.cache_read, self.cache_write, self.output)
+        usual = Cost(self.input, self.cache_read, self.cache_write, self.output)
+        if not self.long_from:
+            return usual
+        above = Cost(
+            self.input * self.long_input_pct // 100,
+            self.cache_read * self.long_input_pct // 100,
+            self.cache_write * self.long_input_pct // 100,
+            self.output * self.long_output_pct // 100,
+        )
+        return replace(usual, above_tokens=self.long_from, above=above)
 
 
 class ModelTable:

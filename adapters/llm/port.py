@@ -36,12 +36,17 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """List price in micro-dollars per million tokens, by bucket."""
+    """List price in micro-dollars per million tokens, by bucket.
+
+    A request with more than `above_tokens` of input costs `above`, all of it.
+    """
 
     input_uncached: int
     cache_read: int
     cache_write: int
     output: int
+    above_tokens: int = 0
+    above: "Cost | None" = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from adapters.llm.port import Provider
+from adapters.llm.port import Cost, Provider
 from bot.domain.budget import NO_MODEL, Price
 
 NEED_MORE_CONTEXT = "<need_more_context/>"
@@ -23,10 +23,21 @@ class KnownModel:
 
     def price(self, provider: Provider) -> Price | None:
         """The list price; None is unknown."""
-        cost = provider.cost(self.id or self.priced_as)
-        if cost is None:
-            return None
-        return Price(cost.input_uncached, cost.cache_read, cost.cache_write, cost.output)
+        return price_of(provider.cost(self.id or self.priced_as))
+
+
+def price_of(cost: Cost | None) -> Price | None:
+    """A provider's list price in the budget's terms; None is unknown."""
+    if cost is None:
+        return None
+    return Price(
+        cost.input_uncached,
+        cost.cache_read,
+        cost.cache_write,
+        cost.output,
+        cost.above_tokens,
+        price_of(cost.above),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,11 +23,11 @@ from adapters.llm.port import Provider
 from adapters.llm.translation import encoding
 from bot.chat.circuits import Circuit, Circuits
 from bot.chat.gate import Admitted, Gate, NotAdmitted, OpenGate
-from bot.chat.models import NEED_MORE_CONTEXT, KnownModel
+from bot.chat.models import NEED_MORE_CONTEXT, KnownModel, price_of
 from bot.chat.round_record import RoundRecord
 from bot.chat.stopping import StoppedByPerson, unless_stopped
 from bot.chat.trial import MarkerFilter, passed_on
-from bot.domain.budget import Price, cost_usd_micros
+from bot.domain.budget import cost_usd_micros
 from bot.domain.events import Notice, RoundStarted, TextDelta, TurnEvent
 from bot.ports import StopSignal
 
@@ -222,7 +222,7 @@ class Rounds:
         done = end if isinstance(end, DoneChunk) else None
         usage = (end.usage if end else None) or Usage()
         model = done.model if done else ""
-        priced = done is None or done.usage_known
+        priced = done is None or (done.usage_known and done.at_list_price)
         return RoundRecord(
             number=number,
             provider=provider.name,
@@ -290,10 +290,9 @@ def _worth_retrying(attempt: _Attempt) -> bool:
 
 
 def _cost(provider: Provider, model: str, usage: Usage) -> int | None:
-    cost = provider.cost(model)
-    if cost is None:
+    price = price_of(provider.cost(model))
+    if price is None:
         return None
-    price = Price(cost.input_uncached, cost.cache_read, cost.cache_write, cost.output)
     return cost_usd_micros(
         price,
         input_uncached=usage.input_uncached,

@@ -118,6 +118,8 @@ class Till:
         named = end.model if isinstance(end, DoneChunk) else ""
         price = KnownModel(named, 0).price(provider) if named else None
         price = price or model.price(provider)
+        if isinstance(end, DoneChunk) and not end.at_list_price and not (price and price.is_free):
+            price = None  # a surcharge that nobody knows
         bill = Bill(
             named or model.id or model.priced_as,
             usage or Usage(),

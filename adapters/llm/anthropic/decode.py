@@ -106,6 +106,12 @@ class AnthropicDecoder(EventDecoder):
             if tokens is not None:
                 self._counts[name] = tokens
                 self.usage_known = True
+        self.served_as(usage.get("service_tier"))
+        an_hours_cache = as_object(usage.get("cache_creation")).get("ephemeral_1h_input_tokens")
+        if as_int(an_hours_cache) or any(
+            map(as_int, as_object(usage.get("server_tool_use")).values())
+        ):
+            self.at_list_price = False
         self.usage = Usage(
             self._counts.get("input_tokens", 0),
             self._counts.get("cache_read_input_tokens", 0),

@@ -61,7 +61,7 @@ class BedrockDecoder(EventDecoder):
                 self._reason = as_text(data.get("stopReason"))
             case "metadata":
                 self._has_metadata = True
-                self._count(as_object(data.get("usage")))
+                self._billed(data)
             case _:
                 pass
         if self._reason and self._has_metadata:
@@ -72,7 +72,7 @@ class BedrockDecoder(EventDecoder):
         message = as_object(as_object(answer.get("output")).get("message"))
         for index, content in enumerate(as_list(message.get("content"))):
             self._block(index, as_object(content), out)
-        self._count(as_object(answer.get("usage")))
+        self._billed(answer)
         self._reason = as_text(answer.get("stopReason"))
         if self._reason:
             self._stop(out)
@@ -103,6 +103,14 @@ class BedrockDecoder(EventDecoder):
 
     def _reason_on(self, index: int, piece: Mapping[str, object]) -> None:
         self._thinking.setdefault(index, _Thinking()).add(piece)
+
+    def _billed(self, told: Mapping[str, object]) -> None:
+        usage = as_object(told.get("usage"))
+        self._count(usage)
+        self.served_as(as_object(told.get("serviceTier")).get("type"))
+        self.served_as(as_object(told.get("performanceConfig")).get("latency"))
+        if any(as_object(each).get("ttl") == "1h" for each in as_list(usage.get("cacheDetails"))):
+            self.at_list_price = False
 
     def _count(self, usage: Mapping[str, object]) -> None:
         uncached, output = as_int(usage.get("inputTokens")), as_int(usage.get("outputTokens"))

@@ -38,6 +38,7 @@ class OpenAIDecoder(EventDecoder):
             self.fail_as(out, error_of(event.get("error") or event))
             return
         self.model = as_text(event.get("model")) or self.model
+        self.served_as(event.get("service_tier"))
         if event.get("usage"):
             self._count(as_object(event["usage"]))
         for choice in as_list(event.get("choices"))[:1]:

@@ -74,6 +74,7 @@ class ResponsesDecoder(EventDecoder):
             case "reasoning":
                 pass
             case _:
+                self.at_list_price = self.at_list_price and not _is_vendors_tool(item)
                 return
         self._items.append(item)
 
@@ -91,6 +92,7 @@ class ResponsesDecoder(EventDecoder):
 
     def _end(self, response: Mapping[str, object], out: list[StreamChunk]) -> None:
         self.model = as_text(response.get("model")) or self.model
+        self.served_as(response.get("service_tier"))
         if not self._items:  # a compatible server may tell the items only here
             for index, item in enumerate(as_list(response.get("output"))):
                 self._item(as_object(item), index, out)
@@ -126,6 +128,13 @@ class ResponsesDecoder(EventDecoder):
         written = as_int(details.get("cache_write_tokens")) or 0
         self.usage = Usage(max(0, (given or 0) - read - written), read, written, output or 0)
         self.usage_known = True
+
+
+def _is_vendors_tool(item: Mapping[str, object]) -> bool:
+    """Whether OpenAI ran it itself, and bills it by the call."""
+    return as_text(item.get("type")) in {
+        "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call"
+    }  # fmt: skip
 
 
 def _kept(item: Mapping[str, object]) -> Mapping[str, object]:

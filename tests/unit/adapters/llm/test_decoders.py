@@ -66,7 +66,11 @@ def plain(chunk: StreamChunk) -> dict[str, Any]:
         case ToolCallChunk():
             return {"call": asdict(chunk.call)}
         case DoneChunk():
-            return {"done": without(asdict(chunk), {"usage_known": True, **EMPTY})}
+            return {
+                "done": without(
+                    asdict(chunk), {"usage_known": True, "at_list_price": True, **EMPTY}
+                )
+            }
         case ErrorChunk():
             return {"error": without(asdict(chunk), EMPTY)}
 

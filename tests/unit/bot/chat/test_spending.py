@@ -202,6 +202,17 @@ async def test_an_unknown_price_counts_as_the_dearest_there_is() -> None:
     assert (today.spent_usd_micros, today.used_usd_micros) == (0, 100 * 11 + 10 * 55)
 
 
+async def test_what_is_not_billed_at_the_list_price_costs_an_unknown_sum() -> None:
+    end = DoneChunk(StopReason.END_TURN, Usage(100, 0, 0, 10), "m", at_list_price=False)
+    till = Till(ScriptedProvider([[TextChunk("x"), end]], price=PAID), daily_usd_micros=10_000_000)
+
+    record = await till.round()
+
+    ((_, spending),) = till.rows.rows.values()
+    assert (record.cost_usd_micros, spending.cost_usd_micros) == (None, None)
+    assert (await till.rows.today()).used_usd_micros == 100 * 11 + 10 * 55
+
+
 def test_no_shipped_price_is_dearer_than_the_assumed_one() -> None:
     rows = tomllib.loads(PRICES.read_text(encoding="utf-8"))["model"]
 
