@@ -112,6 +112,8 @@ okta.session_id: 4f2e8a90-1b3c-4d5e-8f90-a1b2c3d4e5f6 sendgrid-worker-6c8d9f7b5d
 last call: 2026-11-21 18:00:00 tel 112 call 1234 failed
 fingerprint SHA256:uNiVztksCsDhcc0u9e8BrrJXVGDP3a6eT4DYu1P7yl0 ami-0123456789abcdef0
 data: Y29uZmlnOiBkZWJ1Zwpsb2dsZXZlbDogaW5mbwo=
+security: {authorization: disabled} x-api-key: required headers["Authorization"] = auth_header
+META_KEY = "io.modelcontextprotocol/protocolVersion" key: "node.kubernetes.io/outOfService"
 """
 
 

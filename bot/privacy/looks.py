@@ -40,6 +40,10 @@ _NOT_A_KEY = re.compile(
     r"|trace|span|request|event|message|log|time|date|uid|[^a-z]id$|[a-z]id$|Id$|issue|pod|job|run\b"
 )
 _KEY_WORD = re.compile(r"(?i)key|token|secret|auth|api|pass|access|client|app")
+# Words written together, as names in code are; chance seldom makes humps so long.
+_CAMEL = re.compile(r"[A-Za-z][a-z]{1,15}(?:[A-Z][a-z]{1,15}){1,4}")
+# A variable in code, where a value would be.
+_VARIABLE = re.compile(r"(?:[a-z]+\.)?[a-z]+(?:_[a-z]+)+")
 _SEPARATED = re.compile(r"[-_./:]")
 _DIGIT = re.compile(r"[0-9]")
 _LOWER = re.compile(r"[a-z]")
@@ -58,6 +62,7 @@ def is_wordlike(text: str) -> bool:
     parts = [p for p in _SEPARATED.split(text) if p]
     return all(
         (p.isalpha() and (p.islower() or p.isupper() or p.istitle()) and len(p) <= 20)
+        or (len(parts) > 1 and _CAMEL.fullmatch(p) is not None)
         or (p.isdigit() and len(p) <= 10)
         or (len(p) <= 10 and p.islower() and len(parts) > 1)
         or (len(p) <= 4)
@@ -94,6 +99,11 @@ def assigned_plain(name: str, value: str) -> bool:
     if _STRONG_NAME.search(name):
         return len(text) >= 8 and _under_a_weak_name(name, text)
     return len(text) >= 8 and _under_a_weak_name(name, text)
+
+
+def header_value(_: str, value: str) -> bool:
+    """After a header's name: anything but a word that says how things are, or code."""
+    return value.lower().rstrip(".") not in _WORDS and _VARIABLE.fullmatch(value) is None
 
 
 def spoken(name: str, value: str) -> bool:
