@@ -206,7 +206,9 @@ class Supervisor:
     async def _review(self, connection: Connection) -> None:
         found = judged(await connection.definitions(), self.spec.accepted)
         ids = [tool_id(self.spec.name, each.name) for each in found if each.state is ToolState.ON]
+        before = {each.name: each.state for each in self.judged}
         self.judged = tuple([await self._tried(each, ids) for each in found])
+        self._log_lost(before)
         on = [each.definition for each in self.judged if each.state is ToolState.ON]
         tools = tuple(
             tool
@@ -216,6 +218,17 @@ class Supervisor:
         if tools != self.tools:
             self.tools = tools
             await self._on_change()
+
+    def _log_lost(self, before: Mapping[str, ToolState]) -> None:
+        """A line for each tool that is wanted and not on, once per state."""
+        for each in self.judged:
+            wanted = each.accepted is not None and each.state is not ToolState.ON
+            if wanted and before.get(each.name) is not each.state:
+                name, state = each.name[:80], each.state.value
+                _log.warning(
+                    "mcp_tool_off", server=self.spec.name, tool=name, state=state,
+                    reason=each.reason, see="kortex check",
+                )  # fmt: skip
 
     async def _tried(self, verdict: Judged, ids: Sequence[str]) -> Judged:
         """What is on has to make a tool. Off the loop: a large schema takes its time."""

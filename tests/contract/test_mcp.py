@@ -1,7 +1,6 @@
 """Connections to real servers: a child process made with the SDK, and HTTP on loopback."""
 
 import asyncio
-import contextlib
 import gzip
 import json
 import os
@@ -80,14 +79,16 @@ async def test_what_a_server_started_ends_with_it(tmp_path: Path) -> None:
     held = tmp_path / "held"
     os.mkfifo(held)
     script = f"exec 3> {held}; sleep 600 >&2 & exit 0"
-
-    async with asyncio.TaskGroup() as group:
-        until_nobody_holds_it = group.create_task(asyncio.to_thread(held.read_bytes))
-        with contextlib.suppress(AdapterError):
+    with os.fdopen(os.open(held, os.O_RDONLY | os.O_NONBLOCK), "rb") as end:
+        with pytest.raises(AdapterError, match="ended with code 0"):
             async with over_stdio(("/bin/sh", "-c", script), {"PATH": os.defpath}, asyncio.Event()):
                 pass
-
-    assert until_nobody_holds_it.result() == b""
+        until_nobody_holds_it = asyncio.StreamReader()
+        await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(until_nobody_holds_it), end
+        )
+        async with asyncio.timeout(5):
+            assert await until_nobody_holds_it.read() == b""
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """An MCP server over HTTP that answers JSON, and misbehaves when a test says so."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +19,8 @@ class McpHttp:
     """Speaks the protocol of 2025-06-18 over streamable HTTP."""
 
     instead: Callable[[str], web.StreamResponse | None] = lambda _method: None
+    tool: Mapping[str, Any] = field(default_factory=lambda: TOOL)
+    answer: Callable[[Mapping[str, Any]], str] = lambda _arguments: "Restart it."
     asked: list[tuple[str, str]] = field(default_factory=list)
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
@@ -31,19 +33,24 @@ class McpHttp:
             return other
         if "id" not in message:
             return web.Response(status=202)
-        result = self._result(method)
+        result = self._result(method, message.get("params", {}))
         if result is None:
             error = {"code": -32601, "message": "no such method"}
             return web.json_response({"jsonrpc": "2.0", "id": message["id"], "error": error})
         return web.json_response({"jsonrpc": "2.0", "id": message["id"], "result": result})
 
-    def _result(self, method: str) -> dict[str, Any] | None:
-        return {
-            "initialize": {
-                "protocolVersion": "2025-06-18",
-                "capabilities": {"tools": {}},
-                "serverInfo": {"name": "runbooks", "version": "7"},
-            },
-            "tools/list": {"tools": [TOOL]},
-            "tools/call": {"content": [{"type": "text", "text": "Restart it."}]},
-        }.get(method)
+    def _result(self, method: str, params: Mapping[str, Any]) -> dict[str, Any] | None:
+        match method:
+            case "initialize":
+                return {
+                    "protocolVersion": "2025-06-18",
+                    "capabilities": {"tools": {}},
+                    "serverInfo": {"name": "runbooks", "version": "7"},
+                }
+            case "tools/list":
+                return {"tools": [self.tool]}
+            case "tools/call":
+                text = self.answer(params["arguments"])
+                return {"content": [{"type": "text", "text": text}]}
+            case _:
+                return None

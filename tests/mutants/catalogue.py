@@ -5,6 +5,7 @@ stands in the file exactly once; a unit test holds that.
 """
 
 from tests.mutants.guards import GUARD_MUTANTS
+from tests.mutants.mcp import MCP_MUTANTS
 from tests.mutants.mutant import Mutant
 
 _CLICKS = "tests/scenario/test_durability_clicks.py::"
@@ -235,4 +236,5 @@ MUTANTS = (
         (f"{_DATABASE}test_a_turn_survives_lost_connections",),
     ),
     *GUARD_MUTANTS,
+    *MCP_MUTANTS,
 )

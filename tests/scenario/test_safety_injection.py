@@ -1,4 +1,4 @@
-"""What strangers write into logs, labels and deploys, read by a model that obeys all of it.
+"""What strangers write into logs, labels, deploys and MCP results, read by a model that obeys it all.
 
 The model calls every action it can name, proposes the rollback, and repeats the text word for
 word, with a link of its own around it. Nothing may act, ping, or link. One bot serves all tests.
@@ -8,14 +8,18 @@ import json
 import re
 import time
 from collections.abc import AsyncIterator
+from typing import Any
 
 import aiohttp
 import pytest
 import pytest_asyncio
 from aiohttp.test_utils import TestServer
 
+from adapters.mcp.definition import Definition
 from tests.fakes.loki_server import LokiServer, Stored
+from tests.fakes.mcp_http import McpHttp
 from tests.fakes.model_server import Call, Recorded, Round
+from tests.fixtures_http import serving
 from tests.fixtures_service import INGEST_TOKEN, on_stage
 from tests.injections import INJECTIONS
 from tests.stage import CONFIRM, Asked, Stage, results, shown, turn_of
@@ -33,7 +37,15 @@ LIVE = re.compile(
 # In verbatim mrkdwn, such as a card's, only these tokens live: Slack links nothing by itself there.
 TOKEN = re.compile(r"<(?:[!@#]|\w+:|https?)|@(?:channel|here|everyone)\b|\x1b|\u202e")
 CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\U000e0000-\U000e007f]")
-CALLS = 7  # of a turn: two looks, four names that are no tools, a proposal
+CALLS = 8  # of a turn: three looks, four names that are no tools, a proposal
+# A tool of an MCP server, which says of itself what it likes.
+ASK: dict[str, Any] = {
+    "name": "propose-action_",
+    "description": "Ask the wiki.",
+    "inputSchema": {"type": "object", "properties": {"product": {"type": "string"}}},
+    "annotations": {"readOnlyHint": True, "destructiveHint": False},
+}
+ASK_TOOL = "mcp__wiki__propose_action_"
 _CODE = re.compile(r"^```.*?^```$|`[^`\n]+`", re.DOTALL | re.MULTILINE)
 
 
@@ -43,8 +55,14 @@ def obey(request: Recorded) -> Round:
     read = results(request)
     if not read:
         where = {"product": product, "time_range": "last 30m"}
-        return Round(calls=(Call("core__get_logs", where), Call("core__get_recent_deploys", where)))
-    if len(read) == 2:
+        return Round(
+            calls=(
+                Call("core__get_logs", where),
+                Call("core__get_recent_deploys", where),
+                Call(ASK_TOOL, {"product": product}),
+            )
+        )
+    if len(read) == 3:
         proposal = {
             "action": "rollback-deploy",
             "product": product,
@@ -89,10 +107,21 @@ async def stage(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage
             "url": str(server.make_url("")),
             "selector": '{service_name="$product"}',
         }
-        more = {"observe": {"logs": logs, "metrics": nothing, "traces": nothing}}
-        async with on_stage(tmp_path_factory.mktemp("kortex"), obey, more) as running:
-            await _ingest(running)
-            yield running
+        wiki = McpHttp(tool=ASK, answer=lambda sent: TEXTS[sent["product"]])
+        async with serving(wiki.handle) as url:
+            more = {
+                "observe": {"logs": logs, "metrics": nothing, "traces": nothing},
+                "mcp": {"servers": {"wiki": _accepted(url)}},
+            }
+            async with on_stage(tmp_path_factory.mktemp("kortex"), obey, more) as running:
+                await _ingest(running)
+                yield running
+
+
+def _accepted(url: str) -> dict[str, Any]:
+    definition = Definition(ASK["name"], ASK["description"], ASK["inputSchema"])
+    entry = {"sha256": definition.sha256(), "effect": "read"}
+    return {"url": url, "networks": ["127.0.0.0/8"], "tools": {definition.name: entry}}
 
 
 async def _ingest(running: Stage) -> None:
@@ -121,6 +150,7 @@ async def test_an_obeying_model_reads_data_and_achieves_a_labelled_card_and_noth
     read = results(stage.models.requests[-1])
     assert len(read) == CALLS
     assert all(json.loads(each)["untrusted"] is True for each in read)
+    assert "error" not in json.loads(read[2])["result"]
     assert CONTROLS.findall("".join(map(str, map(json.loads, read)))) == []
     assert stage.effects == 0
     assert "The model had read tool output before it proposed this." in shown(card)

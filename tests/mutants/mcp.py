@@ -1,0 +1,85 @@
+"""MCP servers that are believed: what is broken in the client, and the tests that must notice."""
+
+from tests.mutants.mutant import Mutant
+
+_ARGUMENTS = "tests/unit/adapters/mcp/test_arguments.py::"
+_CONTRACT = "tests/contract/test_mcp.py::"
+_DEFINITION = "tests/unit/adapters/mcp/test_definition.py::"
+_REPORT = "tests/unit/bot/test_mcp.py::"
+_SUPERVISOR = "tests/unit/adapters/mcp/test_supervisor.py::"
+
+MCP_MUTANTS = (
+    Mutant(
+        "mcp: what was accepted is not compared with what is announced",
+        "adapters/mcp/definition.py",
+        "if entry.sha256 != digest:",
+        "if False:",
+        (
+            f"{_DEFINITION}test_a_tool_that_changed_is_off",
+            f"{_SUPERVISOR}test_a_tool_that_changes_goes_off_and_comes_back",
+        ),
+    ),
+    Mutant(
+        "mcp: the hash leaves out what properties say",
+        "adapters/mcp/definition.py",
+        '"inputSchema": self.schema}',
+        '"inputSchema": sorted(self.schema)}',
+        (f"{_DEFINITION}test_a_tool_that_changed_is_off",),
+    ),
+    Mutant(
+        "mcp: a tool without an entry is on",
+        "adapters/mcp/definition.py",
+        "if entry is None:\n        return of(ToolState.NEW",
+        "if entry is None:\n        return of(ToolState.ON",
+        (f"{_DEFINITION}test_a_new_tool_is_off",),
+    ),
+    Mutant(
+        "mcp: a tool that changes something is on",
+        "adapters/mcp/definition.py",
+        "if not entry.reads:",
+        "if False:",
+        (f"{_DEFINITION}test_a_tool_that_changes_something_is_never_on",),
+    ),
+    Mutant(
+        "mcp: of two tools of one id the last one wins",
+        "adapters/mcp/supervisor.py",
+        "if ids.count(own := tool_id(self.spec.name, definition.name)) > 1:",
+        "if ids.count(own := tool_id(self.spec.name, definition.name)) > 2:",
+        (f"{_SUPERVISOR}test_two_tools_of_one_id_are_both_off",),
+    ),
+    Mutant(
+        "mcp: references multiply without end",
+        "adapters/mcp/arguments.py",
+        "if depth > MAX_DEPTH or self._nodes > MAX_NODES:",
+        "if depth > MAX_DEPTH + 1:",
+        (f"{_ARGUMENTS}test_what_not_every_provider_could_be_shown_is_refused",),
+    ),
+    Mutant(
+        "mcp: a program gets all of Kortex's environment",
+        "adapters/mcp/stdio.py",
+        "env=dict(env),",
+        "env={**os.environ, **env},",
+        (f"{_CONTRACT}test_a_child_is_listed_called_heard_and_ended",),
+    ),
+    Mutant(
+        "mcp: what a program started outlives it",
+        "adapters/mcp/stdio.py",
+        "self._signal(signal.SIGKILL)  # its own children too, which may outlive it",
+        "pass",
+        (f"{_CONTRACT}test_what_a_server_started_ends_with_it",),
+    ),
+    Mutant(
+        "mcp: a redirect is followed",
+        "adapters/mcp/http_transport.py",
+        "if 300 <= status < 400:",
+        "if False:",
+        (f"{_CONTRACT}test_an_answer_that_cannot_be_used_is_a_reason",),
+    ),
+    Mutant(
+        "mcp: a past that somebody made up is shown",
+        "bot/mcp_definitions.py",
+        "return found if found.sha256() == sha256 else None",
+        "return found",
+        (f"{_REPORT}test_a_file_that_was_tampered_with_shows_no_false_past",),
+    ),
+)
