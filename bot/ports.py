@@ -470,8 +470,8 @@ class AnswerStream(Protocol):
         ...
 
 
-class ChatSurface(Protocol):
-    """Where people read. All texts are plain Markdown; the surface escapes and defuses."""
+class AnswerSurface(Protocol):
+    """Where answers grow. All texts are plain Markdown; the surface escapes and defuses."""
 
     async def open_answer(self, ask: Ask) -> MessageTs:
         """Post the placeholder, or find the one an earlier attempt posted."""
@@ -481,17 +481,29 @@ class ChatSurface(Protocol):
         """Edit that message as the turn goes on."""
         ...
 
-    async def show_card(self, proposal: Proposal) -> MessageTs:
-        """Post the proposal's card, or bring the one already posted up to date."""
-        ...
+
+class PrivateSurface(Protocol):
+    """Words for one person."""
 
     async def whisper(self, place: Place, user: UserId, text: str) -> None:
         """Tell one person privately; best effort."""
         ...
 
+
+class CardSurface(PrivateSurface, Protocol):
+    """Where proposals are decided on."""
+
+    async def show_card(self, proposal: Proposal) -> MessageTs:
+        """Post the proposal's card, or bring the one already posted up to date."""
+        ...
+
     async def say(self, place: Place, text: str, key: str) -> MessageTs:
         """Post in the thread once per `key`."""
         ...
+
+
+class ChatSurface(AnswerSurface, CardSurface, Protocol):
+    """Where people read."""
 
 
 class Journal(Protocol):
@@ -521,12 +533,16 @@ class StopSignal(Protocol):
         ...
 
 
-class Stops(Protocol):
-    """Stop requests, across replicas, ahead of any queue."""
+class StopRequests(Protocol):
+    """Stops asked for, across replicas, ahead of any queue."""
 
     async def request(self, turn: TurnId, by: UserId) -> bool:
         """Ask a running turn to stop; False when it is not running."""
         ...
+
+
+class Stops(StopRequests, Protocol):
+    """And heard of, where the turn runs."""
 
     def watch(self, turn: TurnId) -> StopSignal:
         """The signal of a turn that runs here."""

@@ -93,7 +93,11 @@ def missing_capabilities(contract: ToolContract, bound: Capabilities) -> tuple[s
 
 
 def _checked(tool: AnyTool) -> BoundTool:
-    contract = tool.contract
+    return BoundTool(tool, tool.contract, *checked_contract(tool.contract))
+
+
+def checked_contract(contract: ToolContract) -> tuple[Allowlist, ToolDescription]:
+    """What is derived from a declaration. Raises CatalogInvalid for one that cannot be accepted."""
     if NAME.fullmatch(contract.id) is None or not contract.id.split("__", 1)[-1]:
         raise CatalogInvalid(f"{contract.id!r}: a tool id is [a-z0-9_]{{1,64}}")
     if "__" not in contract.id:
@@ -112,6 +116,4 @@ def _checked(tool: AnyTool) -> BoundTool:
         schema = input_schema(contract.input)
     except (AllowlistInvalid, SchemaNotPortable) as error:
         raise CatalogInvalid(f"{contract.id}: {error}") from error
-    return BoundTool(
-        tool, contract, allowlist, ToolDescription(contract.id, contract.description, schema)
-    )
+    return allowlist, ToolDescription(contract.id, contract.description, schema)

@@ -8,10 +8,9 @@ from adapters.mcp.answer import Answer, McpOutput, output_of
 from adapters.mcp.arguments import input_model
 from adapters.mcp.definition import Definition, tool_id
 from tools.capabilities import CallContext, Capabilities
-from tools.catalog import CatalogInvalid, ToolCatalog
+from tools.catalog import CatalogInvalid, checked_contract
 from tools.contract import PROPOSE_TOOL_ID, Effect, Timeouts, ToolContract
 from tools.output import clean_text
-from tools.policy import ToolPolicy
 from tools.schema import SchemaNotPortable
 
 CEILING_S: Final = 300.0  # what no configuration raises a call's timeout above
@@ -38,7 +37,7 @@ class McpTool:
         self.contract = _contract(server, definition, timeout_s)
         self._caller = caller
         try:
-            ToolCatalog([self], ToolPolicy())
+            checked_contract(self.contract)
         except CatalogInvalid as error:
             raise NotATool(str(error)) from error
 

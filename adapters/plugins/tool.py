@@ -12,11 +12,10 @@ from adapters.http import mapped_errors, read_capped
 from adapters.plugins.manifest import CEILING_S, PREFIX, Manifest, Parameter, ReadManifest, Scalar
 from adapters.plugins.request import placed
 from tools.capabilities import CallContext, Capabilities
-from tools.catalog import CatalogInvalid, ToolCatalog
+from tools.catalog import CatalogInvalid, checked_contract
 from tools.contract import Effect, Timeouts, ToolContract, ToolInput, ToolOutput
 from tools.errors import CapabilityUnavailable, UpstreamFailed
 from tools.output import NotStrictJson, clean_text, clean_value
-from tools.policy import ToolPolicy
 
 MAX_BYTES: Final = 512 * 1024  # decompressed; the runner then cuts to what a model is given
 _MAX_TEXT_CHARS: Final = 16_000
@@ -112,23 +111,10 @@ def contract_of(read: ReadManifest) -> ToolContract:
         capabilities=frozenset(),
     )
     try:
-        ToolCatalog([_Declared(contract)], ToolPolicy())
+        checked_contract(contract)
     except CatalogInvalid as error:
         raise read.source.invalid(str(error)) from error
     return contract
-
-
-class _Declared:
-    """A contract to be checked, without what runs it."""
-
-    def __init__(self, contract: ToolContract) -> None:
-        self.contract = contract
-
-    async def execute(self, arguments: Any, call: CallContext, caps: Capabilities) -> PluginOutput:
-        raise NotImplementedError
-
-    def summarise(self, output: Any, arguments: Any) -> str:
-        raise NotImplementedError
 
 
 def _allowlist(manifest: Manifest) -> frozenset[str]:

@@ -11,7 +11,7 @@ import structlog
 
 from bot.domain.ids import Place, ProposalId, UserId
 from bot.domain.proposal import Proposal
-from bot.ports import ChatSurface, ProposalStore, SurfaceFailed, SurfaceGone
+from bot.ports import CardSurface, ProposalStore, SurfaceFailed, SurfaceGone
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -29,7 +29,7 @@ class ProposalDisplay:
     """Shows proposals. Raises StorageUnavailable, nothing of the surface's."""
 
     def __init__(
-        self, store: ProposalStore, surface: ChatSurface, *, sleep: Sleep = asyncio.sleep
+        self, store: ProposalStore, surface: CardSurface, *, sleep: Sleep = asyncio.sleep
     ) -> None:
         self._store = store
         self._surface = surface

@@ -30,7 +30,7 @@ from bot.domain.proposal import (
     proposal_id,
 )
 from bot.ports import (
-    ChatSurface,
+    CardSurface,
     FreezeState,
     ProposalStore,
     StorageUnavailable,
@@ -70,7 +70,7 @@ class ProposalDesk:
         self,
         catalog: ActionCatalog,
         store: ProposalStore,
-        surface: ChatSurface,
+        surface: CardSurface,
         venue_of: VenueOf,
         target: Target,
         freeze: FreezeState,

@@ -34,7 +34,7 @@ from bot.domain.session import Ask, Session, Summary, TurnState
 from bot.metrics import Metrics
 from bot.ports import (
     AnswerStream,
-    ChatSurface,
+    AnswerSurface,
     Journal,
     SessionStore,
     Stops,
@@ -76,7 +76,7 @@ class Turns:
         *,
         config: TurnConfig,
         sessions: SessionStore,
-        surface: ChatSurface,
+        surface: AnswerSurface,
         purse: Purse,
         tools: ToolDesk,
         stops: Stops,

@@ -10,15 +10,15 @@ from bot.domain.providers import ProviderStatus
 from bot.domain.tool_status import ToolReport
 from bot.ports import (
     AuditLog,
-    ChatSurface,
     FreezeState,
     KillSwitch,
     Ledger,
+    PrivateSurface,
     ProposalStore,
     Revisions,
     RoleDirectory,
     SessionStore,
-    Stops,
+    StopRequests,
     Trail,
     Workflows,
 )
@@ -54,8 +54,8 @@ class IngressPorts:
     sessions: SessionStore
     proposals: ProposalStore
     roles: RoleDirectory
-    surface: ChatSurface
-    stops: Stops
+    surface: PrivateSurface
+    stops: StopRequests
     audit: AuditLog
     trail: Trail
     ledger: Ledger

@@ -1,4 +1,4 @@
-"""A chat surface of which cards, lines and private words are remembered."""
+"""`bot.ports.CardSurface`, of which cards, lines and private words are remembered."""
 
 import asyncio
 from collections.abc import Sequence
@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 
 from bot.domain.ids import MessageTs, Place, ProposalId, UserId
 from bot.domain.proposal import Proposal
-from bot.domain.session import Ask
-from bot.ports import AnswerStream
 
 
 @dataclass
@@ -42,12 +40,6 @@ class CardWall:
         self._fail()
         self.lines.setdefault(key, text)
         return MessageTs(f"1700000001.{list(self.lines).index(key):06}")
-
-    async def open_answer(self, ask: Ask) -> MessageTs:
-        raise NotImplementedError
-
-    def stream(self, ask: Ask, ts: MessageTs) -> AnswerStream:
-        raise NotImplementedError
 
     def words(self) -> Sequence[str]:
         """Every line of the thread."""

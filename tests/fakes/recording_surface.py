@@ -3,8 +3,7 @@
 from dataclasses import dataclass, field
 
 from bot.domain.events import TurnEvent, TurnFinished
-from bot.domain.ids import MessageTs, Place, TurnId, UserId
-from bot.domain.proposal import Proposal
+from bot.domain.ids import MessageTs, TurnId
 from bot.domain.session import Ask
 
 
@@ -55,12 +54,3 @@ class RecordingSurface:
         self.asks.append(ask)
         self.streams.append(RecordedStream(self.finish_failure))
         return self.streams[-1]
-
-    async def show_card(self, proposal: Proposal) -> MessageTs:
-        raise NotImplementedError
-
-    async def whisper(self, place: Place, user: UserId, text: str) -> None:
-        raise NotImplementedError
-
-    async def say(self, place: Place, text: str, key: str) -> MessageTs:
-        raise NotImplementedError

@@ -1,7 +1,6 @@
 """Stop requests, remembered."""
 
 from bot.domain.ids import TurnId, UserId
-from bot.ports import StopSignal
 
 
 class RecordingStops:
@@ -14,6 +13,3 @@ class RecordingStops:
     async def request(self, turn: TurnId, by: UserId) -> bool:
         self.requested.append((turn, by))
         return turn in self.running
-
-    def watch(self, turn: TurnId) -> StopSignal:
-        raise NotImplementedError

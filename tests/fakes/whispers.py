@@ -1,9 +1,6 @@
-"""A chat surface of which only private messages are used."""
+"""`bot.ports.PrivateSurface`, in memory."""
 
-from bot.domain.ids import MessageTs, Place, UserId
-from bot.domain.proposal import Proposal
-from bot.domain.session import Ask
-from bot.ports import AnswerStream
+from bot.domain.ids import Place, UserId
 
 
 class Whispers:
@@ -19,15 +16,3 @@ class Whispers:
 
     async def whisper(self, place: Place, user: UserId, text: str) -> None:
         self.said.append((place, user, text))
-
-    async def open_answer(self, ask: Ask) -> MessageTs:
-        raise NotImplementedError
-
-    def stream(self, ask: Ask, ts: MessageTs) -> AnswerStream:
-        raise NotImplementedError
-
-    async def show_card(self, proposal: Proposal) -> MessageTs:
-        raise NotImplementedError
-
-    async def say(self, place: Place, text: str, key: str) -> MessageTs:
-        raise NotImplementedError
