@@ -21,9 +21,12 @@ MAX_PROBLEMS = 5
 # In the order they are written, so that the same model is the same bytes.
 _KEPT = (
     "type", "description", "enum", "default", "minimum", "maximum", "exclusiveMinimum",
-    "exclusiveMaximum", "minLength", "maxLength", "minItems", "maxItems",
+    "exclusiveMaximum", "minItems", "maxItems",
 )  # fmt: skip
-_DROPPED = frozenset({"title", "examples", "format", "$defs", "pattern", "maxProperties"})
+# Lengths are enforced and not told: no model counts characters, and each schema would repeat them.
+_DROPPED = frozenset(
+    {"title", "examples", "format", "$defs", "pattern", "maxProperties", "minLength", "maxLength"}
+)
 _STRUCTURE = frozenset({"properties", "required", "items", "additionalProperties", "const"})
 
 

@@ -28,15 +28,12 @@ def _product_or_any(text: str) -> str:
     return text if text == ANY_PRODUCT else _product(text)
 
 
-Product = Annotated[
-    str, AfterValidator(_product), Field(description="Product name, e.g. 'checkout'")
-]
-ProductOrAny = Annotated[
-    str, AfterValidator(_product_or_any), Field(description="Product name; '*' for all")
-]
+# Without a description: every prompt lists the products, and a dozen schemas would repeat it.
+Product = Annotated[str, AfterValidator(_product)]
+ProductOrAny = Annotated[str, AfterValidator(_product_or_any), Field(description="'*' for all")]
 TimeRangeText = Annotated[
     str,
-    Field(description="'last 30m', 'now-2h..now-1h' or ISO 8601 '2026-04-07T14:00:00Z/PT30M'"),
+    Field(description="'last 30m', 'now-2h..now-1h' or '2026-04-07T14:00:00Z/PT30M'"),
 ]
 
 

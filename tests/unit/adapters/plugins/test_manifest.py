@@ -87,7 +87,7 @@ def test_a_manifest_becomes_the_schema_that_a_model_sees() -> None:
     assert input_schema(made.input) == {
         "type": "object",
         "properties": {
-            "query": {"type": "string", "description": "JQL", "maxLength": 2000},
+            "query": {"type": "string", "description": "JQL"},
             "limit": {"type": "integer", "default": 10, "minimum": 1, "maximum": 20},
         },
         "required": ["query"],
