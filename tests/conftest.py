@@ -8,12 +8,16 @@ from functools import cache
 
 import pytest
 from blockbuster import BlockBuster
+from hypothesis import settings
 
 from tests.plain_logging import log_plainly, logging_as_it_is
 
 _SCRUBBED = ("KORTEX_", "SLACK_", "ANTHROPIC_", "OPENAI_", "OLLAMA_")
 
 log_plainly()
+# A deadline would test how busy the machine is; pytest's own timeout ends what hangs.
+settings.register_profile("kortex", deadline=None)
+settings.load_profile("kortex")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
