@@ -77,6 +77,13 @@ class AuditNats:
         self._login = login or NatsLogin()
         self._acknowledged = acknowledged
 
+    async def reach(self) -> None:
+        """Connect and log in, nothing else. Raises AdapterError."""
+        check_egress(self._host)
+        with _mapped_errors(self._host):
+            async with asyncio.timeout(SEND_TIMEOUT_S), self._connected():
+                pass
+
     async def send_events(self, rows: Sequence[Mapping[str, JsonValue]]) -> None:
         """All of them, or raises AdapterError; a stream drops what it has by `Nats-Msg-Id`."""
         check_egress(self._host)

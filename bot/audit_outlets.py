@@ -12,12 +12,14 @@ import structlog
 
 from adapters.audit_http import AuditHttp
 from adapters.audit_nats import AuditNats, NatsLogin
+from adapters.errors import AdapterError
 from bot import rules
 from bot.audit_checkpoints import Checkpoints, Publisher
 from bot.audit_feed import EventFeed, Sink, to_log
 from bot.domain.audit import TrailEntry
 from bot.domain.audit_checkpoint import Checkpoint
 from bot.domain.ids import ChannelId, MessageTs, Place, TeamId
+from bot.finding import Finding
 from bot.jobs import Job
 from bot.ports import ChatSurface, StorageUnavailable
 from bot.settings.model import AuditSettings, Settings
@@ -80,6 +82,18 @@ def make_feed(settings: Settings, database: Database, stack: AsyncExitStack) -> 
 
         sinks["nats"] = to_nats
     return EventFeed(StoredTrail(database), SinkCursors(database), sinks)
+
+
+async def check_sinks(settings: Settings) -> list[Finding]:
+    """Whether NATS, if configured, lets this process in. Nothing is published."""
+    where = settings.audit.events_nats
+    if not where:
+        return []
+    try:
+        await _nats(settings.audit).reach()
+    except (ConfigurationError, AdapterError) as error:
+        return [Finding("audit events", False, str(error))]
+    return [Finding("audit events", True, f"to {where}, on {settings.audit.events_nats_subject}")]
 
 
 def make_checkpoints(

@@ -156,6 +156,8 @@ def _proposal_json(proposal: Proposal) -> JsonValue:
         "blast_radius": proposal.blast_radius,
         "reversible": proposal.reversible,
         "state": proposal.state.value,
+        "dry_run": _json_or_text(proposal.preview) if proposal.preview else None,
+        "touches": list(proposal.object_names),
         "expires_at": proposal.expires_at.isoformat(),
         "may_confirm": list(proposal.confirm_roles),
         "must_also_hold": list(proposal.action_roles),

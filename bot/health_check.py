@@ -12,6 +12,7 @@ from bot import rules
 from bot.actions.catalog import ActionCatalog
 from bot.actions.errors import ActionsError
 from bot.app import build_base
+from bot.audit_outlets import check_sinks
 from bot.backends import Cluster
 from bot.finding import Finding
 from bot.mcp_report import report as mcp_report
@@ -49,7 +50,7 @@ async def examine(settings: Settings) -> list[Finding]:
     """Try everything. Raises nothing that an operator can mend: it becomes a finding."""
     slack, identity = await _slack(settings)
     findings = [_actions(settings), _audit(settings), _redaction(), slack]
-    findings += await check_roles(settings, identity)
+    findings += [*await check_sinks(settings), *await check_roles(settings, identity)]
     async with AsyncExitStack() as stack:
         try:
             base = await build_base(settings, stack)

@@ -64,6 +64,14 @@ def test_the_bad_deploy_is_named_and_its_rollback_proposed(question: str) -> Non
         {"version": "v2.3.7"},
         "pending",
     )
+    hosts: list[JsonValue] = ["checkout-1", "checkout-2", "checkout-3"]
+    assert proposal["touches"] == hosts
+    assert proposal["dry_run"] == {
+        "product": "checkout",
+        "hosts": hosts,
+        "from": "v2.4.0",
+        "to": "v2.3.7",
+    }
 
 
 def test_the_saturated_dependency_is_named_and_nothing_is_proposed() -> None:

@@ -10,6 +10,8 @@ from adapters import audit_nats
 from adapters.audit_nats import AuditNats, NatsLogin
 from adapters.egress import LocalHosts, confined_to
 from adapters.errors import AdapterError, BadAnswer, Refused, TimedOut, Unreachable
+from bot.audit_outlets import check_sinks
+from bot.settings.model import Settings
 from tests.fakes.nats_server import nats_server
 
 
@@ -140,3 +142,20 @@ async def test_nothing_leaves_a_confined_process() -> None:
 def test_what_is_no_address_or_subject_is_refused_at_start(url: str, subject: str) -> None:
     with pytest.raises(ValueError, match="needs a"):
         AuditNats(url, subject)
+
+
+@pytest.mark.parametrize(
+    ("password", "told"),
+    [("", (True, "on koder.admin.action")), ("another", (False, "Authorization Violation"))],
+)
+async def test_check_logs_in_and_publishes_nothing(password: str, told: tuple[bool, str]) -> None:
+    async with nats_server(password=password) as nats:
+        settings = Settings.model_validate({"audit": {"events_nats": nats.url}})
+        (finding,) = await check_sinks(settings)
+
+    assert (finding.ok, told[1] in finding.detail) == (told[0], True)
+    assert nats.received == []
+
+
+async def test_check_says_nothing_of_what_is_not_configured() -> None:
+    assert await check_sinks(Settings()) == []
