@@ -116,9 +116,14 @@ def _explain(error: ValidationError, text: str, name: str) -> str:
     lines = []
     for item in error.errors(include_url=False, include_input=False)[:20]:
         path = [str(part) for part in item["loc"]]
-        what = "unknown key" if item["type"] == "extra_forbidden" else item["msg"]
+        what = "unknown key" if item["type"] == "extra_forbidden" else _words(item["msg"])
         lines.append(f"{name}:{line_of(text, path)}: {'.'.join(path)}: {what}")
     return "\n".join(lines)
+
+
+def _words(message: str) -> str:
+    """Without what pydantic puts in front of a validator's own sentence."""
+    return message.removeprefix("Value error, ")
 
 
 def line_of(text: str, path: list[str]) -> int:

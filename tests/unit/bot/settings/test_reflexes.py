@@ -60,12 +60,12 @@ def test_rules_are_actions_with_their_guards_and_masked_tokens(folder: Path) -> 
         (
             'description = "Drain"',
             'description = "Drain"\ntrigger = "alert"',
-            'reflexes.toml:13: reflexes.1.trigger: Value error, must be "manual"',
+            'reflexes.toml:13: reflexes.1.trigger: must be "manual"',
         ),
         (
             'confirm = ["sre"]',
             "require_approval = false",
-            "reflexes.toml:16: reflexes.1.guards.require_approval: Value error, must be true",
+            "reflexes.toml:16: reflexes.1.guards.require_approval: must be true",
         ),
         (
             'confirm = ["sre"]',
