@@ -21,6 +21,7 @@ from bot.app import open_redactor
 from bot.console import answer_here
 from bot.database_lock import SecondProcess
 from bot.finding import Finding
+from bot.garbage import spare_what_stays
 from bot.ports import StorageUnavailable
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError, load
@@ -176,6 +177,7 @@ async def _serve(config: Path) -> int:
         serving(settings, read=lambda: load(config)) as service,
         service.reload.on_sighup(),
     ):
+        spare_what_stays()
         print(
             f"kortex is serving; health at http://{settings.http.host}:{service.http_port}/readyz"
         )

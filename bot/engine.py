@@ -124,11 +124,11 @@ class Engine:
         self._replicas = replicas
         self.executor_id = "local" if config.sqlite_path else uuid.uuid4().hex
         self._signals: dict[TurnId, Signal] = {}
-        self._order = ThreadOrder(tickets, self.executor_id)
         self._turns: dict[asyncio.Task[object], str] = {}
         self._decisions: dict[asyncio.Task[object], str] = {}
         self._let_go: set[str] = set()
         self._starts = Starts()
+        self._order = ThreadOrder(tickets, self.executor_id, self._starts.few)
         self._idle = asyncio.Event()
         self._idle.set()
         self._accepting = False
@@ -271,7 +271,6 @@ class Engine:
         ask = _ASK.validate_python(ask_value)
         with self._counted(self._turns, ask.turn_id):
             try:
-                await self._starts.few()
                 await self._order.enter(ask)
             except Superseded:
                 log.info("turn_superseded", turn=ask.turn_id)

@@ -6,9 +6,9 @@ from contextlib import suppress
 from typing import Any, Final
 
 # Slack waits 3 s for a start, and a turn can wait: while more starts than this are under way,
-# turns that have not begun wait, for so long at most.
+# turns that have not begun wait, until the burst is so old.
 CALM_STARTS: Final = 8
-STARTS_FIRST_S: Final = 5.0
+STARTS_FIRST_S: Final = 15.0
 Begin = Callable[[], Coroutine[Any, Any, Exception | None]]
 
 
@@ -19,6 +19,7 @@ class Starts:
         self._under_way: dict[str, asyncio.Task[Exception | None]] = {}
         self._calm = asyncio.Event()
         self._calm.set()
+        self._burst_since = 0.0
 
     async def once(
         self,
@@ -42,9 +43,9 @@ class Starts:
             raise failure
 
     async def few(self) -> None:
-        """Wait until few are under way, but not for ever."""
+        """Wait until few are under way, or have been many for too long."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(STARTS_FIRST_S):
+            async with asyncio.timeout_at(self._burst_since + STARTS_FIRST_S):
                 await self._calm.wait()
 
     async def none(self) -> None:
@@ -57,7 +58,8 @@ class Starts:
         self._look()
 
     def _look(self) -> None:
-        if len(self._under_way) > CALM_STARTS:
-            self._calm.clear()
-        else:
+        if len(self._under_way) <= CALM_STARTS:
             self._calm.set()
+        elif self._calm.is_set():
+            self._calm.clear()
+            self._burst_since = asyncio.get_running_loop().time()

@@ -1,6 +1,7 @@
 """Turns of a thread one after the other, the oldest message first, over all replicas."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Final
 
@@ -15,14 +16,22 @@ log = structlog.get_logger(__name__)
 
 POLL_BUSY_THREAD_S: Final = 0.25  # for turns that end on other replicas
 RETRY_S: Final = 1.0
+ENTERING: Final = 4  # at once: more would take the database from starts, which Slack waits for
 
 
 class ThreadOrder:
-    """The waiting turns of one replica, the owner of their tickets."""
+    """The waiting turns of one replica, the owner of their tickets.
 
-    def __init__(self, tickets: Tickets, owner: str) -> None:
+    `starts_first` waits while many turns are being started.
+    """
+
+    def __init__(
+        self, tickets: Tickets, owner: str, starts_first: Callable[[], Awaitable[None]]
+    ) -> None:
         self._tickets = tickets
         self._owner = owner
+        self._starts_first = starts_first
+        self._entering = asyncio.Semaphore(ENTERING)
         self._left: dict[str, asyncio.Event] = {}
         self._first_attempts: set[TurnId] = set()
 
@@ -60,10 +69,14 @@ class ThreadOrder:
 
     async def _entered(self, ask: Ask) -> None:
         thread = ask.place.key
-        if not await self._tickets.is_known(ask.turn_id):
-            self._first_attempts.add(ask.turn_id)
-        while not await self._tickets.try_enter(ask.turn_id, thread, ask.ts, self._owner):
+        async with self._entering:
+            await self._starts_first()
+            if not await self._tickets.is_known(ask.turn_id):
+                self._first_attempts.add(ask.turn_id)
+            entered = await self._tickets.try_enter(ask.turn_id, thread, ask.ts, self._owner)
+        while not entered:
             left = self._left.setdefault(thread, asyncio.Event())
             with suppress(TimeoutError):
                 async with asyncio.timeout(POLL_BUSY_THREAD_S):
                     await left.wait()
+            entered = await self._tickets.try_enter(ask.turn_id, thread, ask.ts, self._owner)

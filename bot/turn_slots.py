@@ -10,8 +10,8 @@ from bot.domain.session import Ask
 from bot.ports import StopSignal
 
 MAX_LIVE_TURNS: Final = 512
-# One writer: about 60 transactions a second, of which a turn takes about thirty.
-MAX_LIVE_TURNS_SQLITE: Final = 64
+# One writer, and a turn takes about thirty transactions.
+MAX_LIVE_TURNS_SQLITE: Final = 128
 ShowWaiting = Callable[[Ask], Coroutine[Any, Any, None]]
 
 

@@ -100,9 +100,11 @@ class MessageIntake:
         named = Ask(ask.place, ask.ts, ask.asker, ask.text, channel_name=name)
         try:
             await self._ports.workflows.start_turn(named)
-        except (StorageUnavailable, asyncio.CancelledError):
-            # A cancelled start ran out of time; to the person it is the same.
-            if heard.is_primary and retry in {0, LAST_RETRY}:
+        except (StorageUnavailable, asyncio.CancelledError) as error:
+            # A cancelled start ran out of time and may yet be stored: Slack's next delivery, which
+            # follows at once, finds it or tells.
+            tells = 0 if isinstance(error, StorageUnavailable) else 1
+            if heard.is_primary and retry in {tells, LAST_RETRY}:
                 self._whisper(heard, words.GAVE_UP if retry == LAST_RETRY else words.NOT_STARTED)
             raise
 

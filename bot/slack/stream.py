@@ -75,7 +75,7 @@ class SlackAnswerStream(AnswerStream):
     def _is_first_text(self, event: TurnEvent) -> bool:
         if self._text_is_due or not isinstance(event, TextDelta):
             return False
-        self._text_is_due = bool(hold_back(self._view.text).strip())
+        self._text_is_due = bool(hold_back(showable(self._view.text)).strip())
         return self._text_is_due
 
     def _final_edit(self, index: int) -> Callable[[], Awaitable[None]]:

@@ -16,6 +16,7 @@ from typing import Any
 
 from bot import logs
 from bot.app import open_redactor
+from bot.garbage import spare_what_stays
 from bot.service import serving
 from bot.settings.model import Settings
 from bot.settings.reading import parse
@@ -80,6 +81,7 @@ async def bot(model: Child, slack: Child, pace_ms: int, rates: Rates) -> AsyncIt
         settings = settings_for(folder, model, slack, pace_ms)
         logs.configure(open_redactor(settings), level="ERROR")
         service = await stack.enter_async_context(serving(settings, rates))
+        spare_what_stays()
         await slack.call("deliver_to", url=f"http://127.0.0.1:{service.http_port}/slack/events")
         yield
 
@@ -107,6 +109,9 @@ async def bot_load(model: Child, slack: Child, streams: int, turns: int, stagger
         "turn_p50_s": quantile(finals, 0.5),
         "turn_p95_s": quantile(finals, 0.95),
         "slack_calls": found["calls"],
+        "answered": len(found["done"]),
+        "late": found["late"],
+        "unacknowledged": found["unacknowledged"],
         "limited": found["limited"],
         "errors": found["errors"],
         "wrong": found["wrong"],

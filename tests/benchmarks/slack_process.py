@@ -7,6 +7,7 @@ import asyncio
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -60,13 +61,15 @@ class TimedTransport:
     """Seconds from sending an event to its acknowledgement."""
 
     inner: Transport
-    acks: list[float]
+    people: "People"
 
     async def send(self, envelope: Envelope, timeout_s: float) -> Ack:
         began = time.perf_counter()
         ack = await self.inner.send(envelope, timeout_s)
         if ack.ok:
-            self.acks.append(time.perf_counter() - began)
+            self.people.acks.append(time.perf_counter() - began)
+        else:
+            self.people.late += 1
         return ack
 
 
@@ -85,17 +88,20 @@ class People:
     workspace: Workspace
     seen: Seen
     acks: list[float]
+    late: int = 0  # deliveries without an acknowledgement in time; Slack delivers again
 
     async def load(self, streams: int, turns: int, stagger_s: float, timeout_s: float) -> Any:
-        """`streams` of them at once until `turns` were asked and answered."""
+        """`streams` of them at once until `turns` were asked and answered, or time is up."""
         self.acks.clear()
+        self.late = 0
         self.workspace.counters.limited.clear()
         self.seen.__init__()  # type: ignore[misc]
         began = time.monotonic()
         numbers = iter(range(1, turns + 1))
-        async with asyncio.timeout(timeout_s), asyncio.TaskGroup() as group:
-            for worker in range(streams):
-                group.create_task(self._keep_asking(numbers, worker * stagger_s))
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s), asyncio.TaskGroup() as group:
+                for worker in range(streams):
+                    group.create_task(self._keep_asking(numbers, worker * stagger_s))
         return {
             "wall_s": time.monotonic() - began,
             "asked": self.seen.asked,
@@ -104,6 +110,8 @@ class People:
             "wrong": self.seen.wrong[:3],
             "errors": self.seen.errors[:10],
             "acks_s": self.acks,
+            "unacknowledged": len(self.workspace.outbox.undelivered),
+            "late": self.late,
             "limited": sum(self.workspace.counters.limited.values()),
             "calls": self.seen.calls,
         }
@@ -137,7 +145,7 @@ async def _main(limits: str, speed: int) -> None:
             await workspace.http.aclose()  # the bot before this one's
         workspace.deliver_to(url)
         outbox = workspace.outbox
-        outbox.transport = TimedTransport(outbox.transport, people.acks)
+        outbox.transport = TimedTransport(outbox.transport, people)
 
     async with serving(workspace) as origin:
         ready = {

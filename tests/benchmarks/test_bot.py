@@ -50,6 +50,9 @@ def test_threads_at_once_within_slack_s_limits(threads: int, pace_ms: int) -> No
     found = result_of("bot_run", pace_ms, threads, threads, 0, SPEED)
     show(
         f"{threads} threads at once, Slack's real limits, time x{SPEED}",
+        answered=str(found["answered"]),
+        late_acknowledgements=str(found["late"]),
+        never_acknowledged=str(found["unacknowledged"]),
         rate_limited=str(found["limited"]),
         slack_calls=str(found["slack_calls"]),
         last_final_s_of_slack_time=f"{found['wall_s'] * SPEED:.0f}",

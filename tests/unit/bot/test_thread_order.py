@@ -27,6 +27,10 @@ async def database(sqlite_url: str) -> AsyncIterator[Database]:
     await opened.close()
 
 
+async def at_once() -> None:
+    """No starts to wait for."""
+
+
 async def run_by(database: Database, owner: str) -> None:
     row = {"workflow_uuid": ASK.turn_id, "executor_id": owner, "status": "PENDING"}
     async with database.write() as connection:
@@ -40,7 +44,7 @@ async def test_a_turn_enters_once_the_database_has_time_for_it(
     monkeypatch.setattr(thread_order, "RETRY_S", 0.0)
     monkeypatch.setattr(thread_order.log, "warning", lambda *_, **__: refused.set())
     await run_by(database, "here")
-    order = ThreadOrder(Tickets(database), "here")
+    order = ThreadOrder(Tickets(database), "here", at_once)
     async with database.write():
         monkeypatch.setattr("bot.store.engine.QUEUE_TIMEOUT_S", 0.01)
         entering = asyncio.create_task(order.enter(ASK))
@@ -50,7 +54,23 @@ async def test_a_turn_enters_once_the_database_has_time_for_it(
     assert order.is_first_look(ASK)
 
 
+async def test_a_turn_takes_no_ticket_while_starts_go_first(database: Database) -> None:
+    calm = asyncio.Event()
+
+    async def wait_for_starts() -> None:
+        await calm.wait()
+
+    await run_by(database, "here")
+    tickets = Tickets(database)
+    entering = asyncio.create_task(ThreadOrder(tickets, "here", wait_for_starts).enter(ASK))
+    await asyncio.sleep(0)
+    assert not await tickets.is_known(ASK.turn_id)
+    calm.set()
+    await asyncio.wait_for(entering, 10)
+    assert await tickets.is_known(ASK.turn_id)
+
+
 async def test_a_turn_that_is_somebody_elses_does_not_wait(database: Database) -> None:
     await run_by(database, "there")
     with pytest.raises(Superseded):
-        await ThreadOrder(Tickets(database), "here").enter(ASK)
+        await ThreadOrder(Tickets(database), "here", at_once).enter(ASK)

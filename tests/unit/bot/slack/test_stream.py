@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 
@@ -53,6 +54,23 @@ async def test_the_first_text_is_edited_in_without_waiting(
 
     assert slack.texts() == ["Checkout fails"]
     await stream.aclose()
+
+
+async def test_the_first_text_that_may_be_shown_does_not_wait_for_one_that_was_held_back(
+    slack: FakeSlackWeb,
+) -> None:
+    async with running_beside(EditScheduler(replace(QUICK, message_gap_s=3600.0))) as scheduler:
+        surface = another_process(slack, scheduler)
+        stream = surface.stream(ASK, await surface.open_answer(ASK))
+        stream.feed(TextDelta("Calls "))
+        for _ in range(20):
+            await asyncio.sleep(0)
+        stream.feed(TextDelta("fail\n\n"))
+        async with asyncio.timeout(5):
+            await slack.until("chat.update")
+
+        assert slack.texts() == ["Calls fail"]
+        await stream.aclose()
 
 
 async def test_what_arrives_during_an_edit_is_one_more_edit_with_the_newest_text(
