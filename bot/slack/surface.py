@@ -1,6 +1,6 @@
 """Slack as the place where people read: placeholders, live answers, cards, whispers, notes."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 
 import structlog
@@ -33,7 +33,8 @@ class SlackSurface(ChatSurface):
 
     `is_new` may vouch that no attempt before this one can have answered an ask; each look-up it
     saves is one of fifty a minute. Without it every ask is looked up first. `redact` masks secrets in
-    answers while they are written; it may raise RedactionFailed. `resolve` turns
+    answers while they are written; it may raise RedactionFailed. `now` is the clock that judges
+    proposals: a card that went by another would hide its buttons too early. `resolve` turns
     the placeholders of a place's session into what people may read.
     """
 
@@ -43,7 +44,7 @@ class SlackSurface(ChatSurface):
         *,
         links: LinkPolicy = NO_LINKS,
         roles_text: Callable[[Proposal], str] = deciders,
-        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        now: Callable[[], Awaitable[datetime]] | None = None,
         is_new: Callable[[Ask], bool] = lambda _ask: False,
         patience: Patience | None = None,
         redact: Callable[[str], str] = str,
@@ -53,7 +54,7 @@ class SlackSurface(ChatSurface):
         self._outbox = outbox
         self._links = links
         self._roles_text = roles_text
-        self._now = now
+        self._now = now or _own_clock
         self._is_new = is_new
         self._patience = patience or Patience()
         self._redact = redact
@@ -123,7 +124,7 @@ class SlackSurface(ChatSurface):
             return await persist(self._patience, lambda: self._note(place, parts, key))
 
     async def _card(self, proposal: Proposal) -> MessageTs:
-        part = card(proposal, self._roles_text(proposal), self._now())
+        part = card(proposal, self._roles_text(proposal), await self._now())
         ts = proposal.card_ts
         if not ts:
             oldest = f"{proposal.created_at.timestamp() - _CLOCK_SKEW_S:.6f}"
@@ -151,6 +152,10 @@ class SlackSurface(ChatSurface):
 
     def _forget(self, turn: TurnId) -> None:
         self._answers.pop(turn, None)
+
+
+async def _own_clock() -> datetime:
+    return datetime.now(UTC)
 
 
 async def _open(messages: AnswerMessages, placeholder: Part) -> None:

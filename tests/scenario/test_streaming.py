@@ -28,7 +28,6 @@ from bot.workspace.seeds import CHECKOUT, DIRECT, MEMBER, PAYMENTS, QUIET, RESPO
 from bot.workspace.state import Clocks, Setup, Workspace
 from tests.fixtures_slack import running_beside
 from tests.golden.slack_views import (
-    AT,
     EVIDENCE,
     LONG,
     OUTCOMES,
@@ -37,6 +36,7 @@ from tests.golden.slack_views import (
     golden,
     outcome,
     proposal,
+    standing_still,
     started,
     view,
 )
@@ -92,7 +92,7 @@ async def slack_at(speed: int) -> AsyncIterator[Slack]:
         port = int(origin.rsplit(":", 1)[1])
         api = create_api(workspace.bot_token, api_base_url(port), session)
         outbox = Outbox(api, scheduler, workspace.app.bot_user_id)
-        yield Slack(workspace, SlackSurface(outbox, now=lambda: AT), api)
+        yield Slack(workspace, SlackSurface(outbox, now=standing_still), api)
 
 
 @pytest.fixture

@@ -3,11 +3,12 @@
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from datetime import datetime
 
 import pytest
 
-from bot.domain.ids import MessageTs, UserId
-from bot.domain.proposal import ProposalState
+from bot.domain.ids import MessageTs, ProposalId, UserId
+from bot.domain.proposal import LIFETIME, ProposalState
 from bot.ports import SurfaceFailed, SurfaceGone
 from bot.slack.api import RateLimited, Unreachable
 from bot.slack.outbox import Outbox
@@ -16,7 +17,7 @@ from bot.slack.scheduler import EditScheduler
 from bot.slack.surface import SlackSurface
 from tests.fakes.slack_web import FakeSlackWeb, Lost
 from tests.fixtures_slack import ASK, QUICK, running_beside
-from tests.golden.slack_views import AT, proposal
+from tests.golden.slack_views import AT, proposal, standing_still
 
 DIRECT = replace(ASK, place=replace(ASK.place, thread_ts=MessageTs("")))
 
@@ -30,7 +31,7 @@ def slack() -> FakeSlackWeb:
 async def surface(slack: FakeSlackWeb) -> AsyncIterator[SlackSurface]:
     async with running_beside(EditScheduler(QUICK)) as scheduler:
         outbox = Outbox(slack, scheduler, bot_user_id="UBOT")
-        yield SlackSurface(outbox, now=lambda: AT, patience=Patience(backoff_s=0.001))
+        yield SlackSurface(outbox, now=standing_still, patience=Patience(backoff_s=0.001))
 
 
 async def test_the_placeholder_is_a_reply_with_stop(
@@ -115,6 +116,21 @@ async def test_a_card_is_posted_once_and_then_brought_up_to_date(
     assert await surface.show_card(proposal(ProposalState.REJECTED)) == ts
     assert await surface.show_card(proposal(ProposalState.SUCCEEDED, card_ts=ts)) == ts
     assert slack.texts() == ["Done: rollback-deploy on checkout"]
+
+
+async def test_a_card_goes_by_the_clock_that_judges_it(
+    slack: FakeSlackWeb, surface: SlackSurface
+) -> None:
+    async def later() -> datetime:
+        return AT + LIFETIME
+
+    in_time = await surface.show_card(proposal())
+    too_late = await SlackSurface(surface._outbox, now=later).show_card(
+        proposal(id=ProposalId("another"))
+    )
+
+    assert "proposal:confirm" in str(slack.messages[in_time]["blocks"])
+    assert "proposal:confirm" not in str(slack.messages[too_late]["blocks"])
 
 
 async def test_two_updates_of_a_card_keep_their_order(
