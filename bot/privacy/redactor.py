@@ -13,6 +13,7 @@ from pydantic import JsonValue
 
 from bot.privacy import fields, literals
 from bot.privacy.detector import Span, detector
+from bot.privacy.encoded import Encoded
 from bot.privacy.engine import ENGINE, Engine
 from bot.privacy.evasion import as_read
 from tools.redactor import MASK_PREFIX, RedactionFailed
@@ -24,6 +25,7 @@ _PREFIX: Final = MASK_PREFIX.encode()
 # What is left of a finding beside a mark that stands in it is no secret if it is shorter.
 _SHORTEST_PIECE: Final = 6
 _CONFIGURED: Final = "configured"
+_LAST: Final = 1_000_000  # any other finding gives the name
 # Enough to tell secrets apart; identifiers are resolved by theirs, so no two may share one.
 _TAG_BYTES: Final = 2
 _IDENTIFIER_TAG_BYTES: Final = 6
@@ -47,6 +49,7 @@ class TextRedactor:
         self._key = hashlib.sha256(key).digest()
         self._literals = literals.matcher(secrets, engine)
         self._detector = detector(pii=pii, engine=engine)
+        self._encoded = Encoded(engine)
         fields.prepare()
         self._remember = remember
 
@@ -83,7 +86,15 @@ class TextRedactor:
             raise RedactionFailed(type(error).__name__) from error
 
     def _spans(self, data: bytes) -> list[Span]:
+        return [*self._shown(data), *self._encoded_spans(data)]
+
+    def _shown(self, data: bytes) -> list[Span]:
         return [*self._literal_spans(data), *self._detector.spans(data)]
+
+    def _encoded_spans(self, data: bytes) -> Iterator[Span]:
+        for start, end, text in self._encoded.pieces(data):
+            if any(span.kind == "secret" for span in self._shown(text)):
+                yield Span(start, end, _LAST, "encoded", "secret")
 
     def _disguised(self, text: str) -> list[Span]:
         """What is found in a text as people read it, where that is not how it is written."""

@@ -1,5 +1,7 @@
 """A secret that people can still read is masked, however it is disguised."""
 
+import base64
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -50,6 +52,26 @@ def test_a_disguised_name_or_letter_hides_nothing(text: str, secret: str) -> Non
     ],
 )
 def test_other_languages_signs_and_calm_text_stay_as_they_are(text: str) -> None:
+    assert REDACT(text) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["DB_PASSWORD=correcthorse9\nLOG_LEVEL=debug\n", f"the key {TOKEN} is out, rotate it now"],
+)
+def test_a_secret_in_readable_base64_is_masked_whole(text: str) -> None:
+    encoded = base64.b64encode(text.encode()).decode()
+
+    assert REDACT(f"  env: {encoded}\n").startswith("  env: [redacted:encoded#")
+    assert encoded[8:24] not in REDACT(f"{encoded} {encoded}")
+
+
+@pytest.mark.parametrize(
+    "raw", [b"config: debug\nloglevel: info\nport: 8080\nname: checkout\n", bytes(range(256))]
+)
+def test_other_base64_stays_as_it_is(raw: bytes) -> None:
+    text = f"data: {base64.b64encode(raw).decode()} end"
+
     assert REDACT(text) == text
 
 
