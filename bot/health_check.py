@@ -56,7 +56,8 @@ async def examine(settings: Settings) -> list[Finding]:
             base = await build_base(settings, stack)
             await base.stores.database.ping()
         except (ConfigurationError, StorageUnavailable) as error:
-            return [*findings, Finding("database", False, str(error))]
+            part = "mcp" if str(error).startswith("mcp.") else "database"
+            return [*findings, Finding(part, False, str(error))]
         findings.append(
             Finding("database", True, f"{base.stores.database.dialect}, schema current")
         )
@@ -76,10 +77,7 @@ async def examine(settings: Settings) -> list[Finding]:
         findings += await _platform(settings, observed("").platform, base.clock.now())
         findings.append(await _patterns(settings, observed("").patterns))
         findings += _plugins(base.plugins, settings)
-        findings += [
-            Finding(row.part, row.ok, row.detail, row.configured)
-            for row in await mcp_report(base.mcp, base.redactor)
-        ]
+        findings += await mcp_report(base.mcp, base.redactor)
         findings += _toolsets((base.plugins, base.mcp), settings)
     return findings
 

@@ -25,6 +25,7 @@ from adapters.mcp.supervisor import (
 )
 from adapters.mcp.tool import McpTool
 from bot.mcp_definitions import AcceptedDefinitions, definitions_file
+from bot.reload import Prepared
 from bot.settings.mcp import McpServerSettings
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError, environment
@@ -76,6 +77,19 @@ class McpServers:
         """The same in a line each."""
         return [f"{row.name}: {row.state}, {row.reason}" for row in self.status()]
 
+    async def prepare(self, settings: Settings) -> Prepared:
+        """The entries of tools as they are now; servers themselves are taken at a start only."""
+        entries = {name: _accepted(own) for name, own in settings.mcp.servers.items()}
+        now, then = (_without_tools(each) for each in (settings.mcp.servers, self._settings))
+        others = sorted(n for n in now.keys() | then.keys() if now.get(n) != then.get(n))
+
+        def put_in_force() -> None:
+            for each in self.supervisors:
+                each.accept(entries.get(each.spec.name, {}))
+            self.version += 1
+
+        return Prepared(put_in_force, {"needs_restart": list(others)} if others else "")
+
     async def changed(self) -> None:
         """Called by a supervisor whose tools became others."""
         self.version += 1
@@ -106,14 +120,21 @@ async def open_mcp(
         return servers
     await asyncio.to_thread(_load_sdk)
     for name, own in settings.mcp.servers.items():
-        accepted = {
-            tool: Accepted(entry.sha256, reads=entry.effect == "read")
-            for tool, entry in own.tools.items()
-        }
-        spec = ServerSpec(name, accepted, own.timeout.total_seconds())
+        spec = ServerSpec(name, _accepted(own), own.timeout.total_seconds())
         servers.supervisors.append(Supervisor(spec, _opener(own), servers.changed, pace))
     await stack.enter_async_context(running(servers.supervisors, PATIENCE_S))
     return servers
+
+
+def _accepted(own: McpServerSettings) -> Mapping[str, Accepted]:
+    return {
+        tool: Accepted(entry.sha256, reads=entry.effect == "read")
+        for tool, entry in own.tools.items()
+    }
+
+
+def _without_tools(servers: Mapping[str, McpServerSettings]) -> Mapping[str, McpServerSettings]:
+    return {name: own.model_copy(update={"tools": {}}) for name, own in servers.items()}
 
 
 def _load_sdk() -> None:

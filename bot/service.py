@@ -133,6 +133,7 @@ def _reload(base: Base, conversation: Conversation, read: ReadSettings | None) -
     reload = Reload(base.settings, read, base.stores.audit)
     reload.add("rules", SECTIONS, base.in_force.prepare)
     reload.add("plugins", ("plugins",), base.plugins.prepare)
+    reload.add("mcp", ("mcp",), base.mcp.prepare)
     reload.add("policy", ("policy",), conversation.toolboxes.prepare)
     return reload
 

@@ -160,7 +160,8 @@ class Supervisor:
             try:
                 async with self._open(self._wake) as connection:
                     await self._serve(connection)
-                self._became(ServerState.DOWN, connection.lost or "closed")
+                if not self._stopped.is_set():
+                    self._became(ServerState.DOWN, connection.lost or "closed")
             except Exception as error:  # noqa: BLE001 - whatever a server or the SDK does ends here
                 self._became(ServerState.DOWN, _words(error))
             self.first_try.set()
@@ -168,6 +169,14 @@ class Supervisor:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(wait_s * random.uniform(0.8, 1.2)):  # noqa: S311 - spreads
                     await self._stopped.wait()
+
+    def accept(self, accepted: Mapping[str, Accepted]) -> None:
+        """Goes by other entries from here on. What lost its entry is off at once, even on a dead
+        server; what got one is on when the server's list was looked at again.
+        """
+        self.spec = replace(self.spec, accepted=accepted)
+        self.tools = tuple(tool for tool in self.tools if _is_accepted(tool.definition, accepted))
+        self._wake.set()
 
     def close(self) -> None:
         """Ask `run` to end its connection and return."""
@@ -209,15 +218,23 @@ class Supervisor:
         before = {each.name: each.state for each in self.judged}
         self.judged = tuple([await self._tried(each, ids) for each in found])
         self._log_lost(before)
-        on = [each.definition for each in self.judged if each.state is ToolState.ON]
+        made = [self._made[each] for each in self._digests_on()]
+        # The entries may have become others meanwhile.
         tools = tuple(
             tool
-            for each in on
-            if each is not None and isinstance(tool := self._made[each.sha256()], McpTool)
+            for tool in made
+            if isinstance(tool, McpTool) and _is_accepted(tool.definition, self.spec.accepted)
         )
         if tools != self.tools:
             self.tools = tools
             await self._on_change()
+
+    def _digests_on(self) -> list[str]:
+        return [
+            each.definition.sha256()
+            for each in self.judged
+            if each.state is ToolState.ON and each.definition is not None
+        ]
 
     def _log_lost(self, before: Mapping[str, ToolState]) -> None:
         """A line for each tool that is wanted and not on, once per state."""
@@ -257,6 +274,11 @@ class Supervisor:
         self.state, self.reason = state, reason
         log = _log.info if state is ServerState.CONNECTED else _log.warning
         log("mcp_server", server=self.spec.name, state=state.value, reason=reason)
+
+
+def _is_accepted(definition: Definition, accepted: Mapping[str, Accepted]) -> bool:
+    own = {name: entry for name, entry in accepted.items() if name == definition.name}
+    return judged([definition], own)[0].state is ToolState.ON
 
 
 def first_of(error: Exception) -> Exception:

@@ -10,7 +10,7 @@ TOKEN = "mcp-http-token-4Xw91KtRz8"
 TOOL: dict[str, Any] = {
     "name": "find",
     "description": "Find runbooks.",
-    "inputSchema": {"type": "object", "properties": {"q": {"type": "string"}}},
+    "inputSchema": {"type": "object", "properties": {"product": {"type": "string"}}},
 }
 
 

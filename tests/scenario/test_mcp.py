@@ -15,7 +15,9 @@ from bot.health_check import examine
 from bot.mcp_report import report
 from bot.settings.model import Settings
 from tests.fakes import mcp_server
+from tests.fakes.mcp_http import TOOL, McpHttp
 from tests.fakes.model_server import Call, Recorded, Round
+from tests.fixtures_http import serving
 from tests.fixtures_service import Start, stage
 from tests.stage import results
 
@@ -79,6 +81,25 @@ async def test_an_accepted_tool_answers_and_a_crash_is_an_answer_too(stage: Star
     assert json.loads(failed)["result"]["error"] == "unavailable"
 
 
+async def test_a_tool_whose_entry_is_taken_away_is_gone_after_a_reload(stage: Start) -> None:
+    definition = Definition(TOOL["name"], TOOL["description"], TOOL["inputSchema"])
+    entry = {"sha256": definition.sha256(), "effect": "read"}
+    async with serving(McpHttp().handle) as url:
+        wiki = {"url": url, "networks": ["127.0.0.0/8"]}
+        accepted = {"servers": {"wiki": {**wiki, "tools": {"find": entry}}}}
+        async with stage(calling("mcp__wiki__find"), {"mcp": accepted}) as running:
+            await running.answered("@kortex what does the wiki say?")
+            (before,) = results(running.models.requests[-1])
+            assert await running.reload(mcp={"servers": {"wiki": wiki, "new": {"command": ["x"]}}})
+            await running.answered("@kortex and now?")
+            after = results(running.models.requests[-1])[-1]
+            ((row,),) = running.query("SELECT body FROM audit WHERE kind = 'config.reloaded'")
+
+    assert json.loads(before)["result"] == {"text": "Restart it."}
+    assert json.loads(after)["result"]["error"] == "policy_denied"
+    assert json.loads(row)["parts"]["mcp"] == {"needs_restart": ["new"]}
+
+
 def test_check_names_a_server_that_cannot_be_started(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
 ) -> None:
@@ -110,4 +131,4 @@ def test_servers_without_the_client_are_a_sentence(
 
     found = {f.part: f for f in asyncio.run(examine(Settings.model_validate(tree)))}
 
-    assert "kortex[mcp]" in found["database"].detail
+    assert "kortex[mcp]" in found["mcp"].detail

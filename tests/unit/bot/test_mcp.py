@@ -12,8 +12,9 @@ from pydantic import ValidationError
 from adapters.mcp.definition import Accepted, Definition, entry_line
 from adapters.mcp.supervisor import ServerSpec, Supervisor, running
 from bot.confinement import local_hosts
+from bot.finding import Finding
 from bot.mcp_definitions import AcceptedDefinitions, definitions_file
-from bot.mcp_report import Row, report
+from bot.mcp_report import report
 from bot.mcp_servers import McpServers, McpStatus, open_mcp
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
@@ -40,7 +41,7 @@ async def servers(
         yield found
 
 
-async def rows(folder: Path, server: FakeServer, *accepted: Definition) -> dict[str, Row]:
+async def rows(folder: Path, server: FakeServer, *accepted: Definition) -> dict[str, Finding]:
     async with servers(folder, server, *accepted) as found:
         return {row.part: row for row in await report(found, FakeRedactor())}
 
@@ -49,8 +50,8 @@ async def test_what_is_on_is_ok(tmp_path: Path) -> None:
     found = await rows(tmp_path, FakeServer([SEARCH]), SEARCH)
 
     assert found == {
-        "mcp tickets": Row("mcp tickets", True, "fake 1"),
-        "mcp__tickets__search": Row("mcp__tickets__search", True, "on, as accepted"),
+        "mcp tickets": Finding("mcp tickets", True, "fake 1"),
+        "mcp__tickets__search": Finding("mcp__tickets__search", True, "on, as accepted"),
     }
 
 
@@ -91,7 +92,7 @@ async def test_a_changed_tool_is_told_whole_when_what_was_accepted_is_not_known(
 async def test_a_tool_that_cannot_be_offered_gets_no_line(tmp_path: Path) -> None:
     row = (await rows(tmp_path, FakeServer([UNFIT])))["mcp__tickets__unfit"]
 
-    assert row == Row("mcp__tickets__unfit", False, row.detail, configured=False)
+    assert row == Finding("mcp__tickets__unfit", False, row.detail, configured=False)
     assert row.detail.startswith("refused: its schema: ")
     assert "sha256" not in row.detail
 

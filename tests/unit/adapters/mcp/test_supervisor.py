@@ -15,6 +15,7 @@ from tools.errors import CapabilityUnavailable, ToolError, UpstreamFailed
 
 SEARCH = Definition("search", "Find tickets.", {"type": "object", "properties": {}})
 OTHER = Definition("search", "Find tickets, then act.", SEARCH.schema)
+OTHERS = Definition("others", "Find others.", SEARCH.schema)
 QUICK = Pace(first_s=0.0, most_s=0.0, review_s=5.0, settle_s=0.0)
 
 
@@ -60,6 +61,33 @@ async def test_a_tool_that_changes_goes_off_and_comes_back() -> None:
 
     assert (first, second, third) == (["mcp__tickets__search"], [], ["mcp__tickets__search"])
     assert changed.state is ToolState.CHANGED
+
+
+async def test_an_entry_that_is_given_is_on_and_one_that_is_taken_is_off_at_once() -> None:
+    server = FakeServer([SEARCH, OTHERS])
+    watched = Watched(server)
+    async with watched.running():
+        await watched.changes.get()
+        watched.supervisor.accept({"others": Accepted(OTHERS.sha256(), reads=True)})
+        at_once = watched.supervisor.tools
+        after = await watched.changes.get()
+
+    assert at_once == ()
+    assert after == ["mcp__tickets__others"]
+
+
+async def test_an_entry_that_is_taken_from_a_dead_server_is_off_too() -> None:
+    server = FakeServer([SEARCH])
+    watched = Watched(server)
+    async with watched.running():
+        await server.attempts.acquire()
+        server.refuses, server.lost = True, "it ended"
+        server.stir()
+        await server.attempts.acquire()
+        watched.supervisor.accept({"search": Accepted(SEARCH.sha256(), reads=False)})
+        tools = watched.supervisor.tools
+
+    assert tools == ()
 
 
 async def test_a_list_that_stays_the_same_changes_nothing() -> None:
