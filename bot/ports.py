@@ -93,7 +93,7 @@ class SessionStore(Protocol):
         ...
 
     async def running_turn(self, place: Place) -> TurnId | None:
-        """The turn that is being answered in that place, if any."""
+        """The turn that is being answered in that place, or waits to be, if any."""
         ...
 
     async def evidence(self, turn: TurnId, number: int) -> Evidence | None:

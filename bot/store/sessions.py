@@ -26,7 +26,7 @@ from bot.store.session_span import (
 )
 from bot.store.tables import evidence as evidence_table
 from bot.store.tables import messages as messages_table
-from bot.store.tables import sessions, turns
+from bot.store.tables import sessions, tickets, turns
 
 IDLE_TTL = timedelta(hours=168)
 
@@ -219,8 +219,25 @@ class StoredSessions:
         )
 
     async def running_turn(self, place: Place) -> TurnId | None:
-        """The turn that is being answered in that place; of several, the oldest message's."""
-        return await self._one_turn(_is_at(place), turns.c.state == TurnState.RUNNING.value)
+        """The turn that is being answered in that place, else the one that waits to be; of several,
+        the oldest message's.
+        """
+        running = turns.c.state == TurnState.RUNNING.value
+        return await self._one_turn(_is_at(place), running) or await self._turn_in_line(place)
+
+    async def _turn_in_line(self, place: Place) -> TurnId | None:
+        begun = sa.exists().where(turns.c.id == tickets.c.id)
+
+        async def work(connection: Connection) -> TurnId | None:
+            found = await connection.scalar(
+                sa.select(tickets.c.id)
+                .where(tickets.c.thread == place.key, ~begun)
+                .order_by(tickets.c.ts, tickets.c.id)
+                .limit(1)
+            )
+            return None if found is None else TurnId(found)
+
+        return await self._database.fetch(work)
 
     async def evidence(self, turn: TurnId, number: int) -> Evidence | None:
         """One numbered result of a finished turn."""

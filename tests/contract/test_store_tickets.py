@@ -2,11 +2,15 @@
 
 import asyncio
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 import pytest
 import sqlalchemy as sa
 
+from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
+from bot.domain.session import Ask, TurnState
 from bot.store.engine import Database
+from bot.store.sessions import StoredSessions
 from bot.store.tickets import Superseded, Tickets, workflow_status
 from tests.fixtures_database import database, database_url, other
 
@@ -54,6 +58,23 @@ async def states(database: Database) -> dict[str, tuple[str, str]]:
 async def test_the_first_turn_of_a_thread_enters(engine: Engine, tickets: Tickets) -> None:
     await engine.run("t1", "a")
     assert await tickets.try_enter("t1", THREAD, "1", "a")
+
+
+async def test_a_turn_in_line_is_found_by_its_place_until_it_ends(
+    engine: Engine, tickets: Tickets, database: Database
+) -> None:
+    ts = MessageTs("1700000000.000100")
+    place = Place(TeamId("T1"), ChannelId("C1"), ts)
+    ask = Ask(place, ts, Person(TeamId("T1"), UserId("U1")), "why?")
+    at = datetime(2026, 11, 21, tzinfo=UTC)
+    sessions = StoredSessions(database)
+    await engine.run(ask.turn_id, "a")
+    await tickets.try_enter(ask.turn_id, place.key, ts, "a")
+    assert await sessions.running_turn(place) == ask.turn_id
+    await sessions.begin_turn(ask, await sessions.open(ask, "n", at), at)
+    assert await sessions.running_turn(place) == ask.turn_id
+    await sessions.finish_turn(ask.turn_id, TurnState.ANSWERED, (), (), at)
+    assert await sessions.running_turn(place) is None
 
 
 async def test_entering_again_is_still_being_in(engine: Engine, tickets: Tickets) -> None:

@@ -29,8 +29,8 @@ async def test_an_event_that_two_replicas_get_at_once_is_one_turn(world: World) 
     deliver_to_every(world)
     async with no_inserts(world, "dbos.workflow_status"):
         asked = await world.ask(ASK)
-        # A mention is delivered as two events, so each replica is about to start it twice.
-        await queued(world, 4)
+        # A mention is delivered as two events; each replica joins them into one start.
+        await queued(world, 2)
     await ended_well(world, asked)
     await world.workspace.settled()
     assert world.workspace.outbox.undelivered == []

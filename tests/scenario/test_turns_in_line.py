@@ -27,8 +27,13 @@ async def test_whoever_asks_beyond_the_limit_waits_is_told_and_is_answered(stage
         third = await running.ask("@kortex third", RESPONDER)
         unwanted = await running.live(third, WAITING)
 
+        fourth = await running.ask("@kortex fourth", RESPONDER)
+        await running.live(fourth, WAITING)
+
         await running.press(RESPONDER, unwanted, STOP)
         assert "Stopped" in await running.answer(third)
+        await running.ask("stop", RESPONDER, thread=fourth.thread)
+        assert "Stopped" in await running.answer(fourth)
         assert running.finished(second) == ""
 
         held["first"].set()
