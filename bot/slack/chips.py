@@ -85,8 +85,9 @@ class Chip:
 
 
 def short(tool_id: str) -> str:
-    """`core__get_logs` → `get_logs`; `mcp__github__search` → `search`."""
-    return tool_id.rsplit("__", 1)[-1]
+    """`core__get_logs` → `get_logs`; `mcp__github__search` → `github/search`, which is no built-in's."""
+    kind, _, name = tool_id.partition("__")
+    return name.replace("__", "/", 1) if kind == "mcp" else name or tool_id
 
 
 def subject(arguments: Mapping[str, JsonValue]) -> str:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.slack.chips import Chip, ChipState, advance, chip_texts
+from bot.slack.chips import Chip, ChipState, advance, chip_texts, short
 from bot.slack.limits import CONTEXT_ELEMENTS
 from tests.golden.slack_views import FAILURES
 from tools.errors import ToolErrorCode
@@ -75,3 +75,17 @@ def test_each_class_of_failure_has_its_colour(made: ToolOutcome) -> None:
 
 def test_every_class_of_failure_has_a_golden_chip() -> None:
     assert {made.record.error_code for made in FAILURES} == {*ToolErrorCode, None}
+
+
+@pytest.mark.parametrize(
+    ("tool", "shown"),
+    [
+        ("core__get_logs", "get_logs"),
+        ("plugin__ticket_search", "ticket_search"),
+        ("mcp__wiki__get_logs", "wiki/get_logs"),
+        ("mcp__wiki__core__get_logs", "wiki/core__get_logs"),
+        ("unknown", "unknown"),
+    ],
+)
+def test_a_servers_tool_is_not_taken_for_a_built_in(tool: str, shown: str) -> None:
+    assert short(tool) == shown
