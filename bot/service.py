@@ -217,6 +217,7 @@ def _bolt(
             sessions=base.stores.sessions,
             proposals=base.stores.proposals,
             roles=roles,
+            action_roles=base.actions.roles_of,
             surface=surface,
             stops=engine,
             audit=base.stores.audit,

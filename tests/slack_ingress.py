@@ -64,6 +64,7 @@ class Ingress:
         self.proposals = MemoryProposals(self.memory)
         self.ledger = MemoryLedger(self.memory)
         self.roles = RoleTable(responder={"U1", "U2"}, lead={"U1"})
+        self.declared_roles: tuple[str, ...] = ()
         self.whispers = Whispers()
         self.stops = RecordingStops()
         self.api = FakeWebApi()
@@ -80,6 +81,7 @@ class Ingress:
             sessions=self.sessions,
             proposals=self.proposals,
             roles=self.roles,
+            action_roles=lambda _action: self.declared_roles,
             surface=self.whispers,
             stops=self.stops,
             audit=MemoryAudit(self.memory),

@@ -156,6 +156,11 @@ class ActionCatalog:
             )
         return found
 
+    def roles_of(self, action: str) -> tuple[str, ...]:
+        """The roles that it names itself; none for what is not declared."""
+        found = self._actions.get(action)
+        return found.rule.confirm if found else ()
+
     def check_params(self, action: Action, params: Mapping[str, JsonValue]) -> None:
         """Raises InvalidArguments naming what does not fit and the schema in words."""
         problems = action.schema.problems(params)

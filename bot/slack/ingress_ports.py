@@ -25,6 +25,8 @@ from bot.ports import (
 from bot.slack.calls import SlackCalls
 from bot.slack.identity import SlackIdentity
 
+# The roles that an action names itself, as it is declared now; none for one that is not declared.
+ActionRoles: TypeAlias = Callable[[str], Sequence[str]]
 ProvidersReport: TypeAlias = Callable[[], Awaitable[Sequence[ProviderStatus]]]
 
 
@@ -54,6 +56,7 @@ class IngressPorts:
     sessions: SessionStore
     proposals: ProposalStore
     roles: RoleDirectory
+    action_roles: ActionRoles
     surface: PrivateSurface
     stops: StopRequests
     audit: AuditLog

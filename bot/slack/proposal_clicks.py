@@ -186,10 +186,7 @@ class ProposalClicks:
     async def _refusal(self, proposal: Proposal, click: Click, to: ProposalState) -> Refusal | None:
         if proposal.state is not ProposalState.PENDING:
             return Refusal("already_decided", await self._what_happened(proposal))
-        lacking = await self._ports.roles.refusal(
-            click.person, proposal.confirm_roles, proposal.action_roles
-        )
-        if lacking is not None:
+        if (lacking := await self._lacking(proposal, click)) is not None:
             return Refusal("role", lacking)
         own = click.person.user == proposal.asked_by.user
         if to is ProposalState.CONFIRMED and proposal.four_eyes and own:
@@ -198,6 +195,15 @@ class ProposalClicks:
             stopped = await self._ports.freezes.refusal(proposal.action, proposal.product)
             if stopped is not None:
                 return Refusal("frozen", words.FROZEN.format(stopped=stopped))
+        return None
+
+    async def _lacking(self, proposal: Proposal, click: Click) -> str | None:
+        """What the person lacks of what the card says, and of what the action declares now."""
+        declared = tuple(self._ports.action_roles(proposal.action))
+        for also in dict.fromkeys((proposal.action_roles, declared)):
+            lacking = await self._ports.roles.refusal(click.person, proposal.confirm_roles, also)
+            if lacking is not None:
+                return lacking
         return None
 
     async def _what_happened(self, proposal: Proposal) -> str:

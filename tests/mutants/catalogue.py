@@ -53,8 +53,8 @@ MUTANTS = (
     Mutant(
         "the roles that the action names itself are not asked for",
         "bot/slack/proposal_clicks.py",
-        "click.person, proposal.confirm_roles, proposal.action_roles",
-        "click.person, proposal.confirm_roles",
+        "(click.person, proposal.confirm_roles, also)",
+        "(click.person, proposal.confirm_roles)",
         (
             "tests/scenario/test_on_call.py::"
             "test_a_responder_on_call_confirms_and_one_of_the_two_is_not_enough",

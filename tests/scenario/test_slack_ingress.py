@@ -153,6 +153,7 @@ async def running_bot(workspace: Workspace, mode: str) -> AsyncIterator[Bot]:
         ports = replace(
             inside.ports,
             roles=roles,
+            action_roles=ActionCatalog(()).roles_of,
             surface=surface,
             api=api,
             revisions=Revisions(ActionCatalog(()), FakeRedactor()),

@@ -75,6 +75,23 @@ async def test_a_role_lost_since_the_card_was_posted_counts_for_nothing(ingress:
     assert ingress.workflows.decisions == []
 
 
+async def test_roles_that_the_action_names_since_the_card_are_wanted_too(ingress: Ingress) -> None:
+    ingress.declared_roles = ("lead",)
+    await ingress.send(pressed(CONFIRM, "p-1", user={"id": "U2", "team_id": "T1"}))
+    refused = list(ingress.workflows.decisions)
+    await ingress.send(pressed(CONFIRM, "p-1"))
+    assert refused == []
+    assert [decision.by for _, decision in ingress.workflows.decisions] == ["U1"]
+
+
+async def test_roles_that_the_card_names_are_wanted_though_the_action_names_none_any_more(
+    ingress: Ingress,
+) -> None:
+    ingress.proposals.rows[proposal().id] = proposal(action_roles=("lead",))
+    await ingress.send(pressed(CONFIRM, "p-1", user={"id": "U2", "team_id": "T1"}))
+    assert ingress.workflows.decisions == []
+
+
 async def test_the_clickers_own_workspace_is_what_is_judged(ingress: Ingress) -> None:
     await ingress.send(pressed(CONFIRM, "p-1", user={"id": "U1", "team_id": "T9"}))
     assert [person.team for person, _ in ingress.roles.asked] == ["T9"]
