@@ -6,7 +6,7 @@ With `bot.backends` and `bot.rules`, the only code that names concrete classes.
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import sqlalchemy as sa
@@ -28,6 +28,7 @@ from bot.actions.operations import OfferedOperations
 from bot.actions.propose import ProposalDesk, Venue
 from bot.actions.rehearse import rehearsed
 from bot.actions.target import Target
+from bot.bindings import bound
 from bot.chat.call_audit import calls_audit
 from bot.chat.redacted_rounds import RedactedRounds
 from bot.chat.rounds import Rounds
@@ -286,8 +287,11 @@ def _toolboxes(base: Base, desk: ProposalDesk, stack: AsyncExitStack) -> Toolbox
         base.cluster,
     )
 
+    more = bound(base.settings, stack)
+
     def bind(observed: Observed) -> Capabilities:
-        return observed.capabilities(base.clock, OfferedOperations(base.actions), desk)
+        known = observed.capabilities(base.clock, OfferedOperations(base.actions), desk)
+        return replace(known, more=more)
 
     def make(tools: Sequence[AnyTool], policy: ToolPolicy, caps: Capabilities) -> Toolbox:
         catalog = ToolCatalog(tools, policy, caps)

@@ -156,7 +156,7 @@ def _logs(settings: ObserveSettings, stack: AsyncExitStack) -> Logs | None:
     logs = settings.logs
     if logs.kind != "loki":
         return None
-    client = _client(logs.url, logs.token.get_secret_value(), "observe.logs.url", stack)
+    client = backend_client(logs.url, logs.token.get_secret_value(), "observe.logs.url", stack)
     return LokiLogs(client, UnsealedCodec(), logs.selector, logs.tenant)
 
 
@@ -164,7 +164,9 @@ def _metrics(settings: ObserveSettings, clock: Clock, stack: AsyncExitStack) -> 
     metrics = settings.metrics
     if metrics.kind != "prometheus":
         return None
-    client = _client(metrics.url, metrics.token.get_secret_value(), "observe.metrics.url", stack)
+    client = backend_client(
+        metrics.url, metrics.token.get_secret_value(), "observe.metrics.url", stack
+    )
     return PrometheusMetrics(client, clock, metrics.product_label, metrics.tenant)
 
 
@@ -172,7 +174,9 @@ def _traces(settings: ObserveSettings, stack: AsyncExitStack) -> Traces | None:
     traces = settings.traces
     if traces.kind in ("none", "recorded"):
         return None
-    client = _client(traces.url, traces.token.get_secret_value(), "observe.traces.url", stack)
+    client = backend_client(
+        traces.url, traces.token.get_secret_value(), "observe.traces.url", stack
+    )
     if traces.kind == "tempo":
         return TempoTraces(client, traces.tenant)
     return JaegerTraces(client, traces.api)
@@ -187,7 +191,7 @@ def make_admin_info(settings: ControlPlaneSettings, stack: AsyncExitStack) -> Ad
     except BadTemplate as error:
         raise ConfigurationError(f"control_plane.info_url: {error}") from error
     token = settings.token.get_secret_value()
-    client = _client(settings.info_url, token, "control_plane.info_url", stack)
+    client = backend_client(settings.info_url, token, "control_plane.info_url", stack)
     return HttpAdminInfo(client, settings.info_url)
 
 
@@ -197,7 +201,7 @@ def make_platform(settings: PlatformSettings, stack: AsyncExitStack) -> Platform
         return None
     tokens = {f"{PREFIX}{name}": one.token for name, one in settings.connections.items()}
     return HttpPlatform(
-        _client(settings.url, "", "platform.url", stack),
+        backend_client(settings.url, "", "platform.url", stack),
         lambda connection: tokens[connection].get_secret_value(),
     )
 
@@ -207,7 +211,8 @@ def make_patterns(settings: PatternsSettings) -> Patterns | None:
     return FolderPages(Path(settings.folder).expanduser()) if settings.folder else None
 
 
-def _client(url: str, bearer: str, key: str, stack: AsyncExitStack) -> httpx.AsyncClient:
+def backend_client(url: str, bearer: str, key: str, stack: AsyncExitStack) -> httpx.AsyncClient:
+    """Reaches that host alone. `key` is what an error names. Raises ConfigurationError."""
     host = urlsplit(url).hostname
     if not host:
         raise ConfigurationError(f"{key}: needs an address such as http://loki:3100")

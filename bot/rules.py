@@ -20,58 +20,13 @@ from bot.settings.model import Settings
 from bot.slack.startup import SlackAccess
 from bot.store.engine import IDLE_IN_TRANSACTION_S
 from tools.contract import LOOKUP, PROPOSE_TOOL_ID
+from tools.core.all import built_in_toolsets
 from tools.policy import ToolPolicy
 
 USD_MICROS = 1_000_000
 PROPOSE_TOOL = PROPOSE_TOOL_ID.removeprefix("core__")
-# What each purpose may use. Nothing else exists for a model.
-TOOLSETS = {
-    "investigate": (
-        "core__get_logs",
-        "core__get_metrics",
-        "core__get_traces",
-        "core__compare_to_baseline",
-        "core__get_recent_deploys",
-        "core__get_incident_history",
-        "core__get_admin_info",
-        "core__kubectl_get",
-        "core__kubectl_describe",
-        "core__kubectl_logs",
-        "core__kubectl_events",
-        "core__get_application",
-        "core__list_workflows",
-        "core__search_patterns",
-        "core__get_current_time",
-        "core__propose_action",
-    ),
-    "recommend": (
-        "core__get_recent_deploys",
-        "core__get_incident_history",
-        "core__get_admin_info",
-        "core__discover_operations",
-        "core__get_operation_parameters",
-        "core__get_current_time",
-        "core__search_capabilities",
-        "core__get_resource_schema",
-        "core__search_patterns",
-        "core__propose_action",
-    ),
-    "platform": (
-        "core__list_applications",
-        "core__get_application",
-        "core__list_workflows",
-        "core__get_workflow",
-        "core__list_resources",
-        "core__get_dashboard_stats",
-        "core__get_recent_deploys",
-        "core__get_admin_info",
-        "core__search_patterns",
-        "core__discover_operations",
-        "core__get_operation_parameters",
-        "core__get_current_time",
-        "core__propose_action",
-    ),
-}
+# What each purpose may use, by the declarations of the built-in tools.
+TOOLSETS = built_in_toolsets()
 
 
 def channel_rules(settings: Settings) -> tuple[ChannelRule, ...]:

@@ -8,13 +8,16 @@ All instants are aware UTC datetimes; intervals are half-open [start, end).
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from typing import Protocol, TypeVar, cast
 
 from pydantic import JsonValue
 
 from tools.budget import NOTHING_SPENT, Spent
 from tools.cluster_offer import OfferedKind, ResourceSchema, WrittenPattern
 from tools.platform import Application, PlatformResource, PlatformStats, Workflow
+from tools.port import Port
+
+P = TypeVar("P")
 
 
 @dataclass(frozen=True, slots=True)
@@ -427,3 +430,8 @@ class Capabilities:
     patterns: Patterns | None = None
     operations: Operations | None = None
     proposals: Proposals | None = None
+    more: Mapping[str, object] = field(default_factory=dict)  # by the name of a tool's own port
+
+    def of(self, port: Port[P]) -> P:
+        """What is bound to a tool's own port. The runner lets no call through when nothing is."""
+        return cast("P", self.more[port.name])

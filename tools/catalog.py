@@ -89,7 +89,9 @@ class ToolCatalog:
 
 def missing_capabilities(contract: ToolContract, bound: Capabilities) -> tuple[str, ...]:
     """The capabilities the tool needs and nobody configured."""
-    return tuple(sorted(n for n in contract.capabilities if getattr(bound, n) is None))
+    fields_ = (name for name in contract.capabilities if getattr(bound, name) is None)
+    ports = (port.name for port in contract.ports if port.name not in bound.more)
+    return tuple(sorted((*fields_, *ports)))
 
 
 def _checked(tool: AnyTool) -> BoundTool:

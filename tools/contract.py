@@ -11,6 +11,7 @@ from typing import Any, Protocol, TypeVar
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from tools.capabilities import CallContext, Capabilities
+from tools.port import Port
 
 PROPOSE_TOOL_ID = "core__propose_action"  # the only tool that may be more than read_only
 
@@ -73,6 +74,8 @@ class ToolContract:
     `tools.capabilities.Capabilities`. `opaque` names top-level output fields minted by our own
     code (a signed cursor, a proposal id) that the text redactor must not touch; only built-in
     tools may have them. `live` is asked anew each time, never answered from the cache.
+    `toolsets` are the built-in ones that name a built-in tool; `ports` what it needs beyond
+    `capabilities`, declared in its own file.
     """
 
     id: str
@@ -86,6 +89,8 @@ class ToolContract:
     requires_connection: bool = False
     opaque: frozenset[str] = frozenset()
     live: bool = False
+    toolsets: tuple[str, ...] = ()
+    ports: frozenset[Port[Any]] = frozenset()
 
     @property
     def short_name(self) -> str:

@@ -197,6 +197,13 @@ class KubernetesSettings(Section):
     product_label: str = "app.kubernetes.io/name"
 
 
+class AdapterSettings(Section):
+    """`[adapters.NAME]`: where a tool of your own asks (`bot/bindings.py`)."""
+
+    url: str
+    token: SecretStr = SecretStr("")
+
+
 class ControlPlaneSettings(Section):
     """`[control_plane]`. `info_url` holds `{product}`, as in `http://plane/products/{product}/admin/info`."""
 
@@ -329,6 +336,7 @@ class Settings(Section):
     observe: ObserveSettings = ObserveSettings()
     kubernetes: KubernetesSettings = KubernetesSettings()
     control_plane: ControlPlaneSettings = ControlPlaneSettings()
+    adapters: dict[str, AdapterSettings] = Field(default_factory=dict)
     platform: PlatformSettings = PlatformSettings()
     patterns: PatternsSettings = PatternsSettings()
     plugins: PluginSettings = PluginSettings()

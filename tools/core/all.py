@@ -1,58 +1,39 @@
-"""The built-in tools, for the composition root to register."""
+"""The built-in tools: every class of this folder with a `contract`, for the composition root."""
 
-from tools.contract import AnyTool
-from tools.core.compare_to_baseline import CompareToBaseline
-from tools.core.discover_operations import DiscoverOperations
-from tools.core.get_admin_info import GetAdminInfo
-from tools.core.get_application import GetApplication
-from tools.core.get_current_time import GetCurrentTime
-from tools.core.get_dashboard_stats import GetDashboardStats
-from tools.core.get_incident_history import GetIncidentHistory
-from tools.core.get_logs import GetLogs
-from tools.core.get_metrics import GetMetrics
-from tools.core.get_operation_parameters import GetOperationParameters
-from tools.core.get_recent_deploys import GetRecentDeploys
-from tools.core.get_resource_schema import GetResourceSchema
-from tools.core.get_traces import GetTraces
-from tools.core.get_workflow import GetWorkflow
-from tools.core.kubectl_describe import KubectlDescribe
-from tools.core.kubectl_events import KubectlEvents
-from tools.core.kubectl_get import KubectlGet
-from tools.core.kubectl_logs import KubectlLogs
-from tools.core.list_applications import ListApplications
-from tools.core.list_resources import ListResources
-from tools.core.list_workflows import ListWorkflows
-from tools.core.propose_action import ProposeAction
-from tools.core.search_capabilities import SearchCapabilities
-from tools.core.search_patterns import SearchPatterns
+from importlib import import_module
+from inspect import signature
+from pkgutil import iter_modules
+from typing import Any
+
+import tools.core
+from tools.contract import AnyTool, ToolContract
 from tools.cursor import CursorSigner
 
 
 def core_tools(signer: CursorSigner) -> tuple[AnyTool, ...]:
-    """Unbound: what they reach is decided by the capabilities the runner holds."""
-    return (
-        GetLogs(signer),
-        GetMetrics(),
-        GetTraces(),
-        CompareToBaseline(),
-        GetRecentDeploys(),
-        GetIncidentHistory(),
-        GetAdminInfo(),
-        DiscoverOperations(),
-        GetOperationParameters(),
-        KubectlGet(),
-        KubectlDescribe(),
-        KubectlLogs(),
-        KubectlEvents(),
-        ListApplications(),
-        GetApplication(),
-        ListWorkflows(),
-        GetWorkflow(),
-        ListResources(),
-        GetDashboardStats(),
-        SearchCapabilities(),
-        GetResourceSchema(),
-        SearchPatterns(),
-        GetCurrentTime(),
-        ProposeAction(),
+    """Unbound: what they reach is decided by the capabilities the runner holds. In order of ids."""
+    return tuple(
+        kind(signer) if "signer" in signature(kind).parameters else kind() for kind in _kinds()
     )
+
+
+def built_in_toolsets() -> dict[str, tuple[str, ...]]:
+    """Which toolsets the tools declare themselves to be in."""
+    contracts: list[ToolContract] = [kind.contract for kind in _kinds()]
+    names = dict.fromkeys(name for each in contracts for name in each.toolsets)
+    return {name: tuple(c.id for c in contracts if name in c.toolsets) for name in sorted(names)}
+
+
+def _kinds() -> list[Any]:
+    here = f"{tools.core.__name__}.all"
+    names = (f"{tools.core.__name__}.{each.name}" for each in iter_modules(tools.core.__path__))
+    modules = [import_module(name) for name in names if name != here]
+    found = [
+        kind
+        for module in modules
+        for kind in vars(module).values()
+        if isinstance(kind, type)
+        and kind.__module__ == module.__name__
+        and isinstance(getattr(kind, "contract", None), ToolContract)
+    ]
+    return sorted(found, key=lambda kind: str(kind.contract.id))

@@ -131,6 +131,7 @@ class CompareToBaseline:
         redaction=frozenset(CompareOutput.model_fields),
         timeouts=COMPUTED,
         capabilities=frozenset({"metrics"}),
+        toolsets=("investigate",),
     )
 
     async def execute(

@@ -43,6 +43,7 @@ class DiscoverOperations:
         redaction=frozenset(DiscoverOutput.model_fields),
         timeouts=LOOKUP,
         capabilities=frozenset({"operations"}),
+        toolsets=("recommend", "platform"),
     )
 
     async def execute(

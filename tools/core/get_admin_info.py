@@ -44,6 +44,7 @@ class GetAdminInfo:
         redaction=frozenset(AdminInfoOutput.model_fields),
         timeouts=LOOKUP,
         capabilities=frozenset({"admin"}),
+        toolsets=("investigate", "recommend", "platform"),
     )
 
     async def execute(

@@ -45,6 +45,7 @@ class GetApplication:
         redaction=frozenset(ApplicationOutput.model_fields),
         timeouts=LOOKUP,
         capabilities=frozenset({"platform"}),
+        toolsets=("investigate", "platform"),
         requires_connection=True,
     )
 

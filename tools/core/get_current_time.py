@@ -28,6 +28,7 @@ class GetCurrentTime:
         redaction=frozenset(CurrentTimeOutput.model_fields),
         timeouts=LOOKUP,
         capabilities=frozenset({"clock"}),
+        toolsets=("investigate", "recommend", "platform"),
         live=True,
     )
 

@@ -31,6 +31,7 @@ class GetDashboardStats:
         redaction=frozenset(StatsOutput.model_fields),
         timeouts=LOOKUP,
         capabilities=frozenset({"platform"}),
+        toolsets=("platform",),
         requires_connection=True,
     )
 

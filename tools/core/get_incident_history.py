@@ -66,6 +66,7 @@ class GetIncidentHistory:
         ),
         timeouts=LOOKUP,
         capabilities=frozenset({"incidents"}),
+        toolsets=("investigate", "recommend"),
     )
 
     async def execute(

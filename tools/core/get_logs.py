@@ -80,6 +80,7 @@ class GetLogs:
         ),
         timeouts=QUERY,
         capabilities=frozenset({"logs", "clock"}),
+        toolsets=("investigate",),
         opaque=frozenset({"next_cursor"}),
     )
 

@@ -104,6 +104,7 @@ class GetMetrics:
         ),
         timeouts=QUERY,
         capabilities=frozenset({"metrics"}),
+        toolsets=("investigate",),
     )
 
     async def execute(

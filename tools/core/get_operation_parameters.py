@@ -38,6 +38,7 @@ class GetOperationParameters:
         redaction=frozenset(ParametersOutput.model_fields),
         timeouts=LOOKUP,
         capabilities=frozenset({"operations"}),
+        toolsets=("recommend", "platform"),
     )
 
     async def execute(

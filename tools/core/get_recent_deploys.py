@@ -70,6 +70,7 @@ class GetRecentDeploys:
         ),
         timeouts=COMPUTED,
         capabilities=frozenset({"deploys"}),
+        toolsets=("investigate", "recommend", "platform"),
     )
 
     async def execute(

@@ -74,6 +74,7 @@ class GetResourceSchema:
         redaction=frozenset(SchemaOutput.model_fields),
         timeouts=QUERY,
         capabilities=frozenset({"offer"}),
+        toolsets=("recommend",),
     )
 
     async def execute(

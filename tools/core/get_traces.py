@@ -112,6 +112,7 @@ class GetTraces:
         ),
         timeouts=QUERY,
         capabilities=frozenset({"traces"}),
+        toolsets=("investigate",),
     )
 
     async def execute(

@@ -40,6 +40,7 @@ class GetWorkflow:
         redaction=frozenset(WorkflowOutput.model_fields),
         timeouts=LOOKUP,
         capabilities=frozenset({"platform"}),
+        toolsets=("platform",),
         requires_connection=True,
     )
 

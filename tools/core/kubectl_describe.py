@@ -42,6 +42,7 @@ class KubectlDescribe:
         redaction=frozenset({"object", "events", "notes"}),
         timeouts=QUERY,
         capabilities=frozenset({"kubernetes"}),
+        toolsets=("investigate",),
     )
 
     async def execute(

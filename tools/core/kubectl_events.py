@@ -57,6 +57,7 @@ class KubectlEvents:
         redaction=frozenset(EventsOutput.model_fields),
         timeouts=QUERY,
         capabilities=frozenset({"kubernetes"}),
+        toolsets=("investigate",),
     )
 
     async def execute(

@@ -46,6 +46,7 @@ class KubectlGet:
         redaction=frozenset(GetOutput.model_fields),
         timeouts=QUERY,
         capabilities=frozenset({"kubernetes"}),
+        toolsets=("investigate",),
     )
 
     async def execute(

@@ -51,6 +51,7 @@ class KubectlLogs:
         redaction=frozenset(PodLogsOutput.model_fields),
         timeouts=QUERY,
         capabilities=frozenset({"kubernetes"}),
+        toolsets=("investigate",),
     )
 
     async def execute(

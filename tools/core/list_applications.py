@@ -40,6 +40,7 @@ class ListApplications:
         redaction=frozenset(ApplicationsOutput.model_fields),
         timeouts=LOOKUP,
         capabilities=frozenset({"platform"}),
+        toolsets=("platform",),
         requires_connection=True,
     )
 

@@ -43,6 +43,7 @@ class ListResources:
         redaction=frozenset(ResourcesOutput.model_fields),
         timeouts=LOOKUP,
         capabilities=frozenset({"platform"}),
+        toolsets=("platform",),
         requires_connection=True,
     )
 

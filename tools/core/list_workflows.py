@@ -43,6 +43,7 @@ class ListWorkflows:
         redaction=frozenset(WorkflowsOutput.model_fields),
         timeouts=LOOKUP,
         capabilities=frozenset({"platform"}),
+        toolsets=("investigate", "platform"),
         requires_connection=True,
     )
 

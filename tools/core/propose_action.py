@@ -62,6 +62,7 @@ class ProposeAction:
         ),
         timeouts=LOOKUP,
         capabilities=frozenset({"proposals"}),
+        toolsets=("investigate", "recommend", "platform"),
         opaque=frozenset({"proposal_id"}),
     )
 

@@ -59,6 +59,7 @@ class SearchCapabilities:
         redaction=frozenset(CapabilitiesOutput.model_fields),
         timeouts=QUERY,
         capabilities=frozenset({"offer"}),
+        toolsets=("recommend",),
     )
 
     async def execute(

@@ -51,6 +51,7 @@ class SearchPatterns:
         redaction=frozenset(PatternsOutput.model_fields),
         timeouts=LOOKUP,
         capabilities=frozenset({"patterns"}),
+        toolsets=("investigate", "recommend", "platform"),
     )
 
     async def execute(
