@@ -122,6 +122,7 @@ async def test_what_a_model_is_shown_only_reads_or_proposes(shared_stage: Stage)
         "core__kubectl_logs",
         "core__get_recent_deploys",
         "core__get_traces",
+        "core__search_patterns",
         PROPOSE,
     }
 
