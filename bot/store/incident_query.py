@@ -31,6 +31,21 @@ class Asked:
         return [word for word, count in self.counts.items() if count <= self.rare_at_most]
 
     @property
+    def rare_groups(self) -> list[list[str]]:
+        """The rare words, each to be read with those beside it.
+
+        The rarest first, as many as can all be read: what holds one of them is not to be crowded
+        out by newer incidents that hold a less rare one.
+        """
+        rarest: list[str] = []
+        others: list[str] = []
+        read = 0
+        for word in sorted(self.rare, key=lambda word: self.counts[word]):
+            read += self.counts[word]
+            (rarest if read <= CANDIDATES else others).append(word)
+        return [group for group in (rarest, others) if group]
+
+    @property
     def common(self) -> list[str]:
         """The other words."""
         return [word for word, count in self.counts.items() if count > self.rare_at_most]

@@ -18,8 +18,9 @@ RARE = 50
 # Of so many newest incidents, a word in more than these is common everywhere.
 LOOK, COMMON = 500, 10
 WINDOW = 5000  # the newest incidents that common words are looked for in
-# A longer list is read at random places only, about so many.
-SAMPLE = 1000
+# Longer lists are read at random places only, about so many of each; of several that must all hold
+# a word, more are read, or few would be in all of them.
+SAMPLE, SAMPLE_OF_SEVERAL = 1000, 10_000
 SAMPLE_OF_EACH, MOST_SAMPLED = 400, 2
 _COUNT_OF_COMMON = 10_000  # more than any that is counted, so that it weighs less
 
@@ -54,15 +55,17 @@ class GinWords:
             everywhere = _each_of([word for word in asked.common if word in self._everywhere])
             selective = _in_index(lists, asked.months)
             alone = len(lists) + bool(asked.months) == 1
-            return await self._found(selective & everywhere, asked, SAMPLE if alone else 0)
+            sample = SAMPLE if alone else SAMPLE_OF_SEVERAL
+            return await self._found(selective & everywhere, asked, sample)
         return await self._in_window(_each_of(asked.common), asked)
 
     async def with_rare(self, asked: Asked) -> Sequence[sa.Row[Any]]:
         """Incidents that hold a rare word."""
-        if not asked.rare:
-            return []
         labelled = _each_of(asked.labels) & _months(asked)
-        return await self._found(_words().overlap(asked.rare) & labelled, asked)
+        found: list[sa.Row[Any]] = []
+        for group in asked.rare_groups:
+            found += await self._found(_words().overlap(group) & labelled, asked)
+        return found
 
     async def with_any(self, asked: Asked) -> Sequence[sa.Row[Any]]:
         """Incidents that hold a common word: rather one that is not common everywhere."""
@@ -106,7 +109,7 @@ class GinWords:
     async def _counted(self, words: Sequence[str]) -> dict[str, int]:
         if not words:
             return {}
-        await self._set(indexed=True, sample=0)
+        await self._set(indexed=True, sample=SAMPLE)
         columns = []
         for word in words:
             held = sa.select(sa.literal(1)).where(_words().contains([word])).limit(RARE + 1)

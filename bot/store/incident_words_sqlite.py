@@ -31,7 +31,10 @@ class FtsWords:
 
     async def with_rare(self, asked: Asked) -> Sequence[sa.Row[Any]]:
         """Incidents that hold a rare word."""
-        return await self._matching(_quoted(asked.rare), asked) if asked.rare else []
+        found: list[sa.Row[Any]] = []
+        for group in asked.rare_groups:
+            found += await self._matching(_quoted(group), asked)
+        return found
 
     async def with_any(self, asked: Asked) -> Sequence[sa.Row[Any]]:
         """Incidents that hold a common word."""

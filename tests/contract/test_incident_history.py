@@ -159,14 +159,31 @@ async def test_a_rare_word_counts_more_than_a_newer_incident(history: IncidentHi
     assert (await ids(history, "checkout v1"))[0] == "1"
 
 
-async def test_a_rare_word_is_found_behind_thousands_of_common_ones(database: Database) -> None:
+async def test_words_of_every_rarity_find_the_best_among_many(database: Database) -> None:
     await fill(database)
     events = StoredEvents(database)
-    for number in range(600):
-        title = "checkout error timeout"
+    # The newest 250 hold one of two words each; "brownout" is in none of the newest 500.
+    titles = ["checkout error timeout brownout"] * 100 + ["checkout error timeout"] * 250
+    for number, title in enumerate(titles + ["checkout error", "checkout timeout"] * 125):
         await events.add(replace(opened(PAST[0]), id=f"n{number}", data={"title": title}))
-    found = await StoredIncidents(database).search(IncidentQuery("checkout exhausted pool", "C1"))
-    assert found[0].id == "pager:2"
+    both = {"title": "unknown", "resolution": "pgbouncer timeout"}
+    await events.add(replace(opened(PAST[0]), id="body", data=both))
+    await events.add(replace(opened(PAST[0]), id="title", data={"title": "pgbouncer"}))
+    history = StoredIncidents(database)
+
+    assert (await ids(history, "checkout exhausted pool"))[0] == "2"
+    assert await ids(history, "timeout error", limit=2) == ["n349", "n348"]
+    assert len(await ids(history, "exhausted brownout", limit=3)) == 3
+    assert len(await ids(history, "brownout", limit=5)) == 5
+    old = await ids(history, "brownout timeout", limit=25)
+    assert len(old) == 25
+    assert {one for one in old if int(one.removeprefix("n")) >= 100} == set()
+    mixed = await ids(history, "exhausted timeout", limit=3)
+    assert mixed[0] == "2"
+    assert len(mixed) == 3
+    assert await ids(history, "pgbouncer timeout", limit=1) == ["title"]
+    assert len(await ids(history, "timeout", product="checkout", limit=5)) == 5
+    assert await ids(history, "timeout", product="payments") == []
 
 
 async def test_a_finding_is_searched_with_its_incident(database: Database) -> None:

@@ -16,7 +16,7 @@ from tools.core.get_workflow import GetWorkflow
 from tools.core.list_applications import ListApplications
 from tools.core.list_resources import ListResources
 from tools.core.list_workflows import ListWorkflows
-from tools.platform import Application
+from tools.platform import Application, Workflow
 from tools.policy import ToolPolicy
 
 TOOLS = [
@@ -99,10 +99,21 @@ async def test_without_a_granted_connection_nothing_runs(tool: str) -> None:
         assert body["error"] == "policy_denied"
 
 
-@pytest.mark.parametrize("name", ["../stats", "a/b", "a%2fb", "", "..", "a b", "a\n"])
+class Unasked(RecordedPlatform):
+    """Nothing may reach it."""
+
+    async def application(self, name: str, call: object) -> Application:
+        raise AssertionError(name)
+
+    async def workflow(self, workflow_id: str, call: object) -> Workflow:
+        raise AssertionError(workflow_id)
+
+
+@pytest.mark.parametrize("name", ["../stats", "a/b", "a%2fb", "..", "a b", "a\n"])
 async def test_a_name_that_fits_no_path_is_refused(name: str) -> None:
+    platform = Unasked(Dataset(INCIDENTS["quiet-day"](NOW), NOW, 11), FakeClock())
     for tool, key in (("get_application", "app_name"), ("get_workflow", "workflow_id")):
-        body, _ = await ask(tool, **{key: name})
+        body, _ = await ask(tool, platform, **{key: name})
         assert body["error"] == "validation"
 
 
