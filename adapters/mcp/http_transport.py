@@ -9,14 +9,15 @@ from typing import Final
 
 import httpx
 import httpx2
+from mcp_types import INTERNAL_ERROR
 
 from adapters.errors import BadAnswer, Refused
-from adapters.http import check_status, mapped_errors
+from adapters.http import mapped_errors
 
 MAX_BODY_BYTES: Final = 1024 * 1024
 _END_S: Final = 2.0  # for the end of a session, which is a courtesy
-# What the SDK takes for "another revision of the protocol" it shall see; the rest is a failure.
-_REFUSED: Final = frozenset({401, 403})
+# The SDK takes other statuses for another revision of the protocol, or says them itself.
+_REFUSED: Final = frozenset({401, 403, 429})
 
 
 class ConfinedTransport(httpx2.AsyncBaseTransport):
@@ -38,9 +39,9 @@ class ConfinedTransport(httpx2.AsyncBaseTransport):
             async with asyncio.timeout(_END_S if request.method == "DELETE" else None):
                 response = await self._client.send(sent, stream=True)
         status = response.status_code
-        if status in _REFUSED or status == 429 or status >= 500:
+        if status in _REFUSED or status >= 500:
             await response.aclose()
-            check_status(response)
+            return _told(status, f"{self._what} answered {status}")
         if response.headers.get("content-encoding", "identity") != "identity":
             await response.aclose()
             raise BadAnswer(f"{self._what} answered compressed, which was not asked for")
@@ -52,6 +53,12 @@ class ConfinedTransport(httpx2.AsyncBaseTransport):
             headers=list(response.headers.multi_items()),
             stream=_Body(response, self._what),
         )
+
+
+def _told(status: int, words: str) -> httpx2.Response:
+    """The failure of one request, as the SDK knows one: what else is under way goes on."""
+    error = {"code": INTERNAL_ERROR, "message": words}
+    return httpx2.Response(status, json={"jsonrpc": "2.0", "id": None, "error": error})
 
 
 class _Body(httpx2.AsyncByteStream):

@@ -209,12 +209,38 @@ async def test_in_local_only_mode_no_other_host_is_reached(
     assert runbooks.asked == []
 
 
-async def test_a_failing_call_leaves_a_typed_failure(runbooks: McpHttp, opened: Opened) -> None:
+@pytest.mark.parametrize("status", [401, 429, 503])
+async def test_a_failing_call_is_its_own_failure(
+    runbooks: McpHttp, opened: Opened, status: int
+) -> None:
     async with opened() as servers:
         (tool,) = servers.tools
+        running = bench([tool], ToolPolicy({"investigate": (FIND_ID,)}))
         runbooks.instead = lambda method: (
-            web.Response(status=503) if method == "tools/call" else None
+            web.Response(status=status) if method == "tools/call" else None
         )
-        outcome = await bench([tool], ToolPolicy({"investigate": (FIND_ID,)})).run("{}", FIND_ID)
+        failed = await running.run('{"product": "a"}', FIND_ID)
+        runbooks.instead = lambda _method: None
+        good = await running.run('{"product": "b"}', FIND_ID)
+
+    assert failed.record.error_code is ToolErrorCode.UPSTREAM
+    assert f"answered {status}" in failed.content
+    assert good.record.ok
+    assert [method for method, _ in runbooks.asked].count("initialize") == 1
+
+
+async def test_an_endless_answer_ends_the_connection(runbooks: McpHttp, opened: Opened) -> None:
+    async with opened() as servers:
+        (tool,) = servers.tools
+        running = bench([tool], ToolPolicy({"investigate": (FIND_ID,)}))
+        runbooks.instead = lambda method: (
+            web.Response(body=b"0" * 2_000_000, content_type="application/json")
+            if method == "tools/call"
+            else None
+        )
+        outcome = await running.run('{"product": "a"}', FIND_ID)
+    (status,) = servers.status()
 
     assert outcome.record.error_code is ToolErrorCode.UNAVAILABLE
+    assert status.state == "down"
+    assert "answered more than 1048576 bytes" in status.reason
