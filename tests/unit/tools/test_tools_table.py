@@ -11,6 +11,8 @@ from tools.core.all import core_tools
 from tools.cursor import CursorSigner
 
 ROOT = Path(__file__).parents[3]
+PAGE = (Path(__file__).parents[3] / "docs" / "tools.md").read_text(encoding="utf-8")
+NAMED = sorted(set(re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", PAGE)))
 ROWS = {
     match[1]: match[0]
     for match in re.finditer(
@@ -38,3 +40,8 @@ def test_a_row_is_true(tool: AnyTool) -> None:
 def test_every_tool_is_in_a_toolset_and_every_toolset_names_tools() -> None:
     named = {name for names in TOOLSETS.values() for name in names}
     assert named == {tool.contract.id for tool in TOOLS}
+
+
+@pytest.mark.parametrize(("file", "name"), NAMED)
+def test_a_test_that_the_page_names_is_there(file: str, name: str) -> None:
+    assert f"def {name}(" in (ROOT / file).read_text(encoding="utf-8")
