@@ -60,6 +60,7 @@ async def test_an_accepted_tool_answers_and_a_crash_is_an_answer_too(stage: Star
         return calling("mcp__tickets__crash" if "end it now" in asked else SEARCH)(request)
 
     async with stage(script, await configured("ticket_search", "crash")) as running:
+        await running.service.base.mcp.supervisors[0].first_try.wait()
         answer = await running.answered("@kortex are there tickets?")
         (found,) = results(running.models.requests[-1])
         offered = str(running.models.requests[-1].body["tools"])
