@@ -6,10 +6,14 @@ from pathlib import Path
 
 import pytest
 from aiohttp import web
+from prometheus_client import generate_latest
 
 from bot.commands import check_plugin
 from bot.health_check import examine
 from bot.settings.model import Settings
+from bot.settings.policy import PolicySettings
+from bot.tool_command import report_of
+from bot.workspace.seeds import CHECKOUT, RESPONDER
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fakes.plugin_bridge import NAME, TOKEN, Bridge, manifest
 from tests.fixtures_http import serving
@@ -80,7 +84,13 @@ async def test_a_reload_reads_the_folder_anew_and_every_place_says_what_is_bad(
             assert await running.reload()
             assert "OTHER" in await running.answered("@kortex tickets?")
             rows = running.query("SELECT body FROM audit WHERE kind = 'config.reloaded'")
-            report = running.service.conversation.toolboxes.report({})
+            told_in_slack = await running.told(
+                RESPONDER, running.workspace.command(RESPONDER, CHECKOUT, "tools")
+            )
+            http = running.settings.http.model_copy(update={"port": running.service.http_port})
+            asking = running.settings.model_copy(update={"http": http})
+            report, live = await report_of(asking)
+            scraped = generate_latest(running.service.base.metrics.registry).decode()
 
             assert await running.reload(policy={"denied": ["plugin__*"]})
             assert "NONE" in await running.answered("@kortex tickets?")
@@ -94,7 +104,12 @@ async def test_a_reload_reads_the_folder_anew_and_every_place_says_what_is_bad(
         "a.yaml:12",
         "c.yaml:10",
     ]
-    assert list(report.notes) == told["not_loaded"]
+    assert (list(report.notes), live) == (told["not_loaded"], True)
+    calls = {each.id: each.health.outcomes for each in report.tools}
+    assert (calls[OTHER], calls["unknown"]) == ({"ok": 1}, {"policy_denied": 2})
+    assert f"`{OTHER}` investigate: 1 call, half under" in told_in_slack
+    assert all(line in told_in_slack for line in told["not_loaded"])
+    assert f'kortex_tool_calls_total{{outcome="ok",tool="{OTHER}"}} 1.0' in scraped
     assert "masked after a restart only" in log
     assert "never-seen-before-81723" not in log
     assert not refused
@@ -149,3 +164,9 @@ def test_check_lists_the_plugins(
     assert found["plugin ticket_search"].ok
     assert not found["plugin bad.yaml"].ok
     assert "bad.yaml:" in found["plugin bad.yaml"].detail
+    assert "tokens in every request" in found["toolset investigate"].detail
+
+    wrong = settings.model_copy(update={"policy": PolicySettings(toolsets={"mine": {}})})
+    found = {f.part: f for f in asyncio.run(examine(wrong))}
+
+    assert (found["policy"].ok, "mine: names no tools" in found["policy"].detail) == (False, True)

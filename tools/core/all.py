@@ -10,20 +10,6 @@ from tools.contract import AnyTool, ToolContract
 from tools.cursor import CursorSigner
 
 
-def core_tools(signer: CursorSigner) -> tuple[AnyTool, ...]:
-    """Unbound: what they reach is decided by the capabilities the runner holds. In order of ids."""
-    return tuple(
-        kind(signer) if "signer" in signature(kind).parameters else kind() for kind in _kinds()
-    )
-
-
-def built_in_toolsets() -> dict[str, tuple[str, ...]]:
-    """Which toolsets the tools declare themselves to be in."""
-    contracts: list[ToolContract] = [kind.contract for kind in _kinds()]
-    names = dict.fromkeys(name for each in contracts for name in each.toolsets)
-    return {name: tuple(c.id for c in contracts if name in c.toolsets) for name in sorted(names)}
-
-
 def _kinds() -> list[Any]:
     here = f"{tools.core.__name__}.all"
     names = (f"{tools.core.__name__}.{each.name}" for each in iter_modules(tools.core.__path__))
@@ -37,3 +23,20 @@ def _kinds() -> list[Any]:
         and isinstance(getattr(kind, "contract", None), ToolContract)
     ]
     return sorted(found, key=lambda kind: str(kind.contract.id))
+
+
+_KINDS = _kinds()  # read once, at import: reading a folder would hold up a running loop
+
+
+def core_tools(signer: CursorSigner) -> tuple[AnyTool, ...]:
+    """Unbound: what they reach is decided by the capabilities the runner holds. In order of ids."""
+    return tuple(
+        kind(signer) if "signer" in signature(kind).parameters else kind() for kind in _KINDS
+    )
+
+
+def built_in_toolsets() -> dict[str, tuple[str, ...]]:
+    """Which toolsets the tools declare themselves to be in."""
+    contracts: list[ToolContract] = [kind.contract for kind in _KINDS]
+    names = dict.fromkeys(name for each in contracts for name in each.toolsets)
+    return {name: tuple(c.id for c in contracts if name in c.toolsets) for name in sorted(names)}
