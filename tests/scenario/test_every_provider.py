@@ -30,7 +30,7 @@ from tools.records import CallEnded, CallStarted
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 QUESTION = "why is checkout slow?"
-LOGS = Call("core__get_logs", {"product": "checkout", "time_range": "last 30m", "query": ""})
+LOGS = Call("core__get_logs", {"product": "checkout", "time_range": "last 1m", "query": ""})
 DEPLOYS = Call("core__get_recent_deploys", {"product": "checkout", "time_range": "last 24h"})
 UNKNOWN = Call("core__restart", {"product": "checkout"})
 ROUNDS = [
