@@ -116,38 +116,50 @@ class Bots:
     ) -> None:
         self.server = server
         self._bases = bases
-        self._stack = stack
+        # Two each: what goes on after a kill shares nothing with what was killed.
+        self._processes = {
+            api: (_Process(base, stack), _Process(base, stack)) for api, base in bases.items()
+        }
         self._numbers = count(1)
 
     def begin(self, wires: Sequence[str], answers: Any) -> "Investigation":
         """These providers in this order, none of which has failed yet."""
         responses = "openai-responses" in wires
-        base = self._bases["responses" if responses else "chat"]
+        api = "responses" if responses else "chat"
+        base = self._bases[api]
         names = [wire.removesuffix("-responses") for wire in wires]
         base.rounds.ask_in_order([base.providers[name] for name in names])
         base.rounds._circuits._doors.clear()
         self.server._script = answers
         self.server.requests.clear()
         self.server.started.clear()
-        return Investigation(base, f"{next(self._numbers)}.1", self._stack)
+        return Investigation(self._processes[api], f"{next(self._numbers)}.1")
 
 
 @dataclass(frozen=True)
 class Investigation:
     """One turn of the whole bot but Slack."""
 
-    base: Base
+    processes: tuple["_Process", "_Process"]
     ts: str
-    stack: AsyncExitStack
 
-    async def run(self, journal: Journal) -> Seen:
+    async def run(self, journal: Journal, process: int = 0) -> Seen:
         """To its end, from wherever the journal is."""
-        surface = RecordingSurface()
+        chosen = self.processes[process]
+        before = len(chosen.surface.streams)
         ask = headless_ask(QUESTION, "incident-x", self.ts)
-        talk = build_conversation(self.base, surface, NeverStopped(), _same, self.stack)
-        final = await talk.turns.answer(ask, journal)
+        final = await chosen.talk.turns.answer(ask, journal)
         assert final is not None
-        return Seen([event for stream in surface.streams for event in stream.events], final)
+        streams = chosen.surface.streams[before:]
+        return Seen([event for stream in streams for event in stream.events], final)
+
+
+class _Process:
+    """A conversation and its surface."""
+
+    def __init__(self, base: Base, stack: AsyncExitStack) -> None:
+        self.surface = RecordingSurface()
+        self.talk = build_conversation(base, self.surface, NeverStopped(), _same, stack)
 
 
 async def _same(user: UserId) -> str:
@@ -198,7 +210,7 @@ async def test_a_turn_killed_within_a_round_goes_on_and_is_told_the_same(
         first = tasks.create_task(investigation.run(journal))
         await bots.server.started.wait()
         first.cancel()
-    seen = await investigation.run(journal.resumed())
+    seen = await investigation.run(journal.resumed(), process=1)
 
     told = [each for each in seen.plot if each[0] != "started"]  # what is done is told as done
     assert told == [each for each in PLOT if each[0] != "started"]
