@@ -35,6 +35,7 @@ from bot.stop_signal import Signal
 from bot.store.failures import storage_errors
 from bot.store.replicas import Replicas
 from bot.store.tickets import Superseded, Tickets
+from bot.store.write_gate import urgent
 from bot.thread_order import ThreadOrder
 from bot.turn_slots import MAX_LIVE_TURNS, MAX_LIVE_TURNS_SQLITE, ShowWaiting, TurnSlots
 
@@ -179,7 +180,8 @@ class Engine:
 
         # Functions, because DBOS writes attributes on what it registers.
         async def turn(ask: JsonValue) -> None:
-            await self._run_turn(ask)
+            with urgent(is_so=False):  # its start was
+                await self._run_turn(ask)
 
         async def decision(proposal_id: str, value: JsonValue) -> None:
             await self._run_decision(proposal_id, value)
@@ -261,7 +263,7 @@ class Engine:
         workflow_id: str, body: Callable[..., Coroutine[None, None, None]], args: Sequence[object]
     ) -> Exception | None:
         try:
-            with storage_errors(), SetWorkflowID(workflow_id):
+            with storage_errors(), SetWorkflowID(workflow_id), urgent():
                 await DBOS.start_workflow_async(body, *args)
         except Exception as error:  # noqa: BLE001 - it is raised where the start was asked for
             return error

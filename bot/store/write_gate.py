@@ -2,15 +2,18 @@
 
 A writer that finds the file locked sleeps and looks again, up to 100 ms each time
 (https://www.sqlite.org/c3ref/busy_timeout.html), so under load writers starve while the file is free.
-Here they wait for a lock and wake at once, first come first served: one with a queue of work would
-otherwise enter again before the others have woken. Only speed depends on it: SQLite's own lock still
+Here they wait for a lock and wake at once, first come first served, but those whom somebody waits
+for (`urgent`) before all others: one with a queue of work would otherwise enter again before the
+others have woken. Only speed depends on it: SQLite's own lock still
 decides, also against other processes.
 """
 
 import sqlite3
 import threading
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Final
 
 # After this long at the gate a writer leaves the decision to SQLite and its busy timeout.
@@ -18,13 +21,27 @@ GATE_TIMEOUT_S: Final = 30.0
 _WRITES: Final = ("INSERT", "UPDATE", "DELETE", "REPLACE", "BEGIN IMMEDIATE")
 
 
+_urgent: ContextVar[bool] = ContextVar("urgent", default=False)
+
+
+@contextmanager
+def urgent(*, is_so: bool = True) -> Iterator[None]:
+    """Writes of this context go first, those of tasks and threads begun in it as well."""
+    before = _urgent.set(is_so)
+    try:
+        yield
+    finally:
+        _urgent.reset(before)
+
+
 class Gate:
-    """A lock that is handed over in the order of arrival."""
+    """A lock that is handed over in the order of arrival, to the urgent first."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._held = False
         self._waiting: deque[threading.Lock] = deque()
+        self._urgent: deque[threading.Lock] = deque()
 
     def acquire(self, timeout_s: float) -> bool:
         """Whether it was had within that time."""
@@ -34,20 +51,21 @@ class Gate:
                 return True
             turn = threading.Lock()
             turn.acquire()
-            self._waiting.append(turn)
+            waiting = self._urgent if _urgent.get() else self._waiting
+            waiting.append(turn)
         if turn.acquire(timeout=timeout_s):
             return True
         with self._lock:
-            if turn in self._waiting:
-                self._waiting.remove(turn)
+            if turn in waiting:
+                waiting.remove(turn)
                 return False
             return True  # handed over as the time ended
 
     def release(self) -> None:
         """Hand it to the one who waits longest."""
         with self._lock:
-            if self._waiting:
-                self._waiting.popleft().release()
+            if waiting := self._urgent or self._waiting:
+                waiting.popleft().release()
             else:
                 self._held = False
 

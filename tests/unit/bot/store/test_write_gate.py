@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from bot.store.write_gate import Gate, GatedConnection
+from bot.store.write_gate import Gate, GatedConnection, urgent
 
 Open = Callable[[], GatedConnection]
 
@@ -115,6 +115,36 @@ def test_who_waits_at_the_gate_enters_before_who_comes_back() -> None:
     gate.release()
     waiter.join()
     assert order == ["other", "back"]
+
+
+def test_whoever_is_waited_for_enters_before_all_others() -> None:
+    gate = Gate()
+    order: list[str] = []
+    arrived = threading.Semaphore(0)
+
+    class Arriving(deque[Any]):
+        def append(self, turn: Any) -> None:
+            super().append(turn)
+            arrived.release()
+
+    gate._waiting, gate._urgent = Arriving(), Arriving()
+
+    def enter(name: str, is_urgent: bool) -> None:
+        with urgent(is_so=is_urgent):
+            assert gate.acquire(10)
+        order.append(name)
+        gate.release()
+
+    assert gate.acquire(10)
+    threads = []
+    for name, is_urgent in (("step", False), ("first start", True), ("second start", True)):
+        threads.append(threading.Thread(target=enter, args=(name, is_urgent)))
+        threads[-1].start()
+        assert arrived.acquire(timeout=10)
+    gate.release()
+    for thread in threads:
+        thread.join(10)
+    assert order == ["first start", "second start", "step"]
 
 
 def test_who_gives_up_at_the_gate_is_passed_over() -> None:
