@@ -237,4 +237,26 @@ MUTANTS = (
     ),
     *GUARD_MUTANTS,
     *MCP_MUTANTS,
+    # Tool calls.
+    Mutant(
+        "the same call may be made for ever",
+        "tools/budget.py",
+        "if spent.same_calls >= self.same_calls:",
+        "if spent.same_calls < 0:",
+        ("tests/unit/tools/test_budget.py::test_a_call_too_many_is_an_error_that_says_so",),
+    ),
+    Mutant(
+        "a cached result is anybody's",
+        "tools/cache.py",
+        "context.actor,",
+        "",
+        ("tests/unit/tools/test_cache.py::test_nobody_reads_what_another_was_answered",),
+    ),
+    Mutant(
+        "the runner believes that the catalog has hidden what is not allowed",
+        "tools/admission.py",
+        "if entry is None or not self.policy.allows(entry.contract, context):",
+        "if entry is None:",
+        ("tests/unit/bot/test_tool_rules.py::test_the_runner_enforces_what_the_catalog_hides",),
+    ),
 )
