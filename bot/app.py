@@ -1,6 +1,6 @@
 """The composition root: which concrete parts a running Kortex is made of.
 
-With `bot.backends` and `bot.rules`, the only code that names concrete classes.
+With `bot.wiring.backends` and `bot.wiring.rules`, the only code that names concrete classes.
 """
 
 import asyncio
@@ -16,7 +16,6 @@ from adapters.control_plane.probe import HttpProbe
 from adapters.egress import confined_to
 from adapters.http import http_client
 from adapters.llm.port import Provider
-from bot import backends, rules
 from bot.actions.catalog import ActionCatalog
 from bot.actions.decide import Decide
 from bot.actions.dispatch import Dispatch
@@ -28,7 +27,6 @@ from bot.actions.operations import OfferedOperations
 from bot.actions.propose import ProposalDesk, Venue
 from bot.actions.rehearse import rehearsed
 from bot.actions.target import Target
-from bot.bindings import bound
 from bot.chat.call_audit import calls_audit
 from bot.chat.redacted_rounds import RedactedRounds
 from bot.chat.rounds import Rounds
@@ -36,16 +34,10 @@ from bot.chat.spending import Purse
 from bot.chat.tool_calls import Toolbox, ToolDesk, record_calls
 from bot.chat.turn import Turns
 from bot.clock import SystemClock
-from bot.confinement import check_edited, local_hosts
 from bot.domain.channel import rule_for
 from bot.domain.ids import SessionId, UserId
 from bot.domain.proposal import Proposal
-from bot.executors import make_executors
-from bot.in_force import InForce
-from bot.mcp_servers import McpServers, open_mcp
 from bot.metrics import Metrics
-from bot.observed import Observed, make_observed
-from bot.plugins import Plugins, open_plugins, plugin_secrets
 from bot.ports import ChatSurface, Stops, StorageUnavailable
 from bot.privacy.placeholders import Placeholders
 from bot.privacy.redactor import Remember, TextRedactor
@@ -62,7 +54,15 @@ from bot.store.proposals import StoredProposals
 from bot.store.sealing import Sealing
 from bot.store.sessions import StoredSessions
 from bot.store.watches import StoredWatches
-from bot.toolboxes import Toolboxes
+from bot.wiring import backends, rules
+from bot.wiring.bindings import bound
+from bot.wiring.confinement import check_edited, local_hosts
+from bot.wiring.executors import make_executors
+from bot.wiring.in_force import InForce
+from bot.wiring.mcp_servers import McpServers, open_mcp
+from bot.wiring.observed import Observed, make_observed
+from bot.wiring.plugins import Plugins, open_plugins, plugin_secrets
+from bot.wiring.toolboxes import Toolboxes
 from tools.capabilities import CallContext, Capabilities
 from tools.catalog import ToolCatalog
 from tools.contract import AnyTool

@@ -9,7 +9,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from bot import cli_audit, cli_usage
+from bot.commands import audit_arguments as cli_audit
+from bot.commands import usage_arguments as cli_usage
 
 OK, FAILED, USAGE = 0, 1, 2
 
@@ -128,7 +129,7 @@ def _add_demo(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
 
 
 def _demo(parsed: argparse.Namespace) -> int:
-    from bot.demo import demo, demo_ask
+    from bot.commands.demo import demo, demo_ask
 
     if parsed.ask is not None:
         return demo_ask(parsed.ask, parsed.channel, as_json=parsed.json)
@@ -136,13 +137,13 @@ def _demo(parsed: argparse.Namespace) -> int:
 
 
 def _run(parsed: argparse.Namespace) -> int:
-    from bot.commands import run
+    from bot.commands.verbs import run
 
     return run(parsed.config)
 
 
 def _check(parsed: argparse.Namespace) -> int:
-    from bot.commands import check, check_plugin
+    from bot.commands.verbs import check, check_plugin
 
     if parsed.plugin is not None:
         return check_plugin(parsed.config, parsed.plugin, parsed.arguments)
@@ -150,24 +151,24 @@ def _check(parsed: argparse.Namespace) -> int:
 
 
 def _migrate(parsed: argparse.Namespace) -> int:
-    from bot.commands import migrate
+    from bot.commands.verbs import migrate
 
     return migrate(parsed.config)
 
 
 def _ask(parsed: argparse.Namespace) -> int:
-    from bot.commands import ask
+    from bot.commands.verbs import ask
 
     return ask(parsed.config, parsed.question, parsed.session, as_json=parsed.json)
 
 
 def _providers(parsed: argparse.Namespace) -> int:
-    from bot.commands import providers
+    from bot.commands.verbs import providers
 
     return providers(parsed.config, as_json=parsed.json)
 
 
 def _tools(parsed: argparse.Namespace) -> int:
-    from bot.commands import tools
+    from bot.commands.verbs import tools
 
     return tools(parsed.config, as_json=parsed.json)

@@ -9,7 +9,6 @@ from contextlib import AsyncExitStack
 from aiohttp import web
 from slack_bolt.async_app import AsyncApp
 
-from bot import rules
 from bot.app import Base, Conversation
 from bot.chat.budget_report import budget_report
 from bot.domain.tool_status import ToolReport
@@ -23,6 +22,7 @@ from bot.web.providers import providers_route
 from bot.web.server import create_web_app
 from bot.web.tools import tools_route
 from bot.web.webhooks import webhook_routes
+from bot.wiring import rules
 
 
 def providers_report(base: Base) -> ProvidersReport:

@@ -1,6 +1,6 @@
 """What the conversation and the actions need from the outside, in domain terms.
 
-Implementations: `bot.store` (rows), `bot.slack` (people see), `bot.engine` (durability).
+Implementations: `bot.store` (rows), `bot.slack` (people see), `bot.engine.engine` (durability).
 Every method may raise the errors named here and no others.
 """
 

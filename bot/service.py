@@ -12,18 +12,15 @@ import sqlalchemy as sa
 import structlog
 from slack_bolt.async_app import AsyncApp
 
-from bot import jobs, rules
+from bot import jobs
 from bot.actions.display import ProposalDisplay
 from bot.actions.expire import ExpirySweep
 from bot.actions.revise import Revisions
 from bot.actions.stranded import StrandedSweep
 from bot.app import Base, Conversation, build_base, build_conversation
-from bot.audit_outlets import audit_jobs
-from bot.backends import Cluster
 from bot.chat.budget_alert import BudgetAlert
-from bot.engine import LEASE_S, Engine, EngineConfig
-from bot.engine_records import forget_ended
-from bot.in_force import SECTIONS
+from bot.engine.engine import LEASE_S, Engine, EngineConfig
+from bot.engine.records import forget_ended
 from bot.listening import listen, providers_report, tools_report
 from bot.privacy.redactor import ForPeople
 from bot.redacted_starts import RedactedStarts
@@ -54,6 +51,10 @@ from bot.store.retention import StoredRetention
 from bot.store.stranded import StrandedProposals
 from bot.store.tickets import Tickets
 from bot.watching import watch_sweep
+from bot.wiring import rules
+from bot.wiring.audit_outlets import audit_jobs
+from bot.wiring.backends import Cluster
+from bot.wiring.in_force import SECTIONS
 from tools.errors import ToolError
 
 GRACE_S = 20.0  # for running turns at SIGTERM; the rest of the 30 s is for closing connections

@@ -21,9 +21,9 @@ import pytest
 import sqlalchemy as sa
 from dbos import DBOS
 
-from bot.rules import engine_database
 from bot.store.engine import Database
 from bot.store.schema import migrate
+from bot.wiring.rules import engine_database
 
 TEMPLATE = "kortex_template"
 # All that a test may change of a schema, and which migration it stands at.

@@ -36,7 +36,7 @@ BROAD_EXCEPT_SEAMS = {
     "adapters/mcp/supervisor.py",
     "bot/chat/stopping.py",
     "bot/chat/turn.py",
-    "bot/engine.py",
+    "bot/engine/engine.py",
     "bot/jobs.py",
     "bot/reload.py",
     "bot/slack/errands.py",

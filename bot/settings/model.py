@@ -198,7 +198,7 @@ class KubernetesSettings(Section):
 
 
 class AdapterSettings(Section):
-    """`[adapters.NAME]`: where a tool of your own asks (`bot/bindings.py`)."""
+    """`[adapters.NAME]`: where a tool of your own asks (`bot/wiring/bindings.py`)."""
 
     url: str
     token: SecretStr = SecretStr("")

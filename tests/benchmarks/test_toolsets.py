@@ -2,8 +2,8 @@
 
 import pytest
 
-from bot.rules import TOOLSETS
 from bot.tool_report import toolset_costs
+from bot.wiring.rules import TOOLSETS
 from tests.benchmarks.figures import show
 from tools.core.all import core_tools
 from tools.cursor import CursorSigner

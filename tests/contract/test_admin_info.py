@@ -13,9 +13,9 @@ from adapters.http import http_client
 from adapters.observe.recorded_admin_info import RecordedAdminInfo
 from adapters.observe.simulator.dataset import Dataset
 from adapters.observe.simulator.incidents import INCIDENTS
-from bot.observed import make_admin_info
 from bot.settings.model import ControlPlaneSettings
 from bot.settings.reading import ConfigurationError
+from bot.wiring.observed import make_admin_info
 from tests.fakes.capabilities import call_context
 from tests.fakes.set_clock import SetClock
 from tools.capabilities import AdminInfo

@@ -18,8 +18,8 @@ from adapters.egress import LocalHosts, confined_to
 from adapters.errors import AdapterError
 from adapters.mcp.definition import Definition
 from adapters.mcp.session import over_stdio
-from bot.mcp_servers import McpServers, open_mcp
 from bot.settings.model import Settings
+from bot.wiring.mcp_servers import McpServers, open_mcp
 from tests.fakes import mcp_server
 from tests.fakes.mcp_http import TOKEN, TOOL, McpHttp
 from tests.fakes.tools import bench

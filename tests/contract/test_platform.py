@@ -13,8 +13,8 @@ from adapters.observe.recorded_platform import RecordedPlatform
 from adapters.observe.simulator.dataset import Dataset
 from adapters.observe.simulator.incidents import INCIDENTS
 from bot.domain.connections import ConnectionRule, connections_of
-from bot.observed import make_platform
 from bot.settings.model import PlatformSettings
+from bot.wiring.observed import make_platform
 from tests.fakes.capabilities import call_context
 from tests.fakes.platform_server import TOKENS, PlatformServer
 from tests.fakes.set_clock import SetClock

@@ -143,14 +143,14 @@ MUTANTS = (
     ),
     Mutant(
         "steps are not recorded",
-        "bot/engine.py",
+        "bot/engine/engine.py",
         "return await DBOS.run_step_async(_options(name), _plain(run))",
         "return await run()",
         (f"{_KILL}test_a_killed_process_goes_on_after_its_restart[first-tool]",),
     ),
     Mutant(
         "a resumed turn does not look for the message it has posted",
-        "bot/thread_order.py",
+        "bot/engine/thread_order.py",
         "        if ask.turn_id not in self._first_attempts:\n            return False\n",
         "",
         (f"{_KILL}test_a_killed_process_goes_on_after_its_restart[placeholder-posted]",),
@@ -202,7 +202,7 @@ MUTANTS = (
     ),
     Mutant(
         "a replica that stood still goes on as if nothing had been",
-        "bot/lease.py",
+        "bot/engine/lease.py",
         "if stood_still and now - self._beaten_at > self._lease_s:",
         "if stood_still and now < self._beaten_at:",
         (f"{_ZOMBIE}test_a_frozen_replica_does_not_touch_the_answer_of_its_successor",),
@@ -216,14 +216,14 @@ MUTANTS = (
     ),
     Mutant(
         "a replica that stops takes what it could not finish with it",
-        "bot/engine.py",
+        "bot/engine/engine.py",
         "await self._replicas.give_up(self.executor_id)",
         "await self._replicas.forget(self.executor_id)",
         (f"{_SHUTDOWN}test_a_round_longer_than_the_grace_period_is_handed_over[postgresql]",),
     ),
     Mutant(
         "a stop is not looked for where the turn runs",
-        "bot/engine.py",
+        "bot/engine/engine.py",
         "asked = await self._tickets.stops_for(self.executor_id)",
         "asked = list[str]()",
         (f"{_STOP}test_a_stop_reaches_the_replica_that_runs_the_turn",),
@@ -257,6 +257,8 @@ MUTANTS = (
         "tools/admission.py",
         "if entry is None or not self.policy.allows(entry.contract, context):",
         "if entry is None:",
-        ("tests/unit/bot/test_tool_rules.py::test_the_runner_enforces_what_the_catalog_hides",),
+        (
+            "tests/unit/bot/wiring/test_tool_rules.py::test_the_runner_enforces_what_the_catalog_hides",
+        ),
     ),
 )

@@ -13,7 +13,7 @@ import pytest_asyncio
 from blockbuster import BlockBuster
 
 from bot import cli
-from bot.health_check import examine
+from bot.commands.health_check import examine
 from bot.settings.reading import load
 from bot.workspace.messages import Message
 from bot.workspace.seeds import RESPONDER, RESPONDERS

@@ -16,9 +16,9 @@ import pytest
 import pytest_asyncio
 
 from bot.app import Base, build_base, build_conversation
+from bot.commands.headless import NeverStopped, headless_ask
 from bot.domain.events import RoundStarted, TextDelta, ToolProgress, TurnEvent, TurnFinished
 from bot.domain.ids import UserId
-from bot.headless import NeverStopped, headless_ask
 from bot.ports import Journal
 from bot.settings.model import Settings
 from tests.fakes.journal import MemoryJournal

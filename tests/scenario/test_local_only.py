@@ -10,10 +10,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from bot import confinement
-from bot.in_force import InForce
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
+from bot.wiring import confinement
+from bot.wiring.in_force import InForce
 from tests.fakes.model_server import Call, ModelServer, Round
 from tests.fixtures_service import Start, stage
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from adapters.mcp.definition import Definition
-from bot.commands import check
-from bot.health_check import examine
-from bot.mcp_report import report
+from bot.commands.health_check import examine
+from bot.commands.mcp_check import report
+from bot.commands.verbs import check
 from bot.settings.model import Settings
 from tests.fakes import mcp_server
 from tests.fakes.mcp_http import TOOL, McpHttp

@@ -8,11 +8,11 @@ import pytest
 from aiohttp import web
 from prometheus_client import generate_latest
 
-from bot.commands import check_plugin
-from bot.health_check import examine
+from bot.commands.health_check import examine
+from bot.commands.tools import report_of
+from bot.commands.verbs import check_plugin
 from bot.settings.model import Settings
 from bot.settings.policy import PolicySettings
-from bot.tool_command import report_of
 from bot.workspace.seeds import CHECKOUT, RESPONDER
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fakes.plugin_bridge import NAME, TOKEN, Bridge, manifest

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from bot.engine_records import forget_ended
+from bot.engine.records import forget_ended
 from bot.workspace.seeds import RESPONDER
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_service import Start, stage

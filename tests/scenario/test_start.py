@@ -12,7 +12,7 @@ from blockbuster import BlockBuster
 from pydantic import JsonValue
 
 from bot import cli
-from bot.database_lock import take_lock
+from bot.engine.database_lock import take_lock
 from bot.workspace.app import serving
 from bot.workspace.state import Workspace
 from tests.fixtures_http import serving as rota_serving

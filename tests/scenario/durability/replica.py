@@ -12,8 +12,9 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
-from bot import commands, logs
+from bot import logs
 from bot.app import open_redactor
+from bot.commands import verbs
 from bot.service import serving
 from bot.settings.reading import load
 from bot.slack.pacing import Rates
@@ -83,7 +84,7 @@ def _main(config: Path, leases: Leases, ready: Connection) -> None:
     log = os.open(config.with_suffix(".log"), os.O_CREAT | os.O_APPEND | os.O_WRONLY)
     os.dup2(log, sys.stdout.fileno())
     os.dup2(log, sys.stderr.fileno())
-    sys.exit(commands.guarded(lambda: _serve(config, leases, ready)))
+    sys.exit(verbs.guarded(lambda: _serve(config, leases, ready)))
 
 
 async def _serve(config: Path, leases: Leases, ready: Connection) -> int:
@@ -93,5 +94,5 @@ async def _serve(config: Path, leases: Leases, ready: Connection) -> int:
         settings, Rates.unlimited(), lease_s=leases.lease_s, grace_s=leases.grace_s
     ) as service:
         ready.send(service.engine.executor_id)
-        await commands.stop_asked()
-    return commands.OK
+        await verbs.stop_asked()
+    return verbs.OK

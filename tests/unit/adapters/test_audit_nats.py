@@ -10,8 +10,8 @@ from adapters import audit_nats
 from adapters.audit_nats import AuditNats, NatsLogin
 from adapters.egress import LocalHosts, confined_to
 from adapters.errors import AdapterError, BadAnswer, Refused, TimedOut, Unreachable
-from bot.audit_outlets import check_sinks
 from bot.settings.model import Settings
+from bot.wiring.audit_outlets import check_sinks
 from tests.fakes.nats_server import nats_server
 
 

@@ -7,9 +7,9 @@ import httpx
 import pytest
 from aiohttp import web
 
-from bot.bindings import bound
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
+from bot.wiring.bindings import bound
 from tests.fakes.capabilities import call_context, fake_capabilities
 from tests.fakes.tools import EchoOutput, FakeTool, bench, contract
 from tests.fixtures_http import serving

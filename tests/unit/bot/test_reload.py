@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from bot.domain.audit import AuditEvent, AuditKind
-from bot.in_force import SECTIONS, InForce
 from bot.ports import StorageUnavailable
 from bot.reload import Prepared, Reload
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError, load
+from bot.wiring.in_force import SECTIONS, InForce
 
 BEFORE = """
 [roles.responder]

@@ -9,9 +9,9 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from bot.domain.tool_status import ToolHealth, ToolReport, report_from_json
 from bot.metrics import Metrics
-from bot.rules import TOOLSETS
 from bot.tool_report import tool_report, toolset_costs
 from bot.web.tools import PATH, tools_route
+from bot.wiring.rules import TOOLSETS
 from tests.fakes.capabilities import NOW, fake_capabilities
 from tests.fakes.tools import FakeTool, contract
 from tools.core.all import core_tools

@@ -21,11 +21,11 @@ from adapters.kubernetes.kinds import KINDS
 from adapters.kubernetes.offer import KubernetesOffer
 from adapters.kubernetes.reader import KubernetesReader
 from adapters.kubernetes.rollouts import KubernetesRollouts
-from bot.backends import Cluster, open_cluster
-from bot.observed import make_observed
 from bot.service import warn_of_excess
 from bot.settings.model import KubernetesSettings, Settings
 from bot.settings.reading import ConfigurationError
+from bot.wiring.backends import Cluster, open_cluster
+from bot.wiring.observed import make_observed
 from tests.fakes.capabilities import FakeClock, FakeDeploys, FakeHistory
 from tests.fakes.kubernetes_server import TOKEN, KubernetesServer
 from tools.capabilities import Deploy, Interval, ObjectQuery, PodLogQuery

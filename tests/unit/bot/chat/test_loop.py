@@ -21,6 +21,7 @@ from adapters.llm.messages import (
 )
 from bot.chat.loop import PARALLEL_CALLS, Conversation, Emit, Loop, stop_reason, wrap_evidence
 from bot.chat.round_record import RoundRecord
+from bot.commands.headless import PlainJournal
 from bot.domain.events import (
     Notice,
     ProposalRaised,
@@ -30,7 +31,6 @@ from bot.domain.events import (
     TurnEnd,
     TurnEvent,
 )
-from bot.headless import PlainJournal
 from tests.fakes.journal import Crash, Fuse, MemoryJournal
 from tests.fixtures_rounds import said
 from tools.budget import Spent

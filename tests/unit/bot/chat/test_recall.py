@@ -20,9 +20,9 @@ from adapters.llm.messages import (
 )
 from bot.chat.recall import PURPOSE, recall
 from bot.chat.round_record import RoundRecord
+from bot.commands.headless import PlainJournal
 from bot.domain.ids import MessageTs
 from bot.domain.session import SUMMARY_REQUEST, Summary
-from bot.headless import PlainJournal
 from tests.fakes.journal import Crash, Fuse, MemoryJournal
 from tests.fakes.scripted_provider import PAID, ScriptedProvider, calls, text
 from tests.fixtures_rounds import said

@@ -9,13 +9,13 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from bot import rules
 from bot.ports import StorageUnavailable
 from bot.store import engine, schema
 from bot.store.connection import Connection
 from bot.store.engine import Database
 from bot.store.failures import ConnectionLost
 from bot.store.tables import replicas
+from bot.wiring import rules
 from tests.fixtures_database import (
     database,
     database_url,

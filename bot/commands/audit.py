@@ -1,0 +1,140 @@
+"""What `kortex audit` does: verify the trail, export it, erase content from it."""
+
+import getpass
+import sys
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import orjson
+from pydantic import JsonValue
+
+from bot.app import open_stores
+from bot.commands.instant_option import instant_option
+from bot.commands.verbs import FAILED, OK, guarded, loaded
+from bot.domain.audit_chain import AuditKeys
+from bot.domain.audit_checkpoint import Checkpoint, checkpoints_in
+from bot.domain.audit_verify import Summary
+from bot.settings.model import Settings
+from bot.settings.reading import ConfigurationError
+from bot.store.audit_erasure import erase as erase_rows
+from bot.store.audit_reading import StoredTrail
+from bot.store.audit_reading import verify as verify_trail
+from bot.store.engine import Database
+from bot.store.sealing import Sealing
+from bot.wiring import rules
+
+PAGE_ROWS = 1_000
+
+
+def verify(config: Path, checkpoint: Path | None, *, as_json: bool) -> int:
+    """`kortex audit verify`: exit 1 when a row, an erasure or a checkpoint does not hold."""
+
+    async def work(settings: Settings) -> int:
+        keys = rules.audit_keys(settings)
+        async with AsyncExitStack() as stack:
+            trail = StoredTrail(await _opened(settings, keys, stack))
+            witnesses = _given(checkpoint) if checkpoint else []
+            summary = await verify_trail(trail, keys, witnesses)
+        _print_summary(summary, len(witnesses), as_json=as_json)
+        return FAILED if summary.bad else OK
+
+    return guarded(lambda: work(loaded(config)))
+
+
+def export(config: Path, session: str, since: str) -> int:
+    """`kortex audit export`: one JSON object a line, in order, on standard output."""
+
+    async def work(settings: Settings) -> int:
+        start = instant_option("--since", since) if since else None
+        async with AsyncExitStack() as stack:
+            keys = rules.audit_keys(settings)
+            trail = StoredTrail(await _opened(settings, keys, stack))
+            after = 0
+            while page := await trail.entries(
+                after=after, session=session, since=start, limit=PAGE_ROWS
+            ):
+                for entry in page:
+                    sys.stdout.write(orjson.dumps(entry.as_json()).decode() + "\n")
+                after = page[-1].seq
+        return OK
+
+    return guarded(lambda: work(loaded(config)))
+
+
+def erase(config: Path, person: str, session: str, reason: str) -> int:
+    """`kortex audit erase`: content goes, the rows and the chain stay."""
+
+    async def work(settings: Settings) -> int:
+        async with AsyncExitStack() as stack:
+            stores = await open_stores(settings, stack)
+            count = await erase_rows(
+                stores.database,
+                by=f"cli:{getpass.getuser()}",
+                reason=reason,
+                person=person,
+                session=session,
+            )
+        print(f"erased the content of {count} rows; the rows and the chain stay")
+        return OK
+
+    return guarded(lambda: work(loaded(config)))
+
+
+async def _opened(settings: Settings, keys: AuditKeys, stack: AsyncExitStack) -> Database:
+    """The database as it is: reading must not migrate it, nor need the key of the day."""
+    url = settings.database.url.get_secret_value()
+    try:
+        database = await Database.open(url, sealing=Sealing(keys))
+    except ValueError as error:
+        raise ConfigurationError(str(error)) from error
+    stack.push_async_callback(database.close)
+    if await database.schema_head() is None:
+        raise ConfigurationError("database.url: there is no trail yet; the database is empty")
+    return database
+
+
+def _given(file: Path) -> Sequence[Checkpoint]:
+    try:
+        found = checkpoints_in(file.read_text(encoding="utf-8", errors="replace"))
+    except OSError as error:
+        raise ConfigurationError(f"{file}: cannot be read ({error.strerror})") from error
+    if not found:
+        raise ConfigurationError(f"{file}: holds no checkpoint (lines with `kortex-audit/1 ...`)")
+    return found
+
+
+def _print_summary(summary: Summary, witnesses: int, *, as_json: bool) -> None:
+    bad = summary.bad
+    if as_json:
+        found: dict[str, JsonValue] = {
+            "ok": bad is None,
+            "rows": summary.rows,
+            "head": summary.head,
+            "first_bad_seq": bad.seq if bad else None,
+            "reason": bad.reason if bad else "",
+            "erased": summary.erased,
+            "unkeyed": summary.unkeyed,
+            "unsealed": summary.unsealed,
+            "checkpoints_given": witnesses,
+        }
+        sys.stdout.write(orjson.dumps(found, option=orjson.OPT_INDENT_2).decode() + "\n")
+        return
+    if bad:
+        print(f"BAD   row {bad.seq}: {bad.reason}")
+        return
+    print(f"ok    {summary.rows} rows, head {summary.head[:16]}")
+    if summary.erased:
+        print(f"      {summary.erased} erased: their content is gone, their place is proved")
+    if summary.unsealed:
+        print(f"      rows 1 to {summary.unsealed} are older than the chain and not covered by it")
+    if summary.unkeyed:
+        print(
+            f"      {summary.unkeyed} rows were chained without a key: "
+            "whoever can write the database can forge them"
+        )
+    if not witnesses:
+        print(
+            "      no --checkpoint from outside this database was given: "
+            "a tail cut together with the stored checkpoints would not show"
+        )

@@ -1,0 +1,40 @@
+"""One question on the command line: the conversation without Slack and without durability."""
+
+import time
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+
+from pydantic import JsonValue
+
+from bot.app import build_base, build_conversation
+from bot.commands.headless import (
+    HeadlessSurface,
+    NeverStopped,
+    PlainJournal,
+    answer_json,
+    headless_ask,
+)
+from bot.domain.ids import UserId
+from bot.settings.model import Settings
+
+
+async def answer_here(
+    settings: Settings, question: str, channel: str, tell: Callable[[str], None]
+) -> dict[str, JsonValue]:
+    """Ask as a person in that channel would, and return the JSON of the answer.
+
+    Writes to the configured database as any turn does. Raises ConfigurationError,
+    StorageUnavailable.
+    """
+    surface = HeadlessSurface(tell)
+    async with AsyncExitStack() as stack:
+        base = await build_base(settings, stack)
+        conversation = build_conversation(base, surface, NeverStopped(), _same, stack)
+        ask = headless_ask(question, channel, f"{time.time():.6f}")
+        final = await conversation.turns.answer(ask, PlainJournal())
+    assert final is not None  # noqa: S101 - a headless place is never gone
+    return answer_json(final, surface.proposals)
+
+
+async def _same(user: UserId) -> str:
+    return user

@@ -1,0 +1,47 @@
+"""`kortex demo`: a whole Kortex on this machine. The workspace is local, everything else is real."""
+
+import secrets
+import tempfile
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+from bot import logs
+from bot.app import open_redactor
+from bot.commands import verbs
+from bot.commands.demo_setup import demo_control_plane, demo_settings, local, plane_values
+
+
+def demo(port: int) -> int:
+    """Serve the demo until stopped. Its data lives in a temporary folder and goes with it."""
+    return verbs.guarded(lambda: _demo(port))
+
+
+def demo_ask(question: str, channel: str, *, as_json: bool) -> int:
+    """One question against a recorded incident, headless."""
+
+    async def work() -> int:
+        with tempfile.TemporaryDirectory(prefix="kortex-") as folder:
+            token, read_token = secrets.token_urlsafe(24), secrets.token_urlsafe(24)
+            async with local(demo_control_plane(token, read_token)) as plane:
+                settings = demo_settings(Path(folder), plane_values(plane, token, read_token))
+                logs.configure(open_redactor(settings), level="ERROR")
+                return await verbs.ask_with(settings, question, channel, as_json=as_json)
+
+    return verbs.guarded(work)
+
+
+async def _demo(port: int) -> int:
+    # Imported when it is wanted: the page needs the engine and the workspace, a question neither.
+    from bot.commands.demo_page import demo_running
+
+    async with AsyncExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="kortex-"))
+        print("Kortex is starting ...", flush=True)
+        url = await stack.enter_async_context(demo_running(Path(folder), port))
+        print(
+            f'\n  Open {url}\n\n  Ask there: "@kortex why is checkout slow?"   Stop with Ctrl-C.\n',
+            flush=True,
+        )
+        await verbs.stop_asked()
+        print("stopping ...")
+    return verbs.OK

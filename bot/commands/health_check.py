@@ -1,0 +1,240 @@
+"""`kortex check`: does what is configured work? Every part is tried, none is changed."""
+
+import asyncio
+from collections.abc import Awaitable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from bot.actions.catalog import ActionCatalog
+from bot.actions.errors import ActionsError
+from bot.app import build_base
+from bot.commands.mcp_check import report as mcp_report
+from bot.commands.role_check import check_roles
+from bot.finding import Finding
+from bot.ports import StorageUnavailable
+from bot.privacy.engine import ENGINE
+from bot.settings.model import Settings
+from bot.settings.reading import ConfigurationError
+from bot.settings.reflexes import ReflexAction
+from bot.slack.identity import SlackIdentity
+from bot.slack.startup import StartupError, check_slack
+from bot.tool_report import toolset_costs
+from bot.wiring import rules
+from bot.wiring.audit_outlets import check_sinks
+from bot.wiring.backends import Cluster
+from bot.wiring.observed import Observed, make_observed
+from bot.wiring.plugins import Plugins
+from bot.wiring.toolboxes import OwnTools, policy_of
+from tools.capabilities import (
+    CallContext,
+    Interval,
+    LogQuery,
+    MetricQuery,
+    ObjectQuery,
+    Patterns,
+    Platform,
+)
+from tools.core.all import core_tools
+from tools.cursor import CursorSigner
+from tools.errors import InvalidArguments, ToolError
+
+PROBE_TIMEOUT_S = 10.0
+TOO_MUCH = "this identity may do more than read; give it get, list and watch on what it needs"
+UNKNOWN_TRACE_ID = "f" * 32  # nobody's: only whether the backend answers counts
+
+
+async def examine(settings: Settings) -> list[Finding]:
+    """Try everything. Raises nothing that an operator can mend: it becomes a finding."""
+    slack, identity = await _slack(settings)
+    findings = [_actions(settings), _audit(settings), _redaction(), slack]
+    findings += [*await check_sinks(settings), *await check_roles(settings, identity)]
+    async with AsyncExitStack() as stack:
+        try:
+            base = await build_base(settings, stack)
+            await base.stores.database.ping()
+        except (ConfigurationError, StorageUnavailable) as error:
+            part = "mcp" if str(error).startswith("mcp.") else "database"
+            return [*findings, Finding(part, False, str(error))]
+        findings.append(
+            Finding("database", True, f"{base.stores.database.dialect}, schema current")
+        )
+        asked = {p.name for p in base.rounds.providers}
+        for name, provider in base.providers.items():
+            reason = provider.unavailable_reason
+            used = "asked" if name in asked else "not in default_provider or fallback_providers"
+            findings.append(
+                Finding(f"provider {name}", reason is None, reason or used, name in asked)
+            )
+        observed = make_observed(
+            settings, base.clock, base.stores.deploys, base.stores.incidents, stack, base.cluster
+        )
+        products = next((c.products for c in settings.channels if c.products), ("checkout",))
+        findings += await _backends(settings, observed(""), products[0], base.clock.now())
+        findings.append(await _cluster(base.cluster))
+        findings += await _platform(settings, observed("").platform, base.clock.now())
+        findings.append(await _patterns(settings, observed("").patterns))
+        findings += _plugins(base.plugins, settings)
+        findings += await mcp_report(base.mcp, base.redactor)
+        findings += _toolsets((base.plugins, base.mcp), settings)
+    return findings
+
+
+def _redaction() -> Finding:
+    most = ENGINE.max_text_bytes
+    how = "linear in time" if most is None else f"slow, nothing over {most >> 20} MiB passes"
+    return Finding("redaction", True, f"rules run on {ENGINE.name}: {how}")
+
+
+def _plugins(plugins: Plugins, settings: Settings) -> list[Finding]:
+    """Read, not called: `kortex check --plugin FILE` does that."""
+    if not settings.plugins.folder:
+        return [Finding("plugins", False, "not set in [plugins]", configured=False)]
+    good = [
+        Finding(
+            f"plugin {tool.manifest.name}",
+            True,
+            f"{tool.manifest.endpoint.method} {urlsplit(tool.manifest.endpoint.url).netloc}, "
+            f"sessions {', '.join(tool.manifest.allowed_sessions)}",
+        )
+        for tool in plugins.tools
+    ]
+    bad = [
+        Finding(f"plugin {Path(problem.file).name}", False, str(problem))
+        for problem in plugins.problems
+    ]
+    return [*good, *bad] or [Finding("plugins", True, f"none in {settings.plugins.folder}")]
+
+
+def _toolsets(own: Sequence[OwnTools], settings: Settings) -> list[Finding]:
+    """What each toolset costs in every request, with all of its backends configured."""
+    tools = [*core_tools(CursorSigner(bytes(32))), *(tool for each in own for tool in each.tools)]
+    try:
+        policy = policy_of(settings, own)
+    except ConfigurationError as error:
+        return [Finding("policy", False, str(error))]
+    return [
+        Finding(f"toolset {cost.name}", True, cost.as_words())
+        for cost in toolset_costs(tools, policy)
+    ]
+
+
+def _audit(settings: Settings) -> Finding:
+    keyed = rules.audit_keys(settings).keyed
+    detail = (
+        f"sealed with the key {settings.audit.key_id!r}"
+        if keyed
+        else "no [audit] key: the chain finds accidents, not forgery by who can write the database"
+    )
+    return Finding("audit", keyed, detail, configured=keyed)
+
+
+def _actions(settings: Settings) -> Finding:
+    try:
+        catalog = ActionCatalog(rules.action_rules(settings))
+    except ActionsError as error:
+        return Finding("actions", False, str(error))
+    names = ", ".join(a.rule.name for a in catalog.all())
+    reflexes = sum(isinstance(action, ReflexAction) for action in settings.actions)
+    if reflexes:
+        names += f"; {reflexes} of them in {settings.reflexes.file}, fired by a Confirm only"
+    return Finding("actions", True, names or "none: nothing can be proposed", bool(names))
+
+
+async def _slack(settings: Settings) -> tuple[Finding, SlackIdentity | None]:
+    try:
+        identity = await check_slack(rules.slack_access(settings))
+    except StartupError as error:
+        return Finding("slack", False, str(error)), None
+    detail = f"{settings.slack.mode} mode, workspace {identity.team}"
+    return Finding("slack", True, detail), identity
+
+
+async def _backends(
+    settings: Settings, observed: Observed, product: str, now: datetime
+) -> list[Finding]:
+    interval = Interval(now - timedelta(minutes=5), now)
+    logs, metrics = observed.logs, observed.metrics
+    found = []
+    if logs is None:
+        found.append(Finding("logs", False, "not set in [observe.logs]", configured=False))
+    else:
+        found.append(
+            await _probe(
+                "logs", settings.observe.logs.kind, logs.query(LogQuery(product, interval, limit=1))
+            )
+        )
+    if metrics is None:
+        found.append(Finding("metrics", False, "not set in [observe.metrics]", configured=False))
+    else:
+        found.append(
+            await _probe(
+                "metrics",
+                settings.observe.metrics.kind,
+                metrics.query_range(MetricQuery(product, "up", interval)),
+            )
+        )
+    found.append(await _traces(settings, observed))
+    return found
+
+
+async def _cluster(cluster: Cluster | None) -> Finding:
+    if cluster is None:
+        return Finding("kubernetes", False, "not set in [kubernetes]", configured=False)
+    try:
+        async with asyncio.timeout(PROBE_TIMEOUT_S):
+            excess = await cluster.api.excess()
+            await cluster.reader.table(ObjectQuery("pods"))
+    except (ToolError, TimeoutError) as error:
+        return Finding("kubernetes", False, f"{error or 'no answer'}"[:200])
+    if excess:
+        return Finding("kubernetes", False, f"{TOO_MUCH}: {', '.join(excess)}")
+    return Finding("kubernetes", True, "answers; this identity can only read")
+
+
+async def _platform(settings: Settings, platform: Platform | None, now: datetime) -> list[Finding]:
+    """Each connection is tried: a token that ended is somebody's alone."""
+    if platform is None:
+        return [Finding("platform", False, "not set in [platform]", configured=False)]
+    connections = rules.connection_rules(settings)
+    if not connections:
+        return [Finding("platform", False, "no [platform.connections], so nobody can ask it")]
+    call = CallContext(
+        actor="operator", team="", channel="", session_id="check", session_name="check",
+        turn_id="check", tool_call_id="check", purpose="check", now=now,
+    )  # fmt: skip
+    return [
+        await _probe(
+            f"platform {one.id.partition(':')[2]}",
+            settings.platform.kind,
+            platform.stats(replace(call, connection_ids=frozenset({one.id}))),
+        )
+        for one in connections
+    ]
+
+
+async def _patterns(settings: Settings, patterns: Patterns | None) -> Finding:
+    if patterns is None or not settings.patterns.folder:
+        return Finding("patterns", False, "not set in [patterns]", configured=False)
+    return await _probe("patterns", settings.patterns.folder, patterns.search("runbook", 1))
+
+
+async def _traces(settings: Settings, observed: Observed) -> Finding:
+    if observed.traces is None:
+        return Finding("traces", False, "not set in [observe.traces]", configured=False)
+    return await _probe(
+        "traces", settings.observe.traces.kind, observed.traces.get(UNKNOWN_TRACE_ID)
+    )
+
+
+async def _probe(part: str, kind: str, question: Awaitable[object]) -> Finding:
+    try:
+        async with asyncio.timeout(PROBE_TIMEOUT_S):
+            await question
+    except InvalidArguments as error:
+        return Finding(part, True, f"{kind} answers ({error.message[:80]})")
+    except (ToolError, TimeoutError) as error:
+        return Finding(part, False, f"{kind}: {error or 'no answer'}")
+    return Finding(part, True, f"{kind} answers")

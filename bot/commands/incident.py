@@ -1,0 +1,186 @@
+"""What `kortex incident` does: write a session's report, and post it in its thread."""
+
+import asyncio
+import getpass
+import re
+import sys
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import aiohttp
+
+from bot.app import Stores, open_redactor, open_stores
+from bot.commands.headless import TEAM as HEADLESS
+from bot.commands.verbs import FAILED, OK, guarded, loaded
+from bot.domain.audit import AuditEvent, AuditKind
+from bot.domain.audit_checkpoint import Checkpoint, sign
+from bot.domain.dossier import Dossier
+from bot.incident_report import ReportFacts, people_in, report
+from bot.ports import SurfaceFailed, SurfaceGone
+from bot.settings.model import Settings
+from bot.settings.reading import ConfigurationError
+from bot.slack.api import create_api
+from bot.slack.calls import SlackCalls
+from bot.slack.outbox import Outbox
+from bot.slack.person_names import PersonNames
+from bot.slack.redacted_calls import RedactedCalls
+from bot.slack.scheduler import EditScheduler
+from bot.slack.surface import SlackSurface
+from bot.store.audit_reading import verify
+from bot.store.dossiers import Dossiers
+from bot.wiring import rules
+from tools.redactor import Redactor
+
+LOOK_UP_TIMEOUT_S = 30.0
+POST_TIMEOUT_S = 120.0  # a long report is several messages, and Slack wants a second between them
+MAX_LINKS = 200
+STDOUT = "-"
+
+
+def write_report(config: Path, wanted: str, output: str, *, post: bool) -> int:
+    """`kortex incident report`. Without `output`, into a file named after the session."""
+
+    async def work(settings: Settings) -> int:
+        async with AsyncExitStack() as stack:
+            stores = await open_stores(settings, stack)
+            dossier = await _dossier(stores, wanted)
+            redactor = open_redactor(settings)
+            slack = await stack.enter_async_context(_slack(settings, redactor, dossier))
+            if post and slack is None:
+                raise ConfigurationError(
+                    "slack.bot_token: --post needs it, and a session that began in Slack"
+                )
+            facts = await _facts(stores, settings, dossier)
+            if slack is not None:
+                facts = await _looked_up(facts, dossier, slack)
+            text = redactor.redact(report(dossier, facts))
+            path = _kept(output, dossier, text)
+            if post and slack is not None and not await _posted(stores, slack, dossier, text):
+                return FAILED
+        if path:
+            print(f"written to {path}" + (", and posted in the thread" if post else ""))
+        return OK
+
+    return guarded(lambda: work(loaded(config)))
+
+
+async def _dossier(stores: Stores, wanted: str) -> Dossier:
+    dossiers = Dossiers(stores.database)
+    found = await dossiers.find(wanted)
+    dossier = await dossiers.read(found) if found else None
+    if dossier is None:
+        raise ConfigurationError(f"there is no session with the id or name {wanted!r}")
+    return dossier
+
+
+async def _facts(stores: Stores, settings: Settings, dossier: Dossier) -> ReportFacts:
+    keys = rules.audit_keys(settings)
+    verdict = await verify(stores.trail, keys)
+    return ReportFacts(datetime.now(UTC), verdict, await _checkpoint(stores, settings, dossier))
+
+
+async def _checkpoint(stores: Stores, settings: Settings, dossier: Dossier) -> Checkpoint | None:
+    """The first one that covers the session's last row; made now when there is none yet."""
+    if not dossier.trail:
+        return None
+    last = dossier.trail[-1].seq
+    covering = [each for each in await stores.trail.checkpoints() if each.size >= last]
+    newest = await stores.trail.newest()
+    if covering or newest is None or not newest.mac:
+        return covering[0] if covering else None
+    made = sign(rules.audit_keys(settings), newest.seq, newest.mac, await stores.database.now())
+    await stores.trail.keep_checkpoint(made)
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class _Slack:
+    api: SlackCalls
+    surface: SlackSurface
+
+
+@asynccontextmanager
+async def _slack(
+    settings: Settings, redactor: Redactor, dossier: Dossier
+) -> AsyncIterator[_Slack | None]:
+    """The workspace, where a token is configured and the session came from there."""
+    token = settings.slack.bot_token.get_secret_value()
+    if not token or dossier.session.place.team == HEADLESS:
+        yield None
+        return
+    async with AsyncExitStack() as stack:
+        session = await stack.enter_async_context(aiohttp.ClientSession())
+        api = RedactedCalls(create_api(token, settings.slack.api_base_url, session), redactor)
+        scheduler = EditScheduler()
+        await stack.enter_async_context(scheduler.running())
+        yield _Slack(api, SlackSurface(Outbox(api, scheduler), redact=redactor.redact))
+
+
+async def _looked_up(facts: ReportFacts, dossier: Dossier, slack: _Slack) -> ReportFacts:
+    """With people's names and messages' links, as far as Slack gives them in time."""
+    names: dict[str, str] = {}
+    links: dict[str, str] = {}
+    try:
+        async with asyncio.timeout(LOOK_UP_TIMEOUT_S):
+            await _add_names(names, people_in(dossier), slack.api)
+            await _add_links(links, dossier, slack.api)
+    except (SurfaceFailed, SurfaceGone, TimeoutError) as error:
+        print(f"kortex: Slack gave no more names and links: {error}", file=sys.stderr)
+    return replace(facts, names=names, links=links)
+
+
+async def _add_names(names: dict[str, str], people: Iterable[str], api: SlackCalls) -> None:
+    known = PersonNames(api, lambda: 0.0)
+    for user in sorted(people):
+        if re.fullmatch(r"[UW][A-Z0-9]{2,20}", user):
+            names[user] = await known.name(user)
+
+
+async def _add_links(links: dict[str, str], dossier: Dossier, api: SlackCalls) -> None:
+    place = dossier.session.place
+    wanted = [place.thread_ts, *(turn.answer_ts for turn in dossier.turns)]
+    wanted += [proposal.card_ts for proposal in dossier.proposals]
+    for ts in [each for each in dict.fromkeys(wanted) if each][:MAX_LINKS]:
+        answer: Mapping[str, object] = await api.call(
+            "chat.getPermalink", channel=place.channel, message_ts=ts
+        )
+        links[ts] = str(answer.get("permalink") or "")
+
+
+def _kept(output: str, dossier: Dossier, text: str) -> str:
+    """Where it was written; empty for standard output."""
+    if output == STDOUT:
+        sys.stdout.write(text)
+        return ""
+    name = re.sub(r"[^\w.-]+", "-", dossier.session.name) or "session"
+    path = Path(output or f"{name}-{dossier.session.created_at:%Y-%m-%d}.md")
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ConfigurationError(f"{path}: cannot be written ({error.strerror})") from error
+    return str(path)
+
+
+async def _posted(stores: Stores, slack: _Slack, dossier: Dossier, text: str) -> bool:
+    """In the thread, once per state of the trail; on record before it is sent."""
+    last = dossier.trail[-1].seq if dossier.trail else 0
+    key = f"report:{dossier.session.id}:{last}"
+    await stores.audit.append(
+        AuditEvent(
+            AuditKind.ADMIN_COMMAND,
+            f"cli:{getpass.getuser()}",
+            {"command": "incident report", "session": dossier.session.id, "through_row": last},
+            key=key,
+        )
+    )
+    try:
+        async with asyncio.timeout(POST_TIMEOUT_S):
+            await slack.surface.say(dossier.session.place, text, key)
+    except (SurfaceFailed, SurfaceGone, TimeoutError) as error:
+        why = str(error) or "Slack did not take it in time"
+        print(f"kortex: the report was written but not posted: {why}", file=sys.stderr)
+        return False
+    return True

@@ -1,0 +1,97 @@
+"""What `kortex budget` and `kortex usage export` do."""
+
+import sys
+from contextlib import AsyncExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+
+import orjson
+from pydantic import JsonValue
+
+from bot.app import open_stores
+from bot.chat.budget_report import BudgetReport, budget_report
+from bot.commands.instant_option import instant_option
+from bot.commands.verbs import OK, guarded, loaded
+from bot.ports import Operation
+from bot.settings.model import Settings
+from bot.wiring import rules
+
+_NEVER = datetime(9999, 1, 1, tzinfo=UTC)
+_EVER = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def budget(config: Path, *, as_json: bool) -> int:
+    """`kortex budget`."""
+
+    async def work(settings: Settings) -> int:
+        async with AsyncExitStack() as stack:
+            stores = await open_stores(settings, stack)
+            report = await budget_report(stores.ledger, rules.budget_limits(settings))
+        if as_json:
+            _out(orjson.dumps(report.as_json(), option=orjson.OPT_INDENT_2).decode())
+        else:
+            _print_report(report)
+        return OK
+
+    return guarded(lambda: work(loaded(config)))
+
+
+def export(config: Path, since: str, until: str) -> int:
+    """`kortex usage export`: one JSON object a line, oldest first, on standard output."""
+
+    async def work(settings: Settings) -> int:
+        start = instant_option("--since", since) if since else _EVER
+        end = instant_option("--until", until) if until else _NEVER
+        async with AsyncExitStack() as stack:
+            stores = await open_stores(settings, stack)
+            async for operation in stores.ledger.operations(start, end):
+                sys.stdout.write(orjson.dumps(operation_json(operation)).decode() + "\n")
+        return OK
+
+    return guarded(lambda: work(loaded(config)))
+
+
+def operation_json(operation: Operation) -> dict[str, JsonValue]:
+    """One model call. `cost_usd_micros` is null where the price is not known."""
+    spending = operation.spending
+    usage = spending.usage
+    return {
+        "timestamp": operation.at.isoformat(),
+        "operation": spending.purpose,
+        "provider": spending.provider,
+        "model": spending.model,
+        "session": spending.session_id,
+        "turn": spending.turn_id,
+        "round": spending.round,
+        "user": spending.user,
+        "channel": spending.channel,
+        "input_tokens": usage.input,
+        "input_uncached_tokens": usage.input_uncached,
+        "cache_read_tokens": usage.cache_read,
+        "cache_write_tokens": usage.cache_write,
+        "output_tokens": usage.output,
+        "cost_usd_micros": spending.cost_usd_micros,
+        "duration_ms": spending.duration_ms,
+    }
+
+
+def _print_report(report: BudgetReport) -> None:
+    today, limit = report.today, report.limits.daily_usd_micros
+    of = f" of {_dollars(limit)} ({report.used_pct} %)" if limit else ", no daily limit"
+    _out(f"today (UTC)  {_dollars(today.used_usd_micros)}{of}")
+    _out(f"projected    {_dollars(report.projected_usd_micros)}")
+    _out(f"held         {_dollars(today.held_usd_micros)}")
+    for group, rows in report.by.items():
+        _out(f"\nby {group}")
+        for row in rows:
+            unpriced = f"  {row.rounds_unpriced} unpriced" if row.rounds_unpriced else ""
+            figures = f"{row.rounds:>5} rounds  {row.tokens:>11,} tokens{unpriced}"
+            _out(f"  {_dollars(row.usd_micros):>12}  {figures}  {row.name}")
+
+
+def _out(line: str) -> None:
+    sys.stdout.write(line + "\n")
+
+
+def _dollars(usd_micros: int) -> str:
+    return f"${usd_micros / 1_000_000:,.4f}"

@@ -1,0 +1,226 @@
+"""What the commands of `kortex` do. Parsing of arguments lives in `bot.cli`.
+
+What only one of them needs it imports itself: a question starts without the service.
+"""
+
+import asyncio
+import signal
+import sys
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import orjson
+from pydantic import JsonValue
+
+from adapters.plugins.yaml_source import ManifestInvalid
+from bot import logs
+from bot.actions.errors import ActionsError
+from bot.app import open_redactor
+from bot.commands.console import answer_here
+from bot.engine.database_lock import SecondProcess
+from bot.finding import Finding
+from bot.garbage import spare_what_stays
+from bot.ports import StorageUnavailable
+from bot.settings.model import Settings
+from bot.settings.reading import ConfigurationError, load
+from bot.slack.startup import StartupError
+from bot.store import schema
+
+OK, FAILED, USAGE = 0, 1, 2
+_MENDABLE = (ConfigurationError, StartupError, SecondProcess, ActionsError, ManifestInvalid)
+
+
+def run(config: Path) -> int:
+    """`kortex run`: until SIGTERM or Ctrl-C, then drain."""
+    return guarded(lambda: _serve(config))
+
+
+def check(config: Path, *, as_json: bool) -> int:
+    """`kortex check`."""
+    return guarded(lambda: _check(loaded(config), as_json=as_json))
+
+
+def check_plugin(config: Path, file: Path, arguments: str) -> int:
+    """`kortex check --plugin FILE`, with or without a configuration beside it."""
+    from bot.commands.plugin_check import try_plugin
+
+    async def work(settings: Settings) -> int:
+        name, outcome = await try_plugin(settings, file, arguments)
+        print(f"{file}: valid, as {name}")
+        print(f"{'ok' if outcome.record.ok else 'FAILED'}: {outcome.content}")
+        return OK if outcome.record.ok else FAILED
+
+    return guarded(lambda: work(loaded(config) if config.exists() else Settings()))
+
+
+def migrate(config: Path) -> int:
+    """`kortex migrate`."""
+
+    async def work(settings: Settings) -> int:
+        head = await schema.migrate(settings.database.url.get_secret_value())
+        print(f"the schema is at {head}")
+        return OK
+
+    return guarded(lambda: work(loaded(config)))
+
+
+def ask(config: Path, question: str, session: str, *, as_json: bool) -> int:
+    """`kortex ask`."""
+    return guarded(lambda: ask_with(loaded(config), question, session, as_json=as_json))
+
+
+def providers(config: Path, *, as_json: bool) -> int:
+    """`kortex providers`."""
+    from bot.commands.providers import report_of
+
+    async def work(settings: Settings) -> int:
+        report = await report_of(settings)
+        if as_json:
+            rows = [status.as_json() for status in report.providers]
+            told = {"live": report.live, "providers": rows}
+            sys.stdout.write(orjson.dumps(told, option=orjson.OPT_INDENT_2).decode() + "\n")
+            return OK
+        width = max(len(status.name) for status in report.providers)
+        for status in report.providers:
+            mark = "ok " if status.available else "-- "
+            print(f"{mark} {status.name:<{width}}  {status.as_words()}")
+        if not report.live:
+            print("No service of this configuration answered: failures and waits are not known.")
+        return OK
+
+    return guarded(lambda: work(loaded(config)))
+
+
+def tools(config: Path, *, as_json: bool) -> int:
+    """`kortex tools`."""
+    from bot.commands.tools import report_of
+
+    async def work(settings: Settings) -> int:
+        report, live = await report_of(settings)
+        if as_json:
+            told = {"live": live, "report": report.as_json()}
+            sys.stdout.write(orjson.dumps(told, option=orjson.OPT_INDENT_2).decode() + "\n")
+            return OK
+        width = max(len(tool.id) for tool in report.tools)
+        for tool in report.tools:
+            print(f"{'-- ' if tool.reason else 'ok '} {tool.id:<{width}}  {tool.as_words()}")
+        for note in report.notes:
+            print(f"!!  {note}")
+        for toolset in report.toolsets:
+            print(f"{toolset.name}: {toolset.as_words()}")
+        if not live:
+            print("No service of this configuration answered: calls and backends are not known.")
+        return OK
+
+    return guarded(lambda: work(loaded(config)))
+
+
+async def ask_with(settings: Settings, question: str, channel: str, *, as_json: bool) -> int:
+    """Ask headless and print; exit 1 when the turn failed."""
+    tell: Callable[[str], None] = (lambda _: None) if as_json else print
+    answer = await answer_here(settings, question, channel, tell)
+    if as_json:
+        sys.stdout.write(orjson.dumps(answer, option=orjson.OPT_INDENT_2).decode() + "\n")
+    else:
+        print(f"\n{answer['answer']}\n")
+        for label in ("notices", "doubts"):
+            _print_lines(label, answer[label])
+        if answer["proposal"]:
+            print(f"proposed: {orjson.dumps(answer['proposal']).decode()}")
+    return FAILED if answer["end"] in ("failed", "budget") else OK
+
+
+def _print_lines(label: str, lines: JsonValue) -> None:
+    for line in lines if isinstance(lines, list) else []:
+        print(f"{label.rstrip('s')}: {line}")
+
+
+def guarded(command: Callable[[], Coroutine[Any, Any, int]]) -> int:
+    """Run a command; what an operator can mend is a sentence and exit 2, never a traceback."""
+    try:
+        return asyncio.run(command())
+    except (*_MENDABLE, StorageUnavailable, ExceptionGroup) as error:
+        cause = _only(error)
+        if isinstance(cause, StorageUnavailable):
+            print(
+                f"kortex: the database cannot be used: {cause}. Nothing was started.",
+                file=sys.stderr,
+            )
+            return FAILED
+        if isinstance(cause, _MENDABLE):
+            print(f"kortex: {cause}", file=sys.stderr)
+            return USAGE
+        raise
+
+
+def _only(error: BaseException) -> BaseException:
+    """What went wrong, out of the task groups it passed through."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error
+
+
+def loaded(config: Path) -> Settings:
+    """The settings of that file, with logging set up to redact by them."""
+    settings = load(config)
+    logs.configure(open_redactor(settings))
+    return settings
+
+
+async def _serve(config: Path) -> int:
+    from bot.service import serving
+
+    settings = loaded(config)
+    async with (
+        serving(settings, read=lambda: load(config)) as service,
+        service.reload.on_sighup(),
+    ):
+        spare_what_stays()
+        print(
+            f"kortex is serving; health at http://{settings.http.host}:{service.http_port}/readyz"
+        )
+        await stop_asked()
+        print("stopping: nothing new is taken, running answers end")
+    return OK
+
+
+async def stop_asked() -> None:
+    """Until SIGTERM or SIGINT."""
+    asked = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        with suppress(NotImplementedError):
+            loop.add_signal_handler(number, asked.set)
+    await asked.wait()
+
+
+async def _check(settings: Settings, *, as_json: bool) -> int:
+    from bot.commands.health_check import examine
+
+    found = await examine(settings)
+    if as_json:
+        rows = [
+            {
+                "part": f.part,
+                "ok": f.ok,
+                "configured": f.configured,
+                "warning": f.warning,
+                "detail": f.detail,
+            }
+            for f in found
+        ]
+        sys.stdout.write(orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode() + "\n")
+    else:
+        _print_table(found)
+    return FAILED if any(f.fails for f in found) else OK
+
+
+def _print_table(found: list[Finding]) -> None:
+    width = max((len(f.part) for f in found), default=0)
+    for finding in found:
+        first, *more = finding.detail.splitlines() or [""]
+        print(f"{finding.mark:<7} {finding.part:<{width}}  {first}")
+        for line in more:
+            print(f"{'':<7} {'':<{width}}  {line}")

@@ -1,0 +1,1 @@
+"""Durable execution, on DBOS: no other package imports it."""

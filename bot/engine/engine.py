@@ -1,0 +1,374 @@
+"""Durable execution: turns and decisions as workflows that outlive the process.
+
+Every message and every decision is a short workflow with a deterministic id, started directly.
+A replica holds a lease row; survivors take over what a dead one left. On SQLite one process owns
+the file. What a turn or a decision does lives in `bot.chat` and `bot.actions`.
+"""
+
+import asyncio
+import uuid
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import structlog
+from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, SetWorkflowID, StepOptions
+from pydantic import JsonValue, TypeAdapter
+
+from bot.domain.ids import ProposalId, TurnId, UserId
+from bot.domain.session import Ask
+from bot.engine.database_lock import take_lock
+from bot.engine.lease import Lease
+from bot.engine.sqlite_clock import milliseconds
+from bot.engine.starts import Starts
+from bot.engine.thread_order import ThreadOrder
+from bot.engine.turn_slots import MAX_LIVE_TURNS, MAX_LIVE_TURNS_SQLITE, ShowWaiting, TurnSlots
+from bot.ports import (
+    Decision,
+    Journal,
+    StopSignal,
+    StorageUnavailable,
+    SurfaceFailed,
+    decision_workflow,
+)
+from bot.stop_signal import Signal
+from bot.store.failures import storage_errors
+from bot.store.replicas import Replicas
+from bot.store.tickets import Superseded, Tickets
+from bot.store.write_gate import urgent
+
+log = structlog.get_logger(__name__)
+
+# Change only when the sequence of steps changes incompatibly: it decides who may resume a turn.
+WORKFLOW_VERSION = "kortex-1"
+LEASE_S = 6.0
+POLL_STOPS_S = 0.3
+MAX_EXECUTOR_THREADS = 32  # DBOS leaves it unbounded: a thread per live workflow
+_RETRIES = 7  # after 0.5 s, doubled each time: half a minute, beside the database's own patience
+HAND_OVER_S = 5.0  # for cancelled work to close what it holds
+
+_ASK = TypeAdapter(Ask)
+_DECISION = TypeAdapter(Decision)
+
+TurnBody = Callable[[Ask, Journal], Awaitable[object]]
+DecisionBody = Callable[[ProposalId, Decision, Journal], Awaitable[None]]
+
+
+def _worth_retrying(error: BaseException) -> bool:
+    return isinstance(error, StorageUnavailable) or (
+        isinstance(error, SurfaceFailed) and error.retryable
+    )
+
+
+def _options(name: str) -> StepOptions:
+    return StepOptions(
+        name=name,
+        retries_allowed=True,
+        max_attempts=_RETRIES,
+        interval_seconds=0.5,
+        should_retry=_worth_retrying,
+    )
+
+
+class DurableJournal:
+    """`bot.ports.Journal` inside a workflow."""
+
+    async def step(self, name: str, run: Callable[[], Awaitable[JsonValue]]) -> JsonValue:
+        """One step, checkpointed."""
+        return await DBOS.run_step_async(_options(name), _plain(run))
+
+    async def steps(
+        self, parts: Sequence[tuple[str, Callable[[], Awaitable[JsonValue]]]]
+    ) -> Sequence[JsonValue]:
+        """Several at once; their ids are drawn in order, so a replay finds each its own."""
+        reserved = [(DBOS.reserve_step(), name, run) for name, run in parts]
+        async with asyncio.TaskGroup() as group:
+            tasks = [
+                group.create_task(slot.run_async(_options(name), _plain(run)))
+                for slot, name, run in reserved
+            ]
+        return [task.result() for task in tasks]
+
+
+def _plain(
+    run: Callable[[], Awaitable[JsonValue]],
+) -> Callable[[], Coroutine[None, None, JsonValue]]:
+    async def body() -> JsonValue:
+        return await run()
+
+    return body
+
+
+@dataclass(frozen=True, slots=True)
+class EngineConfig:
+    """`database_url` as DBOS wants it (a synchronous driver); `sqlite_path` None on PostgreSQL."""
+
+    database_url: str
+    sqlite_path: Path | None
+    lease_s: float = LEASE_S
+    max_live_turns: int = 0  # 0: the database's own
+
+
+class Engine:
+    """Starts, orders, resumes and stops work. Implements `Workflows` and `Stops`."""
+
+    def __init__(
+        self,
+        config: EngineConfig,
+        tickets: Tickets,
+        replicas: Replicas,
+    ) -> None:
+        self._config = config
+        self._tickets = tickets
+        self._replicas = replicas
+        self.executor_id = "local" if config.sqlite_path else uuid.uuid4().hex
+        self._signals: dict[TurnId, Signal] = {}
+        self._turns: dict[asyncio.Task[object], str] = {}
+        self._decisions: dict[asyncio.Task[object], str] = {}
+        self._let_go: set[str] = set()
+        self._starts = Starts()
+        self._order = ThreadOrder(tickets, self.executor_id, self._starts.few)
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._accepting = False
+        self._lock_file: IO[bytes] | None = None
+        self._watchers: list[asyncio.Task[None]] = []
+
+    async def start(
+        self,
+        background: asyncio.TaskGroup,
+        turn: TurnBody,
+        decision: DecisionBody,
+        show_waiting: ShowWaiting,
+    ) -> None:
+        """Take the database, resume what was left, begin to accept. Raises SecondProcess.
+
+        The lease and stop watchers run in `background` until it is cancelled. `show_waiting` tells
+        people that their turn waits for others to end.
+        """
+        usual = MAX_LIVE_TURNS_SQLITE if self._config.sqlite_path else MAX_LIVE_TURNS
+        self._slots = TurnSlots(self._config.max_live_turns or usual, show_waiting)
+        if self._config.sqlite_path:
+            self._lock_file = await asyncio.to_thread(take_lock, self._config.sqlite_path)
+        else:
+            await self._replicas.beat(self.executor_id)
+        self._turn_body, self._decision_body = turn, decision
+        self._background = background
+        self._launch()
+        self._accepting = True
+        self._watchers = [background.create_task(self._watch_stops(), name="stops")]
+        if not self._config.sqlite_path:
+            lease = Lease(self._replicas, self.executor_id, self._config.lease_s)
+            holding = lease.hold(self._take_over, self._let_turns_go)
+            self._watchers.append(background.create_task(holding, name="lease"))
+
+    def _launch(self) -> None:
+        config = DBOSConfig(
+            name="kortex",
+            system_database_url=self._config.database_url,
+            executor_id=self.executor_id,
+            application_version=WORKFLOW_VERSION,
+            db_engine_kwargs=milliseconds() if self._config.sqlite_path else None,
+            serializer=DBOSPortableJSONSerializer(),
+            max_executor_threads=MAX_EXECUTOR_THREADS,
+            log_level="ERROR",
+            enable_otlp=False,
+        )
+        DBOS(config=config)
+
+        # Functions, because DBOS writes attributes on what it registers.
+        async def turn(ask: JsonValue) -> None:
+            with urgent(is_so=False):  # its start was
+                await self._run_turn(ask)
+
+        async def decision(proposal_id: str, value: JsonValue) -> None:
+            await self._run_decision(proposal_id, value)
+
+        self._turn = DBOS.workflow(name="turn", max_recovery_attempts=5)(turn)
+        self._decision = DBOS.workflow(name="decision", max_recovery_attempts=20)(decision)
+        DBOS.launch()
+
+    async def stop(self, grace_s: float) -> None:
+        """Accept nothing new, let running work end for `grace_s`, hand the rest over."""
+        self._accepting = False
+        waiting = 0
+        with suppress(TimeoutError):
+            async with asyncio.timeout(grace_s):
+                await self._starts.none()
+                waiting = self._slots.let_go()
+                await self._idle.wait()
+        left = {*self._turns, *self._decisions}
+        # The watchers too: what is handed over must not be taken back.
+        for task in (*left, *self._watchers):
+            task.cancel()
+        if left:
+            log.warning("handing_over", workflows=len(left))
+            await asyncio.wait(left, timeout=HAND_OVER_S)
+        await asyncio.to_thread(DBOS.destroy, destroy_registry=True)
+        with suppress(StorageUnavailable):
+            await self._sign_off(nothing_left=not left and not waiting)
+        if self._lock_file is not None:
+            self._lock_file.close()
+
+    async def _sign_off(self, *, nothing_left: bool) -> None:
+        if self._config.sqlite_path:
+            return
+        if nothing_left:
+            await self._replicas.forget(self.executor_id)
+        else:
+            await self._replicas.give_up(self.executor_id)
+
+    def is_first_look(self, ask: Ask) -> bool:
+        """See `ThreadOrder.is_first_look`."""
+        return self._order.is_first_look(ask)
+
+    async def drop_dead_tickets(self) -> int:
+        """Free threads whose turn's workflow is over without having left its place."""
+        return len(await self._tickets.drop_dead())
+
+    @property
+    def live(self) -> int:
+        """Workflows running here."""
+        return len(self._turns) + len(self._decisions)
+
+    async def start_turn(self, ask: Ask) -> None:
+        """Durable when it returns. Raises StorageUnavailable."""
+        await self._start(ask.turn_id, self._turn, _ASK.dump_python(ask, mode="json"))
+
+    async def start_decision(self, proposal_id: ProposalId, decision: Decision) -> None:
+        """Durable when it returns. Raises StorageUnavailable."""
+        value = _DECISION.dump_python(decision, mode="json")
+        await self._start(decision_workflow(decision.key), self._decision, proposal_id, value)
+
+    async def _start(
+        self, workflow_id: str, body: Callable[..., Coroutine[None, None, None]], *args: object
+    ) -> None:
+        if not self._accepting:
+            raise StorageUnavailable("shutting down; nothing was started")
+        if workflow_id in self._turns.values():
+            return  # Slack tells of a mention twice
+        # Asked first and through our own connection: DBOS waits for a lost database without end,
+        # and would start the work long after the asker was told that nothing was started.
+        await self._starts.once(
+            workflow_id,
+            self._tickets.is_started,
+            lambda: self._begin(workflow_id, body, args),
+            self._background,
+        )
+
+    @staticmethod
+    async def _begin(
+        workflow_id: str, body: Callable[..., Coroutine[None, None, None]], args: Sequence[object]
+    ) -> Exception | None:
+        try:
+            with storage_errors(), SetWorkflowID(workflow_id), urgent():
+                await DBOS.start_workflow_async(body, *args)
+        except Exception as error:  # noqa: BLE001 - it is raised where the start was asked for
+            return error
+        return None
+
+    async def _run_turn(self, ask_value: JsonValue) -> None:
+        ask = _ASK.validate_python(ask_value)
+        with self._counted(self._turns, ask.turn_id):
+            try:
+                await self._order.enter(ask)
+            except Superseded:
+                log.info("turn_superseded", turn=ask.turn_id)
+                return
+            signal = self._signals[ask.turn_id] = Signal()
+            try:
+                async with self._slots.hold(ask, signal):
+                    await self._turn_body(ask, DurableJournal())
+            except asyncio.CancelledError:
+                raise  # handed over, or going down: the ticket belongs to whoever resumes it
+            except BaseException:
+                await self._order.leave(ask)
+                raise
+            else:
+                await self._order.leave(ask)
+            finally:
+                if self._signals.get(ask.turn_id) is signal:
+                    del self._signals[ask.turn_id]
+                self._order.forget(ask.turn_id)
+
+    async def _run_decision(self, proposal_id: str, value: JsonValue) -> None:
+        with self._counted(self._decisions, proposal_id):
+            await self._decision_body(
+                ProposalId(proposal_id), _DECISION.validate_python(value), DurableJournal()
+            )
+
+    @contextmanager
+    def _counted(self, tasks: dict[asyncio.Task[object], str], name: str) -> Iterator[None]:
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 - a workflow is always run by one
+        tasks[task] = name
+        self._idle.clear()
+        try:
+            yield
+        finally:
+            del tasks[task]
+            if self.live == 0:
+                self._idle.set()
+
+    async def request(self, turn: TurnId, by: UserId) -> bool:
+        """Ask a running turn to stop, wherever it runs."""
+        asked = await self._tickets.request_stop(turn, by)
+        if signal := self._signals.get(turn):
+            signal.set()
+        return asked
+
+    def watch(self, turn: TurnId) -> StopSignal:
+        """The signal of a turn that runs here."""
+        return self._signals.setdefault(turn, Signal())
+
+    async def _watch_stops(self) -> None:
+        while True:
+            await asyncio.sleep(POLL_STOPS_S)
+            if not self._signals:
+                continue
+            try:
+                asked = await self._tickets.stops_for(self.executor_id)
+            except StorageUnavailable:
+                continue
+            for turn in asked:
+                if signal := self._signals.get(TurnId(turn)):
+                    signal.set()
+
+    def _let_turns_go(self) -> None:
+        """This process stood still for so long that others may have taken its turns over.
+
+        Before a turn does anything more, such as an edit over its successor's answer, it ends here.
+        """
+        log.warning("overslept", turns=len(self._turns))
+        for task, turn in self._turns.items():
+            self._let_go.add(turn)
+            task.cancel()
+
+    async def _take_over(self) -> None:
+        try:
+            if self._let_go:
+                # Those that nobody took over meanwhile.
+                await self._resume(self.executor_id, self._let_go - set(self._turns.values()))
+                self._let_go.clear()
+            for dead in await self._replicas.stale(self._config.lease_s):
+                # Renews the dead one's lease for whoever wins: one takes over, and if it dies too,
+                # the next finds the lease run out again.
+                if not await self._replicas.claim(dead, self._config.lease_s):
+                    continue
+                if not await self._resume(dead):
+                    await self._replicas.forget(dead)
+        except Exception:  # the next beat tries again; the watch must not end
+            log.exception("take_over_failed")
+
+    @staticmethod
+    async def _resume(executor: str, only: set[str] | None = None) -> int:
+        pending = await DBOS.list_workflows_async(
+            executor_id=executor, status="PENDING", load_input=False, load_output=False
+        )
+        left = [w.workflow_id for w in pending if only is None or w.workflow_id in only]
+        if left:
+            log.warning("taking_over", replica=executor, workflows=len(left))
+            await DBOS.resume_workflows_async(left)
+        return len(left)

@@ -1,0 +1,179 @@
+"""From settings to where the audit trail goes: checkpoints and events. Part of the composition root."""
+
+import asyncio
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import structlog
+
+from adapters.audit_http import AuditHttp
+from adapters.audit_nats import AuditNats, NatsLogin
+from adapters.errors import AdapterError
+from bot.audit_checkpoints import Checkpoints, Publisher
+from bot.audit_feed import EventFeed, Sink, to_log
+from bot.domain.audit import TrailEntry
+from bot.domain.audit_checkpoint import Checkpoint
+from bot.domain.ids import ChannelId, MessageTs, Place, TeamId
+from bot.finding import Finding
+from bot.jobs import Job
+from bot.ports import ChatSurface, StorageUnavailable
+from bot.settings.model import AuditSettings, Settings
+from bot.settings.reading import ConfigurationError
+from bot.store.audit_reading import StoredTrail
+from bot.store.audit_sinks import SinkCursors
+from bot.store.engine import Database
+from bot.wiring import rules
+
+CHECKPOINT_TICK_S = 5.0
+EVENTS_TICK_S = 2.0  # how late an event may be in the log
+LAST_CHECKPOINT_S = 3.0
+
+log = structlog.get_logger(__name__)
+
+
+def audit_jobs(
+    settings: Settings, database: Database, surface: ChatSurface, team: str, stack: AsyncExitStack
+) -> dict[str, tuple[float, Job]]:
+    """What runs beside the bot, each every so many seconds; the stack's end is the last checkpoint.
+
+    Raises ConfigurationError.
+    """
+    if not rules.audit_keys(settings).keyed:
+        log.warning("audit.without_key", what="who can write the database can forge the trail")
+    checkpoints = make_checkpoints(settings, database, surface, team, stack)
+    feed = make_feed(settings, database, stack)
+    stack.push_async_callback(_last_word, checkpoints)
+    return {
+        "audit-checkpoints": (CHECKPOINT_TICK_S, checkpoints.run),
+        "audit-events": (EVENTS_TICK_S, feed.run),
+    }
+
+
+async def _last_word(checkpoints: Checkpoints) -> None:
+    """The checkpoint at shutdown. What is away then must not hold the exit up."""
+    try:
+        async with asyncio.timeout(LAST_CHECKPOINT_S):
+            await checkpoints.close()
+    except (StorageUnavailable, TimeoutError) as error:
+        log.error("audit.checkpoint.not_made", why=str(error) or "no answer in time")
+
+
+def make_feed(settings: Settings, database: Database, stack: AsyncExitStack) -> EventFeed:
+    """Events to the log and where `[audit] events_*` says. Raises ConfigurationError."""
+    sinks: dict[str, Sink] = {"log": to_log}
+    audit = settings.audit
+    if audit.events_url:
+        http = _http("audit.events_url", audit.events_url, audit.events_token.get_secret_value())
+        stack.push_async_callback(http.aclose)
+
+        async def to_collector(entries: Sequence[TrailEntry]) -> None:
+            await http.send_events([entry.as_json() for entry in entries])
+
+        sinks["http"] = to_collector
+    if audit.events_nats:
+        nats = _nats(audit)
+
+        async def to_nats(entries: Sequence[TrailEntry]) -> None:
+            await nats.send_events([entry.as_json() for entry in entries])
+
+        sinks["nats"] = to_nats
+    return EventFeed(StoredTrail(database), SinkCursors(database), sinks)
+
+
+async def check_sinks(settings: Settings) -> list[Finding]:
+    """Whether NATS, if configured, lets this process in. Nothing is published."""
+    where = settings.audit.events_nats
+    if not where:
+        return []
+    try:
+        await _nats(settings.audit).reach()
+    except (ConfigurationError, AdapterError) as error:
+        return [Finding("audit events", False, str(error))]
+    return [Finding("audit events", True, f"to {where}, on {settings.audit.events_nats_subject}")]
+
+
+def make_checkpoints(
+    settings: Settings, database: Database, surface: ChatSurface, team: str, stack: AsyncExitStack
+) -> Checkpoints:
+    """Checkpoints to every place that `[audit] checkpoint_*` names. Raises ConfigurationError."""
+    publishers = _publishers(settings, surface, team, stack)
+    keys = rules.audit_keys(settings)
+    return Checkpoints(StoredTrail(database), keys, database.now, publishers)
+
+
+def _publishers(
+    settings: Settings, surface: ChatSurface, team: str, stack: AsyncExitStack
+) -> Mapping[str, Publisher]:
+    audit = settings.audit
+    found: dict[str, Publisher] = {}
+    if audit.checkpoint_stdout:
+        found["stdout"] = _to_stdout
+    if audit.checkpoint_file:
+        path = Path(audit.checkpoint_file)
+        # A thread of its own: the loop's may be gone when the last checkpoint is written.
+        thread = ThreadPoolExecutor(1, "audit-checkpoints")
+        stack.callback(thread.shutdown, wait=False)
+
+        async def to_file(checkpoint: Checkpoint) -> None:
+            loop = asyncio.get_running_loop()
+            await loop.run_in_executor(thread, _append, path, checkpoint.line)
+
+        found["file"] = to_file
+    if audit.checkpoint_url:
+        token = audit.checkpoint_token.get_secret_value()
+        http = _http("audit.checkpoint_url", audit.checkpoint_url, token)
+        stack.push_async_callback(http.aclose)
+
+        async def to_url(checkpoint: Checkpoint) -> None:
+            await http.put_checkpoint(checkpoint.size, checkpoint.line)
+
+        found["url"] = to_url
+    if audit.checkpoint_channel:
+        place = Place(TeamId(team), ChannelId(audit.checkpoint_channel), MessageTs(""))
+
+        async def to_channel(checkpoint: Checkpoint) -> None:
+            text = f"Audit checkpoint, keep it: `{checkpoint.line}`"
+            await surface.say(place, text, f"audit-checkpoint:{checkpoint.size}")
+
+        found["channel"] = to_channel
+    return found
+
+
+def _http(key: str, url: str, token: str) -> AuditHttp:
+    try:
+        return AuditHttp(url, token)
+    except ValueError as error:
+        raise ConfigurationError(f"{key}: {error}") from error
+
+
+def _nats(audit: AuditSettings) -> AuditNats:
+    login = NatsLogin(
+        audit.events_nats_user,
+        audit.events_nats_password.get_secret_value(),
+        audit.events_nats_token.get_secret_value(),
+    )
+    try:
+        return AuditNats(
+            audit.events_nats,
+            audit.events_nats_subject,
+            login,
+            acknowledged=audit.events_nats_acknowledged,
+        )
+    except ValueError as error:
+        raise ConfigurationError(f"audit.events_nats: {error}") from error
+
+
+async def _to_stdout(checkpoint: Checkpoint) -> None:
+    sys.stdout.write(checkpoint.line + "\n")
+    sys.stdout.flush()
+
+
+def _append(path: Path, line: str) -> None:
+    with path.open("a", encoding="utf-8") as file:
+        file.write(line + "\n")
+        file.flush()
+        os.fsync(file.fileno())

@@ -1,0 +1,197 @@
+"""From settings to the outside: providers, the cluster, the freezes; `bot.wiring.observed` has the rest.
+
+Part of the composition root; `bot.app` decides what is put together.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from adapters.kubernetes.api import KubernetesApi
+from adapters.kubernetes.config import Access, from_kubeconfig, in_cluster
+from adapters.kubernetes.offer import KubernetesOffer
+from adapters.kubernetes.reader import KubernetesReader
+from adapters.kubernetes.rollouts import KubernetesRollouts
+from adapters.llm.config import ProviderConfig
+from adapters.llm.hosted import HostedProvider
+from adapters.llm.model_table import ModelOverride
+from adapters.llm.port import Cost, Provider, Tier
+from adapters.llm.registry import create, known
+from adapters.llm.triage.provider import NAME as TRIAGE
+from adapters.llm.triage.provider import Triage
+from bot.actions.catalog import ActionCatalog
+from bot.actions.freeze import FreezeJudge
+from bot.chat.models import Choice, KnownModel, Models
+from bot.domain.freeze import FreezeWindow
+from bot.settings.model import (
+    KubernetesSettings,
+    LlmSettings,
+    ModelSettings,
+    ProviderSettings,
+    Settings,
+)
+from bot.settings.reading import ConfigurationError
+from bot.store.engine import Database
+from bot.store.switch import StoredSwitch
+from bot.wiring.confinement import local_order
+from tools.errors import InvalidArguments
+
+BACKEND_CONNECTIONS = 32  # per backend: more parallel queries would queue there anyway
+
+
+def installation_key(settings: Settings) -> bytes:
+    """A key that replicas share and outsiders do not know, for cursors and redaction marks.
+
+    Made from the configured secrets; without any (the demo) it is the same on every machine and
+    protects nothing but accidents.
+    """
+    material = "\0".join(sorted(settings.secrets()))
+    return hashlib.sha256(f"kortex installation key\0{material}".encode()).digest()
+
+
+def make_providers(
+    llm: LlmSettings, stack: AsyncExitStack, *, triage_pace_s: float = 0.0
+) -> Mapping[str, Provider]:
+    """Every known provider by name, configured or not, in the order in which they are asked.
+
+    Raises ConfigurationError for a name that is no provider.
+    """
+    order = [llm.default_provider, *llm.fallback_providers]
+    names = dict.fromkeys([*order, *llm.providers, *known(), TRIAGE])
+    return {name: _provider(name, llm, stack, triage_pace_s) for name in names}
+
+
+def asked_in_order(llm: LlmSettings, providers: Mapping[str, Provider]) -> Sequence[Provider]:
+    """The default provider and its fallbacks, triage after all of them unless switched off.
+
+    Of them the local ones, where only those may be asked.
+    """
+    last = [TRIAGE] if llm.triage_fallback else []
+    names = list(dict.fromkeys([llm.default_provider, *llm.fallback_providers, *last]))
+    return [providers[n] for n in (local_order(names, providers) if llm.is_local_only else names)]
+
+
+def models_of(llm: LlmSettings, providers: Mapping[str, Provider]) -> Models:
+    """What may be asked of each provider, with the windows of the model table."""
+    choices = {name: _choice(provider, llm) for name, provider in providers.items()}
+    return Models(choices, frugal=llm.mode == "frugal")
+
+
+def _choice(provider: Provider, llm: LlmSettings) -> Choice:
+    settings = llm.providers.get(provider.name, ProviderSettings())
+    hosted = provider if isinstance(provider, HostedProvider) else None
+    configured = hosted.model if hosted else settings.model
+    full = KnownModel("", provider.max_context_tokens, configured)
+    fast = settings.fast_model
+    if fast in ("", configured):
+        return Choice(full)
+    window = provider.max_context_tokens
+    return Choice(
+        full, KnownModel(fast, hosted.table.context_tokens(fast, window) if hosted else window)
+    )
+
+
+def _provider(name: str, llm: LlmSettings, stack: AsyncExitStack, pace_s: float) -> Provider:
+    if name == TRIAGE:
+        return Triage(pace_s=pace_s)
+    settings = llm.providers.get(name, ProviderSettings())
+    try:
+        provider = create(
+            ProviderConfig(
+                name=name,
+                api_key=settings.api_key.get_secret_value(),
+                base_url=settings.base_url or settings.endpoint,
+                model=settings.model,
+                fast_model=settings.fast_model,
+                max_tokens=settings.max_tokens,
+                timeout_s=settings.timeout.total_seconds(),
+                extra=_extra(settings),
+                models={model: _override(own) for model, own in llm.models.items()},
+            )
+        )
+    except LookupError as error:
+        raise ConfigurationError(f"llm.providers.{name}: {error}") from error
+    stack.push_async_callback(provider.aclose)
+    return provider
+
+
+def _override(own: ModelSettings) -> ModelOverride:
+    price = own.usd_per_mtok
+    if price is None:
+        cost = None
+    else:
+        read = price.input if price.cache_read is None else price.cache_read
+        write = price.input if price.cache_write is None else price.cache_write
+        buckets = (price.input, read, write, price.output)
+        uncached, read_micros, write_micros, output = (round(usd * 1_000_000) for usd in buckets)
+        cost = Cost(uncached, read_micros, write_micros, output)
+    return ModelOverride(
+        cost, own.context_tokens, Tier(own.tier) if own.tier else None, own.display_name, own.api
+    )
+
+
+def _extra(settings: ProviderSettings) -> Mapping[str, JsonValue]:
+    """What only one provider or another knows."""
+    return {
+        "access_key_id": settings.access_key_id,
+        "api": settings.api,
+        "effort": settings.effort,
+        "local": settings.local,
+        "num_ctx": settings.num_ctx,
+        "region": settings.region,
+        "secret_access_key": settings.secret_access_key.get_secret_value(),
+        "session_token": settings.session_token.get_secret_value(),
+        "stream_options": settings.stream_options,
+        "streaming": settings.streaming,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A Kubernetes cluster: what may be read of it, and what its identity may do."""
+
+    api: KubernetesApi
+    reader: KubernetesReader
+    rollouts: KubernetesRollouts
+    offer: KubernetesOffer
+
+
+async def open_cluster(settings: KubernetesSettings, stack: AsyncExitStack) -> Cluster | None:
+    """None when no cluster is configured. Raises ConfigurationError."""
+    if settings.kind in ("none", "recorded"):
+        return None
+    try:
+        access = await asyncio.to_thread(_access, settings)
+        api = KubernetesApi(access)
+        stack.push_async_callback(api.aclose)
+        return Cluster(
+            api,
+            KubernetesReader(api, settings.namespaces),
+            KubernetesRollouts(api, settings.product_label, settings.namespaces),
+            KubernetesOffer(api),
+        )
+    except (ValueError, InvalidArguments) as error:
+        raise ConfigurationError(f"kubernetes: {error}") from error
+
+
+def _access(settings: KubernetesSettings) -> Access:
+    if settings.kind == "cluster":
+        return in_cluster()
+    return from_kubeconfig(Path(settings.kubeconfig).expanduser(), settings.context)
+
+
+async def open_freezes(
+    database: Database,
+    actions: ActionCatalog,
+    marker: Path | None,
+    windows: Sequence[FreezeWindow],
+) -> FreezeJudge:
+    """The kill switch and the windows; a freeze that an earlier process could not store holds."""
+    switch = StoredSwitch(database, marker)
+    await switch.sync()
+    return FreezeJudge(switch, actions, windows)

@@ -1,0 +1,54 @@
+"""What kortex.toml says of channels, roles, admins, actions and freeze windows, as it is in force.
+
+Held by everything that goes by it and replaced by a reload. Part of the composition root.
+"""
+
+from collections.abc import Callable
+
+from bot.actions.catalog import ActionCatalog
+from bot.reload import Prepared
+from bot.replaceable import ReplaceableMapping, ReplaceableSequence
+from bot.settings.model import Settings
+from bot.wiring import rules
+from bot.wiring.rotas import role_members
+
+SECTIONS = ("channels", "roles", "admins", "actions", "reflexes", "freeze")
+
+
+class InForce:
+    """Read through at each use. Raises CatalogError for an action that cannot work.
+
+    `check` raises ConfigurationError for edited settings that may not be put in force.
+    """
+
+    def __init__(
+        self, settings: Settings, check: Callable[[Settings], None] = lambda _: None
+    ) -> None:
+        self._check = check
+        self.channels = ReplaceableSequence(rules.channel_rules(settings))
+        self.roles = ReplaceableMapping(role_members(settings))
+        self.admin_roles = ReplaceableSequence(settings.admins.roles)
+        self.actions = ActionCatalog(rules.action_rules(settings))
+        self.action_lines = ReplaceableSequence(rules.action_lines(self.actions))
+        self.windows = ReplaceableSequence(rules.freeze_windows(settings))
+        self.order_tokens = ReplaceableMapping(rules.order_tokens(settings))
+        self.reading_tokens = ReplaceableMapping(rules.reading_tokens(settings))
+        self.tool_timeouts = ReplaceableMapping(rules.tool_timeouts(settings))
+
+    async def prepare(self, settings: Settings) -> Prepared:
+        """The same of other settings, checked whole. Raises CatalogError, ConfigurationError."""
+        self._check(settings)
+        new = InForce(settings)
+
+        def put_in_force() -> None:
+            self.channels.replace(new.channels)
+            self.roles.replace(new.roles)
+            self.admin_roles.replace(new.admin_roles)
+            self.actions.replace(new.actions)
+            self.action_lines.replace(new.action_lines)
+            self.windows.replace(new.windows)
+            self.order_tokens.replace(new.order_tokens)
+            self.reading_tokens.replace(new.reading_tokens)
+            self.tool_timeouts.replace(new.tool_timeouts)
+
+        return Prepared(put_in_force)

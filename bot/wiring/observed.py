@@ -1,0 +1,226 @@
+"""From settings to what tools look at: one set of capabilities per channel's backends.
+
+Part of the composition root; `bot.app` decides what is put together.
+"""
+
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, fields
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+
+from adapters.control_plane.admin_info import HttpAdminInfo
+from adapters.control_plane.urls import BadTemplate, check_template
+from adapters.http import http_client
+from adapters.observe.cursor import UnsealedCodec
+from adapters.observe.jaeger import JaegerTraces
+from adapters.observe.loki import LokiLogs
+from adapters.observe.prometheus import PrometheusMetrics
+from adapters.observe.recorded_history import RecordedHistory
+from adapters.observe.recorded_incidents import RecordedIncidents
+from adapters.observe.recorded_offer import RecordedOffer
+from adapters.observe.recorded_pages import recorded_pages
+from adapters.observe.simulator.past_incidents import past_incidents
+from adapters.observe.tempo import TempoTraces
+from adapters.platform.http_platform import PREFIX, HttpPlatform
+from adapters.written_pages import FolderPages
+from bot.settings.model import (
+    ControlPlaneSettings,
+    ObserveSettings,
+    PatternsSettings,
+    PlatformSettings,
+    Settings,
+)
+from bot.settings.reading import ConfigurationError
+from bot.wiring.backends import BACKEND_CONNECTIONS, Cluster
+from tools.capabilities import (
+    AdminInfo,
+    Capabilities,
+    Clock,
+    ClusterOffer,
+    Deploys,
+    IncidentHistory,
+    Kubernetes,
+    Logs,
+    Metrics,
+    Operations,
+    Patterns,
+    Platform,
+    Proposals,
+    Traces,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What one channel's tools look at; None is not configured."""
+
+    logs: Logs | None
+    metrics: Metrics | None
+    traces: Traces | None
+    deploys: Deploys | None
+    incidents: IncidentHistory | None
+    rollouts: Deploys | None
+    kubernetes: Kubernetes | None
+    admin: AdminInfo | None
+    platform: Platform | None
+    offer: ClusterOffer | None
+    patterns: Patterns | None
+
+    def capabilities(
+        self, clock: Clock, operations: Operations, proposals: Proposals
+    ) -> Capabilities:
+        """What the runner gives to tools."""
+        seen = {field.name: getattr(self, field.name) for field in fields(self)}
+        return Capabilities(clock=clock, operations=operations, proposals=proposals, **seen)
+
+
+def make_observed(
+    settings: Settings,
+    clock: Clock,
+    stored_deploys: Deploys,
+    stored_incidents: IncidentHistory,
+    stack: AsyncExitStack,
+    cluster: Cluster | None = None,
+) -> Callable[[str], Observed]:
+    """What a channel, given by name, looks at. Recorded backends play one incident per channel.
+
+    Raises ConfigurationError where recorded and live backends are mixed.
+    """
+    observe = settings.observe
+    kinds = {observe.logs.kind, observe.metrics.kind, observe.traces.kind} - {"none"}
+    asked = _Asked(
+        make_admin_info(settings.control_plane, stack),
+        make_platform(settings.platform, stack),
+        make_patterns(settings.patterns),
+    )
+    if kinds == {"recorded"}:
+        return _recorded(clock, stored_incidents, asked)
+    if "recorded" in kinds:
+        raise ConfigurationError(
+            "observe: recorded backends stand alone; set every kind to recorded, or none of them"
+        )
+    live = Observed(
+        logs=_logs(observe, stack),
+        metrics=_metrics(observe, clock, stack),
+        traces=_traces(observe, stack),
+        deploys=stored_deploys,
+        incidents=stored_incidents,
+        rollouts=cluster.rollouts if cluster else None,
+        kubernetes=cluster.reader if cluster else None,
+        admin=asked.admin,
+        platform=asked.platform,
+        offer=cluster.offer if cluster else None,
+        patterns=asked.patterns,
+    )
+    return lambda _channel: live
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What does not depend on the channel; None is not configured."""
+
+    admin: AdminInfo | None
+    platform: Platform | None
+    patterns: Patterns | None
+
+
+def _recorded(clock: Clock, stored: IncidentHistory, asked: _Asked) -> Callable[[str], Observed]:
+    """Where a real one is configured, it stands beside what is recorded."""
+    incidents = RecordedIncidents(clock, UnsealedCodec())
+    first = next(iter(incidents.scenarios))
+    history = RecordedHistory(past_incidents(incidents.anchor), beside=stored)
+
+    def of(channel: str) -> Observed:
+        recorded = incidents.of_channel(channel) or incidents.of(first)
+        return Observed(
+            logs=recorded.logs,
+            metrics=recorded.metrics,
+            traces=recorded.traces,
+            deploys=recorded.deploys,
+            incidents=history,
+            rollouts=None,
+            kubernetes=recorded.kubernetes,
+            admin=asked.admin or recorded.admin,
+            platform=asked.platform or recorded.platform,
+            offer=RecordedOffer(),
+            patterns=asked.patterns or recorded_pages(),
+        )
+
+    return of
+
+
+def _logs(settings: ObserveSettings, stack: AsyncExitStack) -> Logs | None:
+    logs = settings.logs
+    if logs.kind != "loki":
+        return None
+    client = backend_client(logs.url, logs.token.get_secret_value(), "observe.logs.url", stack)
+    return LokiLogs(client, UnsealedCodec(), logs.selector, logs.tenant)
+
+
+def _metrics(settings: ObserveSettings, clock: Clock, stack: AsyncExitStack) -> Metrics | None:
+    metrics = settings.metrics
+    if metrics.kind != "prometheus":
+        return None
+    client = backend_client(
+        metrics.url, metrics.token.get_secret_value(), "observe.metrics.url", stack
+    )
+    return PrometheusMetrics(client, clock, metrics.product_label, metrics.tenant)
+
+
+def _traces(settings: ObserveSettings, stack: AsyncExitStack) -> Traces | None:
+    traces = settings.traces
+    if traces.kind in ("none", "recorded"):
+        return None
+    client = backend_client(
+        traces.url, traces.token.get_secret_value(), "observe.traces.url", stack
+    )
+    if traces.kind == "tempo":
+        return TempoTraces(client, traces.tenant)
+    return JaegerTraces(client, traces.api)
+
+
+def make_admin_info(settings: ControlPlaneSettings, stack: AsyncExitStack) -> AdminInfo | None:
+    """None when the control plane is not asked. Raises ConfigurationError."""
+    if settings.kind != "http":
+        return None
+    try:
+        check_template(settings.info_url)
+    except BadTemplate as error:
+        raise ConfigurationError(f"control_plane.info_url: {error}") from error
+    token = settings.token.get_secret_value()
+    client = backend_client(settings.info_url, token, "control_plane.info_url", stack)
+    return HttpAdminInfo(client, settings.info_url)
+
+
+def make_platform(settings: PlatformSettings, stack: AsyncExitStack) -> Platform | None:
+    """None when there is no platform. Raises ConfigurationError."""
+    if settings.kind != "http":
+        return None
+    tokens = {f"{PREFIX}{name}": one.token for name, one in settings.connections.items()}
+    return HttpPlatform(
+        backend_client(settings.url, "", "platform.url", stack),
+        lambda connection: tokens[connection].get_secret_value(),
+    )
+
+
+def make_patterns(settings: PatternsSettings) -> Patterns | None:
+    """None without a folder."""
+    return FolderPages(Path(settings.folder).expanduser()) if settings.folder else None
+
+
+def backend_client(url: str, bearer: str, key: str, stack: AsyncExitStack) -> httpx.AsyncClient:
+    """Reaches that host alone. `key` is what an error names. Raises ConfigurationError."""
+    host = urlsplit(url).hostname
+    if not host:
+        raise ConfigurationError(f"{key}: needs an address such as http://loki:3100")
+    client = http_client(
+        base_url=url.rstrip("/"),
+        headers={"Authorization": f"Bearer {bearer}"} if bearer else None,
+        max_connections=BACKEND_CONNECTIONS,
+        allowed_hosts=frozenset({host}),
+    )
+    stack.push_async_callback(client.aclose)
+    return client

@@ -1,0 +1,108 @@
+"""Which toolbox a call uses: one for all channels, or one per recorded incident.
+
+Made anew when the operator's own tools or the policy change; calls under way keep theirs. Part of
+the composition root.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+from bot.chat.tool_calls import Toolbox
+from bot.domain.tool_status import ToolHealth, ToolReport
+from bot.reload import Prepared
+from bot.settings.model import Settings
+from bot.tool_report import tool_report
+from bot.wiring import rules, tool_rules
+from bot.wiring.observed import Observed
+from tools.capabilities import CallContext, Capabilities
+from tools.contract import AnyTool
+from tools.policy import ToolPolicy
+
+MakeToolbox = Callable[[Sequence[AnyTool], ToolPolicy, Capabilities], Toolbox]
+
+
+class OwnTools(Protocol):
+    """Tools that the operator brings. `version` grows when the others change."""
+
+    @property
+    def version(self) -> int:
+        """From 0."""
+        ...
+
+    @property
+    def tools(self) -> Sequence[AnyTool]:
+        """As they are now."""
+        ...
+
+    @property
+    def sessions(self) -> Mapping[str, tuple[str, ...]]:
+        """Globs of session names by tool id."""
+        ...
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What an operator should know: what was not loaded, where it stands, and why."""
+        ...
+
+
+class Toolboxes:
+    """Raises ConfigurationError at construction for a policy that names what does not exist."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        built_in: Sequence[AnyTool],
+        own: Sequence[OwnTools],
+        observed_in: Callable[[str], Observed],
+        bind: Callable[[Observed], Capabilities],
+        make: MakeToolbox,
+    ) -> None:
+        self._settings = settings
+        self._built_in = built_in
+        self._own = own
+        self._observed_in = observed_in
+        self._bind = bind
+        self._make = make
+        self._policy_version = 0
+        self._made: dict[int, tuple[tuple[int, ...], Toolbox]] = {}
+        policy_of(settings, own)
+
+    def choose(self, call: CallContext) -> Toolbox:
+        """The toolbox of the call's channel."""
+        observed = self._observed_in(call.channel)
+        key = id(observed.logs)
+        version = (self._policy_version, *(each.version for each in self._own))
+        if key not in self._made or self._made[key][0] != version:
+            policy = policy_of(self._settings, self._own)
+            self._made[key] = version, self._make(self._tools(), policy, self._bind(observed))
+        return self._made[key][1]
+
+    def report(self, health: Mapping[str, ToolHealth]) -> ToolReport:
+        """For operators; of a channel that matches no recorded incident."""
+        return tool_report(
+            self._tools(),
+            policy_of(self._settings, self._own),
+            self._bind(self._observed_in("")),
+            health,
+            notes=[note for each in self._own for note in each.notes],
+        )
+
+    async def prepare(self, settings: Settings) -> Prepared:
+        """The policy of other settings. Raises ConfigurationError."""
+        policy_of(settings, self._own)
+
+        def put_in_force() -> None:
+            now = {"policy": settings.policy, "channels": settings.channels}
+            self._settings = self._settings.model_copy(update=now)
+            self._policy_version += 1
+
+        return Prepared(put_in_force)
+
+    def _tools(self) -> list[AnyTool]:
+        return [*self._built_in, *(tool for each in self._own for tool in each.tools)]
+
+
+def policy_of(settings: Settings, own: Sequence[OwnTools]) -> ToolPolicy:
+    """The policy in force. Raises ConfigurationError."""
+    sessions = {name: globs for each in own for name, globs in each.sessions.items()}
+    return tool_rules.under(settings, rules.tool_policy(settings, sessions))

@@ -1,0 +1,103 @@
+"""Starts: each once however often it is asked for, and turns wait while there are many."""
+
+import asyncio
+from dataclasses import dataclass, field
+
+import pytest
+
+from bot.engine.starts import CALM_STARTS, Starts
+
+
+@dataclass
+class Asked:
+    """Starts that end when they are told to."""
+
+    starts: Starts = field(default_factory=Starts)
+    begun: list[str] = field(default_factory=list)
+    may_end: asyncio.Event = field(default_factory=asyncio.Event)
+    failure: Exception | None = None
+
+    async def is_started(self, name: str) -> bool:
+        return name in self.begun and self.may_end.is_set()
+
+    async def once(self, name: str, background: asyncio.TaskGroup) -> None:
+        async def begin() -> Exception | None:
+            self.begun.append(name)
+            await self.may_end.wait()
+            return self.failure
+
+        await self.starts.once(name, self.is_started, begin, background)
+
+
+async def settled() -> None:
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+async def test_a_start_that_is_under_way_is_joined() -> None:
+    asked = Asked()
+    async with asyncio.TaskGroup() as group:
+        for _ in range(3):
+            group.create_task(asked.once("turn", group))
+        await settled()
+        asked.may_end.set()
+    assert asked.begun == ["turn"]
+
+
+async def test_what_is_started_is_not_begun() -> None:
+    asked = Asked(begun=["turn"])
+    asked.may_end.set()
+    async with asyncio.TaskGroup() as group:
+        await asked.once("turn", group)
+    assert asked.begun == ["turn"]
+
+
+async def test_everybody_who_asked_is_told_of_a_failure() -> None:
+    asked = Asked(failure=KeyError("full"))
+    asked.may_end.set()
+    async with asyncio.TaskGroup() as group:
+        told = await asyncio.gather(
+            asked.once("turn", group), asked.once("turn", group), return_exceptions=True
+        )
+    assert told == [asked.failure] * 2
+
+
+async def test_whoever_gives_up_on_a_start_does_not_end_it() -> None:
+    asked = Asked()
+    async with asyncio.TaskGroup() as group:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.01):
+                await asked.once("turn", group)
+        none = group.create_task(asked.starts.none())
+        await settled()
+        assert not none.done()
+        asked.may_end.set()
+
+
+async def test_turns_wait_while_many_starts_are_under_way() -> None:
+    asked = Asked()
+    async with asyncio.TaskGroup() as group:
+        for number in range(CALM_STARTS):
+            group.create_task(asked.once(f"turn {number}", group))
+        await settled()
+        calm = group.create_task(asked.starts.few())
+        await settled()
+        assert calm.done()
+        group.create_task(asked.once("one more", group))
+        await settled()
+        few = group.create_task(asked.starts.few())
+        await settled()
+        assert not few.done()
+        asked.may_end.set()
+    assert few.done()
+
+
+async def test_a_turn_does_not_wait_for_starts_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bot.engine.starts.STARTS_FIRST_S", 0.01)
+    asked = Asked()
+    async with asyncio.TaskGroup() as group:
+        for number in range(CALM_STARTS + 1):
+            group.create_task(asked.once(f"turn {number}", group))
+        await settled()
+        await asked.starts.few()
+        asked.may_end.set()
