@@ -20,7 +20,7 @@ _RUNNING = {"checkout": ("v2.4.0", "v2.3.7")}
 
 def demo_settings(folder: Path, values: Mapping[str, str] | None = None) -> Settings:
     """`demo.toml` filled in. `values` are the addresses and tokens of the local servers."""
-    text = resources.files("bot").joinpath("demo.toml").read_text(encoding="utf-8")
+    text = resources.files("bot.commands").joinpath("demo.toml").read_text(encoding="utf-8")
     known = {
         "KORTEX_DEMO_DIRECTORY": str(folder),
         "KORTEX_DEMO_CONTROL_PLANE": "http://127.0.0.1:9",
