@@ -136,7 +136,7 @@ async def test_a_host_outside_cannot_be_edited_in(mode: str, refused: bool) -> N
 
 
 def test_connections_are_opened_by_the_one_factory_and_to_nats_and_both_ask_first() -> None:
-    root = Path(confinement.__file__).parents[1]
+    root = Path(__file__).parents[2]
     openers = {
         path.relative_to(root).as_posix()
         for path in (root / "adapters").rglob("*.py")
