@@ -44,11 +44,12 @@ port = 0
 [database]
 url = "{database}"
 [llm]
-default_provider = "anthropic"
-[llm.providers.anthropic]
+default_provider = "{provider}"
+[llm.providers.{provider}]
 api_key = "model-key"
 base_url = "{model}"
 model = "test-model"
+{api}
 [observe.logs]
 kind = "loki"
 url = "{loki}"
@@ -114,6 +115,7 @@ class World:
     folder: Path
     database_url: str
     database: Database
+    wire: str = "anthropic"
     workspace: Workspace = field(default_factory=Workspace)
     gates: Gates = field(default_factory=Gates)
     scripts: dict[str, Sequence[Round]] = field(default_factory=dict)
@@ -307,13 +309,7 @@ class World:
 
     def take(self, request: Recorded) -> Round:
         """The round of the script that fits the request: its ask, and how many rounds are behind."""
-        behind = 0
-        for message in reversed(request.body["messages"]):
-            text = _text(message)
-            if message["role"] == "user" and text:
-                break
-            behind += message["role"] == "assistant"
-        ask = next(name for name in self.scripts if name in text)
+        ask, behind = self._place(request)
         self.rounds[ask, behind + 1] += 1
         self.order.append((ask, behind + 1))
         at, hold = self.round_holds.get((ask, behind + 1), (0, None))
@@ -322,6 +318,19 @@ class World:
             return chosen
         hold.reached.set()
         return replace(chosen, hold=hold.released, hold_at=at)
+
+    def _place(self, request: Recorded) -> tuple[str, int]:
+        if self.wire != "anthropic":  # any wire's history holds what was said, so every round says
+            raw = request.raw.decode()
+            ask = next(name for name in self.scripts if name in raw)
+            return ask, sum("".join(each.text) in raw for each in self.scripts[ask])
+        behind = 0
+        for message in reversed(request.body["messages"]):
+            text = _text(message)
+            if message["role"] == "user" and text:
+                break
+            behind += message["role"] == "assistant"
+        return next(name for name in self.scripts if name in text), behind
 
 
 def _text(message: Mapping[str, Any]) -> str:
@@ -351,13 +360,13 @@ class _Model(ModelServer):
 
 
 @asynccontextmanager
-async def world_on(kind: str, folder: Path) -> AsyncIterator[World]:
-    """A world on a fresh database of that kind; its replicas end with it."""
+async def world_on(kind: str, folder: Path, wire: str = "anthropic") -> AsyncIterator[World]:
+    """A world on a fresh database of that kind, its model on that wire; its replicas end with it."""
     async with AsyncExitStack() as stack:
         url = await stack.enter_async_context(new_database(kind, folder))
         database = await Database.open(url)
         stack.push_async_callback(database.close)
-        world = World(folder, url, database)
+        world = World(folder, url, database, wire)
         await _serve(world, stack)
         stack.push_async_callback(_end, world)
         yield world
@@ -372,8 +381,11 @@ async def _serve(world: World, stack: AsyncExitStack) -> None:
         world.addresses[name] = await _listen(app, stack)
     world.workspace.acts.origin = world.addresses["slack"]
     world.model = await stack.enter_async_context(_Model(world))
+    provider = world.wire.removesuffix("-responses")
     values = {
         **world.addresses,
+        "provider": provider,
+        "api": "" if provider == world.wire else 'api = "responses"',
         "model": world.model.url,
         "database": world.database_url,
         "bot_token": world.workspace.bot_token,
