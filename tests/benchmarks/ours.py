@@ -3,13 +3,13 @@
 No Slack and no durable engine: those are measured as a whole turn.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from adapters.llm.config import ProviderConfig
-from adapters.llm.messages import CompleteRequest, Message, Role, ToolSpec
+from adapters.llm.messages import CompleteRequest, Message, Role, ToolCall, ToolSpec
 from adapters.llm.registry import create
 from bot.chat.loop import Conversation, Emit, Loop
 from bot.chat.rounds import Rounds
@@ -24,11 +24,13 @@ from bot.store.engine import Database
 from tests.benchmarks.transcript import SYSTEM_BYTES, log_lines, question
 from tests.fakes.capabilities import call_context, fake_capabilities
 from tests.fakes.journal import MemoryJournal
+from tools.budget import Spent
 from tools.capabilities import LogLine, LogPage, LogQuery
 from tools.catalog import ToolCatalog
 from tools.core.all import core_tools
 from tools.cursor import CursorSigner
 from tools.policy import ToolPolicy
+from tools.records import CallEvent, ToolOutcome
 from tools.runner import RunnerHooks, ToolRunner
 
 SYSTEM = ("You are the investigator of an incident channel. " * 200)[:SYSTEM_BYTES]
@@ -60,8 +62,15 @@ class Ours:
         ) -> object:
             return await self.rounds.run(request, at, emit, stop, prefer=prefer)
 
-        async def execute(call: object, on_event: object, *, untrusted_read: bool) -> object:
-            return await self.desk.run(call, context, on_event, stop)
+        async def execute(
+            call: ToolCall,
+            on_event: Callable[[CallEvent], None],
+            *,
+            untrusted_read: bool,
+            spent: Spent,
+        ) -> ToolOutcome:
+            asking = replace(context, untrusted_read=untrusted_read, spent=spent)
+            return await self.desk.run(call, asking, on_event, stop)
 
         request = CompleteRequest(SYSTEM, (Message(Role.USER, question(number)),), self.specs)
         loop = Loop(ask, execute, MemoryJournal(), max_tool_rounds=8)

@@ -1,0 +1,23 @@
+"""The turn that the benchmarks replay, made once, so that they go on measuring a whole one."""
+
+from pathlib import Path
+
+import pytest
+from blockbuster import BlockBuster
+
+from tests.benchmarks.ours import ours
+from tests.benchmarks.transcript import CALLS, SCRIPT, answer
+from tests.fakes.model_server import ModelServer
+
+
+@pytest.fixture(autouse=True)
+def _a_database_is_made(_nothing_blocks_the_loop: BlockBuster) -> None:
+    _nothing_blocks_the_loop.deactivate()
+
+
+async def test_the_turn_that_benchmarks_replay_is_whole(tmp_path: Path) -> None:
+    async with ModelServer(SCRIPT) as server, ours("openai", server.url, tmp_path) as own:
+        talk = await own.turn(0)
+
+    assert talk.text == answer(0)
+    assert [outcome.record.ok for outcome in talk.outcomes] == [True] * CALLS
