@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from tests.benchmarks.child import serve
-from tests.benchmarks.transcript import ROUNDS, events, log_lines, marker_of
+from tests.benchmarks.transcript import MODEL, ROUNDS, events, log_lines, marker_of
 
 _RESOURCES = {
     "/v1/chat/completions": "openai",
@@ -22,6 +22,7 @@ _STREAM = (
     b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
 )
 _LAST = b"0\r\n\r\n"
+_ABILITIES = ["completion", "tools"]
 FIRST_TEXT: dict[str, float] = {}
 
 
@@ -63,8 +64,10 @@ class Connection(asyncio.Protocol):
     def _answer(self, path: str, body: bytes) -> None:
         if path.startswith("/loki/"):
             self._whole(_loki())
+        elif path.endswith("/api/tags"):
+            self._whole({"models": [{"name": MODEL, "model": MODEL, "capabilities": _ABILITIES}]})
         elif path.endswith("/api/show"):
-            self._whole({"capabilities": ["completion", "tools"]})
+            self._whole({"capabilities": _ABILITIES})
         else:
             self._stream(path, body)
 
