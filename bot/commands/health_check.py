@@ -200,7 +200,9 @@ async def _platform(settings: Settings, platform: Platform | None, now: datetime
         return [Finding("platform", False, "not set in [platform]", configured=False)]
     connections = rules.connection_rules(settings)
     if not connections:
-        return [Finding("platform", False, "no [platform.connections], so nobody can ask it")]
+        is_set = settings.platform.kind != "none"  # else the recorded one, which nobody asked for
+        words = "no [platform.connections], so nobody can ask it"
+        return [Finding("platform", False, words, configured=is_set)]
     call = CallContext(
         actor="operator", team="", channel="", session_id="check", session_name="check",
         turn_id="check", tool_call_id="check", purpose="check", now=now,

@@ -234,7 +234,7 @@ class PatternsSettings(Section):
 
 
 class PluginSettings(Section):
-    """`[plugins]`. `folder` holds a YAML manifest per tool, read at start only."""
+    """`[plugins]`. `folder` holds a YAML manifest per tool, read at start and on SIGHUP."""
 
     folder: str = ""
 

@@ -106,4 +106,19 @@ def test_check_says_when_nobody_can_ask_the_platform(
     found = {one.part: one for one in asyncio.run(examine(Settings.model_validate(tree)))}
 
     assert "nobody can ask it" in found["platform"].detail
+    assert found["platform"].fails
     assert not found["patterns"].ok
+
+
+def test_a_recorded_platform_that_nobody_asked_for_fails_no_check(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    request.getfixturevalue("_nothing_blocks_the_loop").deactivate()
+    tree = {
+        "observe": {"logs": {"kind": "recorded"}},
+        "database": {"url": f"sqlite+aiosqlite:///{tmp_path}/kortex.db"},
+    }
+
+    found = {one.part: one for one in asyncio.run(examine(Settings.model_validate(tree)))}
+
+    assert not found["platform"].fails
