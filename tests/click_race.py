@@ -80,11 +80,11 @@ class Replica:
         self.engine.group.create_task(run)
 
 
-def presses(row: ProposalId, ts: MessageTs, seed: int) -> Sequence[Payload]:
-    """Seventeen Confirms of four people, many of them redelivered, and three Rejects, shuffled."""
+def presses(row: ProposalId, ts: MessageTs, seed: int, rejecting: int) -> Sequence[Payload]:
+    """Confirms of four people, many of them redelivered, and so many Rejects, shuffled."""
     place = Place(TeamId("T1"), ChannelId("C1"), MessageTs("100.1"))
     opened = Click(Person(TeamId("T1"), UserId("U1")), place, ts, "proposal:reject", "300.3", row)
-    rejects = [submitted(remember(opened), "no", user) for user in PEOPLE[:3]]
+    rejects = [submitted(remember(opened), "no", user) for user in PEOPLE[:rejecting]]
     confirms = [_confirm(row, ts, PEOPLE[n % 4], n // 8) for n in range(PRESSES - len(rejects))]
     payloads = [*confirms, *rejects]
     random.Random(seed).shuffle(payloads)
@@ -131,8 +131,8 @@ def of_database(
     return world
 
 
-async def race(databases: Sequence[Database], number: int) -> Race:
-    """One round; odd ones want two people."""
+async def race(databases: Sequence[Database], number: int, *, rejecting: int = 3) -> Race:
+    """One round, in which so many people reject; odd ones want two to confirm."""
     approvals = 1 + number % 2
     wall, control = CardWall(), FakeControlPlane()
     row = await stored_row(databases[0], number, approvals)
@@ -141,7 +141,7 @@ async def race(databases: Sequence[Database], number: int) -> Race:
         engine = OnceByKey(group)
         replicas = [_ingress(each, rules, wall, control, engine) for each in databases]
         apps = [create_bolt(SETTINGS, each.ports, each.errands) for each in replicas]
-        for n, payload in enumerate(presses(row.id, CARD_TS, number)):
+        for n, payload in enumerate(presses(row.id, CARD_TS, number, rejecting)):
             group.create_task(deliver(apps[n % len(apps)], payload))
     for each in replicas:
         await each.errands.drain(30.0)
