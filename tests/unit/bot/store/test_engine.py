@@ -302,6 +302,7 @@ async def test_a_cancelled_transaction_that_waits_for_its_turn_is_never_run(
         )
         await asyncio.sleep(0)
         second.cancel()
+        await asyncio.wait({second})  # before the file is free
     assert (first.done(), third.done(), ran) == (True, True, ["a", "c"])
     assert await names(opened) == ["a", "c"]
     await opened.close()
