@@ -8,10 +8,9 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from adapters.audit_identity import identity_headers
 from adapters.control_plane.urls import BadTemplate, fill
-from adapters.errors import AdapterError, Unreachable
-from adapters.http import mapped_errors, read_capped
+from adapters.lookup import answer_to, tool_errors
 from tools.capabilities import CallContext
-from tools.errors import CapabilityUnavailable, InvalidArguments, UpstreamFailed
+from tools.errors import InvalidArguments, UpstreamFailed
 
 _MAX_BYTES: Final = 256 * 1024
 _TIMEOUT_S: Final = 30.0  # the ceiling of a look-up; the runner cuts earlier
@@ -45,16 +44,8 @@ class HttpAdminInfo:
 
     async def _get(self, url: str, call: CallContext) -> tuple[int, bytes]:
         headers = {"Accept": "application/json", **identity_headers(call)}
-        try:
-            with mapped_errors("the control plane"):
-                async with asyncio.timeout(_TIMEOUT_S):
-                    request = self._client.build_request("GET", url, headers=headers)
-                    response = await self._client.send(request, stream=True)
-                    try:
-                        return response.status_code, await read_capped(response, _MAX_BYTES)
-                    finally:
-                        await response.aclose()
-        except Unreachable as error:
-            raise CapabilityUnavailable(error.message) from error
-        except AdapterError as error:
-            raise UpstreamFailed(error.message, error.status) from error
+        with tool_errors("the control plane"):
+            async with asyncio.timeout(_TIMEOUT_S):
+                request = self._client.build_request("GET", url, headers=headers)
+                response, body = await answer_to(self._client, request, _MAX_BYTES)
+                return response.status_code, body

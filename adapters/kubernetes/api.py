@@ -9,10 +9,10 @@ from urllib.parse import urlsplit
 import httpx
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from adapters.errors import AdapterError, Unreachable
-from adapters.http import http_client, mapped_errors, read_capped
+from adapters.http import http_client
 from adapters.kubernetes.config import Access
-from tools.errors import CapabilityUnavailable, InvalidArguments, UpstreamFailed
+from adapters.lookup import answer_to, tool_errors
+from tools.errors import InvalidArguments, UpstreamFailed
 
 MAX_BYTES: Final = 8 << 20
 TIMEOUT_S: Final = 30.0
@@ -120,22 +120,13 @@ class KubernetesApi:
         accept: str,
         body: Mapping[str, object] | None,
     ) -> tuple[httpx.Response, bytes]:
-        try:
-            with mapped_errors("the Kubernetes API"):
-                async with asyncio.timeout(TIMEOUT_S):
-                    headers = {"Accept": accept, **await self._authorization()}
-                    request = self._client.build_request(
-                        method, path, params=params, headers=headers, json=body
-                    )
-                    response = await self._client.send(request, stream=True)
-                    try:
-                        return response, await read_capped(response, MAX_BYTES)
-                    finally:
-                        await response.aclose()
-        except Unreachable as error:
-            raise CapabilityUnavailable(error.message) from error
-        except AdapterError as error:
-            raise UpstreamFailed(error.message, error.status) from error
+        with tool_errors("the Kubernetes API"):
+            async with asyncio.timeout(TIMEOUT_S):
+                headers = {"Accept": accept, **await self._authorization()}
+                request = self._client.build_request(
+                    method, path, params=params, headers=headers, json=body
+                )
+                return await answer_to(self._client, request, MAX_BYTES)
 
     async def _authorization(self) -> dict[str, str]:
         if time.monotonic() >= self._token_until:

@@ -11,9 +11,7 @@ from typing import Final, TypeVar
 import httpx
 from pydantic import TypeAdapter, ValidationError
 
-from adapters.errors import AdapterError, Unreachable
-from adapters.http import mapped_errors, read_capped
-from tools.errors import CapabilityUnavailable, UpstreamFailed
+from adapters.lookup import answer_to, tool_errors
 
 _MAX_BYTES: Final = 32 << 20  # a page of 600 of Loki's longest lines (256 KiB) would not be shown
 _TIMEOUT_S: Final = 300.0  # the ceiling of a wide query; the runner cuts earlier
@@ -68,18 +66,9 @@ class Backend:
         return await self._send(request)
 
     async def _send(self, request: httpx.Request) -> Answer:
-        try:
-            with mapped_errors(self.name):
-                async with asyncio.timeout(self._timeout_s):
-                    response = await self._client.send(request, stream=True)
-                    try:
-                        body = await read_capped(response, _MAX_BYTES)
-                    finally:
-                        await response.aclose()
-        except Unreachable as error:
-            raise CapabilityUnavailable(error.message) from error
-        except AdapterError as error:
-            raise UpstreamFailed(error.message, error.status) from error
+        with tool_errors(self.name):
+            async with asyncio.timeout(self._timeout_s):
+                response, body = await answer_to(self._client, request, _MAX_BYTES)
         return Answer(response.status_code, body)
 
 

@@ -11,8 +11,7 @@ from urllib.parse import quote
 import httpx
 
 from adapters.audit_identity import identity_headers
-from adapters.errors import AdapterError, Unreachable
-from adapters.http import mapped_errors, read_capped
+from adapters.lookup import answer_to, tool_errors
 from adapters.platform import answers
 from tools.capabilities import CallContext
 from tools.errors import CapabilityUnavailable, InvalidArguments, UpstreamFailed
@@ -96,21 +95,13 @@ class HttpPlatform:
             "Authorization": f"Bearer {self._token(call)}",
             **identity_headers(call),
         }
-        try:
-            with mapped_errors("the platform"):
-                async with asyncio.timeout(_TIMEOUT_S):
-                    request = self._client.build_request(
-                        "GET", path, params={k: v for k, v in params.items() if v}, headers=headers
-                    )
-                    response = await self._client.send(request, stream=True)
-                    try:
-                        return response.status_code, await read_capped(response, MAX_BYTES)
-                    finally:
-                        await response.aclose()
-        except Unreachable as error:
-            raise CapabilityUnavailable(error.message) from error
-        except AdapterError as error:
-            raise UpstreamFailed(error.message, error.status) from error
+        with tool_errors("the platform"):
+            async with asyncio.timeout(_TIMEOUT_S):
+                request = self._client.build_request(
+                    "GET", path, params={k: v for k, v in params.items() if v}, headers=headers
+                )
+                response, body = await answer_to(self._client, request, MAX_BYTES)
+                return response.status_code, body
 
     def _token(self, call: CallContext) -> str:
         """Of the one connection that this call may use."""

@@ -16,7 +16,7 @@ from bot.actions.dispatch import Dispatch
 from bot.actions.display import ProposalDisplay
 from bot.actions.expire import expiry
 from bot.actions.journal_values import from_proposal, to_proposal
-from bot.actions.outcome import line, refusal
+from bot.actions.outcome import ended, line, refusal
 from bot.actions.propose import created
 from bot.actions.revise import successor
 from bot.domain.audit import AuditEvent, AuditKind
@@ -140,13 +140,7 @@ class Decide:
 
     async def _refuse(self, proposal: Proposal, why: str) -> JsonValue:
         outcome = refusal("require_approval", why)
-        event = AuditEvent(
-            AuditKind.DISPATCH_OUTCOME,
-            proposal.decided_by or "",
-            {"proposal": proposal.id, "state": outcome.state.value, "outcome": outcome.text},
-            session_id=proposal.session_id,
-            key=f"{proposal.id}:outcome",
-        )
+        event = ended(proposal, outcome, proposal.decided_by or "")
         return await self._store.advance(
             proposal.id, ProposalState.CONFIRMED, outcome.state, outcome.text, event
         )

@@ -22,7 +22,7 @@ from bot.actions.guard import Refused
 from bot.actions.guards import GuardLine
 from bot.actions.journal_values import from_answer, to_answer
 from bot.actions.orders import order_of
-from bot.actions.outcome import Outcome, outcome_of, progress_of, refusal, safe
+from bot.actions.outcome import Outcome, ended, outcome_of, progress_of, refusal, safe
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.proposal import LEGAL, ConfirmedProposal, Proposal, ProposalState
 from bot.ports import Journal, ProposalStore, Watches, WatchKind
@@ -172,13 +172,7 @@ class Dispatch:
         row = await self._store.get(confirmed.proposal.id)
         if row is None or outcome.state not in LEGAL[row.state]:
             return None
-        event = AuditEvent(
-            AuditKind.DISPATCH_OUTCOME,
-            row.decided_by or "",
-            {"proposal": row.id, "state": outcome.state.value, "outcome": outcome.text},
-            session_id=row.session_id,
-            key=f"{row.id}:outcome",
-        )
+        event = ended(row, outcome, row.decided_by or "")
         if outcome.state is ProposalState.SUCCEEDED:
             await begin_effect(self._watches, self._catalog, row)  # first: a crash must not lose it
         if await self._store.advance(row.id, row.state, outcome.state, outcome.text, event):

@@ -7,6 +7,7 @@ import orjson
 from pydantic import JsonValue
 
 from adapters.control_plane.port import AnswerKind, ControlAnswer
+from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.proposal import Proposal, ProposalState
 from tools.redactor import RedactionFailed, Redactor
 
@@ -25,6 +26,17 @@ class Outcome:
 
     state: ProposalState
     text: str
+
+
+def ended(row: Proposal, outcome: Outcome, by: str) -> AuditEvent:
+    """The row of the trail that tells a dispatch's end; a second one is the same row."""
+    return AuditEvent(
+        AuditKind.DISPATCH_OUTCOME,
+        by,
+        {"proposal": row.id, "state": outcome.state.value, "outcome": outcome.text},
+        session_id=row.session_id,
+        key=f"{row.id}:outcome",
+    )
 
 
 def safe(answer: ControlAnswer, redactor: Redactor) -> ControlAnswer:

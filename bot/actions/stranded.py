@@ -12,10 +12,9 @@ import structlog
 from adapters.control_plane.port import AnswerKind, ControlAnswer
 from bot.actions.counting import OnState, uncounted
 from bot.actions.display import ProposalDisplay
-from bot.actions.outcome import Outcome, line, outcome_of
-from bot.domain.audit import AuditEvent, AuditKind
+from bot.actions.outcome import ended, line, outcome_of
 from bot.domain.ids import ProposalId
-from bot.domain.proposal import Proposal, ProposalState
+from bot.domain.proposal import ProposalState
 from bot.ports import ProposalStore, StorageUnavailable
 
 log = structlog.stdlib.get_logger(__name__)
@@ -66,7 +65,7 @@ class StrandedSweep:
         outcome = None if row is None else _ENDS.get(row.state)
         if row is None or outcome is None:
             return False
-        event = _ended(row, outcome)
+        event = ended(row, outcome, "clock")
         if not await self._store.advance(row.id, row.state, outcome.state, outcome.text, event):
             return False
         log.error("proposal.stranded", proposal=row.id, was=row.state.value)
@@ -79,13 +78,3 @@ class StrandedSweep:
         row = await self._store.get(proposal_id)
         if row is not None:
             await self._display.say(row.place, line(row), f"{row.id}:outcome")
-
-
-def _ended(row: Proposal, outcome: Outcome) -> AuditEvent:
-    return AuditEvent(
-        AuditKind.DISPATCH_OUTCOME,
-        "clock",
-        {"proposal": row.id, "state": outcome.state.value, "outcome": outcome.text},
-        session_id=row.session_id,
-        key=f"{row.id}:outcome",
-    )

@@ -13,8 +13,7 @@ from bot.actions.counting import OnState, uncounted
 from bot.actions.display import ProposalDisplay
 from bot.actions.effect import EffectCheck, begin_effect
 from bot.actions.orders import order_of
-from bot.actions.outcome import Outcome, line, outcome_of, progress_of, safe
-from bot.domain.audit import AuditEvent, AuditKind
+from bot.actions.outcome import Outcome, ended, line, outcome_of, progress_of, safe
 from bot.domain.proposal import Proposal, ProposalState
 from bot.ports import ProposalStore, StorageUnavailable, Watch, Watches, WatchKind
 from tools.redactor import Redactor
@@ -103,20 +102,14 @@ class WatchSweep:
             await self._display.refresh(row.id)
 
     async def _end(self, row: Proposal, outcome: Outcome) -> None:
-        event = AuditEvent(
-            AuditKind.DISPATCH_OUTCOME,
-            row.decided_by or "",
-            {"proposal": row.id, "state": outcome.state.value, "outcome": outcome.text},
-            session_id=row.session_id,
-            key=f"{row.id}:outcome",
-        )
+        event = ended(row, outcome, row.decided_by or "")
         if outcome.state is ProposalState.SUCCEEDED:
             await begin_effect(self._watches, self._catalog, row)
         if await self._store.advance(row.id, row.state, outcome.state, outcome.text, event):
             self._on_state(outcome.state)
-        ended = await self._store.get(row.id)
-        if ended is not None:
-            await self._show_end(ended)
+        now = await self._store.get(row.id)
+        if now is not None:
+            await self._show_end(now)
 
     async def _show_end(self, row: Proposal) -> None:
         await self._display.refresh(row.id)
