@@ -60,14 +60,14 @@ def fit(
     themselves are folded at last. Returns the messages and a note for people when anything was
     folded. A pair of call and result stays together, so the conversation remains well formed.
     """
-    room = max_tokens - round(len(system.encode()) / BYTES_PER_TOKEN)
+    room = max_tokens * BYTES_PER_TOKEN - len(system.encode())
     sizes = [_size(message) for message in messages]
-    if _tokens(sizes) <= room:
+    if sum(sizes) <= room:
         return tuple(messages), None
     kept = list(messages)
     folded = _fold(kept, sizes, range(_newest_results(kept)), room, FOLDED)
     dropped = 0
-    while _tokens(sizes) > room and (cut := _second_turn(kept)) is not None:
+    while sum(sizes) > room and (cut := _second_turn(kept)) is not None:
         kept, sizes = kept[cut:], sizes[cut:]
         dropped += 1
     too_large = _fold(kept, sizes, range(_newest_results(kept), len(kept)), room, TOO_LARGE)
@@ -87,10 +87,10 @@ def turns_of(messages: Sequence[Message]) -> list[tuple[Message, ...]]:
     return [tuple(messages[a:b]) for a, b in pairwise([*starts, len(messages)])]
 
 
-def _fold(kept: list[Message], sizes: list[int], at: range, room: int, notice: str) -> int:
+def _fold(kept: list[Message], sizes: list[int], at: range, room: float, notice: str) -> int:
     count = 0
     for index in at:
-        if _tokens(sizes) <= room:
+        if sum(sizes) <= room:
             break
         result = kept[index].tool_result
         if result is not None and len(result.content) > len(notice):
@@ -99,10 +99,6 @@ def _fold(kept: list[Message], sizes: list[int], at: range, room: int, notice: s
             sizes[index] = _size(kept[index])
             count += 1
     return count
-
-
-def _tokens(sizes: Sequence[int]) -> int:
-    return round(sum(sizes) / BYTES_PER_TOKEN)
 
 
 def _newest_results(messages: Sequence[Message]) -> int:
