@@ -133,14 +133,11 @@ async def open_stores(settings: Settings, stack: AsyncExitStack) -> Stores:
         embedded = sa.make_url(url).drivername.startswith("sqlite")
         if embedded:
             await schema.migrate(url)
-        elif not await schema.is_current(url):
-            raise ConfigurationError(
-                "database.url: the schema is not the one this version needs. "
-                "Run `kortex migrate`, then start again."
-            )
+        elif problem := (await schema.standing_of(url)).problem:
+            raise ConfigurationError(f"database.url: {problem}")
         sealing = Sealing(rules.audit_keys(settings), open_redactor(settings))
         database = await Database.open(url, sealing=sealing)
-    except (ValueError, sa.exc.ArgumentError) as error:
+    except (ValueError, sa.exc.ArgumentError, schema.SchemaUnserved) as error:
         raise ConfigurationError(f"database.url: {error}") from error
     stack.push_async_callback(database.close)
     trail = StoredTrail(database)

@@ -29,7 +29,14 @@ from bot.slack.startup import StartupError
 from bot.store import schema
 
 OK, FAILED, USAGE = 0, 1, 2
-_MENDABLE = (ConfigurationError, StartupError, SecondProcess, ActionsError, ManifestInvalid)
+_MENDABLE = (
+    ConfigurationError,
+    StartupError,
+    SecondProcess,
+    ActionsError,
+    ManifestInvalid,
+    schema.SchemaUnserved,
+)
 
 
 def run(config: Path) -> int:
@@ -59,8 +66,14 @@ def migrate(config: Path) -> int:
     """`kortex migrate`."""
 
     async def work(settings: Settings) -> int:
-        head = await schema.migrate(settings.database.url.get_secret_value())
-        print(f"the schema is at {head}")
+        at = await schema.migrate(settings.database.url.get_secret_value())
+        if at == schema.head():
+            print(f"the schema is at {at}")
+        else:
+            print(
+                f"the schema is at {at}, which a newer version made; this version works with it. "
+                "There is nothing to migrate."
+            )
         return OK
 
     return guarded(lambda: work(loaded(config)))
