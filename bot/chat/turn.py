@@ -31,7 +31,6 @@ from bot.domain.channel import ChannelRule, rule_for, session_name
 from bot.domain.events import Notice, TurnEnd, TurnEvent, TurnFinished
 from bot.domain.ids import MessageTs, SessionId
 from bot.domain.session import Ask, Session, Summary, TurnState
-from bot.metrics import Metrics
 from bot.ports import (
     AnswerStream,
     AnswerSurface,
@@ -44,6 +43,7 @@ from bot.ports import (
     SurfaceGone,
 )
 from bot.privacy.placeholders import Placeholders
+from bot.telemetry.metrics import Metrics
 from tools.budget import Spent
 from tools.capabilities import CallContext, Clock
 from tools.records import CallEvent, ToolOutcome

@@ -5,10 +5,10 @@ import tempfile
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-from bot import logs
 from bot.app import open_redactor
 from bot.commands import verbs
-from bot.commands.demo_setup import demo_control_plane, demo_settings, local, plane_values
+from bot.demo.setup import demo_control_plane, demo_settings, local, plane_values
+from bot.telemetry import logs
 
 
 def demo(port: int) -> int:
@@ -32,7 +32,7 @@ def demo_ask(question: str, channel: str, *, as_json: bool) -> int:
 
 async def _demo(port: int) -> int:
     # Imported when it is wanted: the page needs the engine and the workspace, a question neither.
-    from bot.commands.demo_page import demo_running
+    from bot.demo.running import demo_running
 
     async with AsyncExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="kortex-"))

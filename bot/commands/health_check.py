@@ -13,17 +13,17 @@ from bot.actions.errors import ActionsError
 from bot.app import build_base
 from bot.commands.mcp_check import report as mcp_report
 from bot.commands.role_check import check_roles
-from bot.finding import Finding
 from bot.ports import StorageUnavailable
 from bot.privacy.engine import ENGINE
+from bot.reports.finding import Finding
+from bot.reports.tools import toolset_costs
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
 from bot.settings.reflexes import ReflexAction
-from bot.slack.identity import SlackIdentity
-from bot.slack.startup import StartupError, check_slack
+from bot.slack.connection.startup import StartupError, check_slack
+from bot.slack.received.identity import SlackIdentity
 from bot.store import schema
 from bot.store.engine import Database
-from bot.tool_report import toolset_costs
 from bot.wiring import rules
 from bot.wiring.audit_outlets import check_sinks
 from bot.wiring.backends import Cluster

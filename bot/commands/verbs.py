@@ -15,18 +15,18 @@ import orjson
 from pydantic import JsonValue
 
 from adapters.plugins.yaml_source import ManifestInvalid
-from bot import logs
 from bot.actions.errors import ActionsError
 from bot.app import open_redactor
 from bot.commands.console import answer_here
 from bot.engine.database_lock import SecondProcess
-from bot.finding import Finding
-from bot.garbage import spare_what_stays
 from bot.ports import StorageUnavailable
+from bot.reports.finding import Finding
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError, load
-from bot.slack.startup import StartupError
+from bot.slack.connection.startup import StartupError
 from bot.store import schema
+from bot.telemetry import logs
+from bot.upkeep.garbage import spare_what_stays
 
 OK, FAILED, USAGE = 0, 1, 2
 _MENDABLE = (
@@ -183,7 +183,7 @@ def loaded(config: Path) -> Settings:
 
 
 async def _serve(config: Path) -> int:
-    from bot.service import serving
+    from bot.service.lifecycle import serving
 
     settings = loaded(config)
     async with (

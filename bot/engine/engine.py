@@ -23,6 +23,7 @@ from bot.engine.database_lock import take_lock
 from bot.engine.lease import Lease
 from bot.engine.sqlite_clock import milliseconds
 from bot.engine.starts import Starts
+from bot.engine.stop_signal import Signal
 from bot.engine.thread_order import ThreadOrder
 from bot.engine.turn_slots import MAX_LIVE_TURNS, MAX_LIVE_TURNS_SQLITE, ShowWaiting, TurnSlots
 from bot.ports import (
@@ -33,7 +34,6 @@ from bot.ports import (
     SurfaceFailed,
     decision_workflow,
 )
-from bot.stop_signal import Signal
 from bot.store.failures import storage_errors
 from bot.store.replicas import Replicas
 from bot.store.tickets import Superseded, Tickets

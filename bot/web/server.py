@@ -6,9 +6,9 @@ from typing import Final, TypeAlias
 from aiohttp import web
 from aiohttp.typedefs import Handler as AiohttpHandler
 
-from bot.metrics import Metrics
 from bot.store import schema
 from bot.store.engine import Database
+from bot.telemetry.metrics import Metrics
 from bot.web.health import Check, healthz, readyz
 from bot.web.metrics import metrics as metrics_handler
 

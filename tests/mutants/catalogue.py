@@ -52,7 +52,7 @@ MUTANTS = (
     ),
     Mutant(
         "the roles that the action names itself are not asked for",
-        "bot/slack/proposal_clicks.py",
+        "bot/slack/handling/proposal_clicks.py",
         "(click.person, proposal.confirm_roles, also)",
         "(click.person, proposal.confirm_roles)",
         (
@@ -62,7 +62,7 @@ MUTANTS = (
     ),
     Mutant(
         "a rota that cannot be read lets everybody in",
-        "bot/slack/roles.py",
+        "bot/slack/roles/directory.py",
         "            return NO_ROTA\n",
         "            return None\n",
         ("tests/scenario/test_on_call.py::test_a_rota_that_cannot_be_read_refuses_until_it_can",),
@@ -83,14 +83,14 @@ MUTANTS = (
     ),
     Mutant(
         "the role is not looked up at the click",
-        "bot/slack/proposal_clicks.py",
+        "bot/slack/handling/proposal_clicks.py",
         "if lacking is not None:",
         "if False:",
         (f"{_FLOW}test_others_are_refused_privately_and_the_card_stays",),
     ),
     Mutant(
         "a click has a new key each time it is delivered",
-        "bot/slack/proposal_clicks.py",
+        "bot/slack/handling/proposal_clicks.py",
         'f"{judged.id}:{to}:{user}:{click.action_ts}"',
         'f"{judged.id}:{to}:{user}:{id(click)}"',
         (f"{_CLICKS}test_a_click_that_two_replicas_get_at_once_is_one_decision",),
@@ -136,7 +136,7 @@ MUTANTS = (
     # Turns.
     Mutant(
         "a message is known by its event, not by itself",
-        "bot/slack/messages.py",
+        "bot/slack/handling/messages.py",
         "Ask(place=heard.place, ts=heard.ts, ",
         "Ask(place=heard.place, ts=MessageTs(heard.event_id), ",
         (f"{_DUPLICATES}test_an_event_that_two_replicas_get_at_once_is_one_turn",),

@@ -14,14 +14,14 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 from aiohttp import web
 
+from bot.demo.control_plane import create_control_plane
+from bot.demo.workspace.app import create_app
+from bot.demo.workspace.messages import Message
+from bot.demo.workspace.seeds import CHECKOUT, RESPONDER
+from bot.demo.workspace.state import Workspace
 from bot.store import tables
 from bot.store.engine import Database
 from bot.store.tickets import workflow_status
-from bot.web.demo_control_plane import create_control_plane
-from bot.workspace.app import create_app
-from bot.workspace.messages import Message
-from bot.workspace.seeds import CHECKOUT, RESPONDER
-from bot.workspace.state import Workspace
 from tests.fakes.loki_server import LokiServer, Stored
 from tests.fakes.model_server import Call, ModelServer, Recorded, Round
 from tests.fixtures_database import new_database
