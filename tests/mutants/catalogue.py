@@ -13,6 +13,7 @@ _DECIDING = "tests/scenario/test_durability_deciding.py::"
 _DATABASE = "tests/scenario/test_durability_database_lost.py::"
 _DISPATCH = "tests/scenario/test_durability_dispatch.py::"
 _DUPLICATES = "tests/scenario/test_durability_duplicates.py::"
+_ENGINE = "tests/unit/bot/engine/test_engine.py::"
 _FLOW = "tests/scenario/test_proposal_flow.py::"
 _KILL = "tests/scenario/test_durability_kill.py::"
 _LEDGER = "tests/contract/test_store_ledger.py::"
@@ -177,6 +178,30 @@ MUTANTS = (
         "            return await _claim(connection, ticket, thread, ts)",
         "            return await _claim(connection, ticket, thread, ts) or True",
         (f"{_DUPLICATES}test_turns_of_a_thread_over_two_replicas_run_one_after_the_other",),
+    ),
+    Mutant(
+        "a message is acknowledged without a place in its thread",
+        "bot/engine/engine.py",
+        "            return not await self._order.announce(ask)",
+        "            return await self._tickets.is_started(ask.turn_id)",
+        (f"{_ENGINE}test_a_message_is_not_overtaken_by_a_later_one_whose_workflow_starts_first",),
+    ),
+    Mutant(
+        "messages of a thread are looked up side by side",
+        "bot/slack/handling/messages.py",
+        "async with self._threads.hold(heard.place.key):",
+        "async with self._threads.hold(heard.ts):",
+        (
+            "tests/unit/bot/slack/handling/test_messages.py::"
+            "test_a_message_does_not_overtake_one_of_its_thread_that_needs_looking_up",
+        ),
+    ),
+    Mutant(
+        "a place in line is taken away in the midst of the start",
+        "bot/store/tickets.py",
+        "if gone := found & set(before):",
+        "if gone := found:",
+        (f"{_TICKETS}test_a_place_whose_workflow_never_came_is_dropped_at_the_second_look",),
     ),
     Mutant(
         "who lost the workflow may still take the thread's slot",

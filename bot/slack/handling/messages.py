@@ -11,6 +11,7 @@ from bot.domain.ids import ChannelId, MessageTs, Place, UserId
 from bot.domain.session import Ask
 from bot.ports import StorageUnavailable
 from bot.slack.api.channel_names import ChannelNames
+from bot.slack.api.keyed_lock import KeyedLock
 from bot.slack.handling import words
 from bot.slack.handling.ask_limiter import AskLimiter
 from bot.slack.handling.denials import Denials
@@ -42,6 +43,7 @@ class MessageIntake:
         self._denials = denials
         self._names = ChannelNames(ports.api, clock)
         self._limiter = AskLimiter(settings.asks_per_minute, _LIMIT_WINDOW_S, clock)
+        self._threads = KeyedLock()
 
     async def take(self, envelope: MessageEnvelope, retry: int) -> None:
         """Handle one delivery; `retry` is Slack's retry number, 0 for the first delivery.
@@ -82,6 +84,11 @@ class MessageIntake:
             if not stopped and heard.is_primary:
                 self._whisper(heard, words.NOTHING_RUNS)
             return
+        # What has to be looked up for one message must not let a later one of the thread past it.
+        async with self._threads.hold(heard.place.key):
+            await self._take_up(heard, retry)
+
+    async def _take_up(self, heard: Heard, retry: int) -> None:
         if not heard.addressed and not await self._follows_up(heard):
             return
         if not heard.text:

@@ -5,7 +5,8 @@ import asyncio
 import pytest
 
 from bot.domain.audit import AuditKind
-from bot.domain.session import Ask
+from bot.domain.ids import Place
+from bot.domain.session import Ask, Session
 from bot.ports import StorageUnavailable, SurfaceFailed
 from bot.slack.handling import words
 from bot.slack.handling.ingress_ports import IngressSettings
@@ -20,6 +21,8 @@ from tests.slack_ingress import (
     mention,
     said,
 )
+
+THREAD: Payload = {"thread_ts": "100.1"}
 
 
 @pytest.fixture
@@ -85,6 +88,29 @@ async def test_the_acknowledgement_waits_for_the_durable_start(ingress: Ingress)
         ingress.workflows.gate.set()
     assert not acknowledged_early
     assert delivery.result().status == 200
+
+
+async def test_a_message_does_not_overtake_one_of_its_thread_that_needs_looking_up(
+    ingress: Ingress, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await ingress.session_at("100.1")
+    looked_up, find = asyncio.Event(), ingress.sessions.find
+
+    async def find_slowly(place: Place) -> Session | None:
+        await looked_up.wait()
+        return await find(place)
+
+    monkeypatch.setattr(ingress.sessions, "find", find_slowly)
+    app = ingress.app()
+    async with asyncio.TaskGroup() as group:
+        group.create_task(deliver(app, event(said("and since when?", ts="103.3", **THREAD))))
+        group.create_task(deliver(app, mention(ts="103.4", **THREAD)))
+        group.create_task(deliver(app, mention(ts="200.1")))
+        await ingress.workflows.entered.wait()
+        elsewhere = [ask.ts for ask in ingress.workflows.turns.values()]
+        looked_up.set()
+    assert elsewhere == ["200.1"]
+    assert [ask.ts for ask in ingress.workflows.turns.values()] == ["200.1", "103.3", "103.4"]
 
 
 async def test_a_start_that_hangs_is_given_up_in_time_for_a_redelivery() -> None:
