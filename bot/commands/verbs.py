@@ -4,12 +4,11 @@ What only one of them needs it imports itself: a question starts without the ser
 """
 
 import asyncio
-import signal
 import sys
 from collections.abc import Callable, Coroutine
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 from pydantic import JsonValue
@@ -26,7 +25,12 @@ from bot.settings.reading import ConfigurationError, load
 from bot.slack.connection.startup import StartupError
 from bot.store import schema
 from bot.telemetry import logs
+from bot.upkeep.attention import Attention, StoppedEarly
 from bot.upkeep.garbage import spare_what_stays
+from bot.upkeep.signals import Signals
+
+if TYPE_CHECKING:
+    from bot.service.lifecycle import Service
 
 OK, FAILED, USAGE = 0, 1, 2
 _MENDABLE = (
@@ -39,9 +43,9 @@ _MENDABLE = (
 )
 
 
-def run(config: Path) -> int:
+def run(config: Path, signals: Signals) -> int:
     """`kortex run`: until SIGTERM or Ctrl-C, then drain."""
-    return guarded(lambda: _serve(config))
+    return guarded(lambda: _serve(config, signals))
 
 
 def check(config: Path, *, as_json: bool) -> int:
@@ -182,31 +186,41 @@ def loaded(config: Path) -> Settings:
     return settings
 
 
-async def _serve(config: Path) -> int:
+async def _serve(config: Path, signals: Signals) -> int:
     from bot.service.lifecycle import serving
 
     settings = loaded(config)
-    async with (
-        serving(settings, read=lambda: load(config)) as service,
-        service.reload.on_sighup(),
-    ):
+
+    def ready(service: "Service") -> None:
         spare_what_stays()
         print(
-            f"kortex is serving; health at http://{settings.http.host}:{service.http_port}/readyz"
+            f"kortex is serving; health at http://{settings.http.host}:{service.http_port}/readyz",
+            flush=True,
         )
-        await stop_asked()
-        print("stopping: nothing new is taken, running answers end")
+
+    return await stay(serving(settings, read=lambda: load(config)), signals, ready)
+
+
+async def stay(
+    opening: "AbstractAsyncContextManager[Service]",
+    signals: Signals,
+    ready: Callable[["Service"], None],
+) -> int:
+    """Serve until a signal stops it, then drain; a stop during the start ends that."""
+    attention = Attention(signals)
+    with attention.paid():
+        async with AsyncExitStack() as stack:
+            try:
+                with attention.starting():
+                    service = await stack.enter_async_context(opening)
+            except StoppedEarly:
+                print("stopped before it served; nothing was taken")
+                return OK
+            await stack.enter_async_context(service.reload.at_each(attention.reload))
+            ready(service)
+            await attention.stop.wait()
+            print("stopping: nothing new is taken, running answers end", flush=True)
     return OK
-
-
-async def stop_asked() -> None:
-    """Until SIGTERM or SIGINT."""
-    asked = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        with suppress(NotImplementedError):
-            loop.add_signal_handler(number, asked.set)
-    await asked.wait()
 
 
 async def _check(settings: Settings, *, as_json: bool) -> int:

@@ -121,8 +121,8 @@ async def serving(
         due = _jobs(base, engine, surface, conversation) | _budget_jobs(base, identity, api, outbox)
         await stack.enter_async_context(jobs.running({**due, **witnesses}))
         if socket is not None:
-            await socket.start()
             stack.push_async_callback(socket.stop, SOCKET_GRACE_S)
+            await socket.start()
         stack.push_async_callback(errands.drain, SOCKET_GRACE_S)
         await base.stores.audit.append(started(settings, identity.team))
         await warn_of_excess(base.cluster)

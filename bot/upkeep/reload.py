@@ -6,7 +6,6 @@ force in one go. What a part is, its owner says (`Reload.add`). A refused file c
 
 import asyncio
 import hashlib
-import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -121,9 +120,8 @@ class Reload:
         await self._audit.append(AuditEvent(AuditKind.CONFIG_RELOADED, _BY, body))
 
     @asynccontextmanager
-    async def on_sighup(self) -> AsyncIterator[None]:
-        """Run at every SIGHUP until the context ends. Those that come meanwhile are one more run."""
-        asked = asyncio.Event()
+    async def at_each(self, asked: asyncio.Event) -> AsyncIterator[None]:
+        """Run whenever it is asked for, until the context ends; asked meanwhile is one more run."""
 
         async def serve() -> None:
             while await asked.wait():
@@ -133,17 +131,12 @@ class Reload:
                 except Exception:  # noqa: BLE001 - a reload must not take the bot with it
                     _log.exception("config.reload.failed", kept="what was in force")
 
-        loop = asyncio.get_running_loop()
-        loop.add_signal_handler(signal.SIGHUP, asked.set)
-        try:
-            async with asyncio.TaskGroup() as background:
-                serving = background.create_task(serve())
-                try:
-                    yield
-                finally:
-                    serving.cancel()
-        finally:
-            loop.remove_signal_handler(signal.SIGHUP)
+        async with asyncio.TaskGroup() as background:
+            serving = background.create_task(serve())
+            try:
+                yield
+            finally:
+                serving.cancel()
 
 
 def _changed(before: Settings, after: Settings) -> frozenset[str]:

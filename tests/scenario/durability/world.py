@@ -143,13 +143,26 @@ class World:
 
     async def start(self, leases: Leases = Leases()) -> Replica:  # noqa: B008 - frozen
         """Start a replica and wait until Slack can reach it."""
-        before = len(self.workspace.sockets.connections)
-        started = await replica.start(self.config, leases)
-        self.replicas.append(started)
-        connections = self.workspace.sockets.connections
-        await self.workspace.wait_for(lambda: len(connections) > before, TIMEOUT_S)
-        self._sockets[started.executor] = connections[-1]
+        started = await self.launch(leases)
+        await self.serves(started)
         return started
+
+    async def launch(self, leases: Leases = Leases()) -> Replica:  # noqa: B008 - frozen
+        """A replica that has just begun to start."""
+        launched = await replica.launch(self.config, leases)
+        self.replicas.append(launched)
+        return launched
+
+    async def serves(self, launched: Replica) -> None:
+        """Until Slack can reach it, the newest."""
+        await launched.serves()
+
+        def new() -> list[web.WebSocketResponse]:
+            known = self._sockets.values()
+            return [c for c in self.workspace.sockets.connections if c not in known]
+
+        await self.workspace.wait_for(lambda: bool(new()), TIMEOUT_S)
+        (self._sockets[launched.executor],) = new()
 
     async def kill(self, victim: Replica) -> None:
         """SIGKILL; returns when Slack has noticed."""

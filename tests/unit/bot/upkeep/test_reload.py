@@ -1,8 +1,6 @@
 """SIGHUP: what becomes of kortex.toml when it is read again in a running process."""
 
 import asyncio
-import os
-import signal
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -175,14 +173,14 @@ def other_part(running: Running) -> Callable[[], asyncio.Queue[str]]:
     return add
 
 
-async def test_a_signal_reloads_every_part(
+async def test_every_time_it_is_asked_every_part_is_reloaded(
     running: Running, other_part: Callable[[], asyncio.Queue[str]]
 ) -> None:
-    told = other_part()
-    async with running.reload.on_sighup():
-        os.kill(os.getpid(), signal.SIGHUP)
+    told, asked = other_part(), asyncio.Event()
+    asked.set()
+    async with running.reload.at_each(asked):
         assert await asyncio.wait_for(told.get(), 10) == "in force"
-        os.kill(os.getpid(), signal.SIGHUP)
+        asked.set()
         assert await asyncio.wait_for(told.get(), 10) == "in force"
 
     assert running.trail.rows[0].body["parts"] == {"plugins": {"loaded": 2}}
@@ -191,15 +189,15 @@ async def test_a_signal_reloads_every_part(
 async def test_a_part_with_a_bug_does_not_end_the_process(
     running: Running, other_part: Callable[[], asyncio.Queue[str]]
 ) -> None:
-    broken = asyncio.Event()
+    broken, asked = asyncio.Event(), asyncio.Event()
 
     async def breaks(_settings: Settings) -> Prepared:
         broken.set()
         raise RuntimeError("a bug")
 
     running.reload.add("buggy", [], breaks)
-    async with running.reload.on_sighup():
-        os.kill(os.getpid(), signal.SIGHUP)
+    async with running.reload.at_each(asked):
+        asked.set()
         await asyncio.wait_for(broken.wait(), 10)
         await asyncio.sleep(0)
 
