@@ -198,14 +198,14 @@ async def test_a_mention_is_one_turn_though_slack_sends_it_twice(bot: Bot) -> No
     (ask,) = bot.asks()
     assert (ask.text, ask.ts, ask.place.thread_ts) == ("why is checkout slow?", ts, ts)
     assert (ask.asker.user, ask.channel_name) == (MEMBER, "incident-checkout")
-    assert ask.place.team == bot.demo.workspace.app.team_id
+    assert ask.place.team == bot.workspace.app.team_id
 
 
 async def test_a_start_that_fails_once_is_delivered_again_and_is_one_turn(bot: Bot) -> None:
     bot.workflows.failures += [StorageUnavailable("locked"), StorageUnavailable("locked")]
     await bot.say(MEMBER, "@kortex why is checkout slow?")
     assert [ask.text for ask in bot.asks()] == ["why is checkout slow?"]
-    assert bot.demo.workspace.outbox.undelivered == []
+    assert bot.workspace.outbox.undelivered == []
 
 
 async def test_the_asker_is_told_that_nothing_was_started(bot: Bot) -> None:
@@ -229,11 +229,11 @@ async def test_a_direct_message_and_a_follow_up_need_no_mention(bot: Bot) -> Non
 
 
 async def test_other_bots_and_deletions_start_nothing(bot: Bot) -> None:
-    root = await bot.demo.workspace.say(MEMBER, CHECKOUT, "checkout is slow")
+    root = await bot.workspace.say(MEMBER, CHECKOUT, "checkout is slow")
     await bot.with_session(root)
     await bot.say(OTHER_BOT, "@kortex alert!", thread_ts=root)
-    gone = await bot.demo.workspace.say(OTHER_BOT, CHECKOUT, "alert", root)
-    await bot.demo.workspace.delete(OTHER_BOT, CHECKOUT, gone)
+    gone = await bot.workspace.say(OTHER_BOT, CHECKOUT, "alert", root)
+    await bot.workspace.delete(OTHER_BOT, CHECKOUT, gone)
     await bot.settled()
     assert bot.asks() == []
 
@@ -245,7 +245,7 @@ async def test_an_empty_mention_gets_help_privately(bot: Bot) -> None:
 
 
 async def test_stop_in_the_thread_stops_the_turn(bot: Bot) -> None:
-    root = await bot.demo.workspace.say(MEMBER, CHECKOUT, "checkout is slow")
+    root = await bot.workspace.say(MEMBER, CHECKOUT, "checkout is slow")
     ask = await bot.with_session(root)
     bot.stops.running.add(ask.turn_id)
     await bot.say(MEMBER, "stop", thread_ts=root)
@@ -272,12 +272,12 @@ async def test_a_responder_confirms(bot: Bot) -> None:
 @pytest.mark.parametrize("user", [MEMBER, GUEST, STRANGER])
 async def test_nobody_else_does_and_the_card_stays(bot: Bot, user: str) -> None:
     card = await bot.with_card()
-    before = bot.demo.workspace.message(CHECKOUT, str(card.card_ts))
+    before = bot.workspace.message(CHECKOUT, str(card.card_ts))
     await bot.press(user, card, "proposal:confirm")
     await bot.press(user, card, "proposal:reject")
     assert bot.workflows.decisions == []
     assert len(bot.whispers(user)) == 2
-    assert bot.demo.workspace.message(CHECKOUT, str(card.card_ts)) == before
+    assert bot.workspace.message(CHECKOUT, str(card.card_ts)) == before
 
 
 async def test_two_responders_at_once_are_both_heard(bot: Bot) -> None:
@@ -298,21 +298,21 @@ async def test_a_store_that_is_away_is_said_to_the_clicker(bot: Bot) -> None:
 async def test_a_rejection_carries_its_reason(bot: Bot) -> None:
     card = await bot.with_card()
     await bot.press(RESPONDER, card, "proposal:reject")
-    (modal,) = bot.demo.workspace.modals_of(RESPONDER)
-    ack = await bot.demo.workspace.submit(RESPONDER, str(modal["id"]), {"text": "wrong service"})
+    (modal,) = bot.workspace.modals_of(RESPONDER)
+    ack = await bot.workspace.submit(RESPONDER, str(modal["id"]), {"text": "wrong service"})
     ((_, decision),) = bot.workflows.decisions
     assert ack.ok
     assert (decision.to, decision.reason) == (ProposalState.REJECTED, "wrong service")
-    assert bot.demo.workspace.modals_of(RESPONDER) == ()
+    assert bot.workspace.modals_of(RESPONDER) == ()
 
 
 async def test_a_rejection_that_cannot_be_stored_keeps_its_form_open(bot: Bot) -> None:
     card = await bot.with_card()
     await bot.press(RESPONDER, card, "proposal:reject")
-    (modal,) = bot.demo.workspace.modals_of(RESPONDER)
+    (modal,) = bot.workspace.modals_of(RESPONDER)
     bot.workflows.failures.append(StorageUnavailable("locked"))
-    await bot.demo.workspace.submit(RESPONDER, str(modal["id"]), {"text": "wrong service"})
-    assert len(bot.demo.workspace.modals_of(RESPONDER)) == 1
+    await bot.workspace.submit(RESPONDER, str(modal["id"]), {"text": "wrong service"})
+    assert len(bot.workspace.modals_of(RESPONDER)) == 1
     assert bot.workflows.decisions == []
 
 
@@ -331,34 +331,34 @@ async def test_a_decided_card_pressed_by_a_stale_client_says_who_decided(bot: Bo
 
 
 async def test_a_result_opens_in_a_modal_that_slack_accepts(bot: Bot) -> None:
-    root = await bot.demo.workspace.say(MEMBER, CHECKOUT, "checkout is slow")
+    root = await bot.workspace.say(MEMBER, CHECKOUT, "checkout is slow")
     ask = await bot.with_session(root)
     content = '{"lines": ["<!channel> \\u202e ' + "x" * 60_000 + '"]}'
     found = Evidence(1, "c1", "core__get_logs", "many lines", True, 40, True, content)
     await bot.sessions.finish_turn(ask.turn_id, TurnState.ANSWERED, [], [found], NOW)
     answer = await _post_button(bot, root, "evidence:open:1", f"{ask.turn_id}|1")
-    await bot.demo.workspace.click(MEMBER, answer, "evidence:open:1", channel=CHECKOUT)
+    await bot.workspace.click(MEMBER, answer, "evidence:open:1", channel=CHECKOUT)
     await bot.settled()
-    assert len(bot.demo.workspace.modals_of(MEMBER)) == 1
+    assert len(bot.workspace.modals_of(MEMBER)) == 1
 
 
 async def test_any_of_many_results_opens_from_the_answer_s_menu(bot: Bot) -> None:
-    root = await bot.demo.workspace.say(MEMBER, CHECKOUT, "checkout is slow")
+    root = await bot.workspace.say(MEMBER, CHECKOUT, "checkout is slow")
     ask = await bot.with_session(root)
     await bot.sessions.finish_turn(ask.turn_id, TurnState.ANSWERED, [], MANY_EVIDENCE, NOW)
     records = {made.record.tool_call_id: made.record for made in MANY}
     blocks = list(consulted(ask.turn_id, "The deploy [E1].", MANY_EVIDENCE, records))
     answer = await _post(bot, root, blocks)
-    await bot.demo.workspace.select(MEMBER, answer, "evidence:select", f"{ask.turn_id}|34")
+    await bot.workspace.select(MEMBER, answer, "evidence:select", f"{ask.turn_id}|34")
     await bot.settled()
-    (modal,) = bot.demo.workspace.modals_of(MEMBER)
+    (modal,) = bot.workspace.modals_of(MEMBER)
     assert object_at(modal, "title")["text"] == "Result E34"
 
 
 async def test_the_command_answers_privately(bot: Bot) -> None:
-    everyone = await bot.demo.workspace.command(MEMBER, CHECKOUT, "help")
-    refused = await bot.demo.workspace.command(MEMBER, CHECKOUT, "providers")
-    admin = await bot.demo.workspace.command(RESPONDER, CHECKOUT, "providers")
+    everyone = await bot.workspace.command(MEMBER, CHECKOUT, "help")
+    refused = await bot.workspace.command(MEMBER, CHECKOUT, "providers")
+    admin = await bot.workspace.command(RESPONDER, CHECKOUT, "providers")
     answers = [str((ack.body or {}).get("text")) for ack in (everyone, refused, admin)]
     assert words.COMMAND_HELP in answers[0]
     assert "is for admins" in answers[1]
@@ -366,9 +366,9 @@ async def test_the_command_answers_privately(bot: Bot) -> None:
 
 
 async def test_the_home_tab_is_published(bot: Bot) -> None:
-    bot.demo.workspace.acts.open_home(MEMBER)
+    bot.workspace.acts.open_home(MEMBER)
     await bot.settled()
-    assert bot.demo.workspace.home_of(MEMBER) is not None
+    assert bot.workspace.home_of(MEMBER) is not None
 
 
 async def _post_button(bot: Bot, thread_ts: str, action_id: str, value: str) -> str:
@@ -377,7 +377,7 @@ async def _post_button(bot: Bot, thread_ts: str, action_id: str, value: str) -> 
 
 async def _post(bot: Bot, thread_ts: str, blocks: list[Block]) -> str:
     async with aiohttp.ClientSession() as session:
-        api = create_api(bot.demo.workspace.bot_token, f"{bot.demo.workspace.origin}/api/", session)
+        api = create_api(bot.workspace.bot_token, f"{bot.workspace.origin}/api/", session)
         answer = await api.call(
             "chat.postMessage",
             channel=CHECKOUT,
@@ -452,4 +452,4 @@ async def test_tokens_that_do_not_work_end_the_start(
 
 async def test_a_quiet_channel_is_left_alone(bot: Bot) -> None:
     await bot.say(MEMBER, "nothing to see", channel=QUIET)
-    assert (bot.asks(), bot.demo.workspace.messages(QUIET)[-1].text) == ([], "nothing to see")
+    assert (bot.asks(), bot.workspace.messages(QUIET)[-1].text) == ([], "nothing to see")
