@@ -150,6 +150,18 @@ MUTANTS = (
         (f"{_KILL}test_a_killed_process_goes_on_after_its_restart[first-tool]",),
     ),
     Mutant(
+        "a replay is told as it was the first time",
+        "bot/chat/quiet_replay.py",
+        "        self._runs = False\n",
+        "        self._runs = True\n",
+        (
+            "tests/scenario/test_replayed_turn.py::"
+            "test_a_finished_answer_is_not_touched_by_a_replay",
+            "tests/scenario/test_replayed_turn.py::"
+            "test_a_turn_that_dies_six_times_ends_as_if_it_had_not",
+        ),
+    ),
+    Mutant(
         "a resumed turn does not look for the message it has posted",
         "bot/engine/thread_order.py",
         "        if ask.turn_id not in self._first_attempts:\n            return False\n",
