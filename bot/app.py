@@ -1,7 +1,6 @@
 """The composition root: which concrete parts a running Kortex is made of.
 
-`bot.wiring` makes the parts from settings, `bot.service` starts and drains them; nobody else
-names concrete classes (docs/adr/0008).
+With `bot.wiring.backends` and `bot.wiring.rules`, the only code that names concrete classes.
 """
 
 import asyncio
@@ -34,9 +33,11 @@ from bot.chat.rounds import Rounds
 from bot.chat.spending import Purse
 from bot.chat.tool_calls import Toolbox, ToolDesk, record_calls
 from bot.chat.turn import Turns
+from bot.clock import SystemClock
 from bot.domain.channel import rule_for
 from bot.domain.ids import SessionId, UserId
 from bot.domain.proposal import Proposal
+from bot.metrics import Metrics
 from bot.ports import ChatSurface, Stops, StorageUnavailable
 from bot.privacy.placeholders import Placeholders
 from bot.privacy.redactor import Remember, TextRedactor
@@ -53,10 +54,8 @@ from bot.store.proposals import StoredProposals
 from bot.store.sealing import Sealing
 from bot.store.sessions import StoredSessions
 from bot.store.watches import StoredWatches
-from bot.telemetry.metrics import Metrics
 from bot.wiring import backends, rules
 from bot.wiring.bindings import bound
-from bot.wiring.clock import SystemClock
 from bot.wiring.confinement import check_edited, local_hosts
 from bot.wiring.executors import make_executors
 from bot.wiring.in_force import InForce
@@ -134,11 +133,14 @@ async def open_stores(settings: Settings, stack: AsyncExitStack) -> Stores:
         embedded = sa.make_url(url).drivername.startswith("sqlite")
         if embedded:
             await schema.migrate(url)
-        elif problem := (await schema.standing_of(url)).problem:
-            raise ConfigurationError(f"database.url: {problem}")
+        elif not await schema.is_current(url):
+            raise ConfigurationError(
+                "database.url: the schema is not the one this version needs. "
+                "Run `kortex migrate`, then start again."
+            )
         sealing = Sealing(rules.audit_keys(settings), open_redactor(settings))
         database = await Database.open(url, sealing=sealing)
-    except (ValueError, sa.exc.ArgumentError, schema.SchemaUnserved) as error:
+    except (ValueError, sa.exc.ArgumentError) as error:
         raise ConfigurationError(f"database.url: {error}") from error
     stack.push_async_callback(database.close)
     trail = StoredTrail(database)

@@ -16,6 +16,7 @@ from tools.budget import NOTHING_SPENT, Spent
 from tools.cluster_offer import OfferedKind, ResourceSchema, WrittenPattern
 from tools.platform import Application, PlatformResource, PlatformStats, Workflow
 from tools.port import Port
+from tools.signals import Discovered, Signal
 
 P = TypeVar("P")
 
@@ -100,11 +101,54 @@ class MetricResult:
     notes: Sequence[str] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class SweepQuery:
+    """Signals of a discovery, for many products at once. `products` empty: all that have them."""
+
+    signals: Sequence[Signal]
+    interval: Interval
+    step_s: float
+    products: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SweptSeries:
+    """A signal of a product: finite values in time order, at seconds since the epoch."""
+
+    signal: str
+    product: str
+    points: Sequence[tuple[float, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """What a sweep found; a signal of a product without a value is not there. `requests` made."""
+
+    series: Sequence[SweptSeries]
+    step_s: float
+    notes: Sequence[str] = ()
+    requests: int = 0
+
+
 class Metrics(Protocol):
-    """Reads metric series."""
+    """Reads metric series.
+
+    Every method raises UpstreamFailed, InvalidArguments, CapabilityUnavailable.
+    """
 
     async def query_range(self, query: MetricQuery) -> MetricResult:
-        """Raises UpstreamFailed, InvalidArguments, CapabilityUnavailable."""
+        """The series of one metric of one product."""
+        ...
+
+    async def discover(self, products: Sequence[str], interval: Interval) -> Discovered:
+        """What can be read of these products, or of all that the backend knows when none is named.
+
+        A few requests, however many products; the answer is remembered for minutes.
+        """
+        ...
+
+    async def sweep(self, query: SweepQuery) -> Swept:
+        """Every signal for every product, one value a step, in a few requests."""
         ...
 
 

@@ -25,3 +25,8 @@ def check_order(interval: Interval) -> None:
             f"the time range is empty: {interval.start.isoformat()} is not before "
             f"{interval.end.isoformat()}"
         )
+
+
+def seconds_text(instant: datetime) -> str:
+    """Seconds since the epoch with the microseconds kept, as both Prometheus and VM read them."""
+    return f"{instant.astimezone(UTC).timestamp():.6f}".rstrip("0").rstrip(".")

@@ -1,21 +1,22 @@
 """Metrics on Prometheus, VictoriaMetrics and Mimir, through the query API they share."""
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Final
 
 import httpx
 
 from adapters.observe.backend import Backend
-from adapters.observe.instants import check_order
+from adapters.observe.instants import check_order, seconds_text
 from adapters.observe.metric_shape import step_for, unit_of
 from adapters.observe.prometheus_answer import matrix_of, names_of
 from adapters.observe.prometheus_notes import absence_note, staleness_notes
-from tools.capabilities import Clock, Interval, MetricQuery, MetricResult, Series
+from adapters.observe.prometheus_sweep import Sweeper
+from adapters.observe.signal_promql import quoted, window_of
+from tools.capabilities import Clock, Interval, MetricQuery, MetricResult, Series, SweepQuery, Swept
 from tools.errors import InvalidArguments
+from tools.signals import Discovered
 
 _METRIC_NAME: Final = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 _QUANTILE_NAME: Final = re.compile(r"(.+)_p(\d\d|999)")
@@ -59,6 +60,7 @@ class PrometheusMetrics:
         self._clock = clock
         self._product_label = product_label
         self._scrape_interval_s = scrape_interval_s
+        self._sweeper = Sweeper(self._backend, clock, (product_label,))
 
     async def query_range(self, query: MetricQuery) -> MetricResult:
         """Points lie on start + k x step, before end. Counters (`*_total`) come as rates."""
@@ -78,6 +80,14 @@ class PrometheusMetrics:
             series = series[:_MAX_SERIES]
         notes.extend(staleness_notes(series, query.interval, step_s, self._clock.now()))
         return MetricResult(tuple(series), unit_of(query.metric), step_s, tuple(notes))
+
+    async def discover(self, products: Sequence[str], interval: Interval) -> Discovered:
+        """What these products have; of all that are known when none is named."""
+        return await self._sweeper.discover(products, interval)
+
+    async def sweep(self, query: SweepQuery) -> Swept:
+        """Every signal for every product, in a few requests."""
+        return await self._sweeper.sweep(query)
 
     def _selector(self, query: MetricQuery) -> _Selector:
         if not _METRIC_NAME.fullmatch(query.metric):
@@ -100,18 +110,15 @@ class PrometheusMetrics:
         return f"rate({selector.promql}[{self._window(step_s)}])"
 
     def _window(self, step_s: float) -> str:
-        # Grafana's $__rate_interval: no sample between two steps is skipped, and a window always
-        # holds the two samples that a rate needs, even when a scrape or two failed.
-        window_s = max(step_s + self._scrape_interval_s, 4 * self._scrape_interval_s)
-        return f"{math.ceil(window_s)}s"
+        return window_of(step_s, self._scrape_interval_s)
 
     async def _matrix(
         self, promql: str, interval: Interval, step_s: float
     ) -> tuple[Sequence[Series], Sequence[str]]:
         form = {
             "query": promql,
-            "start": _seconds(interval.start),
-            "end": _seconds(interval.end),
+            "start": seconds_text(interval.start),
+            "end": seconds_text(interval.end),
             "step": f"{step_s:g}",
         }
         answer = await self._backend.post_form("/api/v1/query_range", form)
@@ -139,23 +146,12 @@ class PrometheusMetrics:
         self, label: str, interval: Interval, extra: Mapping[str, str]
     ) -> Sequence[str]:
         params = {
-            "start": _seconds(interval.start),
-            "end": _seconds(interval.end),
+            "start": seconds_text(interval.start),
+            "end": seconds_text(interval.end),
             **extra,
         }
         return names_of(await self._backend.get(f"/api/v1/label/{label}/values", params))
 
 
 def _matchers(labels: Mapping[str, str]) -> str:
-    return ",".join(f"{name}={_quoted(value)}" for name, value in sorted(labels.items()))
-
-
-def _quoted(value: str) -> str:
-    """A PromQL string literal; the value stays inside it."""
-    escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'
-
-
-def _seconds(instant: datetime) -> str:
-    """Seconds since the epoch with the microseconds kept, as both Prometheus and VM read them."""
-    return f"{instant.astimezone(UTC).timestamp():.6f}".rstrip("0").rstrip(".")
+    return ",".join(f"{name}={quoted(value)}" for name, value in sorted(labels.items()))

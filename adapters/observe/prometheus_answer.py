@@ -1,7 +1,7 @@
 """Reading answers of the Prometheus query API: the envelope, matrices, lists of names."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
@@ -10,6 +10,8 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 from adapters.observe.backend import Answer
 from tools.capabilities import Series
 from tools.errors import UpstreamFailed
+
+SweptRow = tuple[Mapping[str, str], Sequence[tuple[float, float]]]
 
 
 class _Row(BaseModel):
@@ -28,6 +30,29 @@ class _Envelope(BaseModel):
     infos: list[str] = Field(default_factory=list)
 
 
+class _Sample(BaseModel):
+    metric: dict[str, str] = Field(default_factory=dict)
+    value: tuple[float, float]
+
+
+class _Vector(BaseModel):
+    type: str = Field(alias="resultType")
+    result: list[_Sample]
+
+
+class _VectorEnvelope(BaseModel):
+    data: _Vector
+
+
+class _About(BaseModel):
+    type: str = ""
+    unit: str = ""
+
+
+class _Metadata(BaseModel):
+    data: dict[str, list[_About]] = Field(default_factory=dict)
+
+
 class _Failure(BaseModel):
     type: str = Field(default="", alias="errorType")
     error: str = ""
@@ -39,6 +64,8 @@ class _Names(BaseModel):
 
 _ENVELOPE: Final = TypeAdapter(_Envelope)
 _FAILURE: Final = TypeAdapter(_Failure)
+_VECTOR: Final = TypeAdapter(_VectorEnvelope)
+_METADATA: Final = TypeAdapter(_Metadata)
 _NAMES: Final = TypeAdapter(_Names)
 
 
@@ -56,6 +83,43 @@ def matrix_of(answer: Answer, before: datetime) -> tuple[Sequence[Series], Seque
     end_s = before.timestamp()
     series = [_series(row, end_s) for row in rows]
     return [one for one in series if one.points], [*envelope.warnings, *envelope.infos]
+
+
+def rows_of(answer: Answer, before: datetime) -> Sequence[SweptRow]:
+    """Labels and finite values before an instant, as they came. Raises UpstreamFailed."""
+    _check(answer)
+    try:
+        rows = _ENVELOPE.validate_json(answer.body).data.result
+    except ValidationError as error:
+        raise UpstreamFailed("not a matrix of series", answer.status) from error
+    end_s = before.timestamp()
+    return [
+        (
+            row.metric,
+            [(at, value) for at, value in row.values if at < end_s and math.isfinite(value)],
+        )
+        for row in rows
+    ]
+
+
+def vector_of(answer: Answer) -> Sequence[tuple[Mapping[str, str], float]]:
+    """Labels and value of each row of an instant query. Raises UpstreamFailed."""
+    _check(answer)
+    try:
+        rows = _VECTOR.validate_json(answer.body).data.result
+    except ValidationError as error:
+        raise UpstreamFailed("not a vector", answer.status) from error
+    return [(row.metric, row.value[1]) for row in rows]
+
+
+def metadata_of(answer: Answer) -> Mapping[str, tuple[str, str]]:
+    """Type and unit by name; where targets disagree, the first says. Raises UpstreamFailed."""
+    _check(answer)
+    try:
+        found = _METADATA.validate_json(answer.body).data
+    except ValidationError as error:
+        raise UpstreamFailed("not metadata of metrics", answer.status) from error
+    return {name: (about[0].type, about[0].unit) for name, about in found.items() if about}
 
 
 def names_of(answer: Answer) -> Sequence[str]:

@@ -4,48 +4,37 @@ What only one of them needs it imports itself: a question starts without the ser
 """
 
 import asyncio
+import signal
 import sys
 from collections.abc import Callable, Coroutine
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 from pydantic import JsonValue
 
 from adapters.plugins.yaml_source import ManifestInvalid
+from bot import logs
 from bot.actions.errors import ActionsError
 from bot.app import open_redactor
 from bot.commands.console import answer_here
 from bot.engine.database_lock import SecondProcess
+from bot.finding import Finding
+from bot.garbage import spare_what_stays
 from bot.ports import StorageUnavailable
-from bot.reports.finding import Finding
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError, load
-from bot.slack.connection.startup import StartupError
+from bot.slack.startup import StartupError
 from bot.store import schema
-from bot.telemetry import logs
-from bot.upkeep.attention import Attention, StoppedEarly
-from bot.upkeep.garbage import spare_what_stays
-from bot.upkeep.signals import Signals
-
-if TYPE_CHECKING:
-    from bot.service.lifecycle import Service
 
 OK, FAILED, USAGE = 0, 1, 2
-_MENDABLE = (
-    ConfigurationError,
-    StartupError,
-    SecondProcess,
-    ActionsError,
-    ManifestInvalid,
-    schema.SchemaUnserved,
-)
+_MENDABLE = (ConfigurationError, StartupError, SecondProcess, ActionsError, ManifestInvalid)
 
 
-def run(config: Path, signals: Signals) -> int:
+def run(config: Path) -> int:
     """`kortex run`: until SIGTERM or Ctrl-C, then drain."""
-    return guarded(lambda: _serve(config, signals))
+    return guarded(lambda: _serve(config))
 
 
 def check(config: Path, *, as_json: bool) -> int:
@@ -70,14 +59,8 @@ def migrate(config: Path) -> int:
     """`kortex migrate`."""
 
     async def work(settings: Settings) -> int:
-        at = await schema.migrate(settings.database.url.get_secret_value())
-        if at == schema.head():
-            print(f"the schema is at {at}")
-        else:
-            print(
-                f"the schema is at {at}, which a newer version made; this version works with it. "
-                "There is nothing to migrate."
-            )
+        head = await schema.migrate(settings.database.url.get_secret_value())
+        print(f"the schema is at {head}")
         return OK
 
     return guarded(lambda: work(loaded(config)))
@@ -186,41 +169,31 @@ def loaded(config: Path) -> Settings:
     return settings
 
 
-async def _serve(config: Path, signals: Signals) -> int:
-    from bot.service.lifecycle import serving
+async def _serve(config: Path) -> int:
+    from bot.service import serving
 
     settings = loaded(config)
-
-    def ready(service: "Service") -> None:
+    async with (
+        serving(settings, read=lambda: load(config)) as service,
+        service.reload.on_sighup(),
+    ):
         spare_what_stays()
         print(
-            f"kortex is serving; health at http://{settings.http.host}:{service.http_port}/readyz",
-            flush=True,
+            f"kortex is serving; health at http://{settings.http.host}:{service.http_port}/readyz"
         )
-
-    return await stay(serving(settings, read=lambda: load(config)), signals, ready)
-
-
-async def stay(
-    opening: "AbstractAsyncContextManager[Service]",
-    signals: Signals,
-    ready: Callable[["Service"], None],
-) -> int:
-    """Serve until a signal stops it, then drain; a stop during the start ends that."""
-    attention = Attention(signals)
-    with attention.paid():
-        async with AsyncExitStack() as stack:
-            try:
-                with attention.starting():
-                    service = await stack.enter_async_context(opening)
-            except StoppedEarly:
-                print("stopped before it served; nothing was taken")
-                return OK
-            await stack.enter_async_context(service.reload.at_each(attention.reload))
-            ready(service)
-            await attention.stop.wait()
-            print("stopping: nothing new is taken, running answers end", flush=True)
+        await stop_asked()
+        print("stopping: nothing new is taken, running answers end")
     return OK
+
+
+async def stop_asked() -> None:
+    """Until SIGTERM or SIGINT."""
+    asked = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        with suppress(NotImplementedError):
+            loop.add_signal_handler(number, asked.set)
+    await asked.wait()
 
 
 async def _check(settings: Settings, *, as_json: bool) -> int:

@@ -1,0 +1,150 @@
+"""What a metric means by its name: the rows of `conventions.toml`, and the first that fits.
+
+A backend's own word about a metric's type counts more than a row's, which counts more than a suffix.
+"""
+
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import resources
+from typing import Final, Literal, cast
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from tools.signals import DETAIL, MAIN, UNKNOWN, Combine, Reading, Role, Worse
+
+MetricType = Literal["counter", "gauge", "histogram", "summary", ""]
+
+_ACRONYM: Final = re.compile(r"([A-Z]+)([A-Z][a-z])")
+_HUMP: Final = re.compile(r"([a-z0-9])([A-Z])")
+_OTHER: Final = re.compile(r"[^a-z0-9]+")
+_SUMMED: Final = frozenset({"traffic", "errors", "restarts"})  # what several series add up to
+_UP: Final = frozenset({"errors", "latency", "cpu", "memory", "disk", "pool", "queue", "restarts"})
+
+
+class _Row(BaseModel):
+    """One line of the file; its head says what each field is."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    role: Role | Literal["none"]
+    type: MetricType = ""
+    reading: Literal["increase", "changes", "mean", ""] = ""
+    unit: str | None = None
+    worse: Worse | None = None
+    combine: Combine | None = None
+    where: str = ""
+    over: str = ""
+    over_where: str = ""
+    rank: int = Field(default=MAIN, ge=MAIN, le=DETAIL)
+    counts: Role | Literal["none", ""] = ""
+
+
+class _Family(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    title: str
+    source: str
+    signals: tuple[_Row, ...]
+    squeezed: bool = False
+    before: str = ""
+    after: str = ""
+
+
+class _File(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    family: tuple[_Family, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a name says. `role` None: nothing about how a product does. Fields as of Signal."""
+
+    role: Role | None
+    rank: int = UNKNOWN
+    type: MetricType = ""
+    reading: Reading | None = None
+    unit: str | None = None
+    worse: Worse = "either"
+    combine: Combine = "max"
+    where: str = ""
+    over: str = ""
+    over_where: str = ""
+    counts: Role | None = None
+    family: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Pattern:
+    name: re.Pattern[str]
+    squeezed: bool
+    meaning: Meaning
+
+
+def written_alike(metric: str) -> str:
+    """Lower case with underscores: `HTTPRequests`, `http.requests` and `http_requests` are one."""
+    spaced = _HUMP.sub(r"\1_\2", _ACRONYM.sub(r"\1_\2", metric))
+    return _OTHER.sub("_", spaced.lower()).strip("_")
+
+
+@lru_cache(maxsize=8192)
+def meaning_of(base: str) -> Meaning:
+    """Of a name without `_total`, and without `_bucket`, `_sum` and `_count` of a histogram."""
+    alike = written_alike(base).removesuffix("_total")
+    squeezed = alike.replace("_", "")
+    for pattern in _PATTERNS:
+        if pattern.name.fullmatch(squeezed if pattern.squeezed else alike):
+            return pattern.meaning
+    return Meaning(role="other", combine="avg")
+
+
+def families() -> tuple[tuple[str, str], ...]:
+    """The title and the sources of each family."""
+    return tuple((family.title, family.source) for family in _FILE.family)
+
+
+def matchers() -> tuple[str, ...]:
+    """Every matcher that a row names, as PromQL."""
+    rows = (row for family in _FILE.family for row in family.signals)
+    return tuple(text for row in rows for text in (row.where, row.over_where) if text)
+
+
+def _meaning(row: _Row, family: str) -> Meaning:
+    if row.role == "none":
+        return Meaning(role=None, family=family)
+    role: Role = row.role
+    counts = row.counts or ("traffic" if role == "latency" else "none")
+    return Meaning(
+        role=role,
+        rank=row.rank,
+        type=row.type,
+        reading=cast("Reading", row.reading) if row.reading else None,
+        unit=row.unit,
+        worse=row.worse or ("up" if role in _UP else "either"),
+        combine=row.combine or ("sum" if role in _SUMMED else "max"),
+        where=row.where,
+        over=row.over,
+        over_where=row.over_where,
+        counts=None if counts == "none" else counts,
+        family=family,
+    )
+
+
+# Read when this is imported: nothing may read a file while the event loop runs.
+_FILE: Final = _File.model_validate(
+    tomllib.loads(
+        resources.files("adapters.observe").joinpath("conventions.toml").read_text("utf-8")
+    )
+)
+_PATTERNS: Final = tuple(
+    _Pattern(
+        re.compile(f"{family.before}(?:{row.name}){family.after}"),
+        family.squeezed,
+        _meaning(row, family.title),
+    )
+    for family in _FILE.family
+    for row in family.signals
+)

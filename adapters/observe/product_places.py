@@ -1,0 +1,149 @@
+"""Where products are found: which labels hold their names, and which of several is to be believed.
+
+A product is a label's value (`service_name="checkout"`), the end of one (`job="shop/checkout"`), the
+workload that a pod's name is made of, or `namespace/workload`.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from adapters.observe.signal_promql import POD_TAIL
+from tools.signals import Place
+
+# The most telling first: what the telemetry says of itself, then the platform, then the scrape.
+WORKLOAD_LABELS: Final = (
+    "service_name", "service", "exported_service", "app", "application", "app_kubernetes_io_name",
+    "label_app_kubernetes_io_name", "label_app", "microservice", "component", "container",
+    "container_name", "k8s_container_name", "deployment", "k8s_deployment_name", "statefulset",
+    "k8s_statefulset_name", "daemonset", "k8s_daemonset_name", "destination_service_name",
+    "destination_workload", "destination_canonical_service", "workload", "owner_name", "ingress",
+    "horizontalpodautoscaler", "job_name", "persistentvolumeclaim", "queue", "consumergroup",
+    "dimension_DBInstanceIdentifier", "dbinstance_identifier", "DBInstanceIdentifier",
+    "dimension_FunctionName", "dimension_LoadBalancer", "dimension_QueueName",
+    "dimension_ClusterName", "dimension_ServiceName", "resource_name", "resourceName", "cluster",
+    "job", "exported_job", "name", "node", "instance",
+)  # fmt: skip
+POD_LABELS: Final = (
+    "pod", "pod_name", "k8s_pod_name", "kubernetes_pod_name", "exported_pod",
+)  # fmt: skip
+NAMESPACE_LABELS: Final = (
+    "namespace",
+    "k8s_namespace_name",
+    "kubernetes_namespace",
+    "exported_namespace",
+)
+# Of a sidecar's own labels and the other end's, the served workload is the product.
+_BY_PREFIX: Final[Mapping[str, Sequence[str]]] = {
+    "istio_": ("destination_service_name", "destination_workload", "destination_canonical_service"),
+}
+# The other end of a call, or a dimension that is never the product measured.
+_NEVER: Final = re.compile(
+    r"__name__|le|quantile|stat(istic)?|(source|client|peer|upstream|remote|target|net|server|db|rpc|http|"
+    r"url|le|exception|error|messaging|user_agent|net)_.*|.*(_peer|_upstream|_remote|address|_version|"
+    r"_hash|_id|_uid|_code|_status)|method|path|route|uri|url|handler|endpoint|code|status|outcome|"
+    r"result|reason|phase|condition|mode|state|device|mountpoint|fstype|cpu|interface|image|uid|id|"
+    r"version|upstream|peer|remote|target|dependency|callee|destination.*|environment|env|region|zone"
+)  # fmt: skip
+_MOST_UNKNOWN: Final = 40
+
+
+@dataclass(frozen=True, slots=True)
+class LabelAsked:
+    """A label that may hold products, and how."""
+
+    label: str
+    pods: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """A metric was seen with this value of a label, in this namespace (empty: not known)."""
+
+    metric: str
+    label: str
+    value: str
+    namespace: str = ""
+
+
+def labels_to_ask(existing: Iterable[str], preferred: Sequence[str] = ()) -> list[LabelAsked]:
+    """The labels that may name a product, the preferred first, unknown ones last."""
+    there = set(existing)
+    known = [label for label in (*preferred, *WORKLOAD_LABELS) if label in there]
+    pods = [label for label in POD_LABELS if label in there]
+    others = sorted(there - {*known, *pods, *NAMESPACE_LABELS})
+    unknown = [label for label in others if not _NEVER.fullmatch(label)][:_MOST_UNKNOWN]
+    return [
+        *(LabelAsked(label, pods=False) for label in dict.fromkeys(known)),
+        *(LabelAsked(label, pods=True) for label in pods),
+        *(LabelAsked(label, pods=False) for label in unknown),
+    ]
+
+
+def value_pattern(products: Sequence[str], pods: bool) -> str:
+    """What a label's value looks like when it names one of the products, as RE2."""
+    names = {product.rpartition("/")[2] for product in products} | set(products)
+    either = "|".join(re.escape(name) for name in sorted(names))
+    return f"(?:{either}){POD_TAIL}" if pods else f"(?:[^/]+/)?(?:{either})"
+
+
+def places_by_metric(
+    sightings: Iterable[Sighting],
+    products: Sequence[str],
+    asked: Sequence[LabelAsked],
+    namespace_label: str,
+) -> dict[str, dict[str, list[Place]]]:
+    """For each metric where each product is: by one label, the first that has it."""
+    rank = {one.label: number for number, one in enumerate(asked)}
+    pods = {one.label for one in asked if one.pods}
+    seen: dict[str, dict[str, dict[str, set[Place]]]] = defaultdict(lambda: defaultdict(dict))
+    for sighting in sightings:
+        if not _may_hold(sighting):
+            continue
+        name = _workload(sighting.value) if sighting.label in pods else sighting.value
+        for product in _products_of(name, sighting.namespace, products):
+            place = _place(sighting, name, product, sighting.label in pods, namespace_label)
+            labels = seen[sighting.metric][product]
+            labels.setdefault(sighting.label, set()).add(place)
+    return {
+        metric: {
+            product: sorted(labels[min(labels, key=lambda label: rank[label])], key=repr)
+            for product, labels in of_products.items()
+        }
+        for metric, of_products in seen.items()
+    }
+
+
+def _may_hold(sighting: Sighting) -> bool:
+    for prefix, labels in _BY_PREFIX.items():
+        if sighting.metric.startswith(prefix):
+            return sighting.label in labels
+    return True
+
+
+def _workload(pod: str) -> str:
+    found = re.fullmatch(f"(.+?){POD_TAIL}", pod)
+    return found[1] if found else pod
+
+
+def _products_of(name: str, namespace: str, products: Sequence[str]) -> list[str]:
+    """Those that a workload's name stands for."""
+    end = name.rpartition("/")[2]
+    return [
+        product
+        for product in products
+        if product in (name, end) or (namespace and product == f"{namespace}/{name}")
+    ]
+
+
+def _place(sighting: Sighting, name: str, product: str, pods: bool, namespace_label: str) -> Place:
+    in_namespace = bool(sighting.namespace) and product == f"{sighting.namespace}/{name}"
+    return Place(
+        sighting.label,
+        name,
+        pods,
+        sighting.namespace if in_namespace else "",
+        namespace_label if in_namespace else "",
+    )

@@ -1,0 +1,248 @@
+"""What Prometheus, VictoriaMetrics and Mimir know of some products, in half a dozen requests.
+
+Names and types come from the metadata API, products from the labels' values, the time between two
+samples from the data. One query asks all labels at once; nothing is asked product by product.
+"""
+
+import asyncio
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Final
+
+from adapters.observe.backend import Answer, Backend
+from adapters.observe.conventions import MetricType
+from adapters.observe.instants import seconds_text
+from adapters.observe.product_places import (
+    NAMESPACE_LABELS,
+    WORKLOAD_LABELS,
+    LabelAsked,
+    Sighting,
+    labels_to_ask,
+    places_by_metric,
+    value_pattern,
+)
+from adapters.observe.prometheus_answer import metadata_of, names_of, vector_of
+from adapters.observe.signal_map import Known, base_of, dimension_labels, signals_of
+from adapters.observe.signal_promql import (
+    any_of,
+    counted_metric,
+    joined_by_or,
+    quoted,
+    selector,
+    spacing_of,
+)
+from tools.capabilities import Clock, Interval
+from tools.errors import UpstreamFailed
+from tools.signals import Discovered, Place, Signal
+
+LABEL: Final = "kortex_label"
+METRIC: Final = "kortex_metric"
+SEEN_WITHIN: Final = "15m"  # of an instant: three samples at five minutes
+SPACING_WINDOW: Final = timedelta(minutes=20)
+_MOST_PRODUCTS: Final = 200
+_MOST_SPACED: Final = 40  # families whose spacing is measured; the rest take their neighbours'
+_KINDS: Final[Mapping[str, MetricType]] = {
+    "counter": "counter",
+    "gauge": "gauge",
+    "histogram": "histogram",
+    "gaugehistogram": "histogram",
+    "summary": "summary",
+}
+
+
+@dataclass
+class Discovery:
+    """One look at what there is. `preferred` are labels that name a product, the first first."""
+
+    backend: Backend
+    clock: Clock
+    interval: Interval
+    preferred: Sequence[str]
+    requests: int = 0
+    notes: list[str] = field(default_factory=list)
+
+    async def look(self, products: Sequence[str]) -> Discovered:
+        """Raises UpstreamFailed, CapabilityUnavailable."""
+        labels, types = await asyncio.gather(self._labels(), self._types())
+        asked = labels_to_ask(labels, self.preferred)
+        wanted = tuple(dict.fromkeys(products)) or await self._products(asked)
+        if not wanted or not asked:
+            return Discovered((), wanted, wanted, notes=self.notes, requests=self.requests)
+        namespace = next((name for name in NAMESPACE_LABELS if name in labels), "")
+        places = await self._places(wanted, asked, namespace)
+        values = await self._values(places, labels)
+        known = [
+            Known(metric, at, *_typed(metric, places, types), values.get(metric, {}))
+            for metric, at in sorted(places.items())
+        ]
+        signals = await self._spaced(signals_of(known))
+        return self._discovered(signals, wanted)
+
+    def _discovered(self, signals: Sequence[Signal], wanted: Sequence[str]) -> Discovered:
+        found = {product for signal in signals for product in signal.places}
+        by_label: dict[str, set[str]] = defaultdict(set)
+        for signal in signals:
+            for product, places in signal.places.items():
+                for place in places:
+                    by_label[place.label].add(product)
+        counts = Counter({label: len(products) for label, products in by_label.items()})
+        return Discovered(
+            signals,
+            wanted,
+            tuple(product for product in wanted if product not in found),
+            dict(counts.most_common()),
+            tuple(self.notes),
+            self.requests,
+        )
+
+    async def _labels(self) -> Sequence[str]:
+        return names_of(await self._get("/api/v1/labels", self._range()))
+
+    async def _types(self) -> Mapping[str, tuple[str, str]]:
+        """Type and unit by name. A backend that knows none is no failure."""
+        try:
+            return metadata_of(await self._get("/api/v1/metadata", {}))
+        except UpstreamFailed:
+            return {}
+
+    async def _products(self, asked: Sequence[LabelAsked]) -> Sequence[str]:
+        """All that the backend knows by the first label that usually names a service."""
+        usual = [one.label for one in asked if one.label in (*self.preferred, *WORKLOAD_LABELS)]
+        if not usual:
+            return ()
+        answer = await self._get(f"/api/v1/label/{usual[0]}/values", self._range())
+        values = names_of(answer)
+        if len(values) > _MOST_PRODUCTS:
+            self.notes.append(
+                f"{usual[0]} has {len(values)} values; the first {_MOST_PRODUCTS} are products here"
+            )
+        return tuple(values[:_MOST_PRODUCTS])
+
+    async def _places(
+        self, products: Sequence[str], asked: Sequence[LabelAsked], namespace: str
+    ) -> dict[str, dict[str, list[Place]]]:
+        """Where the range ends, and where it begins for those that were gone by then."""
+        seen = await self._sightings(products, asked, namespace, self._end())
+        found = places_by_metric(seen, products, asked, namespace)
+        there = {product for at in found.values() for product in at}
+        missing = [product for product in products if product not in there]
+        if not missing:
+            return found
+        begin = min(self.interval.start + SPACING_WINDOW, self._end())
+        seen += await self._sightings(missing, asked, namespace, begin)
+        return places_by_metric(seen, products, asked, namespace)
+
+    async def _sightings(
+        self,
+        products: Sequence[str],
+        asked: Sequence[LabelAsked],
+        namespace: str,
+        at: datetime,
+    ) -> list[Sighting]:
+        by_namespace = f", {namespace}" if namespace and any("/" in p for p in products) else ""
+        parts = []
+        for one in asked:
+            matcher = f"{one.label}=~{quoted(value_pattern(products, one.pods))}"
+            seen = f"last_over_time({{{matcher}}}[{SEEN_WITHIN}])"
+            grouped = f"group by (__name__, {one.label}{by_namespace}) ({seen})"
+            parts.append(f'label_replace({grouped}, "{LABEL}", "{one.label}", "", "")')
+        return [
+            Sighting(row["__name__"], row[LABEL], row.get(row[LABEL], ""), row.get(namespace, ""))
+            for row, _value in await self._instant(joined_by_or(parts), at)
+            if "__name__" in row and LABEL in row
+        ]
+
+    async def _values(
+        self, places: Mapping[str, Mapping[str, Sequence[Place]]], labels: Sequence[str]
+    ) -> Mapping[str, Mapping[str, frozenset[str]]]:
+        """Of the labels that say how a metric is to be read, their values by metric."""
+        telling = sorted(dimension_labels() & set(labels))
+        if not telling:
+            return {}
+        groups: dict[str, tuple[set[str], set[str]]] = {}
+        for metric, at in places.items():
+            for of_product in at.values():
+                for place in of_product:
+                    metrics, values = groups.setdefault(place.label, (set(), set()))
+                    metrics.add(metric)
+                    values.add(re.escape(place.value))
+        by = f"group by (__name__, {', '.join(telling)})"
+        parts = [
+            f"{by} ({{{any_of(metrics)},{label}=~{quoted(_any_beginning(values))}}})"
+            for label, (metrics, values) in sorted(groups.items())
+        ]
+        found: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+        for row, _value in await self._instant(joined_by_or(parts), self._end()):
+            for label in telling:
+                if row.get(label):
+                    found[row["__name__"]][label].add(row[label])
+        return {
+            metric: {label: frozenset(values) for label, values in of_metric.items()}
+            for metric, of_metric in found.items()
+        }
+
+    async def _spaced(self, signals: Sequence[Signal]) -> list[Signal]:
+        """How far apart samples are: measured once for names that begin alike."""
+        samples: dict[str, Signal] = {}
+        for signal in signals:
+            samples.setdefault(_exporter(signal), signal)
+        parts = [_counting(one) for one in list(samples.values())[:_MOST_SPACED]]
+        if not parts:
+            return list(signals)
+        spacing: dict[str, float] = {}
+        for row, count in await self._instant(joined_by_or(parts), self._end()):
+            if count > 1 and METRIC in row:
+                spacing[row[METRIC]] = spacing_of(SPACING_WINDOW.total_seconds(), count)
+        return [replace(signal, spacing_s=spacing.get(_exporter(signal))) for signal in signals]
+
+    async def _instant(
+        self, promql: str, at: datetime
+    ) -> Sequence[tuple[Mapping[str, str], float]]:
+        self.requests += 1
+        form = {"query": promql, "time": seconds_text(at)}
+        return vector_of(await self.backend.post_form("/api/v1/query", form))
+
+    async def _get(self, path: str, params: Mapping[str, str]) -> Answer:
+        self.requests += 1
+        return await self.backend.get(path, params)
+
+    def _range(self) -> Mapping[str, str]:
+        return {
+            "start": seconds_text(self.interval.start),
+            "end": seconds_text(self.interval.end),
+        }
+
+    def _end(self) -> datetime:
+        return min(self.interval.end, self.clock.now())
+
+
+def _typed(
+    metric: str, names: Mapping[str, object], types: Mapping[str, tuple[str, str]]
+) -> tuple[MetricType, str | None]:
+    base, _part = base_of(metric, names)
+    kind, unit = types.get(metric) or types.get(base) or ("", "")
+    return _KINDS.get(kind, ""), unit or None
+
+
+def _any_beginning(values: Iterable[str]) -> str:
+    return f"(?:{'|'.join(sorted(values))}).*"
+
+
+def _exporter(signal: Signal) -> str:
+    """Names that begin alike, found alike, come from the same exporter, at the same pace."""
+    return f"{'_'.join(re.split(r'[_.]', signal.metric)[:2])} by {_first_place(signal).label}"
+
+
+def _first_place(signal: Signal) -> Place:
+    return next(place for places in signal.places.values() for place in places)
+
+
+def _counting(signal: Signal) -> str:
+    place = _first_place(signal)
+    end = f"{re.escape(place.value)}.*" if place.pods else re.escape(place.value)
+    selected = selector(counted_metric(signal), f"{place.label}=~{quoted(end)}")
+    counted = f"max(count_over_time({selected}[{SPACING_WINDOW.total_seconds():.0f}s]))"
+    return f'label_replace({counted}, "{METRIC}", {quoted(_exporter(signal))}, "", "")'

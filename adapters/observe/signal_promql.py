@@ -1,0 +1,214 @@
+"""Signals as PromQL: one query that answers many signals of many products at once.
+
+Every row of the answer carries the labels `kortex_term` and `kortex_product`, and where a term answers
+several signals the metric's name.
+"""
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from tools.signals import Combine, Signal
+
+PRODUCT: Final = "kortex_product"
+TERM: Final = "kortex_term"
+USUAL_SPACING_S: Final = 60.0  # Prometheus's default scrape_interval, where nothing was learned
+_USUAL_S: Final = (300.0, 120.0, 60.0, 30.0, 20.0, 15.0, 10.0, 5.0, 1.0)
+QUANTILE: Final = "0.99"
+
+# What Kubernetes makes of a workload's name: a ReplicaSet's hash and a pod's suffix use these letters
+# (k8s.io/apimachinery/pkg/util/rand SafeEncodeString), a StatefulSet's pods have a number.
+_SAFE: Final = "[bcdfghjklmnpqrstvwxz2456789]"
+POD_TAIL: Final = f"(?:-{_SAFE}{{6,10}})?-(?:{_SAFE}{{5}}|[0-9]{{1,3}})"
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Products that are found alike: by the same label, in the same way."""
+
+    label: str
+    pods: bool
+    namespace: str
+    namespace_label: str
+    values: Mapping[str, str]  # the label's value, or what a pod's name begins with, to the product
+
+    def matchers(self) -> str:
+        """Select the group's series."""
+        tail = POD_TAIL if self.pods else ""
+        names = "|".join(re.escape(value) for value in sorted(self.values))
+        mine = f"{self.label}=~{quoted(f'(?:{names}){tail}')}"
+        if not self.namespace:
+            return mine
+        return f"{mine},{self.namespace_label}={quoted(self.namespace)}"
+
+    def named(self, selected: str) -> str:
+        """An instant vector with the product's place in `kortex_product`."""
+        shape = f"(.+?){POD_TAIL}" if self.pods else "(.+)"
+        return f'label_replace({selected}, "{PRODUCT}", "$1", "{self.label}", {quoted(shape)})'
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A part of a query, with the signals that it answers: by metric, or one for all ("")."""
+
+    promql: str
+    group: Group
+    signals: Mapping[str, Signal]
+
+    def marked(self, number: int) -> str:
+        """Told apart from the other terms of its query."""
+        return f'label_replace({self.promql}, "{TERM}", "{number}", "", "")'
+
+
+def groups_of(signal: Signal, products: frozenset[str] | None = None) -> list[Group]:
+    """Where the products that have a signal are found; of all of them when none are named."""
+    found: dict[tuple[str, bool, str, str], dict[str, str]] = defaultdict(dict)
+    for product, places in signal.places.items():
+        if products is not None and product not in products:
+            continue
+        for place in places:
+            key = (place.label, place.pods, place.namespace, place.namespace_label)
+            found[key][place.value] = product
+    return [Group(*key, values) for key, values in sorted(found.items())]
+
+
+def terms_of(
+    signals: Sequence[Signal], products: frozenset[str] | None, step_s: float
+) -> list[Term]:
+    """Gauges that are read alike share a term; every other signal has one for each group."""
+    alike: dict[tuple[str, Combine], tuple[Group, dict[str, Signal]]] = {}
+    terms: list[Term] = []
+    for signal in signals:
+        for group in groups_of(signal, products):
+            if signal.reading == "gauge" and not signal.where:
+                key = (group.matchers(), signal.combine)
+                alike.setdefault(key, (group, {}))[1][signal.metric] = signal
+            else:
+                terms.append(Term(expression(signal, group, step_s), group, {"": signal}))
+    for (_matchers, combine), (group, members) in alike.items():
+        terms.append(_gauges(group, combine, members))
+    return terms
+
+
+def joined(terms: Sequence[Term]) -> str:
+    """One query out of terms."""
+    return joined_by_or([term.marked(number) for number, term in enumerate(terms)])
+
+
+def joined_by_or(parts: Sequence[str]) -> str:
+    """A balanced tree, for `or` compares its sides at every step. At least one part."""
+    while len(parts) > 1:
+        pairs = [
+            f"({left} or {right})" for left, right in zip(parts[::2], parts[1::2], strict=False)
+        ]
+        parts = [*pairs, *(parts[-1:] if len(parts) % 2 else ())]
+    return parts[0]
+
+
+def expression(signal: Signal, group: Group, step_s: float) -> str:
+    """One signal of one group as an instant vector with `kortex_product`."""
+    window = window_of(step_s, signal.spacing_s)
+    of = _Selected(signal, group, window)
+    match signal.reading:
+        case "gauge":
+            return of.combined(signal.combine, of.gauge(signal.metric, signal.where))
+        case "rate" | "increase" | "changes":
+            inner = of.over_time(signal.reading, signal.metric, signal.where)
+            return of.combined(signal.combine, inner)
+        case "quantile":
+            buckets = group.named(of.over_time("rate", f"{signal.metric}_bucket", signal.where))
+            return f"histogram_quantile({QUANTILE}, sum by (le, {PRODUCT}) ({buckets}))"
+        case "mean":
+            total = of.combined("sum", of.over_time("rate", f"{signal.metric}_sum", signal.where))
+            count = of.combined("sum", of.over_time("rate", f"{signal.metric}_count", signal.where))
+            return f"({total} / ({count} > 0))"
+        case "ratio":
+            part = of.combined("sum", of.gauge(signal.metric, signal.where))
+            whole = of.combined("sum", of.gauge(signal.over, signal.over_where))
+            return f"({part} / ({whole} > 0))"
+        case "rate_ratio":
+            part = of.combined("sum", of.over_time("rate", signal.metric, signal.where))
+            whole = of.combined("sum", of.over_time("rate", signal.over, signal.over_where))
+            # A failure that never happened has no series: that is nought, not unknown.
+            return f"(({part} or {whole} * 0) / ({whole} > 0))"
+
+
+def counted_metric(signal: Signal) -> str:
+    """A name under which the signal has samples."""
+    return {"quantile": f"{signal.metric}_bucket", "mean": f"{signal.metric}_count"}.get(
+        signal.reading, signal.metric
+    )
+
+
+def window_of(step_s: float, spacing_s: float | None) -> str:
+    """Grafana's $__rate_interval: no sample between two steps is skipped, and a window always
+    holds the two samples that a rate needs, even when a scrape or two failed.
+    """
+    spacing = spacing_s or USUAL_SPACING_S
+    return f"{math.ceil(max(step_s + spacing, 4 * spacing))}s"
+
+
+def spacing_of(window_s: float, samples: float) -> float:
+    """Seconds between two samples, of which so many lay in a window. Scrapes jitter, so it is
+    taken for the usual setting that is near.
+    """
+    # A window of k intervals holds k samples, and one more where it counts both of its ends.
+    near = (usual for usual in _USUAL_S if abs(window_s / usual - samples) <= 1 + samples / 20)
+    return next(near, window_s / samples)
+
+
+def quoted(value: str) -> str:
+    """A PromQL string literal; the value stays inside it."""
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
+
+
+@dataclass(frozen=True, slots=True)
+class _Selected:
+    signal: Signal
+    group: Group
+    window: str
+
+    def gauge(self, metric: str, where: str) -> str:
+        return selector(metric, self.group.matchers(), where)
+
+    def over_time(self, function: str, metric: str, where: str) -> str:
+        return f"{function}({self.gauge(metric, where)}[{self.window}])"
+
+    def combined(self, combine: Combine, inner: str) -> str:
+        return f"{combine} by ({PRODUCT}) ({self.group.named(inner)})"
+
+
+def selector(metric: str, *matchers: str) -> str:
+    """By a name that may hold dots, as OpenTelemetry's do where they are kept."""
+    name = f"__name__={quoted(metric)}"
+    return "{" + ",".join(part for part in (name, *matchers) if part) + "}"
+
+
+def any_of(metrics: Iterable[str]) -> str:
+    """A matcher of several names."""
+    return f"__name__=~{quoted('|'.join(re.escape(name) for name in sorted(metrics)))}"
+
+
+def _gauges(group: Group, combine: Combine, members: Mapping[str, Signal]) -> Term:
+    selected = "{" + f"{any_of(members)},{group.matchers()}" + "}"
+    named = group.named(selected)
+    return Term(f"{combine} by (__name__, {PRODUCT}) ({named})", group, dict(members))
+
+
+def chunks(terms: Sequence[Term], points_each: int, most_points: int) -> Iterator[list[Term]]:
+    """Terms that fit one request: their answer has at most so many points (a term at least)."""
+    chunk: list[Term] = []
+    size = 0
+    for term in terms:
+        points = points_each * len(term.group.values) * len(term.signals)
+        if chunk and size + points > most_points:
+            yield chunk
+            chunk, size = [], 0
+        chunk.append(term)
+        size += points
+    if chunk:
+        yield chunk

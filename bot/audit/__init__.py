@@ -1,1 +1,0 @@
-"""The audit trail: its chain, its checkpoints, its verification, its feed."""

@@ -1,1 +1,0 @@
-"""What the demo stands on. Nothing of the product imports it, but for the command."""

@@ -1,1 +1,0 @@
-"""The page in the browser: its files and how they are served."""

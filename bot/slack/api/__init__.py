@@ -1,1 +1,0 @@
-"""The Web API as a port: calls, their failures, cached look-ups of names."""

@@ -1,1 +1,0 @@
-"""Who holds a role, from Slack's user groups and from rotas."""

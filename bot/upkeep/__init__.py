@@ -1,1 +1,0 @@
-"""What runs by the clock or on a signal: jobs, retention, reload."""

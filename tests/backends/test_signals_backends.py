@@ -1,0 +1,108 @@
+"""Discovery and sweeps on a real Prometheus and a real VictoriaMetrics."""
+
+from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from adapters.http import http_client
+from adapters.observe.prometheus import PrometheusMetrics
+from adapters.observe.simulator.dataset import floored_to_minute
+from tests.backends.dialects import shop
+from tests.backends.metric_servers import prometheus, victoria_metrics
+from tests.fakes.set_clock import SetClock
+from tests.fixtures_metrics_contract import contract_series
+from tests.fixtures_signals_contract import SignalsContract
+from tools.capabilities import Interval, Metrics, SweepQuery
+
+pytestmark = pytest.mark.backends
+
+NOW = floored_to_minute(datetime.now(UTC))
+MANY = tuple(f"part-{number}" for number in range(50))
+SERVERS = {"prometheus": prometheus, "victoria_metrics": victoria_metrics}
+
+
+@pytest.fixture(scope="module", params=sorted(SERVERS))
+def contract_url(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    with SERVERS[request.param](tmp_path_factory.mktemp("data"), contract_series(NOW)) as url:
+        yield url
+
+
+@pytest.fixture(scope="module", params=sorted(SERVERS))
+def shop_url(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[str]:
+    with SERVERS[request.param](tmp_path_factory.mktemp("data"), shop(NOW, MANY)) as url:
+        yield url
+
+
+class TestRealSignals(SignalsContract):
+    NOW = NOW
+
+    @pytest.fixture
+    async def metrics(self, contract_url: str) -> AsyncIterator[Metrics]:
+        async with http_client(base_url=contract_url) as client:
+            yield PrometheusMetrics(client, SetClock(NOW))
+
+
+class TestDialects:
+    @pytest.fixture
+    async def metrics(self, shop_url: str) -> AsyncIterator[Metrics]:
+        async with http_client(base_url=shop_url) as client:
+            yield PrometheusMetrics(client, SetClock(NOW))
+
+    @pytest.mark.parametrize(
+        ("product", "signal", "role", "value"),
+        [
+            ("checkout", "http_server_request_duration_seconds_p99", "latency", 0.46),
+            ("checkout", "http_server_request_duration_seconds_count", "traffic", 10.0),
+            ("checkout", "http_server_request_duration_seconds_count_error_ratio", "errors", 0.05),
+            ("checkout", "db_client_connections_usage", "pool", 8.0),
+            ("checkout", "container_cpu_usage_seconds_total", "cpu", 0.4),
+            ("checkout", "container_network_receive_bytes_total", "network", 2000.0),
+            ("checkout", "kube_pod_status_ready", "restarts", 2.0),
+            ("shop/checkout", "container_memory_working_set_bytes", "memory", 1e8),
+            ("orders", "http_server_requests_seconds_mean", "latency", 0.2),
+            ("orders", "http_server_requests_seconds_count_error_ratio", "errors", 0.0),
+            ("orders", "hikaricp_connections_active_ratio", "pool", 0.9),
+            ("orders", "odd_gizmo", "other", 3.0),
+            ("orders-db", "aws_rds_cpuutilization_average", "cpu", 40.0),
+            ("orders-db", "aws_rds_free_storage_space_average", "disk", 1e9),
+        ],
+    )
+    async def test_signal_is_found_and_read(
+        self, metrics: Metrics, product: str, signal: str, role: str, value: float
+    ) -> None:
+        hour = Interval(NOW - timedelta(hours=1), NOW)
+        found = await metrics.discover([product], hour)
+        one = next(each for each in found.signals if each.name == signal)
+        swept = await metrics.sweep(SweepQuery([one], hour, 60.0))
+        assert one.role == role
+        assert [each.product for each in swept.series] == [product]
+        assert [read for _at, read in swept.series[0].points] == pytest.approx([value] * 60)
+
+    @pytest.mark.parametrize(
+        ("signal", "spacing_s"),
+        [
+            ("http_server_request_duration_seconds_p99", 30.0),
+            ("container_cpu_usage_seconds_total", 60.0),
+            ("odd_gizmo", 15.0),
+            ("aws_rds_cpuutilization_average", 300.0),
+        ],
+    )
+    async def test_each_exporter_has_its_spacing(
+        self, metrics: Metrics, signal: str, spacing_s: float
+    ) -> None:
+        hour = Interval(NOW - timedelta(hours=1), NOW)
+        found = await metrics.discover(["checkout", "orders", "orders-db"], hour)
+        assert {one.spacing_s for one in found.signals if one.name == signal} == {spacing_s}
+
+    async def test_fifty_products_take_few_requests(self, metrics: Metrics) -> None:
+        day = Interval(NOW - timedelta(hours=24), NOW)
+        found = await metrics.discover(MANY, day)
+        swept = await metrics.sweep(SweepQuery(found.signals, day, 300.0))
+        assert {one.product for one in swept.series} == set(MANY)
+        assert len({one.signal for one in swept.series}) == len(found.signals)
+        assert found.requests + swept.requests <= 25

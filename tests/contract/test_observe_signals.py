@@ -1,0 +1,15 @@
+"""What can be read of products, of recorded metrics; real servers keep the same contract."""
+
+import pytest
+
+from adapters.observe.recorded import RecordedMetrics
+from tests.fakes.set_clock import SetClock
+from tests.fixtures_metrics_contract import contract_dataset
+from tests.fixtures_signals_contract import SignalsContract
+from tools.capabilities import Metrics
+
+
+class TestRecordedSignals(SignalsContract):
+    @pytest.fixture
+    def metrics(self) -> Metrics:
+        return RecordedMetrics(contract_dataset(self.NOW), SetClock(self.NOW))

@@ -1,0 +1,105 @@
+"""From names that exist to signals."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from adapters.observe.conventions import MetricType
+from adapters.observe.signal_map import Known, signals_of
+from tools.signals import Place, Signal
+
+HERE = {"checkout": [Place("service", "checkout")]}
+
+
+def known(
+    name: str, kind: MetricType = "", values: Mapping[str, frozenset[str]] | None = None
+) -> Known:
+    return Known(name, HERE, kind, None, values or {})
+
+
+def named(*found: Known) -> dict[str, Signal]:
+    return {signal.name: signal for signal in signals_of(found)}
+
+
+def test_histogram_is_latency_and_traffic() -> None:
+    found = named(
+        *(known(f"http_request_duration_seconds_{part}") for part in ("bucket", "sum", "count"))
+    )
+    assert {name: (one.role, one.reading) for name, one in found.items()} == {
+        "http_request_duration_seconds_p99": ("latency", "quantile"),
+        "http_request_duration_seconds_count": ("traffic", "rate"),
+    }
+
+
+def test_sum_and_count_without_buckets_are_a_mean() -> None:
+    found = named(
+        known("http_server_requests_seconds_sum"), known("http_server_requests_seconds_count")
+    )
+    assert found["http_server_requests_seconds_mean"].reading == "mean"
+
+
+@pytest.mark.parametrize(
+    ("one", "reading"),
+    [
+        (known("nginx_ingress_controller_requests"), "rate"),  # by convention
+        (known("myapp_things_total"), "rate"),  # by its suffix
+        (known("myapp_things", "counter"), "rate"),  # by the backend's word
+        (known("myapp_things_total", "gauge"), "gauge"),  # which counts more than a suffix
+        (known("myapp_things"), "gauge"),
+        (known("kube_pod_container_status_restarts_total"), "increase"),
+        (known("process_start_time_seconds", "gauge"), "changes"),
+    ],
+    ids=lambda value: getattr(value, "metric", value),
+)
+def test_counter_is_not_read_raw(one: Known, reading: str) -> None:
+    assert [signal.reading for signal in signals_of([one])] == [reading]
+
+
+@pytest.mark.parametrize(
+    ("label", "values", "where"),
+    [
+        ("code", {"200"}, 'code=~"5..|5xx|'),
+        ("status", {"200", "500"}, 'status=~"5..|5xx|'),
+        ("http_response_status_code", {"404"}, 'http_response_status_code=~"5.."'),
+        ("grpc_code", {"OK"}, 'grpc_code=~"Unknown|'),
+        ("envoy_response_code_class", {"2"}, 'envoy_response_code_class=~"5"'),
+    ],
+)
+def test_share_that_fails_is_told_by_a_status_label(
+    label: str, values: set[str], where: str
+) -> None:
+    found = named(known("http_requests_total", "counter", {label: frozenset(values)}))
+    failing = found["http_requests_total_error_ratio"]
+    assert (failing.role, failing.reading, failing.over) == (
+        "errors", "rate_ratio", "http_requests_total",
+    )  # fmt: skip
+    assert failing.where.startswith(where)
+
+
+@pytest.mark.parametrize(
+    "values", [{}, {"status": frozenset({"shipped", "open"})}, {"code": frozenset({"EUR"})}]
+)
+def test_no_share_is_made_up_without_a_status_label(values: Mapping[str, frozenset[str]]) -> None:
+    assert list(named(known("http_requests_total", "counter", values))) == ["http_requests_total"]
+
+
+def test_ratio_needs_both_of_its_parts() -> None:
+    alone = named(known("hikaricp_connections_active"))
+    both = named(known("hikaricp_connections_active"), known("hikaricp_connections_max"))
+    assert alone["hikaricp_connections_active"].reading == "gauge"
+    assert both["hikaricp_connections_active_ratio"].reading == "ratio"
+
+
+def test_matcher_by_a_label_that_is_not_there_is_left_out() -> None:
+    found = named(known("jvm_memory_used_bytes"))
+    assert found["jvm_memory_used_bytes"].where == ""
+
+
+def test_of_several_quantiles_one_is_read() -> None:
+    values = {"quantile": frozenset({"0.5", "0.9", "0.99"})}
+    found = named(known("rpc_duration_seconds", "summary", values))
+    assert found["rpc_duration_seconds"].where == 'quantile="0.99"'
+
+
+def test_unknown_name_is_still_a_signal() -> None:
+    assert named(known("odd_gizmo"))["odd_gizmo"].role == "other"

@@ -1,0 +1,106 @@
+"""What a metrics backend can be asked about products: signals, each with its role and its reading.
+
+A signal is one metric read one way (a counter's rate, a histogram's 99th percentile, a gauge as it
+is), for every product that has it. Which metric means what is the adapters' knowledge; here is
+what tools reason with.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+Role = Literal[
+    "traffic",
+    "errors",
+    "latency",
+    "cpu",
+    "memory",
+    "disk",
+    "pool",
+    "queue",
+    "restarts",
+    "network",
+    "other",
+]
+ROLES: tuple[Role, ...] = get_args(Role)
+
+# gauge: as it is. rate: per second. increase: growth within a step. changes: how often it became
+# another value within a step. quantile: the 99th percentile of a histogram. mean: sum over count.
+# ratio: of two gauges. rate_ratio: of two counters' rates.
+Reading = Literal["gauge", "rate", "increase", "changes", "quantile", "mean", "ratio", "rate_ratio"]
+
+# Which way trouble lies. Traffic may be trouble either way.
+Worse = Literal["up", "down", "either"]
+
+# How the series of one product become one.
+Combine = Literal["sum", "max", "min", "avg"]
+
+MAIN, USUAL, DETAIL, UNKNOWN = 1, 2, 3, 4  # how telling a signal is of its role, the best first
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a product's series are: those whose `label` is `value`, or a pod's name made of it.
+
+    `namespace` is empty, or the namespace that they are in as well.
+    """
+
+    label: str
+    value: str
+    pods: bool = False
+    namespace: str = ""
+    namespace_label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """One thing that can be read of products. `name` tells it from all others of a discovery.
+
+    `metric` is the backend's name, without the suffix of a histogram; `over` the divisor of a
+    ratio. `where` and `over_where` are matchers that go with them, as PromQL. `unit` is that of
+    the values as they are read, None when unknown. `spacing_s` is the time between two samples,
+    None when it could not be learned. `words` say of a ratio what it is a ratio of.
+    """
+
+    name: str
+    role: Role
+    reading: Reading
+    metric: str
+    unit: str | None = None
+    worse: Worse = "either"
+    rank: int = UNKNOWN
+    combine: Combine = "max"
+    where: str = ""
+    over: str = ""
+    over_where: str = ""
+    spacing_s: float | None = None
+    places: Mapping[str, Sequence[Place]] = field(default_factory=dict)
+
+    @property
+    def products(self) -> frozenset[str]:
+        """Those that have it."""
+        return frozenset(self.places)
+
+
+@dataclass(frozen=True, slots=True)
+class Discovered:
+    """What exists. `without` are the products that nothing was found for; `requests` were made.
+
+    `labels` says by which labels products were found, with how many products each.
+    """
+
+    signals: Sequence[Signal]
+    products: Sequence[str]
+    without: Sequence[str] = ()
+    labels: Mapping[str, int] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+    requests: int = 0
+
+    def of(self, product: str) -> Sequence[Signal]:
+        """A product's signals, by role, the most telling of each first."""
+        have = [signal for signal in self.signals if product in signal.places]
+        return sorted(have, key=lambda one: (ROLES.index(one.role), one.rank, one.name))
+
+    def best(self, product: str, role: Role) -> Signal | None:
+        """The most telling signal of a role, None when the product has none."""
+        return next((one for one in self.of(product) if one.role == role), None)
