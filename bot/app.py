@@ -1,6 +1,7 @@
 """The composition root: which concrete parts a running Kortex is made of.
 
-With `bot.wiring.backends` and `bot.wiring.rules`, the only code that names concrete classes.
+`bot.wiring` makes the parts from settings, `bot.service` starts and drains them; nobody else
+names concrete classes (docs/adr/0008).
 """
 
 import asyncio
@@ -33,11 +34,9 @@ from bot.chat.rounds import Rounds
 from bot.chat.spending import Purse
 from bot.chat.tool_calls import Toolbox, ToolDesk, record_calls
 from bot.chat.turn import Turns
-from bot.clock import SystemClock
 from bot.domain.channel import rule_for
 from bot.domain.ids import SessionId, UserId
 from bot.domain.proposal import Proposal
-from bot.metrics import Metrics
 from bot.ports import ChatSurface, Stops, StorageUnavailable
 from bot.privacy.placeholders import Placeholders
 from bot.privacy.redactor import Remember, TextRedactor
@@ -54,8 +53,10 @@ from bot.store.proposals import StoredProposals
 from bot.store.sealing import Sealing
 from bot.store.sessions import StoredSessions
 from bot.store.watches import StoredWatches
+from bot.telemetry.metrics import Metrics
 from bot.wiring import backends, rules
 from bot.wiring.bindings import bound
+from bot.wiring.clock import SystemClock
 from bot.wiring.confinement import check_edited, local_hosts
 from bot.wiring.executors import make_executors
 from bot.wiring.in_force import InForce
@@ -133,14 +134,11 @@ async def open_stores(settings: Settings, stack: AsyncExitStack) -> Stores:
         embedded = sa.make_url(url).drivername.startswith("sqlite")
         if embedded:
             await schema.migrate(url)
-        elif not await schema.is_current(url):
-            raise ConfigurationError(
-                "database.url: the schema is not the one this version needs. "
-                "Run `kortex migrate`, then start again."
-            )
+        elif problem := (await schema.standing_of(url)).problem:
+            raise ConfigurationError(f"database.url: {problem}")
         sealing = Sealing(rules.audit_keys(settings), open_redactor(settings))
         database = await Database.open(url, sealing=sealing)
-    except (ValueError, sa.exc.ArgumentError) as error:
+    except (ValueError, sa.exc.ArgumentError, schema.SchemaUnserved) as error:
         raise ConfigurationError(f"database.url: {error}") from error
     stack.push_async_callback(database.close)
     trail = StoredTrail(database)

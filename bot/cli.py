@@ -6,11 +6,12 @@ them, so that `--help` answers at once.
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from bot.commands import audit_arguments as cli_audit
 from bot.commands import usage_arguments as cli_usage
+from bot.upkeep.signals import Signals
 
 OK, FAILED, USAGE = 0, 1, 2
 
@@ -129,17 +130,35 @@ def _add_demo(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
 
 
 def _demo(parsed: argparse.Namespace) -> int:
-    from bot.commands.demo import demo, demo_ask
-
     if parsed.ask is not None:
+        from bot.commands.demo import demo_ask
+
         return demo_ask(parsed.ask, parsed.channel, as_json=parsed.json)
-    return demo(parsed.port)
+
+    def serve(signals: Signals) -> int:
+        from bot.commands.demo import demo
+
+        return demo(parsed.port, signals)
+
+    return _heeding(Signals(hangup_stops=True), serve)
 
 
 def _run(parsed: argparse.Namespace) -> int:
-    from bot.commands.verbs import run
+    def serve(signals: Signals) -> int:
+        from bot.commands.verbs import run
 
-    return run(parsed.config)
+        return run(parsed.config, signals)
+
+    return _heeding(Signals(), serve)
+
+
+def _heeding(signals: Signals, serve: Callable[[Signals], int]) -> int:
+    """Serve with signals that are taken before the imports, which last a second, and to the end."""
+    signals.take()
+    try:
+        return serve(signals)
+    finally:
+        signals.ignore()
 
 
 def _check(parsed: argparse.Namespace) -> int:

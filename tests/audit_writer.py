@@ -3,8 +3,8 @@
 import asyncio
 import sys
 
+from bot.audit.chain import AuditKeys
 from bot.domain.audit import AuditEvent, AuditKind
-from bot.domain.audit_chain import AuditKeys
 from bot.store.audit import append_audit
 from bot.store.engine import Database
 from bot.store.sealing import Sealing

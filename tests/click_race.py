@@ -17,9 +17,9 @@ from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, ProposalId, TeamId, UserId
 from bot.domain.proposal import LIFETIME, Proposal, ProposalState
 from bot.ports import Decision
-from bot.slack.bolt import create_bolt
-from bot.slack.clicks import Click, remember
-from bot.slack.ingress_ports import IngressSettings
+from bot.slack.connection.bolt import create_bolt
+from bot.slack.handling.ingress_ports import IngressSettings
+from bot.slack.received.clicks import Click, remember
 from bot.store import tables
 from bot.store.audit import StoredAudit
 from bot.store.engine import Database

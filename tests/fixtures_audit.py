@@ -3,9 +3,9 @@
 import random
 from collections.abc import Callable, Sequence
 
-from bot.domain.audit_chain import GENESIS, AuditKeys, ChainRow, hash_of_content, mac_of
-from bot.domain.audit_checkpoint import Checkpoint
-from bot.domain.audit_verify import Summary, Verifier
+from bot.audit.chain import GENESIS, AuditKeys, ChainRow, hash_of_content, mac_of
+from bot.audit.checkpoint import Checkpoint
+from bot.audit.verify import Summary, Verifier
 
 KEYS = AuditKeys("k1", {"k1": b"the key of the tests"})
 OTHER_KEYS = AuditKeys("k2", {"k2": b"another key", "k1": b"the key of the tests"})

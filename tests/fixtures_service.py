@@ -17,15 +17,15 @@ import pytest
 import pytest_asyncio
 from blockbuster import BlockBuster
 
-from bot import logs
 from bot.app import open_redactor
-from bot.service import serving
+from bot.demo.workspace.app import serving as workspace_serving
+from bot.demo.workspace.ratelimit import RateLimits
+from bot.demo.workspace.seeds import RESPONDERS
+from bot.demo.workspace.state import Setup, Workspace
+from bot.service.lifecycle import serving
 from bot.settings.model import Settings
-from bot.slack.pacing import Rates
-from bot.workspace.app import serving as workspace_serving
-from bot.workspace.ratelimit import RateLimits
-from bot.workspace.seeds import RESPONDERS
-from bot.workspace.state import Setup, Workspace
+from bot.slack.sending.pacing import Rates
+from bot.telemetry import logs
 from tests.fakes.control_plane_server import ControlPlaneServer, control_plane_server
 from tests.fakes.model_server import ModelServer, Script
 from tests.fixtures_database import place_sqlite

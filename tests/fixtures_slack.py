@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.domain.session import Ask
-from bot.slack.pacing import Rates
-from bot.slack.scheduler import EditScheduler
+from bot.slack.sending.pacing import Rates
+from bot.slack.sending.scheduler import EditScheduler
 
 QUICK = Rates(
     edit_burst=10_000,

@@ -4,8 +4,8 @@ from datetime import datetime
 
 import pytest
 
-from adapters.observe.simulator.dataset import Dataset
-from adapters.observe.simulator.incidents import INCIDENTS
+from adapters.recorded.simulator.dataset import Dataset
+from adapters.recorded.simulator.incidents import INCIDENTS
 from tools.capabilities import Trace, Traces
 from tools.errors import InvalidArguments
 

@@ -17,8 +17,8 @@ from bot.domain.channel import ChannelRule
 from bot.domain.events import TurnFinished
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, SessionId, TeamId, UserId
 from bot.domain.session import Ask, TurnState
-from bot.metrics import Metrics
 from bot.ports import Journal, StorageUnavailable
+from bot.telemetry.metrics import Metrics
 from tests.fakes.capabilities import FakeClock
 from tests.fakes.journal import MemoryJournal
 from tests.fakes.recording_surface import RecordingSurface

@@ -9,8 +9,8 @@ from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.workspace.app import serving
-from bot.workspace.state import Setup, Workspace
+from bot.demo.workspace.app import serving
+from bot.demo.workspace.state import Setup, Workspace
 
 
 @asynccontextmanager

@@ -23,10 +23,10 @@ from bot.domain.ids import (
 from bot.domain.proposal import Proposal, ProposalState, digest
 from bot.domain.session import Ask
 from bot.domain.tool_status import ToolReport
-from bot.slack.bolt import create_bolt
-from bot.slack.errands import Errands
-from bot.slack.identity import SlackIdentity
-from bot.slack.ingress_ports import IngressPorts, IngressSettings, ProviderStatus
+from bot.slack.connection.bolt import create_bolt
+from bot.slack.handling.errands import Errands
+from bot.slack.handling.ingress_ports import IngressPorts, IngressSettings, ProviderStatus
+from bot.slack.received.identity import SlackIdentity
 from tests.fakes.freezes import FakeFreezes, FakeSwitch
 from tests.fakes.redactor import FakeRedactor
 from tests.fakes.role_table import RoleTable

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bot.service import Service
+from bot.demo.workspace import interactions
+from bot.demo.workspace.delivery import Ack
+from bot.demo.workspace.messages import Message
+from bot.demo.workspace.people import User
+from bot.demo.workspace.seeds import CHECKOUT, RESPONDER
+from bot.demo.workspace.state import Workspace
+from bot.service.lifecycle import Service
 from bot.settings.model import Settings
-from bot.workspace import interactions
-from bot.workspace.delivery import Ack
-from bot.workspace.messages import Message
-from bot.workspace.people import User
-from bot.workspace.seeds import CHECKOUT, RESPONDER
-from bot.workspace.state import Workspace
 from tests.fakes.control_plane_server import ControlPlaneServer
 from tests.fakes.model_server import ModelServer, Recorded, Round
 

@@ -16,8 +16,8 @@ from bot.domain.budget import BudgetLimits, Limit
 from bot.domain.events import TurnEvent
 from bot.domain.ids import SessionId
 from bot.domain.session import Ask
-from bot.metrics import Metrics
 from bot.ports import AuditLog, Ledger, Reservation, Spending, StopSignal
+from bot.telemetry.metrics import Metrics
 
 NO_CHOICES = Models()
 

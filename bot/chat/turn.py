@@ -22,6 +22,7 @@ from bot.chat.aftermath import finished, said_of, state_of
 from bot.chat.grounding import doubts
 from bot.chat.history import newest_note
 from bot.chat.loop import Conversation, Emit, Loop
+from bot.chat.quiet_replay import QuietReplay
 from bot.chat.recall import PURPOSE, SUMMARY_ROUND, Recalled, recall
 from bot.chat.round_record import RoundRecord
 from bot.chat.spending import Purse, Spender
@@ -31,7 +32,6 @@ from bot.domain.channel import ChannelRule, rule_for, session_name
 from bot.domain.events import Notice, TurnEnd, TurnEvent, TurnFinished
 from bot.domain.ids import MessageTs, SessionId
 from bot.domain.session import Ask, Session, Summary, TurnState
-from bot.metrics import Metrics
 from bot.ports import (
     AnswerStream,
     AnswerSurface,
@@ -44,6 +44,7 @@ from bot.ports import (
     SurfaceGone,
 )
 from bot.privacy.placeholders import Placeholders
+from bot.telemetry.metrics import Metrics
 from tools.budget import Spent
 from tools.capabilities import CallContext, Clock
 from tools.records import CallEvent, ToolOutcome
@@ -184,7 +185,8 @@ class Turns:
     ) -> TurnFinished:
         stream = self._surface.stream(ask, opened.answer_ts)
         try:
-            ended = await self._investigated(ask, rule, opened, journal, stream)
+            quiet = QuietReplay(journal, stream.feed)
+            ended = await self._investigated(ask, rule, opened, quiet)
             final = ended.final
             try:
                 await self._keep(ask, state_of(final.end), ended, journal)
@@ -202,8 +204,7 @@ class Turns:
         ask: Ask,
         rule: ChannelRule,
         opened: Opened,
-        journal: Journal,
-        stream: AnswerStream,
+        journal: QuietReplay,
     ) -> _Investigated:
         context = self._requests.context(ask, rule, opened)
         stop = self._stops.watch(ask.turn_id)
@@ -211,8 +212,8 @@ class Turns:
         loop = self._loop(context, spender, stop, journal)
         try:
             request = await self._requests.request(ask, rule, opened, context)
-            recalled = await self._recalled(request, opened, spender, stop, journal, stream)
-            end, talk = await loop.run(recalled.request, stream.feed, recalled.aside)
+            recalled = await self._recalled(request, opened, spender, stop, journal)
+            end, talk = await loop.run(recalled.request, journal.feed, recalled.aside)
             final = self._final(ask, end, talk, [*opened.notices, *recalled.notices])
             return _Investigated(final, said_of(end, talk), recalled.summary)
         except Exception as error:  # noqa: BLE001 - a bug must not leave people without an end
@@ -225,15 +226,14 @@ class Turns:
         opened: Opened,
         spender: Spender,
         stop: StopSignal,
-        journal: Journal,
-        stream: AnswerStream,
+        journal: QuietReplay,
     ) -> Recalled:
         for notice in opened.notices:
-            stream.feed(Notice(notice))
+            journal.feed(Notice(notice))
 
         def only_notices(event: TurnEvent) -> None:
             if isinstance(event, Notice):
-                stream.feed(event)
+                journal.feed(event)
 
         async def summarise(asking: CompleteRequest) -> RoundRecord:
             return await spender.round(
@@ -242,7 +242,7 @@ class Turns:
 
         recalled = await recall(request, spender.window_tokens(), journal, summarise)
         for notice in recalled.notices:
-            stream.feed(Notice(notice))
+            journal.feed(Notice(notice))
         return recalled
 
     def _loop(

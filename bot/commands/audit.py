@@ -10,11 +10,11 @@ import orjson
 from pydantic import JsonValue
 
 from bot.app import open_stores
+from bot.audit.chain import AuditKeys
+from bot.audit.checkpoint import Checkpoint, checkpoints_in
+from bot.audit.verify import Summary
 from bot.commands.instant_option import instant_option
 from bot.commands.verbs import FAILED, OK, guarded, loaded
-from bot.domain.audit_chain import AuditKeys
-from bot.domain.audit_checkpoint import Checkpoint, checkpoints_in
-from bot.domain.audit_verify import Summary
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
 from bot.store.audit_erasure import erase as erase_rows

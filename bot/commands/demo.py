@@ -2,18 +2,20 @@
 
 import secrets
 import tempfile
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
-from bot import logs
 from bot.app import open_redactor
 from bot.commands import verbs
-from bot.commands.demo_setup import demo_control_plane, demo_settings, local, plane_values
+from bot.demo.setup import demo_control_plane, demo_settings, local, plane_values
+from bot.telemetry import logs
+from bot.upkeep.attention import Attention, StoppedEarly
+from bot.upkeep.signals import Signals
 
 
-def demo(port: int) -> int:
+def demo(port: int, signals: Signals) -> int:
     """Serve the demo until stopped. Its data lives in a temporary folder and goes with it."""
-    return verbs.guarded(lambda: _demo(port))
+    return verbs.guarded(lambda: _demo(port, signals))
 
 
 def demo_ask(question: str, channel: str, *, as_json: bool) -> int:
@@ -30,18 +32,22 @@ def demo_ask(question: str, channel: str, *, as_json: bool) -> int:
     return verbs.guarded(work)
 
 
-async def _demo(port: int) -> int:
+async def _demo(port: int, signals: Signals) -> int:
     # Imported when it is wanted: the page needs the engine and the workspace, a question neither.
-    from bot.commands.demo_page import demo_running
+    from bot.demo.running import demo_running
 
-    async with AsyncExitStack() as stack:
-        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="kortex-"))
-        print("Kortex is starting ...", flush=True)
-        url = await stack.enter_async_context(demo_running(Path(folder), port))
-        print(
-            f'\n  Open {url}\n\n  Ask there: "@kortex why is checkout slow?"   Stop with Ctrl-C.\n',
-            flush=True,
-        )
-        await verbs.stop_asked()
-        print("stopping ...")
+    attention = Attention(signals)
+    with attention.paid(), suppress(StoppedEarly):
+        async with AsyncExitStack() as stack:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="kortex-"))
+            print("Kortex is starting ...", flush=True)
+            with attention.starting():
+                url = await stack.enter_async_context(demo_running(Path(folder), port))
+            print(
+                f'\n  Open {url}\n\n  Ask there: "@kortex why is checkout slow?"'
+                "   Stop with Ctrl-C.\n",
+                flush=True,
+            )
+            await attention.stop.wait()
+            print("stopping ...", flush=True)
     return verbs.OK

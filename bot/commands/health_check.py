@@ -13,15 +13,17 @@ from bot.actions.errors import ActionsError
 from bot.app import build_base
 from bot.commands.mcp_check import report as mcp_report
 from bot.commands.role_check import check_roles
-from bot.finding import Finding
 from bot.ports import StorageUnavailable
 from bot.privacy.engine import ENGINE
+from bot.reports.finding import Finding
+from bot.reports.tools import toolset_costs
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
 from bot.settings.reflexes import ReflexAction
-from bot.slack.identity import SlackIdentity
-from bot.slack.startup import StartupError, check_slack
-from bot.tool_report import toolset_costs
+from bot.slack.connection.startup import StartupError, check_slack
+from bot.slack.received.identity import SlackIdentity
+from bot.store import schema
+from bot.store.engine import Database
 from bot.wiring import rules
 from bot.wiring.audit_outlets import check_sinks
 from bot.wiring.backends import Cluster
@@ -54,13 +56,11 @@ async def examine(settings: Settings) -> list[Finding]:
     async with AsyncExitStack() as stack:
         try:
             base = await build_base(settings, stack)
-            await base.stores.database.ping()
+            found = await _database(base.stores.database)
         except (ConfigurationError, StorageUnavailable) as error:
             part = "mcp" if str(error).startswith("mcp.") else "database"
             return [*findings, Finding(part, False, str(error))]
-        findings.append(
-            Finding("database", True, f"{base.stores.database.dialect}, schema current")
-        )
+        findings.append(found)
         asked = {p.name for p in base.rounds.providers}
         for name, provider in base.providers.items():
             reason = provider.unavailable_reason
@@ -80,6 +80,13 @@ async def examine(settings: Settings) -> list[Finding]:
         findings += await mcp_report(base.mcp, base.redactor)
         findings += _toolsets((base.plugins, base.mcp), settings)
     return findings
+
+
+async def _database(database: Database) -> Finding:
+    at = await schema.standing(database)
+    newer = f"schema {at.revision}, expanded by a newer version, which serves this one too"
+    said = "schema current" if at.revision == at.newest else newer
+    return Finding("database", True, f"{database.dialect}, {said}")
 
 
 def _redaction() -> Finding:

@@ -13,22 +13,22 @@ from pathlib import Path
 import aiohttp
 
 from bot.app import Stores, open_redactor, open_stores
+from bot.audit.checkpoint import Checkpoint, sign
 from bot.commands.headless import TEAM as HEADLESS
 from bot.commands.verbs import FAILED, OK, guarded, loaded
 from bot.domain.audit import AuditEvent, AuditKind
-from bot.domain.audit_checkpoint import Checkpoint, sign
 from bot.domain.dossier import Dossier
-from bot.incident_report import ReportFacts, people_in, report
 from bot.ports import SurfaceFailed, SurfaceGone
+from bot.reports.incident import ReportFacts, people_in, report
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
-from bot.slack.api import create_api
-from bot.slack.calls import SlackCalls
-from bot.slack.outbox import Outbox
-from bot.slack.person_names import PersonNames
-from bot.slack.redacted_calls import RedactedCalls
-from bot.slack.scheduler import EditScheduler
-from bot.slack.surface import SlackSurface
+from bot.slack.api.calls import SlackCalls
+from bot.slack.api.person_names import PersonNames
+from bot.slack.api.redacted_calls import RedactedCalls
+from bot.slack.api.web_api import create_api
+from bot.slack.sending.outbox import Outbox
+from bot.slack.sending.scheduler import EditScheduler
+from bot.slack.showing.surface import SlackSurface
 from bot.store.audit_reading import verify
 from bot.store.dossiers import Dossiers
 from bot.wiring import rules

@@ -3,7 +3,7 @@
 from adapters.mcp.definition import Judged, ToolState, difference, entry_line
 from adapters.mcp.supervisor import ServerState, Supervisor
 from adapters.mcp.tool import McpTool, NotATool
-from bot.finding import Finding
+from bot.reports.finding import Finding
 from bot.wiring.mcp_servers import McpServers, shown_id
 from tools.redactor import Redactor
 

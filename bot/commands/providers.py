@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from bot.chat.rounds import Rounds
 from bot.commands.live import asked
 from bot.domain.providers import ProviderStatus
-from bot.provider_report import provider_report
+from bot.reports.providers import provider_report
 from bot.settings.model import Settings
 from bot.wiring.backends import asked_in_order, make_providers
 

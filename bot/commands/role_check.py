@@ -13,12 +13,12 @@ from adapters.errors import AdapterError
 from adapters.on_call.port import OnCall
 from bot.actions.catalog import ActionRule
 from bot.domain.channel import ChannelRule
-from bot.finding import Finding
+from bot.reports.finding import Finding
 from bot.settings.model import Settings
-from bot.slack.api import create_api
-from bot.slack.identity import SlackIdentity
-from bot.slack.on_duty import OnCallUnreadable, OnDutyDirectory
-from bot.slack.roles import SlackRoleDirectory
+from bot.slack.api.web_api import create_api
+from bot.slack.received.identity import SlackIdentity
+from bot.slack.roles.directory import SlackRoleDirectory
+from bot.slack.roles.on_duty import OnCallUnreadable, OnDutyDirectory
 from bot.wiring import rules
 from bot.wiring.rotas import role_members
 

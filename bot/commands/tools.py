@@ -7,8 +7,8 @@ from pydantic import ValidationError
 
 from bot.commands.live import asked
 from bot.domain.tool_status import ToolReport, report_from_json
+from bot.reports.tools import tool_report
 from bot.settings.model import Settings
-from bot.tool_report import tool_report
 from bot.web.tools import PATH
 from bot.wiring.plugins import open_plugins
 from bot.wiring.toolboxes import policy_of

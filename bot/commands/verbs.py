@@ -4,37 +4,48 @@ What only one of them needs it imports itself: a question starts without the ser
 """
 
 import asyncio
-import signal
 import sys
 from collections.abc import Callable, Coroutine
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 from pydantic import JsonValue
 
 from adapters.plugins.yaml_source import ManifestInvalid
-from bot import logs
 from bot.actions.errors import ActionsError
 from bot.app import open_redactor
 from bot.commands.console import answer_here
 from bot.engine.database_lock import SecondProcess
-from bot.finding import Finding
-from bot.garbage import spare_what_stays
 from bot.ports import StorageUnavailable
+from bot.reports.finding import Finding
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError, load
-from bot.slack.startup import StartupError
+from bot.slack.connection.startup import StartupError
 from bot.store import schema
+from bot.telemetry import logs
+from bot.upkeep.attention import Attention, StoppedEarly
+from bot.upkeep.garbage import spare_what_stays
+from bot.upkeep.signals import Signals
+
+if TYPE_CHECKING:
+    from bot.service.lifecycle import Service
 
 OK, FAILED, USAGE = 0, 1, 2
-_MENDABLE = (ConfigurationError, StartupError, SecondProcess, ActionsError, ManifestInvalid)
+_MENDABLE = (
+    ConfigurationError,
+    StartupError,
+    SecondProcess,
+    ActionsError,
+    ManifestInvalid,
+    schema.SchemaUnserved,
+)
 
 
-def run(config: Path) -> int:
+def run(config: Path, signals: Signals) -> int:
     """`kortex run`: until SIGTERM or Ctrl-C, then drain."""
-    return guarded(lambda: _serve(config))
+    return guarded(lambda: _serve(config, signals))
 
 
 def check(config: Path, *, as_json: bool) -> int:
@@ -59,8 +70,14 @@ def migrate(config: Path) -> int:
     """`kortex migrate`."""
 
     async def work(settings: Settings) -> int:
-        head = await schema.migrate(settings.database.url.get_secret_value())
-        print(f"the schema is at {head}")
+        at = await schema.migrate(settings.database.url.get_secret_value())
+        if at == schema.head():
+            print(f"the schema is at {at}")
+        else:
+            print(
+                f"the schema is at {at}, which a newer version made; this version works with it. "
+                "There is nothing to migrate."
+            )
         return OK
 
     return guarded(lambda: work(loaded(config)))
@@ -169,31 +186,41 @@ def loaded(config: Path) -> Settings:
     return settings
 
 
-async def _serve(config: Path) -> int:
-    from bot.service import serving
+async def _serve(config: Path, signals: Signals) -> int:
+    from bot.service.lifecycle import serving
 
     settings = loaded(config)
-    async with (
-        serving(settings, read=lambda: load(config)) as service,
-        service.reload.on_sighup(),
-    ):
+
+    def ready(service: "Service") -> None:
         spare_what_stays()
         print(
-            f"kortex is serving; health at http://{settings.http.host}:{service.http_port}/readyz"
+            f"kortex is serving; health at http://{settings.http.host}:{service.http_port}/readyz",
+            flush=True,
         )
-        await stop_asked()
-        print("stopping: nothing new is taken, running answers end")
+
+    return await stay(serving(settings, read=lambda: load(config)), signals, ready)
+
+
+async def stay(
+    opening: "AbstractAsyncContextManager[Service]",
+    signals: Signals,
+    ready: Callable[["Service"], None],
+) -> int:
+    """Serve until a signal stops it, then drain; a stop during the start ends that."""
+    attention = Attention(signals)
+    with attention.paid():
+        async with AsyncExitStack() as stack:
+            try:
+                with attention.starting():
+                    service = await stack.enter_async_context(opening)
+            except StoppedEarly:
+                print("stopped before it served; nothing was taken")
+                return OK
+            await stack.enter_async_context(service.reload.at_each(attention.reload))
+            ready(service)
+            await attention.stop.wait()
+            print("stopping: nothing new is taken, running answers end", flush=True)
     return OK
-
-
-async def stop_asked() -> None:
-    """Until SIGTERM or SIGINT."""
-    asked = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        with suppress(NotImplementedError):
-            loop.add_signal_handler(number, asked.set)
-    await asked.wait()
 
 
 async def _check(settings: Settings, *, as_json: bool) -> int:

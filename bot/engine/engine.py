@@ -23,6 +23,7 @@ from bot.engine.database_lock import take_lock
 from bot.engine.lease import Lease
 from bot.engine.sqlite_clock import milliseconds
 from bot.engine.starts import Starts
+from bot.engine.stop_signal import Signal
 from bot.engine.thread_order import ThreadOrder
 from bot.engine.turn_slots import MAX_LIVE_TURNS, MAX_LIVE_TURNS_SQLITE, ShowWaiting, TurnSlots
 from bot.ports import (
@@ -33,7 +34,6 @@ from bot.ports import (
     SurfaceFailed,
     decision_workflow,
 )
-from bot.stop_signal import Signal
 from bot.store.failures import storage_errors
 from bot.store.replicas import Replicas
 from bot.store.tickets import Superseded, Tickets
@@ -225,8 +225,8 @@ class Engine:
         return self._order.is_first_look(ask)
 
     async def drop_dead_tickets(self) -> int:
-        """Free threads whose turn's workflow is over without having left its place."""
-        return len(await self._tickets.drop_dead())
+        """See `ThreadOrder.drop_dead`."""
+        return await self._order.drop_dead()
 
     @property
     def live(self) -> int:
@@ -234,16 +234,26 @@ class Engine:
         return len(self._turns) + len(self._decisions)
 
     async def start_turn(self, ask: Ask) -> None:
-        """Durable when it returns. Raises StorageUnavailable."""
-        await self._start(ask.turn_id, self._turn, _ASK.dump_python(ask, mode="json"))
+        """Durable, with its place in the thread, when it returns. Raises StorageUnavailable."""
+
+        async def has_place_already(_turn: str) -> bool:
+            return not await self._order.announce(ask)
+
+        value = _ASK.dump_python(ask, mode="json")
+        await self._start(ask.turn_id, has_place_already, self._turn, value)
 
     async def start_decision(self, proposal_id: ProposalId, decision: Decision) -> None:
         """Durable when it returns. Raises StorageUnavailable."""
         value = _DECISION.dump_python(decision, mode="json")
-        await self._start(decision_workflow(decision.key), self._decision, proposal_id, value)
+        workflow_id, known = decision_workflow(decision.key), self._tickets.is_started
+        await self._start(workflow_id, known, self._decision, proposal_id, value)
 
     async def _start(
-        self, workflow_id: str, body: Callable[..., Coroutine[None, None, None]], *args: object
+        self,
+        workflow_id: str,
+        is_started: Callable[[str], Awaitable[bool]],
+        body: Callable[..., Coroutine[None, None, None]],
+        *args: object,
     ) -> None:
         if not self._accepting:
             raise StorageUnavailable("shutting down; nothing was started")
@@ -251,19 +261,20 @@ class Engine:
             return  # Slack tells of a mention twice
         # Asked first and through our own connection: DBOS waits for a lost database without end,
         # and would start the work long after the asker was told that nothing was started.
-        await self._starts.once(
-            workflow_id,
-            self._tickets.is_started,
-            lambda: self._begin(workflow_id, body, args),
-            self._background,
-        )
+        with urgent():
+            await self._starts.once(
+                workflow_id,
+                is_started,
+                lambda: self._begin(workflow_id, body, args),
+                self._background,
+            )
 
     @staticmethod
     async def _begin(
         workflow_id: str, body: Callable[..., Coroutine[None, None, None]], args: Sequence[object]
     ) -> Exception | None:
         try:
-            with storage_errors(), SetWorkflowID(workflow_id), urgent():
+            with storage_errors(), SetWorkflowID(workflow_id):
                 await DBOS.start_workflow_async(body, *args)
         except Exception as error:  # noqa: BLE001 - it is raised where the start was asked for
             return error

@@ -1,7 +1,7 @@
 """Turns of a thread one after the other, the oldest message first, over all replicas."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
 from typing import Final
 
@@ -34,6 +34,23 @@ class ThreadOrder:
         self._entering = asyncio.Semaphore(ENTERING)
         self._left: dict[str, asyncio.Event] = {}
         self._first_attempts: set[TurnId] = set()
+        self._unstarted: Collection[str] = ()
+
+    async def announce(self, ask: Ask) -> bool:
+        """Give it its place in line, before anybody is told that it was accepted.
+
+        False when it has been started before. Raises StorageUnavailable.
+        """
+        return await self._tickets.announce(ask.turn_id, ask.place.key, ask.ts)
+
+    async def drop_dead(self) -> int:
+        """Free threads of turns that are over without having left, or never began; how many.
+
+        What never began is left alone once: it may be in the midst of its start.
+        """
+        before = self._unstarted
+        self._unstarted = await self._tickets.drop_unstarted(before)
+        return len(await self._tickets.drop_dead())
 
     async def enter(self, ask: Ask) -> None:
         """Wait until this turn is the oldest of its thread. Raises Superseded.
@@ -71,7 +88,7 @@ class ThreadOrder:
         thread = ask.place.key
         async with self._entering:
             await self._starts_first()
-            if not await self._tickets.is_known(ask.turn_id):
+            if await self._tickets.is_fresh(ask.turn_id):
                 self._first_attempts.add(ask.turn_id)
             entered = await self._tickets.try_enter(ask.turn_id, thread, ask.ts, self._owner)
         while not entered:

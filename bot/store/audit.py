@@ -1,6 +1,6 @@
 """The append-only trail: gapless numbers, one writer at a time, in the writer's transaction.
 
-Every row is sealed into the chain of `bot.domain.audit_chain` as it is written. Reading it back,
+Every row is sealed into the chain of `bot.audit.chain` as it is written. Reading it back,
 verifying and erasing live in `audit_reading` and `audit_erasure`.
 """
 
@@ -9,8 +9,8 @@ from typing import cast
 
 import sqlalchemy as sa
 
+from bot.audit.chain import GENESIS, SALT_BYTES, ChainRow, hash_of_content, mac_of
 from bot.domain.audit import AuditEvent
-from bot.domain.audit_chain import GENESIS, SALT_BYTES, ChainRow, hash_of_content, mac_of
 from bot.store.columns import clean
 from bot.store.connection import Connection
 from bot.store.dialect import lock_audit, now

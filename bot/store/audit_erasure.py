@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 from pydantic import JsonValue
 
+from bot.audit.verify import as_ranges
 from bot.domain.audit import AuditEvent, AuditKind
-from bot.domain.audit_verify import as_ranges
 from bot.store.audit import append_audit
 from bot.store.connection import Connection
 from bot.store.engine import Database

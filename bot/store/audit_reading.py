@@ -6,10 +6,10 @@ from typing import Any, cast
 
 import sqlalchemy as sa
 
+from bot.audit.chain import AuditKeys, ChainRow
+from bot.audit.checkpoint import Checkpoint, checkpoints_in
+from bot.audit.verify import Summary, Verifier
 from bot.domain.audit import TrailEntry
-from bot.domain.audit_chain import AuditKeys, ChainRow
-from bot.domain.audit_checkpoint import Checkpoint, checkpoints_in
-from bot.domain.audit_verify import Summary, Verifier
 from bot.store import json_text
 from bot.store.columns import from_micros
 from bot.store.connection import Connection

@@ -5,6 +5,7 @@ The scripts are read in a thread; only their statements run on the loop.
 
 import asyncio
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 import bot
 from bot.store.engine import Database
 from bot.store.failures import storage_errors
+from bot.store.tables import schema_served
 
 _MIGRATION_LOCK = 0x6B6F72746578_01  # replicas that start together migrate one after the other
 
@@ -49,23 +51,75 @@ def head() -> str:
     return found
 
 
-async def current(url: str) -> str | None:
-    """The revision the database is at; None when it is empty. Raises StorageUnavailable."""
+class SchemaUnserved(Exception):
+    """A newer version changed the database so that this version cannot use it. Nothing was done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where a database stands. `problem` says why this version cannot use it, and what to do."""
+
+    revision: str | None
+    newest: str
+    problem: str | None
+
+
+async def standing(database: Database) -> Standing:
+    """Whether this version can use that database as it is. Raises StorageUnavailable.
+
+    One that a newer version expanded is fine: that version left word of whom it still serves.
+    """
+    newest = await asyncio.to_thread(head)
+    at = await database.schema_head()
+    if at == newest:
+        return Standing(at, newest, None)
+    if at is None or await asyncio.to_thread(_knows, at):
+        return Standing(
+            at,
+            newest,
+            f"the schema is {'empty' if at is None else 'at ' + at}, and this version needs "
+            f"{newest}; run `kortex migrate`, then start again",
+        )
+    async with database.read() as connection:
+        serves = await connection.run_sync(_serves, newest)
+    return Standing(at, newest, None if serves else _unserved(at, newest))
+
+
+async def standing_of(url: str) -> Standing:
+    """The same of a database that is not open. Raises StorageUnavailable."""
     database = await Database.open(url)
     try:
-        return await database.schema_head()
+        return await standing(database)
     finally:
         await database.close()
 
 
-async def is_current(url: str) -> bool:
-    """Whether the database has the newest schema. Raises StorageUnavailable."""
-    return await current(url) == await asyncio.to_thread(head)
+def _unserved(at: str, newest: str) -> str:
+    return (
+        f"the schema is at {at}, which a newer version made and which no longer serves this one "
+        f"({newest}); start the newer version, there is nothing to migrate here"
+    )
+
+
+def _knows(revision: str) -> bool:
+    return any(script.revision == revision for script in _scripts().walk_revisions())
+
+
+def _serves(connection: sa.Connection, revision: str) -> bool:
+    if not sa.inspect(connection).has_table(schema_served.name):
+        return False
+    found = connection.scalar(
+        sa.select(schema_served.c.revision).where(schema_served.c.revision == revision)
+    )
+    return found is not None
 
 
 async def migrate(url: str) -> str:
-    """Upgrade to the newest schema in one transaction and name it. Raises StorageUnavailable."""
-    newest = await asyncio.to_thread(head)
+    """Upgrade to the newest schema in one transaction and name where the database now is.
+
+    One that a newer version expanded stays as it is. Raises SchemaUnserved, StorageUnavailable.
+    """
+    await asyncio.to_thread(_scripts)
     await (await Database.open(url)).close()  # creates a SQLite file, refuses a strange URL
     engine = await asyncio.to_thread(
         partial(create_async_engine, url, poolclass=sa.NullPool, hide_parameters=True)
@@ -73,13 +127,12 @@ async def migrate(url: str) -> str:
     try:
         with storage_errors():
             async with engine.begin() as connection:
-                await connection.run_sync(_upgrade)
+                return await connection.run_sync(_upgrade)
     finally:
         await engine.dispose()
-    return newest
 
 
-def _upgrade(connection: sa.Connection) -> None:
+def _upgrade(connection: sa.Connection) -> str:
     if connection.dialect.name == "postgresql":
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_MIGRATION_LOCK)))
     else:
@@ -87,8 +140,27 @@ def _upgrade(connection: sa.Connection) -> None:
     context = MigrationContext.configure(
         connection, opts={"fn": _missing_steps, "transactional_ddl": True}
     )
+    newest, at = head(), context.get_current_revision()
+    if at is not None and not _knows(at):
+        if not _serves(connection, newest):
+            raise SchemaUnserved(_unserved(at, newest))
+        return at
     with Operations.context(context):
         context.run_migrations()
+    if at != newest:
+        _leave_word(connection)
+    return newest
+
+
+def _leave_word(connection: sa.Connection) -> None:
+    """Which versions can use this schema: those since the last revision that took something away."""
+    served: list[dict[str, str]] = []
+    for script in _scripts().walk_revisions():
+        served.append({"revision": script.revision})
+        if getattr(script.module, "contracts", False):
+            break
+    connection.execute(schema_served.delete())
+    connection.execute(schema_served.insert(), served)
 
 
 def _missing_steps(

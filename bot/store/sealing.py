@@ -6,7 +6,7 @@ from typing import Final, cast
 
 from pydantic import JsonValue
 
-from bot.domain.audit_chain import AuditKeys
+from bot.audit.chain import AuditKeys
 from bot.ports import StorageUnavailable
 from bot.store import json_text
 from bot.store.connection import Connection

@@ -313,6 +313,12 @@ tickets = sa.Table(
     ),
 )
 
+# Newest revisions of the versions that can use the schema as it is: `bot.store.schema`.
+schema_served = sa.Table(
+    "schema_served",
+    metadata,
+    sa.Column("revision", CleanText, primary_key=True),
+)
 replicas = sa.Table(
     "replicas",
     metadata,

@@ -1,12 +1,13 @@
 """The order of turns in a thread, and requests to stop them.
 
-A ticket is a row per turn that waits or runs, under its workflow's id. The oldest message runs
+A ticket is a row per turn that waits or runs, under its workflow's id. It is there before Slack is
+acknowledged, without an owner until an attempt of the turn comes for it. The oldest message runs
 first; a unique index over the running ones lets no second turn of a thread in. Who owns a workflow
 now is read from the engine's own table: a replica that was frozen and given up must neither take
 the slot nor release its successor's.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import sqlalchemy as sa
 
@@ -19,6 +20,7 @@ from bot.store.tables import tickets
 _HELD = "PENDING"  # the states of the engine's workflows: somebody runs it,
 _QUEUED = ("ENQUEUED", "DELAYED")  # somebody will
 ALIVE = (_HELD, *_QUEUED)
+_NOBODY = ""
 
 
 class Superseded(Exception):
@@ -43,6 +45,24 @@ class Tickets:
         self._database = database
         self._workflows = workflow_status(database.dialect)
 
+    async def announce(self, ticket: str, thread: str, ts: str) -> bool:
+        """Take a place in the thread's line for a turn that is about to be started.
+
+        False, and no place, when the engine has its workflow already.
+        """
+
+        async def work(connection: Connection) -> bool:
+            if await connection.scalar(self._any(ticket)) is not None:
+                return False
+            await connection.execute(
+                insert_into(connection, tickets)
+                .values(id=ticket, thread=thread, ts=ts, state="waiting", owner=_NOBODY)
+                .on_conflict_do_nothing(index_elements=["id"])
+            )
+            return True
+
+        return await self._database.transact(work)
+
     async def try_enter(self, ticket: str, thread: str, ts: str, owner: str) -> bool:
         """Take the thread's slot if it is this turn's; False while others are before it.
 
@@ -63,22 +83,20 @@ class Tickets:
 
     async def is_started(self, workflow: str) -> bool:
         """Whether the engine has that workflow, in whatever state."""
-        workflows = self._workflows.c
 
         async def work(connection: Connection) -> bool:
-            found = await connection.scalar(
-                sa.select(workflows.workflow_uuid).where(workflows.workflow_uuid == workflow)
-            )
-            return found is not None
+            return await connection.scalar(self._any(workflow)) is not None
 
         return await self._database.fetch(work)
 
-    async def is_known(self, ticket: str) -> bool:
-        """Whether an attempt of this turn has been here before, on any replica."""
+    async def is_fresh(self, ticket: str) -> bool:
+        """Whether it is certain that no attempt of this turn has been here, on any replica."""
 
         async def work(connection: Connection) -> bool:
-            found = await connection.scalar(sa.select(tickets.c.id).where(tickets.c.id == ticket))
-            return found is not None
+            owner = await connection.scalar(
+                sa.select(tickets.c.owner).where(tickets.c.id == ticket)
+            )
+            return bool(owner == _NOBODY)
 
         return await self._database.fetch(work)
 
@@ -129,15 +147,36 @@ class Tickets:
     async def drop_dead(self) -> Sequence[str]:
         """Remove the tickets whose workflow is over; otherwise one would block its thread."""
         workflows = self._workflows.c
-        alive = sa.exists().where(
-            workflows.workflow_uuid == tickets.c.id, workflows.status.in_(ALIVE)
+        over = sa.exists().where(
+            workflows.workflow_uuid == tickets.c.id, workflows.status.not_in(ALIVE)
         )
 
         async def work(connection: Connection) -> Sequence[str]:
-            gone = await connection.scalars(tickets.delete().where(~alive).returning(tickets.c.id))
+            gone = await connection.scalars(tickets.delete().where(over).returning(tickets.c.id))
             return gone.all()
 
         return await self._database.transact(work)
+
+    async def drop_unstarted(self, before: Collection[str]) -> Collection[str]:
+        """Remove those of `before` that still have no workflow; returns all others without one.
+
+        Such a one is being started, or its process died before it was: Slack, which had no answer,
+        delivers that message again.
+        """
+        workflows = self._workflows.c
+        unstarted = ~sa.exists().where(workflows.workflow_uuid == tickets.c.id)
+
+        async def work(connection: Connection) -> Collection[str]:
+            found = set(await connection.scalars(sa.select(tickets.c.id).where(unstarted)))
+            if gone := found & set(before):
+                await connection.execute(tickets.delete().where(tickets.c.id.in_(gone), unstarted))
+            return found - gone
+
+        return await self._database.transact(work)
+
+    def _any(self, workflow: str) -> sa.Select[str]:
+        workflows = self._workflows.c
+        return sa.select(workflows.workflow_uuid).where(workflows.workflow_uuid == workflow)
 
     def _held_by(self, ticket: str, owner: str) -> sa.Select[str]:
         workflows = self._workflows.c

@@ -1,15 +1,14 @@
 """The HTTP application: probes, metrics, and the handlers it is given for Slack and for events."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from aiohttp import web
 from aiohttp.typedefs import Handler as AiohttpHandler
 
-from bot.metrics import Metrics
+from bot.store import schema
 from bot.store.engine import Database
-from bot.store.schema import head
+from bot.telemetry.metrics import Metrics
 from bot.web.health import Check, healthz, readyz
 from bot.web.metrics import metrics as metrics_handler
 
@@ -58,11 +57,10 @@ def _checks(
         await database.ping()
         return None
 
-    async def schema() -> str | None:
-        current = await database.schema_head() == await asyncio.to_thread(head)
-        return None if current else "not the one this version needs; run `kortex migrate`"
+    async def fits() -> str | None:
+        return (await schema.standing(database)).problem
 
-    checks: dict[str, Check] = {"database": reachable, "schema": schema}
+    checks: dict[str, Check] = {"database": reachable, "schema": fits}
     if slack_connected is not None:
         connected = slack_connected
 

@@ -1,1 +1,1 @@
-"""From settings to the parts that `bot.app` puts together. Concrete classes are named here and there only."""
+"""From settings to parts. With `bot.app` and `bot.service` the composition root (docs/adr/0008)."""

@@ -1,4 +1,4 @@
-"""From settings to where the audit trail goes: checkpoints and events. Part of the composition root."""
+"""From settings to where the audit trail goes: checkpoints and events."""
 
 import asyncio
 import os
@@ -13,19 +13,19 @@ import structlog
 from adapters.audit_http import AuditHttp
 from adapters.audit_nats import AuditNats, NatsLogin
 from adapters.errors import AdapterError
-from bot.audit_checkpoints import Checkpoints, Publisher
-from bot.audit_feed import EventFeed, Sink, to_log
+from bot.audit.checkpoint import Checkpoint
+from bot.audit.checkpointing import Checkpoints, Publisher
+from bot.audit.feed import EventFeed, Sink, to_log
 from bot.domain.audit import TrailEntry
-from bot.domain.audit_checkpoint import Checkpoint
 from bot.domain.ids import ChannelId, MessageTs, Place, TeamId
-from bot.finding import Finding
-from bot.jobs import Job
 from bot.ports import ChatSurface, StorageUnavailable
+from bot.reports.finding import Finding
 from bot.settings.model import AuditSettings, Settings
 from bot.settings.reading import ConfigurationError
 from bot.store.audit_reading import StoredTrail
 from bot.store.audit_sinks import SinkCursors
 from bot.store.engine import Database
+from bot.upkeep.jobs import Job
 from bot.wiring import rules
 
 CHECKPOINT_TICK_S = 5.0

@@ -1,6 +1,6 @@
 """From settings to the outside: providers, the cluster, the freezes; `bot.wiring.observed` has the rest.
 
-Part of the composition root; `bot.app` decides what is put together.
+`bot.app` decides what is put together.
 """
 
 import asyncio

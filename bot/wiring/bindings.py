@@ -1,6 +1,6 @@
 """The adapters of tools that declare a port of their own: one line each.
 
-Part of the composition root. `[adapters.NAME]` of the port's name gives the address; without it
+`[adapters.NAME]` of the port's name gives the address; without it
 nothing is bound and the tool is not offered.
 """
 

@@ -1,6 +1,6 @@
 """What "local-only" means for this configuration: who may be asked, and which hosts are local.
 
-Part of the composition root; the guard itself is in `adapters.egress`.
+The guard itself is in `adapters.egress`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

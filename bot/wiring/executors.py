@@ -1,4 +1,4 @@
-"""What carries confirmed actions out, by the kind of their endpoint. Part of the composition root."""
+"""What carries confirmed actions out, by the kind of their endpoint."""
 
 from collections.abc import Callable
 

@@ -1,15 +1,15 @@
 """What kortex.toml says of channels, roles, admins, actions and freeze windows, as it is in force.
 
-Held by everything that goes by it and replaced by a reload. Part of the composition root.
+Held by everything that goes by it and replaced by a reload.
 """
 
 from collections.abc import Callable
 
 from bot.actions.catalog import ActionCatalog
-from bot.reload import Prepared
-from bot.replaceable import ReplaceableMapping, ReplaceableSequence
 from bot.settings.model import Settings
+from bot.upkeep.reload import Prepared
 from bot.wiring import rules
+from bot.wiring.replaceable import ReplaceableMapping, ReplaceableSequence
 from bot.wiring.rotas import role_members
 
 SECTIONS = ("channels", "roles", "admins", "actions", "reflexes", "freeze")

@@ -1,6 +1,6 @@
 """The operator's MCP servers: from settings to supervised connections, and what is known of them.
 
-Part of the composition root. The SDK is an extra, imported when a server is configured.
+The SDK is an extra, imported when a server is configured.
 """
 
 import asyncio
@@ -24,10 +24,10 @@ from adapters.mcp.supervisor import (
     running,
 )
 from adapters.mcp.tool import McpTool
-from bot.reload import Prepared
 from bot.settings.mcp import McpServerSettings
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError, environment
+from bot.upkeep.reload import Prepared
 from bot.wiring.mcp_definitions import AcceptedDefinitions, definitions_file
 
 PATIENCE_S: Final = 10.0  # how long a start waits for servers; they are waited for on, behind

@@ -1,6 +1,6 @@
 """From settings to what tools look at: one set of capabilities per channel's backends.
 
-Part of the composition root; `bot.app` decides what is put together.
+`bot.app` decides what is put together.
 """
 
 from collections.abc import Callable
@@ -18,13 +18,13 @@ from adapters.observe.cursor import UnsealedCodec
 from adapters.observe.jaeger import JaegerTraces
 from adapters.observe.loki import LokiLogs
 from adapters.observe.prometheus import PrometheusMetrics
-from adapters.observe.recorded_history import RecordedHistory
-from adapters.observe.recorded_incidents import RecordedIncidents
-from adapters.observe.recorded_offer import RecordedOffer
-from adapters.observe.recorded_pages import recorded_pages
-from adapters.observe.simulator.past_incidents import past_incidents
 from adapters.observe.tempo import TempoTraces
 from adapters.platform.http_platform import PREFIX, HttpPlatform
+from adapters.recorded.history import RecordedHistory
+from adapters.recorded.incidents import RecordedIncidents
+from adapters.recorded.offer import RecordedOffer
+from adapters.recorded.pages import recorded_pages
+from adapters.recorded.simulator.past_incidents import past_incidents
 from adapters.written_pages import FolderPages
 from bot.settings.model import (
     ControlPlaneSettings,

@@ -1,7 +1,7 @@
 """The operator's plugins: their folder read at start and on SIGHUP, the good ones as tools, the bad
 ones named.
 
-Part of the composition root. What a manifest may say lives in `adapters.plugins`.
+What a manifest may say lives in `adapters.plugins`.
 """
 
 import asyncio
@@ -18,9 +18,9 @@ from adapters.http import http_client
 from adapters.plugins.manifest import CEILING_S, ReadManifest, read_manifest
 from adapters.plugins.tool import PluginTool
 from adapters.plugins.yaml_source import ManifestInvalid
-from bot.reload import Prepared
 from bot.settings.model import Settings
 from bot.settings.reading import environment
+from bot.upkeep.reload import Prepared
 from tools.core.all import core_tools
 from tools.cursor import CursorSigner
 

@@ -1,4 +1,4 @@
-"""The operator's roles, with the rotas that hold them. Part of the composition root; no I/O."""
+"""The operator's roles, with the rotas that hold them. No I/O."""
 
 from collections.abc import Mapping
 from typing import assert_never
@@ -8,7 +8,7 @@ from adapters.on_call.pagerduty import PagerDutyOnCall
 from adapters.on_call.port import OnCall
 from bot.settings.model import Settings
 from bot.settings.roles import OnCallSettings
-from bot.slack.roles import RoleMembers
+from bot.slack.roles.directory import RoleMembers
 
 
 def role_members(settings: Settings) -> Mapping[str, RoleMembers]:

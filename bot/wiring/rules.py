@@ -1,4 +1,4 @@
-"""From settings to the plain values the product runs by. Part of the composition root; no I/O."""
+"""From settings to the plain values the product runs by. No I/O."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -9,15 +9,15 @@ from pydantic import SecretStr
 from adapters.control_plane.port import Endpoint, ExecutorKind, Reads
 from adapters.platform.http_platform import PREFIX as PLATFORM_CONNECTIONS
 from bot.actions.catalog import ActionCatalog, ActionRule
+from bot.audit.chain import AuditKeys
 from bot.chat.turn_request import TurnConfig
-from bot.domain.audit_chain import AuditKeys
 from bot.domain.budget import BudgetLimits
 from bot.domain.channel import ChannelRule
 from bot.domain.connections import ConnectionRule
 from bot.domain.freeze import FreezeWindow
 from bot.settings.actions import ActionSettings
 from bot.settings.model import Settings
-from bot.slack.startup import SlackAccess
+from bot.slack.connection.startup import SlackAccess
 from bot.store.engine import IDLE_IN_TRANSACTION_S
 from tools.contract import LOOKUP, PROPOSE_TOOL_ID
 from tools.core.all import built_in_toolsets

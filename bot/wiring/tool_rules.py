@@ -1,4 +1,4 @@
-"""`[policy]` on top of the built-in toolsets. Part of the composition root; no I/O."""
+"""`[policy]` on top of the built-in toolsets. No I/O."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,7 +1,6 @@
 """Which toolbox a call uses: one for all channels, or one per recorded incident.
 
-Made anew when the operator's own tools or the policy change; calls under way keep theirs. Part of
-the composition root.
+Made anew when the operator's own tools or the policy change; calls under way keep theirs.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -9,9 +8,9 @@ from typing import Protocol
 
 from bot.chat.tool_calls import Toolbox
 from bot.domain.tool_status import ToolHealth, ToolReport
-from bot.reload import Prepared
+from bot.reports.tools import tool_report
 from bot.settings.model import Settings
-from bot.tool_report import tool_report
+from bot.upkeep.reload import Prepared
 from bot.wiring import rules, tool_rules
 from bot.wiring.observed import Observed
 from tools.capabilities import CallContext, Capabilities

@@ -15,7 +15,7 @@ import pytest
 from adapters.http import http_client
 from adapters.observe.cursor import UnsealedCodec
 from adapters.observe.loki import LokiLogs
-from adapters.observe.simulator.dataset import floored_to_minute
+from adapters.recorded.simulator.dataset import floored_to_minute
 from tests.fixtures_logs_contract import LogsContract, contract_lines, contract_range
 from tools.capabilities import LogLine, LogQuery, Logs
 

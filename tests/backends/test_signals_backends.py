@@ -7,7 +7,7 @@ import pytest
 
 from adapters.http import http_client
 from adapters.observe.prometheus import PrometheusMetrics
-from adapters.observe.simulator.dataset import floored_to_minute
+from adapters.recorded.simulator.dataset import floored_to_minute
 from tests.backends.dialects import shop
 from tests.backends.metric_servers import prometheus, victoria_metrics
 from tests.fakes.set_clock import SetClock

@@ -13,8 +13,8 @@ import pytest
 
 from adapters.http import http_client
 from adapters.observe.jaeger import JaegerTraces
-from adapters.observe.simulator.dataset import floored_to_minute
 from adapters.observe.tempo import TempoTraces
+from adapters.recorded.simulator.dataset import floored_to_minute
 from tests.fakes.trace_shapes import otlp_json, same
 from tests.fixtures_traces_contract import TracesContract, contract_traces
 from tools.capabilities import Trace, Traces

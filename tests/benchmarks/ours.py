@@ -14,13 +14,13 @@ from adapters.llm.registry import create
 from bot.chat.loop import Conversation, Emit, Loop
 from bot.chat.rounds import Rounds
 from bot.chat.tool_calls import Toolbox, ToolDesk, record_calls
-from bot.clock import SystemClock
-from bot.metrics import Metrics
+from bot.engine.stop_signal import Signal
 from bot.privacy.redactor import TextRedactor
-from bot.stop_signal import Signal
 from bot.store import schema
 from bot.store.audit import StoredAudit
 from bot.store.engine import Database
+from bot.telemetry.metrics import Metrics
+from bot.wiring.clock import SystemClock
 from tests.benchmarks.transcript import SYSTEM_BYTES, log_lines, question
 from tests.fakes.capabilities import call_context, fake_capabilities
 from tests.fakes.journal import MemoryJournal

@@ -13,12 +13,12 @@ from typing import Any
 
 import orjson
 
-from bot.workspace.app import api_base_url, serving
-from bot.workspace.delivery import Ack, Envelope, Transport
-from bot.workspace.identity import AppIdentity
-from bot.workspace.people import Channel, Roster, User
-from bot.workspace.ratelimit import RateLimits
-from bot.workspace.state import ApiCall, Clocks, Setup, Workspace
+from bot.demo.workspace.app import api_base_url, serving
+from bot.demo.workspace.delivery import Ack, Envelope, Transport
+from bot.demo.workspace.identity import AppIdentity
+from bot.demo.workspace.people import Channel, Roster, User
+from bot.demo.workspace.ratelimit import RateLimits
+from bot.demo.workspace.state import ApiCall, Clocks, Setup, Workspace
 from tests.benchmarks.child import serve
 from tests.benchmarks.transcript import answer, is_whole, marker_of, question
 

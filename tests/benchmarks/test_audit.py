@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from bot.audit.verify import Verifier
 from bot.domain.audit import AuditEvent, AuditKind
-from bot.domain.audit_verify import Verifier
 from bot.store.audit import StoredAudit
 from bot.store.audit_reading import StoredTrail, verify
 from bot.store.engine import Database

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.tool_report import toolset_costs
+from bot.reports.tools import toolset_costs
 from bot.wiring.rules import TOOLSETS
 from tests.benchmarks.figures import show
 from tools.core.all import core_tools

@@ -7,8 +7,8 @@ import pytest
 import sqlalchemy as sa
 
 from adapters.errors import Unreachable
-from bot import audit_feed
-from bot.audit_feed import EventFeed
+from bot.audit import feed as audit_feed
+from bot.audit.feed import EventFeed
 from bot.domain.audit import AuditEvent, AuditKind, TrailEntry
 from bot.store.audit import StoredAudit
 from bot.store.audit_reading import StoredTrail

@@ -12,10 +12,10 @@ from bot.chat.rounds import Rounds
 from bot.chat.spending import Purse
 from bot.domain.budget import BudgetLimits, Price, cost_usd_micros, worst_case_usd_micros
 from bot.domain.ids import MessageTs, SessionId
-from bot.metrics import Metrics
-from bot.stop_signal import Signal
+from bot.engine.stop_signal import Signal
 from bot.store.engine import Database
 from bot.store.ledger import StoredLedger
+from bot.telemetry.metrics import Metrics
 from tests.fakes.scripted_provider import PAID, ScriptedProvider, text
 from tests.fakes.stores import Memory, MemoryAudit, MemoryLedger
 from tests.fixtures_database import database, database_url, other

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from adapters.llm.messages import Message, Role, ToolCall, ToolResult
-from adapters.observe.recorded_history import RecordedHistory
+from adapters.recorded.history import RecordedHistory
 from bot.domain.events import Evidence
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.domain.session import Ask, TurnState

@@ -10,7 +10,7 @@ from aiohttp.test_utils import TestServer
 from adapters.http import http_client
 from adapters.observe.cursor import UnsealedCodec
 from adapters.observe.loki import LokiLogs
-from adapters.observe.recorded import RecordedLogs
+from adapters.recorded.observability import RecordedLogs
 from tests.fakes.loki_server import LokiServer, Stored
 from tests.fakes.set_clock import SetClock
 from tests.fixtures_logs_contract import LogsContract, contract_lines, contract_logs

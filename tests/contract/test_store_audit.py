@@ -9,9 +9,9 @@ import pytest
 import sqlalchemy as sa
 from pydantic import JsonValue
 
+from bot.audit.chain import GENESIS, UNKEYED, AuditKeys
+from bot.audit.checkpoint import sign
 from bot.domain.audit import AuditEvent, AuditKind
-from bot.domain.audit_chain import GENESIS, UNKEYED, AuditKeys
-from bot.domain.audit_checkpoint import sign
 from bot.ports import StorageUnavailable
 from bot.privacy.redactor import TextRedactor
 from bot.store.audit import StoredAudit, append_audit

@@ -10,12 +10,12 @@ from bot.domain.audit import AuditKind
 from bot.domain.events import Evidence
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.domain.session import Ask, TurnState
-from bot.retention import KeptFor, RetentionSweep
 from bot.store import tables
 from bot.store.engine import Database
 from bot.store.retention import DAY_S, StoredRetention
 from bot.store.sessions import StoredSessions
 from bot.store.tables import audit, evidence, messages, turns
+from bot.upkeep.retention import KeptFor, RetentionSweep
 from tests.fixtures_database import database, database_url
 
 __all__ = ["database", "database_url"]

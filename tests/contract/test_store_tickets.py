@@ -112,6 +112,50 @@ async def test_among_the_waiting_the_oldest_message_is_next(
     assert await tickets.try_enter("t2", THREAD, "2", "a")
 
 
+async def test_a_message_whose_workflow_starts_first_waits_for_the_one_accepted_before(
+    engine: Engine, tickets: Tickets
+) -> None:
+    for n in ("1", "2"):
+        assert await tickets.announce(f"t{n}", THREAD, n)
+        await engine.run(f"t{n}", "a")
+    assert not await tickets.try_enter("t2", THREAD, "2", "a")
+    assert await tickets.try_enter("t1", THREAD, "1", "a")
+    await tickets.leave("t1", "a")
+    assert await tickets.try_enter("t2", THREAD, "2", "a")
+
+
+async def test_what_is_announced_again_keeps_its_place(engine: Engine, tickets: Tickets) -> None:
+    assert await tickets.announce("t1", THREAD, "1")
+    assert await tickets.announce("t1", THREAD, "1")
+    assert await tickets.is_fresh("t1")
+    await engine.run("t1", "a")
+    await tickets.try_enter("t1", THREAD, "1", "a")
+    assert not await tickets.announce("t1", THREAD, "1")
+    assert await states(engine.database) == {"t1": ("running", "a")}
+    assert not await tickets.is_fresh("t1")
+
+
+async def test_what_has_ended_gets_no_place_again(engine: Engine, tickets: Tickets) -> None:
+    await engine.run("t1", "a", "SUCCESS")
+    assert not await tickets.announce("t1", THREAD, "1")
+    assert await states(engine.database) == {}
+
+
+async def test_a_place_whose_workflow_never_came_is_dropped_at_the_second_look(
+    engine: Engine, tickets: Tickets
+) -> None:
+    for name in ("t1", "t2", "t3"):
+        await tickets.announce(name, THREAD, name)
+    await engine.run("t3", "a", "ENQUEUED")
+    found = await tickets.drop_unstarted(())
+    assert set(found) == {"t1", "t2"}
+    await engine.run("t2", "a")
+    await tickets.announce("t4", THREAD, "t4")
+    assert set(await tickets.drop_unstarted(found)) == {"t4"}
+    assert set(await states(engine.database)) == {"t2", "t3", "t4"}
+    assert list(await tickets.drop_dead()) == []
+
+
 async def test_an_older_message_that_comes_late_waits_and_keeps_its_ticket(
     engine: Engine, tickets: Tickets
 ) -> None:

@@ -9,10 +9,10 @@ from slack_bolt.adapter.aiohttp import to_aiohttp_response, to_bolt_request
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.errors import SlackApiError
 
-from bot.workspace.delivery import DeliveryPolicy
-from bot.workspace.ratelimit import RateLimits
-from bot.workspace.seeds import CHECKOUT, RESPONDER
-from bot.workspace.state import Setup, Workspace
+from bot.demo.workspace.delivery import DeliveryPolicy
+from bot.demo.workspace.ratelimit import RateLimits
+from bot.demo.workspace.seeds import CHECKOUT, RESPONDER
+from bot.demo.workspace.state import Setup, Workspace
 from tests.fixtures_workspace import bolt, connected, served, web_client
 
 BUTTONS = [

@@ -8,10 +8,10 @@ import orjson
 import pytest
 from slack_bolt.async_app import AsyncApp
 
-from bot.workspace.app import serving
-from bot.workspace.errors import CannotDoThat
-from bot.workspace.providers import ProviderOption
-from bot.workspace.seeds import (
+from bot.demo.workspace.app import serving
+from bot.demo.workspace.errors import CannotDoThat
+from bot.demo.workspace.providers import ProviderOption
+from bot.demo.workspace.seeds import (
     ARCHIVED,
     CHECKOUT,
     DEACTIVATED,
@@ -23,7 +23,7 @@ from bot.workspace.seeds import (
     STRANGER,
     STRANGER_TEAM,
 )
-from bot.workspace.state import Workspace
+from bot.demo.workspace.state import Workspace
 from tests.fixtures_workspace import bolt, connected, served, web_client
 
 

@@ -8,8 +8,8 @@ import pytest
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.workspace.ratelimit import RateLimits
-from bot.workspace.seeds import (
+from bot.demo.workspace.ratelimit import RateLimits
+from bot.demo.workspace.seeds import (
     ARCHIVED,
     BOTLESS,
     CHECKOUT,
@@ -23,7 +23,7 @@ from bot.workspace.seeds import (
     SECOND_RESPONDER,
     STRANGER,
 )
-from bot.workspace.state import Setup, Workspace
+from bot.demo.workspace.state import Setup, Workspace
 from tests.fixtures_workspace import served, web_client
 
 SECTION = {"type": "section", "text": {"type": "mrkdwn", "text": "x"}}

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pydantic import JsonValue
 
 from bot.ports import SurfaceGone
-from bot.slack.calls import SlackCalls
+from bot.slack.api.calls import SlackCalls
 
 
 @dataclass(slots=True)

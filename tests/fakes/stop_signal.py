@@ -1,7 +1,7 @@
 """Stops that a test can press."""
 
 from bot.domain.ids import TurnId, UserId
-from bot.stop_signal import Signal
+from bot.engine.stop_signal import Signal
 
 
 class FakeStops:

@@ -28,9 +28,9 @@ from bot.domain.ids import (
     UserId,
 )
 from bot.domain.proposal import Proposal, ProposalState, Vote, canonical, deciders, digest
-from bot.slack.blocks import Part
-from bot.slack.cards import card
-from bot.slack.render import AnswerView, render
+from bot.slack.showing.cards import card
+from bot.slack.showing.render import AnswerView, render
+from bot.slack.text.blocks import Part
 from tools.errors import ToolErrorCode
 from tools.records import CallEnded, CallSlow, CallStarted, ToolInvocationRecord, ToolOutcome
 

@@ -13,6 +13,7 @@ _DECIDING = "tests/scenario/test_durability_deciding.py::"
 _DATABASE = "tests/scenario/test_durability_database_lost.py::"
 _DISPATCH = "tests/scenario/test_durability_dispatch.py::"
 _DUPLICATES = "tests/scenario/test_durability_duplicates.py::"
+_ENGINE = "tests/unit/bot/engine/test_engine.py::"
 _FLOW = "tests/scenario/test_proposal_flow.py::"
 _KILL = "tests/scenario/test_durability_kill.py::"
 _LEDGER = "tests/contract/test_store_ledger.py::"
@@ -52,7 +53,7 @@ MUTANTS = (
     ),
     Mutant(
         "the roles that the action names itself are not asked for",
-        "bot/slack/proposal_clicks.py",
+        "bot/slack/handling/proposal_clicks.py",
         "(click.person, proposal.confirm_roles, also)",
         "(click.person, proposal.confirm_roles)",
         (
@@ -62,7 +63,7 @@ MUTANTS = (
     ),
     Mutant(
         "a rota that cannot be read lets everybody in",
-        "bot/slack/roles.py",
+        "bot/slack/roles/directory.py",
         "            return NO_ROTA\n",
         "            return None\n",
         ("tests/scenario/test_on_call.py::test_a_rota_that_cannot_be_read_refuses_until_it_can",),
@@ -83,14 +84,14 @@ MUTANTS = (
     ),
     Mutant(
         "the role is not looked up at the click",
-        "bot/slack/proposal_clicks.py",
+        "bot/slack/handling/proposal_clicks.py",
         "if lacking is not None:",
         "if False:",
         (f"{_FLOW}test_others_are_refused_privately_and_the_card_stays",),
     ),
     Mutant(
         "a click has a new key each time it is delivered",
-        "bot/slack/proposal_clicks.py",
+        "bot/slack/handling/proposal_clicks.py",
         'f"{judged.id}:{to}:{user}:{click.action_ts}"',
         'f"{judged.id}:{to}:{user}:{id(click)}"',
         (f"{_CLICKS}test_a_click_that_two_replicas_get_at_once_is_one_decision",),
@@ -136,7 +137,7 @@ MUTANTS = (
     # Turns.
     Mutant(
         "a message is known by its event, not by itself",
-        "bot/slack/messages.py",
+        "bot/slack/handling/messages.py",
         "Ask(place=heard.place, ts=heard.ts, ",
         "Ask(place=heard.place, ts=MessageTs(heard.event_id), ",
         (f"{_DUPLICATES}test_an_event_that_two_replicas_get_at_once_is_one_turn",),
@@ -147,6 +148,18 @@ MUTANTS = (
         "return await DBOS.run_step_async(_options(name), _plain(run))",
         "return await run()",
         (f"{_KILL}test_a_killed_process_goes_on_after_its_restart[first-tool]",),
+    ),
+    Mutant(
+        "a replay is told as it was the first time",
+        "bot/chat/quiet_replay.py",
+        "        self._runs = False\n",
+        "        self._runs = True\n",
+        (
+            "tests/scenario/test_replayed_turn.py::"
+            "test_a_finished_answer_is_not_touched_by_a_replay",
+            "tests/scenario/test_replayed_turn.py::"
+            "test_a_turn_that_dies_six_times_ends_as_if_it_had_not",
+        ),
     ),
     Mutant(
         "a resumed turn does not look for the message it has posted",
@@ -177,6 +190,30 @@ MUTANTS = (
         "            return await _claim(connection, ticket, thread, ts)",
         "            return await _claim(connection, ticket, thread, ts) or True",
         (f"{_DUPLICATES}test_turns_of_a_thread_over_two_replicas_run_one_after_the_other",),
+    ),
+    Mutant(
+        "a message is acknowledged without a place in its thread",
+        "bot/engine/engine.py",
+        "            return not await self._order.announce(ask)",
+        "            return await self._tickets.is_started(ask.turn_id)",
+        (f"{_ENGINE}test_a_message_is_not_overtaken_by_a_later_one_whose_workflow_starts_first",),
+    ),
+    Mutant(
+        "messages of a thread are looked up side by side",
+        "bot/slack/handling/messages.py",
+        "async with self._threads.hold(heard.place.key):",
+        "async with self._threads.hold(heard.ts):",
+        (
+            "tests/unit/bot/slack/handling/test_messages.py::"
+            "test_a_message_does_not_overtake_one_of_its_thread_that_needs_looking_up",
+        ),
+    ),
+    Mutant(
+        "a place in line is taken away in the midst of the start",
+        "bot/store/tickets.py",
+        "if gone := found & set(before):",
+        "if gone := found:",
+        (f"{_TICKETS}test_a_place_whose_workflow_never_came_is_dropped_at_the_second_look",),
     ),
     Mutant(
         "who lost the workflow may still take the thread's slot",

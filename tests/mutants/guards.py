@@ -2,11 +2,11 @@
 
 from tests.mutants.mutant import Mutant
 
-_CLICKED = "tests/unit/bot/slack/test_in_proposal_clicks.py::"
+_CLICKED = "tests/unit/bot/slack/handling/test_proposal_clicks.py::"
 _GUARDS = "tests/unit/bot/actions/test_guards.py::"
 _KEPT = "tests/contract/test_store_proposals.py::"
 _QUIET = "tests/unit/bot/domain/test_freeze.py::"
-_RELOAD = "tests/unit/bot/test_reload.py::"
+_RELOAD = "tests/unit/bot/upkeep/test_reload.py::"
 _REVISE = "tests/unit/bot/actions/test_revise.py::"
 _SWITCH = "tests/contract/test_store_switch.py::"
 _TARGET = "tests/unit/bot/actions/test_target_guards.py::"
@@ -16,7 +16,7 @@ GUARD_MUTANTS = (
     # Who decided.
     Mutant(
         "guard: four eyes are not looked for at the click",
-        "bot/slack/proposal_clicks.py",
+        "bot/slack/handling/proposal_clicks.py",
         "if to is ProposalState.CONFIRMED and proposal.four_eyes and own:",
         "if False:",
         (f"{_CLICKED}test_four_eyes_refuses_the_asker_and_takes_another",),
@@ -83,7 +83,7 @@ GUARD_MUTANTS = (
     # When.
     Mutant(
         "guard: the freeze is not asked at the click",
-        "bot/slack/proposal_clicks.py",
+        "bot/slack/handling/proposal_clicks.py",
         "if stopped is not None:",
         "if False:",
         (f"{_CLICKED}test_a_freeze_refuses_confirm_and_lets_reject",),
@@ -195,7 +195,7 @@ GUARD_MUTANTS = (
     # By which rules.
     Mutant(
         "guard: an edited file is in force before its row is written",
-        "bot/reload.py",
+        "bot/upkeep/reload.py",
         "        await self._record(told)\n        for each in prepared.values():\n"
         "            each.put_in_force()\n",
         "        for each in prepared.values():\n            each.put_in_force()\n"

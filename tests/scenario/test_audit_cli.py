@@ -9,9 +9,9 @@ import orjson
 import pytest
 from blockbuster import BlockBuster
 
+from bot.audit.chain import AuditKeys
+from bot.audit.checkpoint import sign
 from bot.cli import main
-from bot.domain.audit_chain import AuditKeys
-from bot.domain.audit_checkpoint import sign
 from bot.store.audit_reading import StoredTrail
 from bot.store.engine import Database
 

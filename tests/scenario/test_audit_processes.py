@@ -6,7 +6,7 @@ import sys
 from asyncio.subprocess import PIPE, Process
 from pathlib import Path
 
-from bot.domain.audit_chain import AuditKeys
+from bot.audit.chain import AuditKeys
 from bot.store.audit_reading import StoredTrail, verify
 from bot.store.engine import Database
 from tests.fixtures_database import database_url

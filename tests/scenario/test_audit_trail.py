@@ -11,12 +11,12 @@ import orjson
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from bot.domain.audit_chain import AuditKeys
-from bot.domain.audit_checkpoint import Checkpoint, checkpoints_in
-from bot.domain.audit_verify import Summary
+from bot.audit.chain import AuditKeys
+from bot.audit.checkpoint import Checkpoint, checkpoints_in
+from bot.audit.verify import Summary
+from bot.demo.workspace.seeds import CHECKOUT, RESPONDER
 from bot.store.audit_reading import StoredTrail, verify
 from bot.store.engine import Database
-from bot.workspace.seeds import CHECKOUT, RESPONDER
 from tests.fakes.control_plane_server import says
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fakes.nats_server import nats_server

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from bot.workspace.messages import Message
-from bot.workspace.seeds import CHECKOUT, MEMBER, RESPONDER, SECOND_RESPONDER
+from bot.demo.workspace.messages import Message
+from bot.demo.workspace.seeds import CHECKOUT, MEMBER, RESPONDER, SECOND_RESPONDER
 from tests.fakes.control_plane_server import says
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_service import shared_stage

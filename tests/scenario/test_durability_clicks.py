@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
+from bot.demo.workspace.delivery import Ack
+from bot.demo.workspace.seeds import RESPONDER, SECOND_RESPONDER
 from bot.store import tables
-from bot.workspace.delivery import Ack
-from bot.workspace.seeds import RESPONDER, SECOND_RESPONDER
 from tests.scenario.durability.deliveries import deliver_to_every, via, whispers
 from tests.scenario.durability.postgres import expire, no_decisions, no_inserts, queued
 from tests.scenario.durability.replica import Replica

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.workspace.seeds import RESPONDER
+from bot.demo.workspace.seeds import RESPONDER
 from tests.scenario.durability.gates import Hold
 from tests.scenario.durability.investigation import (
     AFTER_FIRST_TEXT,

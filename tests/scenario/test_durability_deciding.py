@@ -12,9 +12,9 @@ import pytest
 import pytest_asyncio
 import sqlalchemy as sa
 
+from bot.demo.workspace.delivery import Ack
+from bot.demo.workspace.seeds import CHECKOUT, RESPONDER, SECOND_RESPONDER
 from bot.store import tables
-from bot.workspace.delivery import Ack
-from bot.workspace.seeds import CHECKOUT, RESPONDER, SECOND_RESPONDER
 from tests.scenario.durability.deliveries import via, whispers
 from tests.scenario.durability.postgres import no_decisions, queued
 from tests.scenario.durability.replica import Replica

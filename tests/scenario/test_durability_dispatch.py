@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.workspace.seeds import RESPONDER
+from bot.demo.workspace.seeds import RESPONDER
 from tests.scenario.durability.world import Asked, World, world_on
 
 POST = "control POST restart"

@@ -86,12 +86,12 @@ async def test_messages_that_reach_two_replicas_at_once_are_answered_one_at_a_ti
     root = await ask_via(world, replicas[0], asks[0])
     await world.shows(root, "one: a number.")
     await world.settled()
+    later = []
     async with no_inserts(world, "tickets"):
-        later = [
-            await ask_via(world, replica, text, root.thread)
-            for replica, text in zip(replicas, asks[1:], strict=True)
-        ]
-        await queued(world, 2)
+        for replica, text in zip(replicas, asks[1:], strict=True):
+            with world.only(replica):
+                later.append(await world.ask(text, root.thread))
+                await queued(world, len(later))
     for each, text in zip(later, asks[1:], strict=True):
         await world.shows(each, f"{text}: a number.")
     await world.settled()

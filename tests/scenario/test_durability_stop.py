@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
+from bot.demo.workspace.seeds import RESPONDER
 from bot.store import tables
-from bot.workspace.seeds import RESPONDER
 from tests.scenario.durability.deliveries import ask_via, say_via
 from tests.scenario.durability.investigation import (
     AFTER_FIRST_TEXT,

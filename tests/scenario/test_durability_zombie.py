@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
+from bot.demo.workspace.messages import Message
+from bot.demo.workspace.seeds import RESPONDER
 from bot.store import tables
-from bot.workspace.messages import Message
-from bot.workspace.seeds import RESPONDER
 from tests.fakes.model_server import Round
 from tests.scenario.durability.deliveries import ask_via
 from tests.scenario.durability.investigation import (

@@ -14,9 +14,9 @@ from blockbuster import BlockBuster
 
 from bot import cli
 from bot.commands.health_check import examine
+from bot.demo.workspace.messages import Message
+from bot.demo.workspace.seeds import RESPONDER, RESPONDERS
 from bot.settings.reading import load
-from bot.workspace.messages import Message
-from bot.workspace.seeds import RESPONDER, RESPONDERS
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_service import shared_stage
 from tests.stage import CONFIRM, Asked, Stage, results

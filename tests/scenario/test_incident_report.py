@@ -10,7 +10,7 @@ import pytest
 from blockbuster import BlockBuster
 
 from bot.cli import main
-from bot.workspace.seeds import RESPONDER
+from bot.demo.workspace.seeds import RESPONDER
 from tests.fakes.control_plane_server import says
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_service import Start, stage

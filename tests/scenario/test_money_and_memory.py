@@ -5,7 +5,7 @@ from contextlib import closing
 
 import aiohttp
 
-from bot.workspace.seeds import CHECKOUT, DIRECT, RESPONDER
+from bot.demo.workspace.seeds import CHECKOUT, DIRECT, RESPONDER
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_service import INGEST_TOKEN, Start, stage
 from tests.stage import Stage

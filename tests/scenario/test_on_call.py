@@ -11,10 +11,9 @@ from dataclasses import dataclass, field, replace
 import pytest
 from aiohttp import web
 
-from bot.slack.roles import NO_ROTA
-from bot.workspace.messages import Message
-from bot.workspace.people import UserGroup
-from bot.workspace.seeds import (
+from bot.demo.workspace.messages import Message
+from bot.demo.workspace.people import UserGroup
+from bot.demo.workspace.seeds import (
     GUEST,
     MEMBER,
     OTHER_BOT,
@@ -23,6 +22,7 @@ from bot.workspace.seeds import (
     SECOND_RESPONDER,
     STRANGER,
 )
+from bot.slack.roles.directory import NO_ROTA
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_service import shared_stage
 from tests.stage import CONFIRM, Asked, Stage, results, shown

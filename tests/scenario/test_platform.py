@@ -10,8 +10,8 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from bot.commands.health_check import examine
+from bot.demo.workspace.seeds import CHECKOUT, MEMBER, RESPONDER
 from bot.settings.model import Settings
-from bot.workspace.seeds import CHECKOUT, MEMBER, RESPONDER
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fakes.platform_server import TOKENS, PlatformServer
 from tests.fixtures_service import Start, stage

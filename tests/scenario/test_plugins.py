@@ -11,9 +11,9 @@ from prometheus_client import generate_latest
 from bot.commands.health_check import examine
 from bot.commands.tools import report_of
 from bot.commands.verbs import check_plugin
+from bot.demo.workspace.seeds import CHECKOUT, RESPONDER
 from bot.settings.model import Settings
 from bot.settings.policy import PolicySettings
-from bot.workspace.seeds import CHECKOUT, RESPONDER
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fakes.plugin_bridge import NAME, TOKEN, Bridge, manifest
 from tests.fixtures_http import serving

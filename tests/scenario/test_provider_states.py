@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 
 from bot.cli import main
-from bot.workspace.seeds import CHECKOUT, RESPONDER
+from bot.demo.workspace.seeds import CHECKOUT, RESPONDER
 from tests.fakes.model_server import Failure, ModelServer, Recorded, Round
 from tests.fixtures_service import INGEST_TOKEN, Start, stage
 from tests.plain_logging import logging_put_back

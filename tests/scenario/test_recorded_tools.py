@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bot.workspace.seeds import CHECKOUT, PAYMENTS, QUIET, RESPONDER
+from bot.demo.workspace.seeds import CHECKOUT, PAYMENTS, QUIET, RESPONDER
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_service import shared_stage
 from tests.stage import Stage, results, turn_of

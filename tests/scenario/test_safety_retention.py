@@ -2,8 +2,8 @@
 
 import asyncio
 
+from bot.demo.workspace.seeds import RESPONDER
 from bot.engine.records import forget_ended
-from bot.workspace.seeds import RESPONDER
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_service import Start, stage
 from tests.stage import results

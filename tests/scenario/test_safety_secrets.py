@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 
 from aiohttp.test_utils import TestServer
 
-from bot.workspace.seeds import RESPONDER
+from bot.demo.workspace.seeds import RESPONDER
 from tests.fakes.control_plane_server import says
 from tests.fakes.loki_server import LokiServer, Stored
 from tests.fakes.model_server import Call, Failure, ModelServer, Recorded, Round

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bot.workspace.seeds import RESPONDER
+from bot.demo.workspace.seeds import RESPONDER
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_service import PLANE_TOKEN, shared_stage
 from tests.stage import CONFIRM, Stage, results, shown, turn_of

@@ -11,10 +11,10 @@ from dataclasses import replace
 import pytest
 import pytest_asyncio
 
-from bot.workspace.errors import RateLimited, SlackRefused
-from bot.workspace.messages import Message
-from bot.workspace.ratelimit import RateLimiter, RateLimits
-from bot.workspace.seeds import CHECKOUT
+from bot.demo.workspace.errors import RateLimited, SlackRefused
+from bot.demo.workspace.messages import Message
+from bot.demo.workspace.ratelimit import RateLimiter, RateLimits
+from bot.demo.workspace.seeds import CHECKOUT
 from tests.fakes.model_server import Recorded, Round
 from tests.fixtures_service import shared_stage
 from tests.stage import Asked, Stage, turn_of

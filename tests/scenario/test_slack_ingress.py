@@ -18,28 +18,10 @@ from pydantic import JsonValue
 
 from bot.actions.catalog import ActionCatalog
 from bot.actions.revise import Revisions
-from bot.domain.events import Evidence
-from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
-from bot.domain.proposal import Proposal, ProposalState
-from bot.domain.session import Ask, TurnState
-from bot.ports import StorageUnavailable
-from bot.slack import words
-from bot.slack.api import create_api
-from bot.slack.blocks import Block, actions, button
-from bot.slack.bolt import create_bolt
-from bot.slack.consulted import consulted
-from bot.slack.http_ingress import PATH, create_http_handler
-from bot.slack.ingress_ports import IngressSettings, ProviderStatus
-from bot.slack.outbox import Outbox
-from bot.slack.roles import RoleMembers, SlackRoleDirectory
-from bot.slack.scheduler import EditScheduler
-from bot.slack.socket_ingress import SocketMode
-from bot.slack.startup import SlackAccess, StartupError, check_slack
-from bot.slack.surface import SlackSurface
-from bot.workspace.app import serving
-from bot.workspace.delivery import DeliveryPolicy
-from bot.workspace.json_access import object_at
-from bot.workspace.seeds import (
+from bot.demo.workspace.app import serving
+from bot.demo.workspace.delivery import DeliveryPolicy
+from bot.demo.workspace.json_access import object_at
+from bot.demo.workspace.seeds import (
     CHECKOUT,
     DIRECT,
     GUEST,
@@ -51,7 +33,25 @@ from bot.workspace.seeds import (
     SECOND_RESPONDER,
     STRANGER,
 )
-from bot.workspace.state import Setup, Workspace
+from bot.demo.workspace.state import Setup, Workspace
+from bot.domain.events import Evidence
+from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
+from bot.domain.proposal import Proposal, ProposalState
+from bot.domain.session import Ask, TurnState
+from bot.ports import StorageUnavailable
+from bot.slack.api.web_api import create_api
+from bot.slack.connection.bolt import create_bolt
+from bot.slack.connection.http_ingress import PATH, create_http_handler
+from bot.slack.connection.socket_ingress import SocketMode
+from bot.slack.connection.startup import SlackAccess, StartupError, check_slack
+from bot.slack.handling import words
+from bot.slack.handling.ingress_ports import IngressSettings, ProviderStatus
+from bot.slack.roles.directory import RoleMembers, SlackRoleDirectory
+from bot.slack.sending.outbox import Outbox
+from bot.slack.sending.scheduler import EditScheduler
+from bot.slack.showing.consulted import consulted
+from bot.slack.showing.surface import SlackSurface
+from bot.slack.text.blocks import Block, actions, button
 from tests.fakes.redactor import FakeRedactor
 from tests.fixtures_slack import QUICK, running_beside
 from tests.golden.slack_views import MANY, MANY_EVIDENCE

@@ -12,9 +12,9 @@ from blockbuster import BlockBuster
 from pydantic import JsonValue
 
 from bot import cli
+from bot.demo.workspace.app import serving
+from bot.demo.workspace.state import Workspace
 from bot.engine.database_lock import take_lock
-from bot.workspace.app import serving
-from bot.workspace.state import Workspace
 from tests.fixtures_http import serving as rota_serving
 from tests.plain_logging import logging_put_back
 

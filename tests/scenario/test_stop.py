@@ -10,9 +10,9 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from bot.slack import words
-from bot.workspace.messages import Message
-from bot.workspace.seeds import MEMBER, STRANGER
+from bot.demo.workspace.messages import Message
+from bot.demo.workspace.seeds import MEMBER, STRANGER
+from bot.slack.handling import words
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_service import shared_stage
 from tests.stage import STOP, Asked, Stage, results, turn_of

@@ -12,20 +12,20 @@ from dataclasses import dataclass, replace
 import aiohttp
 import pytest
 
+from bot.demo.workspace.app import api_base_url, serving
+from bot.demo.workspace.seeds import CHECKOUT, DIRECT, MEMBER, PAYMENTS, QUIET, RESPONDER
+from bot.demo.workspace.state import Clocks, Setup, Workspace
 from bot.domain.events import RoundStarted, TextDelta, TurnEnd
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.domain.proposal import ProposalState
 from bot.domain.session import Ask
 from bot.ports import SurfaceGone
-from bot.slack.api import WebApi, create_api
-from bot.slack.outbox import Outbox
-from bot.slack.pacing import Rates
-from bot.slack.render import render
-from bot.slack.scheduler import EditScheduler
-from bot.slack.surface import SlackSurface
-from bot.workspace.app import api_base_url, serving
-from bot.workspace.seeds import CHECKOUT, DIRECT, MEMBER, PAYMENTS, QUIET, RESPONDER
-from bot.workspace.state import Clocks, Setup, Workspace
+from bot.slack.api.web_api import WebApi, create_api
+from bot.slack.sending.outbox import Outbox
+from bot.slack.sending.pacing import Rates
+from bot.slack.sending.scheduler import EditScheduler
+from bot.slack.showing.render import render
+from bot.slack.showing.surface import SlackSurface
 from tests.fixtures_slack import running_beside
 from tests.golden.slack_views import (
     EVIDENCE,

@@ -3,8 +3,8 @@
 import asyncio
 from collections import defaultdict
 
-from bot.slack.render import WAITING
-from bot.workspace.seeds import MEMBER, RESPONDER
+from bot.demo.workspace.seeds import MEMBER, RESPONDER
+from bot.slack.showing.render import WAITING
 from tests.fakes.model_server import Recorded, Round
 from tests.fixtures_service import Start, stage
 from tests.stage import STOP, turn_of

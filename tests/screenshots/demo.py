@@ -3,7 +3,7 @@
 import tempfile
 from pathlib import Path
 
-from bot.commands.demo_page import demo_running
+from bot.demo.running import demo_running
 from tests.screenshots.chromium import Tab
 
 ASK = """(() => {

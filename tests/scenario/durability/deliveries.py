@@ -5,10 +5,10 @@ from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from bot.workspace.delivery import Ack, Envelope
-from bot.workspace.json_access import object_at
-from bot.workspace.seeds import CHECKOUT, RESPONDER
-from bot.workspace.socket_mode import SocketModeHub
+from bot.demo.workspace.delivery import Ack, Envelope
+from bot.demo.workspace.json_access import object_at
+from bot.demo.workspace.seeds import CHECKOUT, RESPONDER
+from bot.demo.workspace.socket_mode import SocketModeHub
 from tests.scenario.durability.replica import Replica
 from tests.scenario.durability.world import Asked, World
 

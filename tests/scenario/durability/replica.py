@@ -12,12 +12,13 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
-from bot import logs
 from bot.app import open_redactor
 from bot.commands import verbs
-from bot.service import serving
+from bot.service.lifecycle import serving
 from bot.settings.reading import load
-from bot.slack.pacing import Rates
+from bot.slack.sending.pacing import Rates
+from bot.telemetry import logs
+from bot.upkeep.signals import Signals
 
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(["tests.scenario.durability.preloaded"])
@@ -33,11 +34,24 @@ class Leases:
 
 
 class Replica:
-    """A started process. `executor` is its name in the engine's table."""
+    """A process. `executor` is its name in the engine's table, once it serves."""
 
-    def __init__(self, process: ForkServerProcess, executor: str) -> None:
+    def __init__(self, process: ForkServerProcess, told: Connection) -> None:
         self._process = process
-        self.executor = executor
+        self._told = told
+        self.executor = ""
+
+    async def serves(self) -> None:
+        """Until it serves. Raises EOFError when it ended instead, TimeoutError."""
+        try:
+            if not await asyncio.to_thread(self._told.poll, START_TIMEOUT_S):
+                raise TimeoutError("the replica did not start")
+            self.executor = await asyncio.to_thread(self._told.recv)
+        except BaseException:
+            self._process.kill()
+            raise
+        finally:
+            self._told.close()
 
     @property
     def pid(self) -> int:
@@ -65,34 +79,41 @@ class Replica:
 
 async def start(config: Path, leases: Leases) -> Replica:
     """Start one; it serves when this returns. Raises EOFError when it ended instead."""
+    started = await launch(config, leases)
+    await started.serves()
+    return started
+
+
+async def launch(config: Path, leases: Leases) -> Replica:
+    """A process that has just begun to start."""
     ours, theirs = _CONTEXT.Pipe(duplex=False)
     process = _CONTEXT.Process(target=_main, args=(config, leases, theirs))
     await asyncio.to_thread(process.start)
     theirs.close()
-    try:
-        if not await asyncio.to_thread(ours.poll, START_TIMEOUT_S):
-            raise TimeoutError("the replica did not start")
-        return Replica(process, await asyncio.to_thread(ours.recv))
-    except BaseException:
-        process.kill()
-        raise
-    finally:
-        ours.close()
+    return Replica(process, ours)
 
 
 def _main(config: Path, leases: Leases, ready: Connection) -> None:
+    signals = Signals()
+    signals.take()
     log = os.open(config.with_suffix(".log"), os.O_CREAT | os.O_APPEND | os.O_WRONLY)
     os.dup2(log, sys.stdout.fileno())
     os.dup2(log, sys.stderr.fileno())
-    sys.exit(verbs.guarded(lambda: _serve(config, leases, ready)))
+    code = verbs.guarded(lambda: _serve(config, leases, signals, ready))
+    signals.ignore()
+    sys.exit(code)
 
 
-async def _serve(config: Path, leases: Leases, ready: Connection) -> int:
+async def _serve(config: Path, leases: Leases, signals: Signals, ready: Connection) -> int:
     settings = load(config)
     logs.configure(open_redactor(settings))
-    async with serving(
-        settings, Rates.unlimited(), lease_s=leases.lease_s, grace_s=leases.grace_s
-    ) as service:
-        ready.send(service.engine.executor_id)
-        await verbs.stop_asked()
-    return verbs.OK
+    opening = serving(
+        settings,
+        Rates.unlimited(),
+        lease_s=leases.lease_s,
+        grace_s=leases.grace_s,
+        read=lambda: load(config),
+    )
+    return await verbs.stay(
+        opening, signals, lambda service: ready.send(service.engine.executor_id)
+    )

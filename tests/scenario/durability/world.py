@@ -14,14 +14,14 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 from aiohttp import web
 
+from bot.demo.control_plane import create_control_plane
+from bot.demo.workspace.app import create_app
+from bot.demo.workspace.messages import Message
+from bot.demo.workspace.seeds import CHECKOUT, RESPONDER
+from bot.demo.workspace.state import Workspace
 from bot.store import tables
 from bot.store.engine import Database
 from bot.store.tickets import workflow_status
-from bot.web.demo_control_plane import create_control_plane
-from bot.workspace.app import create_app
-from bot.workspace.messages import Message
-from bot.workspace.seeds import CHECKOUT, RESPONDER
-from bot.workspace.state import Workspace
 from tests.fakes.loki_server import LokiServer, Stored
 from tests.fakes.model_server import Call, ModelServer, Recorded, Round
 from tests.fixtures_database import new_database
@@ -143,13 +143,26 @@ class World:
 
     async def start(self, leases: Leases = Leases()) -> Replica:  # noqa: B008 - frozen
         """Start a replica and wait until Slack can reach it."""
-        before = len(self.workspace.sockets.connections)
-        started = await replica.start(self.config, leases)
-        self.replicas.append(started)
-        connections = self.workspace.sockets.connections
-        await self.workspace.wait_for(lambda: len(connections) > before, TIMEOUT_S)
-        self._sockets[started.executor] = connections[-1]
+        started = await self.launch(leases)
+        await self.serves(started)
         return started
+
+    async def launch(self, leases: Leases = Leases()) -> Replica:  # noqa: B008 - frozen
+        """A replica that has just begun to start."""
+        launched = await replica.launch(self.config, leases)
+        self.replicas.append(launched)
+        return launched
+
+    async def serves(self, launched: Replica) -> None:
+        """Until Slack can reach it, the newest."""
+        await launched.serves()
+
+        def new() -> list[web.WebSocketResponse]:
+            known = self._sockets.values()
+            return [c for c in self.workspace.sockets.connections if c not in known]
+
+        await self.workspace.wait_for(lambda: bool(new()), TIMEOUT_S)
+        (self._sockets[launched.executor],) = new()
 
     async def kill(self, victim: Replica) -> None:
         """SIGKILL; returns when Slack has noticed."""

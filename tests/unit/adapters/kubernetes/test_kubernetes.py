@@ -21,7 +21,7 @@ from adapters.kubernetes.kinds import KINDS
 from adapters.kubernetes.offer import KubernetesOffer
 from adapters.kubernetes.reader import KubernetesReader
 from adapters.kubernetes.rollouts import KubernetesRollouts
-from bot.service import warn_of_excess
+from bot.service.lifecycle import warn_of_excess
 from bot.settings.model import KubernetesSettings, Settings
 from bot.settings.reading import ConfigurationError
 from bot.wiring.backends import Cluster, open_cluster

@@ -8,10 +8,10 @@ import orjson
 import pytest
 
 from adapters.observe.cursor import UnsealedCodec
-from adapters.observe.recorded_history import RecordedHistory
-from adapters.observe.recorded_incidents import RecordedIncidents
-from adapters.observe.recorded_pages import recorded_pages
-from adapters.observe.simulator.past_incidents import past_incidents
+from adapters.recorded.history import RecordedHistory
+from adapters.recorded.incidents import RecordedIncidents
+from adapters.recorded.pages import recorded_pages
+from adapters.recorded.simulator.past_incidents import past_incidents
 from bot.chat.grounding import doubts
 from tests.fakes.capabilities import FakeClock, FakeProposals, call_context
 from tests.fakes.redactor import FakeRedactor

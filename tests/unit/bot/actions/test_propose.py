@@ -10,7 +10,7 @@ from bot.actions.propose import MAX_SHOWN_PARAMS, Venue
 from bot.domain.audit import AuditKind
 from bot.domain.proposal import LIFETIME, ProposalState
 from bot.ports import StorageUnavailable, SurfaceFailed, SurfaceGone
-from bot.slack.cards import CONFIRM_ACTION, card
+from bot.slack.showing.cards import CONFIRM_ACTION, card
 from tests.fixtures_actions import DRAFT, NOW, PLACE, ROLLBACK, World, call
 from tools.capabilities import ProposalDraft
 from tools.errors import CapabilityUnavailable, InvalidArguments

@@ -7,7 +7,7 @@ import pytest
 from adapters.llm.messages import CompleteRequest, ErrorChunk, ErrorKind, StopReason, TextChunk
 from bot.chat.rounds import Rounds
 from bot.domain.events import Notice, TextDelta, TurnEvent
-from bot.stop_signal import Signal
+from bot.engine.stop_signal import Signal
 from tests.fakes.scripted_provider import PAID, ScriptedProvider, text
 
 REQUEST = CompleteRequest(system="s", messages=())

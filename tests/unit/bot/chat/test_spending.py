@@ -27,9 +27,9 @@ from bot.domain.budget import ASSUMED_PRICE, BudgetLimits
 from bot.domain.events import Notice, TextDelta, TurnEvent
 from bot.domain.ids import ChannelId, SessionId, UserId
 from bot.domain.session import Ask
-from bot.metrics import Metrics
+from bot.engine.stop_signal import Signal
 from bot.ports import StorageUnavailable
-from bot.stop_signal import Signal
+from bot.telemetry.metrics import Metrics
 from tests.fakes.scripted_provider import PAID, ScriptedProvider, text
 from tests.fakes.stores import Memory, MemoryAudit, MemoryLedger
 from tests.fixtures_turn import ASK, LATER, Outage

@@ -7,7 +7,7 @@ from collections.abc import Awaitable
 import pytest
 
 from bot.chat.stopping import StoppedByPerson, unless_stopped
-from bot.stop_signal import Signal
+from bot.engine.stop_signal import Signal
 
 
 class Work:

@@ -5,9 +5,9 @@ import asyncio
 from adapters.llm.messages import ToolCall
 from bot.chat.tool_calls import Toolbox, ToolDesk, record_calls
 from bot.domain.audit import AuditKind
-from bot.metrics import Metrics
+from bot.engine.stop_signal import Signal
 from bot.ports import StorageUnavailable
-from bot.stop_signal import Signal
+from bot.telemetry.metrics import Metrics
 from tests.fakes.capabilities import FakeClock, call_context
 from tests.fakes.stores import Memory, MemoryAudit
 from tests.fakes.tools import Bench, FakeTool, bench

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 
@@ -43,8 +44,9 @@ async def test_a_turn_enters_once_the_database_has_time_for_it(
     refused = asyncio.Event()
     monkeypatch.setattr(thread_order, "RETRY_S", 0.0)
     monkeypatch.setattr(thread_order.log, "warning", lambda *_, **__: refused.set())
-    await run_by(database, "here")
     order = ThreadOrder(Tickets(database), "here", at_once)
+    await order.announce(ASK)
+    await run_by(database, "here")
     async with database.write():
         monkeypatch.setattr("bot.store.engine.QUEUE_TIMEOUT_S", 0.01)
         entering = asyncio.create_task(order.enter(ASK))
@@ -54,20 +56,50 @@ async def test_a_turn_enters_once_the_database_has_time_for_it(
     assert order.is_first_look(ASK)
 
 
-async def test_a_turn_takes_no_ticket_while_starts_go_first(database: Database) -> None:
+async def test_a_turn_does_not_enter_while_starts_go_first(database: Database) -> None:
     calm = asyncio.Event()
 
     async def wait_for_starts() -> None:
         await calm.wait()
 
-    await run_by(database, "here")
     tickets = Tickets(database)
-    entering = asyncio.create_task(ThreadOrder(tickets, "here", wait_for_starts).enter(ASK))
+    order = ThreadOrder(tickets, "here", wait_for_starts)
+    await order.announce(ASK)
+    await run_by(database, "here")
+    entering = asyncio.create_task(order.enter(ASK))
     await asyncio.sleep(0)
-    assert not await tickets.is_known(ASK.turn_id)
+    assert await tickets.is_fresh(ASK.turn_id)
     calm.set()
     await asyncio.wait_for(entering, 10)
-    assert await tickets.is_known(ASK.turn_id)
+    assert not await tickets.is_fresh(ASK.turn_id)
+
+
+async def test_what_never_began_frees_its_thread_when_it_is_looked_at_again(
+    database: Database,
+) -> None:
+    order = ThreadOrder(Tickets(database), "here", at_once)
+    await order.announce(replace(ASK, ts=MessageTs("1700000000.000099")))
+    await order.announce(ASK)
+    await run_by(database, "here")
+    entering = asyncio.create_task(order.enter(ASK))
+    await order.drop_dead()
+    assert not entering.done()
+    await order.drop_dead()
+    await asyncio.wait_for(entering, 10)
+
+
+async def test_an_attempt_after_the_first_may_have_been_seen(database: Database) -> None:
+    order = ThreadOrder(Tickets(database), "here", at_once)
+    await order.announce(ASK)
+    await run_by(database, "here")
+    await order.enter(ASK)
+    again = ThreadOrder(Tickets(database), "here", at_once)
+    await again.enter(ASK)
+    await again.leave(ASK)
+    gone = ThreadOrder(Tickets(database), "here", at_once)
+    await gone.enter(ASK)
+    looks = [each.is_first_look(ASK) for each in (order, again, gone)]
+    assert looks == [True, False, False]
 
 
 async def test_a_turn_that_is_somebody_elses_does_not_wait(database: Database) -> None:

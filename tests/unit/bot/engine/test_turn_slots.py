@@ -7,8 +7,8 @@ import pytest
 
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.domain.session import Ask
+from bot.engine.stop_signal import Signal
 from bot.engine.turn_slots import TurnSlots
-from bot.stop_signal import Signal
 
 
 def ask(number: int) -> Ask:

@@ -10,10 +10,10 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
-from bot.metrics import MAX_VALUES, Metrics
 from bot.ports import StorageUnavailable
 from bot.store.engine import Database
 from bot.store.schema import migrate
+from bot.telemetry.metrics import MAX_VALUES, Metrics
 from bot.web import health
 from bot.web.server import MAX_BODY_BYTES, create_web_app
 from tools.errors import ToolErrorCode

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from adapters.mcp.definition import Accepted, Definition, entry_line
 from adapters.mcp.supervisor import ServerSpec, Supervisor, running
 from bot.commands.mcp_check import report
-from bot.finding import Finding
+from bot.reports.finding import Finding
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
 from bot.wiring.confinement import local_hosts

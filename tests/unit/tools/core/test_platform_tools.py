@@ -4,9 +4,9 @@ import orjson
 import pytest
 from pydantic import JsonValue
 
-from adapters.observe.recorded_platform import RecordedPlatform
-from adapters.observe.simulator.dataset import Dataset
-from adapters.observe.simulator.incidents import INCIDENTS
+from adapters.recorded.platform import RecordedPlatform
+from adapters.recorded.simulator.dataset import Dataset
+from adapters.recorded.simulator.incidents import INCIDENTS
 from tests.fakes.capabilities import NOW, FakeClock, fake_capabilities
 from tests.fakes.tools import ALL, bench
 from tools.capabilities import Platform

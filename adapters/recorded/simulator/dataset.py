@@ -1,0 +1,93 @@
+"""Everything one incident left behind, computed where and when it is asked for.
+
+The same (scenario, anchor, seed) gives identical data, in any order of asking.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+
+from adapters.recorded.simulator import requests
+from adapters.recorded.simulator.loglines import lines_in, versions_at
+from adapters.recorded.simulator.requests import Request
+from adapters.recorded.simulator.scenario import Scenario
+from adapters.recorded.simulator.series import STEP_S, metrics_of, values
+from adapters.recorded.simulator.spans import trace_of
+from adapters.recorded.simulator.topology import BY_NAME, PRODUCTS
+from tools.capabilities import LogLine, Trace
+
+BEFORE = timedelta(hours=24)
+AFTER = timedelta(hours=6)
+
+# Bounds on what is remembered: some 10 MB when someone reads the logs of a whole day.
+_REMEMBERED_REQUEST_MINUTES = 512
+_REMEMBERED_LINE_MINUTES = 4096
+
+
+class Dataset:
+    """One incident from 24 h before its anchor to 6 h after it; the fault stays."""
+
+    def __init__(self, scenario: Scenario, anchor: datetime, seed: int) -> None:
+        self.scenario = scenario
+        self.products = PRODUCTS
+        self.start = anchor - BEFORE
+        self.end = anchor + AFTER
+        self._seed = f"{seed}-{scenario.name}"
+        self._start_s = int(self.start.timestamp())
+        self._instants_s = range(self._start_s, int(self.end.timestamp()), STEP_S)
+        self._series = lru_cache(maxsize=128)(self._series_of)
+        self._requests = lru_cache(maxsize=_REMEMBERED_REQUEST_MINUTES)(self._requests_in)
+        self._lines = lru_cache(maxsize=_REMEMBERED_LINE_MINUTES)(self._lines_in)
+
+    def metrics(self, product: str) -> Sequence[str]:
+        """The names of a product's metrics."""
+        return metrics_of(BY_NAME[product])
+
+    def value(self, product: str, metric: str, at: datetime) -> float | None:
+        """The last sample at or before an instant; None outside the dataset."""
+        index = int(at.timestamp() - self._start_s) // STEP_S
+        if not 0 <= index < len(self._instants_s):
+            return None
+        return self._series(product, metric)[index]
+
+    def minutes(self, start: datetime, end: datetime) -> range:
+        """The minutes (since the epoch) of the dataset that [start, end) touches, oldest first."""
+        first_s = max(start, self.start).timestamp()
+        last_s = min(end, self.end).timestamp()
+        return range(int(first_s // 60), int(-(-last_s // 60)))
+
+    def lines(self, product: str, minute: int) -> Sequence[LogLine]:
+        """A product's lines of a minute (since the epoch), newest first."""
+        return self._lines(product, minute)
+
+    def trace(self, trace_id: str) -> Trace | None:
+        """The trace, if it was kept."""
+        minute = requests.minute_of(trace_id)
+        if minute is None or minute not in self.minutes(self.start, self.end):
+            return None
+        for request in self._requests(minute):
+            if request.trace_id == trace_id:
+                versions = versions_at(self.scenario, minute * 60.0)
+                return trace_of(request, self.scenario.fault, versions)
+        return None
+
+    def trace_ids(self, minute: int) -> Sequence[str]:
+        """The ids of the traces kept in a minute."""
+        return [request.trace_id for request in self._requests(minute)]
+
+    def _series_of(self, product: str, metric: str) -> Sequence[float]:
+        service, fault = BY_NAME[product], self.scenario.fault
+        return values(self._seed, service, metric, fault, self._instants_s)
+
+    def _requests_in(self, minute: int) -> Sequence[Request]:
+        return requests.requests_in(self._seed, minute, self.scenario.fault)
+
+    def _lines_in(self, product: str, minute: int) -> Sequence[LogLine]:
+        # A request that began in the minute before may end, and be logged, in this one.
+        recent = (*self._requests(minute - 1), *self._requests(minute))
+        return lines_in(self._seed, self.scenario, BY_NAME[product], minute, recent)
+
+
+def floored_to_minute(now: datetime) -> datetime:
+    """The anchor for data that looks live."""
+    return now.astimezone(UTC).replace(second=0, microsecond=0)

@@ -1,0 +1,133 @@
+"""Log lines of one service in one minute: routine, chronic noise, single events, kept requests."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from random import Random
+
+from adapters.recorded.simulator.load import load
+from adapters.recorded.simulator.requests import Request, Visit
+from adapters.recorded.simulator.scenario import ORDINARY, Chronic, OneLine, Scenario
+from adapters.recorded.simulator.seeded import stream
+from adapters.recorded.simulator.topology import BY_NAME, Service
+from tools.capabilities import LogLine
+
+_MINUTE_NS = 60_000_000_000
+_SLOW_SELF_US = 150_000  # own time from which a service warns about itself
+_ROUTINE = ("GET /healthz 200", "cache refreshed: {n} entries", "served {n} requests in 10s")
+_ROUTINE_DATASTORE = (
+    "connection received: host=10.2.14.7 port=5{n}",
+    "automatic vacuum of table {id}",
+)
+
+
+def lines_in(
+    seed: str, scenario: Scenario, service: Service, minute: int, requests: Sequence[Request]
+) -> Sequence[LogLine]:
+    """The lines, newest first; lines with the same timestamp in a fixed order."""
+    random = stream(seed, "lines", service.name, minute)
+    lines = [
+        *_routine(random, service, minute),
+        *_chronic(random, (*ORDINARY, *scenario.chronic), service, minute),
+        *_once(scenario.lines, service, minute),
+        *(line for line in _of_requests(requests, service) if line.ts_ns // _MINUTE_NS == minute),
+    ]
+    return sorted(lines, key=_newest_first)
+
+
+def _newest_first(line: LogLine) -> tuple[int, str, str]:
+    return (-line.ts_ns, line.host, line.message)
+
+
+def _routine(random: Random, service: Service, minute: int) -> Iterator[LogLine]:
+    texts = _ROUTINE_DATASTORE if service.datastore else _ROUTINE
+    for _ in range(1 + round(2 * load(minute * 60.0) * random.random())):
+        yield _line(random, service, minute, "info", random.choice(texts))
+
+
+def _chronic(
+    random: Random, chronic: Sequence[Chronic], service: Service, minute: int
+) -> Iterator[LogLine]:
+    for noise in chronic:
+        if noise.service != service.name or not _has_begun(noise.since, minute):
+            continue
+        count = int(noise.per_minute) + (random.random() < noise.per_minute % 1.0)
+        for _ in range(count):
+            yield _line(random, service, minute, noise.level, noise.text)
+
+
+def _has_begun(since: datetime | None, minute: int) -> bool:
+    return since is None or minute * 60 >= since.timestamp()
+
+
+def _once(lines: Sequence[OneLine], service: Service, minute: int) -> Iterator[LogLine]:
+    for line in lines:
+        at_s = int(line.at.timestamp())
+        if line.service == service.name and at_s // 60 == minute:
+            message = json.dumps({"msg": line.text})
+            yield LogLine(at_s * 1_000_000_000, line.level, service.host(0), message)
+
+
+def _line(random: Random, service: Service, minute: int, level: str, text: str) -> LogLine:
+    # Writers flush in ticks of 250 ms, so lines share timestamps as they do behind real collectors.
+    ts_ns = minute * _MINUTE_NS + random.randrange(240) * 250_000_000
+    message = text.replace("{n}", str(random.randrange(12, 400)))
+    message = message.replace("{id}", f"{random.getrandbits(28):07x}")
+    host = service.host(random.randrange(service.hosts))
+    return LogLine(ts_ns, level, host, _shaped(service, message))
+
+
+def _shaped(service: Service, message: str) -> str:
+    """Datastores write plain lines, applications JSON."""
+    return message if service.datastore else json.dumps({"msg": message})
+
+
+def _of_requests(requests: Sequence[Request], service: Service) -> Iterator[LogLine]:
+    for request in requests:
+        for visit, _parent in request.visits():
+            if visit.service == service.name:
+                yield from _of_visit(request, visit)
+
+
+def _of_visit(request: Request, visit: Visit) -> Iterator[LogLine]:
+    end_ns = (visit.start_us + visit.duration_us) * 1000
+    duration_ms = visit.duration_us // 1000
+    if visit.error:
+        fields: dict[str, str | int] = {"msg": "request failed", "error": visit.error}
+        level = "error"
+    elif visit.self_us > _SLOW_SELF_US:
+        fields, level = {"msg": "slow request", "own_ms": visit.self_us // 1000}, "warn"
+    elif visit.service == "gateway":
+        fields, level = {"msg": "request", "slow": str(request.slow).lower()}, "info"
+    else:
+        return
+    fields |= {"op": visit.operation, "duration_ms": duration_ms, "trace_id": request.trace_id}
+    fields |= _fan_out(visit)
+    yield LogLine(end_ns, level, visit.host, _written(visit.service, fields), request.trace_id)
+
+
+def _written(service: str, fields: Mapping[str, str | int]) -> str:
+    if BY_NAME[service].datastore:
+        return " ".join(f"{name}={value!r}" for name, value in fields.items())
+    return json.dumps(fields)
+
+
+def _fan_out(visit: Visit) -> dict[str, str | int]:
+    """The dependency called most, when that is remarkable."""
+    counts: dict[str, int] = {}
+    for child in visit.children:
+        counts[child.service] = counts.get(child.service, 0) + 1
+    most = max(counts, key=counts.__getitem__, default="")
+    return {f"{most}_calls": counts[most]} if most and counts[most] > 5 else {}
+
+
+def versions_at(scenario: Scenario, at_s: float) -> dict[str, str]:
+    """What version of each service ran at an instant."""
+    running = {name: service.version for name, service in BY_NAME.items()}
+    for deploy in scenario.deploys:
+        if deploy.product in running:
+            running[deploy.product] = deploy.previous_version
+    for deploy in reversed(scenario.deploys):
+        if deploy.at.timestamp() <= at_s:
+            running[deploy.product] = deploy.version
+    return running

@@ -1,0 +1,153 @@
+"""Single requests through the shop: a tree of calls with times, failures and retries.
+
+A trace id begins with its start in seconds (as X-Ray's do), so that one trace is found again by
+simulating one minute, and nothing needs an index.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+from adapters.recorded.simulator.faults import Fault
+from adapters.recorded.simulator.load import load
+from adapters.recorded.simulator.seeded import stream
+from adapters.recorded.simulator.steady import times
+from adapters.recorded.simulator.topology import BY_NAME, ROUTES, Call, Route, calls_of
+
+_CANDIDATES_PER_MINUTE = 8
+_SAMPLES_PER_MINUTE = 2  # kept though neither slow nor failed
+_ERROR_BIAS = 2.0  # tail sampling keeps failures more often than they happen
+_RETRY_FAILS = 0.6  # a second attempt at a faulty service meets the same fault
+
+
+@dataclass(slots=True)
+class Visit:
+    """One service doing one piece of work. `error` is empty unless it failed."""
+
+    service: str
+    operation: str
+    host: str
+    start_us: int
+    attempt: int = 1
+    duration_us: int = 0
+    self_us: int = 0
+    error: str = ""
+    children: list["Visit"] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One kept request from the front door down."""
+
+    trace_id: str
+    route: Route
+    root: Visit
+    slow: bool
+
+    def visits(self) -> Iterator[tuple[Visit, Visit | None]]:
+        """Every visit with its parent, parents first."""
+        stack: list[tuple[Visit, Visit | None]] = [(self.root, None)]
+        while stack:
+            visit, parent = stack.pop()
+            yield visit, parent
+            stack.extend((child, visit) for child in reversed(visit.children))
+
+
+def minute_of(trace_id: str) -> int | None:
+    """The minute (since the epoch) in which a trace began, None when it is not one of ours."""
+    try:
+        return int(trace_id[:8], 16) // 60
+    except ValueError:
+        return None
+
+
+def requests_in(seed: str, minute: int, fault: Fault | None) -> Sequence[Request]:
+    """The kept requests that began in a minute: all slow and failed ones, and a few others."""
+    random = stream(seed, "requests", minute)
+    kept: list[Request] = []
+    for number in range(_CANDIDATES_PER_MINUTE):
+        start_us = minute * 60_000_000 + random.randrange(60_000) * 1000
+        route = random.choices(ROUTES, [route.sampled for route in ROUTES])[0]
+        walk = _Walk(random, fault, start_us, route)
+        root = walk.visit("web", route.name, start_us)
+        slow = root.duration_us > route.slow_ms * 1000
+        trace_id = f"{start_us // 1_000_000:08x}{random.getrandbits(96):024x}"
+        if slow or root.error or number < _SAMPLES_PER_MINUTE:
+            kept.append(Request(trace_id, route, root, slow))
+    return kept
+
+
+class _Walk:
+    """One request's way down the services."""
+
+    def __init__(self, random: Random, fault: Fault | None, start_us: int, route: Route) -> None:
+        at_s = start_us / 1e6
+        self._random = random
+        self._fault = fault
+        self._intensity = fault.intensity(at_s) if fault is not None else 0.0
+        self._pressure = 0.9 + 0.2 * load(at_s)
+        self._route = route
+
+    def visit(self, name: str, operation: str, start_us: int, attempt: int = 1) -> Visit:
+        """Do the service's own work in slices, with its calls between them."""
+        service = BY_NAME[name]
+        visit = Visit(
+            name, operation, service.host(self._random.randrange(service.hosts)), start_us, attempt
+        )
+        calls = self._planned(name)
+        visit.self_us = self._self_us(name)
+        slice_us = visit.self_us // (len(calls) + 1)
+        cursor_us = start_us + slice_us
+        for call in calls:
+            cursor_us = self._call(visit, call, cursor_us) + slice_us
+            if visit.error:
+                break
+        visit.duration_us = cursor_us - start_us
+        self._maybe_fail(visit)
+        return visit
+
+    def _planned(self, name: str) -> Sequence[Call]:
+        calls = self._route.calls if name == "gateway" else calls_of(name)
+        return [
+            call
+            for call in calls
+            if call.share >= 1.0 or self._random.random() < call.share
+            for _ in range(round(times(call, name, self._fault, self._intensity)))
+        ]
+
+    def _call(self, caller: Visit, call: Call, start_us: int) -> int:
+        """Make one call, and once more when it fails; the instant at which the caller goes on."""
+        child = self.visit(call.target, call.operation, start_us)
+        caller.children.append(child)
+        if child.error and caller.service not in {"web", "gateway"}:
+            again_us = start_us + child.duration_us + 20_000  # a fixed back-off of 20 ms
+            child = self.visit(call.target, call.operation, again_us, attempt=2)
+            caller.children.append(child)
+        if child.error:
+            caller.error = f"{call.target}: {child.error}"[:160]
+        return child.start_us + child.duration_us
+
+    def _self_us(self, name: str) -> int:
+        own_ms = BY_NAME[name].self_ms * self._pressure * self._random.lognormvariate(0.0, 0.3)
+        if self._faulty(name) and self._fault is not None:
+            added_ms = self._fault.added_self_ms * self._intensity
+            own_ms += added_ms * self._random.lognormvariate(0.0, 0.25)
+        return int(own_ms * 1000)
+
+    def _maybe_fail(self, visit: Visit) -> None:
+        if visit.error:
+            return
+        if self._random.random() < BY_NAME[visit.service].error_ratio:
+            visit.error = "unexpected EOF from peer"
+        fault = self._fault
+        if fault is None or not self._faulty(visit.service):
+            return
+        chance = fault.added_error_ratio * _ERROR_BIAS if visit.attempt == 1 else _RETRY_FAILS
+        if self._random.random() < chance * self._intensity:
+            visit.error = fault.error_text
+            waited_us = max(0, int(fault.timeout_ms * 1000) - visit.duration_us)
+            visit.self_us += waited_us
+            visit.duration_us += waited_us
+
+    def _faulty(self, name: str) -> bool:
+        return self._intensity > 0.0 and self._fault is not None and self._fault.service == name

@@ -1,0 +1,35 @@
+"""Nothing is wrong: ordinary noise, a release five hours ago that changed nothing, a few old errors."""
+
+from datetime import datetime, timedelta
+
+from adapters.recorded.simulator.scenario import Chronic, OneLine, Scenario, Truth
+from tools.capabilities import Deploy
+
+
+def build(anchor: datetime) -> Scenario:
+    """A healthy day."""
+    deployed_at = anchor - timedelta(hours=5)
+    return Scenario(
+        name="quiet-day",
+        channel="incident-quiet",
+        products=("checkout", "shipping", "payments", "inventory", "web"),
+        truth=Truth("nothing", "", None, ("shipping", "inventory")),
+        fault=None,
+        deploys=(
+            Deploy(
+                "shipping",
+                "v2.0.8",
+                deployed_at,
+                actor="ana",
+                commit="e1f7a40",
+                previous_version="v2.0.7",
+                duration_s=66.0,
+            ),
+        ),
+        chronic=(
+            Chronic("inventory", "error", 0.4, "cache timeout redis stock:{id} after {n} ms"),
+            Chronic("checkout", "warn", 0.5, "coupon {id} is no longer valid"),
+            Chronic("checkout", "error", 0.04, "address service answered 502, retried order={id}"),
+        ),
+        lines=(OneLine("shipping", "info", deployed_at, "starting shipping v2.0.8 (was v2.0.7)"),),
+    )

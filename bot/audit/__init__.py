@@ -1,0 +1,1 @@
+"""The audit trail: its chain, its checkpoints, its verification, its feed."""

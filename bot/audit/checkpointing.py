@@ -1,0 +1,88 @@
+"""Signed checkpoints of the trail, made when due and published where the database cannot reach."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime
+from typing import Protocol
+
+import structlog
+
+from adapters.errors import AdapterError
+from bot.audit.chain import AuditKeys, ChainRow
+from bot.audit.checkpoint import Checkpoint, sign
+from bot.ports import SurfaceFailed, SurfaceGone
+
+EVERY_ROWS = 100
+EVERY_S = 300.0
+
+_log = structlog.get_logger(__name__)
+
+Publisher = Callable[[Checkpoint], Awaitable[None]]
+
+
+class CheckpointTrail(Protocol):
+    """`bot.store.audit_reading.StoredTrail`."""
+
+    async def newest(self) -> ChainRow | None:
+        """The last row."""
+        ...
+
+    async def last_checkpoint(self) -> tuple[int, datetime] | None:
+        """Size and time."""
+        ...
+
+    async def keep_checkpoint(self, checkpoint: Checkpoint) -> bool:
+        """Whether this one is the first of its size."""
+        ...
+
+
+class Checkpoints:
+    """A job of every replica; the one that stores a checkpoint publishes it."""
+
+    def __init__(
+        self,
+        trail: CheckpointTrail,
+        keys: AuditKeys,
+        now: Callable[[], Awaitable[datetime]],
+        publishers: Mapping[str, Publisher],
+    ) -> None:
+        self._trail = trail
+        self._keys = keys
+        self._now = now
+        self._publishers = publishers
+        self._unpublished: dict[str, Checkpoint] = {}
+
+    async def run(self) -> None:
+        """Make one if it is due; publish what is not published yet. Raises StorageUnavailable."""
+        await self._make(EVERY_ROWS, EVERY_S)
+        await self._publish()
+
+    async def close(self) -> None:
+        """The last one, at shutdown, of whatever is new. Raises StorageUnavailable."""
+        await self._make(1, 0.0)
+        await self._publish()
+
+    async def _make(self, every_rows: int, every_s: float) -> None:
+        newest = await self._trail.newest()
+        if newest is None or not newest.mac:
+            return
+        last = await self._trail.last_checkpoint()
+        rows = newest.seq - (last[0] if last else 0)
+        if rows <= 0:
+            return
+        now = await self._now()
+        is_late = last is None or (now - last[1]).total_seconds() >= every_s
+        if rows < every_rows and not is_late:
+            return
+        made = sign(self._keys, newest.seq, newest.mac, now)
+        if await self._trail.keep_checkpoint(made):
+            self._unpublished = dict.fromkeys(self._publishers, made)
+
+    async def _publish(self) -> None:
+        for name, checkpoint in list(self._unpublished.items()):
+            try:
+                await self._publishers[name](checkpoint)
+            except (AdapterError, SurfaceFailed, SurfaceGone, OSError) as error:
+                # Kept, and tried again with the next run: a newer one says all that this one says.
+                _log.error("audit.checkpoint.unpublished", where=name, why=str(error))
+            else:
+                del self._unpublished[name]

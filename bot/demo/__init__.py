@@ -1,0 +1,1 @@
+"""What the demo stands on. Nothing of the product imports it, but for the command."""

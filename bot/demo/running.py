@@ -1,0 +1,117 @@
+"""The page of `kortex demo` and all that runs behind it.
+
+The bot connects to the local workspace exactly as to Slack; only tokens and base URL differ.
+"""
+
+import secrets
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+from adapters.errors import AdapterError
+from adapters.llm.port import Provider
+from bot.app import Base, open_redactor
+from bot.demo.on_call import ROTA_PATH, create_on_call
+from bot.demo.setup import demo_control_plane, demo_settings, local, plane_values
+from bot.demo.workspace.app import serving as workspace_serving
+from bot.demo.workspace.errors import CannotDoThat
+from bot.demo.workspace.providers import ProviderOption
+from bot.demo.workspace.state import Workspace
+from bot.service.lifecycle import Service, serving
+from bot.telemetry import logs
+
+TRIAGE_PACE_S = 0.03  # a word every 30 ms reads like a model that answers quickly
+_ON_CALL = ("mira@example.com", "jonas@example.com")
+_OFFERED = ("triage", "anthropic", "openai", "ollama")
+_LABELS = {
+    "triage": "Triage (no model)",
+    "anthropic": "Anthropic",
+    "openai": "OpenAI",
+    "ollama": "Ollama (local)",
+}
+
+
+@asynccontextmanager
+async def demo_running(
+    folder: Path, port: int, *, pace_s: float = TRIAGE_PACE_S
+) -> AsyncIterator[str]:
+    """The page's URL while everything runs. A port that is taken is replaced by a free one."""
+    workspace = Workspace()
+    choice = DemoProviders()
+    token, read_token = secrets.token_urlsafe(24), secrets.token_urlsafe(24)
+    async with AsyncExitStack() as stack:
+        origin = await stack.enter_async_context(_page(workspace, port, choice))
+        plane = await stack.enter_async_context(local(demo_control_plane(token, read_token)))
+        rota = await stack.enter_async_context(local(create_on_call(token, _ON_CALL)))
+        settings = demo_settings(
+            folder,
+            {
+                "KORTEX_DEMO_BOT_TOKEN": workspace.bot_token,
+                "KORTEX_DEMO_APP_TOKEN": workspace.app_token,
+                "KORTEX_DEMO_SIGNING_SECRET": workspace.signing_secret,
+                "KORTEX_DEMO_API_BASE_URL": f"{origin}/api/",
+                **plane_values(plane, token, read_token),
+                "KORTEX_DEMO_ON_CALL": f"{rota}{ROTA_PATH}",
+            },
+        )
+        logs.configure(open_redactor(settings), level="ERROR")
+        service: Service = await stack.enter_async_context(serving(settings, triage_pace_s=pace_s))
+        choice.connect(service.base)
+        yield origin
+
+
+@asynccontextmanager
+async def _page(workspace: Workspace, port: int, choice: "DemoProviders") -> AsyncIterator[str]:
+    async with AsyncExitStack() as stack:
+        try:
+            origin = await stack.enter_async_context(
+                workspace_serving(workspace, port=port, providers=choice)
+            )
+        except OSError:
+            origin = await stack.enter_async_context(
+                workspace_serving(workspace, port=0, providers=choice)
+            )
+        yield origin
+
+
+class DemoProviders:
+    """The page's provider picker: whichever is chosen is asked first, triage after it."""
+
+    def __init__(self) -> None:
+        self._base: Base | None = None
+        self.chosen = "triage"
+
+    def connect(self, base: Base) -> None:
+        """The running bot."""
+        self._base = base
+
+    async def options(self) -> Sequence[ProviderOption]:
+        """What could be chosen, and why not."""
+        providers = self._base.providers if self._base else {}
+        return [
+            ProviderOption(name, _LABELS[name], reason is None, reason or "", name == self.chosen)
+            for name in _OFFERED
+            if name in providers
+            for reason in [await _reason(providers[name])]
+        ]
+
+    async def choose(self, option: str) -> None:
+        """From the next question on. Raises CannotDoThat."""
+        known = {o.id for o in await self.options() if o.available}
+        if self._base is None or option not in known:
+            raise CannotDoThat("that provider cannot be asked here")
+        providers = self._base.providers
+        names = dict.fromkeys([option, "triage"])
+        self._base.rounds.ask_in_order([providers[n] for n in names])
+        self.chosen = option
+
+
+async def _reason(provider: Provider) -> str | None:
+    """Why it cannot be asked now. A local server is asked for its models."""
+    if provider.name != "ollama" or provider.unavailable_reason:
+        return provider.unavailable_reason
+    try:
+        models = await provider.models()
+    except AdapterError:
+        return "no Ollama answers on this machine"
+    return None if models else "Ollama has no model; try `ollama pull qwen3`"

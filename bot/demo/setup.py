@@ -1,0 +1,58 @@
+"""What `kortex demo` stands on, with the page or without: `demo.toml` filled in, local servers."""
+
+import secrets
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from importlib import resources
+from pathlib import Path
+
+from aiohttp import web
+
+from adapters.recorded.simulator.topology import SERVICES
+from bot.demo.control_plane import create_control_plane
+from bot.demo.on_call import ROTA_PATH
+from bot.settings.model import Settings
+from bot.settings.reading import environment, parse
+
+# What runs in the shop before anybody rolls back: product to (running, previous).
+_RUNNING = {"checkout": ("v2.4.0", "v2.3.7")}
+
+
+def demo_settings(folder: Path, values: Mapping[str, str] | None = None) -> Settings:
+    """`demo.toml` filled in. `values` are the addresses and tokens of the local servers."""
+    text = resources.files("bot.demo").joinpath("demo.toml").read_text(encoding="utf-8")
+    known = {
+        "KORTEX_DEMO_DIRECTORY": str(folder),
+        "KORTEX_DEMO_CONTROL_PLANE": "http://127.0.0.1:9",
+        "KORTEX_DEMO_ON_CALL": f"http://127.0.0.1:9{ROTA_PATH}",
+        "KORTEX_DEMO_AUDIT_KEY": secrets.token_hex(32),
+        **(values or {}),
+    }
+    return parse(text, "demo.toml", {**environment(), **known})
+
+
+def plane_values(url: str, token: str, read_token: str) -> Mapping[str, str]:
+    """What `demo.toml` wants to know of the control plane."""
+    return {
+        "KORTEX_DEMO_CONTROL_PLANE": url,
+        "KORTEX_DEMO_CONTROL_PLANE_TOKEN": token,
+        "KORTEX_DEMO_CONTROL_PLANE_READ_TOKEN": read_token,
+    }
+
+
+def demo_control_plane(token: str, read_token: str) -> web.Application:
+    """The one that carries out what is confirmed in the demo."""
+    hosts = {s.name: [s.host(number) for number in range(s.hosts)] for s in SERVICES}
+    return create_control_plane(token, _RUNNING, read_token=read_token, hosts=hosts)
+
+
+@asynccontextmanager
+async def local(app: web.Application) -> AsyncIterator[str]:
+    """Serve it on a free loopback port."""
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+    finally:
+        await runner.cleanup()

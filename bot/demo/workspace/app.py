@@ -1,0 +1,108 @@
+"""The workspace as an aiohttp application. Bind it to loopback only."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+
+from aiohttp import web
+from aiohttp.typedefs import Handler, Middleware
+
+from bot.demo.workspace.person_api import PersonApi, person_errors
+from bot.demo.workspace.providers import ProviderChoice
+from bot.demo.workspace.response_urls import ResponseUrls
+from bot.demo.workspace.state import Workspace
+from bot.demo.workspace.web_api import WebApi
+from bot.page.files import PageFiles
+
+LOOPBACK_HOSTS = frozenset({"127.0.0.1", "localhost", "::1"})
+MAX_BODY_BYTES = 4 * 2**20
+
+
+def api_base_url(port: int, host: str = "127.0.0.1") -> str:
+    """What to configure as Slack's `api_base_url`."""
+    return f"http://{host}:{port}/api/"
+
+
+def create_app(
+    workspace: Workspace,
+    providers: ProviderChoice | None = None,
+    trusted_hosts: frozenset[str] = LOOPBACK_HOSTS,
+) -> web.Application:
+    """Slack's protocol and the page, on one port. Requests for any other host are refused."""
+    app = web.Application(
+        middlewares=[_only_for(trusted_hosts), _learn_origin(workspace), person_errors],
+        client_max_size=MAX_BODY_BYTES,
+    )
+    PersonApi(workspace, providers).add_routes(app.router)
+    PageFiles().add_to(app)
+    app.router.add_route("*", "/api/{method}", WebApi(workspace).handle)
+    app.router.add_get("/link/", workspace.sockets.serve)
+    app.router.add_post("/actions/{key}", ResponseUrls(workspace).handle)
+    app.cleanup_ctx.append(_deliveries(workspace))
+    app.on_shutdown.append(_close(workspace))
+    return app
+
+
+def _only_for(trusted_hosts: frozenset[str]) -> Middleware:
+    """A name that some other site made point here is not ours to serve (DNS rebinding)."""
+
+    @web.middleware
+    async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
+        if request.url.host not in trusted_hosts:
+            raise web.HTTPMisdirectedRequest(text="unknown host")
+        return await handler(request)
+
+    return middleware
+
+
+def _learn_origin(workspace: Workspace) -> Middleware:
+    """Response URLs point at the address the app was first reached at."""
+
+    @web.middleware
+    async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
+        workspace.acts.origin = str(request.url.origin())
+        return await handler(request)
+
+    return middleware
+
+
+def _deliveries(workspace: Workspace) -> Callable[[web.Application], AsyncIterator[None]]:
+    async def running(_app: web.Application) -> AsyncIterator[None]:
+        # aiohttp may enter and leave this on different tasks, which a TaskGroup forbids.
+        delivering = asyncio.create_task(workspace.outbox.run())  # noqa: TID251  ended below
+        yield
+        delivering.cancel()
+        with suppress(asyncio.CancelledError):
+            await delivering
+        if workspace.http:
+            await workspace.http.aclose()
+
+    return running
+
+
+def _close(workspace: Workspace) -> Callable[[web.Application], Awaitable[None]]:
+    async def close(_app: web.Application) -> None:
+        workspace.feed.close()
+        await workspace.sockets.drop()
+
+    return close
+
+
+@asynccontextmanager
+async def serving(
+    workspace: Workspace,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    providers: ProviderChoice | None = None,
+) -> AsyncIterator[str]:
+    """Serve it here; yields the origin, such as `http://127.0.0.1:40123`. Port 0: any free one."""
+    runner = web.AppRunner(create_app(workspace, providers), access_log=None, shutdown_timeout=1)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, host, port)
+        await site.start()
+        bound = runner.addresses[0][1]
+        workspace.acts.origin = f"http://{host}:{bound}"
+        yield workspace.acts.origin
+    finally:
+        await runner.cleanup()

@@ -1,0 +1,111 @@
+"""The text, blocks and metadata of a message argument, checked against Slack's limits."""
+
+from dataclasses import dataclass
+
+import orjson
+from pydantic import JsonValue
+
+from bot.demo.workspace.arguments import Arguments
+from bot.demo.workspace.block_rules import check_blocks
+from bot.demo.workspace.errors import SlackRefused
+from bot.demo.workspace.json_access import JsonObject
+from bot.demo.workspace.typed_text import escape
+
+# https://docs.slack.dev/reference/methods/chat.postMessage ("Truncating content"): Slack cuts
+# here; refusing shows the loss.
+MAX_POST_CHARS = 40_000
+# https://docs.slack.dev/reference/methods/chat.update (msg_too_long). Measured in bytes after
+# escaping: https://gitlab.com/gitlab-org/gitlab/-/merge_requests/258898
+MAX_UPDATE_BYTES = 4_000
+MAX_MARKDOWN_CHARS = 12_000  # https://docs.slack.dev/reference/methods/chat.postMessage
+MAX_ATTACHMENTS = 100  # same page, too_many_attachments
+MAX_METADATA_BYTES = 16_000  # https://docs.slack.dev/messaging/message-metadata
+NO_PREVIEW = "This content can't be displayed."
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What a message will say. None: the caller did not send it."""
+
+    text: str | None
+    blocks: tuple[JsonObject, ...] | None
+    attachments: tuple[JsonObject, ...] | None
+
+    @property
+    def is_empty(self) -> bool:
+        """Nothing to show."""
+        return not (self.text or self.blocks or self.attachments)
+
+
+def read_content(arguments: Arguments) -> Content:
+    """Raises SlackRefused with Slack's code for what is wrong."""
+    if arguments.given("markdown_text"):
+        return _from_markdown(arguments)
+    blocks = _objects(arguments, "blocks", "invalid_blocks_format")
+    attachments = _objects(arguments, "attachments", "invalid_attachments")
+    if blocks:
+        check_blocks(blocks, "message")
+    if attachments and len(attachments) > MAX_ATTACHMENTS:
+        raise SlackRefused("too_many_attachments")
+    text = arguments.text("text") if arguments.given("text") else None
+    return Content(text, blocks, attachments)
+
+
+def _from_markdown(arguments: Arguments) -> Content:
+    if arguments.text("text") or arguments.json("blocks"):
+        raise SlackRefused("markdown_text_conflict")
+    text = arguments.text("markdown_text")
+    if len(text) > MAX_MARKDOWN_CHARS:
+        raise SlackRefused("msg_too_long")
+    return Content(text, ({"type": "markdown", "text": text},) if text else (), None)
+
+
+def _objects(arguments: Arguments, name: str, refusal: str) -> tuple[JsonObject, ...] | None:
+    if not arguments.given(name):
+        return None
+    value = arguments.json(name)
+    if not isinstance(value, list):
+        raise SlackRefused(refusal)
+    objects = tuple(item for item in value if isinstance(item, dict))
+    if len(objects) != len(value):
+        raise SlackRefused(refusal)
+    return objects
+
+
+def check_post_length(content: Content) -> None:
+    """Raises SlackRefused("no_text" | "msg_too_long")."""
+    if content.is_empty:
+        raise SlackRefused("no_text")
+    if content.text and len(content.text) > MAX_POST_CHARS:
+        raise SlackRefused("msg_too_long")
+
+
+def check_update_length(content: Content) -> None:
+    """Raises SlackRefused("no_text" | "msg_too_long")."""
+    if content.is_empty:
+        raise SlackRefused("no_text")
+    if content.text and len(escape(content.text).encode()) > MAX_UPDATE_BYTES:
+        raise SlackRefused("msg_too_long")
+
+
+def read_metadata(arguments: Arguments) -> JsonObject | None:
+    """The metadata; an empty object when the caller sent `{}`; None when not sent."""
+    if not arguments.given("metadata"):
+        return None
+    metadata: JsonValue = arguments.json("metadata")
+    if not isinstance(metadata, dict):
+        raise SlackRefused("invalid_metadata_format")
+    if not metadata:
+        return {}
+    has_shape = (
+        isinstance(metadata.get("event_type"), str)
+        and metadata["event_type"] != ""
+        and isinstance(metadata.get("event_payload"), dict)
+    )
+    if not has_shape:
+        raise SlackRefused("invalid_metadata_format")
+    if set(metadata) - {"event_type", "event_payload", "entities"}:
+        raise SlackRefused("invalid_metadata_schema")
+    if len(orjson.dumps(metadata)) > MAX_METADATA_BYTES:
+        raise SlackRefused("metadata_too_large")
+    return metadata

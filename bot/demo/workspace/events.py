@@ -1,0 +1,108 @@
+"""Events API payloads: what happened, in the envelope that Slack puts around it."""
+
+import time
+import uuid
+
+from bot.demo.workspace.identity import AppIdentity
+from bot.demo.workspace.ids import opaque
+from bot.demo.workspace.json_access import JsonObject
+from bot.demo.workspace.messages import Message
+from bot.demo.workspace.people import Channel, User
+
+VERIFICATION_TOKEN = "local-verification-token"  # noqa: S105  deprecated field, opens nothing
+
+SUBSCRIPTION_OF_KIND = {
+    "channel": "message.channels",
+    "group": "message.groups",
+    "im": "message.im",
+}
+
+
+def message_posted(message: Message, channel: Channel) -> JsonObject:
+    """A plain message."""
+    event = message.as_slack()
+    return event | _where(message.ts, channel)
+
+
+def app_mention(message: Message) -> JsonObject:
+    """The same message as an app_mention: the same channel and ts under another event id."""
+    return message.as_slack() | {
+        "type": "app_mention",
+        "channel": message.channel,
+        "event_ts": message.ts,
+    }
+
+
+def message_changed(before: Message, after: Message, channel: Channel, at: str) -> JsonObject:
+    """An edit: no top-level user or text."""
+    event: JsonObject = {
+        "type": "message",
+        "subtype": "message_changed",
+        "message": after.as_slack(),
+        "previous_message": before.as_slack(),
+        "hidden": True,
+        "ts": at,
+    }
+    return event | _where(at, channel)
+
+
+def message_deleted(before: Message, channel: Channel, at: str) -> JsonObject:
+    """A deletion."""
+    event: JsonObject = {
+        "type": "message",
+        "subtype": "message_deleted",
+        "previous_message": before.as_slack(),
+        "deleted_ts": before.ts,
+        "hidden": True,
+        "ts": at,
+    }
+    return event | _where(at, channel)
+
+
+def home_opened(user: User, channel: str, tab: str, view: JsonObject | None, at: str) -> JsonObject:
+    """A person opened the app's home."""
+    event: JsonObject = {
+        "type": "app_home_opened",
+        "user": user.id,
+        "channel": channel,
+        "tab": tab,
+        "event_ts": at,
+    }
+    return event | ({"view": view} if view else {})
+
+
+def _where(at: str, channel: Channel) -> JsonObject:
+    return {"channel": channel.id, "event_ts": at, "channel_type": channel.kind}
+
+
+def strangers_teams(event: JsonObject, author: User, app: AppIdentity) -> JsonObject:
+    """An event by someone of another workspace says so in these members."""
+    if author.team == app.team_id:
+        return event
+    return event | {"user_team": author.team, "source_team": author.team, "team": author.team}
+
+
+def callback(app: AppIdentity, event: JsonObject, *, is_ext_shared: bool) -> JsonObject:
+    """The outer `event_callback`, with a fresh event id."""
+    return {
+        "token": VERIFICATION_TOKEN,
+        "team_id": app.team_id,
+        "context_team_id": app.team_id,
+        "context_enterprise_id": None,
+        "api_app_id": app.app_id,
+        "event": event,
+        "type": "event_callback",
+        "event_id": opaque("Ev"),
+        "event_time": int(time.time()),
+        "authorizations": [
+            {
+                "enterprise_id": None,
+                "team_id": app.team_id,
+                "user_id": app.bot_user_id,
+                "is_bot": True,
+                "is_enterprise_install": False,
+            }
+        ],
+        "is_ext_shared_channel": is_ext_shared,
+        "event_context": "4-" + uuid.uuid4().hex,
+    }

@@ -1,0 +1,82 @@
+"""auth.test, users.*, usergroups.* and reactions.add."""
+
+from pydantic import JsonValue
+
+from bot.demo.workspace.arguments import Arguments
+from bot.demo.workspace.errors import SlackRefused
+from bot.demo.workspace.json_access import JsonObject
+from bot.demo.workspace.methods import access
+from bot.demo.workspace.state import Workspace
+
+
+def auth_test(workspace: Workspace, _arguments: Arguments) -> JsonObject:
+    """auth.test for the bot's token."""
+    app = workspace.app
+    return {
+        "url": "https://kortex-local.slack.com/",
+        "team": app.team_name,
+        "user": app.bot_name,
+        "team_id": app.team_id,
+        "user_id": app.bot_user_id,
+        "bot_id": app.bot_id,
+        "is_enterprise_install": False,
+    }
+
+
+def user_info(workspace: Workspace, arguments: Arguments) -> JsonObject:
+    """users.info."""
+    user = workspace.roster.users.get(arguments.text("user"))
+    if user is None:
+        raise SlackRefused("user_not_found")
+    described = user.as_slack()
+    if arguments.flag("include_locale"):
+        described["locale"] = "en-US"
+    return {"user": described}
+
+
+def user_by_email(workspace: Workspace, arguments: Arguments) -> JsonObject:
+    """users.lookupByEmail: active people of this workspace."""
+    email = arguments.text("email").casefold()
+    for user in workspace.roster.users.values():
+        described = user.as_slack()
+        profile = described["profile"]
+        known = profile.get("email") if isinstance(profile, dict) else None
+        if not user.deleted and isinstance(known, str) and known.casefold() == email:
+            return {"user": described}
+    raise SlackRefused("users_not_found")
+
+
+def group_list(workspace: Workspace, arguments: Arguments) -> JsonObject:
+    """usergroups.list."""
+    groups: list[JsonValue] = [
+        group.as_slack(
+            workspace.app.team_id,
+            with_users=arguments.flag("include_users"),
+            with_count=arguments.flag("include_count"),
+        )
+        for group in workspace.roster.groups.values()
+        if arguments.flag("include_disabled") or not group.disabled
+    ]
+    return {"usergroups": groups}
+
+
+def group_users(workspace: Workspace, arguments: Arguments) -> JsonObject:
+    """usergroups.users.list."""
+    group = workspace.roster.groups.get(arguments.text("usergroup"))
+    if group is None or (group.disabled and not arguments.flag("include_disabled")):
+        raise SlackRefused("no_such_subteam")
+    return {"users": list[JsonValue](group.users)}
+
+
+def add_reaction(workspace: Workspace, arguments: Arguments) -> JsonObject:
+    """reactions.add."""
+    channel = access.open_channel(workspace, arguments.text("channel"))
+    message = access.current_message(workspace, channel, arguments.text("timestamp"))
+    name = arguments.text("name").strip(":")
+    if not name.replace("_", "").replace("-", "").replace("+", "").isalnum():
+        raise SlackRefused("invalid_name")
+    bot = workspace.app.bot_user_id
+    if bot in message.reactions.get(name, ()):
+        raise SlackRefused("already_reacted")
+    workspace.posting.react(message, name, bot)
+    return {}

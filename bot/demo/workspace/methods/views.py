@@ -1,0 +1,55 @@
+"""views.*: modals and the app's home."""
+
+from typing import Literal
+
+from pydantic import JsonValue
+
+from bot.demo.workspace.arguments import Arguments
+from bot.demo.workspace.block_rules import check_view
+from bot.demo.workspace.errors import SlackRefused
+from bot.demo.workspace.feed import Change
+from bot.demo.workspace.json_access import JsonObject
+from bot.demo.workspace.posting import with_block_ids
+from bot.demo.workspace.state import Workspace
+
+
+def _view(arguments: Arguments, kind: Literal["modal", "home"]) -> JsonObject:
+    view = arguments.json("view")
+    if not isinstance(view, dict):
+        raise SlackRefused("invalid_arguments", ["[ERROR] must be an object [json-pointer:/view]"])
+    check_view(view, kind)
+    blocks = view["blocks"]
+    objects = [b for b in blocks if isinstance(b, dict)] if isinstance(blocks, list) else []
+    return view | {"blocks": list[JsonValue](with_block_ids(objects))}
+
+
+def open_view(workspace: Workspace, arguments: Arguments) -> JsonObject:
+    """views.open."""
+    view = _view(arguments, "modal")
+    trigger = arguments.text("trigger_id") or arguments.text("interactivity_pointer")
+    user = workspace.tickets.spend_trigger(trigger)
+    shown = workspace.modals.open(user, view)
+    workspace.feed.publish(Change("view", shown, user=user))
+    return {"view": shown}
+
+
+def update_view(workspace: Workspace, arguments: Arguments) -> JsonObject:
+    """views.update."""
+    view = _view(arguments, "modal")
+    view_id = arguments.text("view_id") or workspace.modals.by_external_id(
+        arguments.text("external_id")
+    )
+    shown = workspace.modals.update(view_id, view, arguments.text("hash"))
+    workspace.feed.publish(Change("view", shown, user=workspace.modals.owner(view_id)))
+    return {"view": shown}
+
+
+def publish_view(workspace: Workspace, arguments: Arguments) -> JsonObject:
+    """views.publish."""
+    view = _view(arguments, "home")
+    user = arguments.text("user_id")
+    if user not in workspace.roster.users:
+        raise SlackRefused("invalid_arguments", ["[ERROR] unknown user [json-pointer:/user_id]"])
+    shown = workspace.modals.publish(user, view, arguments.text("hash"))
+    workspace.feed.publish(Change("home", shown, user=user))
+    return {"view": shown}

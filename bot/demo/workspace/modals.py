@@ -1,0 +1,110 @@
+"""Open modals and published home views, by person."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import orjson
+
+from bot.demo.workspace.errors import SlackRefused
+from bot.demo.workspace.identity import AppIdentity
+from bot.demo.workspace.ids import opaque
+from bot.demo.workspace.json_access import JsonObject, text_at
+
+
+@dataclass(slots=True)
+class Modals:
+    """Views by id, and whose they are. A person has one stack of modals and one home."""
+
+    app: AppIdentity
+    _views: dict[str, JsonObject] = field(default_factory=dict)
+    _owners: dict[str, str] = field(default_factory=dict)
+    _homes: dict[str, JsonObject] = field(default_factory=dict)
+
+    def open(self, user: str, view: JsonObject) -> JsonObject:
+        """Show a new modal."""
+        view_id = opaque("V")
+        self._check_external_id(text_at(view, "external_id"), view_id)
+        self._owners[view_id] = user
+        return self._store(view_id, view)
+
+    def update(self, view_id: str, view: JsonObject, expected_hash: str = "") -> JsonObject:
+        """Replace an open one. Raises SlackRefused("not_found" | "hash_conflict")."""
+        current = self._views.get(view_id)
+        if current is None:
+            raise SlackRefused("not_found")
+        if expected_hash and expected_hash != current.get("hash"):
+            raise SlackRefused("hash_conflict")
+        self._check_external_id(text_at(view, "external_id"), view_id)
+        return self._store(view_id, view)
+
+    def by_external_id(self, external_id: str) -> str:
+        """The id of the open view with that external id. Raises SlackRefused("not_found")."""
+        for view_id, view in self._views.items():
+            if external_id and view.get("external_id") == external_id:
+                return view_id
+        raise SlackRefused("not_found")
+
+    def publish(self, user: str, view: JsonObject, expected_hash: str = "") -> JsonObject:
+        """Set a person's home."""
+        current = self._homes.get(user)
+        if expected_hash and current and expected_hash != current.get("hash"):
+            raise SlackRefused("hash_conflict")
+        view_id = text_at(current or {}, "id") or opaque("V")
+        self._homes[user] = self._dress(view_id, view)
+        return self._homes[user]
+
+    def home(self, user: str) -> JsonObject | None:
+        """What the app published for that person."""
+        return self._homes.get(user)
+
+    def get(self, view_id: str) -> JsonObject | None:
+        """An open modal."""
+        return self._views.get(view_id)
+
+    def owner(self, view_id: str) -> str:
+        """Who sees that modal; empty when it is closed."""
+        return self._owners.get(view_id, "")
+
+    def of(self, user: str) -> Sequence[JsonObject]:
+        """The open modals of a person, the top one last."""
+        return tuple(view for key, view in self._views.items() if self._owners.get(key) == user)
+
+    def close(self, view_id: str) -> None:
+        """Take one away."""
+        self._views.pop(view_id, None)
+        self._owners.pop(view_id, None)
+
+    def _check_external_id(self, external_id: str, view_id: str) -> None:
+        taken = (
+            external_id and key != view_id and view.get("external_id") == external_id
+            for key, view in self._views.items()
+        )
+        if any(taken):
+            raise SlackRefused("duplicate_external_id")
+
+    def _store(self, view_id: str, view: JsonObject) -> JsonObject:
+        self._views[view_id] = self._dress(view_id, view)
+        return self._views[view_id]
+
+    def _dress(self, view_id: str, view: JsonObject) -> JsonObject:
+        digest = hashlib.sha256(orjson.dumps(view) + view_id.encode()).hexdigest()
+        return {
+            "callback_id": "",
+            "private_metadata": "",
+            "external_id": "",
+            "clear_on_close": False,
+            "notify_on_close": False,
+            "submit": None,
+            "close": None,
+            **view,
+            "id": view_id,
+            "team_id": self.app.team_id,
+            "state": {"values": {}},
+            "hash": digest[:20],
+            "root_view_id": view_id,
+            "previous_view_id": None,
+            "app_id": self.app.app_id,
+            "app_installed_team_id": self.app.team_id,
+            "bot_id": self.app.bot_id,
+        }

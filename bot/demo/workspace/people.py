@@ -1,0 +1,214 @@
+"""Who is in the workspace and where: people, bots, channels, user groups. No messages."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from bot.demo.workspace.errors import CannotDoThat
+from bot.demo.workspace.json_access import JsonObject
+
+ChannelKind = Literal["channel", "group", "im"]
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """One account. `team` differs from the workspace's for a Slack Connect stranger."""
+
+    id: str
+    name: str
+    real_name: str
+    team: str
+    title: str = ""
+    is_bot: bool = False
+    is_admin: bool = False
+    is_restricted: bool = False
+    is_ultra_restricted: bool = False
+    is_stranger: bool = False
+    deleted: bool = False
+    bot_id: str = ""
+
+    def as_slack(self) -> JsonObject:
+        """The `user` object of users.info."""
+        first, _, last = self.real_name.partition(" ")
+        profile: JsonObject = {
+            "title": self.title,
+            "real_name": self.real_name,
+            "real_name_normalized": self.real_name,
+            "display_name": self.name,
+            "display_name_normalized": self.name,
+            "first_name": first,
+            "last_name": last,
+            "status_text": "",
+            "status_emoji": "",
+            "avatar_hash": "g" + self.id.lower(),
+            "team": self.team,
+        }
+        if self.is_bot:
+            profile["bot_id"] = self.bot_id
+        elif not self.is_stranger:
+            profile["email"] = f"{self.name}@example.com"
+        user: JsonObject = {
+            "id": self.id,
+            "team_id": self.team,
+            "name": self.name,
+            "deleted": self.deleted,
+            "profile": profile,
+            "is_bot": self.is_bot,
+            "is_app_user": False,
+            "updated": 1_700_000_000,
+        }
+        if self.is_stranger:
+            user["is_stranger"] = True
+        if self.deleted:
+            return user
+        return user | {
+            "color": "4bbe2e",
+            "real_name": self.real_name,
+            "tz": "Etc/UTC",
+            "tz_label": "Coordinated Universal Time",
+            "tz_offset": 0,
+            "is_admin": self.is_admin,
+            "is_owner": False,
+            "is_primary_owner": False,
+            "is_restricted": self.is_restricted or self.is_ultra_restricted,
+            "is_ultra_restricted": self.is_ultra_restricted,
+            "is_email_confirmed": not self.is_bot,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """A public channel, a private one (`group`), or a direct message (`im`)."""
+
+    id: str
+    name: str
+    members: frozenset[str]
+    kind: ChannelKind = "channel"
+    topic: str = ""
+    suggestion: str = ""  # what the page's composer offers to ask; Slack has no such thing
+    is_archived: bool = False
+    is_ext_shared: bool = False
+
+    def as_slack(self, team: str, bot_user: str) -> JsonObject:
+        """The `channel` object of conversations.info."""
+        shared: JsonObject = {
+            "id": self.id,
+            "created": 1_700_000_000,
+            "is_archived": self.is_archived,
+            "is_im": self.kind == "im",
+            "is_mpim": False,
+            "is_private": self.kind != "channel",
+            "is_org_shared": False,
+            "context_team_id": team,
+            "updated": 1_700_000_000_000,
+        }
+        if self.kind == "im":
+            person = next(iter(self.members - {bot_user}), "")
+            return shared | {"user": person, "is_user_deleted": False, "priority": 0}
+        return shared | {
+            "name": self.name,
+            "name_normalized": self.name,
+            "is_channel": self.kind == "channel",
+            "is_group": self.kind == "group",
+            "is_general": False,
+            "is_shared": self.is_ext_shared,
+            "is_ext_shared": self.is_ext_shared,
+            "is_member": bot_user in self.members,
+            "creator": "USLACKBOT",
+            "unlinked": 0,
+            "topic": {"value": self.topic, "creator": "", "last_set": 0},
+            "purpose": {"value": "", "creator": "", "last_set": 0},
+            "previous_names": [],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class UserGroup:
+    """A user group (`@handle`)."""
+
+    id: str
+    handle: str
+    name: str
+    users: tuple[str, ...] = ()
+    disabled: bool = False
+
+    def as_slack(self, team: str, *, with_users: bool, with_count: bool) -> JsonObject:
+        """The `usergroup` object of usergroups.list."""
+        group: JsonObject = {
+            "id": self.id,
+            "team_id": team,
+            "is_usergroup": True,
+            "is_subteam": True,
+            "name": self.name,
+            "description": "",
+            "handle": self.handle,
+            "is_external": False,
+            "date_create": 1_700_000_000,
+            "date_update": 1_700_000_000,
+            "date_delete": 1_700_000_000 if self.disabled else 0,
+            "auto_type": None,
+            "auto_provision": False,
+            "prefs": {"channels": [], "groups": []},
+        }
+        if with_users:
+            group["users"] = list(self.users)
+        if with_count:
+            group["user_count"] = len(self.users)
+        return group
+
+
+@dataclass(slots=True)
+class Roster:
+    """The people, channels and groups of one workspace, as they are now."""
+
+    users: dict[str, User] = field(default_factory=dict)
+    channels: dict[str, Channel] = field(default_factory=dict)
+    groups: dict[str, UserGroup] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        users: Iterable[User],
+        channels: Iterable[Channel],
+        groups: Iterable[UserGroup] = (),
+    ) -> "Roster":
+        """A roster by id."""
+        return cls(
+            {user.id: user for user in users},
+            {channel.id: channel for channel in channels},
+            {group.id: group for group in groups},
+        )
+
+    def user(self, user_id: str) -> User:
+        """Raises CannotDoThat when there is no such person."""
+        try:
+            return self.users[user_id]
+        except KeyError:
+            raise CannotDoThat(f"there is no user {user_id}") from None
+
+    def channel(self, channel_id: str) -> Channel:
+        """Raises CannotDoThat when there is no such channel."""
+        try:
+            return self.channels[channel_id]
+        except KeyError:
+            raise CannotDoThat(f"there is no channel {channel_id}") from None
+
+    def archive(self, channel_id: str, *, archived: bool = True) -> Channel:
+        """Archive a channel, or bring it back."""
+        changed = replace(self.channel(channel_id), is_archived=archived)
+        self.channels[channel_id] = changed
+        return changed
+
+    def set_members(self, channel_id: str, members: Iterable[str]) -> Channel:
+        """Change who is in a channel."""
+        changed = replace(self.channel(channel_id), members=frozenset(members))
+        self.channels[channel_id] = changed
+        return changed
+
+    def set_group(self, group_id: str, users: Sequence[str]) -> None:
+        """Change who is in a user group."""
+        self.groups[group_id] = replace(self.groups[group_id], users=tuple(users))
+
+    def deactivate(self, user_id: str) -> None:
+        """Deactivate an account."""
+        self.users[user_id] = replace(self.user(user_id), deleted=True)

@@ -1,0 +1,73 @@
+"""What arrives at a response URL: answers to an interaction without a token."""
+
+from dataclasses import dataclass, replace
+
+import orjson
+from aiohttp import web
+
+from bot.demo.workspace import content
+from bot.demo.workspace.answers import read_answer, show_answer
+from bot.demo.workspace.errors import SlackRefused
+from bot.demo.workspace.json_access import JsonObject
+from bot.demo.workspace.posting import with_block_ids
+from bot.demo.workspace.state import Workspace
+from bot.demo.workspace.tickets import ResponseUrl
+
+_KNOWN = frozenset(
+    {
+        "text", "blocks", "attachments", "response_type", "replace_original", "delete_original",
+        "thread_ts", "metadata", "unfurl_links", "unfurl_media",
+    }
+)  # fmt: skip
+
+
+@dataclass(slots=True)
+class ResponseUrls:
+    """Answers `/actions/<key>`: "ok", or an HTTP error with a plain word, as Slack does."""
+
+    workspace: Workspace
+
+    async def handle(self, request: web.Request) -> web.Response:
+        """One use of a response URL."""
+        try:
+            body = orjson.loads(await request.read())
+        except orjson.JSONDecodeError:
+            return web.Response(status=400, text="invalid_payload")
+        if not isinstance(body, dict) or set(body) - _KNOWN:
+            return web.Response(status=400, text="invalid_payload")
+        ticket = self.workspace.tickets.use_response_url(request.match_info["key"])
+        if ticket is None:
+            return web.Response(status=404, text="used_url")
+        try:
+            self._apply(ticket, body)
+        except SlackRefused as refused:
+            return web.Response(status=400, text=refused.code)
+        return web.json_response({"ok": True})
+
+    def _apply(self, ticket: ResponseUrl, body: JsonObject) -> None:
+        posting = self.workspace.posting
+        if body.get("delete_original") is True:
+            posting.unwhisper(ticket.channel, ticket.message_ts)
+            return
+        if body.get("replace_original") is True and self._replace(ticket, read_answer(body)):
+            return
+        show_answer(posting, body, ticket.user, ticket.channel, ticket.thread_ts)
+
+    def _replace(self, ticket: ResponseUrl, said: content.Content) -> bool:
+        posting = self.workspace.posting
+        shown = self.workspace.timeline.ephemeral(ticket.channel, ticket.message_ts)
+        before = shown.message if shown else None
+        if before is None:
+            before = self.workspace.timeline.get(ticket.channel, ticket.message_ts)
+        if before is None:
+            return False
+        after = replace(
+            before,
+            text=said.text or content.NO_PREVIEW,
+            blocks=with_block_ids(said.blocks or ()),
+        )
+        if shown:
+            posting.whisper(replace(shown, message=after))
+        else:
+            posting.edit(before, after)
+        return True

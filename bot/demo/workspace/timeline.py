@@ -1,0 +1,95 @@
+"""The messages of the workspace, and how their buttons changed. No rules about who may do what."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from pydantic import JsonValue
+
+from bot.demo.workspace.json_access import JsonObject
+from bot.demo.workspace.messages import Ephemeral, Message
+
+MAX_VERSIONS = 50  # of different buttons, per message; older ones are forgotten
+
+
+@dataclass(slots=True)
+class Timeline:
+    """Messages by channel and ts, oldest first."""
+
+    _current: dict[str, dict[str, Message]] = field(default_factory=dict)
+    _threads: dict[tuple[str, str], dict[str, None]] = field(default_factory=dict)
+    _versions: dict[tuple[str, str], list[Message]] = field(default_factory=dict)
+    _ephemerals: dict[tuple[str, str], Ephemeral] = field(default_factory=dict)
+
+    def put(self, message: Message) -> None:
+        """Store a new message or a new version of one."""
+        self._current.setdefault(message.channel, {})[message.ts] = message
+        if message.thread_ts:
+            self._threads.setdefault((message.channel, message.thread_ts), {})[message.ts] = None
+        versions = self._versions.setdefault((message.channel, message.ts), [])
+        if versions and versions[-1].action_ids == message.action_ids:
+            versions.pop()
+        versions.append(message)
+        del versions[:-MAX_VERSIONS]
+
+    def get(self, channel: str, ts: str) -> Message | None:
+        """The current version."""
+        return self._current.get(channel, {}).get(ts)
+
+    def versions(self, channel: str, ts: str) -> Sequence[Message]:
+        """The last version with each set of buttons, oldest first, also of a deleted message."""
+        return tuple(self._versions.get((channel, ts), ()))
+
+    def remove(self, channel: str, ts: str) -> Message | None:
+        """Delete. The root of a thread leaves a tombstone, which is returned."""
+        message = self._current[channel][ts]
+        if not self.replies(channel, ts):
+            del self._current[channel][ts]
+            return None
+        tombstone = replace(message, is_tombstone=True, text="", blocks=(), metadata=None)
+        self._current[channel][ts] = tombstone
+        return tombstone
+
+    def channel(self, channel: str) -> Sequence[Message]:
+        """All current messages of a channel, replies included."""
+        return tuple(self._current.get(channel, {}).values())
+
+    def replies(self, channel: str, root_ts: str) -> Sequence[Message]:
+        """The replies of a thread, without its root."""
+        found = (self.get(channel, ts) for ts in self._threads.get((channel, root_ts), ()))
+        return tuple(message for message in found if message is not None)
+
+    def thread(self, channel: str, root_ts: str) -> Sequence[Message]:
+        """Root and replies."""
+        root = self.get(channel, root_ts)
+        return (*((root,) if root else ()), *self.replies(channel, root_ts))
+
+    def as_slack(self, message: Message, *, with_metadata: bool = False) -> JsonObject:
+        """The message object with the counts of its thread."""
+        rendered = message.as_slack(with_metadata=with_metadata)
+        replies = self.replies(message.channel, message.ts)
+        if message.thread_ts is None and replies:
+            users: list[JsonValue] = list(dict.fromkeys(reply.user for reply in replies))
+            rendered |= {
+                "thread_ts": message.ts,
+                "reply_count": len(replies),
+                "reply_users_count": len(users),
+                "latest_reply": replies[-1].ts,
+                "reply_users": users[:5],
+            }
+        return rendered
+
+    def whisper(self, ephemeral: Ephemeral) -> None:
+        """Store or replace what one person was shown."""
+        self._ephemerals[ephemeral.message.channel, ephemeral.message.ts] = ephemeral
+
+    def ephemeral(self, channel: str, ts: str) -> Ephemeral | None:
+        """One of them."""
+        return self._ephemerals.get((channel, ts))
+
+    def unwhisper(self, channel: str, ts: str) -> Ephemeral | None:
+        """Take one away."""
+        return self._ephemerals.pop((channel, ts), None)
+
+    def ephemerals(self, user: str) -> Sequence[Ephemeral]:
+        """What that person was shown, oldest first."""
+        return tuple(e for e in self._ephemerals.values() if e.user == user)

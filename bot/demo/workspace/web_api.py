@@ -1,0 +1,124 @@
+"""The Web API's edge: bodies, tokens, scopes, rates, and Slack's envelope around answers."""
+
+from dataclasses import dataclass
+
+import orjson
+from aiohttp import web
+from pydantic import JsonValue
+
+from bot.demo.workspace.arguments import SIGNATURES, Signature, read_arguments
+from bot.demo.workspace.errors import RateLimited, ScopeMissing, SlackRefused
+from bot.demo.workspace.json_access import JsonObject, text_at
+from bot.demo.workspace.methods.registry import HANDLERS
+from bot.demo.workspace.state import ApiCall, Workspace
+
+
+@dataclass(slots=True)
+class WebApi:
+    """Answers `/api/<method>`."""
+
+    workspace: Workspace
+
+    async def handle(self, request: web.Request) -> web.Response:
+        """One request. HTTP 200 whatever the outcome, except 429, as Slack does."""
+        method = request.match_info["method"]
+        sent: JsonObject = {}
+        headers = {"x-oauth-scopes": ",".join(sorted(self.workspace.app.scopes))}
+        try:
+            sent, is_json = await _read_body(request)
+            answer = self._answer(request, method, sent, is_json=is_json)
+            error = ""
+        except RateLimited as limited:
+            answer, error = {"ok": False, "error": limited.code}, limited.code
+            headers["retry-after"] = str(limited.retry_after_s)
+        except SlackRefused as refused:
+            answer, error = _refusal(refused), refused.code
+        logged = {key: value for key, value in sent.items() if key != "token"}
+        self.workspace.calls.append(ApiCall(method, logged, error))
+        self.workspace.feed.notify()
+        status = 429 if error == "ratelimited" else 200
+        return web.Response(
+            body=orjson.dumps(answer),
+            status=status,
+            content_type="application/json",
+            charset="utf-8",
+            headers=headers,
+        )
+
+    def _answer(
+        self, request: web.Request, method: str, sent: JsonObject, *, is_json: bool
+    ) -> JsonObject:
+        signature = SIGNATURES.get(method)
+        if signature is None:
+            raise SlackRefused("unknown_method")
+        self._authorize(_token(request, sent, is_json=is_json), signature)
+        channel = text_at(sent, "channel")
+        self.workspace.limiter.take(method, signature.tier, channel)
+        if is_json and not signature.takes_json:
+            sent = {}
+        arguments = read_arguments(signature, sent)
+        if method == "apps.connections.open":
+            return {"ok": True, "url": self._socket_url(request)}
+        return {"ok": True} | HANDLERS[method](self.workspace, arguments)
+
+    def _authorize(self, token: str, signature: Signature) -> None:
+        app = self.workspace.app
+        if not token:
+            raise SlackRefused("not_authed")
+        if token not in (app.bot_token, app.app_token):
+            raise SlackRefused("invalid_auth")
+        if token != (app.app_token if signature.app_level else app.bot_token):
+            raise SlackRefused("not_allowed_token_type")
+        if signature.scope and signature.scope not in app.scopes:
+            raise ScopeMissing(signature.scope, ",".join(sorted(app.scopes)))
+
+    def _socket_url(self, request: web.Request) -> str:
+        ticket = self.workspace.sockets.issue_ticket()
+        app_id = self.workspace.app.app_id
+        return f"ws://{request.host}/link/?ticket={ticket}&app_id={app_id}"
+
+
+def _token(request: web.Request, sent: JsonObject, *, is_json: bool) -> str:
+    """From the header, or from a form; a token inside a JSON body does not count."""
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer" and token:
+        return token.strip()
+    return "" if is_json else text_at(sent, "token")
+
+
+async def _read_body(request: web.Request) -> tuple[JsonObject, bool]:
+    """The arguments and whether they came as JSON. Raises SlackRefused."""
+    query: JsonObject = dict(request.query)
+    if request.method == "GET" or not request.body_exists:
+        return query, False
+    match request.content_type:
+        case "application/json":
+            return query | _json_object(await request.read()), True
+        case "application/x-www-form-urlencoded" | "multipart/form-data":
+            form = await request.post()
+            fields: dict[str, JsonValue] = {
+                name: value for name, value in form.items() if isinstance(value, str)
+            }
+            return query | fields, False
+        case _:
+            raise SlackRefused("invalid_post_type")
+
+
+def _json_object(body: bytes) -> JsonObject:
+    try:
+        value = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        raise SlackRefused("invalid_json") from None
+    if not isinstance(value, dict):
+        raise SlackRefused("json_not_object")
+    return value
+
+
+def _refusal(refused: SlackRefused) -> JsonObject:
+    answer: JsonObject = {"ok": False, "error": refused.code}
+    if isinstance(refused, ScopeMissing):
+        answer |= {"needed": refused.needed, "provided": refused.provided}
+    if refused.messages:
+        answer["errors"] = list[JsonValue](refused.messages)
+        answer["response_metadata"] = {"messages": list[JsonValue](refused.messages)}
+    return answer

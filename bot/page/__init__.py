@@ -1,0 +1,1 @@
+"""The page in the browser: its files and how they are served."""

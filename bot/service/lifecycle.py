@@ -1,0 +1,286 @@
+"""A running bot: Slack, HTTP and the clock around one conversation, started and drained in order."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import aiohttp
+import sqlalchemy as sa
+import structlog
+from slack_bolt.async_app import AsyncApp
+
+from bot.actions.display import ProposalDisplay
+from bot.actions.expire import ExpirySweep
+from bot.actions.revise import Revisions
+from bot.actions.stranded import StrandedSweep
+from bot.app import Base, Conversation, build_base, build_conversation
+from bot.chat.budget_alert import BudgetAlert
+from bot.engine.engine import LEASE_S, Engine, EngineConfig
+from bot.engine.records import forget_ended
+from bot.engine.redacted_starts import RedactedStarts
+from bot.privacy.redactor import ForPeople
+from bot.service.listening import listen, providers_report, tools_report
+from bot.service.watching import watch_sweep
+from bot.settings.model import Settings
+from bot.slack.api.calls import SlackCalls
+from bot.slack.api.counted_calls import CountedCalls
+from bot.slack.api.person_names import PersonNames
+from bot.slack.api.redacted_calls import RedactedCalls
+from bot.slack.api.web_api import create_api
+from bot.slack.connection.bolt import create_bolt
+from bot.slack.connection.socket_ingress import SocketMode
+from bot.slack.connection.startup import check_slack
+from bot.slack.handling.errands import Errands
+from bot.slack.handling.ingress_ports import IngressPorts, IngressSettings
+from bot.slack.received.identity import SlackIdentity
+from bot.slack.roles.directory import SlackRoleDirectory
+from bot.slack.sending.outbox import Outbox
+from bot.slack.sending.pacing import Rates
+from bot.slack.sending.scheduler import EditScheduler
+from bot.slack.showing.admins import AdminMessages
+from bot.slack.showing.surface import SlackSurface
+from bot.slack.text.links import LinkPolicy
+from bot.store.alert_days import StoredAlertDays
+from bot.store.replicas import Replicas
+from bot.store.retention import StoredRetention
+from bot.store.stranded import StrandedProposals
+from bot.store.tickets import Tickets
+from bot.upkeep import jobs
+from bot.upkeep.reload import ReadSettings, Reload, started
+from bot.upkeep.retention import SWEEP_S, KeptFor, RetentionSweep
+from bot.wiring import rules
+from bot.wiring.audit_outlets import audit_jobs
+from bot.wiring.backends import Cluster
+from bot.wiring.in_force import SECTIONS
+from tools.errors import ToolError
+
+GRACE_S = 20.0  # for running turns at SIGTERM; the rest of the 30 s is for closing connections
+SOCKET_GRACE_S = 3.0
+TICK_S = 5.0
+IDLE_S = 60.0
+REVIEW_TIMEOUT_S = 5.0
+STRANDED_S = 30.0
+# Slack's connections: enough for edits of hundreds of live answers, which are paced anyway.
+SLACK_CONNECTIONS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """What runs. `http_port` is where the web app listens."""
+
+    base: Base
+    conversation: Conversation
+    engine: Engine
+    scheduler: EditScheduler
+    http_port: int
+    reload: Reload
+
+
+@asynccontextmanager
+async def serving(
+    settings: Settings,
+    rates: Rates | None = None,
+    *,
+    triage_pace_s: float = 0.0,
+    lease_s: float = LEASE_S,
+    grace_s: float = GRACE_S,
+    read: ReadSettings | None = None,
+) -> AsyncIterator[Service]:
+    """Start everything, run until the body ends, then take nothing new and drain.
+
+    A replica silent for `lease_s` is taken over; running turns get `grace_s` at the end.
+    `read` gives the settings as they are now, for a reload.
+    Raises ConfigurationError, StartupError, StorageUnavailable, SecondProcess before anything of
+    Slack's is acknowledged.
+    """
+    async with AsyncExitStack() as stack:
+        base = await build_base(settings, stack, triage_pace_s=triage_pace_s)
+        identity = await check_slack(rules.slack_access(settings))
+        session = await stack.enter_async_context(_slack_session())
+        token = settings.slack.bot_token.get_secret_value()
+        counted = CountedCalls(
+            create_api(token, settings.slack.api_base_url, session), base.metrics
+        )
+        api = RedactedCalls(counted, ForPeople(base.redactor))
+        scheduler = EditScheduler(rates)
+        await stack.enter_async_context(scheduler.running())
+        engine = _engine(base, lease_s)
+        outbox = Outbox(api, scheduler, identity.bot_user)
+        surface = _surface(base, outbox, engine)
+        names = PersonNames(api, time.monotonic)
+        conversation = build_conversation(base, surface, engine, names.name, stack)
+        errands = Errands()
+        bolt = _bolt(base, conversation, identity, api, surface, engine, errands)
+        witnesses = audit_jobs(settings, base.stores.database, surface, identity.team, stack)
+        await stack.enter_async_context(_engine_running(engine, conversation, surface, grace_s))
+        socket = _socket(settings, bolt, errands)
+        port = await listen(base, conversation, bolt, socket, stack)
+        due = _jobs(base, engine, surface, conversation) | _budget_jobs(base, identity, api, outbox)
+        await stack.enter_async_context(jobs.running({**due, **witnesses}))
+        if socket is not None:
+            stack.push_async_callback(socket.stop, SOCKET_GRACE_S)
+            await socket.start()
+        stack.push_async_callback(errands.drain, SOCKET_GRACE_S)
+        await base.stores.audit.append(started(settings, identity.team))
+        await warn_of_excess(base.cluster)
+        reload = _reload(base, conversation, read)
+        yield Service(base, conversation, engine, scheduler, port, reload)
+
+
+def _reload(base: Base, conversation: Conversation, read: ReadSettings | None) -> Reload:
+    reload = Reload(base.settings, read, base.stores.audit)
+    reload.add("rules", SECTIONS, base.in_force.prepare)
+    reload.add("plugins", ("plugins",), base.plugins.prepare)
+    reload.add("mcp", ("mcp",), base.mcp.prepare)
+    reload.add("policy", ("policy",), conversation.toolboxes.prepare)
+    return reload
+
+
+async def warn_of_excess(cluster: Cluster | None) -> None:
+    """Say loudly when the cluster would let this identity write or read secrets."""
+    if cluster is None:
+        return
+    log = structlog.get_logger("kortex.kubernetes")
+    try:
+        async with asyncio.timeout(REVIEW_TIMEOUT_S):
+            excess = await cluster.api.excess()
+    except (ToolError, TimeoutError) as error:
+        log.warning("permissions could not be checked", reason=str(error) or "no answer")
+        return
+    if excess:
+        log.error("this identity may do more than read", may=excess)
+
+
+def _surface(base: Base, outbox: Outbox, engine: Engine) -> SlackSurface:
+    return SlackSurface(
+        outbox,
+        links=LinkPolicy(frozenset(base.settings.slack.link_hosts)),
+        now=base.stores.database.now,
+        is_new=engine.is_first_look,
+        redact=base.redactor.redact_for_people,
+        resolve=lambda text, place: base.placeholders.resolved(text, place.key),
+        show_cost=base.settings.llm.show_cost,
+    )
+
+
+def _engine(base: Base, lease_s: float) -> Engine:
+    url = sa.make_url(base.settings.database.url.get_secret_value())
+    path = Path(url.database or "") if url.drivername.startswith("sqlite") else None
+    database = base.stores.database
+    address = rules.engine_database(url.render_as_string(hide_password=False))
+    config = EngineConfig(address, path, lease_s, base.settings.turns.max_live)
+    return Engine(config, Tickets(database), Replicas(database))
+
+
+def _slack_session() -> aiohttp.ClientSession:
+    return aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=SLACK_CONNECTIONS))
+
+
+@asynccontextmanager
+async def _engine_running(
+    engine: Engine, conversation: Conversation, surface: SlackSurface, grace_s: float
+) -> AsyncIterator[None]:
+    async with asyncio.TaskGroup() as background:
+        await engine.start(
+            background, conversation.turns.answer, conversation.decide.run, surface.show_waiting
+        )
+        try:
+            yield
+        finally:
+            await engine.stop(grace_s)
+
+
+def _bolt(
+    base: Base,
+    conversation: Conversation,
+    identity: SlackIdentity,
+    api: SlackCalls,
+    surface: SlackSurface,
+    engine: Engine,
+    errands: Errands,
+) -> AsyncApp:
+    settings = base.settings
+    roles = SlackRoleDirectory(api, identity.team, base.in_force.roles, time.monotonic)
+    return create_bolt(
+        IngressSettings(
+            identity=identity,
+            signing_secret=settings.slack.signing_secret.get_secret_value(),
+            follow_up=settings.slack.follow_up,
+            admin_roles=base.in_force.admin_roles,
+            channels=base.in_force.channels,
+            budget=rules.budget_limits(settings),
+        ),
+        IngressPorts(
+            workflows=RedactedStarts(engine, base.redactor, base.placeholders),
+            sessions=base.stores.sessions,
+            proposals=base.stores.proposals,
+            roles=roles,
+            action_roles=base.actions.roles_of,
+            surface=surface,
+            stops=engine,
+            audit=base.stores.audit,
+            trail=base.stores.trail,
+            ledger=base.stores.ledger,
+            freezes=base.freezes,
+            revisions=Revisions(base.actions, base.redactor),
+            switch=base.freezes.switch,
+            providers=providers_report(base),
+            tools=tools_report(base, conversation),
+            api=api,
+        ),
+        errands,
+        roles.forget_group,
+    )
+
+
+def _socket(settings: Settings, bolt: AsyncApp, errands: Errands) -> SocketMode | None:
+    if settings.slack.mode != "socket":
+        return None
+    slack = settings.slack
+    return SocketMode(bolt, slack.app_token.get_secret_value(), slack.api_base_url, errands)
+
+
+def _jobs(
+    base: Base, engine: Engine, surface: SlackSurface, conversation: Conversation
+) -> dict[str, tuple[float, jobs.Job]]:
+    proposals = base.stores.proposals
+    stranded = StrandedSweep(
+        StrandedProposals(base.stores.database).find,
+        proposals,
+        ProposalDisplay(proposals, surface),
+        on_state=base.metrics.proposal_became,
+    )
+    return {
+        "freeze": (TICK_S, base.freezes.switch.sync),
+        "expiry": (TICK_S, ExpirySweep(proposals, engine).run),
+        "tickets": (TICK_S, engine.drop_dead_tickets),
+        "idle sessions": (IDLE_S, base.stores.sessions.close_idle),
+        "watches": (TICK_S, watch_sweep(base, conversation, surface).run),
+        "stranded": (STRANDED_S, stranded.run),
+        "retention": (SWEEP_S, _retention(base).run),
+    }
+
+
+def _retention(base: Base) -> RetentionSweep:
+    kept = base.settings.retention
+    nothing = base.settings.llm.privacy.do_not_retain_default
+    return RetentionSweep(
+        StoredRetention(base.stores.database),
+        forget_ended,
+        KeptFor(kept.messages_days, kept.results_days, nothing),
+    )
+
+
+def _budget_jobs(
+    base: Base, identity: SlackIdentity, api: SlackCalls, outbox: Outbox
+) -> dict[str, tuple[float, jobs.Job]]:
+    settings, stores = base.settings, base.stores
+    roles = SlackRoleDirectory(api, identity.team, base.in_force.roles, time.monotonic)
+    admins = AdminMessages(outbox, roles, identity.team, base.in_force.admin_roles)
+    days = StoredAlertDays(stores.database)
+    limits = rules.budget_limits(settings)
+    alert = BudgetAlert(stores.ledger, days, stores.audit, limits, admins.tell)
+    return {"budget alert": (TICK_S, alert.run)}

@@ -1,0 +1,78 @@
+"""The HTTP side of a running bot: probes, webhooks, and what operators and programs may ask."""
+
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+
+from aiohttp import web
+from slack_bolt.async_app import AsyncApp
+
+from bot.app import Base, Conversation
+from bot.chat.budget_report import budget_report
+from bot.domain.tool_status import ToolReport
+from bot.reports.providers import provider_report
+from bot.slack.connection.http_ingress import create_http_handler
+from bot.slack.connection.socket_ingress import SocketMode
+from bot.slack.handling.ingress_ports import ProvidersReport
+from bot.web.budget import budget_route
+from bot.web.ingest import ingest_handler
+from bot.web.providers import providers_route
+from bot.web.server import create_web_app
+from bot.web.tools import tools_route
+from bot.web.webhooks import webhook_routes
+from bot.wiring import rules
+
+
+def providers_report(base: Base) -> ProvidersReport:
+    """What tells the state of the providers now."""
+    models = {name: own.model for name, own in base.settings.llm.providers.items()}
+    return provider_report(base.providers, base.rounds, models)
+
+
+def tools_report(base: Base, conversation: Conversation) -> Callable[[], ToolReport]:
+    """What tells the state of the tools now."""
+    return lambda: conversation.toolboxes.report(base.metrics.tool_health())
+
+
+async def listen(
+    base: Base,
+    conversation: Conversation,
+    bolt: AsyncApp,
+    socket: SocketMode | None,
+    stack: AsyncExitStack,
+) -> int:
+    """The port. Without `[http] api_token` nothing private is served and nothing ingested."""
+    settings = base.settings
+    secret = settings.slack.signing_secret.get_secret_value()
+    token = settings.http.api_token.get_secret_value()
+    app = create_web_app(
+        database=base.stores.database,
+        slack_connected=socket.is_connected if socket else None,
+        slack_events=create_http_handler(bolt, secret) if socket is None else None,
+        metrics=base.metrics,
+        ingest=ingest_handler(base.stores.events, token, base.clock) if token else None,
+        routes=[
+            *webhook_routes(
+                base.stores.events,
+                base.clock,
+                api_token=token,
+                github_secret=settings.http.github_secret.get_secret_value(),
+            ),
+            *(_private(base, conversation, token) if token else []),
+        ],
+    )
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    stack.push_async_callback(runner.cleanup)
+    site = web.TCPSite(runner, settings.http.host, settings.http.port)
+    await site.start()
+    port: int = runner.addresses[0][1]
+    return port
+
+
+def _private(base: Base, conversation: Conversation, token: str) -> list[web.RouteDef]:
+    limits = rules.budget_limits(base.settings)
+    return [
+        providers_route(providers_report(base), token),
+        budget_route(lambda: budget_report(base.stores.ledger, limits), token),
+        tools_route(tools_report(base, conversation), token),
+    ]

@@ -1,0 +1,73 @@
+"""The clock's look after a dispatch, put together: what is asked, measured and proposed."""
+
+import orjson
+from pydantic import BaseModel, ValidationError
+
+from adapters.llm.messages import ToolCall
+from bot.actions.display import ProposalDisplay
+from bot.actions.effect import Deviation, EffectCheck, rollback_context
+from bot.actions.propose import Venue
+from bot.actions.watch import WatchSweep
+from bot.app import Base, Conversation
+from bot.domain.proposal import Proposal
+from bot.engine.stop_signal import Signal
+from bot.ports import ChatSurface, StorageUnavailable
+from tools.capabilities import CallContext, ProposalDraft, ProposalReceipt
+
+COMPARE = "core__compare_to_baseline"
+
+
+class _Compared(BaseModel):
+    """What is read of the tool's result."""
+
+    anomalous: bool
+    window_mean: float | None = None
+    relative_change: float | None = None
+    max_z_score: float | None = None
+
+
+def watch_sweep(base: Base, conversation: Conversation, surface: ChatSurface) -> WatchSweep:
+    """Over this process's tools and executors."""
+    display = ProposalDisplay(base.stores.proposals, surface)
+
+    async def context(row: Proposal) -> CallContext:
+        session = await base.stores.sessions.get(row.session_id)
+        if session is None:
+            raise StorageUnavailable("the session of this proposal is not stored")
+        return rollback_context(row, session.name, base.clock)
+
+    async def measure(row: Proposal, metric: str, time_range: str) -> Deviation | None:
+        arguments = {"product": row.product, "metric_name": metric, "time_range": time_range}
+        call = ToolCall(f"effect:{row.id}", COMPARE, orjson.dumps(arguments).decode())
+        outcome = await conversation.tools.run(
+            call, await context(row), lambda _event: None, Signal()
+        )
+        return deviation(outcome.content, outcome.summary) if outcome.record.ok else None
+
+    async def propose(row: Proposal, draft: ProposalDraft) -> ProposalReceipt:
+        venue = Venue(row.place, row.confirm_roles)
+        return await conversation.desk.propose_at(draft, await context(row), venue)
+
+    effect = EffectCheck(base.actions, measure, propose, display, base.stores.audit, base.clock)
+    return WatchSweep(
+        base.stores.watches,
+        base.stores.proposals,
+        base.actions,
+        conversation.executors,
+        display,
+        base.redactor,
+        effect,
+        on_state=base.metrics.proposal_became,
+    )
+
+
+def deviation(content: str, summary: str) -> Deviation | None:
+    """From the tool's result; None when it holds no comparison."""
+    try:
+        found = _Compared.model_validate_json(content)
+    except ValidationError:
+        return None
+    distance = found.relative_change if found.relative_change is not None else found.max_z_score
+    if found.window_mean is None or distance is None:
+        return None
+    return Deviation(found.anomalous, abs(distance), summary)

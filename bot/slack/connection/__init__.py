@@ -1,0 +1,1 @@
+"""How Slack reaches the bot: the Bolt app, Socket Mode, HTTP, and the checks at start."""

@@ -1,0 +1,102 @@
+"""Socket Mode: the connection, whether it stands, and an end that loses no acknowledgement."""
+
+import asyncio
+
+import structlog
+from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
+from slack_bolt.async_app import AsyncApp
+from slack_sdk.socket_mode.aiohttp import SocketModeClient
+from slack_sdk.socket_mode.request import SocketModeRequest
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.slack.connection.framework_log import framework_logger
+from bot.slack.connection.startup import StartupError
+from bot.slack.handling.errands import Errands
+
+_log = structlog.stdlib.get_logger(__name__)
+_CONNECT_TIMEOUT_S = 30.0
+_CLOSE_TIMEOUT_S = 3.0
+
+
+class _Handler(AsyncSocketModeHandler):
+    """Bolt's handler, which knows what it is still working on."""
+
+    def __init__(self, app: AsyncApp, app_token: str, client: AsyncWebClient, ping_s: float):
+        super().__init__(
+            app, app_token, logger=framework_logger(), web_client=client, ping_interval=ping_s
+        )
+        self.stopping = False
+        self.in_flight: set[asyncio.Task[object]] = set()
+
+    async def handle(self, client: SocketModeClient, req: SocketModeRequest) -> None:  # type: ignore[override]
+        if self.stopping:
+            return  # not acknowledged: Slack delivers it to another connection
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 - the client runs listeners in tasks
+        self.in_flight.add(task)
+        try:
+            await super().handle(client, req)
+        finally:
+            self.in_flight.discard(task)
+
+
+class SocketMode:
+    """One Socket Mode connection for one app."""
+
+    def __init__(
+        self,
+        app: AsyncApp,
+        app_token: str,
+        api_base_url: str,
+        errands: Errands,
+        ping_interval_s: float = 10.0,
+    ) -> None:
+        self._app = app
+        self._app_token = app_token
+        self._base_url = api_base_url.rstrip("/") + "/"
+        self._errands = errands
+        self._ping_interval_s = ping_interval_s
+        self._handler: _Handler | None = None
+
+    async def start(self) -> None:
+        """Connect; the library reconnects from then on.
+
+        Raises StartupError when there is no connection after 30 s.
+        """
+        web = AsyncWebClient(base_url=self._base_url, logger=framework_logger())
+        self._handler = _Handler(self._app, self._app_token, web, self._ping_interval_s)
+        try:
+            async with asyncio.timeout(_CONNECT_TIMEOUT_S):
+                await self._handler.connect_async()  # type: ignore[no-untyped-call]
+        except TimeoutError as error:
+            await self.stop(0.0)
+            raise StartupError(
+                "slack.app_token", "Socket Mode did not connect within 30 s; see the log"
+            ) from error
+        _log.info("slack.socket.connected")
+
+    async def is_connected(self) -> bool:
+        """Whether envelopes can arrive now: the readiness probe."""
+        return self._handler is not None and await self._handler.client.is_connected()
+
+    async def stop(self, grace_s: float) -> None:
+        """Take nothing new, acknowledge what is under way within `grace_s`, then disconnect."""
+        handler, self._handler = self._handler, None
+        if handler is None:
+            return
+        handler.stopping = True
+        client = handler.client
+        client.auto_reconnect_enabled = False
+        if handler.in_flight:
+            await asyncio.wait(set(handler.in_flight), timeout=grace_s)
+        await self._errands.drain(grace_s)
+        rest = [client.message_processor, client.current_session_monitor, client.message_receiver]
+        pending = [task for task in (*rest, *handler.in_flight) if task is not None]
+        for task in pending:
+            task.cancel()
+        await asyncio.gather(*pending, return_exceptions=True)
+        try:
+            async with asyncio.timeout(_CLOSE_TIMEOUT_S):
+                await handler.close_async()  # type: ignore[no-untyped-call]
+        except TimeoutError:
+            _log.warning("slack.socket.close_timed_out")

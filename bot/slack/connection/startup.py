@@ -1,0 +1,153 @@
+"""Whether the configured tokens work, asked once at start: Slack's libraries never fail on a bad one.
+
+A wrong app token reconnects for ever and a wrong bot token acknowledges everything and answers
+nothing, so a process that cannot work ends here instead.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import aiohttp
+from pydantic import JsonValue
+
+from bot.domain.ids import TeamId, UserId
+from bot.slack.received.identity import SlackIdentity
+
+_TIMEOUT_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class SlackAccess:
+    """The `[slack]` values that the check needs, secrets revealed."""
+
+    mode: Literal["socket", "http"]
+    api_base_url: str
+    bot_token: str = field(repr=False)
+    app_token: str = field(default="", repr=False)
+    signing_secret: str = field(default="", repr=False)
+    trusted_teams: frozenset[str] = frozenset()
+
+
+class StartupError(Exception):
+    """Slack cannot work as configured. `key` is the setting; the text says what to do."""
+
+    def __init__(self, key: str, message: str) -> None:
+        super().__init__(f"{key}: {message}")
+        self.key = key
+
+
+async def check_slack(access: SlackAccess) -> SlackIdentity:
+    """Check every credential of the mode and learn who the bot is.
+
+    Raises StartupError. Opens and closes its own connections; no message is sent.
+    """
+    _check_shape(access)
+    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=_TIMEOUT_S)) as http:
+        who = await _call(http, access, "auth.test", "slack.bot_token", access.bot_token)
+        if access.mode == "socket":
+            await _call(http, access, "apps.connections.open", "slack.app_token", access.app_token)
+        team, user = who.get("team_id"), who.get("user_id")
+        if not (isinstance(team, str) and isinstance(user, str)):
+            raise StartupError(
+                "slack.api_base_url", "auth.test named no workspace; is this really Slack's API?"
+            )
+        bot_id = _text(who, "bot_id")
+        if not bot_id:
+            raise StartupError(
+                "slack.bot_token",
+                "this is a person's token; use the Bot User OAuth Token, which starts with xoxb-",
+            )
+        return SlackIdentity(
+            team=TeamId(team),
+            bot_user=UserId(user),
+            bot_id=bot_id,
+            app_id=await _app_id(http, access, bot_id),
+            enterprise=_text(who, "enterprise_id"),
+            trusted_teams=access.trusted_teams,
+        )
+
+
+def _check_shape(access: SlackAccess) -> None:
+    if not access.bot_token.strip():
+        raise StartupError(
+            "slack.bot_token",
+            "is empty; copy the Bot User OAuth Token (xoxb-…) from your app's "
+            "“OAuth & Permissions” page into SLACK_BOT_TOKEN",
+        )
+    if access.mode == "socket" and not access.app_token.strip():
+        raise StartupError(
+            "slack.app_token",
+            "is empty; Socket Mode needs an app-level token (xapp-…) with connections:write, "
+            "from your app's “Basic Information” page, in SLACK_APP_TOKEN",
+        )
+    if access.mode == "http" and not access.signing_secret.strip():
+        raise StartupError(
+            "slack.signing_secret",
+            "is empty; HTTP mode verifies every request with it. Copy it from your app's "
+            "“Basic Information” page into SLACK_SIGNING_SECRET",
+        )
+
+
+async def _call(
+    http: aiohttp.ClientSession, access: SlackAccess, method: str, key: str, token: str
+) -> Mapping[str, JsonValue]:
+    answer = await _post(http, access, method, token, {})
+    if answer.get("ok") is True:
+        return answer
+    error = _text(answer, "error") or "no reason given"
+    raise StartupError(key, f"Slack refused it in {method}: {error}. {_advice(error)}")
+
+
+async def _app_id(http: aiohttp.ClientSession, access: SlackAccess, bot_id: str) -> str:
+    """The app's id, to tell requests for another app apart; "" when Slack does not say."""
+    answer = await _post(http, access, "bots.info", access.bot_token, {"bot": bot_id})
+    bot = answer.get("bot")
+    return _text(bot, "app_id") if isinstance(bot, dict) else ""
+
+
+async def _post(
+    http: aiohttp.ClientSession,
+    access: SlackAccess,
+    method: str,
+    token: str,
+    form: Mapping[str, str],
+) -> Mapping[str, JsonValue]:
+    url = access.api_base_url.rstrip("/") + "/" + method
+    headers = {"Authorization": f"Bearer {token.strip()}"}
+    try:
+        async with http.post(url, headers=headers, data=form) as response:
+            answer = await response.json(content_type=None)
+            status = response.status
+    except (TimeoutError, aiohttp.ClientError, ValueError) as error:
+        raise StartupError(
+            "slack.api_base_url",
+            f"{method} got no usable answer ({type(error).__name__}); check the address and that "
+            "this machine may reach it",
+        ) from error
+    if not isinstance(answer, dict):
+        raise StartupError(
+            "slack.api_base_url", f"{method} answered HTTP {status} without a JSON object"
+        )
+    return answer
+
+
+def _text(answer: Mapping[str, JsonValue], name: str) -> str:
+    value = answer.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _advice(error: str) -> str:
+    match error:
+        case "invalid_auth" | "not_authed":
+            return "Copy the token again; was it cut, or is it another app's?"
+        case "token_revoked" | "account_inactive" | "token_expired":
+            return "Reinstall the app in the workspace and copy the new token."
+        case "not_allowed_token_type":
+            return "The two tokens may be swapped: bot tokens start with xoxb-, app tokens xapp-."
+        case "missing_scope" | "no_permission":
+            return "Compare the app's scopes with app-manifest.yml and reinstall it."
+        case "ratelimited":
+            return "Too many starts in a short time; wait a minute."
+        case _:
+            return "See https://docs.slack.dev for this error."

@@ -1,0 +1,84 @@
+"""The buttons and the menu of an answer: stop it, or look at one of its results."""
+
+import asyncio
+import re
+from collections.abc import Awaitable
+
+import structlog
+
+from bot.domain.ids import TurnId
+from bot.ports import StorageUnavailable, SurfaceFailed, SurfaceGone
+from bot.slack.handling import words
+from bot.slack.handling.errands import Errands
+from bot.slack.handling.ingress_ports import IngressPorts
+from bot.slack.received.clicks import Click
+from bot.slack.received.identity import SlackIdentity
+from bot.slack.showing.modals import evidence_view
+
+_log = structlog.stdlib.get_logger(__name__)
+_EVIDENCE_VALUE = re.compile(r"(turn:[^|]{1,300})\|([0-9]{1,4})", re.ASCII)
+
+
+class AnswerClicks:
+    """What the buttons under an answer do. External people get neither."""
+
+    def __init__(
+        self,
+        identity: SlackIdentity,
+        ports: IngressPorts,
+        errands: Errands,
+        timeout_s: float,
+    ) -> None:
+        self._identity = identity
+        self._ports = ports
+        self._errands = errands
+        self._timeout_s = timeout_s
+
+    async def stop(self, click: Click) -> None:
+        """Ask the turn whose answer carries the button to stop."""
+        await self._telling(click, self._stop(click), words.NOT_STOPPED)
+
+    async def open_evidence(self, click: Click) -> None:
+        """Show one result in a modal; `trigger_id` lives 3 s."""
+        await self._telling(click, self._open_evidence(click), words.EVIDENCE_NOT_OPENED)
+
+    async def _telling(self, click: Click, work: Awaitable[str | None], failed: str) -> None:
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                text = await work
+        except (StorageUnavailable, SurfaceFailed, SurfaceGone, TimeoutError) as error:
+            _log.warning("slack.click.failed", action=click.action_id, error=type(error).__name__)
+            text = failed
+        if text is not None:
+            self._errands.run(
+                "whisper", self._ports.surface.whisper(click.place, click.person.user, text)
+            )
+
+    async def _stop(self, click: Click) -> str | None:
+        if self._identity.is_external(click.person.team):
+            return words.EXTERNAL
+        turn = await self._ports.sessions.turn_of_answer(click.place, click.message_ts)
+        if turn is None and _is_here(click.value, click):
+            turn = TurnId(click.value)
+        if turn is not None and await self._ports.stops.request(turn, click.person.user):
+            return None
+        return words.NOTHING_RUNS
+
+    async def _open_evidence(self, click: Click) -> str | None:
+        if self._identity.is_external(click.person.team):
+            return words.EXTERNAL
+        found = _EVIDENCE_VALUE.fullmatch(click.value)
+        if found is None or not _is_here(found.group(1), click):
+            return words.EVIDENCE_GONE
+        evidence = await self._ports.sessions.evidence(TurnId(found.group(1)), int(found.group(2)))
+        if evidence is None:
+            return words.EVIDENCE_GONE
+        await self._ports.api.call(
+            "views.open", trigger_id=click.trigger_id, view=evidence_view(evidence)
+        )
+        return None
+
+
+def _is_here(turn: str, click: Click) -> bool:
+    """Whether a button's or option's turn is of its own channel: a turn's id begins with its place."""
+    return turn.startswith(f"turn:{click.place.team}:{click.place.channel}:")

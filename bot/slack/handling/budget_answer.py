@@ -1,0 +1,99 @@
+"""What `/kortex budget` shows: the day in one line with a bar, and a table of who spent what."""
+
+import re
+from collections.abc import Iterable
+
+from pydantic import JsonValue
+
+from bot.chat.budget_report import BudgetReport
+from bot.ports import SpentBy
+from bot.slack.text.blocks import Block, Part, section
+from bot.slack.text.mrkdwn import escape, visible
+
+_USER_ID = re.compile(r"[UW][A-Z0-9]{2,20}", re.ASCII)
+_TITLES = {"user": "Person", "channel": "Channel", "provider": "Provider", "session": "Thread"}
+_ROWS = 15  # of each kind: a table holds 100 rows
+_BAR = 20
+_NAME_CHARS = 80
+
+
+def budget_answer(report: BudgetReport) -> Part:
+    """The text says the same as the blocks, for whom blocks are not shown."""
+    lines = [_headline(report)]
+    for group, title in _TITLES.items():
+        rows = report.by[group]
+        lines.append(f"*By {title.casefold()}*")
+        lines += [_line(row) for row in rows[:_ROWS]] or ["• nothing yet"]
+        if len(rows) > _ROWS:
+            lines.append(f"• and {len(rows) - _ROWS} more")
+    blocks = (section(_headline(report)), _table(report)) if _any(report) else ()
+    return Part("\n".join(lines), blocks)
+
+
+def _any(report: BudgetReport) -> bool:
+    return any(report.by.values())
+
+
+def _headline(report: BudgetReport) -> str:
+    today, limit = report.today, report.limits.daily_usd_micros
+    spent = f"*Today (UTC)*: {dollars(today.used_usd_micros)}"
+    pct = report.used_pct
+    if pct is None:
+        spent += ", no daily limit"
+    else:
+        full = min(_BAR, _BAR * pct // 100)
+        spent += f" of {dollars(limit)} ({pct} %)\n`{'█' * full}{'░' * (_BAR - full)}`"
+    parts = [spent, f"At this rate the day ends at {dollars(report.projected_usd_micros)}."]
+    assumed = today.used_usd_micros - today.spent_usd_micros
+    if assumed:
+        parts.append(f"{dollars(assumed)} of it is assumed: the price was not known.")
+    if today.held_usd_micros:
+        parts.append(f"{dollars(today.held_usd_micros)} more is held by rounds that are running.")
+    return "\n".join(parts)
+
+
+def _table(report: BudgetReport) -> Block:
+    rows: list[JsonValue] = [[_raw(t) for t in ("", "Who or what", "Cost", "Rounds", "Tokens")]]
+    for group, title in _TITLES.items():
+        shown = report.by[group][:_ROWS]
+        rows.extend([_raw(title), _named(row.name), *map(_raw, _figures(row))] for row in shown)
+    figure: JsonValue = {"align": "right"}
+    columns: list[JsonValue] = [{}, {"is_wrapped": True}, figure, figure, figure]
+    return {"type": "table", "rows": rows, "column_settings": columns}
+
+
+def _figures(row: SpentBy) -> Iterable[str]:
+    unpriced = f" ({row.rounds_unpriced} unpriced)" if row.rounds_unpriced else ""
+    return dollars(row.usd_micros), f"{row.rounds}{unpriced}", f"{row.tokens:,}"
+
+
+def _raw(text: str) -> Block:
+    return {"type": "raw_text", "text": text or " "}
+
+
+def _named(name: str) -> Block:
+    if not _USER_ID.fullmatch(name):
+        return _raw(visible(name)[:_NAME_CHARS])
+    person: Block = {"type": "user", "user_id": name}
+    line: Block = {"type": "rich_text_section", "elements": [person]}
+    return {"type": "rich_text", "elements": [line]}
+
+
+def _line(row: SpentBy) -> str:
+    rounds = f"{row.rounds} round{'' if row.rounds == 1 else 's'}"
+    unpriced = f", {row.rounds_unpriced} without a known price" if row.rounds_unpriced else ""
+    return (
+        f"• {_name(row.name)}: {dollars(row.usd_micros)}, {rounds}, {row.tokens:,} tokens{unpriced}"
+    )
+
+
+def _name(name: str) -> str:
+    # A mention in a private answer notifies nobody and shows the name people know.
+    if _USER_ID.fullmatch(name):
+        return f"<@{name}>"
+    return escape(visible(name)[:_NAME_CHARS])
+
+
+def dollars(usd_micros: int) -> str:
+    """`$1.2345`."""
+    return f"${usd_micros / 1_000_000:,.4f}"

@@ -1,0 +1,116 @@
+"""`/kortex`: what an operator may ask privately. Admin answers are audited before they are given."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import assert_never
+
+from bot.chat.budget_report import budget_report
+from bot.domain.audit import AuditEvent, AuditKind
+from bot.domain.ids import Person, TeamId, UserId
+from bot.domain.providers import ProviderStatus
+from bot.ports import StorageUnavailable
+from bot.slack.handling import words
+from bot.slack.handling.audit_answer import audit_answer
+from bot.slack.handling.budget_answer import budget_answer
+from bot.slack.handling.freeze_command import freeze_answer
+from bot.slack.handling.ingress_ports import IngressPorts, IngressSettings
+from bot.slack.handling.tools_answer import tools_answer
+from bot.slack.received.payloads import SlashCommand
+from bot.slack.text.blocks import Part
+from bot.slack.text.mrkdwn import escape, visible
+
+COMMAND = "/kortex"
+
+
+class Subcommand(StrEnum):
+    """What works."""
+
+    HELP = "help"
+    BUDGET = "budget"
+    PROVIDERS = "providers"
+    TOOLS = "tools"
+    AUDIT = "audit"
+    FREEZE = "freeze"
+
+
+class Commands:
+    """Answers in Slack's mrkdwn, shown to the person who asked and nobody else."""
+
+    def __init__(self, settings: IngressSettings, ports: IngressPorts) -> None:
+        self._settings = settings
+        self._ports = ports
+
+    async def answer(self, command: SlashCommand) -> Part:
+        """The private answer. Never raises for a store that is away."""
+        answer = await self._answer(command)
+        return answer if isinstance(answer, Part) else Part(answer, ())
+
+    async def _answer(self, command: SlashCommand) -> str | Part:
+        identity = self._settings.identity
+        if not identity.is_addressee(command.team_id, command.api_app_id):
+            return escape(words.EXTERNAL)
+        wanted = _subcommand(command.text)
+        if wanted is None:
+            unknown = escape(visible(command.text.strip())[:80])
+            return f"There is no `{COMMAND} {unknown.replace('`', '´')}`.\n{words.COMMAND_HELP}"
+        if wanted is Subcommand.HELP:
+            return f"{escape(words.HELP)}\n{words.COMMAND_HELP}"
+        try:
+            return await self._administer(wanted, command)
+        except StorageUnavailable:
+            return words.CANNOT_READ
+
+    async def _administer(self, wanted: Subcommand, command: SlashCommand) -> str | Part:
+        person = Person(TeamId(command.team_id), UserId(command.user_id))
+        refusal = await self._ports.roles.refusal(person, self._settings.admin_roles)
+        if wanted is Subcommand.FREEZE and refusal is None:
+            arguments = command.text.strip()[len(wanted) :]
+            return await freeze_answer(self._ports.switch, command.user_id, arguments)
+        try:
+            await self._record(wanted, command, allowed=refusal is None)
+        except StorageUnavailable:
+            return words.CANNOT_AUDIT
+        if refusal is not None:
+            return f"`{COMMAND} {wanted}` is for admins. {escape(refusal)}"
+        match wanted:
+            case Subcommand.BUDGET:
+                report = await budget_report(self._ports.ledger, self._settings.budget)
+                return budget_answer(report)
+            case Subcommand.PROVIDERS:
+                return _providers(await self._ports.providers())
+            case Subcommand.TOOLS:
+                return tools_answer(self._ports.tools())
+            case Subcommand.AUDIT:
+                return await audit_answer(self._ports.trail)
+            case Subcommand.HELP | Subcommand.FREEZE:
+                return words.COMMAND_HELP
+            case _:
+                assert_never(wanted)
+
+    async def _record(self, wanted: Subcommand, command: SlashCommand, *, allowed: bool) -> None:
+        await self._ports.audit.append(
+            AuditEvent(
+                AuditKind.ADMIN_COMMAND,
+                UserId(command.user_id),
+                {
+                    "command": wanted.value,
+                    "allowed": allowed,
+                    "channel": command.channel_id,
+                },
+                key=f"admin.command:{command.trigger_id}" if command.trigger_id else "",
+            )
+        )
+
+
+def _subcommand(text: str) -> Subcommand | None:
+    whole = text.strip().casefold() or Subcommand.HELP
+    if whole.split(maxsplit=1)[0] == Subcommand.FREEZE:
+        return Subcommand.FREEZE  # the one with arguments
+    return next((each for each in Subcommand if each == whole), None)
+
+
+def _providers(report: Sequence[ProviderStatus]) -> str:
+    lines = (
+        f"• {escape(visible(each.name))}: {escape(visible(each.as_words()))}" for each in report
+    )
+    return "\n".join(("*Providers*", *lines)) if report else "No provider is configured."

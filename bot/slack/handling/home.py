@@ -1,0 +1,65 @@
+"""The app's home tab: what the bot can do, and who may decide where."""
+
+from collections.abc import Mapping, Sequence
+
+from pydantic import JsonValue
+
+from bot.domain.channel import ChannelRule
+from bot.slack.handling import words
+from bot.slack.handling.errands import Errands
+from bot.slack.handling.ingress_ports import IngressPorts, IngressSettings
+from bot.slack.received.identity import SlackIdentity
+from bot.slack.received.payloads import HomeOpened
+from bot.slack.text.mrkdwn import escape_within, visible
+
+_RULES_SHOWN = 20
+_SECTION_CHARS = 3_000  # https://docs.slack.dev/reference/block-kit/blocks/section-block
+
+
+class Home:
+    """Publishes the tab whenever somebody opens it, on the side."""
+
+    def __init__(self, settings: IngressSettings, ports: IngressPorts, errands: Errands) -> None:
+        self._identity: SlackIdentity = settings.identity
+        self._channels = settings.channels
+        self._api = ports.api
+        self._errands = errands
+
+    def show(self, opened: HomeOpened) -> None:
+        """Publish it for the person; the messages tab needs nothing."""
+        ours = self._identity.is_addressee(opened.team_id, opened.api_app_id)
+        if ours and opened.event.tab == "home":
+            self._errands.run("home", self._publish(opened.event.user))
+
+    async def _publish(self, user: str) -> None:
+        await self._api.call("views.publish", user_id=user, view=dict(home_view(self._channels)))
+
+
+def home_view(rules: Sequence[ChannelRule]) -> Mapping[str, JsonValue]:
+    """The tab's view."""
+    return {
+        "type": "home",
+        "blocks": [
+            {"type": "header", "text": {"type": "plain_text", "text": "Kortex"}},
+            _section(words.HELP),
+            _section(f"{words.COMMAND_HELP}"),
+            {"type": "divider"},
+            _section("\n".join(("*Who may confirm*", *_deciders(rules)))),
+        ],
+    }
+
+
+def _deciders(rules: Sequence[ChannelRule]) -> tuple[str, ...]:
+    lines = tuple(
+        f"• `{_inert(rule.match)}`: {_inert(', '.join(rule.confirm)) or 'nobody'}"
+        for rule in rules[:_RULES_SHOWN]
+    )
+    return (*lines, "• everywhere else: nobody; asking is fine")
+
+
+def _inert(text: str) -> str:
+    return escape_within(visible(text), 100).replace("`", "´")
+
+
+def _section(mrkdwn: str) -> JsonValue:
+    return {"type": "section", "text": {"type": "mrkdwn", "text": mrkdwn[:_SECTION_CHARS]}}

@@ -1,0 +1,70 @@
+"""What the incoming side is given: its settings as plain values and the ports it calls."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from bot.domain.budget import BudgetLimits
+from bot.domain.channel import ChannelRule
+from bot.domain.providers import ProviderStatus
+from bot.domain.tool_status import ToolReport
+from bot.ports import (
+    AuditLog,
+    FreezeState,
+    KillSwitch,
+    Ledger,
+    PrivateSurface,
+    ProposalStore,
+    Revisions,
+    RoleDirectory,
+    SessionStore,
+    StopRequests,
+    Trail,
+    Workflows,
+)
+from bot.slack.api.calls import SlackCalls
+from bot.slack.received.identity import SlackIdentity
+
+# The roles that an action names itself, as it is declared now; none for one that is not declared.
+ActionRoles: TypeAlias = Callable[[str], Sequence[str]]
+ProvidersReport: TypeAlias = Callable[[], Awaitable[Sequence[ProviderStatus]]]
+
+
+@dataclass(frozen=True, slots=True)
+class IngressSettings:
+    """Frozen values; reading the configuration is not done here.
+
+    `handling_timeout_s` stays under the 3 s in which Slack wants its answer
+    (https://docs.slack.dev/apis/events-api: "respond within three seconds").
+    """
+
+    identity: SlackIdentity
+    signing_secret: str = field(default="", repr=False)
+    follow_up: Literal["thread", "mention"] = "thread"
+    admin_roles: Sequence[str] = ()
+    channels: Sequence[ChannelRule] = ()
+    budget: BudgetLimits = field(default_factory=BudgetLimits)
+    asks_per_minute: int = 20  # per person; 0: no limit
+    handling_timeout_s: float = 2.5
+
+
+@dataclass(frozen=True, slots=True)
+class IngressPorts:
+    """Everything a listener may call."""
+
+    workflows: Workflows
+    sessions: SessionStore
+    proposals: ProposalStore
+    roles: RoleDirectory
+    action_roles: ActionRoles
+    surface: PrivateSurface
+    stops: StopRequests
+    audit: AuditLog
+    trail: Trail
+    ledger: Ledger
+    freezes: FreezeState
+    revisions: Revisions
+    switch: KillSwitch
+    providers: ProvidersReport
+    tools: Callable[[], ToolReport]
+    api: SlackCalls

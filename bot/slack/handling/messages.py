@@ -1,0 +1,139 @@
+"""Messages to the bot become durable turns; "stop" overtakes them. No Slack library here.
+
+A start that fails is raised, so that Slack is not acknowledged and delivers the message again.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import assert_never
+
+from bot.domain.ids import ChannelId, MessageTs, Place, UserId
+from bot.domain.session import Ask
+from bot.ports import StorageUnavailable
+from bot.slack.api.channel_names import ChannelNames
+from bot.slack.api.keyed_lock import KeyedLock
+from bot.slack.handling import words
+from bot.slack.handling.ask_limiter import AskLimiter
+from bot.slack.handling.denials import Denials
+from bot.slack.handling.errands import Errands
+from bot.slack.handling.ingress_ports import IngressPorts, IngressSettings
+from bot.slack.received.intake import Foreign, Heard, Ignored, read
+from bot.slack.received.payloads import MessageEnvelope, SessionStopped
+
+# Slack redelivers at once, after 1 and after 5 minutes (https://docs.slack.dev/apis/events-api).
+LAST_RETRY = 3
+NOT_OURS = "not for this app"
+_LIMIT_WINDOW_S = 60.0
+
+
+class MessageIntake:
+    """Judges delivered messages and starts what they ask for."""
+
+    def __init__(
+        self,
+        settings: IngressSettings,
+        ports: IngressPorts,
+        errands: Errands,
+        denials: Denials,
+        clock: Callable[[], float],
+    ) -> None:
+        self._settings = settings
+        self._ports = ports
+        self._errands = errands
+        self._denials = denials
+        self._names = ChannelNames(ports.api, clock)
+        self._limiter = AskLimiter(settings.asks_per_minute, _LIMIT_WINDOW_S, clock)
+        self._threads = KeyedLock()
+
+    async def take(self, envelope: MessageEnvelope, retry: int) -> None:
+        """Handle one delivery; `retry` is Slack's retry number, 0 for the first delivery.
+
+        Raises StorageUnavailable or TimeoutError when it must be delivered again.
+        """
+        intake = read(envelope, self._settings.identity)
+        match intake:
+            case Ignored():
+                return
+            case Foreign():
+                await self._denials.write(
+                    intake.user, NOT_OURS, {"team": intake.team}, intake.event_id
+                )
+            case Heard():
+                await self._hear(intake, retry)
+            case _:
+                assert_never(intake)
+
+    async def stopped(self, envelope: SessionStopped) -> None:
+        """Slack's own stop button on a thread."""
+        identity = self._settings.identity
+        event = envelope.event
+        if not identity.is_addressee(envelope.team_id, envelope.api_app_id):
+            await self._denials.write(
+                event.user, NOT_OURS, {"team": envelope.team_id}, envelope.event_id
+            )
+            return
+        place = Place(identity.team, ChannelId(event.channel), MessageTs(event.thread_ts))
+        await self._stop(place, UserId(event.user))
+
+    async def _hear(self, heard: Heard, retry: int) -> None:
+        if heard.is_external:
+            await self._turn_away(heard)
+            return
+        if heard.is_stop and (heard.addressed or heard.in_thread):
+            stopped = await self._stop(heard.place, heard.asker.user)
+            if not stopped and heard.is_primary:
+                self._whisper(heard, words.NOTHING_RUNS)
+            return
+        # What has to be looked up for one message must not let a later one of the thread past it.
+        async with self._threads.hold(heard.place.key):
+            await self._take_up(heard, retry)
+
+    async def _take_up(self, heard: Heard, retry: int) -> None:
+        if not heard.addressed and not await self._follows_up(heard):
+            return
+        if not heard.text:
+            if heard.is_primary:
+                self._whisper(heard, words.HELP)
+            return
+        await self._start(heard, retry)
+
+    async def _start(self, heard: Heard, retry: int) -> None:
+        ask = Ask(place=heard.place, ts=heard.ts, asker=heard.asker, text=heard.text)
+        if self._settings.asks_per_minute and not self._limiter.admits(ask.asker, ask.turn_id):
+            if self._limiter.tells(ask.asker):
+                self._whisper(heard, words.TOO_MANY)
+            return
+        name = "" if heard.is_direct else await self._names.name(heard.place.channel)
+        named = Ask(ask.place, ask.ts, ask.asker, ask.text, channel_name=name)
+        try:
+            await self._ports.workflows.start_turn(named)
+        except (StorageUnavailable, asyncio.CancelledError) as error:
+            # A cancelled start ran out of time and may yet be stored: Slack's next delivery, which
+            # follows at once, finds it or tells.
+            tells = 0 if isinstance(error, StorageUnavailable) else 1
+            if heard.is_primary and retry in {tells, LAST_RETRY}:
+                self._whisper(heard, words.GAVE_UP if retry == LAST_RETRY else words.NOT_STARTED)
+            raise
+
+    async def _follows_up(self, heard: Heard) -> bool:
+        if self._settings.follow_up == "mention" or not heard.in_thread:
+            return False
+        return await self._ports.sessions.find(heard.place) is not None
+
+    async def _stop(self, place: Place, by: UserId) -> bool:
+        turn = await self._ports.sessions.running_turn(place)
+        return turn is not None and await self._ports.stops.request(turn, by)
+
+    async def _turn_away(self, heard: Heard) -> None:
+        if not heard.addressed:
+            return
+        about = {"team": heard.asker.team, "channel": heard.place.channel}
+        await self._denials.write(heard.asker.user, "external person", about, heard.event_id)
+        if heard.is_primary:
+            self._whisper(heard, words.EXTERNAL)
+
+    def _whisper(self, heard: Heard, text: str) -> None:
+        self._errands.run(
+            "whisper",
+            self._ports.surface.whisper(heard.reply_place, heard.asker.user, text),
+        )

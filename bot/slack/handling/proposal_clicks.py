@@ -1,0 +1,265 @@
+"""Confirm and Reject, from the button to the durable start of the decision.
+
+Checked at the click, and for a rejection again when its form is sent: the card, the state, the
+role, four eyes. The database judges races; only what can be said at once is said here.
+"""
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import assert_never
+
+import structlog
+
+from bot.domain.audit import AuditEvent, AuditKind
+from bot.domain.ids import ProposalId
+from bot.domain.proposal import Proposal, ProposalState
+from bot.ports import Decision, StorageUnavailable, SurfaceFailed, SurfaceGone
+from bot.slack.api.person_names import PersonNames
+from bot.slack.handling import words
+from bot.slack.handling.errands import Errands
+from bot.slack.handling.ingress_ports import IngressPorts
+from bot.slack.received.clicks import Click, remember
+from bot.slack.showing.modals import MAX_REASON, edit_view, reject_view
+from tools.errors import InvalidArguments
+
+_log = structlog.stdlib.get_logger(__name__)
+_PROPOSAL_ID = re.compile(r"[A-Za-z0-9:._-]{1,200}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a click did nothing: `code` for the trail, `text` for the person."""
+
+    code: str
+    text: str
+    may_retry: bool = False
+
+
+_STALE = Refusal("stale_card", words.STALE_CARD)
+_NOT_STORED = Refusal("not_stored", words.CLICK_NOT_STORED, may_retry=True)
+_TOO_SLOW = Refusal("too_slow", words.CLICK_TOO_SLOW, may_retry=True)
+_NOT_EDITABLE = Refusal("not_editable", words.NOT_EDITABLE)
+_NOT_OPENED = Refusal("form_not_opened", words.FORM_NOT_OPENED, may_retry=True)
+
+
+class ProposalClicks:
+    """What the buttons of a card do."""
+
+    def __init__(
+        self,
+        ports: IngressPorts,
+        errands: Errands,
+        clock: Callable[[], float],
+        timeout_s: float,
+    ) -> None:
+        self._ports = ports
+        self._errands = errands
+        self._names = PersonNames(ports.api, clock)
+        self._timeout_s = timeout_s
+
+    async def confirm(self, click: Click) -> None:
+        """Start the confirmation, or tell the person privately why not."""
+        self._tell(click, await self._in_time(self._decide(click, ProposalState.CONFIRMED, "")))
+
+    async def open_rejection(self, click: Click) -> None:
+        """Show the form that asks for a reason (`trigger_id` lives 3 s), or tell why not."""
+        self._tell(click, await self._in_time(self._open_rejection(click)))
+
+    async def reject(self, click: Click, reason: str) -> Refusal | None:
+        """Start the rejection.
+
+        A refusal that may be retried is returned, for the form to show; others are told privately.
+        """
+        kept = reason.strip()[:MAX_REASON]
+        refusal = await self._in_time(self._decide(click, ProposalState.REJECTED, kept))
+        if refusal is not None and refusal.may_retry:
+            return refusal
+        self._tell(click, refusal)
+        return None
+
+    async def open_edit(self, click: Click) -> None:
+        """Show the form with the parameters, or tell why not."""
+        self._tell(click, await self._in_time(self._open_edit(click)))
+
+    async def edit(self, click: Click, answers: Sequence[str]) -> Refusal | None:
+        """Start the replacement by an edited proposal. `answers` are in the form's order.
+
+        A refusal that may be retried is returned, for the form to show; others are told privately.
+        """
+        refusal = await self._in_time(self._edit(click, answers))
+        if refusal is not None and refusal.may_retry:
+            return refusal
+        self._tell(click, refusal)
+        return None
+
+    async def _in_time(self, work: Awaitable[Refusal | None]) -> Refusal | None:
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                return await work
+        except StorageUnavailable:
+            return _NOT_STORED
+        except TimeoutError:
+            return _TOO_SLOW
+
+    async def _decide(self, click: Click, to: ProposalState, reason: str) -> Refusal | None:
+        judged = await self._judge(click, to)
+        if isinstance(judged, Refusal):
+            return judged
+        await self._start(judged, click, to, reason)
+        return None
+
+    async def _start(
+        self, judged: Proposal, click: Click, to: ProposalState, reason: str = "", params: str = ""
+    ) -> None:
+        user = click.person.user
+        key = f"{judged.id}:{to}:{user}:{click.action_ts}"
+        decision = Decision(to, user, key, reason, params)
+        await self._ports.workflows.start_decision(judged.id, decision)
+
+    async def _open_rejection(self, click: Click) -> Refusal | None:
+        judged = await self._judge(click, ProposalState.REJECTED)
+        if isinstance(judged, Refusal):
+            return judged
+        try:
+            await self._ports.api.call(
+                "views.open", trigger_id=click.trigger_id, view=reject_view(remember(click))
+            )
+        except (SurfaceFailed, SurfaceGone) as error:
+            _log.warning("slack.form.not_opened", error=type(error).__name__)
+            return _NOT_OPENED
+        return None
+
+    async def _open_edit(self, click: Click) -> Refusal | None:
+        judged = await self._judge(click, ProposalState.SUPERSEDED)
+        if isinstance(judged, Refusal):
+            return judged
+        try:
+            fields = self._ports.revisions.form(judged)
+            view = edit_view(remember(click), judged.action, fields)
+            await self._ports.api.call("views.open", trigger_id=click.trigger_id, view=view)
+        except (InvalidArguments, ValueError):
+            return _NOT_EDITABLE
+        except (SurfaceFailed, SurfaceGone) as error:
+            _log.warning("slack.form.not_opened", error=type(error).__name__)
+            return _NOT_OPENED
+        return None
+
+    async def _edit(self, click: Click, answers: Sequence[str]) -> Refusal | None:
+        to = ProposalState.SUPERSEDED
+        judged = await self._judge(click, to)
+        if isinstance(judged, Refusal):
+            return judged
+        try:
+            names = [field.name for field in self._ports.revisions.form(judged)]
+            given = dict(zip(names, answers, strict=False))
+            params = self._ports.revisions.read(judged, given)
+        except InvalidArguments as error:
+            return Refusal("invalid_params", error.message, may_retry=True)
+        await self._start(judged, click, to, params=params)
+        return None
+
+    async def _judge(self, click: Click, to: ProposalState) -> Proposal | Refusal:
+        proposal = await self._find(click)
+        if proposal is None:
+            await self._record(click, None, to, _STALE)
+            return _STALE
+        refusal = await self._refusal(proposal, click, to)
+        if refusal is None:
+            return proposal
+        await self._record(click, proposal, to, refusal)
+        return refusal
+
+    async def _find(self, click: Click) -> Proposal | None:
+        """The proposal whose card was pressed; an id from anywhere else finds nothing."""
+        if not _PROPOSAL_ID.fullmatch(click.value):
+            return None
+        proposal = await self._ports.proposals.get(ProposalId(click.value))
+        if proposal is None or proposal.card_ts != click.message_ts:
+            return None
+        place = proposal.place
+        same = place.team == click.place.team and place.channel == click.place.channel
+        return proposal if same else None
+
+    async def _refusal(self, proposal: Proposal, click: Click, to: ProposalState) -> Refusal | None:
+        if proposal.state is not ProposalState.PENDING:
+            return Refusal("already_decided", await self._what_happened(proposal))
+        if (lacking := await self._lacking(proposal, click)) is not None:
+            return Refusal("role", lacking)
+        own = click.person.user == proposal.asked_by.user
+        if to is ProposalState.CONFIRMED and proposal.four_eyes and own:
+            return Refusal("four_eyes", words.FOUR_EYES)
+        if to is ProposalState.CONFIRMED:
+            stopped = await self._ports.freezes.refusal(proposal.action, proposal.product)
+            if stopped is not None:
+                return Refusal("frozen", words.FROZEN.format(stopped=stopped))
+        return None
+
+    async def _lacking(self, proposal: Proposal, click: Click) -> str | None:
+        """What the person lacks of what the card says, and of what the action declares now."""
+        declared = tuple(self._ports.action_roles(proposal.action))
+        for also in dict.fromkeys((proposal.action_roles, declared)):
+            lacking = await self._ports.roles.refusal(click.person, proposal.confirm_roles, also)
+            if lacking is not None:
+                return lacking
+        return None
+
+    async def _what_happened(self, proposal: Proposal) -> str:
+        at = _at(proposal.decided_at)
+        by = await self._names.name(proposal.decided_by) if proposal.decided_by else "someone"
+        match proposal.state:
+            case ProposalState.PENDING:
+                return "It still waits for a decision."
+            case ProposalState.REJECTED:
+                return f"Already rejected by {by}{at}. Nothing was run."
+            case ProposalState.EXPIRED:
+                return "It expired before anyone decided. Nothing was run; ask for a new proposal."
+            case ProposalState.SUPERSEDED:
+                return "A newer proposal replaced this one. Nothing was run; use the newer card."
+            case (
+                ProposalState.CONFIRMED
+                | ProposalState.DISPATCHING
+                | ProposalState.SUCCEEDED
+                | ProposalState.FAILED
+                | ProposalState.UNKNOWN
+            ):
+                return f"Already confirmed by {by}{at}. Your click changed nothing."
+            case _:
+                assert_never(proposal.state)
+
+    async def _record(
+        self, click: Click, proposal: Proposal | None, to: ProposalState, refusal: Refusal
+    ) -> None:
+        event = AuditEvent(
+            AuditKind.CLICK_REFUSED,
+            click.person.user,
+            {
+                "proposal": proposal.id if proposal else "",
+                "wanted": to.value,
+                "why": refusal.code,
+                "team": click.person.team,
+                "channel": click.place.channel,
+            },
+            session_id=proposal.session_id if proposal else "",
+            key=":".join(
+                ("click.refused", click.message_ts, to, click.person.user, click.action_ts)
+            ),
+        )
+        try:
+            await self._ports.audit.append(event)
+        except StorageUnavailable:
+            # A refused click has no effect that would have to wait for its row.
+            _log.error("slack.refusal.unaudited", why=refusal.code)
+
+    def _tell(self, click: Click, refusal: Refusal | None) -> None:
+        if refusal is not None:
+            self._errands.run(
+                "whisper",
+                self._ports.surface.whisper(click.place, click.person.user, refusal.text),
+            )
+
+
+def _at(when: datetime | None) -> str:
+    return f" at {when:%H:%M} UTC" if when else ""

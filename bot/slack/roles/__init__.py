@@ -1,0 +1,1 @@
+"""Who holds a role, from Slack's user groups and from rotas."""

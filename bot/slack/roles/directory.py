@@ -1,0 +1,215 @@
+"""Who is in which role, from user groups, lists of user ids and rotas, now. Fails closed."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import structlog
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from adapters.on_call.port import OnCall
+from bot.domain.ids import Person, TeamId, UserId
+from bot.ports import SurfaceFailed, SurfaceGone
+from bot.slack.api.calls import SlackCalls
+from bot.slack.api.fresh import Fresh
+from bot.slack.roles.on_duty import OnCallUnreadable, OnDutyDirectory
+
+_log = structlog.stdlib.get_logger(__name__)
+
+# usergroups.users.list is Tier 2 (20 a minute): one call per group and TTL. Someone who is not in
+# a cached group may have joined it just now, so a "no" is asked again after GROUP_RECHECK_S. Rotas
+# are kept as long.
+GROUP_TTL_S = 60.0
+GROUP_RECHECK_S = 10.0
+
+NOBODY = "Nobody may decide this here: no role is set for this channel."
+CANNOT_CHECK = "I could not check your role with Slack, so nothing was changed. Try again."
+NO_ROTA = "I could not read who is on call, so nothing was changed. Try again."
+DEACTIVATED = "This account is deactivated."
+
+
+@dataclass(frozen=True, slots=True)
+class RoleMembers:
+    """One `[roles.NAME]`: everyone in the user groups, the users named by id, who is on call."""
+
+    usergroups: tuple[str, ...] = ()
+    users: tuple[str, ...] = ()
+    on_call: OnCall | None = None
+
+
+class _User(BaseModel):
+    """What we read of `users.info`. Slack leaves flags out for some kinds of people."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
+
+    id: str
+    team_id: str = ""
+    deleted: bool = False
+    is_bot: bool = False
+    is_restricted: bool = False
+    is_ultra_restricted: bool = False
+    is_stranger: bool = False
+
+
+class _UserAnswer(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
+
+    user: _User
+
+
+class _GroupAnswer(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
+
+    users: tuple[str, ...]
+
+
+class SlackRoleDirectory:
+    """`RoleDirectory` over the Web API. People are looked up at every call, the rest is cached."""
+
+    def __init__(
+        self,
+        api: SlackCalls,
+        team: TeamId,
+        roles: Mapping[str, RoleMembers],
+        clock: Callable[[], float],
+    ) -> None:
+        self._api = api
+        self._team = team
+        self._roles = roles
+        self._groups = Fresh(self._members, clock)
+        self._people = Fresh(self._person, clock)
+        self._on_duty = OnDutyDirectory(api, clock)
+
+    async def refusal(
+        self, person: Person, roles: Sequence[str], also: Sequence[str] = ()
+    ) -> str | None:
+        """See `RoleDirectory.refusal`."""
+        wanted = [each for each in (roles, also) if each]
+        if not roles or not all(map(self._is_held, wanted)):
+            return NOBODY
+        user = await self._look_up(person.user)
+        if user is None:
+            return CANNOT_CHECK
+        if user.deleted:
+            return DEACTIVATED
+        for each in wanted:
+            lacking = await self._lacking(person, user, each)
+            if lacking is not None:
+                known = lacking in (CANNOT_CHECK, NO_ROTA)
+                return lacking if known else f"{lacking} {_who(roles, also)}"
+        return None
+
+    async def members(self, roles: Sequence[str]) -> Sequence[str]:
+        """The ids of everyone in the roles; what cannot be looked up counts as empty."""
+        found = [user for role in roles for user in sorted((await self.holders(role))[0])]
+        return list(dict.fromkeys(found))
+
+    async def holders(self, role: str) -> tuple[frozenset[str], str]:
+        """The ids of everyone in the role, and in words what of it could not be looked up."""
+        found = {user for known in self._known((role,)) for user in known.users}
+        unread = ""
+        for group in self._groups_of((role,)):
+            members = await self._members_of(group, GROUP_TTL_S)
+            found |= members or set()
+            unread = unread if members is not None else f"Slack does not tell who is in {group}"
+        for rota in self._rotas_of((role,)):
+            try:
+                on_duty = await self._on_duty.now(rota, GROUP_TTL_S)
+            except OnCallUnreadable as error:
+                return frozenset(found), f"who is on call cannot be read: {error}"
+            found |= on_duty.users
+            unread = unread if on_duty.whole else "Slack does not tell whose the addresses are"
+        return frozenset(found), unread
+
+    def forget_group(self, usergroup: str) -> None:
+        """Slack said that its members changed."""
+        self._groups.forget(usergroup)
+
+    def _known(self, roles: Sequence[str]) -> list[RoleMembers]:
+        return [self._roles[name] for name in roles if name in self._roles]
+
+    def _is_held(self, roles: Sequence[str]) -> bool:
+        return any(role.usergroups or role.users or role.on_call for role in self._known(roles))
+
+    def _groups_of(self, roles: Sequence[str]) -> Sequence[str]:
+        return list(dict.fromkeys(g for role in self._known(roles) for g in role.usergroups))
+
+    def _rotas_of(self, roles: Sequence[str]) -> Sequence[OnCall]:
+        found = (role.on_call for role in self._known(roles) if role.on_call is not None)
+        return list(dict.fromkeys(found))
+
+    async def _lacking(self, person: Person, user: _User, roles: Sequence[str]) -> str | None:
+        """Why the person is in none of these roles; a list of ids is the only way for outsiders."""
+        if any(person.user in role.users for role in self._known(roles)):
+            return None
+        if (stranger := self._outside(person, user)) is not None:
+            return stranger
+        unread = []
+        for group in self._groups_of(roles):
+            found = await self._is_in_group(person.user, group)
+            if found:
+                return None
+            unread += [CANNOT_CHECK] if found is None else []
+        for rota in self._rotas_of(roles):
+            missing = await self._not_on_duty(person.user, rota)
+            if missing is None:
+                return None
+            unread += [missing] if missing else []
+        return unread[-1] if unread else "You may not decide this."
+
+    def _outside(self, person: Person, user: _User) -> str | None:
+        if user.is_bot:
+            return "Bots may not decide."
+        if user.is_stranger or person.team != self._team:
+            return "You are in another workspace, so you may not decide here."
+        if user.team_id and user.team_id != self._team:
+            return "Your account belongs to another workspace, so you may not decide here."
+        if user.is_restricted or user.is_ultra_restricted:
+            return "Guests may not decide."
+        return None
+
+    async def _is_in_group(self, user: UserId, group: str) -> bool | None:
+        """None when that cannot be told."""
+        members = await self._members_of(group, GROUP_TTL_S)
+        if members is not None and user not in members:
+            members = await self._members_of(group, GROUP_RECHECK_S)
+        return None if members is None else user in members
+
+    async def _members_of(self, group: str, max_age_s: float) -> frozenset[str] | None:
+        try:
+            return await self._groups.get(group, max_age_s)
+        except (SurfaceFailed, SurfaceGone, TimeoutError, ValidationError) as error:
+            _log.warning("slack.role.lookup_failed", error=type(error).__name__)
+            return None
+
+    async def _not_on_duty(self, user: UserId, rota: OnCall) -> str | None:
+        """None when they are on call; else why that cannot be told, or "" when they are not."""
+        try:
+            on_duty = await self._on_duty.now(rota, GROUP_TTL_S)
+            if user not in on_duty.users:
+                on_duty = await self._on_duty.now(rota, GROUP_RECHECK_S)
+        except OnCallUnreadable:
+            return NO_ROTA
+        if user in on_duty.users:
+            return None
+        return "" if on_duty.whole else CANNOT_CHECK
+
+    async def _look_up(self, user: UserId) -> _User | None:
+        try:
+            found = await self._people.get(user, 0.0)
+        except (SurfaceFailed, SurfaceGone, TimeoutError, ValidationError) as error:
+            _log.warning("slack.person.lookup_failed", error=type(error).__name__)
+            return None
+        return found if found.id == user else None
+
+    async def _person(self, user: str) -> _User:
+        answer = await self._api.call("users.info", user=user)
+        return _UserAnswer.model_validate(answer).user
+
+    async def _members(self, usergroup: str) -> frozenset[str]:
+        answer = await self._api.call("usergroups.users.list", usergroup=usergroup)
+        return frozenset(_GroupAnswer.model_validate(answer).users)
+
+
+def _who(roles: Sequence[str], also: Sequence[str]) -> str:
+    both = f" who is also in the role {' or '.join(also)}" if also else ""
+    return f"Ask someone in the role {' or '.join(roles)}{both}."

@@ -1,0 +1,185 @@
+"""Messages out: post, edit, delete and find them, each within its allowance.
+
+Every message of ours that must not be posted twice carries metadata with what it is for, and is
+looked for before it is posted again:
+
+kortex_answer  {turn, part}   part 0 is the message that is edited, 1… continue it
+kortex_card    {proposal}
+kortex_note    {key, part}
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+
+from bot.domain.ids import ChannelId, MessageTs, Place
+from bot.ports import SurfaceGone
+from bot.slack.api.calls import SlackCalls
+from bot.slack.api.web_api import RateLimited, Refused
+from bot.slack.sending.scheduler import EditScheduler
+from bot.slack.text.blocks import Part
+
+ANSWER = "kortex_answer"
+CARD = "kortex_card"
+NOTE = "kortex_note"
+
+# https://docs.slack.dev/reference/methods/chat.postMessage: what a rejected layout is called.
+_LAYOUT_REFUSED = frozenset(
+    {"block_mismatch", "invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long"}
+)
+# Slack's most per page, and how far back a message of ours is looked for.
+_PAGE = 200
+_PAGES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What a message is for. `subject` is the id of the turn, proposal or note."""
+
+    event_type: str
+    subject_key: str
+    subject: str
+    part: int = 0
+
+    @property
+    def metadata(self) -> dict[str, JsonValue]:
+        """As Slack wants it."""
+        payload: dict[str, JsonValue] = {self.subject_key: self.subject, "part": self.part}
+        return {"event_type": self.event_type, "event_payload": payload}
+
+
+def answer_mark(turn: str, part: int = 0) -> Mark:
+    """A part of an answer."""
+    return Mark(ANSWER, "turn", turn, part)
+
+
+def card_mark(proposal: str) -> Mark:
+    """A proposal's card."""
+    return Mark(CARD, "proposal", proposal)
+
+
+def note_mark(key: str, part: int = 0) -> Mark:
+    """Something said once."""
+    return Mark(NOTE, "key", key, part)
+
+
+class Outbox:
+    """Sends. One per workspace; every method raises SurfaceGone and SurfaceFailed."""
+
+    def __init__(self, api: SlackCalls, scheduler: EditScheduler, bot_user_id: str = "") -> None:
+        self.scheduler = scheduler
+        self._api = api
+        self._bot_user_id = bot_user_id
+
+    async def post(self, place: Place, part: Part, mark: Mark) -> MessageTs:
+        """A new message; its links and media are never unfurled."""
+        arguments: dict[str, JsonValue] = {
+            "channel": place.channel,
+            "metadata": mark.metadata,
+            "unfurl_links": False,
+            "unfurl_media": False,
+        }
+        if place.thread_ts:
+            arguments["thread_ts"] = place.thread_ts
+        await self.scheduler.post_permit(place.channel)
+        try:
+            answer = await self._send("chat.postMessage", arguments, part)
+        except Refused as refused:
+            if refused.code not in _LAYOUT_REFUSED:
+                raise
+            await self.scheduler.post_permit(place.channel)
+            answer = await self._send("chat.postMessage", arguments, _without_blocks(part))
+        return MessageTs(str(answer.get("ts", "")))
+
+    async def edit(self, channel: ChannelId, ts: MessageTs, part: Part) -> None:
+        """Replace a message. The caller holds the permission for one call."""
+        arguments: dict[str, JsonValue] = {"channel": channel, "ts": ts}
+        try:
+            await self._send("chat.update", arguments, part)
+        except Refused as refused:
+            if refused.code not in _LAYOUT_REFUSED:
+                raise
+            await self.scheduler.edit_permit()
+            await self._send("chat.update", arguments, _without_blocks(part))
+
+    async def delete(self, channel: ChannelId, ts: MessageTs) -> None:
+        """Remove a message; one already gone is fine."""
+        try:
+            await self._call("chat.delete", {"channel": channel, "ts": ts})
+        except SurfaceGone:
+            return
+
+    async def whisper(self, place: Place, user: str, part: Part) -> None:
+        """A message that one person sees until they reload."""
+        arguments: dict[str, JsonValue] = {"channel": place.channel, "user": user}
+        if place.thread_ts:
+            arguments["thread_ts"] = place.thread_ts
+        await self._send("chat.postEphemeral", arguments, part)
+
+    async def find(self, place: Place, mark: Mark, oldest: str = "") -> dict[int, MessageTs]:
+        """Our messages with that mark, whatever their part: part → ts. `oldest` bounds the search."""
+        method = "conversations.replies" if place.thread_ts else "conversations.history"
+        arguments: dict[str, JsonValue] = {
+            "channel": place.channel,
+            "limit": _PAGE,
+            "include_all_metadata": True,
+        }
+        if place.thread_ts:
+            arguments["ts"] = place.thread_ts
+        if oldest:
+            arguments["oldest"] = oldest
+        found: dict[int, MessageTs] = {}
+        for _ in range(_PAGES):
+            await self.scheduler.read_permit()
+            answer = await self._call(method, arguments)
+            found |= self._marked(answer, mark)
+            cursor = _next_cursor(answer)
+            if not cursor:
+                break
+            arguments["cursor"] = cursor
+        return found
+
+    async def _send(
+        self, method: str, arguments: Mapping[str, JsonValue], part: Part
+    ) -> Mapping[str, JsonValue]:
+        content: dict[str, JsonValue] = {"text": part.text, "blocks": list(part.blocks)}
+        return await self._call(method, {**arguments, **content})
+
+    async def _call(
+        self, method: str, arguments: Mapping[str, JsonValue]
+    ) -> Mapping[str, JsonValue]:
+        try:
+            return await self._api.call(method, **arguments)
+        except RateLimited as limited:
+            self.scheduler.rate_limited(limited, str(arguments.get("channel", "")))
+            raise
+
+    def _marked(self, answer: Mapping[str, JsonValue], mark: Mark) -> dict[int, MessageTs]:
+        parts: dict[int, MessageTs] = {}
+        for message in _objects(answer.get("messages")):
+            if self._bot_user_id and message.get("user") != self._bot_user_id:
+                continue
+            metadata = _object(message.get("metadata"))
+            payload = _object(metadata.get("event_payload"))
+            is_ours = metadata.get("event_type") == mark.event_type
+            part = payload.get("part", 0)
+            if is_ours and payload.get(mark.subject_key) == mark.subject and isinstance(part, int):
+                parts[part] = MessageTs(str(message.get("ts", "")))
+        return parts
+
+
+def _without_blocks(part: Part) -> Part:
+    return Part(part.text, ())
+
+
+def _next_cursor(answer: Mapping[str, JsonValue]) -> str:
+    return str(_object(answer.get("response_metadata")).get("next_cursor") or "")
+
+
+def _object(value: JsonValue | None) -> Mapping[str, JsonValue]:
+    return value if isinstance(value, dict) else {}
+
+
+def _objects(value: JsonValue | None) -> Iterable[Mapping[str, JsonValue]]:
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []

@@ -1,0 +1,102 @@
+"""The messages of one answer in Slack: which exist, what they show, and how to bring them up to date.
+
+Nothing here is paced: callers hold the permission for the one call that each method makes.
+"""
+
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+import structlog
+
+from bot.domain.ids import MessageTs, Place, TurnId
+from bot.ports import SurfaceFailed, SurfaceGone
+from bot.slack.api.web_api import Refused, Unreachable
+from bot.slack.sending.outbox import Outbox, answer_mark
+from bot.slack.text.blocks import Part
+
+_log = structlog.stdlib.get_logger(__name__)
+
+# https://docs.slack.dev/reference/methods/chat.update: it is there but may not be edited any more,
+# or not with so long a text, which chat.postMessage takes.
+_UNEDITABLE = frozenset(
+    {"cant_update_message", "edit_window_closed", "msg_too_long", "streaming_state_conflict"}
+)
+_EMPTIED = Part("(continued above)", ())
+
+
+@dataclass(slots=True)
+class AnswerMessages:
+    """One answer. `complete` says whether `posted` is known to be all there is in Slack."""
+
+    outbox: Outbox
+    place: Place
+    turn: TurnId
+    oldest: str
+    posted: list[MessageTs] = field(default_factory=list)
+    shown: dict[int, Part] = field(default_factory=dict)
+    complete: bool = True
+
+    def stale(self, parts: tuple[Part, ...]) -> int | None:
+        """The first part that Slack does not show yet."""
+        return next((i for i, part in enumerate(parts) if self.shown.get(i) != part), None)
+
+    async def discover(self) -> None:
+        """Learn which messages exist. An attempt before this one may have posted some."""
+        found = await self.outbox.find(self.place, answer_mark(self.turn), self.oldest)
+        for index in range(max(found, default=-1) + 1):
+            if index < len(self.posted):
+                continue
+            if index not in found:
+                break
+            self.posted.append(found[index])
+        self.complete = True
+
+    async def show(self, index: int, part: Part) -> None:
+        """Edit the message of that part, or post it; parts are posted in order."""
+        if index >= len(self.posted) and not self.complete:
+            await self.discover()
+        if index >= len(self.posted):
+            await self._post(part)
+        else:
+            await self._edit(index, part)
+        self.shown[index] = part
+
+    async def trim(self, count: int) -> None:
+        """Remove what an earlier, longer state left behind; best effort."""
+        while len(self.posted) > count:
+            index = len(self.posted) - 1
+            ts = self.posted[index]
+            await self._remove(ts)
+            self.posted.pop()
+            self.shown.pop(index, None)
+
+    async def _remove(self, ts: MessageTs) -> None:
+        channel = self.place.channel
+        try:
+            await self.outbox.delete(channel, ts)
+        except SurfaceFailed as error:
+            _log.info("slack.leftover.kept", error=str(error))
+            await self.outbox.scheduler.edit_permit()
+            with suppress(SurfaceGone):
+                await self.outbox.edit(channel, ts, _EMPTIED)
+
+    async def _post(self, part: Part) -> None:
+        mark = answer_mark(self.turn, len(self.posted))
+        try:
+            self.posted.append(await self.outbox.post(self.place, part, mark))
+        except Unreachable:
+            self.complete = False  # it may be there all the same
+            raise
+
+    async def _edit(self, index: int, part: Part) -> None:
+        try:
+            await self.outbox.edit(self.place.channel, self.posted[index], part)
+        except Refused as refused:
+            if refused.code not in _UNEDITABLE:
+                raise
+            mark = answer_mark(self.turn, index)
+            outdated = self.posted[index]
+            self.posted[index] = await self.outbox.post(self.place, part, mark)
+            # Its Stop button belongs to nothing any more; best effort.
+            with suppress(SurfaceGone, SurfaceFailed):
+                await self.outbox.delete(self.place.channel, outdated)

@@ -1,0 +1,257 @@
+"""A proposal as a card: what would run, from the stored record alone, and who may decide.
+
+The order is fixed, the facts are ours, and the model's words stand last, boxed and labelled.
+Pure. A card that cannot show the arguments whole has no Confirm button.
+"""
+
+import re
+from datetime import datetime
+from typing import assert_never
+
+from bot.actions.outcome import words_of
+from bot.domain.proposal import Proposal, ProposalState
+from bot.slack.text.blocks import Block, Part, actions, button, context, dialog, header, section
+from bot.slack.text.limits import SECTION_CHARS
+from bot.slack.text.mrkdwn import BROADCAST, INVISIBLE, escape, escape_within, inline, visible
+
+CONFIRM_ACTION = "proposal:confirm"
+EDIT_ACTION = "proposal:edit"
+REJECT_ACTION = "proposal:reject"
+_NAME_CHARS = 200
+_RATIONALE_CHARS = 600
+_RATIONALE_LINES = 6
+_OUTCOME_CHARS = 1_500
+_DIGEST_CHARS = 12
+
+
+def card(proposal: Proposal, roles_text: str, now: datetime) -> Part:
+    """The card as it is now. `roles_text` names who may decide, in plain words."""
+    state = _shown_state(proposal, now)
+    arguments = _json_block("Arguments", proposal.params)
+    preview = _json_block("Dry run", proposal.preview)
+    confirmable = arguments is not None and preview is not None and _shown_whole(proposal)
+    blocks: list[Block] = [header(f"{_TITLES[state]}: {visible(proposal.action)}")]
+    blocks.append(section(_what(proposal)))
+    blocks.append(section(arguments or "*Arguments*\nnot shown"))
+    if proposal.preview:
+        blocks.append(section(preview or "*Dry run*\nnot shown"))
+    if not confirmable:
+        blocks.append(section(_TOO_LONG))
+    blocks.append(section(_facts(proposal)))
+    if proposal.untrusted_read:
+        blocks.append(
+            context(
+                "⚠ The model had read tool output before it proposed this. Output can be written by "
+                "anyone who writes logs: check the facts above, not the words below."
+            )
+        )
+    blocks.append(section(_model_words(proposal)))
+    blocks += _ending(proposal, state, roles_text, confirmable=confirmable)
+    blocks.append(context(f"Proposal `{inline(proposal.id, 60)}` · digest `{_digest(proposal)}`"))
+    return Part(_fallback(proposal, state), tuple(blocks))
+
+
+_TITLES = {
+    ProposalState.PENDING: "Proposal",
+    ProposalState.CONFIRMED: "Confirmed",
+    ProposalState.DISPATCHING: "Running",
+    ProposalState.SUCCEEDED: "Done",
+    ProposalState.FAILED: "Failed",
+    ProposalState.UNKNOWN: "Outcome unknown",
+    ProposalState.REJECTED: "Rejected",
+    ProposalState.EXPIRED: "Expired",
+    ProposalState.SUPERSEDED: "Superseded",
+}
+_TOO_LONG = (
+    "⚠ This is too long to show whole, so the proposal cannot be confirmed. "
+    "Ask for a smaller change."
+)
+
+
+def _shown_state(proposal: Proposal, now: datetime) -> ProposalState:
+    if proposal.state is ProposalState.PENDING and now >= proposal.expires_at:
+        return ProposalState.EXPIRED
+    return proposal.state
+
+
+def _shown_whole(proposal: Proposal) -> bool:
+    names = (visible(proposal.action), visible(proposal.product))
+    return all(len(escape(name)) <= _NAME_CHARS for name in names)
+
+
+def _what(proposal: Proposal) -> str:
+    action = escape_within(visible(proposal.action), _NAME_CHARS)
+    product = escape_within(visible(proposal.product), _NAME_CHARS)
+    return f"*Action*  {_mono(action)}\n*Product*  {_mono(product)}"
+
+
+def _mono(escaped: str) -> str:
+    return f"`{escaped.replace('`', '´')}`"
+
+
+def _json_block(label: str, text: str) -> str | None:
+    """The canonical JSON whole under its label, or None when it does not fit.
+
+    Characters that would show as nothing, end the code block or look like a mention are written as
+    JSON escapes: still the same JSON value.
+    """
+    shown = BROADCAST.sub(r"\\u0040", text.replace("`", r"\u0060"))
+    block = f"*{label}*\n```\n{escape(INVISIBLE.sub(_json_escape, shown))}\n```"
+    return block if len(block) <= SECTION_CHARS else None
+
+
+def _json_escape(sign: re.Match[str]) -> str:
+    # JSON writes characters above the first plane as a surrogate pair.
+    units = sign.group().encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+
+
+def _facts(proposal: Proposal) -> str:
+    reversible = "yes" if proposal.reversible else "*no*"
+    four_eyes = "\n*Four eyes*  the asker may not confirm" if proposal.four_eyes else ""
+    asked = "Edited and proposed anew by" if proposal.supersedes else "Asked by"
+    several = f"\n*Needs*  {proposal.approvals} different people" if proposal.approvals > 1 else ""
+    return (
+        f"*Blast radius*  at most {inline(proposal.blast_radius, 100)} (declared by your operators)\n"
+        f"{_objects(proposal)}"
+        f"*Reversible*  {reversible}\n"
+        f"*{asked}*  {_person(proposal.asked_by.user)}{four_eyes}{several}"
+    )
+
+
+def _objects(proposal: Proposal) -> str:
+    """What it would touch, as counted; nothing where the action does not count."""
+    if proposal.objects is None:
+        return ""
+    names = ", ".join(_mono(inline(visible(name), 80)) for name in proposal.object_names)
+    more = proposal.objects - len(proposal.object_names)
+    told = f": {names}" if names else ""
+    return (
+        f"*Touches*  {proposal.objects}{told}{f' and {more} more' if names and more > 0 else ''}\n"
+    )
+
+
+def _model_words(proposal: Proposal) -> str:
+    claim = inline(visible(proposal.model_blast_radius), 100) or "none given"
+    text = visible(proposal.rationale)
+    lines = [line.strip() for line in text.split("\n") if line.strip()][:_RATIONALE_LINES]
+    cut = escape_within("\n".join(lines), _RATIONALE_CHARS).replace("`", "´") or "none given"
+    quoted = "\n".join(f"> {line}" for line in cut.split("\n"))
+    whose = "about what it proposed before the edit" if proposal.supersedes else "not checked"
+    return f"_The model's words, {whose}:_\n{quoted}\n> Blast radius it claims: {claim}"
+
+
+def _ending(
+    proposal: Proposal, state: ProposalState, roles_text: str, *, confirmable: bool
+) -> list[Block]:
+    if state is ProposalState.PENDING:
+        return _open(proposal, roles_text, confirmable=confirmable)
+    lines = [_decision(proposal, state)]
+    if proposal.outcome and state in _WITH_OUTCOME:
+        outcome = escape_within(
+            visible(words_of(proposal.outcome)).replace("`", "´"), _OUTCOME_CHARS
+        )
+        lines.append(f"```\n{outcome}\n```")
+    return [section("\n".join(lines))]
+
+
+_WITH_OUTCOME = {
+    ProposalState.DISPATCHING,
+    ProposalState.SUCCEEDED,
+    ProposalState.FAILED,
+    ProposalState.UNKNOWN,
+    ProposalState.SUPERSEDED,
+}
+
+
+def _open(proposal: Proposal, roles_text: str, *, confirmable: bool) -> list[Block]:
+    who = inline(roles_text, 300) or "nobody: no role may confirm in this channel"
+    reject = button("Reject", REJECT_ACTION, proposal.id, "danger")
+    edit = button("Edit", EDIT_ACTION, proposal.id)
+    confirm = button("Confirm", CONFIRM_ACTION, proposal.id, "primary")
+    if proposal.confirm_dialog:
+        confirm["confirm"] = dialog(
+            f"Run {visible(proposal.action)}?",
+            f"{visible(proposal.action)} runs on {visible(proposal.product)} at once, with the "
+            "arguments on the card.",
+            "Run it",
+        )
+    lines = [f"*May decide*  {who}", *_progress(proposal)]
+    told = section("\n".join((*lines, f"*Expires*  {_time(proposal.expires_at)}")))
+    if not roles_text:
+        return [told]  # each button could only refuse
+    return [told, actions([confirm, edit, reject] if confirmable else [edit, reject])]
+
+
+def _progress(proposal: Proposal) -> list[str]:
+    """Who has confirmed so far, where more than one person has to."""
+    if proposal.approvals == 1:
+        return []
+    count = f"*Confirmations*  {len(proposal.votes)} of {proposal.approvals}"
+    return [count, *(f"• {_person(vote.by)} at {_time(vote.at)}" for vote in proposal.votes)]
+
+
+def _confirmed(proposal: Proposal) -> str:
+    if not proposal.votes:
+        by = _person(proposal.decided_by) if proposal.decided_by else "nobody"
+        at = f" at {_time(proposal.decided_at)}" if proposal.decided_at else ""
+        return f"Confirmed by {by}{at}."
+    given = ", ".join(f"{_person(vote.by)} at {_time(vote.at)}" for vote in proposal.votes)
+    return f"Confirmed by {given}."
+
+
+def _decision(proposal: Proposal, state: ProposalState) -> str:
+    by = _person(proposal.decided_by) if proposal.decided_by else "nobody"
+    at = f" at {_time(proposal.decided_at)}" if proposal.decided_at else ""
+    reason = f"\n*Reason*  {inline(visible(proposal.reason), 500)}" if proposal.reason else ""
+    confirmed = _confirmed(proposal)
+    match state:
+        case ProposalState.PENDING:
+            return "Waiting for a decision."
+        case ProposalState.CONFIRMED:
+            return f"✓ {confirmed} It is about to run."
+        case ProposalState.DISPATCHING:
+            return f"⏳ {confirmed} Running…"
+        case ProposalState.SUCCEEDED:
+            return f"✓ {confirmed} It succeeded."
+        case ProposalState.FAILED:
+            return f"🔴 ✗ {confirmed} It failed.{reason}"
+        case ProposalState.UNKNOWN:
+            return (
+                f"🟡 ⚠ {confirmed} Whether it took effect is unknown, and it was not sent again. "
+                "Look at the target before you try once more."
+            )
+        case ProposalState.REJECTED:
+            return f"✗ Rejected by {by}{at}. Nothing was run.{reason}"
+        case ProposalState.EXPIRED:
+            return f"⌛ Nobody decided before {_time(proposal.expires_at)}. Nothing was run."
+        case ProposalState.SUPERSEDED:
+            return _superseded(proposal, by, at, reason)
+        case _:
+            assert_never(state)
+
+
+def _superseded(proposal: Proposal, by: str, at: str, reason: str) -> str:
+    if proposal.outcome:
+        confirmed = _confirmed(proposal)
+        return f"↷ {confirmed} Not run: its target is no longer what this card showed."
+    edited = f"Edited by {by}{at}. " if proposal.decided_by else ""
+    return f"↷ {edited}Replaced by a newer proposal. Nothing was run.{reason}"
+
+
+def _fallback(proposal: Proposal, state: ProposalState) -> str:
+    action = inline(visible(proposal.action), 100)
+    return f"{_TITLES[state]}: {action} on {inline(visible(proposal.product), 100)}"
+
+
+def _person(user: str) -> str:
+    # The one mention we mean: ids come from Slack itself and are letters and digits.
+    return f"<@{user}>" if user.isascii() and user.isalnum() else inline(user, 60)
+
+
+def _time(at: datetime) -> str:
+    return f"<!date^{int(at.timestamp())}^{{time}} ({{date_short}})|{at:%Y-%m-%d %H:%M} UTC>"
+
+
+def _digest(proposal: Proposal) -> str:
+    return inline(proposal.digest[:_DIGEST_CHARS], 20)

@@ -1,0 +1,87 @@
+"""What stands below a finished answer: how it ended, doubts, what was consulted, the footer."""
+
+from dataclasses import dataclass
+from typing import assert_never
+
+from bot.domain.events import TurnEnd, TurnFinished
+from bot.domain.ids import TurnId
+from bot.slack.showing.consulted import consulted
+from bot.slack.text.blocks import Block, context
+from bot.slack.text.mrkdwn import inline
+
+_REMARKS_SHOWN = 6
+_REMARK_CHARS = 150
+# The provider that is no model at all.
+_TRIAGE = "triage"
+
+
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """The blocks below the text; `headline` stands for the text where there is none."""
+
+    headline: str
+    blocks: tuple[Block, ...]
+
+
+def closing(turn_id: TurnId, final: TurnFinished, text: str, *, show_cost: bool = True) -> Closing:
+    """Everything below the answer's text, which may be what was streamed."""
+    ending = _ending(final)
+    blocks = [context(ending)] if ending else []
+    if final.doubts:
+        blocks.append(context(_doubts(final)))
+    records = {each.record.tool_call_id: each.record for each in final.outcomes}
+    blocks += consulted(turn_id, text, final.evidence, records)
+    remarks = [f"ℹ️ {inline(each, _REMARK_CHARS)}" for each in final.notices[:_REMARKS_SHOWN]]
+    blocks.append(context("\n".join([*remarks, _footer(final, show_cost=show_cost)])))
+    return Closing(ending or "The model gave no text.", tuple(blocks))
+
+
+def _ending(final: TurnFinished) -> str:
+    kept = _kept(final)
+    match final.end:
+        case TurnEnd.ANSWERED:
+            return "" if final.text.strip() else "⚠ The model ended without a text. " + kept
+        case TurnEnd.DEPTH_EXCEEDED:
+            return (
+                f"⚠ No conclusion after {final.rounds} rounds of tools, which is the limit. {kept}"
+                " Ask a narrower question to go on."
+            )
+        case TurnEnd.STOPPED:
+            return f"⏹ Stopped. {kept}"
+        case TurnEnd.BUDGET:
+            return f"⚠ The model budget is spent. {kept} `/kortex budget` shows the limits."
+        case TurnEnd.FAILED:
+            return f"🔴 This answer could not be finished. {kept} Nothing was changed; ask again."
+        case _:
+            assert_never(final.end)
+
+
+def _kept(final: TurnFinished) -> str:
+    count = len(final.evidence)
+    if count == 0:
+        return "No results were gathered."
+    return f"{count} result{'s' if count > 1 else ''} kept below."
+
+
+def _doubts(final: TurnFinished) -> str:
+    shown = [f"• {inline(each, _REMARK_CHARS)}" for each in final.doubts[:_REMARKS_SHOWN]]
+    more = len(final.doubts) - len(shown)
+    rest = [f"• … and {more} more"] if more else []
+    return "\n".join(
+        ["⚠ *Check before you rely on it:* not found in what was consulted", *shown, *rest]
+    )
+
+
+def _footer(final: TurnFinished, *, show_cost: bool) -> str:
+    rounds = f"{final.rounds} round{'' if final.rounds == 1 else 's'}"
+    if final.provider == _TRIAGE:
+        return f"no model was used · triage · {rounds}"
+    model = "/".join(inline(each, 60) for each in (final.provider, final.model) if each)
+    cost = _dollars(final.cost_usd_micros) if show_cost else ""
+    return " · ".join(filter(None, (model, rounds, cost)))
+
+
+def _dollars(usd_micros: int | None) -> str:
+    if usd_micros is None:
+        return ""
+    return f"${usd_micros / 1_000_000:.4f}"

@@ -1,0 +1,129 @@
+"""A turn as messages: the view folded from its events, and the parts it is shown as.
+
+Pure. Events cost O(1) each; rendering costs O(text) and happens once per edit.
+"""
+
+from dataclasses import dataclass, field
+from typing import assert_never
+
+from bot.domain.events import (
+    Notice,
+    ProposalRaised,
+    RoundReplaced,
+    RoundStarted,
+    TextDelta,
+    ToolProgress,
+    TurnEvent,
+    TurnFinished,
+)
+from bot.domain.ids import TurnId
+from bot.slack.showing.chips import Chip, activity, advance, chip_texts
+from bot.slack.showing.final import closing
+from bot.slack.text.blocks import Block, Part, actions, button, context, markdown
+from bot.slack.text.links import NO_LINKS, LinkPolicy
+from bot.slack.text.markdown import hold_back
+from bot.slack.text.mrkdwn import inline
+from bot.slack.text.split import split
+from tools.records import CallEnded, CallEvent
+
+CURSOR = "▌"
+PLACEHOLDER = "Thinking…"
+WAITING = "Waiting: many asked at once. I begin as soon as an answer before yours is done."
+STOP_ACTION = "turn:stop"
+_NOTICES_SHOWN = 3
+
+
+@dataclass(slots=True)
+class AnswerView:
+    """What is known of an answer so far. One per turn; not shared between tasks."""
+
+    turn_id: TurnId
+    pieces: list[str] = field(default_factory=list)
+    chips: dict[str, Chip] = field(default_factory=dict)
+    notices: list[str] = field(default_factory=list)
+    finished: TurnFinished | None = None
+    round_start: int = 0
+    show_cost: bool = True
+    waiting: bool = False
+
+    def apply(self, event: TurnEvent) -> bool:
+        """Fold one event in; whether it changes what people see."""
+        match event:
+            case TextDelta():
+                self.pieces.append(event.text)
+            case RoundStarted():
+                return self._next_round()
+            case RoundReplaced():
+                del self.pieces[self.round_start :]
+            case ToolProgress():
+                key = _call_id(event.event)
+                self.chips[key] = advance(self.chips.get(key), event.event)
+            case Notice():
+                self.notices.append(event.text)
+            case ProposalRaised():
+                return False  # its card is a message of its own
+            case TurnFinished():
+                self.finished = event
+            case _:
+                assert_never(event)
+        return True
+
+    @property
+    def text(self) -> str:
+        """The answer so far."""
+        return "".join(self.pieces)
+
+    def _next_round(self) -> bool:
+        if self.pieces and self.pieces[-1] != "\n\n":
+            self.pieces.append("\n\n")
+        self.round_start = len(self.pieces)
+        return False
+
+
+def render(view: AnswerView, links: LinkPolicy = NO_LINKS) -> tuple[Part, ...]:
+    """The messages that show the view now: at least one, in reading order."""
+    if view.finished is None:
+        return _live(view, links)
+    final = view.finished
+    text = final.text if final.text.strip() else view.text
+    bodies = [piece.safe for piece in split(text.strip("\n"), links) if piece.safe.strip()]
+    closed = closing(view.turn_id, final, text, show_cost=view.show_cost)
+    *earlier, last = bodies or [""]
+    shown = [markdown(last)] if last else []
+    fallback = last or closed.headline
+    return (
+        *(Part(body, (markdown(body),)) for body in earlier),
+        Part(fallback, (*shown, *closed.blocks)),
+    )
+
+
+def _live(view: AnswerView, links: LinkPolicy) -> tuple[Part, ...]:
+    text = hold_back(view.text).strip("\n")
+    bodies = [piece.safe for piece in split(text, links) if piece.safe.strip()]
+    *earlier, last = bodies or [""]
+    chips = list(view.chips.values())
+    status = activity(chips) or ("" if last else WAITING if view.waiting else PLACEHOLDER)
+    blocks: list[Block] = []
+    if chips:
+        blocks.append(context(*chip_texts(chips)))
+    if last:
+        blocks.append(markdown(_with_cursor(last)))
+    blocks += [context(f"ℹ️ {inline(each)}") for each in view.notices[-_NOTICES_SHOWN:]]
+    if status:
+        blocks.append(context(status))
+    blocks.append(actions([button("Stop", STOP_ACTION, view.turn_id)]))
+    return (
+        *(Part(body, (markdown(body),)) for body in earlier),
+        Part(last or status, tuple(blocks)),
+    )
+
+
+def _with_cursor(body: str) -> str:
+    # A cursor after a closed fence would end the fence's line.
+    return f"{body}\n{CURSOR}" if body.endswith("```") else f"{body}{CURSOR}"
+
+
+def _call_id(event: CallEvent) -> str:
+    if isinstance(event, CallEnded):
+        return event.outcome.record.tool_call_id
+    return event.tool_call_id

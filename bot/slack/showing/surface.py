@@ -1,0 +1,165 @@
+"""Slack as the place where people read: placeholders, live answers, cards, whispers, notes."""
+
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+
+import structlog
+
+from bot.domain.ids import MessageTs, Place, TurnId, UserId
+from bot.domain.proposal import Proposal, deciders
+from bot.domain.session import Ask
+from bot.ports import AnswerStream, ChatSurface, SurfaceFailed, SurfaceGone
+from bot.slack.api.keyed_lock import KeyedLock
+from bot.slack.sending.outbox import Outbox, card_mark, note_mark
+from bot.slack.sending.persist import Patience, persist
+from bot.slack.showing.answer_messages import AnswerMessages
+from bot.slack.showing.cards import card
+from bot.slack.showing.render import AnswerView, render
+from bot.slack.showing.stream import SlackAnswerStream
+from bot.slack.text.blocks import Part, markdown
+from bot.slack.text.links import NO_LINKS, LinkPolicy
+from bot.slack.text.split import split
+
+_log = structlog.stdlib.get_logger(__name__)
+
+# Answers opened here whose end never came by; what is forgotten is looked up in Slack again.
+_ANSWERS_KEPT = 2_000
+# A card is looked for from this long before its proposal was made, by our clock against Slack's.
+_CLOCK_SKEW_S = 3_600
+
+
+class SlackSurface(ChatSurface):
+    """One workspace.
+
+    `is_new` may vouch that no attempt before this one can have answered an ask; each look-up it
+    saves is one of fifty a minute. Without it every ask is looked up first. `redact` masks secrets in
+    answers while they are written; it may raise RedactionFailed. `now` is the clock that judges
+    proposals: a card that went by another would hide its buttons too early. `resolve` turns
+    the placeholders of a place's session into what people may read.
+    """
+
+    def __init__(
+        self,
+        outbox: Outbox,
+        *,
+        links: LinkPolicy = NO_LINKS,
+        roles_text: Callable[[Proposal], str] = deciders,
+        now: Callable[[], Awaitable[datetime]] | None = None,
+        is_new: Callable[[Ask], bool] = lambda _ask: False,
+        patience: Patience | None = None,
+        redact: Callable[[str], str] = str,
+        show_cost: bool = True,
+        resolve: Callable[[str, Place], str] = lambda text, _place: text,
+    ) -> None:
+        self._outbox = outbox
+        self._links = links
+        self._roles_text = roles_text
+        self._now = now or _own_clock
+        self._is_new = is_new
+        self._patience = patience or Patience()
+        self._redact = redact
+        self._show_cost = show_cost
+        self._resolve = resolve
+        self._answers: dict[TurnId, AnswerMessages] = {}
+        self._locks = KeyedLock()
+
+    async def open_answer(self, ask: Ask) -> MessageTs:
+        """Post the placeholder, or find the one an earlier attempt posted."""
+        return await self._opened(ask, AnswerView(ask.turn_id))
+
+    async def show_waiting(self, ask: Ask) -> None:
+        """Post the placeholder of an answer that begins later; best effort."""
+        try:
+            await self._opened(ask, AnswerView(ask.turn_id, waiting=True))
+        except (SurfaceGone, SurfaceFailed) as error:
+            _log.info("slack.waiting.not_shown", turn=ask.turn_id, error=str(error))
+
+    async def _opened(self, ask: Ask, view: AnswerView) -> MessageTs:
+        async with self._locks.hold(ask.turn_id):
+            messages = self._answers.get(ask.turn_id)
+            if messages is None:
+                messages = self._messages(ask, complete=self._is_new(ask))
+            if not messages.posted:
+                (placeholder,) = render(view)
+                await persist(self._patience, lambda: _open(messages, placeholder))
+            while len(self._answers) >= _ANSWERS_KEPT:
+                del self._answers[next(iter(self._answers))]
+            self._answers[ask.turn_id] = messages
+            return messages.posted[0]
+
+    def stream(self, ask: Ask, ts: MessageTs) -> AnswerStream:
+        """Edit that message as the turn goes on."""
+        turn = ask.turn_id
+        messages = self._answers.get(turn)
+        if messages is None:
+            messages = self._messages(ask, complete=False)
+            messages.posted.append(ts)
+        return SlackAnswerStream(
+            messages,
+            self._outbox.scheduler,
+            links=self._links,
+            patience=self._patience,
+            redact=self._redact,
+            resolve=lambda text: self._resolve(text, ask.place),
+            on_end=lambda: self._forget(turn),
+            show_cost=self._show_cost,
+        )
+
+    async def show_card(self, proposal: Proposal) -> MessageTs:
+        """Post the proposal's card, or bring the one already posted up to date."""
+        async with self._locks.hold(proposal.id):
+            return await persist(self._patience, lambda: self._card(proposal))
+
+    async def whisper(self, place: Place, user: UserId, text: str) -> None:
+        """Tell one person privately; best effort."""
+        try:
+            await self._outbox.whisper(place, user, self._parts(text)[0])
+        except (SurfaceGone, SurfaceFailed) as error:
+            _log.info("slack.whisper.undelivered", error=str(error))
+
+    async def say(self, place: Place, text: str, key: str) -> MessageTs:
+        """Post in the thread once per `key`."""
+        parts = self._parts(text)
+        async with self._locks.hold(key):
+            return await persist(self._patience, lambda: self._note(place, parts, key))
+
+    async def _card(self, proposal: Proposal) -> MessageTs:
+        part = card(proposal, self._roles_text(proposal), await self._now())
+        ts = proposal.card_ts
+        if not ts:
+            oldest = f"{proposal.created_at.timestamp() - _CLOCK_SKEW_S:.6f}"
+            found = await self._outbox.find(proposal.place, card_mark(proposal.id), oldest)
+            ts = found.get(0)
+        if not ts:
+            return await self._outbox.post(proposal.place, part, card_mark(proposal.id))
+        await self._outbox.scheduler.edit_permit()
+        await self._outbox.edit(proposal.place.channel, ts, part)
+        return ts
+
+    async def _note(self, place: Place, parts: list[Part], key: str) -> MessageTs:
+        found = await self._outbox.find(place, note_mark(key))
+        for index, part in enumerate(parts):
+            if index not in found:
+                found[index] = await self._outbox.post(place, part, note_mark(key, index))
+        return found[0]
+
+    def _parts(self, text: str) -> list[Part]:
+        bodies = [piece.safe for piece in split(text.strip("\n"), self._links)]
+        return [Part(body, (markdown(body),)) for body in bodies if body.strip()] or [Part("…", ())]
+
+    def _messages(self, ask: Ask, *, complete: bool) -> AnswerMessages:
+        return AnswerMessages(self._outbox, ask.place, ask.turn_id, ask.ts, complete=complete)
+
+    def _forget(self, turn: TurnId) -> None:
+        self._answers.pop(turn, None)
+
+
+async def _own_clock() -> datetime:
+    return datetime.now(UTC)
+
+
+async def _open(messages: AnswerMessages, placeholder: Part) -> None:
+    if not messages.complete:
+        await messages.discover()
+    if not messages.posted:
+        await messages.show(0, placeholder)

@@ -1,0 +1,159 @@
+"""A model's Markdown, line by line, as Markdown that Slack can be given.
+
+Slack reads its own `<…>` tokens inside markdown blocks too, and shows entities as the characters
+they stand for (measured by PostHog in a live workspace), so one string serves both a `markdown`
+block and the `text` beside it. Every line is rewritten alone: code that is not closed on its line
+or by a fence is not code, so nothing a reader might take for text passes as code.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from bot.slack.text.links import LinkPolicy, code, safe_links
+from bot.slack.text.mrkdwn import INERT_BACKTICK, clean, escape
+
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
+_FENCE = re.compile(r"^\s*(?:(`{3,})([^`]*)|(~{3,})(.*))$")
+_RUN = re.compile(r"`+")
+_LONG_RUN = re.compile(r"`{3,}")
+_QUOTE = re.compile(r"^\s{0,3}(?:>\s?)+")
+_LANGUAGE = re.compile(r"[A-Za-z0-9_+#.-]{1,20}")
+# The longest tail that may be kept back while more text is coming, in characters.
+_HELD_CHARS = 300
+_UNFINISHED_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*|\][^\x07\x1b]*)?$")
+_UNFINISHED_LINK = re.compile(r"!?\[[^\]\n]{0,300}(?:\](?:\([^)\n]*)?)?$")
+_UNFINISHED_WORD = re.compile(r"\S+$")
+# A word this long may be the beginning of a secret, which only its end tells from a word.
+_LONG_WORD_CHARS = 9
+_TOKEN_SIGN = re.compile(r"[<@`&\x1b]|:/|\w\.\w|:$|:/?$")
+CLOSE = "```"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line: `source` as written (with its newline), `safe` to send (without).
+
+    `within` is the fence in which it begins and `after` the one in which it ends: the line that
+    would open it again, or "".
+    """
+
+    source: str
+    safe: str
+    within: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Fence:
+    mark: str  # the character
+    length: int
+    opening: str  # how we write it
+
+
+def lines(text: str, policy: LinkPolicy) -> Iterator[Line]:
+    """The lines of a cleaned text; their sources add up to it."""
+    fence: _Fence | None = None
+    for match in _LINE.finditer(text):
+        source = match.group()
+        before = fence.opening if fence else ""
+        fence, safe = _step(source.removesuffix("\n"), fence, policy)
+        yield Line(source, safe, before, fence.opening if fence else "")
+
+
+def safe_line(text: str, policy: LinkPolicy, *, fenced: bool) -> str:
+    """A fragment of a line, rewritten alone."""
+    return _code_line(text) if fenced else _text_line(text, policy)
+
+
+def safe_markdown(text: str, policy: LinkPolicy) -> str:
+    """The whole text, with an open fence closed."""
+    done = list(lines(clean(text), policy))
+    closing = [CLOSE] if done and done[-1].after else []
+    return "\n".join([line.safe for line in done] + closing)
+
+
+def hold_back(text: str) -> str:
+    """The text without an unfinished token at its end, for use while more is coming."""
+    start = max(0, len(text) - _HELD_CHARS)
+    tail = text[start:]
+    for pattern in (_UNFINISHED_ESCAPE, _UNFINISHED_LINK):
+        if match := pattern.search(tail):
+            tail = tail[: match.start()]
+    word = _UNFINISHED_WORD.search(tail)
+    if word and _may_become_another(word.group()):
+        tail = tail[: word.start()]
+    return text[:start] + tail
+
+
+def _may_become_another(word: str) -> bool:
+    if len(word) >= _HELD_CHARS:
+        return False
+    return len(word) >= _LONG_WORD_CHARS or _TOKEN_SIGN.search(word) is not None
+
+
+def _step(line: str, fence: _Fence | None, policy: LinkPolicy) -> tuple[_Fence | None, str]:
+    found = _FENCE.match(line)
+    if fence is None:
+        if found is None:
+            return None, _text_line(line, policy)
+        fence = _opened(found)
+        return fence, fence.opening
+    if found and _closes(found, fence):
+        return None, CLOSE
+    return fence, _code_line(line)
+
+
+def _opened(found: re.Match[str]) -> _Fence:
+    mark = found[1] or found[3]
+    language = _LANGUAGE.match((found[2] or found[4] or "").strip())
+    return _Fence(mark[0], len(mark), CLOSE + (language.group() if language else ""))
+
+
+def _closes(found: re.Match[str], fence: _Fence) -> bool:
+    mark = found[1] or found[3]
+    rest = (found[2] or found[4] or "").strip()
+    return mark[0] == fence.mark and len(mark) >= fence.length and not rest
+
+
+def _code_line(line: str) -> str:
+    return escape(_LONG_RUN.sub(lambda run: INERT_BACKTICK * len(run.group()), line))
+
+
+# A streaming answer is rendered again at every edit; all its lines but the last are as before.
+@lru_cache(maxsize=2_048)
+def _text_line(line: str, policy: LinkPolicy) -> str:
+    quote = _QUOTE.match(line)
+    prefix = quote.group() if quote else ""
+    out = prefix
+    for is_code, piece in _spans(line[len(prefix) :]):
+        out += code(piece, out) if is_code else safe_links(piece, policy)
+    return out
+
+
+def _spans(line: str) -> Iterator[tuple[bool, str]]:
+    """Text and code in turn; a run of backticks without its like later on the line is inert."""
+    runs = list(_RUN.finditer(line))
+    closing: dict[int, list[int]] = {}
+    for index, run in enumerate(runs):
+        closing.setdefault(len(run.group()), []).append(index)
+    text: list[str] = []
+    position = index = 0
+    while index < len(runs):
+        run = runs[index]
+        same = closing[len(run.group())]
+        while same and same[0] <= index:
+            same.pop(0)
+        text.append(line[position : run.start()])
+        content = line[run.end() : runs[same[0]].start()].strip() if same else ""
+        if not content:
+            text.append(INERT_BACKTICK * len(run.group()))
+            position, index = run.end(), index + 1
+            continue
+        yield False, "".join(text)
+        yield True, content
+        text = []
+        position, index = runs[same[0]].end(), same[0] + 1
+    text.append(line[position:])
+    yield False, "".join(text)

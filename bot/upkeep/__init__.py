@@ -1,0 +1,1 @@
+"""What runs by the clock or on a signal: jobs, retention, reload."""

@@ -1,0 +1,154 @@
+"""SIGHUP: kortex.toml read again, checked whole, and the parts that can change put in force.
+
+All parts or none: each prepares first and may refuse; then the row is written; then all are put in
+force in one go. What a part is, its owner says (`Reload.add`). A refused file changes nothing.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import structlog
+from pydantic import JsonValue
+
+from bot.actions.errors import ActionsError
+from bot.domain.audit import AuditEvent, AuditKind
+from bot.ports import AuditLog, StorageUnavailable
+from bot.settings.model import Settings
+from bot.settings.reading import ConfigurationError
+
+_log = structlog.get_logger(__name__)
+_BY = "operator"
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A part that was read and checked. `put_in_force` cannot fail; `told` goes into the row."""
+
+    put_in_force: Callable[[], None]
+    told: JsonValue = ""
+
+
+# Reads and checks what the settings say of one part. Raises ConfigurationError, ActionsError.
+Prepare = Callable[[Settings], Awaitable[Prepared]]
+# Reads the file anew, off the loop. Raises ConfigurationError.
+ReadSettings = Callable[[], Settings]
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    sections: frozenset[str]
+    prepare: Prepare
+
+
+class Reload:
+    """The reloads of one process, one after the other."""
+
+    def __init__(self, settings: Settings, read: ReadSettings | None, audit: AuditLog) -> None:
+        self._in_force = settings
+        self._masked = settings.secrets()
+        self._read = read
+        self._audit = audit
+        self._parts: dict[str, _Part] = {}
+        self._one_at_a_time = asyncio.Lock()
+
+    def add(self, name: str, sections: Collection[str], prepare: Prepare) -> None:
+        """Ask that part at every reload; it answers for those tables of kortex.toml."""
+        self._parts[name] = _Part(frozenset(sections), prepare)
+
+    async def run(self) -> bool:
+        """Whether the file as it is now is in force. Every outcome is a row and a log line."""
+        if self._read is None:
+            _log.error("config.reload.refused", why="this process was not started from a file")
+            return False
+        return await self._taken(self._read)
+
+    async def take(self, settings: Settings) -> bool:
+        """The same with settings that were read already."""
+        return await self._taken(lambda: settings)
+
+    async def _taken(self, read: ReadSettings) -> bool:
+        async with self._one_at_a_time:
+            try:
+                return await self._put_in_force(read)
+            except StorageUnavailable as error:
+                _log.error("config.reload.not_recorded", why=str(error), kept="what was in force")
+                return False
+
+    async def _put_in_force(self, read: ReadSettings) -> bool:
+        try:
+            settings = await asyncio.to_thread(read)
+            self._check_secrets(settings)
+            prepared = {name: await part.prepare(settings) for name, part in self._parts.items()}
+        except (ConfigurationError, ActionsError) as error:
+            _log.error("config.reload.refused", why=str(error), kept="what was in force")
+            await self._record({"outcome": "refused", "why": str(error)})
+            return False
+        changed = _changed(self._in_force, settings)
+        waiting = sorted(changed - self._sections())
+        told: dict[str, JsonValue] = {
+            "outcome": "in force",
+            "changed": [*sorted(changed & self._sections())],
+            "needs_restart": [*waiting],
+            "parts": {name: each.told for name, each in prepared.items() if each.told},
+            "digest": digest(settings),
+        }
+        await self._record(told)
+        for each in prepared.values():
+            each.put_in_force()
+        taken = {name: getattr(settings, name) for name in self._sections()}
+        self._in_force = self._in_force.model_copy(update=taken)
+        _log.info("config.reloaded", **told)
+        return True
+
+    def _sections(self) -> frozenset[str]:
+        return frozenset(name for part in self._parts.values() for name in part.sections)
+
+    def _check_secrets(self, settings: Settings) -> None:
+        """The redactors know the secrets of the start; one they do not know would leave unmasked."""
+        parts = {name: getattr(settings, name) for name in self._sections()}
+        candidate = self._in_force.model_copy(update=parts)
+        if candidate.secrets() - self._masked:
+            raise ConfigurationError(
+                f"a new secret stands in {', '.join(sorted(self._sections()))}; "
+                "a secret is taken at a restart only"
+            )
+
+    async def _record(self, body: dict[str, JsonValue]) -> None:
+        await self._audit.append(AuditEvent(AuditKind.CONFIG_RELOADED, _BY, body))
+
+    @asynccontextmanager
+    async def at_each(self, asked: asyncio.Event) -> AsyncIterator[None]:
+        """Run whenever it is asked for, until the context ends; asked meanwhile is one more run."""
+
+        async def serve() -> None:
+            while await asked.wait():
+                asked.clear()
+                try:
+                    await self.run()
+                except Exception:  # noqa: BLE001 - a reload must not take the bot with it
+                    _log.exception("config.reload.failed", kept="what was in force")
+
+        async with asyncio.TaskGroup() as background:
+            serving = background.create_task(serve())
+            try:
+                yield
+            finally:
+                serving.cancel()
+
+
+def _changed(before: Settings, after: Settings) -> frozenset[str]:
+    names = type(before).model_fields
+    return frozenset(n for n in names if getattr(before, n) != getattr(after, n))
+
+
+def started(settings: Settings, team: str) -> AuditEvent:
+    """The row of a start: in which workspace, with which configuration."""
+    return AuditEvent(AuditKind.STARTED, "kortex", {"team": team, "digest": digest(settings)})
+
+
+def digest(settings: Settings) -> str:
+    """SHA-256 of the configuration with its secrets masked: which one was in force, when."""
+    return hashlib.sha256(settings.model_dump_json().encode()).hexdigest()

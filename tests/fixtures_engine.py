@@ -1,0 +1,125 @@
+"""The durable engine in this process: turns of named steps, which die where a test says, and restarts."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+import sqlalchemy as sa
+from blockbuster import BlockBuster
+from pydantic import JsonValue
+
+from bot.domain.ids import ChannelId, MessageTs, Person, Place, ProposalId, TeamId, UserId
+from bot.domain.session import Ask
+from bot.engine.engine import Engine, EngineConfig
+from bot.ports import Decision, Journal
+from bot.store.engine import Database
+from bot.store.replicas import Replicas
+from bot.store.tables import tickets
+from bot.store.tickets import Tickets
+from bot.wiring.rules import engine_database
+from tests.fixtures_database import new_database
+
+T = TypeVar("T")
+PLACE = Place(TeamId("T1"), ChannelId("C1"), MessageTs("1700000000.000100"))
+PERSON = Person(TeamId("T1"), UserId("U1"))
+LEASE_S = 0.4
+TIMEOUT_S = 20.0
+STEPS = ("open", "round:1", "keep", "deliver")
+
+
+def ask(number: int) -> Ask:
+    """The so-many-th message of one thread."""
+    return Ask(PLACE, MessageTs(f"1700000000.00010{number}"), PERSON, f"question {number}")
+
+
+@dataclass
+class Lives:
+    """One database and the processes that live on it, one after the other or side by side.
+
+    `dies` is asked between the steps of every turn, with how many are behind it, also 0 and all.
+    """
+
+    database: Database
+    url: str
+    dies: Callable[[Ask, int], bool] = lambda _ask, _behind: False
+    ran: Counter[tuple[str, str]] = field(default_factory=Counter)  # steps, by ask
+    ended: list[str] = field(default_factory=list)
+    died: asyncio.Event = field(default_factory=asyncio.Event)
+    tickets: type[Tickets] = Tickets
+
+    @asynccontextmanager
+    async def life(self, version: str = "") -> AsyncIterator[Engine]:
+        """A process until the context ends, which it does without a word to anybody."""
+        path = self.url.partition(":///")[2]
+        sqlite = Path(path) if self.database.dialect == "sqlite" else None
+        config = EngineConfig(engine_database(self.url), sqlite, LEASE_S)
+        engine = Engine(config, self.tickets(self.database), Replicas(self.database))
+        async with AsyncExitStack() as stack:
+            background = await stack.enter_async_context(asyncio.TaskGroup())
+            await engine.start(background, self._turn, self._decision, self._show_waiting)
+            try:
+                yield engine
+            finally:
+                await engine.stop(0)
+                # DBOS has closed the one that it gave the loop.
+                asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
+                if sqlite is None:  # who dies leaves its row
+                    await Replicas(self.database).beat(engine.executor_id)
+                    await Replicas(self.database).give_up(engine.executor_id)
+
+    async def over(self) -> None:
+        """Until no turn waits or runs. Raises TimeoutError."""
+
+        async def nobody() -> bool:
+            async with self.database.read() as connection:
+                return (await connection.execute(sa.select(tickets))).first() is None
+
+        await self.until(nobody)
+
+    async def until(self, look: Callable[[], Awaitable[T]]) -> T:
+        """The first truthy answer. Raises TimeoutError."""
+        async with asyncio.timeout(TIMEOUT_S):
+            while not (found := await look()):  # noqa: ASYNC110 - the engine's threads write
+                await asyncio.sleep(0.01)
+            return found
+
+    async def _turn(self, ask: Ask, journal: Journal) -> None:
+        self._may_die(ask, 0)
+        for behind, name in enumerate(STEPS, 1):
+
+            async def run(name: str = name) -> JsonValue:
+                self.ran[ask.text, name] += 1
+                return None
+
+            await journal.step(name, run)
+            self._may_die(ask, behind)
+        self.ended.append(ask.text)
+
+    def _may_die(self, ask: Ask, behind: int) -> None:
+        if self.dies(ask, behind):
+            self.died.set()
+            raise asyncio.CancelledError
+
+    async def _decision(self, _id: ProposalId, _decision: Decision, _journal: Journal) -> None:
+        raise AssertionError("nobody decides here")
+
+    async def _show_waiting(self, _ask: Ask) -> None:
+        raise AssertionError("nobody waits for a slot here")
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+async def lives(
+    request: pytest.FixtureRequest, tmp_path: Path, _nothing_blocks_the_loop: BlockBuster
+) -> AsyncIterator[Lives]:
+    """On a fresh database, once on each. Starting and stopping may block the loop."""
+    _nothing_blocks_the_loop.deactivate()
+    async with new_database(request.param, tmp_path) as url:
+        database = await Database.open(url)
+        yield Lives(database, url)
+        await database.close()

@@ -1,0 +1,196 @@
+"""The verifier finds whatever was done to a chain, and nothing where nothing was done."""
+
+import random
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from bot.audit.chain import AuditKeys, ChainRow
+from bot.audit.checkpoint import Checkpoint, checkpoints_in, sign
+from bot.audit.verify import as_ranges, erased_rows
+from tests.fixtures_audit import (
+    KEYS,
+    OTHER_KEYS,
+    TAMPERINGS,
+    chain_of,
+    fork,
+    sealed,
+    verdict,
+)
+
+ROWS = chain_of(40)
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+MUTATIONS = 10_000
+
+
+def bad_seq(rows: list[ChainRow], *checkpoints: Checkpoint, keys: AuditKeys = KEYS) -> int:
+    """The first bad row; 0 when there is none."""
+    bad = verdict(rows, keys, checkpoints).bad
+    return bad.seq if bad else 0
+
+
+def at_size(size: int, rows: list[ChainRow] = ROWS) -> Checkpoint:
+    return sign(KEYS, size, rows[size - 1].mac, NOON)
+
+
+def test_an_untouched_chain_holds() -> None:
+    found = verdict(ROWS, checkpoints=[at_size(10), at_size(40)])
+    assert (found.bad, found.rows, found.head) == (None, 40, ROWS[-1].mac)
+
+
+def test_an_empty_trail_holds() -> None:
+    assert verdict([]).bad is None
+
+
+def test_ten_thousand_random_mutations_are_found() -> None:
+    dice = random.Random(20261121)
+    rows = ROWS[:16]
+    missed = [
+        (n, tampering.__name__)
+        for n in range(MUTATIONS)
+        for tampering in [TAMPERINGS[n % len(TAMPERINGS)]]
+        for changed in [tampering(rows, dice)]
+        if changed != rows and bad_seq(changed) == 0
+    ]
+    assert missed == []
+
+
+@pytest.mark.parametrize("name", ["at_us", "kind", "session_id", "actor", "salt", "body"])
+def test_the_edited_row_is_named(name: str) -> None:
+    changed = getattr(ROWS[16], name)
+    value = changed + 1 if name == "at_us" else f"{changed}x"
+    rows = [*ROWS[:16], ROWS[16]._replace(**{name: value}), *ROWS[17:]]
+    assert bad_seq(rows) == 17
+
+
+def test_a_deleted_row_is_named_by_the_one_after_it() -> None:
+    found = verdict(ROWS[:16] + ROWS[17:]).bad
+    assert found is not None
+    assert (found.seq, found.reason) == (18, "rows 17 to 17 are missing before it")
+
+
+def test_an_event_key_that_appears_or_disappears_is_found() -> None:
+    without = next(row for row in ROWS if row.key is None)
+    rows = [row._replace(key="") if row is without else row for row in ROWS]
+    assert bad_seq(rows) == without.seq
+
+
+@pytest.mark.parametrize("column", ["body", "mac", "prev", "salt", "key_id", "actor"])
+@pytest.mark.parametrize("value", [None, b"bytes", 7])
+def test_a_column_of_another_type_is_found(column: str, value: object) -> None:
+    rows = [*ROWS[:5], ROWS[5]._replace(**{column: value}), *ROWS[6:]]
+    assert bad_seq(rows) == 6
+
+
+def test_a_cut_tail_is_found_by_a_checkpoint_alone() -> None:
+    assert bad_seq(ROWS[:30]) == 0
+    assert bad_seq(ROWS[:30], at_size(40)) == 31
+
+
+def test_a_history_rewritten_with_the_key_is_found_by_a_checkpoint() -> None:
+    forged = chain_of(20, before=ROWS[:20], kind="model.call")
+    assert bad_seq(forged) == 0
+    assert bad_seq(forged, at_size(20), at_size(40)) == 40
+
+
+def test_a_checkpoint_of_another_key_is_no_witness() -> None:
+    stranger = AuditKeys("k1", {"k1": b"not ours"})
+    assert bad_seq(ROWS, sign(stranger, 40, ROWS[-1].mac, NOON)) == 40
+
+
+@pytest.mark.parametrize(
+    "change", [{"size": 39}, {"at": "2026-11-21T12:00:01Z"}, {"head": "0" * 64}]
+)
+def test_a_changed_checkpoint_is_no_witness(change: dict[str, object]) -> None:
+    assert not replace(at_size(40), **change).is_signed(KEYS)  # type: ignore[arg-type]
+
+
+def test_checkpoints_are_found_in_any_text() -> None:
+    text = f'{{"line": "{at_size(3).line}"}}\nnoise\n> {at_size(40).line} (edited)'
+    assert checkpoints_in(text) == [at_size(3), at_size(40)]
+
+
+def test_keys_may_be_rotated() -> None:
+    rows = chain_of(10, OTHER_KEYS, before=ROWS)
+    assert bad_seq(rows, at_size(40), keys=OTHER_KEYS) == 0
+    assert bad_seq(rows, keys=KEYS) == 41
+
+
+def test_a_chain_may_get_its_key_later_and_not_lose_it() -> None:
+    keyed = chain_of(10, KEYS, before=chain_of(10, AuditKeys()))
+    found = verdict(keyed)
+    assert (found.bad, found.unkeyed) == (None, 10)
+    assert bad_seq(chain_of(5, AuditKeys(), before=keyed)) == 21
+
+
+def test_a_trail_without_any_key_is_not_believed_once_there_is_one() -> None:
+    assert bad_seq(chain_of(10, AuditKeys())) == 1
+    assert bad_seq(chain_of(10, AuditKeys()), keys=AuditKeys()) == 0
+
+
+def _unsealed(row: ChainRow) -> ChainRow:
+    names = ("salt", "body_hash", "prev", "mac", "key_id")
+    return row._replace(**dict.fromkeys(names))
+
+
+def test_rows_from_before_the_chain_are_counted_and_not_covered() -> None:
+    old = [_unsealed(row) for row in chain_of(4)]
+    first = sealed(ROWS[4]._replace(prev="0" * 64))
+    found = verdict([*old, first])
+    assert (found.bad, found.unsealed, found.rows) == (None, 4, 5)
+
+
+def test_a_sealed_row_cannot_be_made_one_from_before_the_chain() -> None:
+    assert bad_seq([*(_unsealed(row) for row in ROWS[:4]), *ROWS[4:]]) == 5
+
+
+def _erased(rows: list[ChainRow], *seqs: int) -> list[ChainRow]:
+    """Content of those rows emptied, and a last row that says so."""
+    said = sealed(
+        chain_of(1, before=rows)[-1]._replace(
+            kind="audit.erased", body=f'{{"rows":"{as_ranges(seqs)}"}}'
+        )
+    )
+    emptied = [
+        row._replace(actor="", salt="", body="", erased_by=said.seq) if row.seq in seqs else row
+        for row in rows
+    ]
+    return [*emptied, said]
+
+
+def test_erased_content_leaves_a_chain_that_holds() -> None:
+    found = verdict(_erased(ROWS, 3, 4, 5, 9), checkpoints=[at_size(40)])
+    assert (found.bad, found.erased) == (None, 4)
+
+
+def test_content_that_no_erasure_names_is_missed() -> None:
+    rows = _erased(ROWS, 3)
+    rows[6] = rows[6]._replace(actor="", salt="", body="", erased_by=41)
+    assert bad_seq(rows) == 7
+
+
+def test_an_erasure_that_was_named_but_points_elsewhere_is_found() -> None:
+    rows = _erased(ROWS, 3)
+    rows[2] = rows[2]._replace(erased_by=40)
+    assert bad_seq(rows) == 3
+
+
+def test_new_content_in_an_erased_row_is_found() -> None:
+    rows = _erased(ROWS, 3)
+    rows[2] = rows[2]._replace(body='{"n":4}')
+    assert bad_seq(rows) == 3
+
+
+def test_what_says_that_rows_were_erased_cannot_be_erased() -> None:
+    rows = _erased(_erased(ROWS, 3), 41)
+    assert bad_seq(rows) == 41
+
+
+@pytest.mark.parametrize("seqs", [[1], [1, 2, 3], [1, 3, 4, 9], [7, 8, 10, 11, 12]])
+def test_ranges_are_read_as_written(seqs: list[int]) -> None:
+    assert list(erased_rows({"rows": as_ranges(seqs)})) == seqs
+
+
+def test_a_fork_made_with_another_key_is_found_where_it_begins() -> None:
+    assert bad_seq(fork(ROWS, random.Random(1))) > 1

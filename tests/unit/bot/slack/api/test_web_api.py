@@ -1,0 +1,184 @@
+"""The seam to the Web API, against a server that misbehaves in every known way."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import aiohttp
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+from bot.ports import SurfaceFailed, SurfaceGone
+from bot.slack.api.web_api import RateLimited, Refused, Unreachable, WebApi, create_api
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+@pytest.fixture
+async def session() -> AsyncIterator[aiohttp.ClientSession]:
+    async with aiohttp.ClientSession() as made:
+        yield made
+
+
+@pytest.fixture
+def serve(
+    aiohttp_server: Callable[[web.Application], Awaitable[TestServer]],
+    session: aiohttp.ClientSession,
+) -> Callable[[Handler], Awaitable[WebApi]]:
+    async def started(handler: Handler) -> WebApi:
+        app = web.Application()
+        app.router.add_route("*", "/api/{method}", handler)
+        server = await aiohttp_server(app)
+        return create_api("xoxb-test", str(server.make_url("/api/")), session, timeout_s=0.5)
+
+    return started
+
+
+Serve = Callable[[Handler], Awaitable[WebApi]]
+
+
+def answering(
+    *, json: object = None, text: str | None = None, status: int = 200, **headers: str
+) -> Handler:
+    """A server that always says the same."""
+
+    async def handler(_request: web.Request) -> web.StreamResponse:
+        if text is not None:
+            kind = headers.pop("kind", "text/html")
+            return web.Response(text=text, status=status, content_type=kind, headers=headers)
+        return web.json_response(json, status=status, headers=headers)
+
+    return handler
+
+
+async def test_an_answer_is_returned(serve: Serve) -> None:
+    api = await serve(answering(json={"ok": True, "ts": "1.2"}))
+
+    assert (await api.call("chat.postMessage", channel="C1", text="x"))["ts"] == "1.2"
+
+
+@pytest.mark.parametrize(
+    "code", ["message_not_found", "channel_not_found", "is_archived", "not_in_channel", "thread_not_found", "account_inactive"]
+)  # fmt: skip
+async def test_what_is_gone_is_told_as_gone(serve: Serve, code: str) -> None:
+    api = await serve(answering(json={"ok": False, "error": code}))
+
+    with pytest.raises(SurfaceGone, match=code):
+        await api.call("chat.update", channel="C1", ts="1.2", text="x")
+
+
+@pytest.mark.parametrize(
+    ("code", "retryable"),
+    [("invalid_blocks", False), ("missing_scope", False), ("internal_error", True)],
+)
+async def test_a_refusal_keeps_slack_s_code(serve: Serve, code: str, *, retryable: bool) -> None:
+    api = await serve(answering(json={"ok": False, "error": code}))
+
+    with pytest.raises(Refused) as caught:
+        await api.call("chat.update", channel="C1", ts="1.2", text="x")
+
+    assert (caught.value.code, caught.value.retryable) == (code, retryable)
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [("7", 7.0), ("0", 1.0), ("-3", 30.0), ("soon", 30.0), ("nan", 30.0), ("inf", 30.0), ("9999", 300.0)],
+)  # fmt: skip
+async def test_a_rate_limit_says_how_long(serve: Serve, header: str, seconds: float) -> None:
+    body = {"ok": False, "error": "ratelimited"}
+    api = await serve(answering(json=body, status=429, **{"Retry-After": header}))
+
+    with pytest.raises(RateLimited) as caught:
+        await api.call("chat.update", channel="C1", ts="1.2", text="x")
+
+    assert (caught.value.retry_after_s, caught.value.method) == (seconds, "chat.update")
+
+
+async def test_a_rate_limit_without_a_body_or_header_is_one(serve: Serve) -> None:
+    api = await serve(answering(text="slow down", status=429))
+
+    with pytest.raises(RateLimited):
+        await api.call("chat.update", channel="C1", ts="1.2", text="x")
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "status"),
+    [
+        ("<html>bad gateway</html>", "text/html", 502),
+        ("upstream connect error", "text/plain", 503),
+        ("{broken", "application/json", 200),
+        ("", "application/json", 200),
+        ("plain", "text/plain", 200),
+        ("[1]", "application/json", 200),
+        ("null", "application/json", 500),
+    ],
+)
+async def test_a_body_that_is_no_answer_may_be_tried_again(
+    serve: Serve, body: str, kind: str, status: int
+) -> None:
+    api = await serve(answering(text=body, status=status, kind=kind))
+
+    with pytest.raises(Unreachable) as caught:
+        await api.call("chat.update", channel="C1", ts="1.2", text="x")
+
+    assert caught.value.retryable
+
+
+async def test_silence_ends_at_the_timeout(serve: Serve) -> None:
+    never = asyncio.Event()
+
+    async def handler(_request: web.Request) -> web.StreamResponse:
+        await never.wait()
+        return web.Response()
+
+    api = await serve(handler)
+
+    with pytest.raises(Unreachable, match=r"no answer within 0\.5 s"):
+        await api.call("chat.update", channel="C1", ts="1.2", text="x")
+    never.set()
+
+
+async def test_a_lost_answer_is_not_sent_again(serve: Serve) -> None:
+    arrived: list[str] = []
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        arrived.append(request.match_info["method"])
+        assert request.transport
+        request.transport.close()
+        return web.Response()
+
+    api = await serve(handler)
+
+    with pytest.raises(Unreachable):
+        await api.call("chat.postMessage", channel="C1", text="x")
+
+    assert arrived == ["chat.postMessage"]
+
+
+async def test_nobody_there_may_be_tried_again(
+    session: aiohttp.ClientSession, unused_tcp_port: int
+) -> None:
+    api = create_api("xoxb-test", f"http://127.0.0.1:{unused_tcp_port}/api/", session)
+
+    with pytest.raises(SurfaceFailed) as caught:
+        await api.call("chat.update", channel="C1", ts="1.2", text="x")
+
+    assert caught.value.retryable
+
+
+async def test_reads_are_asked_in_the_query_and_writes_in_json(serve: Serve) -> None:
+    seen: list[tuple[str, str, dict[str, str], str]] = []
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        token = request.headers["Authorization"]
+        seen.append((request.method, request.content_type, dict(request.query), token))
+        return web.json_response({"ok": True})
+
+    api = await serve(handler)
+    await api.call("conversations.replies", channel="C1", ts="1.2", include_all_metadata=True)
+    await api.call("chat.update", channel="C1", ts="1.2", text="x")
+
+    query = {"channel": "C1", "ts": "1.2", "include_all_metadata": "true"}
+    assert seen[0][0] == "GET"
+    assert seen[0][2:] == (query, "Bearer xoxb-test")
+    assert seen[1][:3] == ("POST", "application/json", {})

@@ -1,0 +1,235 @@
+"""`/kortex`: private, for admins where it matters, and written down before it is answered."""
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+from pydantic import JsonValue
+
+from adapters.llm.messages import Usage
+from bot.demo.workspace.block_rules import check_blocks
+from bot.domain.audit import AuditEvent, AuditKind
+from bot.domain.budget import BudgetLimits
+from bot.domain.ids import SessionId, TurnId, UserId
+from bot.domain.tool_status import ToolHealth, ToolReport, ToolsetCost, ToolStatus
+from bot.ports import Spending, StorageUnavailable
+from bot.slack.handling import words
+from bot.slack.handling.commands import Commands
+from bot.slack.handling.ingress_ports import IngressSettings, ProviderStatus
+from bot.slack.received.payloads import SlashCommand
+from tests.fakes.role_table import NOT_YOU
+from tests.fixtures_stores import HELD, ROUND
+from tests.slack_ingress import IDENTITY, Ingress, Payload, command
+
+SETTINGS = IngressSettings(
+    IDENTITY, admin_roles=("lead",), budget=BudgetLimits(daily_usd_micros=10_000_000)
+)
+
+
+@pytest.fixture
+def ingress() -> Ingress:
+    return Ingress(SETTINGS)
+
+
+async def ask(ingress: Ingress, text: str, **fields: str) -> str:
+    answer = json.loads((await ingress.send(command(text, **fields))).body)
+    assert answer["response_type"] == "ephemeral"
+    return str(answer["text"])
+
+
+@pytest.mark.parametrize("text", ["help", "", "  HELP "])
+async def test_help_is_for_everyone(ingress: Ingress, text: str) -> None:
+    answer = await ask(ingress, text, user_id="U9")
+    assert words.COMMAND_HELP in answer
+    assert ingress.memory.trail == []
+
+
+async def test_an_unknown_subcommand_shows_help_and_echoes_nothing_alive(ingress: Ingress) -> None:
+    answer = await ask(ingress, "<!channel> `x`")
+    assert words.COMMAND_HELP in answer
+    assert "<!channel>" not in answer
+
+
+@pytest.mark.parametrize("text", ["budget", "providers", "tools", "audit"])
+async def test_numbers_are_for_admins_and_the_attempt_is_written_down(
+    ingress: Ingress, text: str
+) -> None:
+    answer = await ask(ingress, text, user_id="U2")
+    (row,) = ingress.memory.trail
+    assert NOT_YOU in answer
+    assert (row.kind, row.actor, row.body["allowed"]) == (AuditKind.ADMIN_COMMAND, "U2", False)
+
+
+async def test_budget_says_what_was_spent_by_whom(ingress: Ingress) -> None:
+    await ingress.ledger.record(
+        Spending(
+            SessionId("s"),
+            TurnId("t"),
+            1,
+            UserId("U0ASKER"),
+            "C1",
+            "anthropic",
+            "m",
+            "investigate",
+            Usage(input_uncached=100, output=20),
+            2_500_000,
+            900,
+        )
+    )
+    answer = await ask(ingress, "budget")
+    assert "$2.5000 of $10.0000 (25 %)" in answer
+    assert "`█████░░░░░░░░░░░░░░░`" in answer
+    assert "<@U0ASKER>: $2.5000, 1 round, 120 tokens" in answer
+    assert "anthropic: $2.5000" in answer
+    assert [row.body["allowed"] for row in ingress.memory.trail] == [True]
+
+
+async def test_providers_says_what_can_be_used_and_why_not(ingress: Ingress) -> None:
+    ingress.providers = [
+        ProviderStatus("anthropic", True),
+        ProviderStatus("openai", False, "no <key>"),
+    ]
+    answer = await ask(ingress, "providers")
+    assert "anthropic: ready" in answer
+    assert "openai: not available, no &lt;key&gt;" in answer
+
+
+@pytest.mark.parametrize("foreign", [{"team_id": "T9"}, {"api_app_id": "A9"}])
+async def test_a_command_from_elsewhere_learns_nothing(
+    ingress: Ingress, foreign: dict[str, str]
+) -> None:
+    assert await ask(ingress, "budget", **foreign) == words.EXTERNAL
+    assert ingress.memory.trail == []
+
+
+class BrokenAudit:
+    async def append(self, event: AuditEvent) -> None:
+        raise StorageUnavailable("full")
+
+
+async def test_what_cannot_be_audited_is_not_answered(ingress: Ingress) -> None:
+    ports = replace(ingress.ports, audit=BrokenAudit())
+    commands = Commands(SETTINGS, ports)
+    payload: Payload = command("providers")
+    answer = await commands.answer(SlashCommand.model_validate(payload))
+    assert answer.text == words.CANNOT_AUDIT
+
+
+async def test_today_is_the_ledgers_day(ingress: Ingress) -> None:
+    ingress.memory.now = lambda: datetime(2026, 4, 7, tzinfo=UTC)
+    assert "• nothing yet" in await ask(ingress, "budget")
+
+
+async def test_audit_shows_the_newest_rows_and_echoes_nothing_alive(ingress: Ingress) -> None:
+    for n in range(20):
+        body: dict[str, JsonValue] = {"tool": f"<!channel> {n}"}
+        ingress.memory.append(AuditEvent(AuditKind.TOOL_CALL, UserId("U0ASKER"), body))
+    answer = await ask(ingress, "audit", user_id="U1")
+    assert "*Audit trail*: 21 rows" in answer
+    assert "<@U0ASKER> · &lt;!channel&gt; 19" in answer
+    assert "&lt;!channel&gt; 5\n" not in answer
+    assert "<!channel>" not in answer
+
+
+async def test_budget_is_a_table_that_slack_takes(ingress: Ingress) -> None:
+    ingress.memory.now = lambda: datetime(2026, 4, 7, 6, tzinfo=UTC)
+    for number in range(40):
+        person, cost = (UserId("U0ASKER"), 10_000) if number else (UserId("U1"), None)
+        await ingress.ledger.record(
+            replace(
+                ROUND,
+                turn_id=TurnId(f"t{number}"),
+                session_id=SessionId(f"s<{number}>"),
+                user=person,
+                cost_usd_micros=cost,
+                counted_usd_micros=cost or 70_000,
+            )
+        )
+    await ingress.ledger.reserve(HELD, BudgetLimits(daily_usd_micros=10_000_000))
+
+    answer = json.loads((await ingress.send(command("budget"))).body)
+
+    headline, table = answer["blocks"]
+    check_blocks(answer["blocks"], "message")
+    words_ = headline["text"]["text"]
+    assert "$0.4600 of $10.0000 (4 %)" in words_
+    assert "At this rate the day ends at $1.8400." in words_
+    assert "$0.0700 of it is assumed" in words_
+    assert "$0.0006 more is held" in words_
+    kinds = [row[0]["text"] for row in table["rows"][1:]]
+    assert {kind: kinds.count(kind) for kind in kinds} == {
+        "Person": 2, "Channel": 1, "Provider": 1, "Thread": 15,
+    }  # fmt: skip
+    assert table["rows"][1][1]["elements"][0]["elements"][0]["user_id"] == "U0ASKER"
+    assert "s&lt;" in answer["text"]
+
+
+async def test_freeze_says_what_holds_when_the_database_is_read_only(ingress: Ingress) -> None:
+    ingress.switch.broken = True
+    assert "Frozen in this process" in await ask(ingress, "freeze on  <!channel> now")
+    assert (ingress.switch.by, ingress.switch.reason) == ("U1", "<!channel> now")
+    answer = await ask(ingress, "freeze off")
+    assert "Still frozen" in answer
+    assert ingress.switch.frozen
+    assert "&lt;!channel&gt; now" in await ask(ingress, "freeze")
+
+
+async def test_freeze_needs_no_audit_row_to_take_effect(ingress: Ingress) -> None:
+    async def away(_event: AuditEvent) -> None:
+        raise StorageUnavailable("read-only")
+
+    ingress.ports.audit.append = away  # type: ignore[method-assign]
+    assert "Frozen:" in await ask(ingress, "FREEZE ON")
+    assert ingress.switch.frozen
+
+
+@pytest.mark.parametrize("text", ["freeze on", "freeze off", "freeze"])
+async def test_freeze_is_for_admins(ingress: Ingress, text: str) -> None:
+    assert NOT_YOU in await ask(ingress, text, user_id="U2")
+    assert not ingress.switch.frozen
+
+
+@pytest.mark.parametrize("text", ["freeze maybe", "freeze onn"])
+async def test_freeze_shows_how_it_is_used(ingress: Ingress, text: str) -> None:
+    assert "freeze on [reason]" in await ask(ingress, text)
+    assert not ingress.switch.frozen
+
+
+async def test_tools_says_how_each_does_and_what_was_not_loaded(ingress: Ingress) -> None:
+    slow = ToolHealth({"ok": 10, "upstream": 2}, 0.25, None)
+    ingress.tools = ToolReport(
+        (
+            ToolStatus("core__get_traces", ("investigate",), "not configured: traces"),
+            ToolStatus("core__get_time", ("investigate",)),
+            ToolStatus("core__get_logs", ("investigate", "recommend"), "", slow),
+        ),
+        (ToolsetCost("investigate", 13, 2900),),
+        ("plugins/<bad>.yaml:3: timeout: must be at most 300s",),
+    )
+
+    answer = await ask(ingress, "tools")
+
+    assert answer.splitlines()[1:] == [
+        "• `core__get_logs` investigate, recommend: 12 calls, 2 upstream, half under 0.25 s, "
+        "95 % over 5 minutes",
+        "• `core__get_time` investigate: not called yet",
+        "• `core__get_traces` not offered: not configured: traces",
+        "*Your own*",
+        "• plugins/&lt;bad&gt;.yaml:3: timeout: must be at most 300s",
+        "*Toolsets*",
+        "• investigate: 13 tools, at most 2,900 tokens in every request",
+    ]
+
+
+async def test_of_hundreds_of_tools_those_with_trouble_are_shown(ingress: Ingress) -> None:
+    tools = [ToolStatus(f"mcp__x__t{n:03}") for n in range(200)]
+    broken = ToolStatus("mcp__x__z", ("all",), "", ToolHealth({"execution": 1}, 0.1, 0.1))
+    notes = tuple(f"p{n}.yaml:1: bad" for n in range(30))
+    ingress.tools = ToolReport((*tools, broken), (), notes)
+
+    lines = (await ask(ingress, "tools")).splitlines()
+
+    assert "mcp__x__z" in lines[1]
+    assert "• and 121 more: `kortex tools` lists them" in lines
+    assert "• and 10 more" in lines

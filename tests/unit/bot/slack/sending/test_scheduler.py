@@ -1,0 +1,195 @@
+"""The edit scheduler on a real loop: order, errors, cancellation."""
+
+import asyncio
+
+import pytest
+
+from bot.ports import SurfaceFailed, SurfaceGone
+from bot.slack.api.web_api import RateLimited
+from bot.slack.sending.pacing import Rates
+from bot.slack.sending.scheduler import EditScheduler
+
+QUICK = Rates(message_gap_s=0.0, edits_per_minute=1e9)
+
+
+class Message:
+    """Something to edit: counts edits, can hold them and fail them."""
+
+    def __init__(self) -> None:
+        self.edits = 0
+        self.calls_slack = True
+        self.edited = asyncio.Event()
+        self.gate = asyncio.Event()
+        self.gate.set()
+        self.begun = asyncio.Event()
+        self.errors: list[Exception] = []
+
+    async def edit(self) -> bool:
+        """One edit."""
+        self.begun.set()
+        await self.gate.wait()
+        self.edits += 1
+        self.edited.set()
+        if self.errors:
+            raise self.errors.pop(0)
+        return self.calls_slack
+
+    async def until_edited(self) -> None:
+        """Wait for the next edit."""
+        async with asyncio.timeout(2):
+            await self.edited.wait()
+        self.edited.clear()
+
+
+async def test_a_change_is_edited() -> None:
+    message = Message()
+    async with EditScheduler(QUICK).running() as scheduler:
+        scheduler.open(message.edit).changed()
+        await message.until_edited()
+
+    assert message.edits == 1
+
+
+async def test_a_final_waits_for_the_edit_under_way_and_is_the_last() -> None:
+    message = Message()
+    message.gate.clear()
+    async with EditScheduler(QUICK).running() as scheduler:
+        slot = scheduler.open(message.edit)
+        slot.changed()
+        async with asyncio.timeout(2):
+            await message.begun.wait()
+        slot.changed()
+        waiting = asyncio.ensure_future(slot.final())
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        message.gate.set()
+        async with asyncio.timeout(2):
+            await waiting
+        slot.close()
+
+    assert message.edits == 1
+
+
+@pytest.mark.parametrize(
+    "error", [SurfaceFailed("no", retryable=True), SurfaceFailed("no", retryable=False), KeyError("bug")]
+)  # fmt: skip
+async def test_a_failed_progress_edit_stops_neither_its_message_nor_others(
+    error: Exception,
+) -> None:
+    failing, other = Message(), Message()
+    failing.errors.append(error)
+    async with EditScheduler(QUICK).running() as scheduler:
+        slot = scheduler.open(failing.edit)
+        slot.changed()
+        await failing.until_edited()
+        slot.changed()
+        await failing.until_edited()
+        scheduler.open(other.edit).changed()
+        await other.until_edited()
+
+
+async def test_a_gone_message_is_not_edited_again_but_may_ask_for_its_final() -> None:
+    message = Message()
+    message.errors.append(SurfaceGone("gone"))
+    async with EditScheduler(QUICK).running() as scheduler:
+        slot = scheduler.open(message.edit)
+        slot.changed()
+        await message.until_edited()
+        slot.changed()
+        async with asyncio.timeout(2):
+            await slot.final()
+
+    assert message.edits == 1
+
+
+async def test_a_rate_limit_holds_all_edits_as_long_as_slack_says() -> None:
+    loop = asyncio.get_running_loop()
+    message = Message()
+    scheduler = EditScheduler(QUICK)
+    async with scheduler.running():
+        began = loop.time()
+        scheduler.rate_limited(RateLimited("chat.update", 0.2))
+        scheduler.open(message.edit).changed()
+        await message.until_edited()
+
+    assert loop.time() - began >= 0.2
+
+
+async def test_a_rate_limited_edit_is_made_up_for() -> None:
+    message = Message()
+    message.errors.append(RateLimited("chat.update", 0.01))
+    async with EditScheduler(QUICK).running() as scheduler:
+        scheduler.open(message.edit).changed()
+        await message.until_edited()
+        await message.until_edited()
+
+    assert message.edits == 2
+
+
+async def test_posts_of_one_channel_are_paced_and_those_of_another_are_not() -> None:
+    loop = asyncio.get_running_loop()
+    scheduler = EditScheduler(Rates(post_burst=1, posts_per_s=10))
+    began = loop.time()
+    await scheduler.post_permit("C1")
+    await scheduler.post_permit("C2")
+    between = loop.time() - began
+    await scheduler.post_permit("C1")
+
+    assert between < 0.1
+    assert loop.time() - began >= 0.1
+
+
+async def test_posts_of_all_channels_together_are_paced() -> None:
+    loop = asyncio.get_running_loop()
+    scheduler = EditScheduler(Rates(all_posts_burst=2, all_posts_per_minute=600))
+    began = loop.time()
+    for channel in ("C1", "C2", "C3"):
+        await scheduler.post_permit(channel)
+
+    assert loop.time() - began >= 0.1
+
+
+async def test_a_post_s_rate_limit_holds_its_channel() -> None:
+    loop = asyncio.get_running_loop()
+    scheduler = EditScheduler()
+    began = loop.time()
+    scheduler.rate_limited(RateLimited("chat.postMessage", 0.15), "C1")
+    await scheduler.post_permit("C1")
+
+    assert loop.time() - began >= 0.15
+
+
+async def test_a_cancelled_wait_for_a_final_leaves_the_others_alone() -> None:
+    scheduler = EditScheduler(Rates(edit_burst=1, edits_per_minute=1_200, message_gap_s=0))
+    async with scheduler.running():
+        await scheduler.edit_permit()
+        waiting = asyncio.ensure_future(scheduler.edit_permit())
+        await asyncio.sleep(0)
+        waiting.cancel()
+        async with asyncio.timeout(2):
+            await scheduler.edit_permit()
+
+
+async def test_the_end_cancels_an_edit_that_hangs() -> None:
+    message = Message()
+    message.gate.clear()
+    scheduler = EditScheduler(QUICK)
+    async with asyncio.timeout(2), scheduler.running():
+        scheduler.open(message.edit).changed()
+        await message.begun.wait()
+
+    assert message.edits == 0
+
+
+async def test_an_edit_that_had_nothing_to_show_costs_nothing() -> None:
+    message = Message()
+    message.calls_slack = False
+    once_an_hour = Rates(edit_burst=1, edits_per_minute=1 / 60, message_gap_s=0, progress_share=1e9)
+    async with EditScheduler(once_an_hour).running() as scheduler:
+        slot = scheduler.open(message.edit)
+        slot.changed()
+        await message.until_edited()
+        slot.changed()
+        await message.until_edited()
+
+    assert message.edits == 2

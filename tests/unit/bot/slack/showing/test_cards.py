@@ -1,0 +1,122 @@
+"""Cards: what is shown is what runs, whatever the model wrote."""
+
+import json
+import re
+from datetime import timedelta
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from bot.domain.proposal import ProposalState, canonical
+from bot.slack.showing.cards import CONFIRM_ACTION, EDIT_ACTION, REJECT_ACTION, card
+from bot.slack.text.blocks import Part
+from bot.slack.text.limits import SECTION_CHARS
+from tests.golden.slack_views import AT, proposal
+
+
+def action_ids(part: Part) -> list[str]:
+    """The buttons of a card."""
+    return re.findall(r"'action_id': '([^']+)'", str(part.blocks))
+
+
+def arguments(part: Part) -> str:
+    """What stands in the arguments' code block, as a reader sees it."""
+    found = re.search(
+        r"\*Arguments\*\n```\n(.*)\n```", str(part.blocks[2]["text"]["text"]), re.DOTALL
+    )  # type: ignore[index,call-overload]
+    assert found
+    shown = found[1]
+    return shown.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+
+
+@pytest.mark.parametrize(
+    "state", [state for state in ProposalState if state is not ProposalState.PENDING]
+)
+def test_a_decided_card_has_no_buttons(state: ProposalState) -> None:
+    assert action_ids(card(proposal(state), "responder", AT)) == []
+
+
+def test_a_pending_card_has_its_buttons_with_the_id_alone() -> None:
+    part = card(proposal(), "responder", AT)
+
+    assert action_ids(part) == [CONFIRM_ACTION, EDIT_ACTION, REJECT_ACTION]
+    assert re.findall(r"'value': '([^']+)'", str(part.blocks)) == ["prop_01JD"] * 3
+
+
+def test_a_card_past_its_time_has_no_buttons_whatever_the_row_says() -> None:
+    assert action_ids(card(proposal(), "responder", AT + timedelta(minutes=10))) == []
+
+
+def test_arguments_too_long_to_show_cannot_be_confirmed() -> None:
+    part = card(proposal(params=canonical({"script": "x" * 2_990})), "responder", AT)
+
+    assert action_ids(part) == [EDIT_ACTION, REJECT_ACTION]
+    assert "cannot be confirmed" in str(part.blocks)
+
+
+def test_a_product_too_long_to_show_cannot_be_confirmed() -> None:
+    assert action_ids(card(proposal(product="p" * 201), "responder", AT)) == [
+        EDIT_ACTION,
+        REJECT_ACTION,
+    ]
+
+
+@given(
+    st.dictionaries(
+        st.text(st.characters(exclude_categories=["Cs"]), max_size=20),
+        st.text(st.characters(exclude_categories=["Cs"]), max_size=60),
+        max_size=6,
+    )
+)
+@example({"path": "C:\\Users\\u202e\\", "a": "\\U0001f600"})
+def test_the_arguments_shown_are_the_arguments_stored(params: dict[str, str]) -> None:
+    shown = arguments(card(proposal(params=canonical(params)), "responder", AT))
+
+    assert json.loads(shown) == params
+
+
+@pytest.mark.parametrize("sign", ["\u202e", "\u200b", "`", "@channel", "\U000e0041", "\u3164"])
+def test_no_sign_hides_in_the_arguments(sign: str) -> None:
+    shown = arguments(card(proposal(params=canonical({"target": f"a{sign}b"})), "responder", AT))
+
+    assert sign not in shown
+    assert json.loads(shown) == {"target": f"a{sign}b"}
+
+
+@given(st.text(max_size=2_000))
+def test_the_model_s_words_stay_boxed_below_the_facts(rationale: str) -> None:
+    part = card(proposal(rationale=rationale), "responder", AT)
+    texts = [str(block["text"]["text"]) for block in part.blocks if block["type"] == "section"]  # type: ignore[index,call-overload]
+    words = next(text for text in texts if "The model's words" in text)
+
+    assert all(line.startswith("> ") for line in words.split("\n")[1:])
+    assert texts.index(words) > 2
+    assert max(map(len, texts)) <= SECTION_CHARS
+    assert not re.search(r"<[!@#](?!date)|@channel", words)
+
+
+def test_mentions_are_only_those_of_the_asker_and_the_decider() -> None:
+    hostile = "<!channel> <@U9>"
+    part = card(
+        proposal(ProposalState.REJECTED, reason=hostile, rationale=hostile, outcome=hostile, product=hostile),
+        hostile,
+        AT,
+    )  # fmt: skip
+
+    assert set(re.findall(r"<[@!#][^>^]*", str(part))) == {"<@U1", "<@U2", "<!date"}
+
+
+def test_a_card_says_that_untrusted_output_was_read() -> None:
+    told = card(proposal(untrusted_read=True), "responder", AT)
+    untold = card(proposal(untrusted_read=False), "responder", AT)
+
+    assert "had read tool output" in str(told)
+    assert "had read tool output" not in str(untold)
+
+
+def test_a_channel_where_nobody_may_confirm_says_so_and_offers_no_button() -> None:
+    part = card(proposal(), "", AT)
+
+    assert "nobody" in str(part)
+    assert action_ids(part) == []

@@ -1,0 +1,97 @@
+"""One JSON record a line, without secrets, whatever a program or a library logs."""
+
+import io
+import json
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import structlog
+
+from bot.settings.model import Settings
+from bot.telemetry import logs
+from tests.fakes.redactor import FakeRedactor
+from tests.fixtures_service import captured_log
+
+TOKEN = "xoxb-canary-1234567890-abcdef"
+SETTINGS = Settings.model_validate({"slack": {"bot_token": TOKEN}})
+
+
+@pytest.fixture
+def written() -> Iterator[io.StringIO]:
+    with captured_log(SETTINGS) as log:
+        yield log
+
+
+def records(written: io.StringIO) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in written.getvalue().strip("\n").split("\n")]
+
+
+def test_a_record_is_one_line_of_json_with_its_fields(written: io.StringIO) -> None:
+    structlog.get_logger("kortex").info("turn_ended", turn="t1", rounds=3)
+
+    (record,) = records(written)
+    assert (record["event"], record["level"], record["turn"], record["rounds"]) == (
+        "turn_ended",
+        "info",
+        "t1",
+        3,
+    )
+    assert record["timestamp"].endswith("Z")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\n2026-01-01 level=ERROR user=admin",
+        '"}\n{"event": "forged"}',
+        "\x1b[2J\r\u2028 %s {} \x00",
+        "\ud800 half a pair",
+    ],
+)
+def test_what_people_write_cannot_forge_a_record(written: io.StringIO, text: str) -> None:
+    structlog.get_logger("kortex").info("asked", text=text)
+
+    (record,) = records(written)
+    assert record["event"] == "asked"
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        lambda: structlog.get_logger("kortex").warning("failed", why=f"token {TOKEN}"),
+        lambda: structlog.get_logger("kortex").warning(f"failed with {TOKEN}"),
+        lambda: structlog.get_logger("kortex").error("failed", exc_info=ValueError(TOKEN)),
+        lambda: logging.getLogger("some.library").error("failed with %s", TOKEN),
+        lambda: logging.getLogger("some.library").error("failed", exc_info=ValueError(TOKEN)),
+    ],
+    ids=["field", "event", "traceback", "library", "library traceback"],
+)
+def test_a_secret_is_masked_wherever_it_stands(written: io.StringIO, log: Any) -> None:
+    log()
+
+    (record,) = records(written)
+    assert record["event"].startswith("failed")
+    assert "canary" not in written.getvalue()
+
+
+@pytest.mark.parametrize("name", ["slack_bolt", "slack_sdk.web", "aiohttp.access", "httpx", "dbos"])
+def test_libraries_that_write_whole_payloads_are_quiet(written: io.StringIO, name: str) -> None:
+    logging.getLogger(name).warning("payload %s", TOKEN)
+
+    assert written.getvalue() == ""
+
+
+def test_a_record_that_cannot_be_redacted_is_not_written() -> None:
+    broken = FakeRedactor(fails=True)
+
+    assert logs._Redacting(broken)(None, "", {"event": TOKEN}) == (
+        '{"event":"log_record_not_redactable"}'
+    )
+
+
+def test_without_a_redactor_nothing_but_the_events_name_is_written() -> None:
+    line = logs._Redacting(None)(None, "", {"event": "started", "level": "info", "token": TOKEN})
+
+    assert json.loads(line) == {"event": "started", "level": "info"}

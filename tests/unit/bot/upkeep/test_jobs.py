@@ -1,0 +1,91 @@
+"""The clock's jobs: at once, again and again, and none stops another or itself."""
+
+import asyncio
+from collections import Counter
+
+import pytest
+from blockbuster import BlockBuster
+
+from bot.upkeep import jobs
+
+
+@pytest.fixture(autouse=True)
+def _starting_may_block(_nothing_blocks_the_loop: BlockBuster) -> None:
+    _nothing_blocks_the_loop.deactivate()  # the scheduler looks the time zone up
+
+
+class Ran:
+    """Jobs that count, and what to wait for."""
+
+    def __init__(self) -> None:
+        self.count: Counter[str] = Counter()
+        self.again = asyncio.Event()
+
+    async def well(self) -> None:
+        self.count["well"] += 1
+        if self.count["well"] >= 3:
+            self.again.set()
+
+    async def badly(self) -> None:
+        self.count["badly"] += 1
+        raise ValueError("a bug in a job")
+
+
+async def test_every_job_runs_once_before_anything_else_and_in_order() -> None:
+    ran: list[str] = []
+
+    async def first() -> None:
+        ran.append("first")
+
+    async def second() -> None:
+        ran.append("second")
+
+    async with jobs.running({"a": (60.0, first), "b": (60.0, second)}):
+        assert ran == ["first", "second"]
+
+
+async def test_a_job_that_breaks_runs_again_and_stops_no_other() -> None:
+    ran = Ran()
+    async with jobs.running({"bad": (0.01, ran.badly), "good": (0.01, ran.well)}):
+        async with asyncio.timeout(5):
+            await ran.again.wait()
+
+    assert ran.count["badly"] >= 2
+
+
+async def test_a_slow_job_never_runs_twice_at_once() -> None:
+    running, most, rounds = 0, 0, 0
+    enough = asyncio.Event()
+
+    async def slow() -> None:
+        nonlocal running, most, rounds
+        running, rounds = running + 1, rounds + 1
+        most = max(most, running)
+        await asyncio.sleep(0.03)
+        running -= 1
+        if rounds >= 3:
+            enough.set()
+
+    async with jobs.running({"slow": (0.01, slow)}), asyncio.timeout(5):
+        await enough.wait()
+
+    assert most == 1
+
+
+async def test_nothing_runs_after_the_end() -> None:
+    ran = Ran()
+    async with jobs.running({"good": (0.01, ran.well)}):
+        await ran.again.wait()
+    before = ran.count["well"]
+    await asyncio.sleep(0.05)
+
+    assert ran.count["well"] == before
+
+
+@pytest.mark.parametrize("raised", [ValueError, OSError, TimeoutError])
+async def test_a_first_run_that_breaks_does_not_end_the_start(raised: type[Exception]) -> None:
+    async def breaks() -> None:
+        raise raised("not now")
+
+    async with jobs.running({"bad": (60.0, breaks)}):
+        pass

@@ -1,0 +1,204 @@
+"""SIGHUP: what becomes of kortex.toml when it is read again in a running process."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from bot.domain.audit import AuditEvent, AuditKind
+from bot.ports import StorageUnavailable
+from bot.settings.model import Settings
+from bot.settings.reading import ConfigurationError, load
+from bot.upkeep.reload import Prepared, Reload
+from bot.wiring.in_force import SECTIONS, InForce
+
+BEFORE = """
+[roles.responder]
+users = ["U1"]
+[[channels]]
+match = "incident-*"
+confirm = ["responder"]
+[[actions]]
+name = "rollback-deploy"
+description = "Roll back"
+endpoint = { url = "http://plane/rollback", token = "first-token" }
+"""
+
+
+@dataclass
+class Trail:
+    """Keeps what is appended; `away` cannot be written."""
+
+    rows: list[AuditEvent] = field(default_factory=list)
+    away: bool = False
+
+    async def append(self, event: AuditEvent) -> None:
+        if self.away:
+            raise StorageUnavailable("disk full")
+        self.rows.append(event)
+
+
+@dataclass
+class Running:
+    """A process with its file, what is in force in it, and its trail."""
+
+    file: Path
+    in_force: InForce
+    reload: Reload
+    trail: Trail
+
+    def edit(self, before: str, after: str) -> None:
+        text = self.file.read_text()
+        assert before in text
+        self.file.write_text(text.replace(before, after))
+
+    @property
+    def seen(self) -> tuple[object, ...]:
+        """All that a reload may change."""
+        return (
+            tuple(self.in_force.channels),
+            dict(self.in_force.roles),
+            tuple(self.in_force.admin_roles),
+            tuple(a.rule for a in self.in_force.actions.all()),
+        )
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Running:
+    file = tmp_path / "kortex.toml"
+    file.write_text(BEFORE)
+    settings = load(file, {})
+    in_force, trail = InForce(settings), Trail()
+    reload = Reload(settings, lambda: load(file, {}), trail)
+    reload.add("rules", SECTIONS, in_force.prepare)
+    return Running(file, in_force, reload, trail)
+
+
+async def test_what_may_change_is_in_force_at_once_and_is_a_row(running: Running) -> None:
+    running.edit('users = ["U1"]', 'users = ["U2"]')
+    running.edit("Roll back", "Roll it back")
+    running.edit("incident-*", "inc-*")
+
+    assert await running.reload.run()
+
+    assert running.in_force.roles["responder"].users == ("U2",)
+    assert running.in_force.action_lines[0] == "rollback-deploy: Roll it back (*)"
+    assert running.in_force.channels[0].match == "inc-*"
+    (row,) = running.trail.rows
+    assert row.kind is AuditKind.CONFIG_RELOADED
+    assert row.body["outcome"] == "in force"
+    assert row.body["changed"] == ["actions", "channels", "roles"]
+    assert row.body["needs_restart"] == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "why"),
+    [
+        ("[roles.responder]", "[roles.responder", "not valid TOML"),
+        ('users = ["U1"]', 'user = ["U1"]', "unknown key"),
+        ('confirm = ["responder"]', 'confirm = ["nobody"]', "'nobody' is not defined"),
+        ("http://plane/rollback", "http://{plane}/rollback", "endpoint.url"),
+        ("first-token", "second-token", "a secret is taken at a restart only"),
+    ],
+)
+async def test_a_file_that_cannot_be_used_changes_nothing_and_the_refusal_is_a_row(
+    running: Running, before: str, after: str, why: str
+) -> None:
+    seen = running.seen
+    running.edit(before, after)
+
+    assert not await running.reload.run()
+
+    assert running.seen == seen
+    (row,) = running.trail.rows
+    assert row.body["outcome"] == "refused"
+    assert why in str(row.body["why"])
+    assert "second-token" not in str(row.body)
+
+
+async def test_a_secret_that_was_known_at_the_start_may_come_back(running: Running) -> None:
+    running.edit("first-token", "")
+    assert await running.reload.run()
+    running.edit('token = ""', 'token = "first-token"')
+    assert await running.reload.run()
+
+
+async def test_what_needs_a_restart_is_named_every_time_until_then(running: Running) -> None:
+    running.file.write_text("[llm]\nmax_tool_depth = 3\n" + running.file.read_text())
+
+    assert await running.reload.run()
+    assert await running.reload.run()
+
+    assert [row.body["needs_restart"] for row in running.trail.rows] == [["llm"], ["llm"]]
+
+
+async def test_without_its_row_nothing_is_put_in_force(running: Running) -> None:
+    seen = running.seen
+    running.trail.away = True
+    running.edit('users = ["U1"]', 'users = ["U2"]')
+
+    assert not await running.reload.run()
+    assert running.seen == seen
+
+    running.trail.away = False
+    assert await running.reload.run()
+    assert running.in_force.roles["responder"].users == ("U2",)
+
+
+async def test_one_part_that_refuses_holds_all_parts_back(running: Running) -> None:
+    async def refuses(_settings: Settings) -> Prepared:
+        raise ConfigurationError("plugins: the folder is gone")
+
+    running.reload.add("plugins", ["plugins"], refuses)
+    seen = running.seen
+    running.edit('users = ["U1"]', 'users = ["U2"]')
+
+    assert not await running.reload.run()
+    assert running.seen == seen
+
+
+@pytest.fixture
+def other_part(running: Running) -> Callable[[], asyncio.Queue[str]]:
+    def add() -> asyncio.Queue[str]:
+        told: asyncio.Queue[str] = asyncio.Queue()
+
+        async def prepare(_settings: Settings) -> Prepared:
+            return Prepared(lambda: told.put_nowait("in force"), {"loaded": 2})
+
+        running.reload.add("plugins", ["plugins"], prepare)
+        return told
+
+    return add
+
+
+async def test_every_time_it_is_asked_every_part_is_reloaded(
+    running: Running, other_part: Callable[[], asyncio.Queue[str]]
+) -> None:
+    told, asked = other_part(), asyncio.Event()
+    asked.set()
+    async with running.reload.at_each(asked):
+        assert await asyncio.wait_for(told.get(), 10) == "in force"
+        asked.set()
+        assert await asyncio.wait_for(told.get(), 10) == "in force"
+
+    assert running.trail.rows[0].body["parts"] == {"plugins": {"loaded": 2}}
+
+
+async def test_a_part_with_a_bug_does_not_end_the_process(
+    running: Running, other_part: Callable[[], asyncio.Queue[str]]
+) -> None:
+    broken, asked = asyncio.Event(), asyncio.Event()
+
+    async def breaks(_settings: Settings) -> Prepared:
+        broken.set()
+        raise RuntimeError("a bug")
+
+    running.reload.add("buggy", [], breaks)
+    async with running.reload.at_each(asked):
+        asked.set()
+        await asyncio.wait_for(broken.wait(), 10)
+        await asyncio.sleep(0)
+
+    assert running.trail.rows == []
