@@ -8,7 +8,7 @@ BIN    := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev setup-mcp demo test lint types layers unit test-backends mutants bench screenshots format lock dist-check clean
+.PHONY: help setup setup-dev setup-mcp demo test lint types layers unit test-backends mutants coverage bench screenshots format lock dist-check clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -68,6 +68,9 @@ test-backends: setup-dev $(MCP_SERVERS)/.done ## real Prometheus, VictoriaMetric
 
 mutants: setup-dev ## break copies of the source and see that the tests notice (minutes)
 	$(BIN)/python -m tests.mutants
+
+coverage: setup-dev ## what the tests run of the product, with branches; the report names what they do not
+	PYTHONDONTWRITEBYTECODE= $(PYTEST) -n 3 --dist worksteal -m "not backends and not benchmark" --cov --cov-report=term
 
 bench: setup-dev ## the benchmarks, with their baselines in the same run
 	$(PYTEST) -m benchmark -p no:randomly -s --timeout 900 tests/benchmarks

@@ -8,7 +8,7 @@ from pathlib import Path
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from bot.demo.workspace.page_files import PageFiles
+from bot.page.files import PageFiles
 from tests.screenshots.chromium import Tab
 
 HERE = Path(__file__).parent

@@ -14,6 +14,8 @@ from slack_bolt.async_app import AsyncBoltRequest
 
 import bot.slack
 from bot.slack.connection.manifest import COMMANDS, EVENTS, METHODS, listened, scopes
+from bot.slack.handling import words
+from bot.slack.handling.commands import COMMAND, Subcommand
 from tests.slack_ingress import APP, TEAM, Ingress, command, event
 
 ROOT = Path(bot.slack.__path__[0]).parents[1]
@@ -161,6 +163,13 @@ def test_lists_repeat_nothing(manifest: Manifest) -> None:
 
 def test_the_commands_are_those_the_code_answers(manifest: Manifest) -> None:
     assert tuple(each.command for each in manifest.features.slash_commands) == COMMANDS
+
+
+def test_the_usage_hint_and_the_help_name_every_sub_command(manifest: Manifest) -> None:
+    named = re.findall(rf"^`{COMMAND} (\w+)", words.COMMAND_HELP, re.MULTILINE)
+
+    assert manifest.features.slash_commands[0].usage_hint == " | ".join(Subcommand)
+    assert sorted(named) == sorted(Subcommand)
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -23,7 +23,7 @@ COMMAND = "/kortex"
 
 
 class Subcommand(StrEnum):
-    """What works."""
+    """What may stand behind `/kortex`, in the order of the manifest's usage hint."""
 
     HELP = "help"
     BUDGET = "budget"
