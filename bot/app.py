@@ -5,7 +5,7 @@ names concrete classes (docs/adr/0008).
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -25,8 +25,8 @@ from bot.actions.freeze import FreezeJudge
 from bot.actions.guards import GuardLine
 from bot.actions.notes import proposal_notes
 from bot.actions.operations import OfferedOperations
-from bot.actions.propose import ProposalDesk, Venue
-from bot.actions.rehearse import rehearsed
+from bot.actions.propose import ProposalDesk
+from bot.actions.rehearse import placed, rehearsed
 from bot.actions.target import Target
 from bot.chat.call_audit import calls_audit
 from bot.chat.redacted_rounds import RedactedRounds
@@ -34,10 +34,10 @@ from bot.chat.rounds import Rounds
 from bot.chat.spending import Purse
 from bot.chat.tool_calls import Toolbox, ToolDesk, record_calls
 from bot.chat.turn import Turns
-from bot.domain.channel import rule_for
-from bot.domain.ids import SessionId, UserId
+from bot.domain.channel import ChannelNow
+from bot.domain.ids import SessionId
 from bot.domain.proposal import Proposal
-from bot.ports import ChatSurface, Stops, StorageUnavailable
+from bot.ports import ChatSurface, Stops
 from bot.privacy.placeholders import Placeholders
 from bot.privacy.redactor import Remember, TextRedactor
 from bot.settings.model import Settings
@@ -45,6 +45,7 @@ from bot.settings.reading import ConfigurationError
 from bot.store import schema
 from bot.store.audit import StoredAudit
 from bot.store.audit_reading import StoredTrail
+from bot.store.channel_names import StoredNames
 from bot.store.engine import Database
 from bot.store.events import StoredDeploys, StoredEvents
 from bot.store.incidents import StoredIncidents
@@ -64,15 +65,14 @@ from bot.wiring.mcp_servers import McpServers, open_mcp
 from bot.wiring.observed import Observed, make_observed
 from bot.wiring.plugins import Plugins, open_plugins, plugin_secrets
 from bot.wiring.toolboxes import Toolboxes
-from tools.capabilities import CallContext, Capabilities
+from bot.wiring.venues import Directory, NameOf, Venues
+from tools.capabilities import Capabilities
 from tools.catalog import ToolCatalog
 from tools.contract import AnyTool
 from tools.core.all import core_tools
 from tools.cursor import CursorSigner
 from tools.policy import ToolPolicy
 from tools.runner import RunnerHooks, ToolRunner
-
-NameOf = Callable[[UserId], Awaitable[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +81,7 @@ class Stores:
 
     database: Database
     sessions: StoredSessions
+    names: StoredNames
     proposals: StoredProposals
     watches: StoredWatches
     audit: StoredAudit
@@ -122,6 +123,7 @@ class Conversation:
     tools: ToolDesk
     executors: Executors
     toolboxes: Toolboxes
+    channel_now: ChannelNow
 
 
 async def open_stores(settings: Settings, stack: AsyncExitStack) -> Stores:
@@ -150,6 +152,7 @@ async def open_stores(settings: Settings, stack: AsyncExitStack) -> Stores:
             settings.llm.session_idle_ttl,
             retain=not settings.llm.privacy.do_not_retain_default,
         ),
+        names=StoredNames(database),
         proposals=StoredProposals(database),
         watches=StoredWatches(database),
         audit=StoredAudit(database),
@@ -227,17 +230,12 @@ async def build_base(
 
 
 def build_conversation(
-    base: Base, surface: ChatSurface, stops: Stops, name_of: NameOf, stack: AsyncExitStack
+    base: Base, surface: ChatSurface, stops: Stops, directory: Directory, stack: AsyncExitStack
 ) -> Conversation:
-    """Put together what answers asks on that surface. `name_of` tells a person's name."""
+    """Put together what answers asks on that surface."""
     in_force = base.in_force
-
-    async def venue_of(call: CallContext) -> Venue:
-        session = await base.stores.sessions.get(SessionId(call.session_id))
-        if session is None:
-            raise StorageUnavailable("the session of this call is not stored")
-        return Venue(session.place, rule_for(in_force.channels, call.channel).confirm)
-
+    channels = directory.channels
+    venues = Venues(in_force.channels, channels, base.stores.sessions)
     client = http_client(max_connections=backends.BACKEND_CONNECTIONS)
     stack.push_async_callback(client.aclose)
     target = Target(HttpProbe(client, rules.revealed(in_force.reading_tokens)), base.redactor)
@@ -245,7 +243,7 @@ def build_conversation(
         base.actions,
         base.stores.proposals,
         surface,
-        venue_of,
+        venues.of_call,
         target,
         base.freezes,
         max_open=base.settings.proposals.max_open,
@@ -260,6 +258,7 @@ def build_conversation(
     turns = Turns(
         config=rules.turn_config(base.settings, in_force.channels, in_force.action_lines),
         sessions=base.stores.sessions,
+        channels=channels,
         surface=surface,
         purse=base.purse,
         tools=tools,
@@ -271,8 +270,8 @@ def build_conversation(
         metrics=base.metrics,
     )
     executors = make_executors(rules.revealed(in_force.order_tokens), client)
-    decide = _decide(base, surface, name_of, executors, target)
-    return Conversation(turns, decide, desk, tools, executors, toolboxes)
+    decide = _decide(base, surface, directory.name_of, executors, target, venues.now)
+    return Conversation(turns, decide, desk, tools, executors, toolboxes, venues.now)
 
 
 def _toolboxes(base: Base, desk: ProposalDesk, stack: AsyncExitStack) -> Toolboxes:
@@ -309,14 +308,19 @@ def _toolboxes(base: Base, desk: ProposalDesk, stack: AsyncExitStack) -> Toolbox
 
 
 def _decide(
-    base: Base, surface: ChatSurface, name_of: NameOf, executors: Executors, target: Target
+    base: Base,
+    surface: ChatSurface,
+    name_of: NameOf,
+    executors: Executors,
+    target: Target,
+    channel_now: ChannelNow,
 ) -> Decide:
     proposals = base.stores.proposals
     dispatch = Dispatch(
         base.actions,
         proposals,
         executors,
-        GuardLine(base.actions, proposals, base.stores.audit, target, base.freezes),
+        GuardLine(base.actions, proposals, base.stores.audit, target, base.freezes, channel_now),
         base.redactor,
         base.stores.watches,
         on_state=base.metrics.proposal_became,
@@ -324,6 +328,7 @@ def _decide(
     display = ProposalDisplay(proposals, surface)
 
     async def rehearse(row: Proposal) -> Proposal:
+        row = placed(row, await channel_now(row.place))
         return await rehearsed(target, base.actions.find(row.action, row.product), row)
 
     return Decide(

@@ -454,6 +454,50 @@ class RoleDirectory(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class KeptName:
+    """A channel's row: its name, empty once it was renamed, and when that was written.
+
+    `age_s` is by the database's clock.
+    """
+
+    name: str
+    written_at: datetime
+    age_s: float
+
+
+class NameStore(Protocol):
+    """Names of channels, over restarts and replicas. Every method raises StorageUnavailable."""
+
+    async def get(self, place: Place) -> KeptName | None:
+        """The row now; None when there is none."""
+        ...
+
+    async def keep(self, place: Place, name: str, instead_of: KeptName | None) -> bool:
+        """It was read now. False: the row is not the one it was asked for any more."""
+        ...
+
+    async def forget(self, place: Place) -> None:
+        """It was renamed: what is kept is its name no more, nor what is being read just now."""
+        ...
+
+
+class ChannelNames(Protocol):
+    """What channels are called, which rules are written in. Every method raises StorageUnavailable.
+
+    A name is never guessed: "" is a channel whose name could not be read. What has none is
+    "@direct" or "@group".
+    """
+
+    async def for_asking(self, place: Place, patience_s: float = 0.0) -> str:
+        """To read by. One read a while ago does; asked again for so many seconds while unknown."""
+        ...
+
+    async def for_deciding(self, place: Place) -> str:
+        """To decide by: read within the last minute, or unknown."""
+        ...
+
+
 class AnswerStream(Protocol):
     """One live answer. `feed` never blocks and never raises."""
 

@@ -13,8 +13,9 @@ from bot.actions.dispatch import Dispatch
 from bot.actions.display import ProposalDisplay
 from bot.actions.guards import GuardLine
 from bot.actions.propose import ProposalDesk, Venue
-from bot.actions.rehearse import rehearsed
+from bot.actions.rehearse import placed, rehearsed
 from bot.actions.target import Target
+from bot.domain.channel import Channel, ChannelRule
 from bot.domain.ids import ChannelId, MessageTs, Place, ProposalId, TeamId, UserId
 from bot.domain.proposal import Proposal, ProposalState
 from bot.ports import Decision
@@ -42,6 +43,7 @@ ROLLBACK = ActionRule(
     blast_radius="one service",
 )
 SCALE = replace(ROLLBACK, name="scale", products=("shop-*",), rate_limit="1/1h")
+HERE = Channel("incident-checkout", ChannelRule("*", confirm=("responder",)))
 DRAFT = ProposalDraft(
     "rollback-deploy", "checkout", {"version": "v41"}, "errors began with v42", "one service", True
 )
@@ -105,7 +107,7 @@ class World:
     freeze: FakeFreeze = field(default_factory=FakeFreeze)
     redactor: FakeRedactor = field(default_factory=FakeRedactor)
     came_into: list[ProposalState] = field(default_factory=list)
-    venue: Venue = field(default_factory=lambda: Venue(PLACE, ("responder",)))
+    channel: Channel = HERE
 
     def __post_init__(self) -> None:
         self.memory = Memory(now=self.clock.now)
@@ -117,7 +119,7 @@ class World:
         """The proposing side."""
 
         async def venue_of(_call: CallContext) -> Venue:
-            return self.venue
+            return Venue(PLACE, self.channel)
 
         store = Fragile(self.store, Fuse())
         return ProposalDesk(
@@ -131,6 +133,10 @@ class World:
             **options,
         )
 
+    async def channel_now(self, _place: Place) -> Channel:
+        """The one channel, as it is at this moment."""
+        return self.channel
+
     def target(self) -> Target:
         """What reads targets."""
         return Target(self.probe, self.redactor)
@@ -138,7 +144,9 @@ class World:
     def guards(self, rules: tuple[ActionRule, ...] | None = None) -> GuardLine:
         """The guards over these rules."""
         catalog = ActionCatalog(self.rules if rules is None else rules)
-        return GuardLine(catalog, self.store, self.audit, self.target(), self.freeze)
+        return GuardLine(
+            catalog, self.store, self.audit, self.target(), self.freeze, self.channel_now
+        )
 
     def decide(self, fuse: Fuse | None = None) -> Decide:
         """A fresh process; with a fuse, one that may die at any call."""
@@ -148,7 +156,14 @@ class World:
         catalog = ActionCatalog(self.rules)
         display = ProposalDisplay(store, wall, sleep=no_sleep)  # type: ignore[arg-type]
         target = Target(Fragile(self.probe, burning), self.redactor)  # type: ignore[arg-type]
-        guards = GuardLine(catalog, store, audit, target, self.freeze)  # type: ignore[arg-type]
+        guards = GuardLine(
+            catalog,
+            store,  # type: ignore[arg-type]
+            audit,  # type: ignore[arg-type]
+            target,
+            self.freeze,
+            self.channel_now,
+        )
         dispatch = Dispatch(
             catalog,
             store,  # type: ignore[arg-type]
@@ -161,6 +176,7 @@ class World:
         )
 
         async def rehearse(row: Proposal) -> Proposal:
+            row = placed(row, await self.channel_now(row.place))
             return await rehearsed(target, catalog.find(row.action, row.product), row)
 
         return Decide(

@@ -20,16 +20,18 @@ from bot.domain.session import Ask, TurnState
 from bot.ports import Journal, StorageUnavailable
 from bot.telemetry.metrics import Metrics
 from tests.fakes.capabilities import FakeClock
+from tests.fakes.channel_names import FakeNames
 from tests.fakes.journal import MemoryJournal
 from tests.fakes.recording_surface import RecordingSurface
 from tests.fakes.redactor import FakeRedactor
 from tests.fakes.scripted_provider import ScriptedProvider
 from tests.fakes.stop_signal import FakeStops
 from tests.fakes.stores import Memory, MemoryAudit, MemoryLedger, MemorySessions
-from tests.fakes.tools import FakeTool, bench
+from tests.fakes.tools import ALL, FakeTool, bench
+from tools.policy import ToolPolicy
 
 PLACE = Place(TeamId("T1"), ChannelId("C1"), MessageTs("1700000000.000100"))
-ASK = Ask(PLACE, MessageTs("1700000000.000100"), Person(TeamId("T1"), UserId("U1")), "why?", "ops")
+ASK = Ask(PLACE, MessageTs("1700000000.000100"), Person(TeamId("T1"), UserId("U1")), "why?")
 LATER = replace(ASK, ts=MessageTs("1700000001.000100"), text="and now?")
 
 
@@ -61,6 +63,7 @@ class TurnBench:
     surface: RecordingSurface
     stops: FakeStops
     metrics: Metrics
+    names: FakeNames
 
     @property
     def store(self) -> MemorySessions:
@@ -87,22 +90,27 @@ def turn_bench(
     surface: RecordingSurface | None = None,
     max_tool_rounds: int = 3,
     notes: Any = None,
+    names: FakeNames | None = None,
+    rules: Sequence[ChannelRule] = (ChannelRule("*"),),
+    policy: ToolPolicy = ALL,
 ) -> TurnBench:
     """One scripted provider unless `providers` are given; `core__echo` unless `tools` are."""
     memory = Memory()
     metrics = Metrics()
     sessions, ledger = Outage(MemorySessions(memory)), Outage(MemoryLedger(memory))
     asked = Rounds(providers or [ScriptedProvider(script or [])])
-    box = bench(tools or [FakeTool()])
+    box = bench(tools or [FakeTool()], policy)
     stops = FakeStops()
     shown = surface or RecordingSurface()
+    called = names or FakeNames()
 
     async def nothing(_: SessionId) -> Sequence[str]:
         return ()
 
     turns = Turns(
-        config=TurnConfig((ChannelRule("*"),), max_tool_rounds, 1000, ()),
+        config=TurnConfig(rules, max_tool_rounds, 1000, ()),
         sessions=sessions,
+        channels=called,
         surface=shown,
         purse=Purse(asked, ledger, MemoryAudit(memory), limits or BudgetLimits(), metrics),
         tools=ToolDesk(lambda _: Toolbox(box.catalog, box.runner), FakeClock()),
@@ -112,4 +120,4 @@ def turn_bench(
         notes=notes or nothing,
         metrics=metrics,
     )
-    return TurnBench(turns, memory, sessions, ledger, shown, stops, metrics)
+    return TurnBench(turns, memory, sessions, ledger, shown, stops, metrics, called)

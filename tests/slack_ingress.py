@@ -9,6 +9,7 @@ from slack_bolt.response import BoltResponse
 
 from bot.actions.catalog import ActionCatalog
 from bot.actions.revise import Revisions
+from bot.domain.channel import Channel, ChannelRule, channel_of
 from bot.domain.ids import (
     ChannelId,
     MessageTs,
@@ -27,6 +28,7 @@ from bot.slack.connection.bolt import create_bolt
 from bot.slack.handling.errands import Errands
 from bot.slack.handling.ingress_ports import IngressPorts, IngressSettings, ProviderStatus
 from bot.slack.received.identity import SlackIdentity
+from tests.fakes.channel_names import FakeNames
 from tests.fakes.freezes import FakeFreezes, FakeSwitch
 from tests.fakes.redactor import FakeRedactor
 from tests.fakes.role_table import RoleTable
@@ -68,7 +70,9 @@ class Ingress:
         self.whispers = Whispers()
         self.stops = RecordingStops()
         self.api = FakeWebApi()
-        self.api.answers["conversations.info"] = {"channel": {"name": "incident-checkout"}}
+        self.names = FakeNames("incident-checkout")
+        self.rules = [ChannelRule("incident-*", confirm=("responder",))]
+        self.renamed: list[tuple[str, str]] = []
         self.freezes = FakeFreezes()
         self.revisions = Revisions(ActionCatalog((ROLLBACK,)), FakeRedactor())
         self.switch = FakeSwitch()
@@ -82,6 +86,8 @@ class Ingress:
             proposals=self.proposals,
             roles=self.roles,
             action_roles=lambda _action: self.declared_roles,
+            channel_now=self._channel_now,
+            channel_renamed=self._channel_renamed,
             surface=self.whispers,
             stops=self.stops,
             audit=MemoryAudit(self.memory),
@@ -113,6 +119,12 @@ class Ingress:
         ask = Ask(place, MessageTs(thread_ts or "50.5"), Person(TeamId(TEAM), UserId("U1")), "why?")
         await self.sessions.begin_turn(ask, await self.sessions.open(ask, "incident", NOW), NOW)
         return ask
+
+    async def _channel_now(self, place: Place) -> Channel:
+        return channel_of(self.rules, await self.names.for_deciding(place))
+
+    async def _channel_renamed(self, team: TeamId, channel: str) -> None:
+        self.renamed.append((team, channel))
 
     async def _providers(self) -> list[ProviderStatus]:
         return self.providers

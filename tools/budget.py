@@ -3,7 +3,8 @@
 Counted by the caller from the turn's own record, so that a turn taken up again counts the same.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
 
 MAX_RESULT_BYTES = 64 * 1024  # of one result, as JSON; nothing raises it
 MIN_RESULT_BYTES = 8 * 1024  # with less, a page of logs could not be cut at a whole line
@@ -58,3 +59,9 @@ class Budget:
 
 
 DEFAULT_BUDGET = Budget()
+
+
+def smallest(budgets: Iterable[Budget]) -> Budget:
+    """The least of each limit."""
+    found = list(budgets)
+    return Budget(**{f.name: min(getattr(each, f.name) for each in found) for f in fields(Budget)})

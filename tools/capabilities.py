@@ -439,7 +439,10 @@ class Clock(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CallContext:
-    """Who is asking, where, and for what. Opaque ids only: no credential may ever be a field here."""
+    """Who is asking, where, and for what. Opaque ids only: no credential may ever be a field here.
+
+    `channel` is a name, empty when it could not be read; `channel_id` stays when it is renamed.
+    """
 
     actor: str
     team: str
@@ -454,6 +457,7 @@ class CallContext:
     connection_ids: frozenset[str] = frozenset()  # what this request may use
     untrusted_read: bool = False  # the turn has already read tool output
     spent: Spent = NOTHING_SPENT  # of the turn, before this call
+    channel_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

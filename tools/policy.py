@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Protocol
 
-from tools.budget import DEFAULT_BUDGET, Budget
+from tools.budget import DEFAULT_BUDGET, Budget, smallest
 from tools.contract import PROPOSE_TOOL_ID, Effect, ToolContract
 
 MCP_PREFIX = "mcp__"
+NAMELESS = "@"  # what has no name of its own is called by a word that begins with it: "@direct"
 
 
 class Asking(Protocol):
@@ -26,7 +27,7 @@ class Asking(Protocol):
 
     @property
     def channel(self) -> str:
-        """The channel's name."""
+        """The channel's name; empty when it could not be read."""
         ...
 
     @property
@@ -48,6 +49,8 @@ class ToolPolicy:
     `sessions` maps a tool id to globs of session names; a tool not listed there fits any session.
     `channels` are pairs of a channel's glob and tool globs, the first that matches narrows what the
     purpose gives; `denied` are globs of tools that nobody has. `budgets` are by purpose.
+    `purposes` are those that some channel has: where the channel is not known, a tool is allowed
+    that each of them has and no pair of `channels` takes away.
     `granted_connections` are the connection ids the deployment grants; a call gets the intersection
     with what its request carries.
     """
@@ -57,6 +60,7 @@ class ToolPolicy:
     effects: frozenset[Effect] = frozenset({Effect.READ_ONLY})
     granted_connections: frozenset[str] = frozenset()
     channels: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    purposes: frozenset[str] = frozenset()
     denied: tuple[str, ...] = ()
     budgets: Mapping[str, Budget] = field(default_factory=dict)
     default_budget: Budget = DEFAULT_BUDGET
@@ -68,8 +72,7 @@ class ToolPolicy:
 
     def allows(self, contract: ToolContract, asking: Asking) -> bool:
         """Whether the tool exists for this purpose in this session."""
-        globs = self.toolsets.get(asking.purpose, ())
-        if not any(_names(glob, contract.id) for glob in globs):
+        if not all(self._has(purpose, contract.id) for purpose in self._purposes(asking)):
             return False
         if contract.effect not in self.effects and contract.id != PROPOSE_TOOL_ID:
             return False
@@ -79,18 +82,36 @@ class ToolPolicy:
         return sessions is None or _matches(sessions, asking.session_name)
 
     def budget(self, asking: Asking) -> Budget:
-        """What a turn of this purpose may ask."""
-        return self.budgets.get(asking.purpose, self.default_budget)
+        """What a turn of this purpose may ask; the least of all where the channel is not known."""
+        own = [self.budgets.get(each, self.default_budget) for each in self._purposes(asking)]
+        return smallest(own)
 
     def connections(self, requested: frozenset[str]) -> frozenset[str]:
         """What a call may use: granted and requested, never the union."""
         return self.granted_connections & requested
 
+    def _purposes(self, asking: Asking) -> frozenset[str]:
+        own = frozenset({asking.purpose})
+        return own if asking.channel else own | self.purposes
+
+    def _has(self, purpose: str, tool_id: str) -> bool:
+        return any(_names(glob, tool_id) for glob in self.toolsets.get(purpose, ()))
+
     def _in_channel(self, tool_id: str, channel: str) -> bool:
-        narrowed = next(
-            (tools for glob, tools in self.channels if fnmatchcase(channel, glob)), None
-        )
+        """These only take away, so `*` is for direct messages too, unless a pair names them."""
+        if not channel:
+            return all(_matches(tools, tool_id) for _, tools in self.channels)
+        named = [tools for glob, tools in self.channels if fits_channel(channel, glob)]
+        anyway = [tools for glob, tools in self.channels if fnmatchcase(channel, glob)]
+        narrowed = next(iter((*named, *anyway)), None)
         return narrowed is None or _matches(narrowed, tool_id)
+
+
+def fits_channel(channel: str, glob: str) -> bool:
+    """Whether the glob names the channel; what has no name of its own only by its exact word."""
+    if not channel or channel.startswith(NAMELESS):
+        return bool(channel) and channel == glob
+    return fnmatchcase(channel, glob)
 
 
 def _matches(globs: Iterable[str], name: str) -> bool:

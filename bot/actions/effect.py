@@ -13,6 +13,7 @@ import structlog
 from bot.actions.catalog import ActionCatalog, ActionRule
 from bot.actions.display import ProposalDisplay
 from bot.domain.audit import AuditEvent, AuditKind
+from bot.domain.channel import Channel
 from bot.domain.proposal import Proposal, ProposalState
 from bot.ports import AuditLog, Watches, WatchKind
 from tools.capabilities import CallContext, Clock, ProposalDraft, ProposalReceipt
@@ -140,19 +141,20 @@ class EffectCheck:
         )
 
 
-def rollback_context(row: Proposal, session_name: str, clock: Clock) -> CallContext:
+def rollback_context(row: Proposal, channel: Channel, clock: Clock) -> CallContext:
     """The context in which a check reads and proposes: the asker's, in the proposal's session."""
     return CallContext(
         actor=row.asked_by.user,
         team=row.asked_by.team,
-        channel=session_name,
+        channel=channel.name,
         session_id=row.session_id,
-        session_name=session_name,
+        session_name=channel.session_name,
         turn_id=row.turn_id,
         tool_call_id=f"effect:{row.id}",
         purpose="investigate",
         now=clock.now(),
         products=(row.product,),
+        channel_id=row.place.channel,
     )
 
 

@@ -8,10 +8,18 @@ from collections.abc import Sequence
 
 from bot.actions.catalog import ActionCatalog
 from bot.actions.guard import Guard, Judgement, Refused, Subject
-from bot.actions.row_guards import NotFrozen, RequireApproval, SameDigest, ValidParams, WithinRate
+from bot.actions.row_guards import (
+    InItsChannel,
+    NotFrozen,
+    RequireApproval,
+    SameDigest,
+    ValidParams,
+    WithinRate,
+)
 from bot.actions.target import Target
 from bot.actions.target_guards import NotDrifted, SamePreview, WithinBlastRadius
 from bot.domain.audit import AuditEvent, AuditKind
+from bot.domain.channel import ChannelNow
 from bot.domain.proposal import ConfirmedProposal, Proposal
 from bot.ports import AuditLog, FreezeState, ProposalStore
 from tools.errors import InvalidArguments
@@ -27,6 +35,7 @@ class GuardLine:
         audit: AuditLog,
         target: Target,
         freeze: FreezeState,
+        channel_now: ChannelNow,
     ) -> None:
         self._catalog = catalog
         self._audit = audit
@@ -36,6 +45,7 @@ class GuardLine:
             RequireApproval(),
             SameDigest(),
             ValidParams(catalog),
+            InItsChannel(channel_now),
             self._freeze,
             self._rate,
             WithinBlastRadius(target),

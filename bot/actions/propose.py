@@ -18,6 +18,7 @@ from bot.actions.counting import OnState, uncounted
 from bot.actions.rehearse import rehearsed
 from bot.actions.target import Target
 from bot.domain.audit import AuditEvent, AuditKind
+from bot.domain.channel import Channel, not_covered
 from bot.domain.ids import Person, Place, SessionId, TeamId, TurnId, UserId
 from bot.domain.proposal import (
     LIFETIME,
@@ -54,10 +55,10 @@ CARD_TIMEOUT_S: Final = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Venue:
-    """Where a call's proposal is shown, and the channel's roles that may confirm there."""
+    """Where a call's proposal is shown, and the channel whose rule is gone by."""
 
     place: Place
-    confirm: tuple[str, ...]
+    channel: Channel
 
 
 VenueOf = Callable[[CallContext], Awaitable[Venue]]
@@ -116,7 +117,10 @@ class ProposalDesk:
     def _checked(
         self, draft: ProposalDraft, call: CallContext, venue: Venue, now: datetime
     ) -> Proposal:
+        channel = venue.channel
         action = self._catalog.find(draft.action, draft.product)
+        if not channel.rule.covers(draft.product):
+            raise InvalidArguments(not_covered(channel, draft.product))
         params = checked_params(draft.params)
         self._catalog.check_params(action, orjson.loads(params))
         _check_blast_radius(action, draft)
@@ -138,7 +142,7 @@ class ProposalDesk:
             blast_radius=rule.blast_radius,
             reversible=rule.reversible,
             untrusted_read=call.untrusted_read,
-            confirm_roles=venue.confirm,
+            confirm_roles=channel.rule.confirm,
             action_roles=rule.confirm,
             four_eyes=rule.four_eyes,
             state=ProposalState.PENDING,
@@ -146,6 +150,7 @@ class ProposalDesk:
             expires_at=now + LIFETIME,
             approvals=rule.approvals,
             confirm_dialog=rule.confirm_dialog,
+            channel_name=channel.name,
         )
 
     async def _kept(self, proposal: Proposal) -> Proposal | None:

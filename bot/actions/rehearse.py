@@ -11,6 +11,7 @@ import orjson
 from bot.actions.catalog import Action
 from bot.actions.selectors import too_wide
 from bot.actions.target import Target, TargetUnread
+from bot.domain.channel import Channel, out_of_place
 from bot.domain.proposal import Proposal
 from tools.errors import CapabilityUnavailable, InvalidArguments
 
@@ -50,6 +51,17 @@ async def rehearsed(target: Target, action: Action, proposal: Proposal) -> Propo
         object_names=() if objects is None else objects.names,
         fingerprint=facts.result(),
     )
+
+
+def placed(proposal: Proposal, channel: Channel) -> Proposal:
+    """The proposal under the rules of its channel now.
+
+    Raises InvalidArguments where nothing may be proposed for its product any more.
+    """
+    reason = out_of_place(channel, proposal.channel_name, proposal.product)
+    if reason is not None:
+        raise InvalidArguments(reason)
+    return replace(proposal, confirm_roles=channel.rule.confirm, channel_name=channel.name)
 
 
 async def _preview(target: Target, action: Action, proposal: Proposal) -> str:

@@ -6,6 +6,7 @@ import orjson
 
 from bot.actions.catalog import ActionCatalog
 from bot.actions.guard import PASSED, Judgement, Subject
+from bot.domain.channel import ChannelNow, out_of_place
 from bot.domain.proposal import ProposalState, digest, unapproved
 from bot.ports import FreezeState, ProposalStore
 from tools.errors import InvalidArguments
@@ -56,6 +57,24 @@ class ValidParams:
         except InvalidArguments as error:
             return Judgement(error.message)
         return PASSED
+
+
+class InItsChannel:
+    """The channel still has the name and the products that the card was shown under."""
+
+    name = "channel"
+
+    def __init__(self, channel_now: ChannelNow) -> None:
+        self._channel_now = channel_now
+
+    async def judge(self, subject: Subject) -> Judgement:
+        """By the rules of this moment."""
+        row = subject.row
+        channel = await self._channel_now(row.place)
+        reason = out_of_place(channel, row.channel_name, row.product)
+        if reason is None and not channel.rule.confirm:
+            reason = "nobody may decide in this channel any more"
+        return Judgement(reason or "")
 
 
 class NotFrozen:

@@ -79,6 +79,18 @@ class ToolExecutor(Protocol):
         ...
 
 
+class Renew(Protocol):
+    """What the conversation is asked with from this round on. Replayed, it answers the same."""
+
+    async def __call__(self, request: CompleteRequest, number: int) -> CompleteRequest:
+        """The request of round `number`, with the same messages."""
+        ...
+
+
+async def _unchanged(request: CompleteRequest, number: int) -> CompleteRequest:  # noqa: ARG001 - the protocol's
+    return request
+
+
 @dataclass(slots=True)
 class Conversation:
     """What the loop has gathered so far."""
@@ -155,12 +167,19 @@ class Loop:
     """One turn's loop over one request. `talk` is what it has gathered, also when it is cut short."""
 
     def __init__(
-        self, ask: RoundRunner, execute: ToolExecutor, journal: Journal, *, max_tool_rounds: int
+        self,
+        ask: RoundRunner,
+        execute: ToolExecutor,
+        journal: Journal,
+        *,
+        max_tool_rounds: int,
+        renew: Renew = _unchanged,
     ) -> None:
         self._ask = ask
         self._execute = execute
         self._journal = journal
         self._max_tool_rounds = max_tool_rounds
+        self._renew = renew
         self.talk: Conversation | None = None
 
     async def run(
@@ -169,6 +188,7 @@ class Loop:
         """Until the model ends, a limit, a stop or a failure. `emit` gets everything but the end."""
         self.talk = talk = Conversation(request, aside=aside)
         while True:
+            talk.request = await self._renew(talk.request, len(talk.rounds) + 1)
             record = await self._round(talk, emit)
             if record.stopped:
                 return TurnEnd.STOPPED, talk

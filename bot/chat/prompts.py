@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from bot.domain.channel import DIRECT, GROUP, UNKNOWN
+
 VERSION = "investigate-1"
 
 # Static first, so that providers can cache it; what changes per turn comes last.
@@ -47,7 +49,7 @@ def system_prompt(facts: PromptFacts) -> str:
     lines = [
         _INVESTIGATE,
         "Now",
-        f"- Time: {facts.now:%Y-%m-%dT%H:%M:%SZ}. Channel: #{facts.channel or 'direct message'}.",
+        f"- Time: {facts.now:%Y-%m-%dT%H:%M:%SZ}. Channel: {_channel(facts.channel)}.",
         f"- Products of this channel: {', '.join(facts.products) or 'not configured'}.",
     ]
     if facts.actions:
@@ -56,6 +58,11 @@ def system_prompt(facts: PromptFacts) -> str:
         lines.append("- No actions are declared; propose_action would be refused.")
     lines.extend(f"- {note}" for note in facts.notes)
     return "\n".join(lines)
+
+
+def _channel(name: str) -> str:
+    nameless = {DIRECT: "a direct message", GROUP: "a group message", UNKNOWN: "not known"}
+    return nameless.get(name, f"#{name}")
 
 
 def stable_chars(system: str) -> int:

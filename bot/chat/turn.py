@@ -21,20 +21,22 @@ from adapters.llm.messages import (
 from bot.chat.aftermath import finished, said_of, state_of
 from bot.chat.grounding import doubts
 from bot.chat.history import newest_note
-from bot.chat.loop import Conversation, Emit, Loop
+from bot.chat.loop import Conversation, Emit, Loop, Renew
 from bot.chat.quiet_replay import QuietReplay
 from bot.chat.recall import PURPOSE, SUMMARY_ROUND, Recalled, recall
 from bot.chat.round_record import RoundRecord
 from bot.chat.spending import Purse, Spender
+from bot.chat.standing import UNKNOWN_NOTICE, Standing
 from bot.chat.tool_calls import ToolDesk
 from bot.chat.turn_request import Notes, Opened, TurnConfig, TurnRequests
-from bot.domain.channel import ChannelRule, rule_for, session_name
+from bot.domain.channel import channel_of, session_name
 from bot.domain.events import Notice, TurnEnd, TurnEvent, TurnFinished
 from bot.domain.ids import MessageTs, SessionId
 from bot.domain.session import Ask, Session, Summary, TurnState
 from bot.ports import (
     AnswerStream,
     AnswerSurface,
+    ChannelNames,
     Journal,
     SessionStore,
     Stops,
@@ -77,6 +79,7 @@ class Turns:
         *,
         config: TurnConfig,
         sessions: SessionStore,
+        channels: ChannelNames,
         surface: AnswerSurface,
         purse: Purse,
         tools: ToolDesk,
@@ -90,6 +93,7 @@ class Turns:
         self._config = config
         self._requests = TurnRequests(config, sessions, tools, redactor, notes)
         self._sessions = sessions
+        self._channels = channels
         self._surface = surface
         self._purse = purse
         self._tools = tools
@@ -109,10 +113,9 @@ class Turns:
             return await self._answer(ask, journal)
 
     async def _answer(self, ask: Ask, journal: Journal) -> TurnFinished | None:
-        rule = rule_for(self._config.channels, ask.channel_name)
         try:
             safe = replace(ask, text=self._redactor.redact(ask.text))
-            opened = await self._open(safe, rule, journal)
+            opened = await self._open(safe, journal)
         except Exception as error:
             final = self._broken(ask, error, None)
             await self._tell_unopened(ask, final)
@@ -122,21 +125,23 @@ class Turns:
             return final
         if opened is None:
             return None
-        final = await self._answered(safe, rule, opened, journal)
+        named = replace(safe, channel_name=opened.channel_name)
+        final = await self._answered(named, opened, journal)
         self._metrics.turn_ended(final.end.value)
         return final
 
-    async def _open(self, ask: Ask, rule: ChannelRule, journal: Journal) -> Opened | None:
+    async def _open(self, ask: Ask, journal: Journal) -> Opened | None:
         """Store the turn and post its placeholder; None when the place is gone."""
 
         async def open_session() -> JsonValue:
             now = self._clock.now()
-            name = session_name(rule, ask.channel_name)
+            channel = channel_of(self._config.channels, await self._channels.for_asking(ask.place))
+            name = session_name(channel.rule, channel.name)
             session: Session = await self._sessions.open(ask, name, now)
             await self._sessions.begin_turn(ask, session, now)
             anew = session.resumed_by == ask.turn_id
             summary: list[JsonValue] = [session.summary, session.summary_ts]
-            return [session.id, session.name, now.isoformat(), anew, *summary]
+            return [session.id, session.name, now.isoformat(), anew, *summary, channel.name]
 
         async def open_answer() -> JsonValue:
             try:
@@ -148,8 +153,9 @@ class Turns:
 
         kept = await journal.step("open", open_session)
         assert isinstance(kept, list)  # noqa: S101 - written two lines up
-        # A turn begun by the release before this one has three values.
-        anew, summary, summary_ts = kept[3:] or (False, "", "")
+        # A turn begun by a release before this one has three values, or six.
+        anew, summary, summary_ts = kept[3:6] or (False, "", "")
+        channel_name = str(kept[6]) if len(kept) > 6 else ask.channel_name
         ts = await journal.step("placeholder", open_answer)
         if ts is None:
             log.info("turn_place_gone", turn=ask.turn_id)
@@ -157,12 +163,13 @@ class Turns:
             return None
         return Opened(
             session=SessionId(str(kept[0])),
-            name=str(kept[1]),
+            channel_name=channel_name,
             answer_ts=MessageTs(str(ts)),
             now=datetime.fromisoformat(str(kept[2])),
             notices=(self._config.closed_notice,) if anew is True else (),
             summary=str(summary),
             summary_ts=str(summary_ts),
+            asks_name=len(kept) > 6,
         )
 
     async def _tell_unopened(self, ask: Ask, final: TurnFinished) -> None:
@@ -180,13 +187,11 @@ class Turns:
                 ask.turn_id, TurnState.FAILED, (), (), self._clock.now()
             )
 
-    async def _answered(
-        self, ask: Ask, rule: ChannelRule, opened: Opened, journal: Journal
-    ) -> TurnFinished:
+    async def _answered(self, ask: Ask, opened: Opened, journal: Journal) -> TurnFinished:
         stream = self._surface.stream(ask, opened.answer_ts)
         try:
             quiet = QuietReplay(journal, stream.feed)
-            ended = await self._investigated(ask, rule, opened, quiet)
+            ended = await self._investigated(ask, opened, quiet)
             final = ended.final
             try:
                 await self._keep(ask, state_of(final.end), ended, journal)
@@ -199,22 +204,36 @@ class Turns:
             await stream.aclose()
         return final
 
-    async def _investigated(
-        self,
-        ask: Ask,
-        rule: ChannelRule,
-        opened: Opened,
-        journal: QuietReplay,
-    ) -> _Investigated:
-        context = self._requests.context(ask, rule, opened)
+    async def _investigated(self, ask: Ask, opened: Opened, journal: QuietReplay) -> _Investigated:
+        standing = Standing(
+            self._channels,
+            self._config.channels,
+            ask.place,
+            opened.channel_name,
+            asks_again=opened.asks_name,
+        )
+        rule = standing.channel.rule
+        context = self._requests.context(ask, standing.channel, opened)
         stop = self._stops.watch(ask.turn_id)
         spender = self._purse.spender(ask, opened.session, rule.toolset, rule.daily_usd_micros)
-        loop = self._loop(context, spender, stop, journal)
+        notices = list(opened.notices)
+
+        async def renew(request: CompleteRequest, number: int) -> CompleteRequest:
+            nonlocal context
+            if await standing.learn(number, journal, stop):
+                context = self._requests.context(ask, standing.channel, opened)
+                return await self._requests.renewed(request, ask, standing.channel, opened, context)
+            if not standing.channel.is_known and UNKNOWN_NOTICE not in notices:
+                notices.append(UNKNOWN_NOTICE)
+                journal.feed(Notice(UNKNOWN_NOTICE))
+            return request
+
+        loop = self._loop(lambda: context, spender, stop, journal, renew)
         try:
-            request = await self._requests.request(ask, rule, opened, context)
+            request = await self._requests.request(ask, standing.channel, opened, context)
             recalled = await self._recalled(request, opened, spender, stop, journal)
             end, talk = await loop.run(recalled.request, journal.feed, recalled.aside)
-            final = self._final(ask, end, talk, [*opened.notices, *recalled.notices])
+            final = self._final(ask, end, talk, [*notices, *recalled.notices])
             return _Investigated(final, said_of(end, talk), recalled.summary)
         except Exception as error:  # noqa: BLE001 - a bug must not leave people without an end
             said = said_of(TurnEnd.FAILED, loop.talk) if loop.talk else ()
@@ -246,7 +265,12 @@ class Turns:
         return recalled
 
     def _loop(
-        self, context: CallContext, spender: Spender, stop: StopSignal, journal: Journal
+        self,
+        context: Callable[[], CallContext],
+        spender: Spender,
+        stop: StopSignal,
+        journal: Journal,
+        renew: Renew,
     ) -> Loop:
         async def one_round(
             request: CompleteRequest, number: int, emit: Emit, prefer: str, *, full: bool
@@ -260,11 +284,12 @@ class Turns:
             untrusted_read: bool,
             spent: Spent,
         ) -> ToolOutcome:
-            asking = replace(context, untrusted_read=untrusted_read, spent=spent)
+            asking = replace(context(), untrusted_read=untrusted_read, spent=spent)
             call = replace(call, arguments=self._placeholders.resolved(call.arguments))
             return await self._tools.run(call, asking, on_event, stop)
 
-        return Loop(one_round, one_call, journal, max_tool_rounds=self._config.max_tool_rounds)
+        most = self._config.max_tool_rounds
+        return Loop(one_round, one_call, journal, max_tool_rounds=most, renew=renew)
 
     def _final(
         self, ask: Ask, end: TurnEnd, talk: Conversation, before: Sequence[str]

@@ -1,14 +1,14 @@
 """What a turn asks with: the prompt, what was said before, the tools it may use."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from adapters.llm.messages import CompleteRequest, Message, Meta, Role, ToolSpec
 from bot.chat import prompts
 from bot.chat.recall import as_turn
 from bot.chat.tool_calls import ToolDesk
-from bot.domain.channel import ChannelRule
+from bot.domain.channel import Channel, ChannelRule
 from bot.domain.connections import ConnectionRule, connections_of
 from bot.domain.ids import MessageTs, SessionId
 from bot.domain.session import Ask
@@ -46,12 +46,13 @@ class Opened:
     """The turn as it was stored first: what it is resumed with after a crash."""
 
     session: SessionId
-    name: str
+    channel_name: str
     answer_ts: MessageTs
     now: datetime
     notices: tuple[str, ...] = ()
     summary: str = ""
     summary_ts: str = ""
+    asks_name: bool = True  # False: begun by a release that did not
 
 
 class TurnRequests:
@@ -71,50 +72,63 @@ class TurnRequests:
         self._redactor = redactor
         self._notes = notes
 
-    def context(self, ask: Ask, rule: ChannelRule, opened: Opened) -> CallContext:
+    def context(self, ask: Ask, channel: Channel, opened: Opened) -> CallContext:
         """What the turn's tools know of it."""
         return CallContext(
             actor=ask.asker.user,
             team=ask.place.team,
-            channel=ask.channel_name or ask.place.channel,
+            channel=channel.name,
             session_id=opened.session,
-            session_name=opened.name,
+            session_name=channel.session_name,
             turn_id=ask.turn_id,
             tool_call_id="",
-            purpose=rule.toolset,
+            purpose=channel.rule.toolset,
             now=opened.now,
-            products=rule.products,
+            products=channel.rule.products,
             connection_ids=connections_of(self._config.connections, ask.asker.user),
+            channel_id=ask.place.channel,
         )
 
     async def request(
-        self, ask: Ask, rule: ChannelRule, opened: Opened, context: CallContext
+        self, ask: Ask, channel: Channel, opened: Opened, context: CallContext
     ) -> CompleteRequest:
         """Everything that is sent, before it is made to fit anything. Raises StorageUnavailable."""
+        # As the session was when the turn began: resumed after a crash, it reads the same again.
+        earlier = await self._sessions.history(opened.session, ask.turn_id, opened.summary_ts)
+        messages = (*as_turn(opened.summary), *earlier, Message(Role.USER, text=ask.text))
+        empty = CompleteRequest(system="", messages=messages, max_tokens=self._config.max_tokens)
+        return await self.renewed(empty, ask, channel, opened, context)
+
+    async def renewed(
+        self,
+        request: CompleteRequest,
+        ask: Ask,
+        channel: Channel,
+        opened: Opened,
+        context: CallContext,
+    ) -> CompleteRequest:
+        """The same conversation under the channel's rule. Raises StorageUnavailable."""
         notes = await self._notes(opened.session)
+        rule = channel.rule
         system = self._redactor.redact(
             prompts.system_prompt(
                 prompts.PromptFacts(
                     now=opened.now,
-                    channel=ask.channel_name,
+                    channel=channel.name,
                     products=rule.products,
                     actions=self._config.actions,
                     notes=notes,
                 )
             )
         )
-        # As the session was when the turn began: resumed after a crash, it reads the same again.
-        earlier = await self._sessions.history(opened.session, ask.turn_id, opened.summary_ts)
-        messages = (*as_turn(opened.summary), *earlier, Message(Role.USER, text=ask.text))
         specs = tuple(
             ToolSpec(d.name, d.description, dict(d.input_schema))
             for d in self._tools.visible(context)
         )
-        return CompleteRequest(
+        return replace(
+            request,
             system=system,
             system_stable_chars=prompts.stable_chars(system),
-            messages=messages,
             tools=specs,
-            max_tokens=self._config.max_tokens,
             meta=Meta(opened.session, ask.asker.user, rule.toolset, rule.products),
         )

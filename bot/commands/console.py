@@ -9,6 +9,7 @@ from pydantic import JsonValue
 from bot.app import build_base, build_conversation
 from bot.commands.headless import (
     HeadlessSurface,
+    NamedOnTheLine,
     NeverStopped,
     PlainJournal,
     answer_json,
@@ -16,6 +17,7 @@ from bot.commands.headless import (
 )
 from bot.domain.ids import UserId
 from bot.settings.model import Settings
+from bot.wiring.venues import Directory
 
 
 async def answer_here(
@@ -29,7 +31,9 @@ async def answer_here(
     surface = HeadlessSurface(tell)
     async with AsyncExitStack() as stack:
         base = await build_base(settings, stack)
-        conversation = build_conversation(base, surface, NeverStopped(), _same, stack)
+        conversation = build_conversation(
+            base, surface, NeverStopped(), Directory(_same, NamedOnTheLine()), stack
+        )
         ask = headless_ask(question, channel, f"{time.time():.6f}")
         final = await conversation.turns.answer(ask, PlainJournal())
     assert final is not None  # noqa: S101 - a headless place is never gone

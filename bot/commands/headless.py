@@ -24,6 +24,18 @@ def headless_ask(question: str, channel: str, ts: str) -> Ask:
     return Ask(place, MessageTs(ts), Person(TEAM, UserId("operator")), question, channel)
 
 
+class NamedOnTheLine:
+    """`bot.ports.ChannelNames` where the channel is the one that was typed."""
+
+    async def for_asking(self, place: Place, patience_s: float = 0.0) -> str:  # noqa: ARG002 - the port's
+        """As typed."""
+        return place.channel
+
+    async def for_deciding(self, place: Place) -> str:
+        """As typed; nobody decides here."""
+        return place.channel
+
+
 class PlainJournal:
     """Steps that are run and not remembered: one process, one question."""
 

@@ -1,13 +1,29 @@
-"""What a channel is for and who may decide in it. First matching rule wins; none means deny."""
+"""What a channel is for and who may decide in it. First matching rule wins; none means deny.
 
-from collections.abc import Sequence
+An unknown name is no name: what cannot be read gets the narrowest of every rule there is.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
+from typing import Final, TypeAlias
+
+from bot.domain.ids import Place
+from tools.policy import fits_channel
+
+# Names of what has none of its own; no platform lets a channel be called so.
+DIRECT: Final = "@direct"
+GROUP: Final = "@group"  # a direct message among several people
+UNKNOWN: Final = ""  # the name could not be read
+_SESSION_NAMES: Final = {DIRECT: "direct", GROUP: "group"}
 
 
 @dataclass(frozen=True, slots=True)
 class ChannelRule:
-    """One `[[channels]]` entry. `session` may contain `{channel}`."""
+    """One `[[channels]]` entry. `session` may contain `{channel}`.
+
+    `products` bound what may be proposed and what tools may read; none: no bound. `reads_all`
+    leaves the tools unbounded. `shut` is a bound that leaves no product at all.
+    """
 
     match: str
     session: str = "{channel}"
@@ -15,17 +31,100 @@ class ChannelRule:
     toolset: str = "investigate"
     confirm: tuple[str, ...] = ()
     daily_usd_micros: int = 0  # 0: no limit of its own
+    reads_all: bool = False
+    shut: bool = False
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether there are products that are not this channel's business."""
+        return self.shut or bool(self.products)
+
+    @property
+    def bounds_tools(self) -> bool:
+        """Whether tools may read the channel's products only."""
+        return self.is_bounded and not self.reads_all
+
+    def covers(self, product: str) -> bool:
+        """Whether something may be proposed for that product here."""
+        return not self.is_bounded or product in self.products
 
 
 # No match: asking is allowed, confirming is not.
 UNMATCHED = ChannelRule(match="*")
 
 
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """A channel's name as far as it is known, and the rule that it stands under."""
+
+    name: str
+    rule: ChannelRule
+
+    @property
+    def is_known(self) -> bool:
+        """Whether its name could be read."""
+        return self.name != UNKNOWN
+
+    @property
+    def session_name(self) -> str:
+        """What globs of sessions match now; nothing but `*` matches an unknown one."""
+        if not self.is_known:
+            return ""
+        return session_name(self.rule, self.name)
+
+
+# The channel of a place, judged by the rules of this moment. Raises StorageUnavailable.
+ChannelNow: TypeAlias = Callable[[Place], Awaitable[Channel]]
+
+
+def out_of_place(now: Channel, shown_in: str, product: str) -> str | None:
+    """Why what was shown there may not be decided on now; None when it may. `shown_in`: then."""
+    if not now.is_known:
+        return "the channel's name cannot be read now, so its rules are not known"
+    if shown_in not in {UNKNOWN, now.name}:
+        return "the channel was renamed since; ask for a new proposal"
+    if not now.rule.covers(product):
+        return not_covered(now, product)
+    return None
+
+
+def not_covered(channel: Channel, product: str) -> str:
+    """In words."""
+    if not channel.is_known:
+        return f"the channel's name cannot be read now, so nothing may be proposed for {product}"
+    whose = ", ".join(channel.rule.products)
+    return f"this channel is for {whose}, so nothing may be proposed for {product} here"
+
+
+def channel_of(rules: Sequence[ChannelRule], name: str) -> Channel:
+    """A channel of that name under these rules."""
+    return Channel(name, rule_for(rules, name))
+
+
 def rule_for(rules: Sequence[ChannelRule], channel_name: str) -> ChannelRule:
-    """The first rule whose glob matches the channel's name."""
-    return next((r for r in rules if fnmatchcase(channel_name, r.match)), UNMATCHED)
+    """The first rule whose glob matches the channel's name; the narrowest for no name."""
+    if channel_name == UNKNOWN:
+        return narrowest(rules)
+    return next((r for r in rules if fits_channel(channel_name, r.match)), UNMATCHED)
+
+
+def narrowest(rules: Sequence[ChannelRule]) -> ChannelRule:
+    """What every rule allows, so that it is right whichever of them the channel stands under.
+
+    Which tools that are is the tool policy's to say: it knows an unknown channel by its name.
+    """
+    bounds = [rule.products for rule in rules if rule.is_bounded]
+    common = tuple(p for p in (bounds[0] if bounds else ()) if all(p in each for each in bounds))
+    limits = [rule.daily_usd_micros for rule in rules if rule.daily_usd_micros]
+    return ChannelRule(
+        match=UNKNOWN,
+        products=common,
+        daily_usd_micros=min(limits, default=0),
+        shut=bool(bounds) and not common,
+    )
 
 
 def session_name(rule: ChannelRule, channel_name: str) -> str:
     """`incident-{channel}` → `incident-checkout`; a doubled prefix is kept as written."""
-    return rule.session.replace("{channel}", channel_name or "direct")
+    shown = _SESSION_NAMES.get(channel_name, channel_name) or "unknown"
+    return rule.session.replace("{channel}", shown)

@@ -75,7 +75,8 @@ class Proposal:
     card shows and the dispatch re-checks. `decided_by` and the later fields are None until then.
     `votes` are kept where more than one of the `approvals` is wanted. `confirm_roles` are the
     channel's, `action_roles` those that the action names itself: who decides holds one of each.
-    `supersedes` is the proposal it replaced.
+    `supersedes` is the proposal it replaced. `channel_name` is the name by whose rule the card was
+    made, empty when it was not known.
     """
 
     id: ProposalId
@@ -111,6 +112,7 @@ class Proposal:
     object_names: tuple[str, ...] = ()  # of those, as far as they were told
     fingerprint: str = ""  # canonical JSON text of the target's facts; empty: not read
     confirm_dialog: bool = False
+    channel_name: str = ""
 
 
 class IllegalTransition(Exception):

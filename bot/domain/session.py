@@ -9,7 +9,10 @@ from bot.domain.ids import MessageTs, Person, Place, SessionId, TurnId
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """One message to the bot. (team, channel, ts) identifies it across retries and replicas."""
+    """One message to the bot. (team, channel, ts) identifies it across retries and replicas.
+
+    `channel_name` is read when its turn begins, not when it is asked.
+    """
 
     place: Place
     ts: MessageTs

@@ -32,7 +32,7 @@ def tool_report(
     notes: Iterable[str] = (),
 ) -> ToolReport:
     """`bound` is what is configured, None when that is not known; `health` is by tool id, `unknown` for names nobody has."""
-    everywhere = replace(policy, sessions={}, channels=())
+    everywhere = replace(policy, sessions={}, channels=(), purposes=frozenset())
     catalog = ToolCatalog(tools, everywhere)
     entries = [catalog.get(tool.contract.id) for tool in tools]
     statuses = [_status(entry, everywhere, bound, health) for entry in entries if entry]
@@ -54,7 +54,7 @@ def toolset_costs(
     Wherever it is used: what sessions and channels take away is counted. `bound` leaves out what is
     not configured.
     """
-    everywhere = replace(policy, sessions={}, channels=())
+    everywhere = replace(policy, sessions={}, channels=(), purposes=frozenset())
     catalog = ToolCatalog(tools, everywhere, bound)
     everyone = policy.granted_connections
     shown = {

@@ -26,6 +26,7 @@ from bot.service.listening import listen, providers_report, tools_report
 from bot.service.watching import watch_sweep
 from bot.settings.model import Settings
 from bot.slack.api.calls import SlackCalls
+from bot.slack.api.channel_names import SlackChannelNames
 from bot.slack.api.counted_calls import CountedCalls
 from bot.slack.api.person_names import PersonNames
 from bot.slack.api.redacted_calls import RedactedCalls
@@ -55,6 +56,7 @@ from bot.wiring import rules
 from bot.wiring.audit_outlets import audit_jobs
 from bot.wiring.backends import Cluster
 from bot.wiring.in_force import SECTIONS
+from bot.wiring.venues import Directory
 from tools.errors import ToolError
 
 GRACE_S = 20.0  # for running turns at SIGTERM; the rest of the 30 s is for closing connections
@@ -111,9 +113,11 @@ async def serving(
         outbox = Outbox(api, scheduler, identity.bot_user)
         surface = _surface(base, outbox, engine)
         names = PersonNames(api, time.monotonic)
-        conversation = build_conversation(base, surface, engine, names.name, stack)
+        channels = SlackChannelNames(api, base.stores.names, time.monotonic)
+        directory = Directory(names.name, channels)
+        conversation = build_conversation(base, surface, engine, directory, stack)
         errands = Errands()
-        bolt = _bolt(base, conversation, identity, api, surface, engine, errands)
+        bolt = _bolt(base, conversation, identity, api, surface, engine, errands, channels)
         witnesses = audit_jobs(settings, base.stores.database, surface, identity.team, stack)
         await stack.enter_async_context(_engine_running(engine, conversation, surface, grace_s))
         socket = _socket(settings, bolt, errands)
@@ -201,6 +205,7 @@ def _bolt(
     surface: SlackSurface,
     engine: Engine,
     errands: Errands,
+    channels: SlackChannelNames,
 ) -> AsyncApp:
     settings = base.settings
     roles = SlackRoleDirectory(api, identity.team, base.in_force.roles, time.monotonic)
@@ -219,6 +224,8 @@ def _bolt(
             proposals=base.stores.proposals,
             roles=roles,
             action_roles=base.actions.roles_of,
+            channel_now=conversation.channel_now,
+            channel_renamed=channels.renamed,
             surface=surface,
             stops=engine,
             audit=base.stores.audit,

@@ -11,7 +11,7 @@ from bot.actions.watch import WatchSweep
 from bot.app import Base, Conversation
 from bot.domain.proposal import Proposal
 from bot.engine.stop_signal import Signal
-from bot.ports import ChatSurface, StorageUnavailable
+from bot.ports import ChatSurface
 from tools.capabilities import CallContext, ProposalDraft, ProposalReceipt
 
 COMPARE = "core__compare_to_baseline"
@@ -31,10 +31,7 @@ def watch_sweep(base: Base, conversation: Conversation, surface: ChatSurface) ->
     display = ProposalDisplay(base.stores.proposals, surface)
 
     async def context(row: Proposal) -> CallContext:
-        session = await base.stores.sessions.get(row.session_id)
-        if session is None:
-            raise StorageUnavailable("the session of this proposal is not stored")
-        return rollback_context(row, session.name, base.clock)
+        return rollback_context(row, await conversation.channel_now(row.place), base.clock)
 
     async def measure(row: Proposal, metric: str, time_range: str) -> Deviation | None:
         arguments = {"product": row.product, "metric_name": metric, "time_range": time_range}
@@ -45,7 +42,7 @@ def watch_sweep(base: Base, conversation: Conversation, surface: ChatSurface) ->
         return deviation(outcome.content, outcome.summary) if outcome.record.ok else None
 
     async def propose(row: Proposal, draft: ProposalDraft) -> ProposalReceipt:
-        venue = Venue(row.place, row.confirm_roles)
+        venue = Venue(row.place, await conversation.channel_now(row.place))
         return await conversation.desk.propose_at(draft, await context(row), venue)
 
     effect = EffectCheck(base.actions, measure, propose, display, base.stores.audit, base.clock)

@@ -240,9 +240,9 @@ class PluginSettings(Section):
 
 
 class ChannelSettings(Section):
-    """One `[[channels]]`."""
+    """One `[[channels]]`. `match` is a glob of names, or `@direct` or `@group`, which no glob is."""
 
-    match: str
+    match: str = Field(min_length=1, pattern=r"^([^@].*|@direct|@group)$")
     session: str = "{channel}"
     products: tuple[str, ...] = ()
     toolset: str = "investigate"

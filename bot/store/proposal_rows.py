@@ -66,6 +66,7 @@ def values_of(proposal: Proposal) -> dict[str, Any]:
         "action_roles": json_text.dumps(list(proposal.action_roles)),
         "supersedes": proposal.supersedes,
         "confirm_dialog": proposal.confirm_dialog,
+        "channel_name": proposal.channel_name,
     }
 
 
@@ -105,4 +106,5 @@ def proposal_of(row: sa.Row[Any]) -> Proposal:
         action_roles=tuple(json_text.loads(row.action_roles)),
         supersedes=row.supersedes,
         confirm_dialog=row.confirm_dialog,
+        channel_name=row.channel_name,
     )

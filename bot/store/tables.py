@@ -134,6 +134,7 @@ proposals = sa.Table(
     sa.Column("object_names", CleanText, nullable=False, server_default=sa.text("'[]'")),
     _text("fingerprint", default=True),
     sa.Column("confirm_dialog", sa.Boolean, nullable=False, server_default=sa.false()),
+    _text("channel_name", default=True),  # when it was shown; empty: not known then
     sa.Index(
         "ix_proposals_pending",
         "expires_at",
@@ -142,6 +143,15 @@ proposals = sa.Table(
     ),
     sa.Index("ix_proposals_session_id_state", "session_id", "state"),
     sa.Index("ix_proposals_action_product_dispatched_at", "action", "product", "dispatched_at"),
+)
+
+channel_names = sa.Table(
+    "channel_names",
+    metadata,
+    sa.Column("team", CleanText, primary_key=True),
+    sa.Column("channel", CleanText, primary_key=True),
+    _text("name"),  # empty: renamed, and not read again yet
+    sa.Column("read_at", Instant, nullable=False),
 )
 
 switches = sa.Table(

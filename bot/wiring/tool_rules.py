@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from bot.settings.model import Settings
+from bot.settings.model import ChannelSettings, Settings
 from bot.settings.policy import PolicySettings, ToolBudgetSettings, ToolsetSettings
 from bot.settings.reading import ConfigurationError
 from tools.budget import Budget
@@ -27,6 +27,9 @@ def under(settings: Settings, built_in: ToolPolicy) -> ToolPolicy:
         effects=frozenset(Effect(name) for name in policy.effects),
         denied=policy.denied,
         channels=tuple((each.match, each.tools) for each in policy.channels),
+        purposes=frozenset(
+            each.toolset for each in (*settings.channels, ChannelSettings(match="*"))
+        ),
         budgets={name: _budget(policy.budget, each) for name, each in policy.toolsets.items()},
         default_budget=_budget(policy.budget, None),
     )

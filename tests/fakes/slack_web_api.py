@@ -10,7 +10,10 @@ Answering = Callable[[Arguments], Mapping[str, JsonValue]]
 
 
 class FakeWebApi:
-    """Answers by method; an answer may be an exception to raise. `gate` holds calls back."""
+    """Answers by method; an answer may be an exception to raise. `gate` holds calls back.
+
+    Methods that are `silent` never answer.
+    """
 
     def __init__(self) -> None:
         self.answers: dict[str, Mapping[str, JsonValue] | Exception | Answering] = {}
@@ -18,11 +21,14 @@ class FakeWebApi:
         self.gate = asyncio.Event()
         self.gate.set()
         self.entered = asyncio.Event()
+        self.silent: set[str] = set()
 
     async def call(self, method: str, **arguments: JsonValue) -> Mapping[str, JsonValue]:
         self.calls.append((method, arguments))
         self.entered.set()
         await self.gate.wait()
+        if method in self.silent:
+            await asyncio.Event().wait()
         answer = self.answers.get(method, {"ok": True})
         if isinstance(answer, Exception):
             raise answer

@@ -54,8 +54,8 @@ MUTANTS = (
     Mutant(
         "the roles that the action names itself are not asked for",
         "bot/slack/handling/proposal_clicks.py",
-        "(click.person, proposal.confirm_roles, also)",
-        "(click.person, proposal.confirm_roles)",
+        "(click.person, confirm, also)",
+        "(click.person, confirm)",
         (
             "tests/scenario/test_on_call.py::"
             "test_a_responder_on_call_confirms_and_one_of_the_two_is_not_enough",

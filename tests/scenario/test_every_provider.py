@@ -16,11 +16,12 @@ import pytest
 import pytest_asyncio
 
 from bot.app import Base, build_base, build_conversation
-from bot.commands.headless import NeverStopped, headless_ask
+from bot.commands.headless import NamedOnTheLine, NeverStopped, headless_ask
 from bot.domain.events import RoundStarted, TextDelta, ToolProgress, TurnEvent, TurnFinished
 from bot.domain.ids import UserId
 from bot.ports import Journal
 from bot.settings.model import Settings
+from bot.wiring.venues import Directory
 from tests.fakes.journal import MemoryJournal
 from tests.fakes.model_server import Call, Failure, ModelServer, Recorded, Round
 from tests.fakes.recording_surface import RecordingSurface
@@ -159,7 +160,9 @@ class _Process:
 
     def __init__(self, base: Base, stack: AsyncExitStack) -> None:
         self.surface = RecordingSurface()
-        self.talk = build_conversation(base, self.surface, NeverStopped(), _same, stack)
+        self.talk = build_conversation(
+            base, self.surface, NeverStopped(), Directory(_same, NamedOnTheLine()), stack
+        )
 
 
 async def _same(user: UserId) -> str:

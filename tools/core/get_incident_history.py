@@ -81,7 +81,7 @@ class GetIncidentHistory:
         found = await bound(caps.incidents, "incidents").search(
             IncidentQuery(
                 text=arguments.query,
-                channel=call.channel,
+                channel=call.channel_id or call.channel,
                 product=arguments.product or "",
                 interval=when.interval if when else None,
                 limit=arguments.limit,

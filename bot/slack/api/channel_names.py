@@ -1,45 +1,139 @@
-"""Channel names by id, which channel rules are written in. Cached; a rename shows after the TTL."""
+"""Channel names, which channel rules are written in: asked of Slack, kept in the database.
 
-from collections.abc import Callable
+A name is kept so that neither a restart nor a bad minute of Slack's forgets it; a rename, told by an
+event, ends that at once. What could not be read is no name.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final, TypeGuard
 
 import structlog
+from pydantic import BaseModel, ConfigDict, ValidationError
 
-from bot.domain.ids import ChannelId
-from bot.ports import SurfaceFailed, SurfaceGone
+from bot.domain.channel import DIRECT, GROUP, UNKNOWN
+from bot.domain.ids import ChannelId, MessageTs, Place, TeamId
+from bot.ports import KeptName, NameStore, SurfaceFailed, SurfaceGone
 from bot.slack.api.calls import SlackCalls
 from bot.slack.api.fresh import Fresh
+from tools.policy import NAMELESS
 
 _log = structlog.stdlib.get_logger(__name__)
-TTL_S = 300.0
-RETRY_S = 10.0  # after a failure
+
+# conversations.info is Tier 3 (50 a minute): one call per channel and TTL, and per press a minute.
+TTL_S: Final = 300.0
+DECIDING_S: Final = 60.0  # as groups and rotas
+# While Slack does not answer. Longer than a bad day of Slack's, shorter than a renamed channel whose
+# event was lost may go by its old name.
+KEPT_S: Final = 86_400.0
+RETRY_S: Final = 0.5
+_GROUP_NAME: Final = "mpdm-"  # what Slack calls a direct message among several
+
+Sleep = Callable[[float], Awaitable[None]]
 
 
-class ChannelNames:
-    """Asks `conversations.info` at most once per channel and TTL (Tier 3: 50 a minute)."""
+class _Channel(BaseModel):
+    """What we read of `conversations.info`."""
 
-    def __init__(self, api: SlackCalls, clock: Callable[[], float]) -> None:
+    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
+
+    id: str = ""
+    name: str = ""
+    is_im: bool = False
+    is_mpim: bool = False
+
+
+class _Answer(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
+
+    channel: _Channel
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A name, or none, and whether one may come when it is asked for again at once."""
+
+    name: str
+    may_come: bool = False
+
+
+def _is_within(kept: KeptName | None, seconds: float) -> TypeGuard[KeptName]:
+    return kept is not None and kept.name != UNKNOWN and 0 <= kept.age_s <= seconds
+
+
+class SlackChannelNames:
+    """`bot.ports.ChannelNames` over the Web API."""
+
+    def __init__(
+        self,
+        api: SlackCalls,
+        store: NameStore,
+        clock: Callable[[], float],
+        *,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
         self._api = api
-        self._clock = clock
-        self._names = Fresh(self._ask, clock)
-        self._last: dict[ChannelId, str] = {}
-        self._silent_until: dict[ChannelId, float] = {}
+        self._store = store
+        self._sleep = sleep
+        self._asked = Fresh(self._ask, clock)
 
-    async def name(self, channel: ChannelId) -> str:
-        """The name now; the last known one, or "", when Slack does not say."""
-        if self._clock() < self._silent_until.get(channel, 0.0):
-            return self._last.get(channel, "")
+    async def for_asking(self, place: Place, patience_s: float = 0.0) -> str:
+        """See `bot.ports.ChannelNames.for_asking`."""
+        found = await self._read(place, TTL_S, KEPT_S)
+        if found.may_come and patience_s > 0:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(patience_s):
+                    while found.may_come:
+                        await self._sleep(RETRY_S)
+                        found = await self._read(place, TTL_S, KEPT_S)
+        return found.name
+
+    async def for_deciding(self, place: Place) -> str:
+        """See `bot.ports.ChannelNames.for_deciding`."""
+        return (await self._read(place, DECIDING_S, DECIDING_S)).name
+
+    async def renamed(self, team: TeamId, channel: str) -> None:
+        """Slack said so. Its new name is asked for: events may be late, and in any order."""
+        await self._store.forget(Place(team, ChannelId(channel), MessageTs("")))
+        self._asked.forget(channel)
+
+    async def _read(self, place: Place, fresh_s: float, kept_s: float) -> _Found:
+        if place.channel.startswith("D"):
+            return _Found(DIRECT)
+        kept = await self._store.get(place)
+        if _is_within(kept, fresh_s):
+            return _Found(kept.name)
+        found = await self._look_up(place.channel)
+        if found.name == UNKNOWN:
+            return _Found(kept.name) if _is_within(kept, kept_s) else found
+        if await self._store.keep(place, found.name, kept):
+            return found
+        # Renamed while Slack was asked, or another replica was quicker.
+        kept = await self._store.get(place)
+        return _Found(kept.name) if _is_within(kept, fresh_s) else _Found(UNKNOWN, may_come=True)
+
+    async def _look_up(self, channel: str) -> _Found:
         try:
-            name = await self._names.get(channel, TTL_S)
-        except (SurfaceFailed, SurfaceGone, TimeoutError) as error:
-            _log.warning("slack.channel_name.unknown", channel=channel, error=type(error).__name__)
-            self._silent_until[channel] = self._clock() + RETRY_S
-            return self._last.get(channel, "")
-        self._last[channel] = name
-        self._silent_until.pop(channel, None)
-        return name
+            return _Found(await self._asked.get(channel, 0.0))
+        except SurfaceFailed as error:
+            why: Exception = error
+            may_come = error.retryable
+        except (SurfaceGone, ValidationError) as error:
+            why, may_come = error, False
+        except TimeoutError as error:
+            why, may_come = error, True
+        _log.warning("slack.channel_name.unknown", channel=channel, error=type(why).__name__)
+        return _Found(UNKNOWN, may_come)
 
     async def _ask(self, channel: str) -> str:
         answer = await self._api.call("conversations.info", channel=channel)
-        info = answer.get("channel")
-        name = info.get("name") if isinstance(info, dict) else None
-        return name if isinstance(name, str) else ""
+        found = _Answer.model_validate(answer).channel
+        if found.id not in {"", channel} or found.name.startswith(NAMELESS):
+            return UNKNOWN
+        if found.is_im:
+            return DIRECT
+        if found.is_mpim or found.name.startswith(_GROUP_NAME):
+            return GROUP
+        return found.name

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
@@ -9,6 +10,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.slack.connection.framework_log import framework_logger
 from bot.slack.connection.listeners import (
+    register_changes,
     register_clicks,
     register_commands,
     register_errors,
@@ -45,9 +47,10 @@ def create_bolt(
         app,
         MessageIntake(settings, ports, errands, denials, clock),
         Home(settings, ports, errands),
-        forget_group,
         timeout_s,
     )
+    renamed = partial(ports.channel_renamed, settings.identity.team)
+    register_changes(app, forget_group, renamed, timeout_s)
     proposals = ProposalClicks(ports, errands, clock, timeout_s)
     register_forms(app, settings.identity, proposals, denials)
     register_clicks(

@@ -26,6 +26,7 @@ from bot.slack.received.clicks import Click, click_of, installed_team, recall
 from bot.slack.received.identity import SlackIdentity
 from bot.slack.received.payloads import (
     BlockActions,
+    ChannelRenamed,
     GroupChanged,
     HomeOpened,
     MessageEnvelope,
@@ -57,10 +58,9 @@ def register_events(
     app: AsyncApp,
     intake: MessageIntake,
     home: Home,
-    forget_group: Callable[[str], None],
     timeout_s: float,
 ) -> None:
-    """Messages, Slack's own stop button, the home tab, changed user groups."""
+    """Messages, Slack's own stop button, the home tab."""
 
     async def message(body: _Body, request: AsyncBoltRequest) -> None:
         if (envelope := _parse(MessageEnvelope, body)) is not None:
@@ -76,15 +76,32 @@ def register_events(
         if (envelope := _parse(HomeOpened, body)) is not None:
             home.show(envelope)
 
-    async def group_changed(body: _Body) -> None:
-        if (envelope := _parse(GroupChanged, body)) is not None:
-            forget_group(envelope.usergroup)
-
     app.event("app_mention")(message)
     app.event("message")(message)
     app.event("agent_session_stopped")(session_stopped)
     app.event("app_home_opened")(home_opened)
+
+
+def register_changes(
+    app: AsyncApp,
+    forget_group: Callable[[str], None],
+    renamed: Callable[[str], Awaitable[None]],
+    timeout_s: float,
+) -> None:
+    """User groups and channel names that changed: what is kept of them holds no more."""
+
+    async def group_changed(body: _Body) -> None:
+        if (envelope := _parse(GroupChanged, body)) is not None:
+            forget_group(envelope.usergroup)
+
+    async def channel_renamed(body: _Body) -> None:
+        if (envelope := _parse(ChannelRenamed, body)) is not None:
+            async with asyncio.timeout(timeout_s):
+                await renamed(envelope.event.channel.id)
+
     app.event("subteam_members_changed")(group_changed)
+    app.event("channel_rename")(channel_renamed)
+    app.event("group_rename")(channel_renamed)
 
 
 def register_clicks(

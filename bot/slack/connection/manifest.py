@@ -13,6 +13,8 @@ EVENTS: Mapping[str, str] = {
     "agent_session_stopped": "assistant:write",
     "app_home_opened": "",
     "app_mention": "app_mentions:read",
+    "channel_rename": "channels:read",
+    "group_rename": "groups:read",
     "message.channels": "channels:history",
     "message.groups": "groups:history",
     "message.im": "im:history",
@@ -32,7 +34,7 @@ METHODS: Mapping[str, tuple[str, ...]] = {
     "chat.postMessage": ("chat:write",),
     "chat.update": ("chat:write",),
     "conversations.history": _HISTORY,
-    "conversations.info": ("channels:read", "groups:read"),  # direct messages have no name
+    "conversations.info": ("channels:read", "groups:read", "mpim:read"),  # im: no name
     "conversations.replies": _HISTORY,
     "usergroups.users.list": ("usergroups:read",),
     "users.info": ("users:read",),

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from bot.domain.budget import BudgetLimits
-from bot.domain.channel import ChannelRule
+from bot.domain.channel import ChannelNow, ChannelRule
+from bot.domain.ids import TeamId
 from bot.domain.providers import ProviderStatus
 from bot.domain.tool_status import ToolReport
 from bot.ports import (
@@ -27,6 +28,7 @@ from bot.slack.received.identity import SlackIdentity
 
 # The roles that an action names itself, as it is declared now; none for one that is not declared.
 ActionRoles: TypeAlias = Callable[[str], Sequence[str]]
+ChannelRenamed: TypeAlias = Callable[[TeamId, str], Awaitable[None]]
 ProvidersReport: TypeAlias = Callable[[], Awaitable[Sequence[ProviderStatus]]]
 
 
@@ -57,6 +59,8 @@ class IngressPorts:
     proposals: ProposalStore
     roles: RoleDirectory
     action_roles: ActionRoles
+    channel_now: ChannelNow
+    channel_renamed: ChannelRenamed
     surface: PrivateSurface
     stops: StopRequests
     audit: AuditLog

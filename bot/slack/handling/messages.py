@@ -10,7 +10,6 @@ from typing import assert_never
 from bot.domain.ids import ChannelId, MessageTs, Place, UserId
 from bot.domain.session import Ask
 from bot.ports import StorageUnavailable
-from bot.slack.api.channel_names import ChannelNames
 from bot.slack.api.keyed_lock import KeyedLock
 from bot.slack.handling import words
 from bot.slack.handling.ask_limiter import AskLimiter
@@ -41,7 +40,6 @@ class MessageIntake:
         self._ports = ports
         self._errands = errands
         self._denials = denials
-        self._names = ChannelNames(ports.api, clock)
         self._limiter = AskLimiter(settings.asks_per_minute, _LIMIT_WINDOW_S, clock)
         self._threads = KeyedLock()
 
@@ -103,10 +101,8 @@ class MessageIntake:
             if self._limiter.tells(ask.asker):
                 self._whisper(heard, words.TOO_MANY)
             return
-        name = "" if heard.is_direct else await self._names.name(heard.place.channel)
-        named = Ask(ask.place, ask.ts, ask.asker, ask.text, channel_name=name)
         try:
-            await self._ports.workflows.start_turn(named)
+            await self._ports.workflows.start_turn(ask)
         except (StorageUnavailable, asyncio.CancelledError) as error:
             # A cancelled start ran out of time and may yet be stored: Slack's next delivery, which
             # follows at once, finds it or tells.

@@ -14,6 +14,7 @@ from typing import assert_never
 import structlog
 
 from bot.domain.audit import AuditEvent, AuditKind
+from bot.domain.channel import Channel, out_of_place
 from bot.domain.ids import ProposalId
 from bot.domain.proposal import Proposal, ProposalState
 from bot.ports import Decision, StorageUnavailable, SurfaceFailed, SurfaceGone
@@ -186,7 +187,10 @@ class ProposalClicks:
     async def _refusal(self, proposal: Proposal, click: Click, to: ProposalState) -> Refusal | None:
         if proposal.state is not ProposalState.PENDING:
             return Refusal("already_decided", await self._what_happened(proposal))
-        if (lacking := await self._lacking(proposal, click)) is not None:
+        channel = await self._ports.channel_now(proposal.place)
+        if (refusal := _misplaced(channel, proposal, to)) is not None:
+            return refusal
+        if (lacking := await self._lacking(proposal, click, channel.rule.confirm)) is not None:
             return Refusal("role", lacking)
         own = click.person.user == proposal.asked_by.user
         if to is ProposalState.CONFIRMED and proposal.four_eyes and own:
@@ -197,11 +201,13 @@ class ProposalClicks:
                 return Refusal("frozen", words.FROZEN.format(stopped=stopped))
         return None
 
-    async def _lacking(self, proposal: Proposal, click: Click) -> str | None:
-        """What the person lacks of what the card says, and of what the action declares now."""
+    async def _lacking(
+        self, proposal: Proposal, click: Click, confirm: Sequence[str]
+    ) -> str | None:
+        """What the person lacks: of the channel's roles now, and of the action's, then and now."""
         declared = tuple(self._ports.action_roles(proposal.action))
         for also in dict.fromkeys((proposal.action_roles, declared)):
-            lacking = await self._ports.roles.refusal(click.person, proposal.confirm_roles, also)
+            lacking = await self._ports.roles.refusal(click.person, confirm, also)
             if lacking is not None:
                 return lacking
         return None
@@ -259,6 +265,18 @@ class ProposalClicks:
                 "whisper",
                 self._ports.surface.whisper(click.place, click.person.user, refusal.text),
             )
+
+
+def _misplaced(channel: Channel, proposal: Proposal, to: ProposalState) -> Refusal | None:
+    """Whose roles are asked has to be known; beyond that a rejection is always in place."""
+    if channel.is_known and to is ProposalState.REJECTED:
+        return None
+    reason = out_of_place(channel, proposal.channel_name, proposal.product)
+    if reason is None:
+        return None
+    return Refusal(
+        "channel", words.OUT_OF_PLACE.format(reason=reason), may_retry=not channel.is_known
+    )
 
 
 def _at(when: datetime | None) -> str:

@@ -101,6 +101,18 @@ class GroupChanged(_Payload):
         return self.event.subteam_id or (self.event.subteam.id if self.event.subteam else "")
 
 
+class _Renamed(_Payload):
+    channel: _Id
+
+
+class ChannelRenamed(_Payload):
+    """An `event_callback` around `channel_rename` or `group_rename`."""
+
+    team_id: str = ""
+    api_app_id: str = ""
+    event: _Renamed
+
+
 class _Clicker(_Payload):
     id: str
     team_id: str | None = None

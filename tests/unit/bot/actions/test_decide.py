@@ -45,7 +45,7 @@ async def test_everything_is_on_the_trail_before_it_happens() -> None:
     assert world.memory.kinds() == [
         AuditKind.PROPOSAL_CREATED,
         AuditKind.PROPOSAL_CONFIRMED,
-        *[AuditKind.GUARD_VERDICT] * 8,
+        *[AuditKind.GUARD_VERDICT] * 9,
         AuditKind.DISPATCH_INTENT,
         AuditKind.DISPATCH_OUTCOME,
     ]

@@ -39,7 +39,7 @@ async def test_a_sound_confirmation_passes_all() -> None:
 
     assert await judged(world) is None
     verdicts = [e.body["verdict"] for e in world.memory.trail if e.kind is AuditKind.GUARD_VERDICT]
-    assert verdicts == ["passed"] * 8
+    assert verdicts == ["passed"] * 9
 
 
 @pytest.mark.parametrize(

@@ -6,14 +6,17 @@ from datetime import timedelta
 
 import pytest
 
-from bot.actions.propose import MAX_SHOWN_PARAMS, Venue
+from bot.actions.propose import MAX_SHOWN_PARAMS
 from bot.domain.audit import AuditKind
+from bot.domain.channel import Channel, ChannelRule
 from bot.domain.proposal import LIFETIME, ProposalState
 from bot.ports import StorageUnavailable, SurfaceFailed, SurfaceGone
 from bot.slack.showing.cards import CONFIRM_ACTION, card
 from tests.fixtures_actions import DRAFT, NOW, PLACE, ROLLBACK, World, call
 from tools.capabilities import ProposalDraft
 from tools.errors import CapabilityUnavailable, InvalidArguments
+
+NOBODYS = Channel("incident-checkout", ChannelRule("*"))
 
 
 async def test_what_is_stored_is_the_declared_and_the_claimed_apart() -> None:
@@ -49,7 +52,7 @@ async def test_an_actions_own_roles_are_wanted_beside_the_channels() -> None:
 
 
 async def test_an_action_cannot_give_a_channel_people_whom_it_does_not_name() -> None:
-    world = World(rules=(replace(ROLLBACK, confirm=("sre-lead",)),), venue=Venue(PLACE, ()))
+    world = World(rules=(replace(ROLLBACK, confirm=("sre-lead",)),), channel=NOBODYS)
 
     receipt = await world.desk().propose(DRAFT, call())
 
@@ -207,7 +210,7 @@ async def test_storage_that_is_gone_is_said_as_unavailable() -> None:
 
 
 async def test_a_channel_where_nobody_may_confirm_says_so_in_the_receipt() -> None:
-    world = World(venue=Venue(PLACE, ()))
+    world = World(channel=NOBODYS)
 
     receipt = await world.desk().propose(DRAFT, call())
 

@@ -39,8 +39,8 @@ def sweep(world: World, *measured: Deviation | None) -> WatchSweep:
         return readings.pop(0)
 
     async def propose(row: Proposal, draft: ProposalDraft) -> ProposalReceipt:
-        context = rollback_context(row, "incident-checkout", world.clock)
-        return await world.desk().propose_at(draft, context, Venue(PLACE, row.confirm_roles))
+        context = rollback_context(row, world.channel, world.clock)
+        return await world.desk().propose_at(draft, context, Venue(PLACE, world.channel))
 
     effect = EffectCheck(catalog, measure, propose, display, world.audit, world.clock)
     return WatchSweep(

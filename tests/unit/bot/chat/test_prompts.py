@@ -42,6 +42,14 @@ def test_two_turns_differ_only_behind_the_part_that_can_be_cached() -> None:
 def test_what_is_not_configured_is_said() -> None:
     text = system_prompt(facts(channel="", products=(), actions=(), notes=()))
 
-    assert "#direct message" in text
+    assert "Channel: not known." in text
     assert "not configured" in text
     assert "No actions are declared" in text
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [("@direct", "a direct message"), ("@group", "a group message"), ("ops", "#ops")],
+)
+def test_what_has_no_name_is_told_in_words(name: str, shown: str) -> None:
+    assert f"Channel: {shown}." in system_prompt(facts(channel=name))

@@ -1,21 +1,63 @@
-"""Channel names: asked rarely, renamed in time, never in the way."""
+"""Channel names: asked rarely, kept over restarts, ended by a rename, and never guessed."""
+
+import asyncio
 
 import pytest
+from pydantic import JsonValue
 
-from bot.domain.ids import ChannelId
-from bot.ports import SurfaceFailed
-from bot.slack.api.channel_names import RETRY_S, TTL_S, ChannelNames
+from bot.domain.channel import DIRECT, GROUP, UNKNOWN
+from bot.domain.ids import ChannelId, MessageTs, Place, TeamId
+from bot.ports import StorageUnavailable, SurfaceFailed, SurfaceGone
+from bot.slack.api.channel_names import DECIDING_S, KEPT_S, TTL_S, SlackChannelNames
+from tests.fakes.channel_names import MemoryNames
 from tests.fakes.slack_web_api import FakeWebApi
 
-C1 = ChannelId("C1")
+HERE = Place(TeamId("T1"), ChannelId("C1"), MessageTs("1.1"))
+LIMITED = SurfaceFailed("ratelimited", retryable=True)
+FAILURES = [
+    LIMITED,
+    SurfaceFailed("missing_scope", retryable=False),
+    SurfaceGone("channel_not_found"),
+    TimeoutError(),
+]
+
+
+def called(name: JsonValue, **more: JsonValue) -> dict[str, JsonValue]:
+    return {"channel": {"name": name, **more}}
+
+
+def raised(answer: dict[str, JsonValue] | Exception) -> dict[str, JsonValue]:
+    if isinstance(answer, Exception):
+        raise answer
+    return answer
+
+
+async def for_ever(_seconds: float) -> None:
+    await asyncio.Event().wait()
 
 
 class World:
     def __init__(self) -> None:
         self.api = FakeWebApi()
-        self.api.answers["conversations.info"] = {"channel": {"name": "incident-checkout"}}
-        self.now = 0.0
-        self.names = ChannelNames(self.api, lambda: self.now)
+        self.store = MemoryNames()
+        self.api.answers["conversations.info"] = called("incident-checkout")
+        self.names = self.restarted()
+
+    def restarted(self) -> SlackChannelNames:
+        return SlackChannelNames(self.api, self.store, self.clock, sleep=self.sleep)
+
+    def clock(self) -> float:
+        return self.store.now.timestamp()
+
+    async def sleep(self, seconds: float) -> None:
+        self.store.later(seconds)
+
+    def answers(self, answer: object) -> None:
+        self.api.answers["conversations.info"] = answer  # type: ignore[assignment]
+
+    @property
+    def asked(self) -> int:
+        return self.api.count("conversations.info")
 
 
 @pytest.fixture
@@ -24,36 +66,134 @@ def world() -> World:
 
 
 async def test_a_name_is_asked_once(world: World) -> None:
-    assert await world.names.name(C1) == "incident-checkout"
-    assert await world.names.name(C1) == "incident-checkout"
-    assert world.api.count("conversations.info") == 1
+    assert await world.names.for_asking(HERE) == "incident-checkout"
+    assert await world.names.for_asking(HERE) == "incident-checkout"
+    assert world.asked == 1
 
 
-async def test_a_rename_shows_after_a_while(world: World) -> None:
-    await world.names.name(C1)
-    world.api.answers["conversations.info"] = {"channel": {"name": "checkout"}}
-    world.now += TTL_S + 1
-    assert await world.names.name(C1) == "checkout"
+async def test_a_rename_that_nobody_told_shows_after_a_while(world: World) -> None:
+    await world.names.for_asking(HERE)
+    world.answers(called("checkout"))
+    world.store.later(TTL_S + 1)
+    assert await world.names.for_asking(HERE) == "checkout"
 
 
-async def test_a_failure_keeps_the_last_name_and_is_not_repeated_at_once(world: World) -> None:
-    await world.names.name(C1)
-    world.api.answers["conversations.info"] = SurfaceFailed("down", retryable=True)
-    world.now += TTL_S + 1
-    names = [await world.names.name(C1) for _ in range(5)]
-    assert names == ["incident-checkout"] * 5
-    assert world.api.count("conversations.info") == 2
+@pytest.mark.parametrize("failure", FAILURES, ids=str)
+async def test_a_restart_while_slack_does_not_answer_forgets_no_name(
+    world: World, failure: Exception
+) -> None:
+    await world.names.for_asking(HERE)
+    world.answers(failure)
+    world.store.later(TTL_S + 1)
+    assert await world.restarted().for_asking(HERE) == "incident-checkout"
 
 
-async def test_after_a_failure_it_is_asked_again(world: World) -> None:
-    world.api.answers["conversations.info"] = SurfaceFailed("down", retryable=True)
-    unknown = await world.names.name(C1)
-    world.api.answers["conversations.info"] = {"channel": {"name": "checkout"}}
-    world.now += RETRY_S + 0.1
-    assert (unknown, await world.names.name(C1)) == ("", "checkout")
+async def test_a_name_that_nobody_could_read_for_a_day_is_none(world: World) -> None:
+    await world.names.for_asking(HERE)
+    world.answers(LIMITED)
+    world.store.later(KEPT_S + 1)
+    assert await world.names.for_asking(HERE) == UNKNOWN
 
 
-@pytest.mark.parametrize("answer", [{}, {"channel": None}, {"channel": {"name": 7}}])
-async def test_an_odd_answer_is_no_name(world: World, answer: dict[str, None]) -> None:
-    world.api.answers["conversations.info"] = answer
-    assert await world.names.name(C1) == ""
+@pytest.mark.parametrize("failure", FAILURES, ids=str)
+async def test_nothing_is_decided_by_a_name_of_more_than_a_minute_ago(
+    world: World, failure: Exception
+) -> None:
+    await world.names.for_asking(HERE)
+    world.answers(failure)
+    within = await world.names.for_deciding(HERE)
+    world.store.later(DECIDING_S + 1)
+    assert (within, await world.names.for_deciding(HERE)) == ("incident-checkout", UNKNOWN)
+
+
+async def test_a_rename_ends_the_kept_name_at_once(world: World) -> None:
+    await world.names.for_asking(HERE)
+    world.answers(LIMITED)
+    await world.names.renamed(HERE.team, "C1")
+    assert await world.names.for_asking(HERE) == UNKNOWN
+    assert await world.names.for_deciding(HERE) == UNKNOWN
+
+
+async def test_after_a_rename_the_new_name_is_asked_for(world: World) -> None:
+    await world.names.for_asking(HERE)
+    world.answers(called("checkout"))
+    await world.names.renamed(HERE.team, "C1")
+    assert await world.names.for_deciding(HERE) == "checkout"
+
+
+async def test_an_answer_that_a_rename_overtook_is_no_name() -> None:
+    world = World()
+    world.api.gate.clear()
+    async with asyncio.TaskGroup() as group:
+        reading = group.create_task(world.names.for_deciding(HERE))
+        await world.api.entered.wait()
+        await world.names.renamed(HERE.team, "C1")
+        world.api.gate.set()
+    assert reading.result() == UNKNOWN
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {},
+        {"channel": None},
+        called(7),
+        called(""),
+        called("@direct"),
+        called("incident-checkout", id="C9"),
+    ],
+    ids=str,
+)
+async def test_an_odd_answer_is_no_name_and_is_not_kept(
+    world: World, answer: dict[str, JsonValue]
+) -> None:
+    world.answers(answer)
+    assert await world.names.for_asking(HERE) == UNKNOWN
+    assert world.store.rows == {}
+
+
+@pytest.mark.parametrize(
+    ("answer", "name"),
+    [
+        (called("x", is_im=True), DIRECT),
+        (called("x", is_mpim=True), GROUP),
+        (called("mpdm-mira--jon-1"), GROUP),
+    ],
+    ids=str,
+)
+async def test_what_is_no_channel_has_a_word_of_its_own(
+    world: World, answer: dict[str, JsonValue], name: str
+) -> None:
+    world.answers(answer)
+    assert await world.names.for_asking(HERE) == name
+
+
+async def test_a_direct_message_is_known_without_asking(world: World) -> None:
+    place = Place(TeamId("T1"), ChannelId("D1"), MessageTs(""))
+    assert await world.names.for_deciding(place) == DIRECT
+    assert world.asked == 0
+
+
+async def test_patience_asks_again_until_there_is_a_name(world: World) -> None:
+    answers = iter([LIMITED, LIMITED, called("incident-checkout")])
+    world.answers(lambda _arguments: raised(next(answers)))
+    assert await world.names.for_asking(HERE, 30.0) == "incident-checkout"
+
+
+async def test_patience_is_not_spent_on_what_will_not_come(world: World) -> None:
+    world.answers(SurfaceFailed("missing_scope", retryable=False))
+    assert await world.names.for_asking(HERE, 30.0) == UNKNOWN
+    assert world.asked == 1
+
+
+async def test_patience_ends(world: World) -> None:
+    world.answers(LIMITED)
+    world.sleep = for_ever  # type: ignore[method-assign]
+    assert await world.restarted().for_asking(HERE, 0.01) == UNKNOWN
+
+
+async def test_a_store_that_fails_is_no_name_of_another_time(world: World) -> None:
+    await world.names.for_asking(HERE)
+    world.store.broken = True
+    with pytest.raises(StorageUnavailable):
+        await world.names.for_deciding(HERE)

@@ -7,7 +7,7 @@ import pytest
 from bot.domain.audit import AuditKind
 from bot.domain.ids import Place
 from bot.domain.session import Ask, Session
-from bot.ports import StorageUnavailable, SurfaceFailed
+from bot.ports import StorageUnavailable
 from bot.slack.handling import words
 from bot.slack.handling.ingress_ports import IngressSettings
 from tests.slack_ingress import (
@@ -42,7 +42,7 @@ async def test_a_mention_starts_a_turn_in_its_own_thread(ingress: Ingress) -> No
     assert ask.text == "why is checkout slow?"
     assert ask.turn_id == "turn:T1:C1:100.1"
     assert ask.place.thread_ts == "100.1"
-    assert ask.channel_name == "incident-checkout"
+    assert ingress.api.calls == []  # the channel's name is the turn's to ask for
     assert (ask.asker.team, ask.asker.user) == ("T1", "U1")
 
 
@@ -183,7 +183,6 @@ async def test_a_direct_message_needs_no_mention(
 ) -> None:
     await ingress.send(event(said("why?", channel="D1", channel_type="im", **fields)))
     assert only(ingress).place.thread_ts == thread_ts
-    assert only(ingress).channel_name == ""
     assert ingress.api.calls == []
 
 
@@ -304,13 +303,6 @@ async def test_the_flood_limit_never_refuses_a_redelivery() -> None:
     assert only(ingress).ts == "100.1"
 
 
-async def test_a_channel_without_a_readable_name_can_still_ask(ingress: Ingress) -> None:
-    ingress.api.answers["conversations.info"] = SurfaceFailed("missing_scope", retryable=False)
-    response = await ingress.send(mention())
-    assert response.status == 200
-    assert only(ingress).channel_name == ""
-
-
 async def test_an_unreadable_event_is_acknowledged_and_not_repeated(ingress: Ingress) -> None:
     response = await ingress.send(event({"type": "message", "channel": "C1", "ts": 7}))
     assert response.status == 200
@@ -320,6 +312,12 @@ async def test_an_unreadable_event_is_acknowledged_and_not_repeated(ingress: Ing
 async def test_a_changed_user_group_is_forgotten(ingress: Ingress) -> None:
     await ingress.send(event({"type": "subteam_members_changed", "subteam_id": "S1"}))
     assert ingress.forgotten == ["S1"]
+
+
+@pytest.mark.parametrize("kind", ["channel_rename", "group_rename"])
+async def test_a_renamed_channel_is_forgotten(ingress: Ingress, kind: str) -> None:
+    response = await ingress.send(event({"type": kind, "channel": {"id": "C7", "name": "new"}}))
+    assert (response.status, ingress.renamed) == (200, [("T1", "C7")])
 
 
 async def test_the_environment_cannot_turn_the_app_to_oauth(

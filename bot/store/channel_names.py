@@ -1,0 +1,76 @@
+"""`bot.ports.NameStore` in the database: what channels were called when they were last asked for.
+
+One row a channel, aged by the database's clock, so that every replica goes by the same name.
+"""
+
+import sqlalchemy as sa
+
+from bot.domain.ids import Place
+from bot.ports import KeptName
+from bot.store.connection import Connection
+from bot.store.dialect import insert_into, now
+from bot.store.engine import Database
+from bot.store.tables import channel_names as table
+
+
+class StoredNames:
+    """Rows by team and channel."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def get(self, place: Place) -> KeptName | None:
+        """See `NameStore.get`."""
+
+        async def work(connection: Connection) -> KeptName | None:
+            asked = sa.select(table.c.name, table.c.read_at, now().label("now"))
+            found = await connection.execute(asked.where(*_is_at(place)))
+            if (row := found.first()) is None:
+                return None
+            return KeptName(row.name, row.read_at, (row.now - row.read_at).total_seconds())
+
+        return await self._database.fetch(work)
+
+    async def keep(self, place: Place, name: str, instead_of: KeptName | None) -> bool:
+        """See `NameStore.keep`."""
+        before = instead_of
+        same = sa.false() if before is None else _is_row(before)
+
+        async def work(connection: Connection) -> bool:
+            insert = insert_into(connection, table).values(
+                team=place.team, channel=place.channel, name=name, read_at=now()
+            )
+            kept = await connection.execute(
+                insert.on_conflict_do_update(
+                    index_elements=["team", "channel"],
+                    set_={"name": insert.excluded.name, "read_at": insert.excluded.read_at},
+                    where=same,
+                ).returning(table.c.name)
+            )
+            return kept.first() is not None
+
+        return await self._database.transact(work)
+
+    async def forget(self, place: Place) -> None:
+        """See `NameStore.forget`."""
+
+        async def work(connection: Connection) -> None:
+            insert = insert_into(connection, table).values(
+                team=place.team, channel=place.channel, name="", read_at=now()
+            )
+            await connection.execute(
+                insert.on_conflict_do_update(
+                    index_elements=["team", "channel"],
+                    set_={"name": "", "read_at": insert.excluded.read_at},
+                )
+            )
+
+        await self._database.transact(work)
+
+
+def _is_row(kept: KeptName) -> sa.ColumnElement[bool]:
+    return sa.and_(table.c.name == kept.name, table.c.read_at == kept.written_at)
+
+
+def _is_at(place: Place) -> tuple[sa.ColumnElement[bool], ...]:
+    return table.c.team == place.team, table.c.channel == place.channel

@@ -1,0 +1,58 @@
+"""What channels are called, kept: the same in memory, on SQLite and on PostgreSQL."""
+
+import pytest
+
+from bot.domain.ids import ChannelId, MessageTs, Place, TeamId
+from bot.ports import NameStore
+from bot.store.channel_names import StoredNames
+from bot.store.engine import Database
+from tests.fakes.channel_names import MemoryNames
+from tests.fixtures_database import database, database_url
+
+__all__ = ["database", "database_url"]
+
+HERE = Place(TeamId("T1"), ChannelId("C1"), MessageTs("1.1"))
+IN_ANOTHER_THREAD = Place(TeamId("T1"), ChannelId("C1"), MessageTs("2.2"))
+ELSEWHERE = Place(TeamId("T2"), ChannelId("C1"), MessageTs("1.1"))
+
+
+@pytest.fixture(params=["memory", "database"])
+async def names(request: pytest.FixtureRequest, database: Database) -> NameStore:
+    return {"memory": MemoryNames(), "database": StoredNames(database)}[request.param]
+
+
+async def test_what_nobody_read_is_not_known(names: NameStore) -> None:
+    assert await names.get(HERE) is None
+
+
+async def test_a_name_is_kept_for_the_whole_channel_and_no_other(names: NameStore) -> None:
+    assert await names.keep(HERE, "incident-checkout", None)
+    kept = await names.get(IN_ANOTHER_THREAD)
+    assert kept is not None
+    assert kept.name == "incident-checkout"
+    assert 0 <= kept.age_s < 60
+    assert await names.get(ELSEWHERE) is None
+
+
+async def test_a_newer_reading_replaces_the_one_it_was_made_for(names: NameStore) -> None:
+    await names.keep(HERE, "old", None)
+    assert await names.keep(HERE, "new", await names.get(HERE))
+    kept = await names.get(HERE)
+    assert kept is not None
+    assert kept.name == "new"
+
+
+async def test_a_reading_that_a_rename_overtook_is_not_kept(names: NameStore) -> None:
+    await names.keep(HERE, "old", None)
+    asked_for = await names.get(HERE)
+    await names.forget(HERE)
+    assert not await names.keep(HERE, "old", asked_for)
+    kept = await names.get(HERE)
+    assert kept is not None
+    assert kept.name == ""
+
+
+async def test_a_first_reading_that_a_rename_overtook_is_not_kept(names: NameStore) -> None:
+    asked_for = await names.get(HERE)
+    await names.forget(HERE)
+    assert not await names.keep(HERE, "old", asked_for)
