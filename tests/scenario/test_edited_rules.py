@@ -124,7 +124,7 @@ async def test_a_rule_fires_once_when_confirmed_and_its_other_guards_hold(
     assert [(v["guard"], v["verdict"]) for v in first] == [
         (name, "passed")
         for name in (
-            "require_approval", "digest", "params", "freeze", "rate_limit", "blast_radius",
+            "require_approval", "digest", "params", "channel", "freeze", "rate_limit", "blast_radius",
             "dry_run", "drift",
         )
     ]  # fmt: skip

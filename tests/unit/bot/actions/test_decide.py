@@ -54,6 +54,7 @@ async def test_everything_is_on_the_trail_before_it_happens() -> None:
         "require_approval",
         "digest",
         "params",
+        "channel",
         "freeze",
         "rate_limit",
         "blast_radius",
