@@ -52,6 +52,19 @@ class Place:
     namespace_label: str = ""
 
 
+MetricType = Literal["counter", "gauge", "histogram", "summary", ""]  # "": the backend does not say
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A name that exists, whatever it means, and where each product has it."""
+
+    name: str
+    type: MetricType = ""
+    unit: str | None = None
+    places: Mapping[str, Sequence[Place]] = field(default_factory=dict)
+
+
 @dataclass(frozen=True, slots=True)
 class Signal:
     """One thing that can be read of products. `name` tells it from all others of a discovery.
@@ -59,7 +72,7 @@ class Signal:
     `metric` is the backend's name, without the suffix of a histogram; `over` the divisor of a
     ratio. `where` and `over_where` are matchers that go with them, as PromQL. `unit` is that of
     the values as they are read, None when unknown. `spacing_s` is the time between two samples,
-    None when it could not be learned. `words` say of a ratio what it is a ratio of.
+    None when it could not be learned.
     """
 
     name: str
@@ -86,7 +99,8 @@ class Signal:
 class Discovered:
     """What exists. `without` are the products that nothing was found for; `requests` were made.
 
-    `labels` says by which labels products were found, with how many products each.
+    `labels` says by which labels products were found, with how many products each. `metrics` are
+    all names, those without a meaning for a product among them.
     """
 
     signals: Sequence[Signal]
@@ -95,6 +109,7 @@ class Discovered:
     labels: Mapping[str, int] = field(default_factory=dict)
     notes: Sequence[str] = ()
     requests: int = 0
+    metrics: Sequence[Metric] = ()
 
     def of(self, product: str) -> Sequence[Signal]:
         """A product's signals, by role, the most telling of each first."""

@@ -3,8 +3,10 @@
 A backend's own word about a metric's type counts more than a row's, which counts more than a suffix.
 """
 
+import fnmatch
 import re
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
@@ -12,9 +14,7 @@ from typing import Final, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from tools.signals import DETAIL, MAIN, UNKNOWN, Combine, Reading, Role, Worse
-
-MetricType = Literal["counter", "gauge", "histogram", "summary", ""]
+from tools.signals import DETAIL, MAIN, UNKNOWN, Combine, MetricType, Reading, Role, Worse
 
 _ACRONYM: Final = re.compile(r"([A-Z]+)([A-Z][a-z])")
 _HUMP: Final = re.compile(r"([a-z0-9])([A-Z])")
@@ -90,6 +90,33 @@ def written_alike(metric: str) -> str:
     return _OTHER.sub("_", spaced.lower()).strip("_")
 
 
+class Conventions:
+    """The shipped rows, after those that an operator set: fields of a row, by name (`*` is any).
+
+    Raises ValueError for a row that is none.
+    """
+
+    def __init__(self, own: Mapping[str, Mapping[str, object]] | None = None) -> None:
+        self._own = tuple(
+            (re.compile(fnmatch.translate(name)), _own_meaning(name, fields))
+            for name, fields in (own or {}).items()
+        )
+
+    def of(self, base: str) -> Meaning:
+        """Of a name without `_bucket`, `_sum` and `_count` of a histogram."""
+        for pattern, meaning in self._own:
+            if pattern.fullmatch(base):
+                return meaning
+        return meaning_of(base)
+
+
+def _own_meaning(name: str, fields: Mapping[str, object]) -> Meaning:
+    row = _Row.model_validate(
+        {"name": name, **{key: value for key, value in fields.items() if value}}
+    )
+    return _meaning(row, "your own")
+
+
 @lru_cache(maxsize=8192)
 def meaning_of(base: str) -> Meaning:
     """Of a name without `_total`, and without `_bucket`, `_sum` and `_count` of a histogram."""
@@ -148,3 +175,5 @@ _PATTERNS: Final = tuple(
     for family in _FILE.family
     for row in family.signals
 )
+
+SHIPPED: Final = Conventions()

@@ -9,11 +9,10 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 from adapters.observe.backend import Answer, Backend
-from adapters.observe.conventions import MetricType
 from adapters.observe.instants import seconds_text
 from adapters.observe.product_places import (
     NAMESPACE_LABELS,
@@ -24,7 +23,8 @@ from adapters.observe.product_places import (
     places_by_metric,
     value_pattern,
 )
-from adapters.observe.prometheus_answer import metadata_of, names_of, vector_of
+from adapters.observe.prometheus_answer import names_of, vector_of
+from adapters.observe.prometheus_kinds import SPACING_WINDOW, Kinds
 from adapters.observe.signal_map import Known, base_of, dimension_labels, signals_of
 from adapters.observe.signal_promql import (
     any_of,
@@ -35,22 +35,13 @@ from adapters.observe.signal_promql import (
     spacing_of,
 )
 from tools.capabilities import Clock, Interval
-from tools.errors import UpstreamFailed
-from tools.signals import Discovered, Place, Signal
+from tools.signals import Discovered, Metric, MetricType, Place, Signal
 
 LABEL: Final = "kortex_label"
 METRIC: Final = "kortex_metric"
 SEEN_WITHIN: Final = "15m"  # of an instant: three samples at five minutes
-SPACING_WINDOW: Final = timedelta(minutes=20)
 _MOST_PRODUCTS: Final = 200
 _MOST_SPACED: Final = 40  # families whose spacing is measured; the rest take their neighbours'
-_KINDS: Final[Mapping[str, MetricType]] = {
-    "counter": "counter",
-    "gauge": "gauge",
-    "histogram": "histogram",
-    "gaugehistogram": "histogram",
-    "summary": "summary",
-}
 
 
 @dataclass
@@ -61,12 +52,14 @@ class Discovery:
     clock: Clock
     interval: Interval
     preferred: Sequence[str]
+    kinds: Kinds
     requests: int = 0
     notes: list[str] = field(default_factory=list)
 
     async def look(self, products: Sequence[str]) -> Discovered:
         """Raises UpstreamFailed, CapabilityUnavailable."""
-        labels, types = await asyncio.gather(self._labels(), self._types())
+        labels, types = await asyncio.gather(self._labels(), self.kinds.types())
+        self.requests += 1
         asked = labels_to_ask(labels, self.preferred)
         wanted = tuple(dict.fromkeys(products)) or await self._products(asked)
         if not wanted or not asked:
@@ -78,10 +71,13 @@ class Discovery:
             Known(metric, at, *_typed(metric, places, types), values.get(metric, {}))
             for metric, at in sorted(places.items())
         ]
-        signals = await self._spaced(signals_of(known))
-        return self._discovered(signals, wanted)
+        signals = await self._spaced(signals_of(known, self.kinds.conventions))
+        metrics = [Metric(one.metric, one.type, one.unit, one.places) for one in known]
+        return self._discovered(signals, wanted, metrics)
 
-    def _discovered(self, signals: Sequence[Signal], wanted: Sequence[str]) -> Discovered:
+    def _discovered(
+        self, signals: Sequence[Signal], wanted: Sequence[str], metrics: Sequence[Metric]
+    ) -> Discovered:
         found = {product for signal in signals for product in signal.places}
         by_label: dict[str, set[str]] = defaultdict(set)
         for signal in signals:
@@ -96,17 +92,11 @@ class Discovery:
             dict(counts.most_common()),
             tuple(self.notes),
             self.requests,
+            metrics,
         )
 
     async def _labels(self) -> Sequence[str]:
         return names_of(await self._get("/api/v1/labels", self._range()))
-
-    async def _types(self) -> Mapping[str, tuple[str, str]]:
-        """Type and unit by name. A backend that knows none is no failure."""
-        try:
-            return metadata_of(await self._get("/api/v1/metadata", {}))
-        except UpstreamFailed:
-            return {}
 
     async def _products(self, asked: Sequence[LabelAsked]) -> Sequence[str]:
         """All that the backend knows by the first label that usually names a service."""
@@ -186,6 +176,8 @@ class Discovery:
 
     async def _spaced(self, signals: Sequence[Signal]) -> list[Signal]:
         """How far apart samples are: measured once for names that begin alike."""
+        if self.kinds.scrape_s is not None:
+            return [replace(signal, spacing_s=self.kinds.scrape_s) for signal in signals]
         samples: dict[str, Signal] = {}
         for signal in signals:
             samples.setdefault(_exporter(signal), signal)
@@ -220,11 +212,12 @@ class Discovery:
 
 
 def _typed(
-    metric: str, names: Mapping[str, object], types: Mapping[str, tuple[str, str]]
+    metric: str, names: Mapping[str, object], types: Mapping[str, tuple[MetricType, str]]
 ) -> tuple[MetricType, str | None]:
     base, _part = base_of(metric, names)
-    kind, unit = types.get(metric) or types.get(base) or ("", "")
-    return _KINDS.get(kind, ""), unit or None
+    nothing: tuple[MetricType, str] = ("", "")
+    kind, unit = types.get(metric) or types.get(base) or nothing
+    return kind, unit or None
 
 
 def _any_beginning(values: Iterable[str]) -> str:

@@ -29,7 +29,8 @@ def absence_note(
             f"it has: {_nearest(query.metric, metrics)}"
         )
     known = f"; products are: {_nearest(query.product, products)}" if products else ""
-    return f"no metric has {product_label}={query.product} in this time range{known}"
+    by = f"{product_label}={query.product}" if product_label else f"the product {query.product}"
+    return f"no metric has {by} in this time range{known}"
 
 
 def staleness_notes(

@@ -10,6 +10,7 @@ from adapters.observe.instants import check_order, seconds_text
 from adapters.observe.metric_shape import MAX_STEPS
 from adapters.observe.prometheus_answer import SweptRow, rows_of
 from adapters.observe.prometheus_discovery import Discovery
+from adapters.observe.prometheus_kinds import Kinds
 from adapters.observe.remembered import Remembered
 from adapters.observe.signal_promql import PRODUCT, TERM, Term, chunks, joined, terms_of
 from tools.capabilities import Clock, Interval, SweepQuery, Swept, SweptSeries
@@ -24,7 +25,10 @@ _AT_ONCE: Final = 4  # requests; a sweep shares the backend with its people's da
 class Sweeper:
     """What there is, and all of it at once. `preferred` are labels that name a product."""
 
-    def __init__(self, backend: Backend, clock: Clock, preferred: Sequence[str]) -> None:
+    def __init__(
+        self, backend: Backend, clock: Clock, kinds: Kinds, preferred: Sequence[str]
+    ) -> None:
+        self._kinds = kinds
         self._backend = backend
         self._clock = clock
         self._preferred = tuple(preferred)
@@ -56,7 +60,7 @@ class Sweeper:
         return Swept(series, query.step_s, requests=len(parts))
 
     async def _look(self, products: Sequence[str], interval: Interval) -> Discovered:
-        looking = Discovery(self._backend, self._clock, interval, self._preferred)
+        looking = Discovery(self._backend, self._clock, interval, self._preferred, self._kinds)
         return await looking.look(products)
 
     async def _ask(

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from adapters.observe.conventions import Meaning, MetricType, matchers, meaning_of, written_alike
+from adapters.observe.conventions import SHIPPED, Conventions, Meaning, matchers, written_alike
 from adapters.observe.metric_shape import unit_of
-from tools.signals import DETAIL, Place, Reading, Role, Signal
+from tools.signals import DETAIL, MetricType, Place, Reading, Role, Signal
 
 Places = Mapping[str, Sequence[Place]]
 
@@ -56,12 +56,12 @@ class Known:
     values: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
-def signals_of(found: Sequence[Known]) -> list[Signal]:
+def signals_of(found: Sequence[Known], conventions: Conventions = SHIPPED) -> list[Signal]:
     """Every signal of these metrics, each name once."""
     by_name = {known.metric: known for known in found}
     signals: dict[str, Signal] = {}
     for known in found:
-        for signal in _of(known, by_name):
+        for signal in _of(known, by_name, conventions):
             signals.setdefault(signal.name, signal)
             failed = _failing(known, signal)
             if failed is not None:
@@ -87,9 +87,9 @@ def base_of(metric: str, names: Mapping[str, object]) -> tuple[str, str]:
     return metric, ""
 
 
-def _of(known: Known, names: Mapping[str, Known]) -> Iterator[Signal]:
+def _of(known: Known, names: Mapping[str, Known], conventions: Conventions) -> Iterator[Signal]:
     base, part = base_of(known.metric, names)
-    meaning = meaning_of(base)
+    meaning = conventions.of(base)
     if meaning.role is None:
         return
     role: Role = meaning.role

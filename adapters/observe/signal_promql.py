@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from tools.signals import Combine, Signal
+from tools.signals import Combine, Discovered, Place, Signal
 
 PRODUCT: Final = "kortex_product"
 TERM: Final = "kortex_term"
@@ -63,13 +63,22 @@ class Term:
         return f'label_replace({self.promql}, "{TERM}", "{number}", "", "")'
 
 
-def groups_of(signal: Signal, products: frozenset[str] | None = None) -> list[Group]:
-    """Where the products that have a signal are found; of all of them when none are named."""
+def matchers_of(found: Discovered, metric: str, product: str) -> list[str]:
+    """How a product's series of a metric are selected, by each label that they are found by."""
+    one = next((each for each in found.metrics if each.name == metric), None)
+    places = {product: one.places.get(product, ())} if one is not None else {}
+    return [group.matchers() for group in groups_of(places)]
+
+
+def groups_of(
+    places: Mapping[str, Sequence[Place]], products: frozenset[str] | None = None
+) -> list[Group]:
+    """How products are found, those alike together; all of them when none are named."""
     found: dict[tuple[str, bool, str, str], dict[str, str]] = defaultdict(dict)
-    for product, places in signal.places.items():
+    for product, at in places.items():
         if products is not None and product not in products:
             continue
-        for place in places:
+        for place in at:
             key = (place.label, place.pods, place.namespace, place.namespace_label)
             found[key][place.value] = product
     return [Group(*key, values) for key, values in sorted(found.items())]
@@ -82,7 +91,7 @@ def terms_of(
     alike: dict[tuple[str, Combine], tuple[Group, dict[str, Signal]]] = {}
     terms: list[Term] = []
     for signal in signals:
-        for group in groups_of(signal, products):
+        for group in groups_of(signal.places, products):
             if signal.reading == "gauge" and not signal.where:
                 key = (group.matchers(), signal.combine)
                 alike.setdefault(key, (group, {}))[1][signal.metric] = signal

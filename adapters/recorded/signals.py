@@ -11,7 +11,7 @@ from adapters.observe.signal_map import Known, signals_of
 from adapters.recorded.simulator.dataset import Dataset
 from adapters.recorded.simulator.series import STEP_S
 from tools.capabilities import Clock, Interval, SweepQuery, Swept, SweptSeries
-from tools.signals import Discovered, Place, Signal
+from tools.signals import Discovered, Metric, Place, Signal
 
 LABEL: Final = "service"
 
@@ -31,6 +31,7 @@ def discovered(dataset: Dataset, products: Sequence[str], interval: Interval) ->
         wanted,
         tuple(product for product in wanted if product not in there),
         {LABEL: len(there)} if there else {},
+        metrics=[Metric(one.metric, one.type, one.unit, one.places) for one in known],
     )
 
 

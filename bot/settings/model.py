@@ -156,14 +156,37 @@ class LogsSettings(Section):
     selector: str = '{service_name="$product"}'
 
 
+class SignalSettings(Section):
+    """`[observe.metrics.signals.NAME]`: what a metric of that name means, before any convention.
+
+    NAME may hold `*`. `over` is the metric that it is a share of, `where` its matchers in PromQL.
+    """
+
+    role: Literal[
+        "traffic", "errors", "latency", "cpu", "memory", "disk", "pool", "queue", "restarts",
+        "network", "other", "none",
+    ]  # fmt: skip
+    type: Literal["counter", "gauge", "histogram", ""] = ""
+    unit: str = ""
+    worse: Literal["up", "down", "either", ""] = ""
+    combine: Literal["sum", "max", "min", "avg", ""] = ""
+    where: str = ""
+    over: str = ""
+
+
 class MetricsSettings(Section):
-    """`[observe.metrics]`. `product_label` is the label that holds a product's name."""
+    """`[observe.metrics]`. `product_label` holds a product's name; empty, it is found.
+
+    `scrape_interval` empty is learned from the data.
+    """
 
     kind: Literal["prometheus", "recorded", "none"] = "none"
     url: str = ""
     token: SecretStr = SecretStr("")
     tenant: str = ""
-    product_label: str = "service"
+    product_label: str = ""
+    scrape_interval: Duration | None = None
+    signals: dict[str, SignalSettings] = Field(default_factory=dict)
 
 
 class TracesSettings(Section):

@@ -14,6 +14,7 @@ import httpx
 from adapters.control_plane.admin_info import HttpAdminInfo
 from adapters.control_plane.urls import BadTemplate, check_template
 from adapters.http import http_client
+from adapters.observe.conventions import Conventions
 from adapters.observe.cursor import UnsealedCodec
 from adapters.observe.jaeger import JaegerTraces
 from adapters.observe.loki import LokiLogs
@@ -167,7 +168,16 @@ def _metrics(settings: ObserveSettings, clock: Clock, stack: AsyncExitStack) -> 
     client = backend_client(
         metrics.url, metrics.token.get_secret_value(), "observe.metrics.url", stack
     )
-    return PrometheusMetrics(client, clock, metrics.product_label, metrics.tenant)
+    scraped = metrics.scrape_interval
+    own = {name: one.model_dump() for name, one in metrics.signals.items()}
+    return PrometheusMetrics(
+        client,
+        clock,
+        metrics.product_label,
+        metrics.tenant,
+        scraped.total_seconds() if scraped else None,
+        Conventions(own),
+    )
 
 
 def _traces(settings: ObserveSettings, stack: AsyncExitStack) -> Traces | None:

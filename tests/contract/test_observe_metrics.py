@@ -29,4 +29,4 @@ class TestPrometheusStandIn(MetricsContract):
     ) -> AsyncIterator[Metrics]:
         server = await aiohttp_server(PrometheusServer(contract_series(now)).app())
         async with http_client(base_url=str(server.make_url("/"))) as client:
-            yield PrometheusMetrics(client, SetClock(now))
+            yield PrometheusMetrics(client, SetClock(now), "service")

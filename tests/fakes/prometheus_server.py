@@ -11,7 +11,8 @@ from aiohttp import web
 _LOOK_BACK_S = 300.0
 _SELECTOR = re.compile(r'([a-zA-Z_:][\w:]*)?\{((?:[^"}]|"(?:[^"\\]|\\.)*")*)\}')
 _RATE = re.compile(r"rate\((.*)\[(\d+)s\]\)")
-_MATCHER = re.compile(r'([A-Za-z_]\w*)=("(?:[^"\\]|\\.)*")')
+_COUNT = re.compile(r"max\(count_over_time\((.*)\[(\d+)s\]\)\)")
+_MATCHER = re.compile(r'([A-Za-z_]\w*)(=~|=)("(?:[^"\\]|\\.)*")')
 
 
 @dataclass(frozen=True)
@@ -31,8 +32,13 @@ class PrometheusServer:
     """Answers query_range (POST form) and label values. `forms` are the queries it was asked."""
 
     def __init__(
-        self, series: Sequence[StoredSeries], tenant: str = "", warnings: Sequence[str] = ()
+        self,
+        series: Sequence[StoredSeries],
+        tenant: str = "",
+        warnings: Sequence[str] = (),
+        types: Mapping[str, str] | None = None,
     ) -> None:
+        self.types = types or {}
         self.series = series
         self.tenant = tenant
         self.warnings = warnings
@@ -41,6 +47,8 @@ class PrometheusServer:
     def app(self) -> web.Application:
         app = web.Application()
         app.router.add_post("/api/v1/query_range", self._guarded(self._query_range))
+        app.router.add_post("/api/v1/query", self._guarded(self._query))
+        app.router.add_get("/api/v1/metadata", self._guarded(self._metadata))
         app.router.add_get("/api/v1/label/{name}/values", self._guarded(self._label_values))
         return app
 
@@ -72,6 +80,27 @@ class PrometheusServer:
             **({"warnings": list(self.warnings)} if self.warnings else {}),
         }
         return web.json_response(body)
+
+    async def _query(self, request: web.Request) -> web.Response:
+        """Only `max(count_over_time(selector[Ns]))`."""
+        form = await request.post()
+        counting = _COUNT.fullmatch(str(form["query"]))
+        if counting is None:
+            raise BadData(f"parse error: {form['query']}")
+        wanted, end_s = _selects(counting.group(1)), float(str(form["time"]))
+        begin_s = end_s - float(counting.group(2))
+        counts = [
+            sum(begin_s <= at_s <= end_s for at_s, _value in one.samples)
+            for one in self.series
+            if wanted(one)
+        ]
+        rows = [{"metric": {}, "value": [end_s, str(max(counts))]}] if counts else []
+        data = {"resultType": "vector", "result": rows}
+        return web.json_response({"status": "success", "data": data})
+
+    async def _metadata(self, _request: web.Request) -> web.Response:
+        about = {name: [{"type": kind, "unit": ""}] for name, kind in self.types.items()}
+        return web.json_response({"status": "success", "data": about})
 
     async def _label_values(self, request: web.Request) -> web.Response:
         name, match = request.match_info["name"], request.query.get("match[]", "{}")
@@ -111,10 +140,16 @@ def _selects(selector: str) -> Callable[[StoredSeries], bool]:
     if found is None and selector != "{}":
         raise BadData(f"invalid parameter 'query': parse error: {selector}")
     name, inner = (found.group(1), found.group(2)) if found else (None, "")
-    matchers = {label: json.loads(value) for label, value in _MATCHER.findall(inner)}
+    matchers = [
+        (label, json.loads(value) if operator == "=~" else re.escape(json.loads(value)))
+        for label, operator, value in _MATCHER.findall(inner)
+    ]
     return lambda series: (
         name in {None, series.name}
-        and all(series.labels.get(label, "") == value for label, value in matchers.items())
+        and all(
+            re.fullmatch(value, {**series.labels, "__name__": series.name}.get(label, ""))
+            for label, value in matchers
+        )
     )
 
 

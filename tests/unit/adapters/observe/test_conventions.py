@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from adapters.observe.conventions import families, meaning_of, written_alike
+from adapters.observe.conventions import Conventions, families, meaning_of, written_alike
 
 NAMES = [
     # OpenTelemetry, with dots kept, as Prometheus writes it, and before the conventions settled
@@ -121,3 +121,20 @@ def test_spellings_of_one_name_are_one(name: str) -> None:
 def test_every_family_names_its_source(title: str, source: str) -> None:
     assert title
     assert all(re.fullmatch(r"https://\S+", url) for url in source.split())
+
+
+def test_operator_has_the_first_word() -> None:
+    own = Conventions(
+        {"http_requests_*": {"role": "queue", "worse": "down"}, "go_*": {"role": "pool"}}
+    )
+    assert (own.of("http_requests_total").role, own.of("http_requests_total").worse) == (
+        "queue",
+        "down",
+    )
+    assert own.of("go_threads").role == "pool"
+    assert own.of("container_memory_working_set_bytes").role == "memory"
+
+
+def test_role_that_is_none_of_them_is_refused() -> None:
+    with pytest.raises(ValueError, match="role"):
+        Conventions({"a": {"role": "speed"}})

@@ -34,13 +34,13 @@ async def open_metrics(aiohttp_server: Serve) -> AsyncIterator[Open]:
     clients: list[httpx.AsyncClient] = []
 
     async def opened(
-        server: PrometheusServer | web.Application, **options: str
+        server: PrometheusServer | web.Application, **options: str | float
     ) -> PrometheusMetrics:
         app = server.app() if isinstance(server, PrometheusServer) else server
         running = await aiohttp_server(app)
         client = http_client(base_url=str(running.make_url("/")))
         clients.append(client)
-        return PrometheusMetrics(client, SetClock(NOW), **options)
+        return PrometheusMetrics(client, SetClock(NOW), **{"product_label": "service", **options})
 
     yield opened
     for client in clients:
@@ -99,7 +99,7 @@ async def test_rate_over_wide_steps_skips_no_sample(open_metrics: Open) -> None:
     await (await open_metrics(server)).query_range(
         replace(QUERY, metric="requests_total", step_s=600)
     )
-    assert server.forms[0]["query"].endswith("[615s])")
+    assert server.forms[0]["query"].endswith("[660s])")
 
 
 async def test_values_that_are_not_finite_are_none(open_metrics: Open) -> None:
@@ -141,14 +141,64 @@ async def test_sample_carried_past_now_is_not_shown(open_metrics: Open) -> None:
     assert max(at for at, _value in result.series[0].points) <= NOW
 
 
-async def test_many_series_are_cut_with_a_note(open_metrics: Open) -> None:
+async def test_all_series_are_there_to_be_ranked(open_metrics: Open) -> None:
     server = PrometheusServer(
-        [series("queue_depth", [1.0] * 40, pod=f"p{number:02}") for number in range(60)]
+        [series("queue_depth", [1.0] * 40, pod=f"p{number:02}") for number in range(90)]
     )
     result = await (await open_metrics(server)).query_range(QUERY)
-    assert len(result.series) == 50
-    assert result.series[0].labels["pod"] == "p00"
-    assert "60 series, the first 50 are here" in result.notes[0]
+    assert len(result.series) == 90
+
+
+@pytest.mark.parametrize(("every_s", "window"), [(15, "60s"), (60, "240s"), (300, "1200s")])
+async def test_window_is_learned_from_the_samples(
+    open_metrics: Open, every_s: int, window: str
+) -> None:
+    counter = series("requests_total", [float(n) for n in range(200)], every_s=every_s)
+    server = PrometheusServer([counter])
+    result = await (await open_metrics(server)).query_range(
+        replace(QUERY, metric="requests_total", step_s=15)
+    )
+    assert server.forms[0]["query"] == f'rate(requests_total{{service="checkout"}}[{window}])'
+    assert result.series
+
+
+async def test_window_may_be_set(open_metrics: Open) -> None:
+    server = PrometheusServer([])
+    metrics = await open_metrics(server, scrape_interval_s=30.0)
+    await metrics.query_range(replace(QUERY, metric="requests_total", step_s=15))
+    assert server.forms[0]["query"].endswith("[120s])")
+
+
+@pytest.mark.parametrize(
+    ("metric", "beside", "types"),
+    [
+        ("nginx_ingress_controller_requests", [], {}),
+        ("render_seconds_bucket", [], {}),
+        ("render_seconds_count", ["render_seconds_sum"], {}),
+        ("render_seconds_sum", [], {"render_seconds": "summary"}),
+        ("myapp_things", [], {"myapp_things": "counter"}),
+    ],
+)
+async def test_counter_by_any_other_name_is_a_rate(
+    open_metrics: Open, metric: str, beside: list[str], types: dict[str, str]
+) -> None:
+    grows = [60.0 * number for number in range(40)]
+    server = PrometheusServer([series(name, grows) for name in (metric, *beside)], types=types)
+    result = await (await open_metrics(server)).query_range(replace(QUERY, metric=metric))
+    assert {value for _at, value in result.series[0].points} == {1.0}
+    assert "per second" in (result.unit or "")
+
+
+@pytest.mark.parametrize(
+    ("metric", "types"),
+    [("myapp_things_total", {"myapp_things_total": "gauge"}), ("row_count", {}), ("cash_sum", {})],
+)
+async def test_gauge_that_is_called_like_a_counter_stays_as_it_is(
+    open_metrics: Open, metric: str, types: dict[str, str]
+) -> None:
+    server = PrometheusServer([series(metric, [7.0] * 40)], types=types)
+    result = await (await open_metrics(server)).query_range(replace(QUERY, metric=metric))
+    assert {value for _at, value in result.series[0].points} == {7.0}
 
 
 @pytest.mark.parametrize(
@@ -255,14 +305,14 @@ async def test_prefix_of_the_base_url_is_kept(aiohttp_server: Serve) -> None:
     outer.add_subapp("/prometheus", PrometheusServer([series("queue_depth", [1.0] * 40)]).app())
     running = await aiohttp_server(outer)
     async with http_client(base_url=str(running.make_url("/prometheus"))) as client:
-        result = await PrometheusMetrics(client, SetClock(NOW)).query_range(QUERY)
+        result = await PrometheusMetrics(client, SetClock(NOW), "service").query_range(QUERY)
     assert len(result.series) == 1
 
 
 async def test_server_that_is_gone_is_unavailable(unused_tcp_port: int) -> None:
     async with http_client(base_url=f"http://127.0.0.1:{unused_tcp_port}") as client:
         with pytest.raises(CapabilityUnavailable, match="Prometheus"):
-            await PrometheusMetrics(client, SetClock(NOW)).query_range(QUERY)
+            await PrometheusMetrics(client, SetClock(NOW), "service").query_range(QUERY)
 
 
 def test_product_label_must_be_a_label() -> None:

@@ -4,9 +4,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from adapters.observe.conventions import MetricType
 from adapters.observe.signal_map import Known, signals_of
-from tools.signals import Place, Signal
+from tools.signals import MetricType, Place, Signal
 
 HERE = {"checkout": [Place("service", "checkout")]}
 

@@ -24,7 +24,7 @@ def gauge(name: str, *products: str) -> Signal:
 
 @pytest.mark.parametrize("name", ['x"} or {a="b', "a\\", "a\nb", "a.*", "(", "a|b"])
 def test_product_stays_inside_its_matcher(name: str) -> None:
-    (group,) = groups_of(gauge("m", name))
+    (group,) = groups_of(gauge("m", name).places)
     inner = group.matchers().removeprefix('service=~"').removesuffix('"')
     assert not inner.replace("\\\\", "").replace('\\"', "").count('"')
     assert "\n" not in inner
@@ -66,7 +66,7 @@ def test_spacing_is_the_usual_setting_that_is_near(samples: int, spacing_s: floa
 
 
 def test_failure_that_never_happened_is_nought() -> None:
-    (group,) = groups_of(gauge("m", "x"))
+    (group,) = groups_of(gauge("m", "x").places)
     signal = Signal("e", "errors", "rate_ratio", "m", where='code=~"5.."', over="m")
     assert "* 0" in expression(signal, group, 60.0)
 
