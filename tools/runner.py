@@ -298,7 +298,11 @@ class ToolRunner:
             async with asyncio.timeout(CANCELLED_RECORD_TIMEOUT_S):
                 await self._hooks.on_record(outcome.record, call.context)
         except Exception as error:  # noqa: BLE001 - the caller must see the cancellation
-            self._report(call, error)
+            # Expected while a process ends: nothing is broken, and there is no time for more.
+            _log.warning(
+                "cancelled_call_not_recorded", tool=call.name, call=call.id,
+                session=call.context.session_id, error=type(error).__name__,
+            )  # fmt: skip
 
     def _timeout_s(self, contract: ToolContract) -> float:
         """Seconds: what configuration says, or the contract's default, at most the ceiling."""

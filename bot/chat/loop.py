@@ -228,6 +228,7 @@ class Loop:
     async def _tools(self, talk: Conversation, calls: Sequence[ToolCall], emit: Emit) -> bool:
         """Run a round's calls in parallel, answer them in call order; True when a stop cut in."""
         live: set[str] = set()
+        done: dict[int, ToolOutcome] = {}
         first = len(talk.evidence) + 1
         untrusted = bool(talk.evidence)
 
@@ -245,15 +246,22 @@ class Loop:
                         untrusted_read=untrusted,
                         spent=spent,
                     )
+                done[number] = outcome
                 return outcome_to_json(outcome)
 
             return f"tool:{number}:{call.name[:64]}", run
 
-        values = await self._journal.steps(
-            [step(c, first + i, talk.spend(c)) for i, c in enumerate(calls)]
-        )
+        numbered = list(enumerate(calls, start=first))
+        try:
+            values = await self._journal.steps([step(c, n, talk.spend(c)) for n, c in numbered])
+        except Exception:
+            # What people have seen is kept below the end, though the round as a whole is not.
+            for number, call in numbered:
+                if number in done:
+                    self._answer(talk, call, done[number], number)
+            raise
         outcomes = [outcome_from_json(v) for v in values]
-        for number, (call, outcome) in enumerate(zip(calls, outcomes, strict=True), start=first):
+        for (number, call), outcome in zip(numbered, outcomes, strict=True):
             if call.id not in live:
                 emit(_progress(CallEnded(outcome), number))
             self._answer(talk, call, outcome, number)

@@ -20,6 +20,7 @@ from pydantic import JsonValue, TypeAdapter
 from bot.domain.ids import ProposalId, TurnId, UserId
 from bot.domain.session import Ask
 from bot.engine.database_lock import take_lock
+from bot.engine.ending import HAND_OVER_S, end_dbos
 from bot.engine.lease import Lease
 from bot.engine.sqlite_clock import milliseconds
 from bot.engine.starts import Starts
@@ -47,7 +48,6 @@ LEASE_S = 6.0
 POLL_STOPS_S = 0.3
 MAX_EXECUTOR_THREADS = 32  # DBOS leaves it unbounded: a thread per live workflow
 _RETRIES = 7  # after 0.5 s, doubled each time: half a minute, beside the database's own patience
-HAND_OVER_S = 5.0  # for cancelled work to close what it holds
 
 _ASK = TypeAdapter(Ask)
 _DECISION = TypeAdapter(Decision)
@@ -206,7 +206,7 @@ class Engine:
         if left:
             log.warning("handing_over", workflows=len(left))
             await asyncio.wait(left, timeout=HAND_OVER_S)
-        await asyncio.to_thread(DBOS.destroy, destroy_registry=True)
+        await end_dbos()
         with suppress(StorageUnavailable):
             await self._sign_off(nothing_left=not left and not waiting)
         if self._lock_file is not None:

@@ -3,14 +3,19 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final, TypeAlias
 
+import structlog
 from aiohttp import web
 from aiohttp.typedefs import Handler as AiohttpHandler
 
+from bot.ports import StorageUnavailable
 from bot.store import schema
 from bot.store.engine import Database
+from bot.store.writable import Writable
 from bot.telemetry.metrics import Metrics
 from bot.web.health import Check, healthz, readyz
 from bot.web.metrics import metrics as metrics_handler
+
+log = structlog.stdlib.get_logger(__name__)
 
 MAX_BODY_BYTES: Final = 1 << 20
 
@@ -53,14 +58,23 @@ async def _refuse_large(request: web.Request, handler: AiohttpHandler) -> web.St
 def _checks(
     database: Database, slack_connected: Callable[[], Awaitable[bool]] | None
 ) -> Mapping[str, Check]:
-    async def reachable() -> str | None:
+    writable = Writable(database)
+
+    async def usable() -> str | None:
         await database.ping()
+        if (await schema.standing(database)).problem is not None:
+            return None  # said below
+        try:
+            await writable.check()
+        except StorageUnavailable as error:
+            log.warning("readiness.cannot_write", error=str(error))
+            return "answers, but takes no change: is its disk full, or is it read-only?"
         return None
 
     async def fits() -> str | None:
         return (await schema.standing(database)).problem
 
-    checks: dict[str, Check] = {"database": reachable, "schema": fits}
+    checks: dict[str, Check] = {"database": usable, "schema": fits}
     if slack_connected is not None:
         connected = slack_connected
 

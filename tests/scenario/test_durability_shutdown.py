@@ -1,5 +1,6 @@
 """SIGTERM in the middle: work ends in time, or another process ends it; exit code 0."""
 
+import asyncio
 import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from bot.demo.workspace.seeds import RESPONDER
+from tests.fixtures_service import Start, stage
 from tests.scenario.durability.investigation import (
     AFTER_FIRST_TEXT,
     ASK,
@@ -15,6 +17,9 @@ from tests.scenario.durability.investigation import (
 )
 from tests.scenario.durability.replica import Leases, Replica
 from tests.scenario.durability.world import World, world_on
+from tests.stage import says
+
+__all__ = ["stage"]
 
 IMPATIENT = Leases(grace_s=0.2)
 BOTH = pytest.mark.parametrize("world", ["sqlite", "postgresql"], indirect=True)
@@ -34,6 +39,13 @@ async def _terminate(world: World, replica: Replica) -> None:
     await world.workspace.wait_for(lambda: len(world.workspace.sockets.connections) < before, 10.0)
 
 
+def _quietly(world: World) -> None:
+    """Nothing of an end that is in order is told as if something had broken."""
+    log = world.config.with_suffix(".log").read_text()
+    for words in ("Traceback", "cannot schedule new futures", "tool_call_broken", "[error"):
+        assert words not in log, log
+
+
 @BOTH
 async def test_a_turn_ends_within_the_grace_period(world: World) -> None:
     replica = await world.start()
@@ -43,6 +55,7 @@ async def test_a_turn_ends_within_the_grace_period(world: World) -> None:
     await _terminate(world, replica)
     world.open()
     assert await replica.ended() == 0
+    _quietly(world)
     await ended_well(world, asked)
 
 
@@ -54,6 +67,7 @@ async def test_a_turn_longer_than_the_grace_period_goes_on_after_the_restart(wor
     await hold.wait()
     await _terminate(world, replica)
     assert await replica.ended() == 0
+    _quietly(world)
     await world.start()
     await ended_well(world, asked, round_again=3)
 
@@ -68,6 +82,7 @@ async def test_a_round_longer_than_the_grace_period_is_handed_over(world: World)
     leaving = await world.runner_of(asked)
     await _terminate(world, leaving)
     assert await leaving.ended() == 0
+    _quietly(world)
     await ended_well(world, asked, round_again=3)
 
 
@@ -82,6 +97,7 @@ async def test_a_tool_longer_than_the_grace_period_is_handed_over(world: World) 
     leaving = await world.runner_of(asked)
     await _terminate(world, leaving)
     assert await leaving.ended() == 0
+    _quietly(world)
     await ended_well(world, asked, queries_again=1, calls_cancelled=1)
 
 
@@ -98,7 +114,17 @@ async def test_a_dispatch_longer_than_the_grace_period_is_not_sent_again(world: 
         hold.lost = True
         leaving.signal(signal.SIGTERM)
         assert await leaving.ended() == 0
+    _quietly(world)
     await world.decided(asked, "succeeded")
     await world.settled()
     assert world.gates.passed["control POST restart before"] == 1
     assert len(world.from_bot(asked, "kortex_note")) == 1
+
+
+async def test_what_is_closed_after_the_engine_still_has_threads(stage: Start) -> None:
+    async with stage(says("All is well.")) as running:
+        await running.answered("@kortex hello", RESPONDER)
+        await running.stop_service()
+
+        assert await asyncio.to_thread(lambda: "done") == "done"
+        assert "cannot schedule new futures" not in running.log.getvalue()

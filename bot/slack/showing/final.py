@@ -40,26 +40,34 @@ def _ending(final: TurnFinished) -> str:
     kept = _kept(final)
     match final.end:
         case TurnEnd.ANSWERED:
-            return "" if final.text.strip() else "⚠ The model ended without a text. " + kept
+            return "" if final.text.strip() else _said("⚠ The model ended without a text.", kept)
         case TurnEnd.DEPTH_EXCEEDED:
-            return (
-                f"⚠ No conclusion after {final.rounds} rounds of tools, which is the limit. {kept}"
-                " Ask a narrower question to go on."
+            return _said(
+                f"⚠ No conclusion after {final.rounds} rounds of tools, which is the limit.",
+                kept,
+                "Ask a narrower question to go on.",
             )
         case TurnEnd.STOPPED:
-            return f"⏹ Stopped. {kept}"
+            return _said("⏹ Stopped.", kept)
         case TurnEnd.BUDGET:
-            return f"⚠ The model budget is spent. {kept} `/kortex budget` shows the limits."
+            return _said("⚠ The model budget is spent.", kept, "`/kortex budget` shows the limits.")
         case TurnEnd.FAILED:
-            return f"🔴 This answer could not be finished. {kept} Nothing was changed; ask again."
+            return _said(
+                "🔴 This answer could not be finished.", kept, "Nothing was changed; ask again."
+            )
         case _:
             assert_never(final.end)
+
+
+def _said(*sentences: str) -> str:
+    return " ".join(filter(None, sentences))
 
 
 def _kept(final: TurnFinished) -> str:
     count = len(final.evidence)
     if count == 0:
-        return "No results were gathered."
+        # A turn without a round may have been resumed: what it had shown before is not known here.
+        return "No results were gathered." if final.rounds else ""
     return f"{count} result{'s' if count > 1 else ''} kept below."
 
 

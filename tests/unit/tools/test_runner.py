@@ -13,6 +13,7 @@ from tools.contract import PROPOSE_TOOL_ID, Effect, Timeouts
 from tools.errors import CapabilityUnavailable, InvalidArguments, ToolErrorCode, UpstreamFailed
 from tools.policy import ToolPolicy
 from tools.records import CallEnded, CallSlow, CallStarted
+from tools.runner import OnRecord
 
 
 def raising(error: Exception) -> FakeTool:
@@ -309,18 +310,27 @@ async def test_a_cancellation_goes_through_and_leaves_a_record() -> None:
     assert [type(event) for event in b.events] == [CallStarted, CallEnded]
 
 
-async def test_a_cancellation_does_not_wait_for_a_record_that_hangs() -> None:
-    async def hang(record: object, ctx: object) -> None:
-        await asyncio.Event().wait()
+async def _hangs(record: object, ctx: object) -> None:
+    await asyncio.Event().wait()
 
+
+async def _is_gone(record: object, ctx: object) -> None:
+    raise OSError("the database is closed")
+
+
+@pytest.mark.parametrize("on_record", [_hangs, _is_gone])
+async def test_a_cancellation_waits_for_no_record_and_is_no_bug(on_record: OnRecord) -> None:
     tool = FakeTool(gate=asyncio.Event())
-    b = bench([tool], on_record=hang)
-    task = asyncio.get_running_loop().create_task(b.run())
-    await tool.started.wait()
-    task.cancel()
-    async with asyncio.timeout(1):
-        with pytest.raises(asyncio.CancelledError):
-            await task
+    b = bench([tool], on_record=on_record)
+    with capture_logs() as told:
+        task = asyncio.get_running_loop().create_task(b.run())
+        await tool.started.wait()
+        task.cancel()
+        async with asyncio.timeout(1):
+            with pytest.raises(asyncio.CancelledError):
+                await task
+    assert b.bugs == []
+    assert [line["event"] for line in told] == ["cancelled_call_not_recorded"]
 
 
 async def test_the_record_is_written_before_anybody_sees_the_end() -> None:

@@ -2,13 +2,14 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import JsonValue
 
 from adapters.llm.messages import (
     CompleteRequest,
@@ -31,6 +32,7 @@ from bot.domain.events import (
     TurnEnd,
     TurnEvent,
 )
+from bot.ports import StorageUnavailable
 from tests.fakes.journal import Crash, Fuse, MemoryJournal
 from tests.fixtures_rounds import said
 from tools.budget import Spent
@@ -224,6 +226,27 @@ async def test_a_round_that_broke_runs_none_of_its_calls(
 
     assert ended is end
     assert (scripted.ran, talk.said, talk.text) == ([], [], "half")
+
+
+class Losing(PlainJournal):
+    """Runs every step, and loses the record of the last."""
+
+    async def steps(
+        self, parts: Sequence[tuple[str, Callable[[], Awaitable[JsonValue]]]]
+    ) -> Sequence[JsonValue]:
+        await super().steps(parts)
+        raise StorageUnavailable("gone")
+
+
+async def test_results_that_were_shown_are_kept_when_the_round_is_not_recorded() -> None:
+    scripted = Scripted([said(1, "I look.", call("a"), call("b"))])
+    loop = Loop(scripted.ask, scripted.execute, Losing(), max_tool_rounds=3)
+
+    with pytest.raises(StorageUnavailable):
+        await loop.run(QUESTION, lambda _: None)
+
+    assert loop.talk is not None
+    assert [e.tool_call_id for e in loop.talk.evidence] == ["a", "b"]
 
 
 async def test_a_stop_during_tools_answers_every_call_and_asks_no_further_round() -> None:

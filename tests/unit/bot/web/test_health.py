@@ -1,23 +1,30 @@
 """Probes and metrics tell the truth, say no secret, and stay small."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+import resource
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
 from bot.ports import StorageUnavailable
+from bot.store import writable
 from bot.store.engine import Database
 from bot.store.schema import migrate
 from bot.telemetry.metrics import MAX_VALUES, Metrics
 from bot.web import health
 from bot.web.server import MAX_BODY_BYTES, create_web_app
+from tests.fixtures_database import postgres_url
 from tools.errors import ToolErrorCode
 from tools.records import ToolInvocationRecord
+
+__all__ = ["postgres_url"]
 
 Client = TestClient[web.Request, web.Application]
 
@@ -126,6 +133,74 @@ async def test_an_old_schema_is_not_ready_and_says_what_to_run(
 
     assert ready.status == 503
     assert "kortex migrate" in said["parts"]["schema"]["detail"]
+
+
+@contextmanager
+def no_file_may_grow(folder: Path) -> Iterator[None]:
+    """As on a full disk: nothing can be written behind what the write-ahead log has now."""
+    most = (folder / "kortex.db-wal").stat().st_size
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+async def test_a_full_disk_is_not_ready_and_a_disk_with_room_again_is(
+    database: Database, tmp_path: Path, client_of: Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writable, "ASKED_AGAIN_S", 0.0)
+    client = await client_of(create_web_app(database=database))
+    before = await client.get("/readyz")
+    with no_file_may_grow(tmp_path):
+        full = await client.get("/readyz")
+        up = await client.get("/healthz")
+    after = await client.get("/readyz")
+
+    assert [r.status for r in (before, full, up, after)] == [200, 503, 200, 200]
+    assert "disk full" in (await full.json())["parts"]["database"]["detail"]
+
+
+async def test_a_read_only_database_is_not_ready(postgres_url: str, client_of: Made) -> None:
+    name = sa.make_url(postgres_url).database
+    database = await Database.open(postgres_url)
+    async with database.write() as connection:
+        await connection.execute(
+            sa.text(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+        )
+    await database.close()
+    database = await Database.open(postgres_url)
+    ready = await (await client_of(create_web_app(database=database))).get("/readyz")
+    async with database.write() as connection:
+        await connection.execute(sa.text("SET TRANSACTION READ WRITE"))
+        await connection.execute(sa.text(f"ALTER DATABASE {name} RESET ALL"))
+    await database.close()
+
+    assert ready.status == 503
+    assert "read-only" in (await ready.json())["parts"]["database"]["detail"]
+
+
+async def test_probes_do_not_each_write(
+    database: Database, tmp_path: Path, client_of: Made
+) -> None:
+    client = await client_of(create_web_app(database=database))
+    await client.get("/readyz")
+    written = (tmp_path / "kortex.db-wal").stat().st_size
+    for _ in range(5):
+        assert (await client.get("/readyz")).status == 200
+    assert (tmp_path / "kortex.db-wal").stat().st_size == written
+
+
+async def test_a_database_with_many_writers_is_busy_and_not_full(
+    database: Database, client_of: Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writable, "PATIENCE_S", 0.02)
+    client = await client_of(create_web_app(database=database))
+    async with database.write():
+        ready = await client.get("/readyz")
+
+    assert ready.status == 200
 
 
 @pytest.mark.parametrize("check", [loses_storage, breaks])
