@@ -22,7 +22,7 @@ from tools.schema import problems_in_words
 # None admits; otherwise why not, in words that may be shown.
 Authoriser = Callable[[ToolContract, CallContext], Awaitable[str | None]]
 
-MAX_ARGUMENT_CHARS = 256 * 1024
+MAX_ARGUMENT_CHARS = 64 * 1024
 AUTHORISE_TIMEOUT_S = 5.0
 # One text for a tool that does not exist and one that is not allowed: the difference is not theirs.
 NO_SUCH_TOOL = "no such tool here; use only the tools listed in this request"

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from adapters.llm.messages import ToolCall, ToolSpec
 from adapters.llm.transcript import AssistantTurn, ResultsTurn, Turn, UserTurn
-from adapters.llm.wire_json import arguments_object, dump_text, is_complete
+from adapters.llm.wire_json import arguments_object
 
 
 def chat_tool(tool: ToolSpec) -> dict[str, object]:
@@ -53,5 +53,4 @@ def _call(call: ToolCall) -> dict[str, object]:
 
 def arguments_text(call: ToolCall) -> str:
     """Chat templates of compatible servers parse the arguments, so they must be an object."""
-    whole = is_complete(call.arguments) and call.arguments.lstrip().startswith("{")
-    return call.arguments if whole else dump_text(arguments_object(call.arguments))
+    return call.arguments if arguments_object(call.arguments) else "{}"

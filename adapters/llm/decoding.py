@@ -13,6 +13,15 @@ from typing import ClassVar, Final, Protocol
 
 from adapters.llm.failures import VendorError, safe_words, wait_in_words
 from adapters.llm.framing import BadFraming, LineSplitter, SseSplitter
+from adapters.llm.limits import (
+    MAX_ARGUMENT_CHARS,
+    MAX_CALLS,
+    MAX_KEPT_CHARS,
+    MAX_NAME_CHARS,
+    MAX_TEXT_CHARS,
+    MAX_WHOLE_BYTES,
+    AnswerTooLarge,
+)
 from adapters.llm.messages import (
     DoneChunk,
     ErrorChunk,
@@ -28,7 +37,16 @@ from adapters.llm.wire_json import as_object, as_text, is_complete, parse
 
 
 class Decoder(Protocol):
-    """A fold over the bytes of one answer; used once."""
+    """A fold over the bytes of one answer; used once.
+
+    `heard` counts signs of life: whole messages, comments. `billed` is the usage told so far.
+    """
+
+    @property
+    def heard(self) -> int: ...
+
+    @property
+    def billed(self) -> Usage | None: ...
 
     def feed(self, data: bytes) -> list[StreamChunk]:
         """The chunks these bytes complete. After a terminal chunk, nothing."""
@@ -58,6 +76,14 @@ class OpenCall:
     id: str
     name: str
     parts: list[str] = field(default_factory=list)
+    _chars: int = 0
+
+    def add(self, piece: str) -> None:
+        """A piece of the arguments; of what is longer than any tool takes, the beginning is kept."""
+        room = MAX_ARGUMENT_CHARS - self._chars
+        if piece and room > 0:
+            self.parts.append(piece[:room])
+            self._chars += len(piece)
 
     @property
     def arguments(self) -> str:
@@ -65,7 +91,16 @@ class OpenCall:
         return "".join(self.parts).strip() or "{}"
 
 
+def whole_call(call_id: str, name: str, arguments: str) -> OpenCall:
+    """A call that came in one piece."""
+    call = OpenCall(call_id, name)
+    call.add(arguments)
+    return call
+
+
 class _Splitter(Protocol):
+    heard: int  # messages, and what else shows that the other side lives
+
     def feed(self, data: bytes) -> list[bytes]: ...
     def close(self) -> list[bytes]: ...
 
@@ -73,13 +108,16 @@ class _Splitter(Protocol):
 class _NdjsonSplitter:
     """Newline-delimited JSON: every line that is not blank."""
 
-    __slots__ = ("_lines",)
+    __slots__ = ("_lines", "heard")
 
     def __init__(self) -> None:
         self._lines = LineSplitter()
+        self.heard = 0
 
     def feed(self, data: bytes) -> list[bytes]:
-        return [line for line in self._lines.feed(data) if line.strip()]
+        lines = [line for line in self._lines.feed(data) if line.strip()]
+        self.heard += len(lines)
+        return lines
 
     def close(self) -> list[bytes]:
         last = self._lines.close()
@@ -98,6 +136,10 @@ class EventDecoder(ABC):
         self._events = type(self).framing()
         self._new_id = call_id
         self._whole: list[bytes] | None = None
+        self._whole_bytes = 0
+        self._text_chars = 0
+        self._kept_chars = 0
+        self._calls_begun = 0
         self._started = False
         self._head = b""
         self.ended = False
@@ -106,6 +148,16 @@ class EventDecoder(ABC):
         self.usage = Usage()
         self.usage_known = False
         self.at_list_price = True
+
+    @property
+    def heard(self) -> int:
+        """See `Decoder`."""
+        return self._events.heard
+
+    @property
+    def billed(self) -> Usage | None:
+        """See `Decoder`."""
+        return self.usage if self.usage_known else None
 
     def feed(self, data: bytes) -> list[StreamChunk]:
         """See `Decoder`."""
@@ -120,6 +172,10 @@ class EventDecoder(ABC):
                 self._whole = []
         if self._whole is not None:
             self._whole.append(data)
+            self._whole_bytes += len(data)
+            if self._whole_bytes > MAX_WHOLE_BYTES:
+                self._whole.clear()
+                self.fail(out, ErrorKind.PROTOCOL, f"answered more than {MAX_WHOLE_BYTES} bytes")
             return out
         try:
             payloads = self._events.feed(data)
@@ -164,7 +220,7 @@ class EventDecoder(ABC):
                 self.fail(out, ErrorKind.PROTOCOL, "an event is not JSON")
                 return
             if isinstance(event, dict):
-                self.on_event(event, out)
+                self._within_limits(self.on_event, event, out)
 
     def _take_whole(self, body: bytes, out: list[StreamChunk]) -> None:
         """A backend that ignored `stream` and answered with one JSON document."""
@@ -172,7 +228,18 @@ class EventDecoder(ABC):
             answer = as_object(parse(body))
         except ValueError:
             return
-        self.on_whole(answer, out)
+        self._within_limits(self.on_whole, answer, out)
+
+    def _within_limits(
+        self,
+        read: Callable[[Mapping[str, object], list[StreamChunk]], None],
+        told: Mapping[str, object],
+        out: list[StreamChunk],
+    ) -> None:
+        try:
+            read(told, out)
+        except AnswerTooLarge as error:
+            self.fail(out, ErrorKind.PROTOCOL, str(error))
 
     @abstractmethod
     def on_event(self, event: Mapping[str, object], out: list[StreamChunk]) -> None:
@@ -187,10 +254,32 @@ class EventDecoder(ABC):
         del out
 
     def text(self, out: list[StreamChunk], piece: str) -> None:
-        """Answer text; empty pieces are dropped."""
-        if piece:
-            self.has_text = True
-            out.append(TextChunk(piece))
+        """Answer text; empty pieces are dropped. Raises AnswerTooLarge."""
+        if not piece:
+            return
+        self.has_text = True
+        room = MAX_TEXT_CHARS - self._text_chars
+        self._text_chars += len(piece)
+        out.append(TextChunk(piece if len(piece) <= room else piece[:room]))
+        if len(piece) > room:
+            raise AnswerTooLarge(f"answered more than {MAX_TEXT_CHARS} characters")
+
+    def keep(self, chars: int) -> None:
+        """Account for what is kept beside the text. Raises AnswerTooLarge."""
+        self._kept_chars += chars
+        if self._kept_chars > MAX_KEPT_CHARS:
+            raise AnswerTooLarge(f"thought for more than {MAX_KEPT_CHARS} characters")
+
+    def begin(self, call_id: str, name: str, arguments: str = "") -> OpenCall:
+        """A new call. Raises AnswerTooLarge."""
+        self.count_call()
+        return whole_call(call_id, name, arguments)
+
+    def count_call(self) -> None:
+        """One more call was begun. Raises AnswerTooLarge."""
+        self._calls_begun += 1
+        if self._calls_begun > MAX_CALLS:
+            raise AnswerTooLarge(f"asked for more than {MAX_CALLS} tool calls at once")
 
     def fail(
         self,
@@ -244,16 +333,13 @@ class EventDecoder(ABC):
                 self.fail(out, ErrorKind.PROTOCOL, "a tool was announced and never named")
                 return
             reason = StopReason.END_TURN
-        out.extend(
-            ToolCallChunk(ToolCall(call.id or self._new_id(), call.name, call.arguments))
-            for call in calls
-        )
+        out.extend(ToolCallChunk(self._released(call)) for call in calls)
         self.end(
             out,
             DoneChunk(
                 reason,
                 self.usage,
-                self.model,
+                _one_line(self.model),
                 provider_blocks,
                 self.usage_known,
                 warnings,
@@ -261,10 +347,21 @@ class EventDecoder(ABC):
             ),
         )
 
+    def _released(self, call: OpenCall) -> ToolCall:
+        """With an id and a name that can be written down; odd ones are not repeated."""
+        call_id = call.id if _one_line(call.id) == call.id else ""
+        return ToolCall(call_id or self._new_id(), _one_line(call.name), call.arguments)
+
     def served_as(self, tier: object) -> None:
         """The service tier that the vendor names; all but the usual ones have prices of their own."""
         if as_text(tier).lower() not in _LISTED_TIERS:
             self.at_list_price = False
+
+
+def _one_line(name: str) -> str:
+    """At most so long, and without what no database or terminal takes."""
+    name = name[:MAX_NAME_CHARS]
+    return name if name.isprintable() else "".join(c if c.isprintable() else "_" for c in name)
 
 
 class NdjsonDecoder(EventDecoder, ABC):

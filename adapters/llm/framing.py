@@ -58,16 +58,20 @@ class SseSplitter:
     ignored, and a last event without its blank line counts.
     """
 
-    __slots__ = ("_data", "_lines")
+    __slots__ = ("_after_cr", "_data", "_lines", "heard")
 
     def __init__(self) -> None:
         self._lines = LineSplitter()
         self._data: list[bytes] = []
+        self._after_cr = False
+        self.heard = 0
 
     def feed(self, data: bytes) -> list[bytes]:
         """The payloads that became whole. Raises FrameTooLong."""
         payloads: list[bytes] = []
         pending = self._data
+        if self._after_cr or b"\r" in data:
+            data = self._with_lf(data)
         for line in self._lines.feed(data):
             if line[:6] == b"data: ":  # nearly every line that matters
                 pending.append(line[6:])
@@ -76,13 +80,22 @@ class SseSplitter:
             elif pending:
                 payloads.append(pending[0] if len(pending) == 1 else b"\n".join(pending))
                 pending.clear()
+        self.heard += len(payloads)
         return payloads
 
     def close(self) -> list[bytes]:
         """What the end of the stream completes."""
         return self.feed(b"\n\n")
 
+    def _with_lf(self, data: bytes) -> bytes:
+        """With each CR, LF or CRLF as one LF, wherever the bytes were cut."""
+        if self._after_cr:
+            data = data.removeprefix(b"\n")
+        self._after_cr = data.endswith(b"\r")
+        return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+
     def _field(self, line: bytes) -> None:
         line = line.lstrip(b" ")
+        self.heard += line[:1] == b":"  # a comment, which servers send to keep a stream alive
         if line[:5] == b"data:":
             self._data.append(line[6:] if line[5:6] == b" " else line[5:])

@@ -5,13 +5,14 @@ follows. Small models write apostrophes and even `'>>` unescaped inside the JSON
 found by reading JSON, not by looking for a quote.
 """
 
-import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from adapters.llm.decoding import OpenCall
+from adapters.llm.chat_messages import arguments_text
+from adapters.llm.decoding import OpenCall, whole_call
+from adapters.llm.limits import MAX_ARGUMENT_CHARS
 from adapters.llm.messages import CompleteRequest, Message, Role, ToolCall, ToolResult, ToolSpec
 from adapters.llm.transcript import AssistantTurn, ResultsTurn, Turn, UserTurn, turns
 from adapters.llm.wire_json import dump_text
@@ -20,9 +21,9 @@ _OPEN: Final = "<<TOOL"
 _HEAD: Final = re.compile(
     r"""<<TOOL[ \t]+name=(["'])([^"'<>\n]*)\1(?:[ \t]+args=(["'])[ \t]*|[ \t]*>>)"""
 )
-# Longer than any sensible call; a marker that never ends is text after all.
-_MAX_HELD_CHARS: Final = 64 * 1024
-_JSON: Final = json.JSONDecoder(strict=False)
+# Longer than a tool's name and the words around it; a marker that goes on so is text after all.
+_MAX_HEAD_CHARS: Final = 1024
+_STEP: Final = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\Z)|[\[{\]}]', re.DOTALL)
 
 
 def instructions(tools: Sequence[ToolSpec]) -> str:
@@ -63,7 +64,7 @@ def _shown(turn: Turn) -> Message:
 
 def shown_call(call: ToolCall) -> str:
     """A past call, in the form the model is asked to use."""
-    return f"<<TOOL name=\"{call.name}\" args='{call.arguments}'>>"
+    return f"<<TOOL name=\"{call.name}\" args='{arguments_text(call)}'>>"
 
 
 def shown_result(result: ToolResult) -> str:
@@ -73,76 +74,133 @@ def shown_result(result: ToolResult) -> str:
 
 
 class MarkerReader:
-    """Splits answer text into plain text and calls. Unknown tool names stay text."""
+    """Splits answer text into plain text and calls. Unknown tool names stay text.
 
-    def __init__(self, names: frozenset[str]) -> None:
+    `begin` makes a call that is counted; see `EventDecoder.begin`.
+    """
+
+    def __init__(
+        self, names: frozenset[str], begin: Callable[[str, str, str], OpenCall] = whole_call
+    ) -> None:
         self._names = names
+        self._begin = begin
         self._held = ""
+        self._skips_to = ""
         self.calls: list[OpenCall] = []
 
     def feed(self, text: str) -> str:
         """The plain text that is safe to show now."""
-        self._held += text
+        held, at = self._held + text, 0
         shown: list[str] = []
         while True:
-            start = self._held.find("<")
+            if self._skips_to:
+                at = self._skipped(held, at)
+                if self._skips_to:
+                    break
+            start = held.find(_OPEN, at)
             if start < 0:
-                shown.append(self._held)
-                self._held = ""
+                start = len(held) - _begun(held[at:])
+                shown.append(held[at:start])
+                at = start
                 break
-            shown.append(self._held[:start])
-            self._held = self._held[start:]
-            taken = self._taken()
-            if taken is None:
+            shown.append(held[at:start])
+            at = start
+            end = self._taken(held, at)
+            if end is None:
                 break
-            shown.append(taken)
+            if end == at:  # no marker after all
+                shown.append(held[at])
+                end += 1
+            at = end
+        self._held = held[at:]
         return "".join(shown)
 
     def close(self) -> str:
         """The rest: a marker whose arguments never became JSON is a call with bad arguments."""
         rest, self._held = self._held, ""
+        if self._skips_to:
+            return ""
         head = _HEAD.match(rest)
         if head and head[3] and head[2] in self._names:
             arguments, ended, after = rest[head.end() :].rpartition(f"{head[3]}>>")
             if ended:
-                self.calls.append(OpenCall("", head[2], [arguments]))
+                self._call(head[2], arguments)
                 return after
         return rest
 
-    def _taken(self) -> str | None:
-        """Take one marker or one character from the front; None when more text must come first."""
-        held = self._held
-        if not held.startswith(_OPEN):
-            return None if _OPEN.startswith(held) else self._release(1)
-        head = _HEAD.match(held)
+    def _taken(self, held: str, at: int) -> int | None:
+        """Where the marker that begins there ends: there too if it is none, None if more must come."""
+        head = _HEAD.match(held, at)
         if head is None:
-            is_open = len(held) < _MAX_HELD_CHARS and "\n" not in held and ">>" not in held
-            return None if is_open else self._release(1)
+            rest = held[at : at + _MAX_HEAD_CHARS]
+            is_open = len(rest) < _MAX_HEAD_CHARS and "\n" not in rest and ">>" not in rest
+            return None if is_open else at
         if head[2] not in self._names:
-            return self._release(1)
+            return at
         if not head[3]:
-            return self._call(head[2], "{}", head.end())
-        return self._with_arguments(head[2], head[3], head.end())
+            self._call(head[2], "{}")
+            return head.end()
+        return self._with_arguments(held, at, head)
 
-    def _with_arguments(self, name: str, quote: str, start: int) -> str | None:
-        if f"{quote}>>" not in self._held[start:] and len(self._held) < _MAX_HELD_CHARS:
-            return None
-        try:
-            _, end = _JSON.raw_decode(self._held, start)
-        except ValueError:
-            return None if len(self._held) < _MAX_HELD_CHARS else self._release(1)
-        after = self._held[end:].lstrip(" ")
-        closing = f"{quote}>>"
-        if after.startswith(closing):
-            arguments = self._held[start:end]
-            return self._call(name, arguments, len(self._held) - len(after) + len(closing))
-        return None if closing.startswith(after) else self._release(1)
+    def _with_arguments(self, held: str, at: int, head: re.Match[str]) -> int | None:
+        start, closing = head.end(), f"{head[3]}>>"
+        limit = start + MAX_ARGUMENT_CHARS
+        closed = held.find(closing, start, limit)
+        end = _json_end(held, start, limit) if closed >= 0 else None
+        if closed >= 0 and held[start] not in '{["':  # no apostrophe in it is its own
+            end = closed
+        if end is None:
+            return None if len(held) < limit else self._too_long(held, head, limit)
+        after = end
+        while held[after : after + 1] == " ":
+            after += 1
+        if held.startswith(closing, after):
+            self._call(head[2], held[start:end])
+            return after + len(closing)
+        return None if closing.startswith(held[after : after + len(closing)]) else at
 
-    def _call(self, name: str, arguments: str, end: int) -> str:
-        self.calls.append(OpenCall("", name, [arguments]))
-        self._held = self._held[end:]
-        return ""
+    def _too_long(self, held: str, head: re.Match[str], limit: int) -> int:
+        """A call whose arguments no tool takes: the model is told, the rest of it is nobody's."""
+        self._call(head[2], held[head.end() : limit])
+        self._skips_to = f"{head[3]}>>"
+        return limit
 
-    def _release(self, chars: int) -> str:
-        text, self._held = self._held[:chars], self._held[chars:]
-        return text
+    def _skipped(self, held: str, at: int) -> int:
+        end = held.find(self._skips_to, at)
+        if end < 0:
+            return max(at, len(held) - len(self._skips_to) + 1)
+        end += len(self._skips_to)
+        self._skips_to = ""
+        return end
+
+    def _call(self, name: str, arguments: str) -> None:
+        self.calls.append(self._begin("", name, arguments))
+
+
+def _begun(text: str) -> int:
+    """How many characters at the end may become a marker."""
+    most = min(len(_OPEN) - 1, len(text))
+    return next((n for n in range(most, 0, -1) if text.endswith(_OPEN[:n])), 0)
+
+
+def _json_end(text: str, start: int, limit: int) -> int | None:
+    """Where the JSON value ends that begins there; None while it has no end.
+
+    Brackets and strings tell it: arguments nested too deep for a parser end somewhere too.
+    """
+    if text[start] == '"':
+        string = _STEP.match(text, start, limit)
+        return (
+            string.end()
+            if string and string[0].endswith('"') and string.end() > start + 1
+            else None
+        )
+    depth = 0
+    for step in _STEP.finditer(text, start, limit):
+        if step[0] in "{[":
+            depth += 1
+        elif step[0] in "}]":
+            depth -= 1
+            if depth == 0:
+                return step.end()
+    return None

@@ -5,19 +5,20 @@ call, begin at 1, omit the index, repeat id and name with each piece, or send ar
 as an object. So a call is known by (index, id), and a new id at a used index is a new call.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from adapters.llm.decoding import OpenCall
-from adapters.llm.wire_json import as_int, as_object, as_text, dump_text, is_complete
+from adapters.llm.wire_json import arguments_text, as_int, as_object, as_text, is_complete
 
 
 class ToolDeltas:
     """The calls of one answer, in the order in which they began."""
 
-    __slots__ = ("_at", "calls")
+    __slots__ = ("_at", "_begin", "calls")
 
-    def __init__(self) -> None:
+    def __init__(self, begin: Callable[[str, str], OpenCall]) -> None:
         self.calls: list[OpenCall] = []
+        self._begin = begin
         self._at: dict[int, OpenCall] = {}
 
     def add(self, delta: Mapping[str, object]) -> None:
@@ -28,14 +29,14 @@ class ToolDeltas:
         )
         arguments = function.get("arguments")
         if isinstance(arguments, dict):
-            call.parts.append(dump_text(arguments))
+            call.add(arguments_text(arguments))
         else:
-            call.parts.append(as_text(arguments))
+            call.add(as_text(arguments))
 
     def _call(self, index: int | None, call_id: str, name: str) -> OpenCall:
         known = self._known(index, call_id)
         if known is None or _is_another(known, call_id, name):
-            known = OpenCall(call_id, name)
+            known = self._begin(call_id, name)
             self.calls.append(known)
             self._at[len(self.calls) - 1 if index is None else index] = known
         known.id = known.id or call_id

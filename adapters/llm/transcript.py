@@ -17,6 +17,9 @@ from adapters.llm.wire_json import dump_text
 # Anthropic takes [A-Za-z0-9_-]; OpenAI at most 40 characters.
 _WIRE_ID: Final = re.compile(r"[A-Za-z0-9_-]{1,40}")
 _ID_CHARS: Final = 32
+# What all vendors take of a tool's name; models also invent others.
+_NOT_OF_A_NAME: Final = re.compile(r"[^A-Za-z0-9_-]")
+_NAME_CHARS: Final = 64
 _LOST: Final = dump_text({"error": "no result was recorded for this call"})
 EARLIER_OMITTED: Final = "(the beginning of this conversation is omitted)"
 
@@ -85,13 +88,18 @@ def _assistant(
     answers: list[ToolResult] = []
     for call in message.tool_calls:
         wire_id = _wire_id(call.id, used)
-        calls.append(replace(call, id=wire_id))
+        name = _wire_name(call.name)
+        calls.append(replace(call, id=wire_id, name=name))
         answer = results.get(call.id) or ToolResult(call.id, call.name, _LOST, is_error=True)
-        answers.append(replace(answer, call_id=wire_id))
+        answers.append(replace(answer, call_id=wire_id, name=name))
     if text or calls:
         yield AssistantTurn(text, tuple(calls), message.provider, message.provider_blocks)
     if answers:
         yield ResultsTurn(tuple(answers))
+
+
+def _wire_name(name: str) -> str:
+    return _NOT_OF_A_NAME.sub("_", name)[:_NAME_CHARS] or "unknown"
 
 
 def _wire_id(call_id: str, used: set[str]) -> str:

@@ -6,22 +6,35 @@ from typing import Final
 
 import orjson
 
+from adapters.llm import odd_json
+
 _NOTHING: Final[Mapping[str, object]] = {}
+# No answer counts further; databases hold 64 bits, and sums have to fit.
+_MAX_COUNT: Final = 2**31
 
 
 def parse(data: bytes | str) -> object:
-    """The value of a JSON text. Raises ValueError (the fast parser's error is one)."""
-    return orjson.loads(data)
+    """The value of a JSON text, or of what nearly is one. Raises ValueError."""
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError:
+        return odd_json.read(data)
 
 
 def dump(value: object) -> bytes:
-    """Compact JSON with keys in the order given, so that equal requests are equal bytes."""
-    return orjson.dumps(value)
+    """Compact JSON with keys in the order given, so that equal requests are equal bytes.
+
+    What JSON cannot say is null.
+    """
+    try:
+        return orjson.dumps(value)
+    except TypeError:  # a number over 64 bits, a lone surrogate, nesting
+        return orjson.dumps(odd_json.sayable(value))
 
 
 def dump_text(value: object) -> str:
     """Compact JSON as text."""
-    return orjson.dumps(value).decode()
+    return dump(value).decode()
 
 
 def as_object(value: object) -> Mapping[str, object]:
@@ -40,29 +53,40 @@ def as_text(value: object) -> str:
 
 
 def as_int(value: object) -> int | None:
-    """The value if it is a whole number, zero or more."""
+    """The value if it is a whole number, zero or more, that something could count up to."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)  # written so by servers that count in floats
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MAX_COUNT:
         return None
     return value
 
 
+def arguments_text(arguments: object) -> str:
+    """The text of arguments that came as an object; no JSON where JSON cannot say them.
+
+    Then the tool refuses them, and the model is told so.
+    """
+    return json.dumps(
+        odd_json.sayable(as_object(arguments)), ensure_ascii=False, separators=(",", ":")
+    )
+
+
 def arguments_object(text: str) -> Mapping[str, object]:
-    """The arguments a model wrote, as an object; empty when they are not one.
+    """The arguments a model wrote, as an object; empty when they are not one that all vendors read.
 
     For replaying history: what the model wrote wrongly was already answered with an error.
     """
     try:
-        return as_object(json.loads(text))
-    except ValueError:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError:
         return _NOTHING
+    return as_object(value) if odd_json.is_shallow(value) else _NOTHING
 
 
 def is_complete(text: str) -> bool:
     """Whether a text is one whole JSON value."""
     try:
-        json.loads(text)
-    except ValueError:
+        orjson.loads(text)
+    except orjson.JSONDecodeError:
         return False
     return True

@@ -6,6 +6,8 @@ import zlib
 from collections.abc import Mapping
 from typing import Any
 
+from tests.fakes.model_wires import on_the_wire
+
 
 def frame(headers: Mapping[str, str], payload: bytes) -> bytes:
     """One message with string headers and both checksums."""
@@ -22,7 +24,8 @@ def frame(headers: Mapping[str, str], payload: bytes) -> bytes:
 def event(name: str, data: Mapping[str, Any]) -> bytes:
     """A message of type event, padded as the service pads."""
     headers = {":event-type": name, ":content-type": "application/json", ":message-type": "event"}
-    return frame(headers, json.dumps({**data, "p": "abcd"}, ensure_ascii=False).encode())
+    whole = json.dumps({**data, "p": "abcd"}, ensure_ascii=False)
+    return frame(headers, on_the_wire(whole))
 
 
 def exception(name: str, message: str) -> bytes:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -47,13 +48,22 @@ class Round:
     failure: Failure | None = None
 
 
+_SURROGATE = re.compile("[\ud800-\udc7f\udd00-\udfff]")
+
+
 def pieces(text: str, size: int) -> list[str]:
     return [text[start : start + size] for start in range(0, len(text), size)]
 
 
+def on_the_wire(text: str) -> bytes:
+    """UTF-8; a lone surrogate as its escape, and U+DC80 to U+DCFF as the byte they stand for."""
+    escaped = _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return escaped.encode("utf-8", "surrogateescape")
+
+
 def sse(event: Json, *, named: bool) -> bytes:
     name = f"event: {event['type']}\n" if named else ""
-    return f"{name}data: {json.dumps(event, ensure_ascii=False)}\n\n".encode()
+    return on_the_wire(f"{name}data: {json.dumps(event, ensure_ascii=False)}\n\n")
 
 
 def anthropic(chosen: Round, model: str, calls: list[tuple[str, str, str]]) -> list[bytes]:
@@ -126,17 +136,25 @@ def openai(chosen: Round, model: str, calls: list[tuple[str, str, str]]) -> list
     return [*(sse(event, named=False) for event in events), b"data: [DONE]\n\n"]
 
 
+_HERE = "arguments-stand-here"
+
+
 def ollama(chosen: Round, model: str, calls: list[tuple[str, str, str]]) -> list[bytes]:
     head = {"model": model, "created_at": "2026-01-01T00:00:00Z"}
 
     def line(message: Json, **more: Any) -> bytes:
         said = {"role": "assistant", "content": "", **message}
-        return json.dumps({**head, "message": said, "done": False, **more}).encode() + b"\n"
+        whole = {**head, "message": said, "done": False, **more}
+        return on_the_wire(json.dumps(whole, ensure_ascii=False)) + b"\n"
 
     lines = [line({"content": piece}) for piece in chosen.text]
     for call_id, name, arguments in calls:
-        function = {"name": name, "arguments": json.loads(arguments)}
-        lines.append(line({"tool_calls": [{"id": call_id, "function": function}]}))
+        # Ollama sends an object as it stands; what could be none, an older server sends as text.
+        is_object = arguments.startswith("{") and arguments.endswith("}")
+        written = on_the_wire(arguments if is_object else json.dumps(arguments))
+        function = {"name": name, "arguments": _HERE}
+        told = line({"tool_calls": [{"id": call_id, "function": function}]})
+        lines.append(told.replace(json.dumps(_HERE).encode(), written))
     usage = {
         "prompt_eval_count": chosen.input_tokens + chosen.cache_read,
         "eval_count": chosen.output_tokens,

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from tests.fakes import aws_frames
-from tests.fakes.model_wires import Json, Round, pieces, sse
+from tests.fakes.model_wires import Json, Round, on_the_wire, pieces, sse
 
 Calls = list[tuple[str, str, str]]
 
@@ -99,4 +99,4 @@ def nirmata(chosen: Round, model: str, calls: Calls) -> list[bytes]:
         )
     ended = {"stop_reason": chosen.stop} if chosen.stop else {}
     lines.append({"type": "done", **ended})
-    return [json.dumps(line, ensure_ascii=False).encode() + b"\n" for line in lines]
+    return [on_the_wire(json.dumps(line, ensure_ascii=False)) + b"\n" for line in lines]

@@ -10,7 +10,7 @@ from typing import ClassVar, Final
 
 from adapters.llm.anthropic.blocks import Block
 from adapters.llm.anthropic.errors import error_of
-from adapters.llm.decoding import EventDecoder, OpenCall, new_call_id
+from adapters.llm.decoding import EventDecoder, new_call_id
 from adapters.llm.messages import ErrorKind, StopReason, StreamChunk, Usage
 from adapters.llm.wire_json import as_int, as_list, as_object, as_text
 
@@ -22,6 +22,15 @@ _REASONS: Final[Mapping[str, StopReason]] = {
     "pause_turn": StopReason.END_TURN,
     "model_context_window_exceeded": StopReason.MAX_TOKENS,
 }
+
+
+# As `Usage` has its buckets.
+_COUNTED: Final = (
+    "input_tokens",
+    "cache_read_input_tokens",
+    "cache_creation_input_tokens",
+    "output_tokens",
+)
 
 
 class AnthropicDecoder(EventDecoder):
@@ -77,6 +86,9 @@ class AnthropicDecoder(EventDecoder):
 
     def _block_start(self, event: Mapping[str, object], out: list[StreamChunk]) -> None:
         block = Block(as_object(event.get("content_block")))
+        self.keep(block.chars)
+        if block.kind == "tool_use":
+            self.count_call()
         self._blocks[_index(event)] = block
         if block.kind == "text":
             self.text(out, "".join(block.parts))
@@ -93,16 +105,20 @@ class AnthropicDecoder(EventDecoder):
             case "input_json_delta" if block is not None:
                 block.add_arguments(as_text(delta.get("partial_json")))
             case "thinking_delta" if block is not None:
-                block.parts.append(as_text(delta.get("thinking")))
+                self._keep_in(block.parts, as_text(delta.get("thinking")))
             case "signature_delta" if block is not None:
-                block.signature.append(as_text(delta.get("signature")))
+                self._keep_in(block.signature, as_text(delta.get("signature")))
             case _:
                 pass
 
+    def _keep_in(self, parts: list[str], piece: str) -> None:
+        self.keep(len(piece))
+        parts.append(piece)
+
     def _count(self, usage: Mapping[str, object]) -> None:
         """Cumulative: the last number given for a bucket is its number."""
-        for name, value in usage.items():
-            tokens = as_int(value)
+        for name in _COUNTED:
+            tokens = as_int(usage.get(name))
             if tokens is not None:
                 self._counts[name] = tokens
                 self.usage_known = True
@@ -112,12 +128,7 @@ class AnthropicDecoder(EventDecoder):
             map(as_int, as_object(usage.get("server_tool_use")).values())
         ):
             self.at_list_price = False
-        self.usage = Usage(
-            self._counts.get("input_tokens", 0),
-            self._counts.get("cache_read_input_tokens", 0),
-            self._counts.get("cache_creation_input_tokens", 0),
-            self._counts.get("output_tokens", 0),
-        )
+        self.usage = Usage(*(self._counts.get(name, 0) for name in _COUNTED))
 
     def _stop(self, out: list[StreamChunk]) -> None:
         reason = as_text(self._ending.get("stop_reason"))
@@ -130,11 +141,7 @@ class AnthropicDecoder(EventDecoder):
             self.fail(out, ErrorKind.REFUSED, "the model declined" + (f": {why}" if why else ""))
             return
         blocks = [self._blocks[index] for index in sorted(self._blocks)]
-        calls = [
-            OpenCall(block.call_id, block.name, block.parts)
-            for block in blocks
-            if block.kind == "tool_use" and block.closed
-        ]
+        calls = [block.call for block in blocks if block.kind == "tool_use" and block.closed]
         self.finish(out, _REASONS.get(reason, StopReason.END_TURN), calls, _to_replay(blocks))
 
     def _error(self, event: Mapping[str, object], out: list[StreamChunk]) -> None:

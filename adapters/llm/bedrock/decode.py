@@ -11,7 +11,14 @@ from adapters.llm.bedrock.errors import error_of
 from adapters.llm.bedrock.event_stream import EventStreamSplitter
 from adapters.llm.decoding import EventDecoder, OpenCall, new_call_id
 from adapters.llm.messages import ErrorKind, StopReason, StreamChunk, Usage
-from adapters.llm.wire_json import as_int, as_list, as_object, as_text, dump_text
+from adapters.llm.wire_json import (
+    arguments_text,
+    as_int,
+    as_list,
+    as_object,
+    as_text,
+    dump_text,
+)
 
 _REASONS: Final[Mapping[str, StopReason]] = {
     "end_turn": StopReason.END_TURN,
@@ -27,6 +34,9 @@ _FAILED: Final[Mapping[str, tuple[ErrorKind, str]]] = {
     "malformed_model_output": (ErrorKind.PROTOCOL, "the model's output was malformed"),
     "malformed_tool_use": (ErrorKind.PROTOCOL, "the model's tool call was malformed"),
 }
+
+
+_BLOCK_CHARS: Final = 32  # what a block counts that holds nothing
 
 
 class BedrockDecoder(EventDecoder):
@@ -56,6 +66,7 @@ class BedrockDecoder(EventDecoder):
             case "contentBlockStart":
                 self._start(_index(data), as_object(as_object(data.get("start")).get("toolUse")))
             case "contentBlockStop":
+                self.keep(_BLOCK_CHARS)
                 self._closed.add(_index(data))
             case "messageStop":
                 self._reason = as_text(data.get("stopReason"))
@@ -80,8 +91,8 @@ class BedrockDecoder(EventDecoder):
     def _block(self, index: int, content: Mapping[str, object], out: list[StreamChunk]) -> None:
         if "toolUse" in content:
             call = as_object(content["toolUse"])
-            self._start(index, call)
-            self._calls[index].parts.append(dump_text(as_object(call.get("input"))))
+            self._start(index, call or {"name": ""})
+            self._calls[index].add(arguments_text(call.get("input")))
         elif "reasoningContent" in content:
             reasoning = as_object(content["reasoningContent"])
             self._reason_on(index, {**reasoning, **as_object(reasoning.get("reasoningText"))})
@@ -92,17 +103,17 @@ class BedrockDecoder(EventDecoder):
     def _start(self, index: int, call: Mapping[str, object]) -> None:
         if call:
             name = as_text(call.get("name"))
-            self._calls[index] = OpenCall(as_text(call.get("toolUseId")), name)
+            self._calls[index] = self.begin(as_text(call.get("toolUseId")), name)
 
     def _delta(self, index: int, delta: Mapping[str, object], out: list[StreamChunk]) -> None:
         self.text(out, as_text(delta.get("text")))
         if "toolUse" in delta and index in self._calls:
-            self._calls[index].parts.append(as_text(as_object(delta["toolUse"]).get("input")))
+            self._calls[index].add(as_text(as_object(delta["toolUse"]).get("input")))
         if "reasoningContent" in delta:
             self._reason_on(index, as_object(delta["reasoningContent"]))
 
     def _reason_on(self, index: int, piece: Mapping[str, object]) -> None:
-        self._thinking.setdefault(index, _Thinking()).add(piece)
+        self.keep(_BLOCK_CHARS + self._thinking.setdefault(index, _Thinking()).add(piece))
 
     def _billed(self, told: Mapping[str, object]) -> None:
         usage = as_object(told.get("usage"))
@@ -142,10 +153,14 @@ class _Thinking:
         self._signature: list[str] = []
         self._redacted: list[str] = []
 
-    def add(self, piece: Mapping[str, object]) -> None:
-        self._text.append(as_text(piece.get("text")))
-        self._signature.append(as_text(piece.get("signature")))
-        self._redacted.append(as_text(piece.get("redactedContent")))
+    def add(self, piece: Mapping[str, object]) -> int:
+        """How many characters it was."""
+        kept = (self._text, self._signature, self._redacted)
+        names = ("text", "signature", "redactedContent")
+        pieces = [as_text(piece.get(name)) for name in names]
+        for each, words in zip(kept, pieces, strict=True):
+            each.append(words)
+        return sum(map(len, pieces))
 
     def native(self) -> str:
         """The block as JSON text, as Converse wants it back; empty when there is nothing to it.

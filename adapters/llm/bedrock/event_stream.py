@@ -29,10 +29,11 @@ class EventStreamSplitter:
     `{"event": name, "data": payload}` or `{"exception": name, "data": payload}`.
     """
 
-    __slots__ = ("_held",)
+    __slots__ = ("_held", "heard")
 
     def __init__(self) -> None:
         self._held = bytearray()
+        self.heard = 0
 
     def feed(self, data: bytes) -> list[bytes]:
         """The messages that became whole. Raises BadFraming, also for a wrong checksum."""
@@ -46,6 +47,7 @@ class EventStreamSplitter:
             payloads.append(_payload(bytes(self._held[start : start + size])))
             start += size
         del self._held[:start]
+        self.heard += len(payloads)
         return payloads
 
     def close(self) -> list[bytes]:

@@ -35,14 +35,17 @@ class _Lines:
     The last line may lack its newline, and is then kept whatever it holds.
     """
 
-    __slots__ = ("_lines",)
+    __slots__ = ("_lines", "heard")
 
     def __init__(self) -> None:
         self._lines = LineSplitter()
+        self.heard = 0
 
     def feed(self, data: bytes) -> list[bytes]:
         lines = [_payload(line) for line in self._lines.feed(data)]
-        return [line for line in lines if line == _DONE or _is_json(line)]
+        told = [line for line in lines if line == _DONE or _is_json(line)]
+        self.heard += len(told)
+        return told
 
     def close(self) -> list[bytes]:
         last = _payload(self._lines.close())
@@ -69,8 +72,8 @@ class NirmataDecoder(EventDecoder):
         super().__init__(call_id)
         self.tells_whole_answers = not streamed
         self.model = model
-        self._markers = MarkerReader(emulated) if emulated is not None else None
-        self._calls = ToolDeltas()
+        self._markers = MarkerReader(emulated, self.begin) if emulated is not None else None
+        self._calls = ToolDeltas(self.begin)
         self._ends_with_bytes = False
 
     def on_event(self, event: Mapping[str, object], out: list[StreamChunk]) -> None:

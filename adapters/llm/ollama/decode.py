@@ -11,7 +11,7 @@ from adapters.llm.decoding import NdjsonDecoder, OpenCall, new_call_id
 from adapters.llm.messages import TOOLS_EMULATED, StopReason, StreamChunk, Usage
 from adapters.llm.ollama.errors import error_of
 from adapters.llm.pseudo_tools import MarkerReader
-from adapters.llm.wire_json import as_int, as_list, as_object, as_text, dump_text
+from adapters.llm.wire_json import arguments_text, as_int, as_list, as_object, as_text
 
 _REASONS: Final[Mapping[str, StopReason]] = {"length": StopReason.MAX_TOKENS}
 
@@ -29,7 +29,7 @@ class OllamaDecoder(NdjsonDecoder):
         num_ctx: int | None = None,
     ) -> None:
         super().__init__(call_id)
-        self._markers = MarkerReader(emulated) if emulated is not None else None
+        self._markers = MarkerReader(emulated, self.begin) if emulated is not None else None
         self._num_ctx = num_ctx
         self._calls: list[OpenCall] = []
 
@@ -55,9 +55,9 @@ class OllamaDecoder(NdjsonDecoder):
     def _call(self, call: Mapping[str, object]) -> None:
         function = as_object(call.get("function"))
         arguments = function.get("arguments")
-        text = arguments if isinstance(arguments, str) else dump_text(as_object(arguments))
+        text = arguments if isinstance(arguments, str) else arguments_text(arguments)
         name = as_text(function.get("name"))
-        self._calls.append(OpenCall(as_text(call.get("id")), name, [text]))
+        self._calls.append(self.begin(as_text(call.get("id")), name, text))
 
     def _stop(self, event: Mapping[str, object], out: list[StreamChunk]) -> None:
         warnings = []

@@ -4,11 +4,11 @@ The stream is whole only with its `[DONE]`; a missing `finish_reason` before it 
 `prompt_tokens` includes cached tokens, so they are taken out.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar, Final
 
 from adapters.llm.decoding import EventDecoder, new_call_id
-from adapters.llm.messages import ErrorKind, StopReason, StreamChunk, TextChunk, Usage
+from adapters.llm.messages import ErrorKind, StopReason, StreamChunk, Usage
 from adapters.llm.openai.errors import error_of
 from adapters.llm.tool_deltas import ToolDeltas
 from adapters.llm.wire_json import as_int, as_list, as_object, as_text
@@ -28,7 +28,7 @@ class OpenAIDecoder(EventDecoder):
 
     def __init__(self, call_id: Callable[[], str] = new_call_id) -> None:
         super().__init__(call_id)
-        self._tools = ToolDeltas()
+        self._tools = ToolDeltas(self.begin)
         self._refusal: list[str] = []
         self._finish = ""
 
@@ -41,18 +41,17 @@ class OpenAIDecoder(EventDecoder):
         self.served_as(event.get("service_tier"))
         if event.get("usage"):
             self._count(as_object(event["usage"]))
-        for choice in as_list(event.get("choices"))[:1]:
-            self._choice(as_object(choice), "delta", out)
+        for choice in _answer_of(event):
+            self._choice(choice, "delta", out)
 
     def on_whole(self, answer: Mapping[str, object], out: list[StreamChunk]) -> None:
         """A completion that was not streamed."""
-        choices = as_list(answer.get("choices"))[:1]
         self.on_event({**answer, "choices": []}, out)
-        if self.ended or not choices:
+        if self.ended:
             return
-        choice = as_object(choices[0])
-        self._choice(choice, "message", out)
-        self.on_end_marker(out)
+        for choice in _answer_of(answer):
+            self._choice(choice, "message", out)
+            self.on_end_marker(out)
 
     def on_end_marker(self, out: list[StreamChunk]) -> None:
         """`[DONE]`."""
@@ -77,14 +76,14 @@ class OpenAIDecoder(EventDecoder):
             self._tools.add({"index": 0, "function": delta["function_call"]})
         refusal = as_text(delta.get("refusal"))
         if refusal:
+            self.keep(len(refusal))
             self._refusal.append(refusal)
         self._finish = as_text(choice.get("finish_reason")) or self._finish
 
     def _content(self, content: object, out: list[StreamChunk]) -> None:
         """Text, or (Mistral) a list of typed parts of which only text is the answer."""
         if isinstance(content, str):
-            self.has_text = True
-            out.append(TextChunk(content))
+            self.text(out, content)
             return
         for part in as_list(content):
             self.text(out, as_text(as_object(part).get("text")))
@@ -99,3 +98,9 @@ class OpenAIDecoder(EventDecoder):
         written = as_int(details.get("cache_write_tokens")) or 0
         self.usage = Usage(max(0, (prompt or 0) - read - written), read, written, output or 0)
         self.usage_known = True
+
+
+def _answer_of(event: Mapping[str, object]) -> Sequence[Mapping[str, object]]:
+    """The first choice alone: the others are other answers. Some servers leave the index out."""
+    choices = map(as_object, as_list(event.get("choices")))
+    return [choice for choice in choices if not choice.get("index")][:1]

@@ -24,19 +24,19 @@ class ResponsesDecoder(EventDecoder):
         super().__init__(call_id)
         self._calls: list[OpenCall] = []
         self._items: list[Mapping[str, object]] = []
-        self._spoken: set[object] = set()
+        self._spoken: set[int | None] = set()
         self._refusal: list[str] = []
 
     def on_event(self, event: Mapping[str, object], out: list[StreamChunk]) -> None:
         """One server-sent event; its name repeats `type`."""
         match event.get("type"):
             case "response.output_text.delta":
-                self._spoken.add(event.get("output_index"))
+                self._spoken.add(as_int(event.get("output_index")))
                 self.text(out, as_text(event.get("delta")))
             case "response.refusal.delta":
-                self._refusal.append(as_text(event.get("delta")))
+                self._refuse(as_text(event.get("delta")))
             case "response.output_item.done":
-                self._item(as_object(event.get("item")), event.get("output_index"), out)
+                self._item(as_object(event.get("item")), as_int(event.get("output_index")), out)
             case (
                 "response.completed"
                 | "response.incomplete"
@@ -63,12 +63,12 @@ class ResponsesDecoder(EventDecoder):
         if as_text(answer.get("status")):
             self._end(answer, out)
 
-    def _item(self, item: Mapping[str, object], index: object, out: list[StreamChunk]) -> None:
+    def _item(self, item: Mapping[str, object], index: int | None, out: list[StreamChunk]) -> None:
         match item.get("type"):
             case "function_call" if not self._has_call(item):
                 arguments = as_text(item.get("arguments"))
                 call_id, name = as_text(item.get("call_id")), as_text(item.get("name"))
-                self._calls.append(OpenCall(call_id, name, [arguments]))
+                self._calls.append(self.begin(call_id, name, arguments))
             case "message":
                 self._message(item, index, out)
             case "reasoning":
@@ -76,16 +76,23 @@ class ResponsesDecoder(EventDecoder):
             case _:
                 self.at_list_price = self.at_list_price and not _is_vendors_tool(item)
                 return
+        self.keep(_size(item))
         self._items.append(item)
+
+    def _refuse(self, words: str) -> None:
+        self.keep(len(words))
+        self._refusal.append(words)
 
     def _has_call(self, item: Mapping[str, object]) -> bool:
         call_id = as_text(item.get("call_id"))
         return bool(call_id) and any(call.id == call_id for call in self._calls)
 
-    def _message(self, item: Mapping[str, object], index: object, out: list[StreamChunk]) -> None:
+    def _message(
+        self, item: Mapping[str, object], index: int | None, out: list[StreamChunk]
+    ) -> None:
         for part in map(as_object, as_list(item.get("content"))):
             if part.get("type") == "refusal" and not self._refusal:
-                self._refusal.append(as_text(part.get("refusal")))
+                self._refuse(as_text(part.get("refusal")))
             elif index not in self._spoken:
                 self.text(out, as_text(part.get("text")))
         self._spoken.add(index)
@@ -135,6 +142,10 @@ def _is_vendors_tool(item: Mapping[str, object]) -> bool:
     return as_text(item.get("type")) in {
         "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call"
     }  # fmt: skip
+
+
+def _size(item: Mapping[str, object]) -> int:
+    return len(dump_text(item))
 
 
 def _kept(item: Mapping[str, object]) -> Mapping[str, object]:

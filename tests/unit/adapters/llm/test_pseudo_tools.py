@@ -2,11 +2,13 @@
 
 import itertools
 import json
+import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adapters.llm.limits import MAX_ARGUMENT_CHARS
 from adapters.llm.messages import ToolCall
 from adapters.llm.pseudo_tools import MarkerReader, shown_call
 
@@ -93,3 +95,28 @@ def test_a_call_survives_being_shown_and_read(name: str, arguments: dict[str, ob
     text, calls = read([shown_call(ToolCall("", name, json.dumps(arguments)))])
     assert text == ""
     assert [(found, json.loads(written)) for found, written in calls] == [(name, arguments)]
+
+
+@pytest.mark.parametrize(
+    "arguments", ['{"a": ' + "[" * 2000 + "]" * 2000 + "}", "NaN", "oops", "5"]
+)
+def test_arguments_no_parser_takes_are_a_call_all_the_same(arguments: str) -> None:
+    written = f"Look: <<TOOL name=\"ping\" args='{arguments}'>> ok"
+    assert read([written]) == ("Look:  ok", [("ping", arguments)])
+    assert read(list(written)) == ("Look:  ok", [("ping", arguments)])
+
+
+@pytest.mark.parametrize("piece_chars", [1_000_000, 4096, 1000])
+def test_arguments_longer_than_any_tool_takes_are_cut_and_shown_to_nobody(piece_chars: int) -> None:
+    written = f'<<TOOL name="ping" args=\'{{"a": "{"x" * 200_000}"}}\'>> ok'
+    pieces = [written[at : at + piece_chars] for at in range(0, len(written), piece_chars)]
+    text, calls = read(pieces)
+    assert text == " ok"
+    assert [(name, len(arguments)) for name, arguments in calls] == [("ping", MAX_ARGUMENT_CHARS)]
+
+
+@pytest.mark.parametrize("piece", ["<", "<<TOOL", '<<TOOL name="', '<<TOOL name="ping" args=\''])
+def test_openings_without_end_take_linear_time(piece: str) -> None:
+    began = time.process_time()
+    read([piece * (400_000 // len(piece))])
+    assert time.process_time() - began < 2.0

@@ -1,0 +1,68 @@
+"""JSON that is none is read for what it means, and never costs more than it is worth."""
+
+import json
+import math
+import time
+
+import pytest
+
+from adapters.llm import odd_json, wire_json
+from adapters.llm.wire_json import arguments_object, arguments_text, dump, parse
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (b'{"a": "\\ud800"}', {"a": "\ufffd"}),
+        (b'{"a": "\\ud83d\\ude00"}', {"a": "\U0001f600"}),
+        (b'{"a": "\xff"}', {"a": "\ufffd"}),
+        (b'{"a": "\x01"}', {"a": "\x01"}),
+        (b'{"\\udc00": 1, "a": 18446744073709551616}', {"\ufffd": 1, "a": 2.0**64}),
+    ],
+)
+def test_what_it_means_is_read(text: bytes, value: object) -> None:
+    assert parse(text) == value
+
+
+@pytest.mark.parametrize("written", ["NaN", "-Infinity", "1e999", "9" * 5000, "[" * 99 + "]" * 99])
+def test_what_json_cannot_say_is_refused_as_an_argument(written: str) -> None:
+    arguments = arguments_text(odd_json.read(f'{{"a": {written}}}'))
+    with pytest.raises(ValueError, match="NaN"):
+        json.loads(arguments, parse_constant=_refused)
+
+
+def _refused(word: str) -> None:
+    raise ValueError(word)
+
+
+@pytest.mark.parametrize("text", [b"{", b'{"a": ', b"hello", b"[" * 5000, b'"\\"' * 5000, b""])
+def test_what_is_no_value_is_refused(text: bytes) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 - any of its kinds
+        parse(text)
+
+
+@pytest.mark.parametrize("piece", [b"[", b'{"a":', b'"\\"', b"\\", b"9", b'"a",', b"\xff"])
+def test_the_time_it_takes_grows_with_its_length_alone(piece: bytes) -> None:
+    began = time.process_time()
+    with pytest.raises(ValueError):  # noqa: PT011 - any of its kinds
+        parse(b"[" + piece * (500_000 // len(piece)))
+    assert time.process_time() - began < 2.0
+
+
+def test_a_request_is_written_whatever_it_holds() -> None:
+    deep: object = 1
+    for _ in range(300):
+        deep = [deep]
+    written = json.loads(dump({"a": math.nan, "b": 2**70, "c": "\ud800", "d": deep, "e": "kept"}))
+    assert written["a"] is None
+    assert (written["b"], written["c"], written["e"]) == (2.0**70, "\ufffd", "kept")
+
+
+@pytest.mark.parametrize("text", ["[1]", "5", "{", '{"a": "\\ud800"}', '{"a": NaN}', "", "{}"])
+def test_what_is_no_object_for_every_vendor_is_an_empty_one(text: str) -> None:
+    assert arguments_object(text) == {}
+
+
+def test_a_count_beyond_all_answers_is_none() -> None:
+    counts = [0, 7, 3.0, 2**40, -1, 0.5, math.inf, math.nan, True, "3"]
+    assert [wire_json.as_int(each) for each in counts] == [0, 7, 3, *[None] * 7]
