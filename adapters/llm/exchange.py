@@ -4,8 +4,9 @@ No retries here: what to do about a failure belongs to the caller.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Final, cast
 
 import httpx
@@ -14,6 +15,7 @@ from adapters.errors import AdapterError, BadAnswer
 from adapters.http import check_status, http_client, mapped_errors, read_capped
 from adapters.llm.decoding import Decoder
 from adapters.llm.failures import VendorError, from_adapter_error, from_answer
+from adapters.llm.limits import MAX_ANSWER_BYTES, ROUND_LIMIT_S
 from adapters.llm.messages import DoneChunk, ErrorChunk, ErrorKind, StreamChunk
 from adapters.llm.translation import decoding
 from adapters.llm.wire_json import parse
@@ -25,8 +27,12 @@ _MAX_ERROR_BYTES: Final = 64 * 1024
 _MAX_ANSWER_BYTES: Final = 4 * 1024 * 1024
 # How long to wait for the last bytes of a finished answer, so that the connection can be reused.
 _DRAIN_S: Final = 0.05
-# No answer takes longer, even one kept alive by pings.
-_ROUND_LIMIT_S: Final = 900.0
+# Beyond the first silence: what it takes to reach a backend.
+_CONNECT_S: Final = 10.0
+# What has no end of its own was begun, and is billed at least for what it was sent.
+_BROKEN_OFF: Final = frozenset(
+    {ErrorKind.CUT, ErrorKind.PROTOCOL, ErrorKind.TIMEOUT, ErrorKind.UNREACHABLE}
+)
 _MAX_STREAMS: Final = 1000
 
 ReadError = Callable[[int, httpx.Headers, bytes], VendorError]
@@ -38,7 +44,11 @@ async def only(chunk: StreamChunk) -> AsyncGenerator[StreamChunk, None]:
 
 
 class Exchange:
-    """A backend's connection pool. Safe for concurrent use; `aclose` closes all of it."""
+    """A backend's connection pool. Safe for concurrent use; `aclose` closes all of it.
+
+    `timeout_s` is the longest wait for a sign of life: the head of an answer, then a whole event or
+    comment; bytes of one that is never whole are none.
+    """
 
     def __init__(
         self,
@@ -50,6 +60,7 @@ class Exchange:
     ) -> None:
         own = frozenset({url.raw_host.decode("ascii")})
         self._provider = provider
+        self._timeout_s = timeout_s
         self.client = http_client(
             headers={"accept-encoding": "identity", "content-type": "application/json", **headers},
             read_s=timeout_s,
@@ -76,7 +87,8 @@ class Exchange:
         try:
             with mapped_errors(self._provider):
                 request = self._request(url, body, headers or {})
-                response = await self.client.send(request, stream=True)
+                async with asyncio.timeout(self._timeout_s + _CONNECT_S):
+                    response = await self.client.send(request, stream=True)
         except AdapterError as error:
             yield from_adapter_error(error)
             return
@@ -87,7 +99,7 @@ class Exchange:
                 async with aclosing(self._decoded(response, decoder)) as chunks:
                     async for chunk in chunks:
                         if isinstance(chunk, DoneChunk | ErrorChunk):
-                            end = chunk
+                            end = _with_usage(chunk, decoder)
                             break
                         yield chunk
         finally:
@@ -97,7 +109,10 @@ class Exchange:
     async def ask(self, method: str, url: httpx.URL, body: bytes = b"") -> object:
         """One question outside of a conversation; the JSON answered. Raises AdapterError."""
         with mapped_errors(self._provider):
-            async with self.client.stream(method, url, content=body) as response:
+            async with (
+                asyncio.timeout(self._timeout_s + _CONNECT_S),
+                self.client.stream(method, url, content=body) as response,
+            ):
                 check_status(response)
                 answer = await read_capped(response, _MAX_ANSWER_BYTES)
         try:
@@ -114,7 +129,9 @@ class Exchange:
 
     async def _failed(self, response: httpx.Response, read_error: ReadError) -> ErrorChunk:
         try:
-            body = await read_capped(response, _MAX_ERROR_BYTES)
+            with mapped_errors(self._provider):
+                async with asyncio.timeout(self._timeout_s):
+                    body = await read_capped(response, _MAX_ERROR_BYTES)
         except AdapterError:
             body = b""  # the status alone says enough
         status = response.status_code
@@ -126,7 +143,7 @@ class Exchange:
         self, response: httpx.Response, decoder: Decoder
     ) -> AsyncGenerator[StreamChunk, None]:
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + _ROUND_LIMIT_S
+        vitals = _Vitals(loop.time(), self._timeout_s)
         since_yield = 0
         delimited = _is_delimited(response)
         async with aclosing(_body(response)) as body:
@@ -137,11 +154,11 @@ class Exchange:
                 except AdapterError as error:
                     yield from_adapter_error(error)
                     return
-                if loop.time() > deadline:
-                    yield ErrorChunk(ErrorKind.TIMEOUT, f"{self._provider} did not come to an end")
-                    return
                 with decoding():
                     chunks = decoder.feed(data) if data else decoder.close(is_delimited=delimited)
+                wrong = vitals.wrong(loop.time(), len(data), decoder.heard)
+                if wrong is not None and not _has_ended(chunks):
+                    chunks = [*chunks, ErrorChunk(wrong[0], f"{self._provider} {wrong[1]}")]
                 for chunk in chunks:
                     if isinstance(chunk, DoneChunk) and data:
                         await _drain(body)
@@ -152,6 +169,42 @@ class Exchange:
                         await asyncio.sleep(0)
                 if not data:
                     return
+
+
+class _Vitals:
+    """Whether an answer still comes: how much, since when, and when something whole came last."""
+
+    __slots__ = ("_alive_at", "_bytes", "_heard", "_timeout_s", "_until")
+
+    def __init__(self, now: float, timeout_s: float) -> None:
+        self._timeout_s = timeout_s
+        self._until = now + ROUND_LIMIT_S
+        self._alive_at = now
+        self._heard = self._bytes = 0
+
+    def wrong(self, now: float, size: int, heard: int) -> tuple[ErrorKind, str] | None:
+        """After so many more bytes: what the answer is cut for, if it is."""
+        self._bytes += size
+        if heard != self._heard:
+            self._heard, self._alive_at = heard, now
+        if self._bytes > MAX_ANSWER_BYTES:
+            return ErrorKind.PROTOCOL, f"answered more than {MAX_ANSWER_BYTES} bytes"
+        if now > self._until:
+            return ErrorKind.TIMEOUT, f"did not come to an end in {ROUND_LIMIT_S:.0f} s"
+        if now - self._alive_at > self._timeout_s:
+            return ErrorKind.TIMEOUT, f"sent nothing whole for {self._timeout_s:.0f} s"
+        return None
+
+
+def _has_ended(chunks: Sequence[StreamChunk]) -> bool:
+    return bool(chunks) and isinstance(chunks[-1], DoneChunk | ErrorChunk)
+
+
+def _with_usage(end: DoneChunk | ErrorChunk, decoder: Decoder) -> DoneChunk | ErrorChunk:
+    """A failed end with what was billed by then: nobody else knows."""
+    if isinstance(end, DoneChunk):
+        return end
+    return replace(end, usage=end.usage or decoder.billed, began=end.kind in _BROKEN_OFF)
 
 
 async def _slices(body: bytes) -> AsyncIterator[bytes]:

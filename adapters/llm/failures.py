@@ -31,11 +31,14 @@ _MAX_WORDS: Final = 300
 _TRY_AGAIN: Final = re.compile(r"try again in ([0-9]+(?:\.[0-9]+)?)(ms|s|m)\b")
 _UNIT_S: Final[Mapping[str, float]] = {"ms": 0.001, "s": 1.0, "m": 60.0}
 
-# The vendors' words for a prompt that does not fit, as recorded: Anthropic; Bedrock; OpenAI;
-# llama.cpp; Ollama; vLLM.
+# The vendors' words for a prompt that does not fit, as recorded: Anthropic; Bedrock (Claude, Nova,
+# Titan); OpenAI; llama.cpp; Ollama; vLLM; Gemini; xAI; Cohere.
 _OVERFLOW: Final = re.compile(
     r"prompt is too long|input is too long|context window|context_length|maximum context length"
-    r"|exceeds the (?:available )?context|longer than the context length",
+    r"|exceeds the (?:available )?context|longer than the context length"
+    r"|input tokens exceed|too many input tokens|number of input tokens exceeds"
+    r"|input token count .{0,40}exceeds|maximum prompt length"
+    r"|number of tokens in the prompt cannot exceed",
     re.IGNORECASE,
 )
 # Keys that vendors quote back, whole or masked.

@@ -183,7 +183,8 @@ class ErrorChunk:
     """The one failed end of a stream. `message` holds no secret and may be shown to operators.
 
     `should_retry` is the backend's own word (`x-should-retry`) and outranks what `kind` suggests.
-    `usage` is what had been billed when it failed, where the backend said so.
+    `usage` is what had been billed when it failed, where the backend said so. `began`: an answer had
+    begun, so that at least what was sent is billed.
     """
 
     kind: ErrorKind
@@ -192,6 +193,7 @@ class ErrorChunk:
     status: int | None = None
     should_retry: bool | None = None
     usage: Usage | None = None
+    began: bool = False
 
 
 StreamChunk = TextChunk | ToolCallChunk | DoneChunk | ErrorChunk

@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from adapters.llm.limits import ROUND_LIMIT_S
 from adapters.llm.messages import (
     CompleteRequest,
     DoneChunk,
@@ -31,7 +32,8 @@ from bot.domain.budget import cost_usd_micros
 from bot.domain.events import Notice, RoundStarted, TextDelta, TurnEvent
 from bot.ports import StopSignal
 
-ROUND_DEADLINE_S = 600.0  # a reasoning model may think for minutes; past this it is taken for hung
+# Behind each provider's own limit, which knows what was billed by then.
+ROUND_DEADLINE_S = ROUND_LIMIT_S + 30.0
 RETRY_DELAY_S = 0.5
 LONGEST_RETRY_S = 8.0  # the vendors' own clients wait no longer between tries
 BRIEF_WAIT_S = 2.0  # a rate limit that lifts this soon is waited for rather than fled from

@@ -61,6 +61,7 @@ class Till:
         self._who = who
         self._full = full
         self._worst = 0
+        self._sent_tokens = 0
         self.bills: dict[str, Bill] = {}
         self.refusals: list[Limit] = []
         self.holds = False
@@ -89,6 +90,7 @@ class Till:
         if not (self._limits.any_set and uses_model(provider)):
             return None
         tokens = min(most_tokens(request), model.window_tokens)
+        self._sent_tokens = tokens
         price = model.price(provider) or ASSUMED_PRICE
         self._worst = worst_case_usd_micros(price, tokens, request.max_tokens)
         billed = self.bills.values()
@@ -111,9 +113,12 @@ class Till:
         *,
         answered: bool,
     ) -> None:
-        """See `Gate`. What is billed without a known amount counts at its worst case."""
+        """See `Gate`. What is billed without a known amount counts at its worst case; of an answer
+        that broke off before its first word, that is what was sent.
+        """
         usage = _usage(end)
-        if usage is None and not answered:
+        began = isinstance(end, ErrorChunk) and end.began
+        if usage is None and not answered and not began:
             return
         named = end.model if isinstance(end, DoneChunk) else ""
         price = KnownModel(named, 0).price(provider) if named else None
@@ -124,14 +129,15 @@ class Till:
             named or model.id or model.priced_as,
             usage or Usage(),
             _cost(price, usage),
-            self._counted(price, usage),
+            self._counted(price, usage, answered=answered),
         )
         before = self.bills.get(provider.name)
         self.bills[provider.name] = before + bill if before else bill
 
-    def _counted(self, price: Price | None, usage: Usage | None) -> int:
-        if usage is None:
+    def _counted(self, price: Price | None, usage: Usage | None, *, answered: bool) -> int:
+        if usage is None and answered:
             return 0 if price is not None and price.is_free else self._worst
+        usage = usage or Usage(input_uncached=self._sent_tokens)
         return _cost(price or ASSUMED_PRICE, usage) or 0
 
 

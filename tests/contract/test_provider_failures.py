@@ -94,6 +94,10 @@ async def test_the_wait_comes_from_the_headers(
         ("ollama", "the prompt is longer than the context length currently available"),
         ("bedrock", "prompt is too long: 210000 tokens > 200000 maximum"),
         ("bedrock", "Input is too long for requested model."),
+        ("bedrock", "Input Tokens Exceeded: Number of input tokens exceeds maximum length."),
+        ("bedrock", "400 Bad Request: Too many input tokens. Max input tokens: 8192"),
+        ("openai", "The input token count (9) exceeds the maximum number of tokens allowed (8)."),
+        ("openai", "This model's maximum prompt length is 131072"),
         ("nirmata", "prompt is too long: 210000 tokens > 200000 maximum"),
     ],
 )

@@ -195,3 +195,34 @@ def test_ollama(lines: list[Json], expected: list[object]) -> None:
     data = "\r\n\r\n".join(json.dumps(line) for line in lines).encode()
 
     assert told(OllamaDecoder(), data) == expected
+
+
+def choice(index: int | None, **delta: Any) -> Json:
+    at = {} if index is None else {"index": index}
+    return {**at, "delta": delta, "finish_reason": None}
+
+
+CALL = [{"index": 0, "id": "a", "function": {"name": "t", "arguments": "{}"}}]
+
+
+@pytest.mark.parametrize(
+    "chunks",
+    [
+        [[choice(0, content="hi")], [choice(1, content="no")]],
+        [[choice(1, content="no")], [choice(0, content="hi")]],
+        [[choice(1, content="no"), choice(0, content="hi"), choice(2, tool_calls=CALL)]],
+        [[choice(None, content="hi")], [choice(3, content="no")]],
+        [[choice(0, content="hi")], [{**choice(1), "finish_reason": "content_filter"}]],
+    ],
+)
+def test_only_the_first_of_several_answers_is_one(chunks: list[list[Json]]) -> None:
+    stream = sse(*({"choices": each} for each in chunks), "[DONE]")
+    assert told(OpenAIDecoder(), stream) == ["hi", "end_turn"]
+
+
+def test_a_whole_answer_is_its_first_choice() -> None:
+    choices = [
+        {"index": 1, "message": {"content": "no"}, "finish_reason": "length"},
+        {"index": 0, "message": {"content": "hi"}, "finish_reason": "stop"},
+    ]
+    assert told(OpenAIDecoder(), json.dumps({"choices": choices}).encode()) == ["hi", "end_turn"]

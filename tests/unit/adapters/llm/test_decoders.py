@@ -81,6 +81,7 @@ EMPTY: dict[str, Any] = {
     "retry_after_s": None,
     "status": None,
     "should_retry": None,
+    "began": False,
 }
 
 
@@ -118,6 +119,14 @@ def test_byte_by_byte_gives_the_same_chunks(path: Path) -> None:
 def test_crlf_gives_the_same_chunks(path: Path) -> None:
     data = path.read_bytes().replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")
     assert as_json(decode(path.parent.name, [data])) == expected(path)
+
+
+@pytest.mark.parametrize("size", [1, 7, 1_000_000])
+@pytest.mark.parametrize("path", [p for p in STREAMS if p.suffix == ".sse"], ids=name_of)
+def test_a_lone_cr_ends_a_line_of_server_sent_events(path: Path, size: int) -> None:
+    data = path.read_bytes().replace(b"\r\n", b"\n").replace(b"\n", b"\r")
+    pieces = [data[at : at + size] for at in range(0, len(data), size)]
+    assert as_json(decode(path.parent.name, pieces)) == expected(path)
 
 
 @pytest.mark.parametrize("path", STREAMS, ids=name_of)

@@ -18,6 +18,7 @@ def events(data: bytes) -> list[bytes]:
         (b"data: a\n\ndata: b\n\n", [b"a", b"b"]),
         (b"data:a\n\n", [b"a"]),
         (b"data: a\r\n\r\n", [b"a"]),
+        (b"data: a\r\rdata: b\r\n\rdata: c\r\r\n", [b"a", b"b", b"c"]),
         (b"data: a\ndata: b\n\n", [b"a\nb"]),
         (b": ping\nevent: x\nid: 1\nretry: 5\ndata: a\n\n", [b"a"]),
         (b" data: a\n\n", [b"a"]),

@@ -360,3 +360,40 @@ async def test_who_answers_first_is_no_fallback_and_its_translation_is_measured(
     for direction in ("request", "answer"):
         name = "kortex_translation_seconds_count"
         assert sample(till, name, provider="a", direction=direction) == 1
+
+
+@pytest.mark.parametrize("kind", [ErrorKind.TIMEOUT, ErrorKind.PROTOCOL])
+async def test_a_round_cut_before_its_first_word_costs_what_is_known_of_it(kind: ErrorKind) -> None:
+    billed = [ErrorChunk(kind, "cut", usage=Usage(100, 0, 0, 1), began=True)]
+    till = Till(ScriptedProvider([billed], price=PAID), daily_usd_micros=10**9)
+
+    record = await till.round()
+
+    ((_, spending),) = till.rows.rows.values()
+    assert (record.provider, record.error) == ("", kind)
+    assert spending.usage == Usage(100, 0, 0, 1)
+    assert spending.cost_usd_micros == record.cost_usd_micros == 100 * 3 + 15
+
+
+async def test_one_of_which_nothing_is_known_counts_as_what_it_was_sent() -> None:
+    till = Till(
+        ScriptedProvider([[ErrorChunk(ErrorKind.TIMEOUT, "cut", began=True)]], price=PAID),
+        daily_usd_micros=10**9,
+    )
+
+    record = await till.round()
+
+    ((_, spending),) = till.rows.rows.values()
+    assert (spending.cost_usd_micros, record.cost_usd_micros) == (None, None)
+    assert spending.counted_usd_micros == 1025 * 3
+
+
+async def test_one_that_never_began_costs_nothing() -> None:
+    till = Till(
+        ScriptedProvider([[ErrorChunk(ErrorKind.TIMEOUT, "no answer")]], price=PAID),
+        daily_usd_micros=10**9,
+    )
+
+    await till.round()
+
+    assert till.rows.rows == {}
