@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 import sqlalchemy as sa
+from pydantic import JsonValue
 
 from bot.actions.catalog import ActionRule
 from bot.domain.audit import AuditEvent, AuditKind
@@ -92,7 +93,12 @@ def presses(row: ProposalId, ts: MessageTs, seed: int, rejecting: int) -> Sequen
 
 
 def _confirm(row: ProposalId, ts: MessageTs, user: str, number: int) -> Payload:
-    container = {"type": "message", "message_ts": ts, "channel_id": "C1", "thread_ts": "100.1"}
+    container: JsonValue = {
+        "type": "message",
+        "message_ts": ts,
+        "channel_id": "C1",
+        "thread_ts": "100.1",
+    }
     press = {"type": "button", "action_id": "proposal:confirm", "block_id": "b", "value": row}
     return pressed(
         "proposal:confirm",

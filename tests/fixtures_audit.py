@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from bot.audit.chain import GENESIS, AuditKeys, ChainRow, hash_of_content, mac_of
 from bot.audit.checkpoint import Checkpoint
@@ -68,7 +69,7 @@ def edit(rows: Chain, dice: random.Random) -> Chain:
     at = dice.randrange(len(rows))
     name = dice.choice([n for n in ChainRow._fields if n not in ("seq", "erased_by")])
     value = getattr(rows[at], name)
-    changed = value + 1 if isinstance(value, int) else _other_text(value or "", dice)
+    changed: Any = value + 1 if isinstance(value, int) else _other_text(value or "", dice)
     return [*rows[:at], rows[at]._replace(**{name: changed}), *rows[at + 1 :]]
 
 

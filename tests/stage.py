@@ -235,6 +235,7 @@ def rounds(*script: Round) -> Callable[[Recorded], Round]:
 
     def choose(request: Recorded) -> Round:
         said = sum(message["role"] == "assistant" for message in turn_of(request))
-        return script[min(said, len(script) - 1)]
+        chosen: Round = script[min(said, len(script) - 1)]
+        return chosen
 
     return choose

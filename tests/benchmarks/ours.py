@@ -12,6 +12,7 @@ from adapters.llm.config import ProviderConfig
 from adapters.llm.messages import CompleteRequest, Message, Role, ToolCall, ToolSpec
 from adapters.llm.registry import create
 from bot.chat.loop import Conversation, Emit, Loop
+from bot.chat.round_record import RoundRecord
 from bot.chat.rounds import Rounds
 from bot.chat.tool_calls import Toolbox, ToolDesk, record_calls
 from bot.engine.stop_signal import Signal
@@ -58,9 +59,9 @@ class Ours:
         context = call_context(turn_id=f"bench-{number}", now=SystemClock().now())
 
         async def ask(
-            request: CompleteRequest, at: int, emit: Emit, prefer: str, *, full: bool
-        ) -> object:
-            return await self.rounds.run(request, at, emit, stop, prefer=prefer)
+            request: CompleteRequest, number: int, emit: Emit, prefer: str, *, full: bool
+        ) -> RoundRecord:
+            return await self.rounds.run(request, number, emit, stop, prefer=prefer)
 
         async def execute(
             call: ToolCall,

@@ -137,7 +137,8 @@ async def _main(limits: str, speed: int) -> None:
     people = People(workspace, seen, [])
 
     async def answer_to(request: dict[str, Any]) -> Any:
-        do: Callable[..., Any] = {"load": people.load, "deliver_to": deliver_to}[request.pop("do")]
+        acts: dict[str, Callable[..., Any]] = {"load": people.load, "deliver_to": deliver_to}
+        do = acts[request.pop("do")]
         return await do(**request)
 
     async def deliver_to(url: str) -> None:

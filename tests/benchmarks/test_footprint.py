@@ -5,6 +5,7 @@ import resource
 import subprocess
 import sys
 from importlib import metadata
+from pathlib import Path
 
 import pytest
 
@@ -47,7 +48,8 @@ def test_what_the_runtime_lock_installs() -> None:
     here = {re.sub(r"[-_.]+", "-", each.name).lower(): each for each in metadata.distributions()}
     installed = [here[name] for name in locked if name in here]
     files = [each for found in installed for each in found.files or [] if each.suffix != ".pyc"]
-    bytes_ = sum(each.locate().stat().st_size for each in files if each.locate().is_file())
+    paths = [Path(each.locate()) for each in files]
+    bytes_ = sum(path.stat().st_size for path in paths if path.is_file())
     show(
         "runtime lock (targets 40 packages, 110 MB)",
         packages_locked=str(len(locked)),

@@ -46,7 +46,7 @@ COLUMNS = (
 
 
 def rows(first: int, chance: random.Random) -> list[tuple[object, ...]]:
-    found = []
+    found: list[tuple[object, ...]] = []
     for number in range(first, min(first + BATCH, COUNT)):
         words = chance.choices(VOCABULARY, cum_weights=CUMULATED, k=40)
         opened = NOW - timedelta(minutes=(COUNT - number) * 1.2)

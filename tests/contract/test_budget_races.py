@@ -1,7 +1,9 @@
 """Two hundred turns at once on two replicas never spend more than the limit."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -111,10 +113,10 @@ async def _walk(limit: int, steps: list[tuple[int, int, str]]) -> None:
         held = ledger.held.get(f"r{who}")
         wanted = replace(HELD, id=f"r{who}", usd_micros=amount)
         row = replace(ROUND, round=number, cost_usd_micros=held[1].usd_micros if held else 0)
-        acts = {
-            "r": lambda w=wanted: ledger.reserve(w, BudgetLimits(daily_usd_micros=limit)),
-            "c": lambda r=row, w=who: ledger.record(r, f"r{w}"),
-            "x": lambda w=who: ledger.release(f"r{w}"),
+        acts: dict[str, Callable[[], Awaitable[object]]] = {
+            "r": partial(ledger.reserve, wanted, BudgetLimits(daily_usd_micros=limit)),
+            "c": partial(ledger.record, row, f"r{who}"),
+            "x": partial(ledger.release, f"r{who}"),
         }
         await acts[what]()
         today = await ledger.today()

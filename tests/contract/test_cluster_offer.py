@@ -16,6 +16,7 @@ from tests.fakes.capabilities import fake_capabilities
 from tests.fakes.kubernetes_server import TOKEN, KubernetesServer
 from tests.fakes.tools import bench
 from tools.capabilities import ClusterOffer
+from tools.contract import AnyTool
 from tools.core.get_resource_schema import GetResourceSchema
 from tools.core.search_capabilities import SearchCapabilities
 from tools.errors import InvalidArguments, UpstreamFailed
@@ -222,7 +223,7 @@ async def test_an_api_server_without_discovery_in_one_piece_is_told(opened: Open
 
 
 async def ask(tool: str, **arguments: object) -> tuple[dict[str, Any], str]:
-    tools = [SearchCapabilities(), GetResourceSchema()]
+    tools: list[AnyTool] = [SearchCapabilities(), GetResourceSchema()]
     b = bench(tools, caps=fake_capabilities(offer=RecordedOffer()))
     outcome = await b.run(orjson.dumps(arguments).decode(), f"core__{tool}")
     return orjson.loads(outcome.content), outcome.summary

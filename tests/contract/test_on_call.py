@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
+from typing import Any
 
 import orjson
 import pytest
@@ -96,7 +97,7 @@ def answering(body: JsonValue | bytes, status: int = 200, token: str = TOKEN) ->
 
 
 def from_json(
-    rota: Open, body: JsonValue | bytes, path: str = "[]", **more: int
+    rota: Open, body: JsonValue | bytes, path: str = "[]", **more: Any
 ) -> Awaitable[OnCall]:
     return rota(answering(body, **more), kind="json", path=path)
 

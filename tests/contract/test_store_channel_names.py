@@ -18,7 +18,8 @@ ELSEWHERE = Place(TeamId("T2"), ChannelId("C1"), MessageTs("1.1"))
 
 @pytest.fixture(params=["memory", "database"])
 async def names(request: pytest.FixtureRequest, database: Database) -> NameStore:
-    return {"memory": MemoryNames(), "database": StoredNames(database)}[request.param]
+    kinds: dict[str, NameStore] = {"memory": MemoryNames(), "database": StoredNames(database)}
+    return kinds[request.param]
 
 
 async def test_what_nobody_read_is_not_known(names: NameStore) -> None:

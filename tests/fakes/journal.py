@@ -72,12 +72,14 @@ class MemoryJournal:
         if place < len(self.record):
             kept, value = self.record[place]
             assert kept == name, f"step {place} was {kept}, is now {name}"
-            return orjson.loads(value)
+            replayed: JsonValue = orjson.loads(value)
+            return replayed
         self._fuse.tick()
         text = orjson.dumps(await run())
         self._fuse.tick()
         self.record.append((name, text))
-        return orjson.loads(text)
+        kept_value: JsonValue = orjson.loads(text)
+        return kept_value
 
     async def steps(
         self, parts: Sequence[tuple[str, Callable[[], Awaitable[JsonValue]]]]

@@ -4,7 +4,7 @@ import json
 import random
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from aiohttp import web
@@ -57,15 +57,15 @@ class LokiServer:
 
     def _guarded(
         self, answer: Callable[[web.Request], web.Response]
-    ) -> Callable[[web.Request], "web.StreamResponse"]:
-        async def handler(request: web.Request) -> web.Response:
+    ) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+        async def handler(request: web.Request) -> web.StreamResponse:
             try:
                 self._check_tenant(request)
                 return answer(request)
             except Refusal as refusal:
                 return web.Response(status=refusal.status, text=refusal.text)
 
-        return handler  # type: ignore[return-value]
+        return handler
 
     def _check_tenant(self, request: web.Request) -> None:
         if self.tenant and "X-Scope-OrgID" not in request.headers:

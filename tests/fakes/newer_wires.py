@@ -14,7 +14,7 @@ def responses(chosen: Round, model: str, calls: Calls) -> list[bytes]:
         return {"type": kind, "sequence_number": len(events), **more}
 
     events: list[Json] = []
-    head = {"id": "resp_1", "object": "response", "model": model, "output": [], "error": None}
+    head: Json = {"id": "resp_1", "object": "response", "model": model, "output": [], "error": None}
     events.append(of("response.created", response={**head, "status": "in_progress"}))
     if chosen.text:
         item = {"id": "msg_1", "type": "message", "role": "assistant"}
@@ -64,10 +64,10 @@ def bedrock(chosen: Round, model: str, calls: Calls) -> list[bytes]:
         parts = ["", *pieces(arguments, chosen.args_piece_chars)]
         start = {"toolUse": {"toolUseId": call_id, "name": name}}
         blocks.append((start, [{"toolUse": {"input": part}} for part in parts]))
-    for index, (start, deltas) in enumerate(blocks):
+    for index, (opening, deltas) in enumerate(blocks):
         at = {"contentBlockIndex": index}
-        if start is not None:
-            frames.append(aws_frames.event("contentBlockStart", {**at, "start": start}))
+        if opening is not None:
+            frames.append(aws_frames.event("contentBlockStart", {**at, "start": opening}))
         frames.extend(
             aws_frames.event("contentBlockDelta", {**at, "delta": delta}) for delta in deltas
         )

@@ -6,7 +6,7 @@ from typing import Any
 from aiohttp import web
 
 TOKENS = {"token-of-alice-Xy12Zz89Qw": "alice", "token-of-all-Qq55Rr44Tt": "all"}
-RESOURCES = [
+RESOURCES: list[dict[str, Any]] = [
     {
         "name": "orders-db",
         "type": "postgres",
@@ -68,7 +68,7 @@ class PlatformServer:
 
     def _value(self, path: str) -> Any:
         part, _, name = path.partition("/")
-        listed = {"workflows": WORKFLOWS, "resources": RESOURCES}
+        listed: dict[str, list[dict[str, Any]]] = {"workflows": WORKFLOWS, "resources": RESOURCES}
         match part, name:
             case "specs", "":
                 specs = [{"name": name, **one} for name, one in SPECS.items()]

@@ -34,7 +34,9 @@ class ToyDecoder(NdjsonDecoder):
             self.usage, self.usage_known = Usage(output=as_int(event["end"]) or 0), True
             self.finish(out, StopReason.END_TURN, self._calls)
 
-    on_whole = on_event
+    def on_whole(self, answer: Mapping[str, object], out: list[StreamChunk]) -> None:
+        """An answer that was not streamed has the same form."""
+        self.on_event(answer, out)
 
 
 class Toy(HostedProvider):

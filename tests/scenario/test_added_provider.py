@@ -35,7 +35,7 @@ async def toy_url() -> AsyncIterator[str]:
 async def test_a_provider_by_the_recipe_answers_in_slack(
     stage: Start, toy_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(registry._PROVIDERS, "toy", Toy)  # type: ignore[arg-type]
+    monkeypatch.setitem(registry._PROVIDERS, "toy", Toy)
     toy = {"api_key": "k", "base_url": toy_url}
     more = {
         "llm": {

@@ -1,7 +1,6 @@
 """Who decides, and when nobody may: votes, freezes, edits, over real Socket Mode."""
 
 import asyncio
-from collections.abc import Iterator
 
 import pytest
 
@@ -52,7 +51,7 @@ def SCRIPT(request: Recorded) -> Round:  # noqa: N802 - what the shared fixture 
 
 
 @pytest.fixture
-def stage(shared_stage: Stage) -> Iterator[Stage]:
+def stage(shared_stage: Stage) -> Stage:
     """The shared bot; its control plane cannot be reached, which is an outcome like another."""
     shared_stage.plane.received.clear()
     shared_stage.plane.post = says(200, {})

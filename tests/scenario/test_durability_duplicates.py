@@ -92,8 +92,8 @@ async def test_messages_that_reach_two_replicas_at_once_are_answered_one_at_a_ti
             with world.only(replica):
                 later.append(await world.ask(text, root.thread))
                 await queued(world, len(later))
-    for each, text in zip(later, asks[1:], strict=True):
-        await world.shows(each, f"{text}: a number.")
+    for late, text in zip(later, asks[1:], strict=True):
+        await world.shows(late, f"{text}: a number.")
     await world.settled()
     assert world.most_active == 1
     assert sorted(world.order) == sorted((each, 1) for each in asks)

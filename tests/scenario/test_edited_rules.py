@@ -7,6 +7,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -63,7 +64,7 @@ async def proposed(running: Stage, action: str) -> tuple[Asked, Message]:
     return asked, await running.card(asked)
 
 
-def bodies(running: Stage, kind: str, thread: str = "") -> list[dict[str, str]]:
+def bodies(running: Stage, kind: str, thread: str = "") -> list[dict[str, Any]]:
     rows = running.query(
         "SELECT body FROM audit WHERE kind = ? AND body LIKE ? ORDER BY seq", kind, f"%{thread}%"
     )

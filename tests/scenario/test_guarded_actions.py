@@ -4,7 +4,6 @@ One bot serves all tests of this module; each has a thread and a proposal of its
 """
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pytest
@@ -69,12 +68,16 @@ def SCRIPT(request: Recorded) -> Round:  # noqa: N802 - what the shared fixture 
     return Round(calls=(Call("core__propose_action", arguments),))
 
 
+def _two_hosts() -> JsonValue:
+    return {"objects": ["web-1", "web-2"]}
+
+
 @dataclass
 class Shop:
     """What the control plane answers, by what it is asked."""
 
     info: dict[str, JsonValue] = field(default_factory=lambda: {"config_hash": "a1"})
-    count: JsonValue = field(default_factory=lambda: {"objects": ["web-1", "web-2"]})
+    count: JsonValue = field(default_factory=_two_hosts)
 
     async def post(self, request: web.Request) -> web.StreamResponse:
         order = json.loads(await request.read())
@@ -87,7 +90,7 @@ class Shop:
 
 
 @pytest.fixture
-def shop(shared_stage: Stage) -> Iterator[Shop]:
+def shop(shared_stage: Stage) -> Shop:
     """A shop of this test behind the shared bot's control plane."""
     shared_stage.plane.received.clear()
     made = Shop()

@@ -89,7 +89,7 @@ async def test_a_local_model_that_is_down_falls_back_to_triage_and_not_outside(
     assert reached == {("127.0.0.1", 9), slack}
 
 
-BACKENDS = {
+BACKENDS: dict[str, dict[str, Any]] = {
     "roles.sre.oncall.url": {
         "roles": {
             "sre": {"oncall": {"kind": "json", "url": "https://rota.example/now", "path": "[]"}}

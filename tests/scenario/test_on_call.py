@@ -5,7 +5,6 @@ is known of it yet.
 """
 
 import asyncio
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -91,7 +90,7 @@ class Rotas:
 
 
 @pytest.fixture
-def rotas(shared_stage: Stage) -> Iterator[Rotas]:
+def rotas(shared_stage: Stage) -> Rotas:
     """Mira is on call everywhere until a test says otherwise."""
     made = Rotas({name: ["mira"] for name in NAMES})
     shared_stage.plane.get = made.get

@@ -5,7 +5,6 @@ One bot serves all tests of this module; each has a thread and a proposal of its
 
 import asyncio
 import json
-from collections.abc import Iterator
 
 import pytest
 
@@ -37,7 +36,7 @@ def SCRIPT(request: Recorded) -> Round:  # noqa: N802 - what the shared fixture 
 
 
 @pytest.fixture
-def stage(shared_stage: Stage) -> Iterator[Stage]:
+def stage(shared_stage: Stage) -> Stage:
     """The shared bot, with a control plane that has seen nothing and works."""
     shared_stage.plane.received.clear()
     shared_stage.plane.post = says(200, {"rolled_back_to": "v2.3.7"})

@@ -37,6 +37,7 @@ from bot.demo.workspace.state import Setup, Workspace
 from bot.domain.events import Evidence
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.domain.proposal import Proposal, ProposalState
+from bot.domain.providers import ProviderStatus
 from bot.domain.session import Ask, TurnState
 from bot.ports import StorageUnavailable
 from bot.slack.api.web_api import create_api
@@ -45,7 +46,7 @@ from bot.slack.connection.http_ingress import PATH, create_http_handler
 from bot.slack.connection.socket_ingress import SocketMode
 from bot.slack.connection.startup import SlackAccess, StartupError, check_slack
 from bot.slack.handling import words
-from bot.slack.handling.ingress_ports import IngressSettings, ProviderStatus
+from bot.slack.handling.ingress_ports import IngressSettings
 from bot.slack.roles.directory import RoleMembers, SlackRoleDirectory
 from bot.slack.sending.outbox import Outbox
 from bot.slack.sending.scheduler import EditScheduler

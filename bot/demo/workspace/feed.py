@@ -64,7 +64,7 @@ class Feed:
         while (change := await queue.get()) is not None:
             yield change
 
-    async def wait_for(self, predicate: Callable[[], T], timeout_s: float) -> T:
+    async def wait_for(self, predicate: Callable[[], T | None], timeout_s: float) -> T:
         """The first truthy value of the predicate, looked at again after each change.
 
         Raises TimeoutError.

@@ -207,7 +207,7 @@ class Workspace:
         """What the app published on that person's home."""
         return self.modals.home(user)
 
-    async def wait_for(self, predicate: Callable[[], T], timeout_s: float = 5.0) -> T:
+    async def wait_for(self, predicate: Callable[[], T | None], timeout_s: float = 5.0) -> T:
         """The first truthy value of the predicate, re-evaluated at each change.
 
         Raises TimeoutError.

@@ -284,9 +284,12 @@ class World:
     async def rows(self, statement: sa.Select[Any]) -> Sequence[Any]:
         """What a query finds."""
         async with self.database.read() as connection:
-            return (await connection.execute(statement)).all()
+            found: Sequence[Any] = (await connection.execute(statement)).all()
+            return found
 
-    async def until(self, look: Callable[[], Awaitable[T]], timeout_s: float = TIMEOUT_S) -> T:
+    async def until(
+        self, look: Callable[[], Awaitable[T | None]], timeout_s: float = TIMEOUT_S
+    ) -> T:
         """The first truthy answer. Raises TimeoutError."""
         async with asyncio.timeout(timeout_s):
             while not (found := await look()):  # noqa: ASYNC110 - another process writes the rows

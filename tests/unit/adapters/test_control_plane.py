@@ -149,8 +149,9 @@ async def test_cancellation_passes_through(
 
 
 async def test_a_missing_credential_sends_nothing(server: ControlPlaneServer) -> None:
+    secrets: dict[str, str] = {}
     async with http_client() as client:
-        answer = await HttpControlPlane(client, {}.__getitem__).send(order(server.url))
+        answer = await HttpControlPlane(client, secrets.__getitem__).send(order(server.url))
 
     assert answer.kind is AnswerKind.NOT_SENT
     assert server.received == []

@@ -4,7 +4,7 @@ from enum import StrEnum
 from typing import Any
 
 import pytest
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, create_model
 
 from tests.fakes.capabilities import call_context, fake_capabilities
 from tests.fakes.tools import ALL, FakeTool, contract
@@ -191,7 +191,7 @@ def test_what_some_provider_would_refuse_is_refused(model: type[BaseModel]) -> N
 
 def test_the_allowlist_keeps_what_it_names_and_drops_the_rest() -> None:
     allow = Allowlist({"a", "rows[].x", "rows[].tags", "grid[][].v", "o.p"})
-    value = {
+    value: dict[str, JsonValue] = {
         "a": {"any": 1},
         "b": 1,
         "rows": [{"x": 1, "y": 2, "tags": {"k": "v"}}, "loose", None],
@@ -208,7 +208,9 @@ def test_the_allowlist_keeps_what_it_names_and_drops_the_rest() -> None:
 
 def test_the_allowlist_follows_a_tree() -> None:
     allow = Allowlist({"root.id", "root.kids[]..."})
-    tree = {"root": {"id": 1, "s": 0, "kids": [{"id": 2, "s": 0, "kids": [{"id": 3, "s": 0}]}]}}
+    tree: dict[str, JsonValue] = {
+        "root": {"id": 1, "s": 0, "kids": [{"id": 2, "s": 0, "kids": [{"id": 3, "s": 0}]}]}
+    }
     assert allow.apply(tree) == {"root": {"id": 1, "kids": [{"id": 2, "kids": [{"id": 3}]}]}}
 
 

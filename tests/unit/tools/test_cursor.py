@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import JsonValue
 
 from tools.cursor import CursorScope, CursorSigner
 from tools.errors import InvalidArguments
@@ -12,12 +13,12 @@ from tools.errors import InvalidArguments
 NOW = datetime(2026, 4, 7, tzinfo=UTC)
 SCOPE = CursorScope("core__get_logs", "s1", {"product": "checkout", "level": None})
 SIGNER = CursorSigner(b"0123456789abcdef")
-POSITION = {"start": 1, "at": "abc"}
+POSITION: dict[str, JsonValue] = {"start": 1, "at": "abc"}
 positions = st.dictionaries(st.text(), st.text() | st.integers(-(2**53), 2**53) | st.none())
 
 
 @given(positions)
-def test_what_was_sealed_is_opened(position: dict[str, str | int | None]) -> None:
+def test_what_was_sealed_is_opened(position: dict[str, JsonValue]) -> None:
     assert SIGNER.open(SIGNER.seal(position, SCOPE, NOW), SCOPE, NOW) == position
 
 

@@ -1,6 +1,7 @@
 """Request signing, against AWS's published example requests and keys."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 from adapters.llm.bedrock.sigv4 import AwsKey, signed_headers
 
@@ -9,7 +10,7 @@ KEY = AwsKey("AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY")
 MOMENT = datetime(2015, 8, 30, 12, 36, tzinfo=UTC)
 
 
-def sign(key: AwsKey = KEY, path: str = "/", body: bytes = b"", **headers: str) -> dict[str, str]:
+def sign(key: AwsKey = KEY, path: str = "/", body: bytes = b"", **headers: Any) -> dict[str, str]:
     return signed_headers(
         key,
         region="us-east-1",
@@ -33,7 +34,8 @@ def test_a_post_is_signed_as_in_the_published_suite() -> None:
 
 
 def test_a_post_with_a_header_is_signed_as_in_the_published_suite() -> None:
-    signed = sign(**{"my-header1": "value1"})
+    header: dict[str, Any] = {"my-header1": "value1"}
+    signed = sign(**header)
     assert signed["authorization"].endswith(
         "SignedHeaders=host;my-header1;x-amz-date, "
         "Signature=c5410059b04c1ee005303aed430f6e6645f61f4dc9e1461ec8f8916fdf18852c"

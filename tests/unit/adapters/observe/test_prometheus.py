@@ -5,6 +5,7 @@ import math
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import httpx
 import pytest
@@ -34,7 +35,7 @@ async def open_metrics(aiohttp_server: Serve) -> AsyncIterator[Open]:
     clients: list[httpx.AsyncClient] = []
 
     async def opened(
-        server: PrometheusServer | web.Application, **options: str | float
+        server: PrometheusServer | web.Application, **options: Any
     ) -> PrometheusMetrics:
         app = server.app() if isinstance(server, PrometheusServer) else server
         running = await aiohttp_server(app)

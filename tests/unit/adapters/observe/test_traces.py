@@ -20,7 +20,7 @@ from bot.wiring.observed import make_observed
 from tests.fakes.capabilities import FakeClock, FakeDeploys, FakeHistory
 from tests.fakes.jaeger_server import JaegerServer
 from tests.fakes.tempo_server import TempoServer
-from tools.capabilities import Span, Trace
+from tools.capabilities import Span, Trace, Traces
 from tools.errors import CapabilityUnavailable, UpstreamFailed
 
 LONG = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -125,13 +125,13 @@ async def test_an_answer_that_is_no_trace_is_a_failure(
     client_of: Open, kind: str, status: int, body: str
 ) -> None:
     client = await client_of(answering(status, body))
-    traces = {
+    kinds: dict[str, Traces] = {
         "jaeger v1": JaegerTraces(client),
         "jaeger v3": JaegerTraces(client, "v3"),
         "tempo": TempoTraces(client, again_after_s=0),
-    }[kind]
+    }
     with pytest.raises(UpstreamFailed) as failure:
-        await traces.get(LONG)
+        await kinds[kind].get(LONG)
     assert failure.value.status == status
 
 

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from pydantic import JsonValue
 
 from adapters.control_plane.port import Endpoint, ExecutorKind, Reads
 from bot.actions.catalog import ActionCatalog, ActionRule, RateLimit
@@ -148,7 +149,7 @@ def test_what_the_schema_does_not_mention_is_refused_unless_it_says_otherwise() 
 
 
 def test_many_problems_are_cut() -> None:
-    many = {f"p{n}": {"type": "string"} for n in range(50)}
+    many: dict[str, JsonValue] = {f"p{n}": {"type": "string"} for n in range(50)}
 
     found = ParamsSchema({"properties": many}).problems(dict.fromkeys(many, 1))
 

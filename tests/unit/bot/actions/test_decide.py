@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import replace
 
 import pytest
+from pydantic import JsonValue
 
 from adapters.control_plane.port import AnswerKind, ControlAnswer
 from bot.actions.expire import expiry
@@ -203,7 +204,7 @@ async def test_without_a_status_url_nothing_is_asked() -> None:
 
 
 async def test_secrets_in_an_answer_reach_neither_row_nor_journal_nor_thread() -> None:
-    body = {"note": "SECRET-canary"}
+    body: JsonValue = {"note": "SECRET-canary"}
     world = World(
         control=FakeControlPlane(ControlAnswer(AnswerKind.SUCCEEDED, "answered 200", 200, body))
     )

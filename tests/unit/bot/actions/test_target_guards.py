@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from pydantic import JsonValue
 
 from adapters.control_plane.port import Endpoint, Objects, ProbeFailed, Reads
 from bot.actions.catalog import ActionRule
@@ -198,7 +199,7 @@ async def test_a_dry_run_that_was_declared_after_the_card_supersedes_it() -> Non
     ],
 )
 async def test_selectors_are_counted_and_empty_or_wild_ones_refused(
-    hosts: object, words: str
+    hosts: JsonValue, words: str
 ) -> None:
     world = world_of(replace(HOSTS, params_schema={"additionalProperties": True}))
 
@@ -260,7 +261,10 @@ async def test_a_freeze_while_the_target_is_read_still_refuses() -> None:
 
 
 async def test_a_parameter_named_like_the_dry_run_flag_does_not_set_it() -> None:
-    schema = {"type": "object", "properties": {"dry_run": {"type": "boolean"}}}
+    schema: dict[str, JsonValue] = {
+        "type": "object",
+        "properties": {"dry_run": {"type": "boolean"}},
+    }
     world = world_of(replace(READ_RULE, params_schema=schema))
     row = await world.proposed(replace(DRAFT, params={"dry_run": True}))
 

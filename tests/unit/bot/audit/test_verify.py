@@ -3,6 +3,7 @@
 import random
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -59,7 +60,7 @@ def test_ten_thousand_random_mutations_are_found() -> None:
 @pytest.mark.parametrize("name", ["at_us", "kind", "session_id", "actor", "salt", "body"])
 def test_the_edited_row_is_named(name: str) -> None:
     changed = getattr(ROWS[16], name)
-    value = changed + 1 if name == "at_us" else f"{changed}x"
+    value: Any = changed + 1 if name == "at_us" else f"{changed}x"
     rows = [*ROWS[:16], ROWS[16]._replace(**{name: value}), *ROWS[17:]]
     assert bad_seq(rows) == 17
 
@@ -78,7 +79,7 @@ def test_an_event_key_that_appears_or_disappears_is_found() -> None:
 
 @pytest.mark.parametrize("column", ["body", "mac", "prev", "salt", "key_id", "actor"])
 @pytest.mark.parametrize("value", [None, b"bytes", 7])
-def test_a_column_of_another_type_is_found(column: str, value: object) -> None:
+def test_a_column_of_another_type_is_found(column: str, value: Any) -> None:
     rows = [*ROWS[:5], ROWS[5]._replace(**{column: value}), *ROWS[6:]]
     assert bad_seq(rows) == 6
 
@@ -131,7 +132,8 @@ def test_a_trail_without_any_key_is_not_believed_once_there_is_one() -> None:
 
 def _unsealed(row: ChainRow) -> ChainRow:
     names = ("salt", "body_hash", "prev", "mac", "key_id")
-    return row._replace(**dict.fromkeys(names))
+    nothing: dict[str, Any] = dict.fromkeys(names)
+    return row._replace(**nothing)
 
 
 def test_rows_from_before_the_chain_are_counted_and_not_covered() -> None:

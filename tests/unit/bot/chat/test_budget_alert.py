@@ -1,5 +1,6 @@
 """Admins are told once a day, whichever replica notices, and again only if nobody was reached."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from bot.chat.budget_alert import BudgetAlert
 from bot.domain.audit import AuditKind
 from bot.domain.budget import BudgetLimits, is_alert_due, projected_usd_micros
+from bot.ports import Spending
 from bot.store import alert_days
 from bot.store.alert_days import StoredAlertDays
 from bot.store.engine import Database
@@ -73,9 +75,7 @@ async def test_at_the_threshold_admins_are_told_once_a_day_over_all_replicas(
     assert len(office.told) == 2
 
 
-def _tomorrow():  # type: ignore[no-untyped-def]
-    from dataclasses import replace
-
+def _tomorrow() -> Spending:
     return replace(ROUND, round=2)
 
 

@@ -76,7 +76,8 @@ def test_failures_in_a_row_open_it_for_longer_each_time(kind: ErrorKind) -> None
 
 def test_an_answer_between_failures_starts_the_count_anew() -> None:
     circuits = Circuits(Clock())
-    for end in [error(ErrorKind.CUT), error(ErrorKind.CUT), DONE, error(ErrorKind.CUT)]:
+    ends = (error(ErrorKind.CUT), error(ErrorKind.CUT), DONE, error(ErrorKind.CUT))
+    for end in ends:
         circuits.heard("a", end)
     assert (circuits.of("a").state, circuits.of("a").failures) == (CircuitState.CLOSED, 1)
 

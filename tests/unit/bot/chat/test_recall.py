@@ -197,7 +197,7 @@ async def test_a_crash_anywhere_keeps_one_summary_and_one_answer(tick: int) -> N
     assert (session.summary, session.summary_ts) == ("in short", _ask(2).ts)
 
 
-FAILED = {
+FAILED: dict[str, list[StreamChunk]] = {
     "down": [ErrorChunk(ErrorKind.REFUSED, "no")],
     "tools": calls(("c", "core__echo", "{}")),
 }

@@ -196,7 +196,7 @@ async def test_a_stop_while_waiting_to_try_again_is_heard_at_once() -> None:
     busy = ScriptedProvider([[ErrorChunk(ErrorKind.OVERLOADED, "529", retry_after_s=8.0)]])
 
     class Told(ScriptedProvider):
-        async def stream(self, request):  # type: ignore[no-untyped-def, override]
+        async def stream(self, request):  # type: ignore[no-untyped-def]
             async for chunk in busy.stream(request):
                 told.set()
                 yield chunk

@@ -182,7 +182,7 @@ async def test_a_thread_has_so_many_tokens_and_then_no_model() -> None:
 
 @pytest.mark.parametrize("price", [None, PAID])
 async def test_a_round_without_known_usage_counts_at_its_worst(price: Cost | None) -> None:
-    cut = [TextChunk("half"), ErrorChunk(ErrorKind.CUT, "cut")]
+    cut: list[StreamChunk] = [TextChunk("half"), ErrorChunk(ErrorKind.CUT, "cut")]
     till = Till(ScriptedProvider([cut], price=price), daily_usd_micros=10_000_000)
 
     record = await till.round()

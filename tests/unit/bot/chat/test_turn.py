@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import structlog.testing
 
-from adapters.llm.messages import ErrorChunk, ErrorKind, Role, TextChunk, Usage
+from adapters.llm.messages import ErrorChunk, ErrorKind, Role, StreamChunk, TextChunk, Usage
 from bot.chat.turn import CUT_SHORT, NOT_KEPT, NOTHING_STARTED
 from bot.domain.audit import AuditKind
 from bot.domain.budget import BudgetLimits
@@ -173,7 +173,7 @@ async def test_a_bug_leaves_people_a_reference_and_operators_the_traceback(logge
 
 async def test_a_bug_in_a_later_round_keeps_what_was_shown_and_found() -> None:
     class Breaks(ScriptedProvider):
-        def stream(self, request):  # type: ignore[no-untyped-def, override]
+        def stream(self, request):  # type: ignore[no-untyped-def]
             assert len(self.requests) < 1, "a bug"
             return super().stream(request)
 
@@ -245,7 +245,7 @@ async def test_a_stop_keeps_what_was_said_and_ends_the_turn() -> None:
 
 
 DOWN = [ErrorChunk(ErrorKind.AUTH, "401 unauthorized")]
-CUT = [TextChunk("half of"), ErrorChunk(ErrorKind.CUT, "cut")]
+CUT: list[StreamChunk] = [TextChunk("half of"), ErrorChunk(ErrorKind.CUT, "cut")]
 
 
 @pytest.mark.parametrize(
@@ -309,7 +309,7 @@ class _LosesTheDatabase(MemoryJournal):
         self._after = after
         self._lost = False
 
-    async def step(self, name, run):  # type: ignore[no-untyped-def, override]
+    async def step(self, name, run):  # type: ignore[no-untyped-def]
         if self._lost:
             self._lost = False
             raise StorageUnavailable("database is locked")

@@ -59,7 +59,7 @@ async def test_everybody_who_asked_is_told_of_a_failure() -> None:
         told = await asyncio.gather(
             asked.once("turn", group), asked.once("turn", group), return_exceptions=True
         )
-    assert told == [asked.failure] * 2
+    assert list(told) == [asked.failure] * 2
 
 
 async def test_whoever_gives_up_on_a_start_does_not_end_it() -> None:

@@ -356,7 +356,10 @@ async def test_connections_that_died_in_the_pool_do_no_harm(postgres_url: str) -
     opened = await Database.open(postgres_url)
 
     async def count(connection: Connection) -> int | None:
-        return await connection.scalar(sa.select(sa.func.count()).select_from(replicas))
+        found: int | None = await connection.scalar(
+            sa.select(sa.func.count()).select_from(replicas)
+        )
+        return found
 
     async with asyncio.TaskGroup() as group:
         for _ in range(10):

@@ -5,7 +5,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -23,7 +23,7 @@ def connect(tmp_path: Path) -> Iterator[Open]:
             str(tmp_path / "gate.db"), timeout=0, factory=GatedConnection,
             isolation_level="IMMEDIATE", check_same_thread=False,
         )  # fmt: skip
-        opened.append(cast("GatedConnection", made))
+        opened.append(made)
         return opened[-1]
 
     first = make()

@@ -94,7 +94,7 @@ async def test_a_relative_range_does_not_slide_between_pages() -> None:
 async def test_a_cursor_of_another_query_or_session_is_refused(change: dict[str, str]) -> None:
     b, logs = logs_bench(*(line(number) for number in range(120)))
     cursor = orjson.loads((await ask(b)).content)["next_cursor"]
-    outcome = await ask(b, **{"cursor": cursor, **change})  # type: ignore[arg-type]
+    outcome = await ask(b, **{"cursor": cursor, **change})
     assert orjson.loads(outcome.content)["error"] == "validation"
     assert len(logs.queries) == 1
 

@@ -60,7 +60,7 @@ async def test_a_series_has_the_documented_shape() -> None:
 
 
 async def test_a_long_series_is_thinned_and_keeps_its_extremes() -> None:
-    b, _ = metrics_bench(course([1.0] * 500 + [99.0] + [1.0] * 500 + [-5.0]))
+    b, _ = metrics_bench(course([*[1.0] * 500, 99.0, *[1.0] * 500, -5.0]))
     body = orjson.loads((await ask(b, time_range="last 1d")).content)
     values = [sample["value"] for sample in body["samples"]]
     assert len(values) <= 60

@@ -11,6 +11,7 @@ from pydantic import JsonValue
 from tests.fakes.capabilities import NOW, FakeDeploys, fake_capabilities
 from tests.fakes.tools import bench
 from tools.capabilities import ClusterEvent, Deploy, ObjectQuery, ObjectTable, PodLogQuery
+from tools.contract import AnyTool
 from tools.core.get_recent_deploys import GetRecentDeploys, merged
 from tools.core.kubectl_describe import KubectlDescribe
 from tools.core.kubectl_events import KubectlEvents
@@ -18,7 +19,7 @@ from tools.core.kubectl_get import KubectlGet
 from tools.core.kubectl_logs import KubectlLogs
 from tools.errors import UpstreamFailed
 
-TOOLS = [KubectlGet(), KubectlDescribe(), KubectlEvents(), KubectlLogs()]
+TOOLS: list[AnyTool] = [KubectlGet(), KubectlDescribe(), KubectlEvents(), KubectlLogs()]
 EVENT = ClusterEvent(NOW, "Pod", "web-1", "Warning", "BackOff", "Back-off restarting", 12)
 
 

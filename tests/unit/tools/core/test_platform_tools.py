@@ -1,5 +1,7 @@
 """The platform tools through the runner: shapes, connections, and arguments that fit no path."""
 
+from typing import Any
+
 import orjson
 import pytest
 from pydantic import JsonValue
@@ -10,6 +12,7 @@ from adapters.recorded.simulator.incidents import INCIDENTS
 from tests.fakes.capabilities import NOW, FakeClock, fake_capabilities
 from tests.fakes.tools import ALL, bench
 from tools.capabilities import Platform
+from tools.contract import AnyTool
 from tools.core.get_application import GetApplication
 from tools.core.get_dashboard_stats import GetDashboardStats
 from tools.core.get_workflow import GetWorkflow
@@ -19,7 +22,7 @@ from tools.core.list_workflows import ListWorkflows
 from tools.platform import Application, Workflow
 from tools.policy import ToolPolicy
 
-TOOLS = [
+TOOLS: list[AnyTool] = [
     ListApplications(), GetApplication(), ListWorkflows(), GetWorkflow(), ListResources(),
     GetDashboardStats(),
 ]  # fmt: skip
@@ -68,16 +71,17 @@ async def test_an_application_tells_its_resources() -> None:
 
 async def test_workflows_are_filtered_and_told_whole() -> None:
     body, summary = await ask("list_workflows", app_name="checkout")
-    (run,) = body["workflows"]  # type: ignore[misc]
-    assert (run["name"], run["status"], run["duration"]) == (  # type: ignore[index,call-overload]
+    runs: Any = body["workflows"]
+    (run,) = runs
+    assert (run["name"], run["status"], run["duration"]) == (
         "deploy checkout v2.4.0",
         "completed",
         "1m 58s",
     )
     assert summary == "1 workflow of checkout"
-    whole, words = await ask("get_workflow", workflow_id=int(run["id"]))  # type: ignore[index,call-overload,arg-type]
+    whole, words = await ask("get_workflow", workflow_id=int(run["id"]))
     assert [one["name"] for one in whole["steps"]] == ["validate", "provision", "deploy"]  # type: ignore[union-attr,index,call-overload]
-    assert words == f"workflow {run['id']}: completed"  # type: ignore[index,call-overload]
+    assert words == f"workflow {run['id']}: completed"
     assert (await ask("list_workflows", status="failed"))[1] == "no failed workflows"
 
 
@@ -92,7 +96,10 @@ async def test_resources_and_figures() -> None:
 
 @pytest.mark.parametrize("tool", [one.contract.short_name for one in TOOLS])
 async def test_without_a_granted_connection_nothing_runs(tool: str) -> None:
-    given = {"get_application": {"app_name": "checkout"}, "get_workflow": {"workflow_id": "1"}}
+    given: dict[str, dict[str, Any]] = {
+        "get_application": {"app_name": "checkout"},
+        "get_workflow": {"workflow_id": "1"},
+    }
     arguments = given.get(tool, {})
     for connections in (frozenset[str](), frozenset({"platform:mallory"})):
         body, _ = await ask(tool, connections=connections, **arguments)
@@ -113,7 +120,8 @@ class Unasked(RecordedPlatform):
 async def test_a_name_that_fits_no_path_is_refused(name: str) -> None:
     platform = Unasked(Dataset(INCIDENTS["quiet-day"](NOW), NOW, 11), FakeClock())
     for tool, key in (("get_application", "app_name"), ("get_workflow", "workflow_id")):
-        body, _ = await ask(tool, platform, **{key: name})
+        named: dict[str, Any] = {key: name}
+        body, _ = await ask(tool, platform, **named)
         assert body["error"] == "validation"
 
 

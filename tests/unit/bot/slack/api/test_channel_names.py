@@ -188,7 +188,7 @@ async def test_patience_is_not_spent_on_what_will_not_come(world: World) -> None
 
 async def test_patience_ends(world: World) -> None:
     world.answers(LIMITED)
-    world.sleep = for_ever  # type: ignore[method-assign]
+    world.sleep = for_ever  # type: ignore[method-assign, assignment]
     assert await world.restarted().for_asking(HERE, 0.01) == UNKNOWN
 
 

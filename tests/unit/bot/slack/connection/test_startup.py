@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pytest
 from aiohttp import web
@@ -116,7 +117,8 @@ async def test_a_persons_token_is_refused(slack: FakeSlack) -> None:
 async def test_an_empty_credential_of_the_mode_is_said_before_any_call(
     slack: FakeSlack, missing: str, mode: str, key: str
 ) -> None:
-    access = replace(slack.access(), **{"mode": mode, missing: " "})
+    changes: dict[str, Any] = {"mode": mode, missing: " "}
+    access = replace(slack.access(), **changes)
     with pytest.raises(StartupError) as caught:
         await check_slack(access)
     assert caught.value.key == key

@@ -12,11 +12,12 @@ from bot.demo.workspace.block_rules import check_blocks
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.budget import BudgetLimits
 from bot.domain.ids import SessionId, TurnId, UserId
+from bot.domain.providers import ProviderStatus
 from bot.domain.tool_status import ToolHealth, ToolReport, ToolsetCost, ToolStatus
 from bot.ports import Spending, StorageUnavailable
 from bot.slack.handling import words
 from bot.slack.handling.commands import Commands
-from bot.slack.handling.ingress_ports import IngressSettings, ProviderStatus
+from bot.slack.handling.ingress_ports import IngressSettings
 from bot.slack.received.payloads import SlashCommand
 from tests.fakes.role_table import NOT_YOU
 from tests.fixtures_stores import HELD, ROUND
@@ -179,7 +180,7 @@ async def test_freeze_needs_no_audit_row_to_take_effect(ingress: Ingress) -> Non
     async def away(_event: AuditEvent) -> None:
         raise StorageUnavailable("read-only")
 
-    ingress.ports.audit.append = away  # type: ignore[method-assign]
+    ingress.ports.audit.append = away  # type: ignore[method-assign, assignment]
     assert "Frozen:" in await ask(ingress, "FREEZE ON")
     assert ingress.switch.frozen
 

@@ -77,7 +77,7 @@ class Bench:
         self.windows: list[FreezeWindow] = []
         self.switch = Outage(FakeSwitch())
         self.world = World(rules=self.actions)
-        self.world.channel_now = self.channel_now  # type: ignore[method-assign]
+        self.world.channel_now = self.channel_now  # type: ignore[method-assign, assignment]
         self.store = Outage(self.world.store)
         self.timeout_s = 2.5
 
@@ -94,7 +94,7 @@ class Bench:
 
     async def shown(self) -> Proposal:
         self.switch.inner.now = NOW
-        self.world.freeze = FreezeJudge(self.switch, ActionCatalog(self.actions), self.windows)  # type: ignore[assignment,arg-type]
+        self.world.freeze = FreezeJudge(self.switch, ActionCatalog(self.actions), self.windows)  # type: ignore[assignment]
         self.world.channel = await self.channel_now(PLACE)
         return await self.world.proposed()
 
@@ -107,7 +107,7 @@ class Bench:
             roles=SlackRoleDirectory(self.api, TeamId("T1"), self.roles, self.seconds),
             action_roles=lambda _: self.actions[0].confirm,
             channel_now=self.channel_now,
-            freezes=self.world.freeze,  # type: ignore[arg-type]
+            freezes=self.world.freeze,
         )
         click = pressed("proposal:confirm", row.id)
         click["container"] = {
@@ -182,7 +182,10 @@ def rules(*now: ChannelRule) -> Break:
 
 
 def without_role(name: str) -> Break:
-    return lambda bench: bench.roles.pop(name) and None
+    def do(bench: Bench) -> None:
+        bench.roles.pop(name)
+
+    return do
 
 
 def frozen(bench: Bench) -> None:

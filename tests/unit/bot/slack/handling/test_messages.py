@@ -1,6 +1,7 @@
 """Which messages become turns, and when Slack is acknowledged."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,7 @@ from tests.slack_ingress import (
     said,
 )
 
-THREAD: Payload = {"thread_ts": "100.1"}
+THREAD: dict[str, Any] = {"thread_ts": "100.1"}
 
 
 @pytest.fixture
@@ -179,7 +180,7 @@ async def test_chatter_elsewhere_is_not_for_the_bot(ingress: Ingress, thread: Pa
 
 @pytest.mark.parametrize(("fields", "thread_ts"), [({}, ""), ({"thread_ts": "90.9"}, "90.9")])
 async def test_a_direct_message_needs_no_mention(
-    ingress: Ingress, fields: Payload, thread_ts: str
+    ingress: Ingress, fields: dict[str, Any], thread_ts: str
 ) -> None:
     await ingress.send(event(said("why?", channel="D1", channel_type="im", **fields)))
     assert only(ingress).place.thread_ts == thread_ts

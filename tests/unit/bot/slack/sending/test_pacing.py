@@ -47,9 +47,9 @@ class Workspace:
         for at, key in [each for each in self.running if each[0] <= self.now]:
             self.running.remove((at, key))
             self.planner.finished(key, self.now)
-        while (key := self.planner.grant(self.now)) is not None:
-            self.granted.append((self.now, key))
-            self.running.append((self.now + self.edit_s, key))
+        while (granted := self.planner.grant(self.now)) is not None:
+            self.granted.append((self.now, granted))
+            self.running.append((self.now + self.edit_s, granted))
 
     def keys(self) -> list[int]:
         """Who was granted, in order."""
@@ -73,7 +73,8 @@ def test_never_more_edits_in_any_minute_than_slack_allows(
     acts: list[tuple[int, Urgency, float]],
 ) -> None:
     workspace = Workspace()
-    [workspace.planner.open(key) for key in range(25)]
+    for key in range(25):
+        workspace.planner.open(key)
     for key, urgency, pause in acts:
         workspace.planner.want(key, urgency, workspace.now)
         workspace.advance(pause)
@@ -84,7 +85,8 @@ def test_never_more_edits_in_any_minute_than_slack_allows(
 
 def test_a_storm_of_progress_stays_within_the_limit() -> None:
     workspace = Workspace()
-    [workspace.planner.open(key) for key in range(40)]
+    for key in range(40):
+        workspace.planner.open(key)
     for _ in range(600):
         [workspace.planner.want(key, Urgency.PROGRESS, workspace.now) for key in range(40)]
         workspace.advance(0.5)
@@ -95,7 +97,8 @@ def test_a_storm_of_progress_stays_within_the_limit() -> None:
 @given(ACTS)
 def test_every_final_is_granted(acts: list[tuple[int, Urgency, float]]) -> None:
     workspace = Workspace()
-    [workspace.planner.open(key) for key in range(25)]
+    for key in range(25):
+        workspace.planner.open(key)
     for key, urgency, pause in acts:
         workspace.planner.want(key, urgency, workspace.now)
         workspace.advance(pause)
@@ -110,7 +113,8 @@ def test_every_final_is_granted(acts: list[tuple[int, Urgency, float]]) -> None:
 @settings(deadline=None)
 def test_no_live_answer_is_starved_by_the_others(live: int) -> None:
     workspace = Workspace()
-    [workspace.planner.open(key) for key in range(live)]
+    for key in range(live):
+        workspace.planner.open(key)
     for _ in range(live * 10):
         [workspace.planner.want(key, Urgency.PROGRESS, workspace.now) for key in range(live)]
         workspace.advance(1)
@@ -125,7 +129,8 @@ def test_a_message_has_one_edit_at_a_time_and_progress_a_second_apart(
     acts: list[tuple[int, Urgency, float]],
 ) -> None:
     workspace = Workspace(Rates.unlimited(), edit_s=0.4)
-    [workspace.planner.open(key) for key in range(25)]
+    for key in range(25):
+        workspace.planner.open(key)
     for key, urgency, pause in acts:
         workspace.planner.want(key, min(urgency, Urgency.PROGRESS), workspace.now)
         workspace.advance(pause / 8)
@@ -153,7 +158,8 @@ def test_a_final_follows_progress_of_its_message_a_second_later() -> None:
 
 def test_finals_go_before_first_texts_before_progress() -> None:
     workspace = Workspace(Rates(edit_burst=1, final_reserve=0, first_reserve=0))
-    [workspace.planner.open(key) for key in range(4)]
+    for key in range(4):
+        workspace.planner.open(key)
     workspace.planner.want(0, Urgency.FINAL, 0.0)
     workspace.advance(0)
     workspace.planner.want(1, Urgency.PROGRESS, 0.0)
@@ -166,7 +172,8 @@ def test_finals_go_before_first_texts_before_progress() -> None:
 
 def test_progress_leaves_the_reserve_to_finals() -> None:
     workspace = Workspace()
-    [workspace.planner.open(key) for key in range(20)]
+    for key in range(20):
+        workspace.planner.open(key)
     [workspace.planner.want(key, Urgency.PROGRESS, 0.0) for key in range(17)]
     workspace.advance(0)
     before = len(workspace.granted)
@@ -179,7 +186,8 @@ def test_progress_leaves_the_reserve_to_finals() -> None:
 
 def test_the_stalest_message_comes_first() -> None:
     workspace = Workspace()
-    [workspace.planner.open(key) for key in range(3)]
+    for key in range(3):
+        workspace.planner.open(key)
     for key in (2, 0, 1):
         workspace.planner.want(key, Urgency.PROGRESS, workspace.now)
         workspace.advance(0.1)

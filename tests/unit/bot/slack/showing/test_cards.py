@@ -3,6 +3,7 @@
 import json
 import re
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -22,9 +23,8 @@ def action_ids(part: Part) -> list[str]:
 
 def arguments(part: Part) -> str:
     """What stands in the arguments' code block, as a reader sees it."""
-    found = re.search(
-        r"\*Arguments\*\n```\n(.*)\n```", str(part.blocks[2]["text"]["text"]), re.DOTALL
-    )  # type: ignore[index,call-overload]
+    block: Any = part.blocks[2]
+    found = re.search(r"\*Arguments\*\n```\n(.*)\n```", str(block["text"]["text"]), re.DOTALL)
     assert found
     shown = found[1]
     return shown.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
