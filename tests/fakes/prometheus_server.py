@@ -86,7 +86,7 @@ class PrometheusServer:
         form = await request.post()
         counting = _COUNT.fullmatch(str(form["query"]))
         if counting is None:
-            raise BadData(f"parse error: {form['query']}")
+            raise BadData(f"parse error: {form['query']!r}")
         wanted, end_s = _selects(counting.group(1)), float(str(form["time"]))
         begin_s = end_s - float(counting.group(2))
         counts = [

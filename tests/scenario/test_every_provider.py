@@ -22,10 +22,9 @@ from bot.domain.ids import UserId
 from bot.ports import Journal
 from bot.settings.model import Settings
 from bot.wiring.venues import Directory
-from tests.fakes.card_wall import CardWall
 from tests.fakes.journal import MemoryJournal
 from tests.fakes.model_server import Call, Failure, ModelServer, Recorded, Round
-from tests.fakes.recording_surface import RecordingSurface
+from tests.fakes.recording_chat import RecordingChat
 from tests.fixtures_providers import WIRES
 from tools.records import CallEnded, CallStarted
 
@@ -156,19 +155,11 @@ class Investigation:
         return Seen([event for stream in streams for event in stream.events], final)
 
 
-class _Surface(RecordingSurface, CardWall):
-    """Answers and cards, remembered."""
-
-    def __init__(self) -> None:
-        RecordingSurface.__init__(self)
-        CardWall.__init__(self)
-
-
 class _Process:
     """A conversation and its surface."""
 
     def __init__(self, base: Base, stack: AsyncExitStack) -> None:
-        self.surface = _Surface()
+        self.surface = RecordingChat()
         self.talk = build_conversation(
             base, self.surface, NeverStopped(), Directory(_same, NamedOnTheLine()), stack
         )

@@ -19,13 +19,14 @@ import pytest_asyncio
 from dbos import DBOSPortableJSONSerializer
 
 from bot.app import Base, Conversation, build_base, build_conversation
-from bot.commands.headless import NeverStopped, headless_ask
+from bot.commands.headless import NamedOnTheLine, NeverStopped, headless_ask
 from bot.domain.events import TurnFinished
 from bot.domain.ids import MessageTs, UserId
 from bot.settings.model import Settings
+from bot.wiring.venues import Directory
 from tests.fakes.journal import MemoryJournal
 from tests.fakes.model_server import Call, ModelServer, Recorded, Round
-from tests.fakes.recording_surface import RecordingSurface
+from tests.fakes.recording_chat import RecordingChat
 from tests.fixtures_database import new_database
 from tests.fixtures_providers import WIRES
 
@@ -35,7 +36,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 EMULATED = ("ollama-emulated", "nirmata-emulated")
 ANSWER = Round(text=("Nothing was found.",))
 MIB = 1024 * 1024
-BIG = {"args_piece_chars": MIB}
+BIG: dict[str, Any] = {"args_piece_chars": MIB}
 
 
 def batched(calls: Sequence[Call], size: int) -> Iterator[Sequence[Call]]:
@@ -146,7 +147,9 @@ class Bots:
         self.numbers = count(1)
         self._bases = bases
         self._talks = {
-            api: build_conversation(base, RecordingSurface(), NeverStopped(), _same, stack)
+            api: build_conversation(
+                base, RecordingChat(), NeverStopped(), Directory(_same, NamedOnTheLine()), stack
+            )
             for api, base in bases.items()
         }
 

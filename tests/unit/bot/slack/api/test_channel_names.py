@@ -1,6 +1,7 @@
 """Channel names: asked rarely, kept over restarts, ended by a rename, and never guessed."""
 
 import asyncio
+from collections.abc import Iterator
 
 import pytest
 from pydantic import JsonValue
@@ -175,7 +176,9 @@ async def test_a_direct_message_is_known_without_asking(world: World) -> None:
 
 
 async def test_patience_asks_again_until_there_is_a_name(world: World) -> None:
-    answers = iter([LIMITED, LIMITED, called("incident-checkout")])
+    answers: Iterator[dict[str, JsonValue] | Exception] = iter(
+        [LIMITED, LIMITED, called("incident-checkout")]
+    )
     world.answers(lambda _arguments: raised(next(answers)))
     assert await world.names.for_asking(HERE, 30.0) == "incident-checkout"
 
