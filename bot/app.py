@@ -62,11 +62,11 @@ from bot.wiring.confinement import check_edited, local_hosts
 from bot.wiring.executors import make_executors
 from bot.wiring.in_force import InForce
 from bot.wiring.mcp_servers import McpServers, open_mcp
-from bot.wiring.observed import Observed, make_observed
+from bot.wiring.observed import Observed, World, make_observed
 from bot.wiring.plugins import Plugins, open_plugins, plugin_secrets
 from bot.wiring.toolboxes import Toolboxes
 from bot.wiring.venues import Directory, NameOf, Venues
-from tools.capabilities import Capabilities
+from tools.capabilities import Capabilities, Clock
 from tools.catalog import ToolCatalog
 from tools.contract import AnyTool
 from tools.core.all import core_tools
@@ -98,7 +98,8 @@ class Base:
 
     settings: Settings
     stores: Stores
-    clock: SystemClock
+    clock: Clock
+    world: World | None
     redactor: TextRedactor
     placeholders: Placeholders
     providers: Mapping[str, Provider]
@@ -185,11 +186,15 @@ def open_redactor(settings: Settings, remember: Remember | None = None) -> TextR
 
 
 async def build_base(
-    settings: Settings, stack: AsyncExitStack, *, triage_pace_s: float = 0.0
+    settings: Settings,
+    stack: AsyncExitStack,
+    *,
+    triage_pace_s: float = 0.0,
+    world: World | None = None,
 ) -> Base:
     """Open what is needed whatever the surface. Raises ConfigurationError, StorageUnavailable.
 
-    `triage_pace_s` lets people watch a triage grow.
+    `triage_pace_s` lets people watch a triage grow. `world` is looked at instead of the backends.
     """
     stores = await open_stores(settings, stack)
     providers = backends.make_providers(settings.llm, stack, triage_pace_s=triage_pace_s)
@@ -204,7 +209,8 @@ async def build_base(
     return Base(
         settings=settings,
         stores=stores,
-        clock=SystemClock(),
+        clock=world.clock if world else SystemClock(),
+        world=world,
         redactor=redactor,
         placeholders=placeholders,
         providers=providers,
@@ -275,14 +281,12 @@ def build_conversation(
 
 
 def _toolboxes(base: Base, desk: ProposalDesk, stack: AsyncExitStack) -> Toolboxes:
+    stores = base.stores
     observed_in = make_observed(
-        base.settings,
-        base.clock,
-        base.stores.deploys,
-        base.stores.incidents,
-        stack,
-        base.cluster,
+        base.settings, base.clock, stores.deploys, stores.incidents, stack, base.cluster
     )
+    world = base.world
+    look = (lambda _channel: world.observed) if world else observed_in
 
     more = bound(base.settings, stack)
 
@@ -304,7 +308,7 @@ def _toolboxes(base: Base, desk: ProposalDesk, stack: AsyncExitStack) -> Toolbox
         return Toolbox(catalog, runner)
 
     built_in = core_tools(CursorSigner(backends.installation_key(base.settings)))
-    return Toolboxes(base.settings, built_in, (base.plugins, base.mcp), observed_in, bind, make)
+    return Toolboxes(base.settings, built_in, (base.plugins, base.mcp), look, bind, make)
 
 
 def _decide(

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from bot.commands import audit_arguments as cli_audit
+from bot.commands import eval_arguments as cli_eval
 from bot.commands import usage_arguments as cli_usage
 from bot.upkeep.signals import Signals
 
@@ -83,6 +84,7 @@ def _parser() -> argparse.ArgumentParser:
     tools.add_argument("--json", action="store_true", help="the same as JSON")
     cli_audit.add(commands, _add)
     cli_usage.add(commands, _add)
+    cli_eval.add(commands, _add)
     return parser
 
 

@@ -1,6 +1,6 @@
 """`tools.capabilities.Kubernetes` on a real API server."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from pydantic import AwareDatetime, BaseModel, Field, JsonValue, TypeAdapter
@@ -97,7 +97,13 @@ class _Events(BaseModel):
 
 _TABLE_BODY: Final = TypeAdapter(_Table)
 _EVENTS_BODY: Final = TypeAdapter(_Events)
+_EVENT: Final = TypeAdapter(_Event)
 _OBJECT_BODY: Final = TypeAdapter(dict[str, JsonValue])
+
+
+def read_event(raw: Mapping[str, JsonValue]) -> ClusterEvent:
+    """An event as the API returns it. Raises pydantic's ValidationError for what is none."""
+    return _EVENT.validate_python(raw).read()
 
 
 class KubernetesReader:

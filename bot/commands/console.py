@@ -15,29 +15,36 @@ from bot.commands.headless import (
     answer_json,
     headless_ask,
 )
+from bot.domain.channel import rule_for
 from bot.domain.ids import UserId
 from bot.settings.model import Settings
+from bot.wiring.observed import World
 from bot.wiring.venues import Directory
 
 
 async def answer_here(
-    settings: Settings, question: str, channel: str, tell: Callable[[str], None]
+    settings: Settings,
+    question: str,
+    channel: str,
+    tell: Callable[[str], None],
+    world: World | None = None,
 ) -> dict[str, JsonValue]:
     """Ask as a person in that channel would, and return the JSON of the answer.
 
-    Writes to the configured database as any turn does. Raises ConfigurationError,
-    StorageUnavailable.
+    Writes to the configured database as any turn does. `world` stands in for the clock and the
+    configured backends. Raises ConfigurationError, StorageUnavailable.
     """
     surface = HeadlessSurface(tell)
     async with AsyncExitStack() as stack:
-        base = await build_base(settings, stack)
+        base = await build_base(settings, stack, world=world)
         conversation = build_conversation(
             base, surface, NeverStopped(), Directory(_same, NamedOnTheLine()), stack
         )
         ask = headless_ask(question, channel, f"{time.time():.6f}")
         final = await conversation.turns.answer(ask, PlainJournal())
     assert final is not None  # noqa: S101 - a headless place is never gone
-    return answer_json(final, surface.proposals)
+    rule = rule_for(base.in_force.channels, channel)
+    return answer_json(final, surface.proposals, rule.products)
 
 
 async def _same(user: UserId) -> str:

@@ -10,6 +10,7 @@ import orjson
 from pydantic import JsonValue
 
 from bot.domain.events import ToolProgress, TurnEvent, TurnFinished
+from bot.domain.findings import findings_of
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, TurnId, UserId
 from bot.domain.proposal import Proposal
 from bot.domain.session import Ask
@@ -109,10 +110,13 @@ class HeadlessSurface:
         return MessageTs(key)
 
 
-def answer_json(final: TurnFinished, proposals: Sequence[Proposal]) -> dict[str, JsonValue]:
-    """The JSON of `ask` and `demo --ask`."""
+def answer_json(
+    final: TurnFinished, proposals: Sequence[Proposal], products: Sequence[str] = ()
+) -> dict[str, JsonValue]:
+    """The JSON of `ask`, `demo --ask` and `eval`. `products` are the channel's."""
     return {
         "answer": final.text,
+        **findings_of(final, products).as_json(),
         "end": final.end.value,
         "stop_reason": final.stop_reason.value,
         "provider": final.provider,

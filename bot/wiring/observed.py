@@ -78,6 +78,14 @@ class Observed:
         return Capabilities(clock=clock, operations=operations, proposals=proposals, **seen)
 
 
+@dataclass(frozen=True, slots=True)
+class World:
+    """Something else than the configured backends, at another time: a recorded incident."""
+
+    clock: Clock
+    observed: Observed
+
+
 def make_observed(
     settings: Settings,
     clock: Clock,

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field
 from tools.errors import InvalidArguments
 from tools.timerange import parse_duration
 
-_PRODUCT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,127}")
+_PRODUCT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:-]{0,127}")
 _METRIC = re.compile(r"[A-Za-z_:][A-Za-z0-9_:.]{0,199}")
 _LABEL = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 ANY_PRODUCT = "*"
@@ -18,9 +18,9 @@ MAX_STEP = timedelta(days=1)
 
 
 def _product(text: str) -> str:
-    """A product ends up inside query languages: letters, digits and . _ / - only."""
+    """A product ends up inside query languages: letters, digits and . _ / : - only."""
     if _PRODUCT.fullmatch(text) is None:
-        raise ValueError("a product is letters, digits, '.', '_', '/' or '-', at most 128")
+        raise ValueError("a product is letters, digits, '.', '_', '/', ':' or '-', at most 128")
     return text
 
 

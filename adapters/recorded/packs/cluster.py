@@ -1,0 +1,198 @@
+"""The cluster of a case: its objects as the API returned them, shown as kubectl shows them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Final
+
+from pydantic import JsonValue
+
+from adapters.kubernetes.hiding import shown, shown_text
+from adapters.kubernetes.kinds import EVERYWHERE, Kind, checked_name, checked_selector, kind_of
+from adapters.kubernetes.reader import read_event
+from adapters.recorded.packs.recording import RecordedLine
+from tools.capabilities import (
+    Clock,
+    ClusterEvent,
+    ObjectQuery,
+    ObjectTable,
+    PodLogQuery,
+)
+from tools.errors import InvalidArguments
+
+Object = Mapping[str, JsonValue]
+
+_MAX_ROWS: Final = 100
+
+
+class PackedKubernetes:
+    """Objects of one moment. An empty namespace is the one that most objects are in."""
+
+    def __init__(
+        self,
+        objects: Sequence[Object],
+        events: Sequence[Object],
+        lines: Sequence[RecordedLine],
+        clock: Clock,
+    ) -> None:
+        self._objects = objects
+        self._clock = clock
+        self._events = [
+            (_text(_of(raw, "metadata"), "namespace"), read_event(raw)) for raw in events
+        ]
+        self._lines = lines
+        spaces = [_namespace(one) for one in objects if _namespace(one)]
+        self._usual = max(set(spaces), key=spaces.count, default="default")
+
+    async def table(self, query: ObjectQuery) -> ObjectTable:
+        """The objects of a kind."""
+        kind = kind_of(query.kind)
+        found = self._found(kind, query)
+        if query.name and not found:
+            raise InvalidArguments(f'{kind.plural} "{query.name}" not found')
+        columns, cells = _COLUMNS.get(kind.name, (("Name",), lambda one, _now: (_name(one),)))
+        now = self._clock.now()
+        rows = [[shown_text(cell) for cell in cells(one, now)] for one in found[:_MAX_ROWS]]
+        if query.namespace == EVERYWHERE and kind.namespaced:
+            rows = [[_namespace(one), *row] for one, row in zip(found, rows, strict=False)]
+            return ObjectTable(["Namespace", *columns], rows, more=len(found) > _MAX_ROWS)
+        return ObjectTable(columns, rows, more=len(found) > _MAX_ROWS)
+
+    async def describe(self, query: ObjectQuery) -> dict[str, JsonValue]:
+        """One object."""
+        kind = kind_of(query.kind)
+        if not query.name:
+            raise InvalidArguments("name: which one")
+        found = self._found(kind, query)
+        if not found:
+            raise InvalidArguments(f'{kind.plural} "{query.name}" not found')
+        return shown(found[0])
+
+    async def events(self, query: ObjectQuery) -> Sequence[ClusterEvent]:
+        """Newest first. Cluster-wide objects have theirs in `default`, and those are shown too."""
+        kind = kind_of(query.kind) if query.kind else None
+        name = checked_name(query.name) if query.name else ""
+        space = query.namespace or self._usual
+        found = [
+            event
+            for where, event in self._events
+            if (space == EVERYWHERE or where in {space, "", "default"})
+            and (kind is None or event.kind == kind.name)
+            and name in {"", event.name}
+        ]
+        return sorted(found, key=lambda e: e.at.timestamp() if e.at else 0.0, reverse=True)
+
+    async def logs(self, query: PodLogQuery) -> Sequence[str]:
+        """What the case holds of that pod, oldest first; of a container before a restart too."""
+        pod = checked_name(query.pod)
+        known = any(_name(one) == pod for one in self._objects if _text(one, "kind") == "Pod")
+        own = [
+            line for line in self._lines if line.labels.get("pod", line.labels.get("host")) == pod
+        ]
+        if not known and not own:
+            raise InvalidArguments(f'pods "{pod}" not found')
+        return [shown_text(line.text) for line in own][-query.tail :]
+
+    def _found(self, kind: Kind, query: ObjectQuery) -> list[Object]:
+        wanted = _labels(checked_selector(query.selector))
+        name = checked_name(query.name) if query.name else ""
+        return [
+            one
+            for one in self._objects
+            if _text(one, "kind") == kind.name
+            and name in {"", _name(one)}
+            and (
+                not kind.namespaced
+                or query.namespace == EVERYWHERE
+                or _namespace(one) in {"", query.namespace or self._usual}
+            )
+            and wanted.items() <= _of(_of(one, "metadata"), "labels").items()
+        ]
+
+
+def _labels(selector: str) -> dict[str, str]:
+    """Equalities only; anything else selects nothing less."""
+    pairs = [part.partition("=") for part in selector.split(",") if "=" in part]
+    return {name.strip(): value.strip("= ") for name, _, value in pairs if not name.endswith("!")}
+
+
+def _of(value: Object, key: str) -> dict[str, JsonValue]:
+    found = value.get(key)
+    return found if isinstance(found, dict) else {}
+
+
+def _rows(value: Object, key: str) -> list[dict[str, JsonValue]]:
+    found = value.get(key)
+    return [row for row in found if isinstance(row, dict)] if isinstance(found, list) else []
+
+
+def _text(value: Object, key: str) -> str:
+    found = value.get(key)
+    return found if isinstance(found, str) else ""
+
+
+def _number(value: Object, key: str) -> int:
+    found = value.get(key)
+    return int(found) if isinstance(found, int | float) else 0
+
+
+def _name(one: Object) -> str:
+    return _text(_of(one, "metadata"), "name")
+
+
+def _namespace(one: Object) -> str:
+    return _text(_of(one, "metadata"), "namespace")
+
+
+def _age(one: Object, now: datetime) -> str:
+    try:
+        created = datetime.fromisoformat(_text(_of(one, "metadata"), "creationTimestamp"))
+    except ValueError:
+        return "<unknown>"
+    minutes = int((now - created).total_seconds() // 60)
+    if minutes < 120:
+        return f"{minutes}m"
+    return f"{minutes // 60}h" if minutes < 2880 else f"{minutes // 1440}d"
+
+
+def _pod(one: Object, now: datetime) -> Sequence[str]:
+    containers = _rows(_of(one, "status"), "containerStatuses")
+    ready = sum(1 for row in containers if row.get("ready") is True)
+    total = len(containers) or len(_rows(_of(one, "spec"), "containers"))
+    restarts = sum(_number(row, "restartCount") for row in containers)
+    return _name(one), f"{ready}/{total}", pod_status(one), str(restarts), _age(one, now)
+
+
+def pod_status(pod: Object) -> str:
+    """The Status column: why a container waits or ended, before the phase; as kubectl prints it."""
+    if _text(_of(pod, "metadata"), "deletionTimestamp"):
+        return "Terminating"
+    status = _of(pod, "status")
+    for row in _rows(status, "containerStatuses"):
+        state = _of(row, "state")
+        for kind in ("waiting", "terminated"):
+            if reason := _text(_of(state, kind), "reason"):
+                return reason
+    return _text(status, "reason") or _text(status, "phase") or "Unknown"
+
+
+def _deployment(one: Object, now: datetime) -> Sequence[str]:
+    status, wanted = _of(one, "status"), _number(_of(one, "spec"), "replicas")
+    ready, updated = _number(status, "readyReplicas"), _number(status, "updatedReplicas")
+    available = _number(status, "availableReplicas")
+    return _name(one), f"{ready}/{wanted}", str(updated), str(available), _age(one, now)
+
+
+def _node(one: Object, now: datetime) -> Sequence[str]:
+    states = {
+        _text(row, "type"): _text(row, "status") for row in _rows(_of(one, "status"), "conditions")
+    }
+    state = "Ready" if states.get("Ready") == "True" else "NotReady"
+    cordoned = ",SchedulingDisabled" if _of(one, "spec").get("unschedulable") is True else ""
+    return _name(one), state + cordoned, _age(one, now)
+
+
+_COLUMNS: Final[Mapping[str, tuple[Sequence[str], Callable[[Object, datetime], Sequence[str]]]]] = {
+    "Pod": (("Name", "Ready", "Status", "Restarts", "Age"), _pod),
+    "Deployment": (("Name", "Ready", "Up-to-date", "Available", "Age"), _deployment),
+    "Node": (("Name", "Status", "Age"), _node),
+}

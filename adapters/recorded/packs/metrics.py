@@ -1,0 +1,100 @@
+"""The metrics of a case, under the names that its source gave them."""
+
+import math
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from statistics import median
+
+from adapters.observe.instants import check_order
+from adapters.observe.metric_shape import step_for, unit_of
+from adapters.recorded.packs.recording import RecordedSeries
+from adapters.recorded.packs.signals import PackedSignals
+from tools.capabilities import (
+    Interval,
+    MetricQuery,
+    MetricResult,
+    Series,
+    SweepQuery,
+    Swept,
+)
+from tools.signals import Discovered
+
+_USUAL_SPACING_S = 60.0
+
+
+class PackedMetrics:
+    """Series belong to the product that one of their labels names."""
+
+    def __init__(self, series: Sequence[RecordedSeries]) -> None:
+        self._series: dict[str, list[RecordedSeries]] = {}
+        for one in series:
+            for owner in dict.fromkeys(one.labels.values()):
+                self._series.setdefault(owner, []).append(one)
+        self._signals = PackedSignals(self._series)
+
+    async def discover(self, products: Sequence[str], interval: Interval) -> Discovered:
+        """Every metric of these products that has a sample in that time."""
+        check_order(interval)
+        return self._signals.discovered(products, interval)
+
+    async def sweep(self, query: SweepQuery) -> Swept:
+        """Every signal for every product; the loop goes on between them."""
+        check_order(query.interval)
+        return await self._signals.swept(query)
+
+    async def query_range(self, query: MetricQuery) -> MetricResult:
+        """The last value at or before each step, no older than the source's own spacing."""
+        check_order(query.interval)
+        own = self._series.get(query.product, ())
+        named = [one for one in own if one.name == query.metric]
+        spacing_s = max((spacing_of(one.points) for one in named), default=_USUAL_SPACING_S)
+        step_s, note = step_for(query.interval, query.step_s, 15.0)
+        notes = [note] if note else []
+        wanted = [
+            one
+            for one in named
+            if all(one.labels.get(name) == value for name, value in query.labels.items())
+        ]
+        found = [
+            Series(one.labels, _stepped(one.points, query, step_s, spacing_s)) for one in wanted
+        ]
+        found = [one for one in found if one.points]
+        if not found:
+            notes.append(_absence(query, sorted({one.name for one in own}), bool(named)))
+        unit = next((one.unit for one in named if one.unit), None)
+        return MetricResult(tuple(found), unit or unit_of(query.metric), step_s, tuple(notes))
+
+
+def spacing_of(points: Sequence[tuple[float, float]]) -> float:
+    """The usual time between two samples in seconds."""
+    gaps = [later[0] - earlier[0] for earlier, later in pairwise(points)]
+    return median(gaps) if gaps else _USUAL_SPACING_S
+
+
+def _stepped(
+    points: Sequence[tuple[float, float]], query: MetricQuery, step_s: float, spacing_s: float
+) -> list[tuple[datetime, float | None]]:
+    start, end = query.interval.start, query.interval.end
+    known_until = points[-1][0] + spacing_s if points else 0.0
+    stepped: list[tuple[datetime, float | None]] = []
+    at, index, value_at, value = start, 0, -math.inf, 0.0
+    while at < end and at.timestamp() < known_until:
+        while index < len(points) and points[index][0] <= at.timestamp():
+            value_at, value = points[index]
+            index += 1
+        if at.timestamp() - value_at < max(step_s, 1.5 * spacing_s):
+            stepped.append((at.astimezone(UTC), value))
+        at += timedelta(seconds=step_s)
+    return stepped
+
+
+def _absence(query: MetricQuery, known: Sequence[str], exists: bool) -> str:
+    if exists:
+        return f"metric {query.metric} exists, but not with these labels or in this time range"
+    if not known:
+        return f"no metric names {query.product}"
+    return (
+        f"metric {query.metric} does not exist for product {query.product}; "
+        f"it has: {', '.join(known)}"
+    )

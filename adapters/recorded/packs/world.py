@@ -1,0 +1,34 @@
+"""A case as the capabilities that tools look through."""
+
+from dataclasses import dataclass
+
+from adapters.observe.cursor import CursorCodec
+from adapters.recorded.packs.cluster import PackedKubernetes
+from adapters.recorded.packs.logs import PackedLogs
+from adapters.recorded.packs.metrics import PackedMetrics
+from adapters.recorded.packs.recording import Recording
+from adapters.recorded.packs.traces import PackedTraces
+from tools.capabilities import Clock
+
+
+@dataclass(frozen=True, slots=True)
+class PackedWorld:
+    """What a case has of each; None: nothing, as where a backend is not configured."""
+
+    logs: PackedLogs | None
+    metrics: PackedMetrics | None
+    traces: PackedTraces | None
+    kubernetes: PackedKubernetes | None
+
+
+def packed_world(recording: Recording, clock: Clock, codec: CursorCodec) -> PackedWorld:
+    """The capabilities that read one case."""
+    lines, objects = recording.lines, recording.objects
+    return PackedWorld(
+        logs=None if lines is None else PackedLogs(lines, codec),
+        metrics=None if recording.series is None else PackedMetrics(recording.series),
+        traces=None if recording.spans is None else PackedTraces(recording.spans),
+        kubernetes=None
+        if objects is None
+        else PackedKubernetes(objects, recording.events, lines or (), clock),
+    )

@@ -1,0 +1,39 @@
+"""The arguments of `kortex eval`. What it does: `bot.commands.eval`."""
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+
+def add(
+    commands: "argparse._SubParsersAction[argparse.ArgumentParser]",
+    add_command: Callable[..., argparse.ArgumentParser],
+) -> None:
+    """Add it. `add_command` makes one with `--config`."""
+    command = add_command(
+        commands, "eval", _eval, "ask recorded incidents and say how often the answer was right"
+    )
+    command.add_argument(
+        "packs", nargs="+", type=Path, metavar="PACK", help="a folder of cases, or a .tar.xz of one"
+    )
+    command.add_argument(
+        "--provider",
+        default="",
+        metavar="NAME",
+        help="who answers, and nobody else (default: the configuration's; triage without one)",
+    )
+    command.add_argument("--limit", type=_positive, metavar="N", help="only the first N cases")
+    command.add_argument("--json", action="store_true", help="figures and answers as JSON")
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("at least 1")
+    return number
+
+
+def _eval(parsed: argparse.Namespace) -> int:
+    from bot.commands.eval import evaluate
+
+    return evaluate(parsed.config, parsed.packs, parsed.provider, parsed.limit, as_json=parsed.json)

@@ -1,0 +1,168 @@
+"""How answers compare with the truth of recorded incidents: pure counting, set by set."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import comb
+from statistics import median
+
+from pydantic import BaseModel, ConfigDict, JsonValue
+
+
+class Truth(BaseModel):
+    """`truth.json`. `mechanism_words` are groups of words of which an answer should hold one each."""
+
+    model_config = ConfigDict(frozen=True)
+
+    healthy: bool
+    culprit: tuple[str, ...] = ()
+    kind: str = ""
+    mechanism_words: tuple[tuple[str, ...], ...] = ()
+    forbidden: tuple[str, ...] = ()
+    suite: str = ""
+    anchor: str = ""  # what others reached on this set, as text
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One answer. `suspects` are product names, best first."""
+
+    id: str
+    verdict: str
+    suspects: Sequence[str]
+    seconds: float
+    tool_calls: int
+    answer: str
+    tokens: int = 0
+    cost_usd_micros: int = 0
+
+    def as_json(self) -> dict[str, JsonValue]:
+        """A line of a results file."""
+        return {
+            "id": self.id,
+            "verdict": self.verdict,
+            "suspects": list(self.suspects),
+            "seconds": round(self.seconds, 3),
+            "tool_calls": self.tool_calls,
+            "answer": self.answer,
+        }
+
+
+@dataclass(slots=True)
+class Tally:
+    """The figures of one set. Shares are None while nothing counts towards them."""
+
+    set: str
+    anchor: str = ""
+    _counted: dict[str, float] = field(default_factory=dict)
+    _results: list[Result] = field(default_factory=list)
+
+    def add(self, products: Sequence[str], truth: Truth, result: Result) -> None:
+        """Count one answer to a case of these products."""
+        self.anchor = self.anchor or truth.anchor
+        self._results.append(result)
+        suspects = [name.casefold() for name in result.suspects]
+        silent = result.verdict == "symptoms" and not suspects
+        self._count("all", 1)
+        self._count("abstained", result.verdict == "unknown" or silent)
+        if truth.healthy:
+            self._count("healthy", 1)
+            self._count("alarm", result.verdict == "cause" or bool(suspects))
+        else:
+            self._fault(products, truth, result.verdict, suspects)
+        if truth.mechanism_words and result.answer:
+            self._count("worded", 1)
+            self._count("words", words_held(truth, result.answer))
+
+    def _fault(
+        self, products: Sequence[str], truth: Truth, verdict: str, suspects: Sequence[str]
+    ) -> None:
+        culprits = {name.casefold() for name in truth.culprit}
+        self._count("faults", 1)
+        self._count("top_1", bool(culprits & set(suspects[:1])))
+        self._count("top_3", bool(culprits & set(suspects[:3])))
+        self._count("clear", verdict == "healthy")
+        accepted = len(set(truth.culprit) & set(products))
+        self._count("chance_1", _chance(len(products), accepted, 1))
+        self._count("chance_3", _chance(len(products), accepted, 3))
+
+    def as_json(self) -> dict[str, JsonValue]:
+        """One element of `sets`. Seconds and tool calls are medians, tokens and cost are sums."""
+        return {
+            "set": self.set,
+            "faults": int(self._counted.get("faults", 0)),
+            "healthy": int(self._counted.get("healthy", 0)),
+            "top_1": self._share("top_1", "faults"),
+            "top_3": self._share("top_3", "faults"),
+            "false_all_clear": self._share("clear", "faults"),
+            "false_alarm": self._share("alarm", "healthy"),
+            "abstained": self._share("abstained", "all"),
+            "words": self._share("words", "worded"),
+            "chance_1": self._share("chance_1", "faults"),
+            "chance_3": self._share("chance_3", "faults"),
+            "seconds": round(median(r.seconds for r in self._results), 3),
+            "tool_calls": median(r.tool_calls for r in self._results),
+            "tokens": sum(r.tokens for r in self._results),
+            "cost_usd_micros": sum(r.cost_usd_micros for r in self._results),
+            "anchor": self.anchor or None,
+        }
+
+    def _count(self, what: str, value: float) -> None:
+        self._counted[what] = self._counted.get(what, 0.0) + value
+
+    def _share(self, what: str, of: str) -> float | None:
+        total = self._counted.get(of, 0.0)
+        return round(self._counted.get(what, 0.0) / total, 4) if total else None
+
+
+def words_held(truth: Truth, answer: str) -> float:
+    """The share of word groups that an answer holds; a forbidden word makes it nought."""
+    text = answer.casefold()
+    if any(word.casefold() in text for word in truth.forbidden):
+        return 0.0
+    held = [any(word.casefold() in text for word in group) for group in truth.mechanism_words]
+    return sum(held) / len(held)
+
+
+def _chance(products: int, accepted: int, drawn: int) -> float:
+    """That blindly drawn products hold an accepted one."""
+    drawn = min(drawn, products)
+    return 1 - comb(products - accepted, drawn) / comb(products, drawn) if products else 0.0
+
+
+_COLUMNS: Mapping[str, str] = {
+    "set": "set",
+    "faults": "faults",
+    "top-1": "top_1",
+    "top-3": "top_3",
+    "chance 1": "chance_1",
+    "chance 3": "chance_3",
+    "false all-clear": "false_all_clear",
+    "healthy": "healthy",
+    "false alarm": "false_alarm",
+    "abstained": "abstained",
+    "words": "words",
+    "seconds": "seconds",
+    "calls": "tool_calls",
+    "tokens": "tokens",
+}
+
+
+def table(tallies: Sequence[Tally]) -> Sequence[str]:
+    """Lines of a table for people; anchors below it."""
+    found = [tally.as_json() for tally in tallies]
+    rows = [[*_COLUMNS, "USD"]]
+    for one in found:
+        spent = one["cost_usd_micros"]
+        dollars = f"{spent / 1_000_000:.2f}" if isinstance(spent, int) else "-"
+        rows.append([*(_cell(one[key]) for key in _COLUMNS.values()), dollars])
+    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
+    lines = [
+        "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows
+    ]
+    return [*lines, *(f"{one['set']}: {one['anchor']}" for one in found if one["anchor"])]
+
+
+def _cell(value: JsonValue) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.2f}" if isinstance(value, float) else str(value)

@@ -1,0 +1,113 @@
+"""What an answer comes to: its verdict, its suspects, what was looked at and what was not.
+
+Read from the closing statement of the turn (`core__report_findings`). Without one, from the words of
+the answer, and then never surer than "symptoms".
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, get_args
+
+from pydantic import JsonValue
+
+from bot.domain.events import TurnFinished
+
+TOOL: Final = "core__report_findings"
+Verdict = Literal["cause", "symptoms", "healthy", "unknown"]
+_VERDICTS: Final[tuple[Verdict, ...]] = get_args(Verdict)
+_NOT_STATED: Final = "the answer states no outcome; this was read from its first paragraph"
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """`since` is RFC 3339 or empty. `evidence` are marks such as E3."""
+
+    product: str
+    kind: str
+    since: str
+    score: float
+    evidence: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """The outcome of a turn; suspects best first."""
+
+    verdict: Verdict
+    suspects: tuple[Suspect, ...]
+    looked_at: tuple[str, ...]
+    missing: tuple[str, ...]
+
+    def as_json(self) -> dict[str, JsonValue]:
+        """`verdict`, `suspects`, `coverage` of `kortex ask --json`."""
+        return {
+            "verdict": self.verdict,
+            "suspects": [
+                {
+                    "product": one.product,
+                    "kind": one.kind,
+                    "since": one.since or None,
+                    "score": one.score,
+                    "evidence": list(one.evidence),
+                }
+                for one in self.suspects
+            ],
+            "coverage": {"looked_at": list(self.looked_at), "missing": list(self.missing)},
+        }
+
+
+def findings_of(final: TurnFinished, products: Sequence[str]) -> Findings:
+    """The outcome of a turn. `products` are those that an answer's words are searched for."""
+    for outcome in reversed(final.outcomes):
+        if outcome.record.name == TOOL and outcome.record.ok:
+            stated = _stated(outcome.record.arguments)
+            if stated is not None:
+                return stated
+    return _of_words(final, products)
+
+
+def _stated(arguments: Mapping[str, JsonValue]) -> Findings | None:
+    verdict = next((v for v in _VERDICTS if v == arguments.get("verdict")), None)
+    if verdict is None:
+        return None
+    rows = arguments.get("suspects")
+    return Findings(
+        verdict,
+        tuple(_suspect(row) for row in rows if isinstance(row, dict))
+        if isinstance(rows, list)
+        else (),
+        _texts(arguments.get("looked_at")),
+        _texts(arguments.get("missing")),
+    )
+
+
+def _suspect(row: Mapping[str, JsonValue]) -> Suspect:
+    score = row.get("score")
+    return Suspect(
+        product=str(row.get("product") or ""),
+        kind=str(row.get("kind") or ""),
+        since=str(row.get("since") or ""),
+        score=float(score) if isinstance(score, int | float) else 0.0,
+        evidence=_texts(row.get("evidence")),
+    )
+
+
+def _texts(value: JsonValue) -> tuple[str, ...]:
+    return tuple(str(one) for one in value) if isinstance(value, list) else ()
+
+
+def _of_words(final: TurnFinished, products: Sequence[str]) -> Findings:
+    """An answer without evidence says nothing; one with some, whom its first paragraph names."""
+    looked_at = tuple(dict.fromkeys(one.tool for one in final.evidence if one.ok))
+    if not looked_at:
+        return Findings("unknown", (), (), ("nothing was looked at",))
+    first = final.text.strip().partition("\n\n")[0]
+    named = sorted((at, name) for name in products if (at := _named_at(first, name)) is not None)
+    suspects = tuple(Suspect(name, "", "", 0.0, ()) for _, name in named)
+    return Findings("symptoms" if suspects else "unknown", suspects, looked_at, (_NOT_STATED,))
+
+
+def _named_at(text: str, name: str) -> int | None:
+    found = re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text, re.IGNORECASE)
+    return found.start() if found else None

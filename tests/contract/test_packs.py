@@ -1,0 +1,98 @@
+"""A case's files keep the same contracts as every backend: logs, metrics, signals, traces."""
+
+import json
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+import pytest
+
+from adapters.observe.cursor import UnsealedCodec
+from adapters.recorded.packs.archive import CaseFiles
+from adapters.recorded.packs.recording import read_recording
+from adapters.recorded.packs.world import PackedWorld, packed_world
+from tests.fakes.set_clock import SetClock
+from tests.fixtures_logs_contract import LogsContract, contract_lines
+from tests.fixtures_metrics_contract import MetricsContract, contract_series
+from tests.fixtures_signals_contract import SignalsContract
+from tests.fixtures_traces_contract import TracesContract, contract_traces
+from tools.capabilities import Logs, Metrics, Traces
+
+NOW = datetime(2026, 11, 21, 14, 3, tzinfo=UTC)
+
+
+def world(name: str, rows: Sequence[Mapping[str, object]]) -> PackedWorld:
+    case = {"id": "c", "set": "s", "asked": "?", "now": NOW.isoformat(), "products": []}
+    lines = "\n".join(json.dumps(row) for row in rows)
+    files = {"case.json": json.dumps(case).encode(), name: lines.encode()}
+    clock = SetClock(NOW)
+    return packed_world(read_recording(CaseFiles("c", files)), clock, UnsealedCodec())
+
+
+@pytest.fixture
+def now() -> datetime:
+    return NOW
+
+
+def series() -> list[dict[str, object]]:
+    return [
+        {"name": one.name, "labels": dict(one.labels), "points": list(one.samples)}
+        for one in contract_series(NOW)
+    ]
+
+
+class TestPackedLogs(LogsContract):
+    @pytest.fixture
+    def logs(self) -> Logs:
+        rows = [
+            {
+                "ts_ns": line.ts_ns,
+                "labels": {"service": product, "host": line.host, "level": line.level},
+                "line": line.message,
+                "trace_id": line.trace_id,
+            }
+            for product in ("inventory", "payments")
+            for line in contract_lines(NOW, product)
+        ]
+        found = world("logs.ndjson", rows).logs
+        assert found is not None
+        return found
+
+
+class TestPackedMetrics(MetricsContract):
+    @pytest.fixture
+    def metrics(self) -> Metrics:
+        found = world("metrics.ndjson", series()).metrics
+        assert found is not None
+        return found
+
+
+class TestPackedSignals(SignalsContract):
+    @pytest.fixture
+    def metrics(self) -> Metrics:
+        found = world("metrics.ndjson", series()).metrics
+        assert found is not None
+        return found
+
+
+class TestPackedTraces(TracesContract):
+    @pytest.fixture
+    def traces(self) -> Traces:
+        rows = [
+            {
+                "trace_id": trace.trace_id,
+                "span_id": span.span_id,
+                "parent_id": span.parent_id or None,
+                "service": span.service,
+                "name": span.operation,
+                "start_ns": span.start_us * 1000,
+                "end_ns": (span.start_us + span.duration_us) * 1000,
+                "status": span.status,
+                "message": span.message,
+                "tags": dict(span.tags),
+            }
+            for trace in contract_traces(NOW)
+            for span in trace.spans
+        ]
+        found = world("traces.ndjson", rows).traces
+        assert found is not None
+        return found

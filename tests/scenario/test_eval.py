@@ -1,0 +1,124 @@
+"""`kortex eval`: cases of folders and archives go through the product's own path and are scored."""
+
+import json
+import tarfile
+from pathlib import Path
+
+import pytest
+from blockbuster import BlockBuster
+
+from bot.cli import main
+from tests.packs import NOW, minutes, write_case
+from tests.plain_logging import logging_put_back
+
+FAULT = {"healthy": False, "culprit": ["db"], "mechanism_words": []}
+QUIET = {"healthy": True, "culprit": [], "mechanism_words": []}
+
+
+@pytest.fixture(autouse=True)
+def _a_command_blocks_its_own_loop(_nothing_blocks_the_loop: BlockBuster) -> None:
+    _nothing_blocks_the_loop.deactivate()
+
+
+def flat(folder: Path, name: str, truth: dict[str, object]) -> Path:
+    metric = "http_request_duration_seconds_p99"
+    points = [(at, 0.2) for at in minutes(240)]
+    series = [{"name": metric, "labels": {"service": "db"}, "points": points}]
+    return write_case(folder, name, truth, products=("web", "db"), rows={"metrics": series})
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    with logging_put_back(), pytest.raises(SystemExit) as end:
+        main(["eval", *arguments])
+    printed = capsys.readouterr()
+    assert isinstance(end.value.code, int)
+    return end.value.code, printed.out, printed.err
+
+
+def test_cases_are_asked_and_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    flat(tmp_path, "a-fault", FAULT)
+    flat(tmp_path, "b-quiet", QUIET)
+
+    code, out, err = run(capsys, str(tmp_path), "--json")
+    told = json.loads(out)
+
+    assert code == 0
+    assert [(one["set"], one["faults"], one["healthy"]) for one in told["sets"]] == [("own", 1, 1)]
+    assert [one["id"] for one in told["results"]] == ["a-fault", "b-quiet"]
+    assert all(one["tool_calls"] > 0 for one in told["results"])
+    assert "a-fault" in err
+
+
+def test_archive_gives_what_its_folder_gives(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flat(tmp_path / "own", "a-fault", FAULT)
+    with tarfile.open(tmp_path / "own.tar.xz", "w:xz") as archive:
+        archive.add(tmp_path / "own", "own")
+
+    found = [
+        [(one["id"], one["verdict"], one["suspects"], one["answer"]) for one in told["results"]]
+        for told in (
+            json.loads(run(capsys, str(tmp_path / place), "--json")[1])
+            for place in ("own", "own.tar.xz")
+        )
+    ]
+
+    assert found[0] == found[1]
+    assert len(found[0]) == 1
+
+
+def test_limit_ends_it_early(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("a", "b", "c"):
+        flat(tmp_path, name, QUIET)
+
+    _code, out, _err = run(capsys, str(tmp_path), "--json", "--limit", "2")
+
+    assert [one["id"] for one in json.loads(out)["results"]] == ["a", "b"]
+
+
+def test_truth_and_what_came_later_are_out_of_sight(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    later = round(NOW.timestamp() + 60) * 10**9
+    line = {"ts_ns": later, "labels": {"service": "db", "level": "error"}, "line": "later zebra"}
+    truth = {**FAULT, "kind": "zebra", "mechanism_words": [["zebra"]]}
+    write_case(tmp_path, "a", truth, products=("web", "db"), rows={"logs": [line]})
+
+    _code, out, _err = run(capsys, str(tmp_path), "--json")
+
+    assert "zebra" not in out
+
+
+def test_case_without_a_truth_to_count_is_left_out_with_a_word(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flat(tmp_path, "a", {"expected_output": "graded by reading"})
+    flat(tmp_path, "b", QUIET)
+
+    _code, out, err = run(capsys, str(tmp_path), "--json")
+
+    assert [one["id"] for one in json.loads(out)["results"]] == ["b"]
+    assert "1 cases without a truth" in err
+
+
+@pytest.mark.parametrize("broken", ["not json", '{"id": 1}'])
+def test_broken_case_is_a_sentence_and_exit_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], broken: str
+) -> None:
+    (flat(tmp_path, "a", QUIET) / "case.json").write_text(broken)
+
+    code, _out, err = run(capsys, str(tmp_path))
+
+    assert code == 2
+    assert "case.json" in err
+    assert "Traceback" not in err
+
+
+def test_folder_without_cases_is_a_sentence_and_exit_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _out, err = run(capsys, str(tmp_path))
+
+    assert code == 2
+    assert "holds no case" in err

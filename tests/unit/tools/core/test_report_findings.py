@@ -1,0 +1,23 @@
+"""The closing statement: taken as it is, refused where it is none."""
+
+import orjson
+import pytest
+
+from tests.fakes.tools import bench
+from tools.core.report_findings import ReportFindings
+
+
+async def test_statement_is_taken_and_summed_up() -> None:
+    given = {"verdict": "cause", "suspects": [{"product": "db", "kind": "pool"}], "missing": []}
+    outcome = await bench([ReportFindings()]).run(
+        orjson.dumps(given).decode(), "core__report_findings"
+    )
+
+    assert outcome.record.ok
+    assert orjson.loads(outcome.content) == {"verdict": "cause", "suspects": 1}
+    assert outcome.summary == "cause: db"
+
+
+@pytest.mark.parametrize("given", ['{"verdict": "fine"}', "{}", '{"verdict": "cause", "odd": 1}'])
+async def test_what_is_no_statement_is_refused(given: str) -> None:
+    assert not (await bench([ReportFindings()]).run(given, "core__report_findings")).record.ok

@@ -1,0 +1,76 @@
+"""core__report_findings: the closing statement of an investigation, so that programs can read it."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from tools.capabilities import CallContext, Capabilities
+from tools.contract import LOOKUP, Effect, ToolContract, ToolInput, ToolOutput
+
+Verdict = Literal["cause", "symptoms", "healthy", "unknown"]
+Words = Annotated[str, Field(max_length=300)]
+_MOST = 20
+
+
+class Suspect(ToolInput):
+    """One possible cause. `score` is comparable within one answer only."""
+
+    product: Annotated[str, Field(max_length=128)]
+    kind: Annotated[str, Field(max_length=64, description="deploy, cpu, latency, crash, ...")] = ""
+    since: Annotated[str, Field(max_length=40, description="RFC 3339; empty: not known")] = ""
+    score: float = 0.0
+    evidence: Annotated[tuple[str, ...], Field(max_length=_MOST, description="such as E3")] = ()
+
+
+class FindingsInput(ToolInput):
+    """What was found, and what was and was not looked at."""
+
+    verdict: Annotated[
+        Verdict,
+        Field(
+            description="cause: named and backed by evidence; symptoms: wrong, cause not known;"
+            " healthy: all that exists was looked at and nothing is wrong; unknown: otherwise"
+        ),
+    ]
+    suspects: Annotated[tuple[Suspect, ...], Field(max_length=_MOST, description="best first")] = ()
+    looked_at: Annotated[tuple[Words, ...], Field(max_length=_MOST)] = ()
+    missing: Annotated[
+        tuple[Words, ...],
+        Field(max_length=_MOST, description="what could not be looked at, and why"),
+    ] = ()
+
+
+class FindingsOutput(ToolOutput):
+    """That it was taken."""
+
+    verdict: Verdict
+    suspects: int
+
+
+class ReportFindings:
+    """Takes the statement; it changes nothing and nothing is stored but the call itself."""
+
+    contract = ToolContract(
+        id="core__report_findings",
+        description="State the outcome of an investigation once, before the closing answer.",
+        input=FindingsInput,
+        output=FindingsOutput,
+        effect=Effect.READ_ONLY,
+        redaction=frozenset(FindingsOutput.model_fields),
+        timeouts=LOOKUP,
+        capabilities=frozenset(),
+        toolsets=("investigate",),
+    )
+
+    async def execute(
+        self, arguments: FindingsInput, call: CallContext, caps: Capabilities
+    ) -> FindingsOutput:
+        """Only says that it was taken."""
+        del call, caps
+        return FindingsOutput(verdict=arguments.verdict, suspects=len(arguments.suspects))
+
+    def summarise(self, output: FindingsOutput, arguments: FindingsInput) -> str:
+        """`cause: checkout`."""
+        del output
+        names = ", ".join(one.product for one in arguments.suspects[:3])
+        return f"{arguments.verdict}: {names}" if names else arguments.verdict
