@@ -65,6 +65,7 @@ from bot.wiring.mcp_servers import McpServers, open_mcp
 from bot.wiring.observed import Observed, World, make_observed
 from bot.wiring.plugins import Plugins, open_plugins, plugin_secrets
 from bot.wiring.toolboxes import Toolboxes
+from bot.wiring.trail import check_trail
 from bot.wiring.venues import Directory, NameOf, Venues
 from tools.capabilities import Capabilities, Clock
 from tools.catalog import ToolCatalog
@@ -145,7 +146,7 @@ async def open_stores(settings: Settings, stack: AsyncExitStack) -> Stores:
         raise ConfigurationError(f"database.url: {error}") from error
     stack.push_async_callback(database.close)
     trail = StoredTrail(database)
-    await _check_key(trail, sealing)
+    await check_trail(settings, trail, sealing.keys)
     return Stores(
         database=database,
         sessions=StoredSessions(
@@ -163,16 +164,6 @@ async def open_stores(settings: Settings, stack: AsyncExitStack) -> Stores:
         deploys=StoredDeploys(database),
         incidents=StoredIncidents(database),
     )
-
-
-async def _check_key(trail: StoredTrail, sealing: Sealing) -> None:
-    """A chain that was begun with a key is never continued without one."""
-    newest = await trail.newest()
-    if newest is not None and newest.key_id and not sealing.keys.keyed:
-        raise ConfigurationError(
-            f"audit.key: the audit trail is sealed with the key {newest.key_id!r}, and none is "
-            "configured. Set [audit] key and key_id (KORTEX_AUDIT_KEY); nothing was started."
-        )
 
 
 def open_redactor(settings: Settings, remember: Remember | None = None) -> TextRedactor:

@@ -4,9 +4,10 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from bot.audit.chain import GENESIS, AuditKeys, ChainRow, hash_of_content, mac_of
+from bot.audit.chain import GENESIS, AuditKeys, ChainRow, hash_of_content, mac_of, tip_of
 from bot.audit.checkpoint import Checkpoint
-from bot.audit.verify import Summary, Verifier
+from bot.audit.seal import Digest, newest_genuine
+from bot.audit.verify import Summary, Verifier, as_ranges
 
 KEYS = AuditKeys("k1", {"k1": b"the key of the tests"})
 OTHER_KEYS = AuditKeys("k2", {"k2": b"another key", "k1": b"the key of the tests"})
@@ -17,7 +18,8 @@ Chain = list[ChainRow]
 def sealed(row: ChainRow, keys: AuditKeys = KEYS) -> ChainRow:
     """The row with the hash and MAC that its other columns ask for."""
     row = row._replace(body_hash=hash_of_content(row.salt, row.actor, row.body))
-    return row._replace(mac=mac_of(keys.for_rows()[row.key_id], row))
+    mac = mac_of(keys.for_rows()[row.key_id], row)
+    return row._replace(mac=mac, tip=tip_of(keys.for_tips()[row.key_id], row.seq, mac))
 
 
 def chain_of(
@@ -25,7 +27,9 @@ def chain_of(
 ) -> Chain:
     """`count` rows, after those of `before`."""
     rows = list(before)
-    for seq in range(len(rows) + 1, len(rows) + count + 1):
+    start = rows[-1].seq if rows else 0
+    for seq in range(start + 1, start + count + 1):
+        rows[-1:] = [row._replace(tip=None) for row in rows[-1:]]
         rows.append(
             sealed(
                 ChainRow(
@@ -38,7 +42,7 @@ def chain_of(
                     salt=f"{seq:032x}",
                     body=f'{{"n":{seq},"tool":"core__get_logs"}}',
                     body_hash="",
-                    prev=rows[-1].mac if rows else GENESIS,
+                    prev=(rows[-1].mac or GENESIS) if rows else GENESIS,
                     mac="",
                     key_id=keys.current,
                 ),
@@ -48,11 +52,40 @@ def chain_of(
     return rows
 
 
+def resealed(row: ChainRow, keys: AuditKeys) -> ChainRow:
+    """As the release before sealed it: by another key, and without a tip."""
+    return row._replace(mac=mac_of(keys.for_rows(1)[row.key_id], row), tip=None)
+
+
+def first_edition(count: int, keys: AuditKeys = KEYS, *, before: Sequence[ChainRow] = ()) -> Chain:
+    """`count` rows of the release before, after those of `before`."""
+    rows = list(before)
+    for _ in range(count):
+        rows.append(resealed(chain_of(1, keys, before=rows)[-1], keys))
+    return rows
+
+
+def sealed_over(rows: Sequence[ChainRow], keys: AuditKeys = KEYS) -> Chain:
+    """They and a seal that takes them as they are."""
+    digest = Digest()
+    for row in rows:
+        digest.add(row)
+    last = rows[-1].seq
+    emptied = as_ranges(row.seq for row in rows if row.erased_by is not None)
+    said = chain_of(1, keys)[0]._replace(
+        seq=last + 1,
+        kind="audit.sealed",
+        prev=digest.hex(),
+        body=f'{{"rows":{last},"emptied":"{emptied}"}}',
+    )
+    return [*rows, sealed(said, keys)]
+
+
 def verdict(
     rows: Sequence[ChainRow], keys: AuditKeys = KEYS, checkpoints: Sequence[Checkpoint] = ()
 ) -> Summary:
     """What the verifier says of them, in the order of their numbers as a database gives them."""
-    verifier = Verifier(keys, (c.size for c in checkpoints))
+    verifier = Verifier(keys, (c.size for c in checkpoints), seal=newest_genuine(rows, keys))
     verifier.feed(sorted(rows, key=lambda row: row.seq))
     return verifier.finish(checkpoints)
 
@@ -74,8 +107,8 @@ def edit(rows: Chain, dice: random.Random) -> Chain:
 
 
 def delete(rows: Chain, dice: random.Random) -> Chain:
-    """One row, never the last: without a checkpoint a cut tail leaves a shorter valid chain."""
-    at = dice.randrange(len(rows) - 1)
+    """One row, the last among them."""
+    at = dice.randrange(len(rows))
     return rows[:at] + rows[at + 1 :]
 
 

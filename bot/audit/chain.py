@@ -2,9 +2,13 @@
 
     body_hash = SHA-256(salt, actor, body)
     mac       = HMAC-SHA-256(key, seq, previous mac, body_hash, at, kind, session, key id, event key)
+    tip       = HMAC-SHA-256(another key, seq, mac), on the newest row only; the next row takes it away
 
 What may be erased one day (actor, body) is reached through its salted hash only, so a row whose
 content is gone still proves its place. No field holds a NUL, which separates them unambiguously.
+
+A chain alone does not show that its end was cut off, because the rest is a chain too. The tip does:
+no key, no tip for an older row.
 """
 
 import hashlib
@@ -16,7 +20,10 @@ from typing import NamedTuple
 GENESIS = "0" * 64
 UNKEYED = ""  # the key id of rows that were chained without a key
 SALT_BYTES = 16  # so that the hash of a short erased body cannot be guessed by trying all of them
-_ROWS = b"kortex audit row 1"
+# By the edition of the row. Rows of the first edition were never given a tip.
+_ROWS = {1: b"kortex audit row 1", 2: b"kortex audit row 2"}
+EDITION = max(_ROWS)
+_TIPS = b"kortex audit tip 1"
 _CHECKPOINTS = b"kortex audit checkpoint 1"
 
 
@@ -36,6 +43,7 @@ class ChainRow(NamedTuple):
     mac: str
     key_id: str
     erased_by: int | None = None
+    tip: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +58,21 @@ class AuditKeys:
         """Whether forging a row takes more than write access to the database."""
         return self.current != UNKEYED
 
-    def for_rows(self) -> dict[str, bytes]:
+    def for_rows(self, edition: int = EDITION) -> dict[str, bytes]:
         """The MAC key of rows by key id, the unkeyed one among them."""
-        return {name: _derived(key, _ROWS) for name, key in {UNKEYED: b"", **self.known}.items()}
+        return self._all_for(_ROWS[edition])
+
+    def for_tips(self) -> dict[str, bytes]:
+        """The key of tips by key id."""
+        return self._all_for(_TIPS)
 
     def for_checkpoints(self) -> dict[str, bytes]:
         """The signing key of checkpoints by key id."""
+        return self._all_for(_CHECKPOINTS)
+
+    def _all_for(self, purpose: bytes) -> dict[str, bytes]:
         everything = {UNKEYED: b"", **self.known}
-        return {name: _derived(key, _CHECKPOINTS) for name, key in everything.items()}
+        return {name: _derived(key, purpose) for name, key in everything.items()}
 
 
 def hash_of_content(salt: str, actor: str, body: str) -> str:
@@ -78,6 +93,16 @@ def mac_of(key: bytes, row: ChainRow) -> str:
         "-" if row.key is None else f"+{row.key}",
     )
     return hmac.digest(key, "\0".join(fields).encode(), "sha256").hex()
+
+
+def tip_of(key: bytes, seq: int, mac: str) -> str:
+    """What the newest row carries."""
+    return hmac.digest(key, f"{seq}\0{mac}".encode(), "sha256").hex()
+
+
+def is_unsealed(row: ChainRow) -> bool:
+    """Whether nothing proves it: it was written before there was a chain, or was robbed of its seal."""
+    return not any((row.prev, row.mac, row.key_id, row.body_hash, row.erased_by))
 
 
 def _derived(key: bytes, purpose: bytes) -> bytes:

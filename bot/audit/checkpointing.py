@@ -50,6 +50,8 @@ class Checkpoints:
         self._now = now
         self._publishers = publishers
         self._unpublished: dict[str, Checkpoint] = {}
+        self._seen: ChainRow | None = None
+        self._is_cut = False
 
     async def run(self) -> None:
         """Make one if it is due; publish what is not published yet. Raises StorageUnavailable."""
@@ -63,7 +65,7 @@ class Checkpoints:
 
     async def _make(self, every_rows: int, every_s: float) -> None:
         newest = await self._trail.newest()
-        if newest is None or not newest.mac:
+        if self._was_cut(newest) or newest is None or not newest.mac:
             return
         last = await self._trail.last_checkpoint()
         rows = newest.seq - (last[0] if last else 0)
@@ -76,6 +78,26 @@ class Checkpoints:
         made = sign(self._keys, newest.seq, newest.mac, now)
         if await self._trail.keep_checkpoint(made):
             self._unpublished = dict.fromkeys(self._publishers, made)
+
+    def _was_cut(self, newest: ChainRow | None) -> bool:
+        """Rows that this process saw are gone: what is left is never signed again."""
+        seen, self._seen = self._seen, newest
+        if seen is None or self._is_cut:
+            return self._is_cut
+        if (
+            newest is None
+            or newest.seq < seen.seq
+            or (newest.seq == seen.seq and newest.mac != seen.mac)
+        ):
+            self._is_cut = True
+            _log.error(
+                "audit.trail.cut",
+                was=seen.seq,
+                now=newest.seq if newest else 0,
+                what="rows of the audit trail were removed; stop Kortex, keep a copy of the "
+                "database and run `kortex audit verify`",
+            )
+        return self._is_cut
 
     async def _publish(self) -> None:
         for name, checkpoint in list(self._unpublished.items()):

@@ -7,11 +7,23 @@ from hashlib import sha256
 
 import orjson
 
-from bot.audit.chain import GENESIS, UNKEYED, AuditKeys, ChainRow, hash_of_content, mac_of
+from bot.audit.chain import (
+    EDITION,
+    GENESIS,
+    UNKEYED,
+    AuditKeys,
+    ChainRow,
+    hash_of_content,
+    is_unsealed,
+    mac_of,
+    tip_of,
+)
 from bot.audit.checkpoint import Checkpoint
+from bot.audit.seal import Digest, said_by
 from bot.domain.audit import AuditKind
 
 _BLOCK_BYTES = 64  # of SHA-256
+_ORDINARY = [None, None]  # neither erased nor the newest
 _RANGE = re.compile(r"(\d+)-(\d+)", re.ASCII)
 
 
@@ -25,7 +37,10 @@ class Bad:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What was seen. `unsealed` rows are older than the chain, `unkeyed` ones have no key."""
+    """What was seen. `unsealed` rows are older than the chain, `unkeyed` ones have no key.
+
+    `sealed` rows were taken as they stood by the seal after them; none of the other counts has them.
+    """
 
     rows: int
     head: str
@@ -33,15 +48,28 @@ class Summary:
     erased: int
     unsealed: int
     unkeyed: int
+    sealed: int = 0
 
 
 class Verifier:
     """Takes all rows in the order of their numbers; judges them by content and by neighbours."""
 
-    def __init__(self, keys: AuditKeys, watched: Iterable[int] = ()) -> None:
-        """`watched` are the sizes whose head is wanted afterwards, for checkpoints."""
+    def __init__(
+        self,
+        keys: AuditKeys,
+        watched: Iterable[int] = (),
+        *,
+        seal: ChainRow | None = None,
+        first: ChainRow | None = None,
+    ) -> None:
+        """`watched` are the sizes whose head is wanted afterwards, for checkpoints.
+
+        `seal` is a genuine one (`audit_seal.is_genuine`). `first` is the first row that will be fed,
+        when the rows before it are not to be read.
+        """
         self._all_keys = keys
-        self._keys = keys.for_rows()
+        self._keys = {edition: keys.for_rows(edition) for edition in (1, EDITION)}
+        self._tips = keys.for_tips()
         self._must_be_keyed = keys.keyed
         self._watched = frozenset(watched)
         self._heads: dict[int, str] = {}
@@ -54,6 +82,24 @@ class Verifier:
         self._count_erased = 0
         self._unsealed = 0
         self._unkeyed = 0
+        self._edition = 0  # of the last row
+        self._not_before = 0
+        self._has_tip = False
+        self._seal_seq = seal.seq if seal else 0
+        self._digest = Digest()
+        self._emptied: frozenset[int] = frozenset()  # before the seal, and nothing says why
+        if seal:
+            self._emptied = frozenset(erased_rows({"rows": said_by(seal).get("emptied")}))
+        if first:
+            self._begin_at(first)
+
+    def _begin_at(self, first: ChainRow) -> None:
+        """Take what is before it for granted; the row itself is judged like any other."""
+        self._seq, self._head = first.seq - 1, first.prev
+        self._key_id = UNKEYED if first.key_id is None else first.key_id
+        self._unsealed = self._seq if is_unsealed(first) else 0
+        self._edition = 1
+        self._not_before = self._seq
 
     def feed(self, rows: Iterable[ChainRow]) -> bool:
         """Go on with these; False when a bad row was found and no more is worth reading.
@@ -76,22 +122,22 @@ class Verifier:
 
     def _holds(self, row: ChainRow) -> bool:
         """The ordinary row, at once: a trail has millions. Whatever else it is, `_judge` says."""
-        seq, at_us, kind, session, key, actor, salt, body, body_hash, prev, mac, key_id, erased = (
-            row
-        )
+        seq, at, kind, session, key, actor, salt, body, body_hash, prev, mac, key_id, *rest = row
         if (
             seq != self._seq + 1
             or prev != self._head
             or key_id != self._key_id
-            or erased is not None
+            or rest != _ORDINARY
             or kind == AuditKind.AUDIT_ERASED
             or not self._inner
+            or seq <= self._seal_seq
+            or self._has_tip
         ):
             return False
         try:
             content = "\0".join((salt, actor, body)).encode()
             event = "-" if key is None else "+" + key
-            text = "\0".join((str(seq), prev, body_hash, str(at_us), kind, session, key_id, event))
+            text = "\0".join((str(seq), prev, body_hash, str(at), kind, session, key_id, event))
         except (TypeError, UnicodeEncodeError):
             return False
         # HMAC by its definition (RFC 2104), with the key's pads made once: half of hmac.digest's
@@ -108,10 +154,10 @@ class Verifier:
             self._heads[seq] = mac
         return True
 
-    def _use(self, key_id: str) -> None:
+    def _use(self, key_id: str, edition: int) -> None:
         """The key of the last row is probably that of the next."""
-        self._key_id = key_id
-        key = self._keys[key_id].ljust(_BLOCK_BYTES, b"\0")
+        self._key_id, self._edition = key_id, edition
+        key = self._keys[edition][key_id].ljust(_BLOCK_BYTES, b"\0")
         self._inner = bytes(byte ^ 0x36 for byte in key)
         self._outer = bytes(byte ^ 0x5C for byte in key)
 
@@ -124,6 +170,7 @@ class Verifier:
             self._count_erased,
             self._unsealed,
             self._unkeyed,
+            max(self._seal_seq - 1, 0),
         )
 
     def _left_open(self) -> Bad | None:
@@ -133,10 +180,16 @@ class Verifier:
         if self._must_be_keyed and self._unkeyed and self._key_id == UNKEYED:
             first = self._unsealed + 1
             return Bad(first, "chained without a key although one is configured")
+        if self._edition == EDITION and not self._has_tip:
+            return Bad(
+                self._seq + 1, f"the tail was cut: row {self._seq} is not the last that was written"
+            )
         return None
 
     def _contradicted(self, checkpoints: Iterable[Checkpoint]) -> Bad | None:
         for each in sorted(checkpoints, key=lambda c: c.size):
+            if each.size <= max(self._not_before, self._seal_seq - 1):
+                continue
             if not each.is_signed(self._all_keys):
                 return Bad(each.size, f"the checkpoint of {each.at} was not signed by a known key")
             if each.size > self._seq:
@@ -151,22 +204,56 @@ class Verifier:
         return None
 
     def _judge(self, row: ChainRow) -> str:
+        if row.seq < self._seal_seq:
+            return self._covered(row)
+        if row.seq == self._seal_seq:
+            return self._sealed(row)
         if row.seq != self._seq + 1:
             return self._misplaced(row.seq)
-        if _is_unsealed(row) and self._seq == self._unsealed:
+        if is_unsealed(row) and self._seq == self._unsealed:
+            if self._must_be_keyed:
+                return "nothing seals it although a key is configured"
             self._unsealed = self._seq = row.seq  # from before the chain
             return ""
         reason = self._unlinked(row) or self._wrong_content(row)
-        if reason:
-            return reason
+        return reason or self._accept(row)
+
+    def _accept(self, row: ChainRow) -> str:
+        if self._has_tip:
+            return f"it follows row {self._seq}, which still says that it is the last"
+        edition = self._edition_of(row)
+        if row.tip is not None and row.tip != tip_of(self._tips[row.key_id], row.seq, row.mac):
+            return "what says that it is the last row was changed"
+        self._has_tip = row.tip is not None
         self._seq, self._head = row.seq, row.mac
-        if row.key_id != self._key_id or not self._inner:
-            self._use(row.key_id)
+        if (row.key_id, edition) != (self._key_id, self._edition) or not self._inner:
+            self._use(row.key_id, edition)
         if row.key_id == UNKEYED:
             self._unkeyed += 1
         if row.seq in self._watched:
             self._heads[row.seq] = row.mac
         return ""
+
+    def _covered(self, row: ChainRow) -> str:
+        self._digest.add(row)
+        self._seq = row.seq
+        if row.erased_by is not None and row.seq not in self._emptied:
+            self._erased[row.seq] = row.erased_by
+        return ""
+
+    def _sealed(self, row: ChainRow) -> str:
+        if self._not_before < row.seq - 1 and row.prev != self._digest.hex():
+            return "the rows before it are not those that it sealed"
+        self._head, self._key_id = row.prev, row.key_id
+        return self._accept(row)
+
+    def _edition_of(self, row: ChainRow) -> int:
+        """Which way its MAC was made; 0 when it fits neither."""
+        for edition in (EDITION, 1):
+            key = self._keys[edition].get(row.key_id)
+            if key is not None and row.mac == mac_of(key, row):
+                return edition
+        return 0
 
     def _misplaced(self, seq: int) -> str:
         if seq <= self._seq:
@@ -178,20 +265,20 @@ class Verifier:
             return "it does not follow the row before it"
         if row.key_id == UNKEYED and self._key_id != UNKEYED:
             return "chained without a key after rows that have one"
-        key = self._keys.get(row.key_id)
-        if key is None:
+        if row.key_id not in self._keys[EDITION]:
             return f"its key {row.key_id!r} is not configured; name it in [audit] old_keys"
-        if row.mac != mac_of(key, row):
+        edition = self._edition_of(row)
+        if not edition:
             return "it was changed: its MAC does not fit"
+        if edition > 1 and row.key_id != UNKEYED and self._key_id == UNKEYED and self._seq:
+            return "it was chained with a key over rows without one, and no seal covers them"
         return ""
 
     def _wrong_content(self, row: ChainRow) -> str:
         if row.erased_by is None:
             if row.body_hash != hash_of_content(row.salt, row.actor, row.body):
                 return "its actor or body was changed"
-            if row.kind == AuditKind.AUDIT_ERASED and self._erased:
-                self._resolve(row)
-            return ""
+            return self._resolve(row) if row.kind == AuditKind.AUDIT_ERASED else ""
         if row.kind == AuditKind.AUDIT_ERASED or row.salt or row.actor or row.body:
             return "its content was changed under the pretext of an erasure"
         if row.erased_by <= row.seq:
@@ -200,16 +287,13 @@ class Verifier:
         self._count_erased += 1
         return ""
 
-    def _resolve(self, row: ChainRow) -> None:
+    def _resolve(self, row: ChainRow) -> str:
         for seq in erased_rows(orjson.loads(row.body)):
             if self._erased.get(seq) == row.seq:
                 del self._erased[seq]
-
-
-def _is_unsealed(row: ChainRow) -> bool:
-    """Whether it was written before there was a chain."""
-    sealed: tuple[object, ...] = (row.prev, row.mac, row.key_id, row.body_hash, row.erased_by)
-    return all(value is None for value in sealed)
+            elif seq > self._not_before and seq not in self._emptied | self._erased.keys():
+                return f"the content of row {seq}, which it erased, is back"
+        return ""
 
 
 def as_ranges(seqs: Iterable[int]) -> str:

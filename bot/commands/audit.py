@@ -1,4 +1,4 @@
-"""What `kortex audit` does: verify the trail, export it, erase content from it."""
+"""What `kortex audit` does: verify the trail, seal it, export it, erase content from it."""
 
 import getpass
 import sys
@@ -9,8 +9,7 @@ from pathlib import Path
 import orjson
 from pydantic import JsonValue
 
-from bot.app import open_stores
-from bot.audit.chain import AuditKeys
+from bot.app import open_redactor, open_stores
 from bot.audit.checkpoint import Checkpoint, checkpoints_in
 from bot.audit.verify import Summary
 from bot.commands.instant_option import instant_option
@@ -20,9 +19,12 @@ from bot.settings.reading import ConfigurationError
 from bot.store.audit_erasure import erase as erase_rows
 from bot.store.audit_reading import StoredTrail
 from bot.store.audit_reading import verify as verify_trail
+from bot.store.audit_seal import seal as seal_rows
 from bot.store.engine import Database
+from bot.store.schema import standing
 from bot.store.sealing import Sealing
 from bot.wiring import rules
+from bot.wiring.trail import kept_outside
 
 PAGE_ROWS = 1_000
 
@@ -33,8 +35,8 @@ def verify(config: Path, checkpoint: Path | None, *, as_json: bool) -> int:
     async def work(settings: Settings) -> int:
         keys = rules.audit_keys(settings)
         async with AsyncExitStack() as stack:
-            trail = StoredTrail(await _opened(settings, keys, stack))
-            witnesses = _given(checkpoint) if checkpoint else []
+            trail = StoredTrail(await _opened(settings, stack))
+            witnesses = [*(_given(checkpoint) if checkpoint else []), *kept_outside(settings)]
             summary = await verify_trail(trail, keys, witnesses)
         _print_summary(summary, len(witnesses), as_json=as_json)
         return FAILED if summary.bad else OK
@@ -48,8 +50,7 @@ def export(config: Path, session: str, since: str) -> int:
     async def work(settings: Settings) -> int:
         start = instant_option("--since", since) if since else None
         async with AsyncExitStack() as stack:
-            keys = rules.audit_keys(settings)
-            trail = StoredTrail(await _opened(settings, keys, stack))
+            trail = StoredTrail(await _opened(settings, stack))
             after = 0
             while page := await trail.entries(
                 after=after, session=session, since=start, limit=PAGE_ROWS
@@ -81,16 +82,40 @@ def erase(config: Path, person: str, session: str, reason: str) -> int:
     return guarded(lambda: work(loaded(config)))
 
 
-async def _opened(settings: Settings, keys: AuditKeys, stack: AsyncExitStack) -> Database:
-    """The database as it is: reading must not migrate it, nor need the key of the day."""
+def seal(config: Path, reason: str) -> int:
+    """`kortex audit seal`: the trail is taken as it stands, by one row made with the key."""
+
+    async def work(settings: Settings) -> int:
+        keys = rules.audit_keys(settings)
+        if not keys.keyed:
+            raise ConfigurationError("audit.key: set it first; a seal without a key proves nothing")
+        async with AsyncExitStack() as stack:
+            database = await _opened(settings, stack)
+            found = await verify_trail(StoredTrail(database), keys, kept_outside(settings))
+            if found.bad is None:
+                print("the trail holds: there is nothing to seal")
+                return OK
+            rows = await seal_rows(database, found, by=f"cli:{getpass.getuser()}", reason=reason)
+        print(f"sealed rows 1 to {rows} as they stand; what they were before, nothing proves")
+        return OK
+
+    return guarded(lambda: work(loaded(config)))
+
+
+async def _opened(settings: Settings, stack: AsyncExitStack) -> Database:
+    """The database as it is: reading must not migrate it, nor need a trail that holds."""
     url = settings.database.url.get_secret_value()
+    sealing = Sealing(rules.audit_keys(settings), open_redactor(settings))
     try:
-        database = await Database.open(url, sealing=Sealing(keys))
+        database = await Database.open(url, sealing=sealing)
     except ValueError as error:
         raise ConfigurationError(str(error)) from error
     stack.push_async_callback(database.close)
-    if await database.schema_head() is None:
+    found = await standing(database)
+    if found.revision is None:
         raise ConfigurationError("database.url: there is no trail yet; the database is empty")
+    if found.problem:
+        raise ConfigurationError(f"database.url: {found.problem}")
     return database
 
 
@@ -116,6 +141,7 @@ def _print_summary(summary: Summary, witnesses: int, *, as_json: bool) -> None:
             "erased": summary.erased,
             "unkeyed": summary.unkeyed,
             "unsealed": summary.unsealed,
+            "sealed": summary.sealed,
             "checkpoints_given": witnesses,
         }
         sys.stdout.write(orjson.dumps(found, option=orjson.OPT_INDENT_2).decode() + "\n")
@@ -126,6 +152,11 @@ def _print_summary(summary: Summary, witnesses: int, *, as_json: bool) -> None:
     print(f"ok    {summary.rows} rows, head {summary.head[:16]}")
     if summary.erased:
         print(f"      {summary.erased} erased: their content is gone, their place is proved")
+    if summary.sealed:
+        print(
+            f"      rows 1 to {summary.sealed} are as somebody with the key found and sealed them "
+            f"(row {summary.sealed + 1} says who and why)"
+        )
     if summary.unsealed:
         print(f"      rows 1 to {summary.unsealed} are older than the chain and not covered by it")
     if summary.unkeyed:

@@ -59,6 +59,14 @@ def _add_audit(
         help="checkpoints kept elsewhere: a file, a log, a copied Slack message; finds a cut tail",
     )
     verify.add_argument("--json", action="store_true", help="the result as JSON")
+    seal = add_command(
+        under,
+        "seal",
+        _seal,
+        "take a trail that does not verify (begun without a key, restored, tampered with) as it "
+        "stands; stop every Kortex first",
+    )
+    seal.add_argument("--reason", required=True, metavar="TEXT", help="written into the trail")
     export = add_command(under, "export", _export, "print rows, one JSON object a line")
     _one_of(export, "only this session's rows, by id", ("--session", "ID"), ("--since", "WHEN"))
     export.add_argument(
@@ -87,6 +95,12 @@ def _verify(parsed: argparse.Namespace) -> int:
     from bot.commands.audit import verify
 
     return verify(parsed.config, parsed.checkpoint, as_json=parsed.json)
+
+
+def _seal(parsed: argparse.Namespace) -> int:
+    from bot.commands.audit import seal
+
+    return seal(parsed.config, parsed.reason)
 
 
 def _export(parsed: argparse.Namespace) -> int:

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from bot.actions.catalog import ActionCatalog
 from bot.actions.errors import ActionsError
 from bot.app import build_base
+from bot.commands.audit_check import check_audit
 from bot.commands.mcp_check import report as mcp_report
 from bot.commands.role_check import check_roles
 from bot.ports import StorageUnavailable
@@ -51,7 +52,7 @@ UNKNOWN_TRACE_ID = "f" * 32  # nobody's: only whether the backend answers counts
 async def examine(settings: Settings) -> list[Finding]:
     """Try everything. Raises nothing that an operator can mend: it becomes a finding."""
     slack, identity = await _slack(settings)
-    findings = [_actions(settings), _audit(settings), _redaction(), slack]
+    findings = [_actions(settings), await check_audit(settings), _redaction(), slack]
     findings += [*await check_sinks(settings), *await check_roles(settings, identity)]
     async with AsyncExitStack() as stack:
         try:
@@ -126,16 +127,6 @@ def _toolsets(own: Sequence[OwnTools], settings: Settings) -> list[Finding]:
         Finding(f"toolset {cost.name}", True, cost.as_words())
         for cost in toolset_costs(tools, policy)
     ]
-
-
-def _audit(settings: Settings) -> Finding:
-    keyed = rules.audit_keys(settings).keyed
-    detail = (
-        f"sealed with the key {settings.audit.key_id!r}"
-        if keyed
-        else "no [audit] key: the chain finds accidents, not forgery by who can write the database"
-    )
-    return Finding("audit", keyed, detail, configured=keyed)
 
 
 def _actions(settings: Settings) -> Finding:

@@ -36,6 +36,7 @@ class AuditKind(StrEnum):
     FREEZE_CHANGED = "freeze.changed"
     CONFIG_RELOADED = "config.reloaded"
     AUDIT_ERASED = "audit.erased"
+    AUDIT_SEALED = "audit.sealed"
     STARTED = "process.started"
 
 

@@ -1,7 +1,8 @@
 """The append-only trail: gapless numbers, one writer at a time, in the writer's transaction.
 
 Every row is sealed into the chain of `bot.audit.chain` as it is written. Reading it back,
-verifying and erasing live in `audit_reading` and `audit_erasure`.
+verifying, erasing and sealing what a chain cannot follow live in `audit_reading`, `audit_erasure`
+and `audit_seal`.
 """
 
 import secrets
@@ -11,6 +12,7 @@ import sqlalchemy as sa
 
 from bot.audit.chain import GENESIS, SALT_BYTES, ChainRow, hash_of_content, mac_of
 from bot.domain.audit import AuditEvent
+from bot.ports import StorageUnavailable
 from bot.store.columns import clean
 from bot.store.connection import Connection
 from bot.store.dialect import lock_audit, now
@@ -18,12 +20,13 @@ from bot.store.engine import Database
 from bot.store.sealing import Sealing, sealing_of
 from bot.store.tables import audit
 
-_NEWEST = sa.select(audit.c.seq, audit.c.mac).order_by(audit.c.seq.desc()).limit(1).subquery()
+_LINKS = (audit.c.seq, audit.c.mac, audit.c.key_id, audit.c.tip)
+_NEWEST = sa.select(*_LINKS).order_by(audit.c.seq.desc()).limit(1).subquery()
 # The clock, the newest row, and the row of that key if there is one.
 _BEFORE = sa.select(
     sa.type_coerce(now(), sa.BigInteger()),
     sa.select(_NEWEST.c.seq).scalar_subquery(),
-    sa.select(_NEWEST.c.mac).scalar_subquery(),
+    *(sa.select(_NEWEST.c[column.name]).scalar_subquery() for column in _LINKS[1:]),
     sa.select(audit.c.seq).where(audit.c.key == sa.bindparam("key")).scalar_subquery(),
 )
 _COLUMNS = [name for name in ChainRow._fields if name not in ("at_us", "erased_by")]
@@ -31,6 +34,21 @@ _INSERT = audit.insert().values(
     {name: sa.bindparam(name) for name in _COLUMNS}
     | {"at": sa.bindparam("at_us", type_=sa.BigInteger())}
 )
+
+
+# What tells the edition of the newest row: its MAC and all that goes into it.
+_WHOLE = sa.select(
+    *(
+        sa.type_coerce(audit.c.at, sa.BigInteger()).label(name)
+        if name == "at_us"
+        else audit.c[name]
+        for name in ChainRow._fields
+    )
+).where(audit.c.seq == sa.bindparam("seq"))
+
+
+class TrailChanged(StorageUnavailable):
+    """The trail is not as it was left: nothing may be written after it, so nothing is done."""
 
 
 async def append_audit(connection: Connection, event: AuditEvent) -> int:
@@ -41,36 +59,60 @@ async def append_audit(connection: Connection, event: AuditEvent) -> int:
     """
     sealing = sealing_of(connection)
     body = sealing.body(event.body)
-    actor = clean(sealing.line(event.actor))
     key = clean(event.key) or None
     await lock_audit(connection)
     # A statement of its own after the lock: under READ COMMITTED it sees the row before.
     before = await connection.execute(_BEFORE, {"key": key})
-    at_us, seq, prev, written = before.one()
+    at_us, seq, prev, key_id, tip, written = before.one()
     if written is not None:
         return cast("int", written)
+    if seq is not None and not sealing.is_tip(seq, prev, key_id, tip):
+        await _is_of_first_edition(connection, sealing, seq)
+    row = row_of(sealing, event, body, (seq or 0) + 1, at_us)._replace(prev=prev or GENESIS)
+    await insert_row(connection, sealing, row)
+    return row.seq
+
+
+def row_of(sealing: Sealing, event: AuditEvent, body: str, seq: int, at_us: int) -> ChainRow:
+    """The event as a row that is not linked yet."""
+    actor = clean(sealing.line(event.actor))
     salt = secrets.token_hex(SALT_BYTES)
-    row = ChainRow(
-        seq=(seq or 0) + 1,
+    return ChainRow(
+        seq=seq,
         at_us=at_us,
         kind=event.kind.value,
         session_id=clean(event.session_id),
-        key=key,
+        key=clean(event.key) or None,
         actor=actor,
         salt=salt,
         body=body,
         body_hash=hash_of_content(salt, actor, body),
-        prev=prev or GENESIS,
+        prev=GENESIS,
         mac="",
         key_id=sealing.keys.current,
     )
-    await connection.execute(_INSERT, _values(row, sealing))
-    return row.seq
 
 
-def _values(row: ChainRow, sealing: Sealing) -> dict[str, object]:
-    sealed = row._replace(mac=mac_of(sealing.row_key, row))
-    return {name: value for name, value in sealed._asdict().items() if name != "erased_by"}
+async def insert_row(connection: Connection, sealing: Sealing, row: ChainRow) -> None:
+    """Seal and write it; the database takes the tip from the row before."""
+    values = sealing.sealed(row)._asdict()
+    await connection.execute(_INSERT, {name: values[name] for name in ("at_us", *_COLUMNS)})
+
+
+async def _is_of_first_edition(connection: Connection, sealing: Sealing, seq: int) -> None:
+    """Rows that the release before wrote have no tip. Raises TrailChanged for any other."""
+    found = ChainRow._make((await connection.execute(_WHOLE, {"seq": seq})).one())
+    key = sealing.keys.for_rows(1).get(found.key_id) if found.key_id else None
+    try:
+        fits = key is not None and found.mac == mac_of(key, found)
+    except (TypeError, ValueError, AttributeError):  # a column holds another type
+        fits = False
+    if not fits:
+        raise TrailChanged(
+            f"the audit trail was changed from outside: row {seq} is not the one that was written "
+            "last. Nothing was done. Stop Kortex, keep a copy of the database and run "
+            "`kortex audit verify`"
+        )
 
 
 class StoredAudit:

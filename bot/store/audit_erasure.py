@@ -46,7 +46,7 @@ async def _batch(
             whose,
             audit.c.erased_by.is_(None),
             audit.c.mac.is_not(None),
-            audit.c.kind != AuditKind.AUDIT_ERASED.value,
+            audit.c.kind.not_in((AuditKind.AUDIT_ERASED.value, AuditKind.AUDIT_SEALED.value)),
         )
         .order_by(audit.c.seq)
         .limit(BATCH_ROWS)

@@ -1,23 +1,27 @@
 """The trail read back: whole pages for the verifier, entries for people and sinks, checkpoints."""
 
 from collections.abc import AsyncIterator, Sequence
-from datetime import datetime
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any, cast
 
 import sqlalchemy as sa
 
 from bot.audit.chain import AuditKeys, ChainRow
 from bot.audit.checkpoint import Checkpoint, checkpoints_in
-from bot.audit.verify import Summary, Verifier
-from bot.domain.audit import TrailEntry
+from bot.audit.seal import newest_genuine
+from bot.audit.verify import Bad, Summary, Verifier
+from bot.domain.audit import AuditKind, TrailEntry
 from bot.store import json_text
 from bot.store.columns import from_micros
 from bot.store.connection import Connection
 from bot.store.dialect import insert_into, now
 from bot.store.engine import Database
-from bot.store.tables import audit, audit_checkpoints
+from bot.store.tables import audit, audit_checkpoints, sessions
 
 PAGE_ROWS = 5_000
+# A session and the row that says so are written within moments; clocks are set back by less.
+_SESSION_BEFORE_ROW = timedelta(hours=1)
 # In the order of ChainRow's fields; the instant stays a number, which is what was hashed.
 _AT = sa.type_coerce(audit.c.at, sa.BigInteger()).label("at_us")
 _ROW = sa.select(*(_AT if name == "at_us" else audit.c[name] for name in ChainRow._fields))
@@ -29,15 +33,22 @@ class StoredTrail:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def pages(self) -> AsyncIterator[Sequence[ChainRow]]:
+    async def pages(self, size: int = PAGE_ROWS) -> AsyncIterator[Sequence[ChainRow]]:
         """Every row there is, whatever its number, in order."""
         after: int | None = None
-        while page := await self._page(after):
-            yield page
+        while page := await self._page(after, size):
+            if page[-1].tip is None:
+                yield page
+            elif len(page) == 1:
+                yield page
+                return
+            else:  # the newest row gets a successor at any moment, and loses its tip: read it alone
+                page = page[:-1]
+                yield page
             after = page[-1].seq
 
-    async def _page(self, after: int | None) -> Sequence[ChainRow]:
-        statement = _ROW.order_by(audit.c.seq).limit(PAGE_ROWS)
+    async def _page(self, after: int | None, size: int) -> Sequence[ChainRow]:
+        statement = _ROW.order_by(audit.c.seq).limit(size)
         if after is not None:
             statement = statement.where(audit.c.seq > after)
 
@@ -79,7 +90,34 @@ class StoredTrail:
             found = await connection.scalars(
                 sa.select(audit_checkpoints.c.line).order_by(audit_checkpoints.c.seq)
             )
-            return [each for line in found for each in checkpoints_in(line)]
+            return [each for line in found for each in checkpoints_in(str(line))]
+
+        return await self._database.fetch(work)
+
+    async def seals(self) -> Sequence[ChainRow]:
+        """Every row that says it is one."""
+        return await self._rows(_ROW.where(audit.c.kind == AuditKind.AUDIT_SEALED.value))
+
+    async def last_rows(self, count: int) -> Sequence[ChainRow]:
+        """The newest ones, in order."""
+        found = await self._rows(_ROW.order_by(audit.c.seq.desc()).limit(count))
+        return found[::-1]
+
+    async def begins_late(self) -> Bad | None:
+        """Whether there are sessions from before the first row, which their rows would be."""
+
+        async def work(connection: Connection) -> Bad | None:
+            oldest = await connection.scalar(sa.select(sa.func.min(sessions.c.created_at)))
+            first = await connection.scalar(sa.select(_AT).order_by(audit.c.seq).limit(1))
+            if oldest is None:
+                return None
+            if first is None:
+                return Bad(1, f"the trail is empty, and there is a session from {oldest:%Y-%m-%d}")
+            if from_micros(first) - oldest > _SESSION_BEFORE_ROW:
+                return Bad(
+                    1, f"the trail begins after the first session, which is from {oldest:%Y-%m-%d}"
+                )
+            return None
 
         return await self._database.fetch(work)
 
@@ -119,18 +157,50 @@ class StoredTrail:
 
 
 async def verify(
-    trail: StoredTrail, keys: AuditKeys, witnesses: Sequence[Checkpoint] = ()
+    trail: StoredTrail,
+    keys: AuditKeys,
+    witnesses: Sequence[Checkpoint] = (),
+    *,
+    page_rows: int = PAGE_ROWS,
 ) -> Summary:
     """Read all of it; hold it against its own checkpoints and those given.
+
+    A page is judged at a stretch: some 8 µs a row. Raises StorageUnavailable.
+    """
+    checkpoints = [*await trail.checkpoints(), *witnesses]
+    seal = newest_genuine(await trail.seals(), keys)
+    verifier = Verifier(keys, (each.size for each in checkpoints), seal=seal)
+    async for page in trail.pages(page_rows):
+        if not verifier.feed(page):
+            break
+    return await _whole(trail, verifier.finish(checkpoints), seal)
+
+
+async def verify_end(
+    trail: StoredTrail,
+    keys: AuditKeys,
+    witnesses: Sequence[Checkpoint] = (),
+    rows: int = PAGE_ROWS,
+) -> Summary:
+    """As `verify`, of the newest rows alone: what a start can afford, however long the trail is.
 
     Raises StorageUnavailable.
     """
     checkpoints = [*await trail.checkpoints(), *witnesses]
-    verifier = Verifier(keys, (each.size for each in checkpoints))
-    async for page in trail.pages():
-        if not verifier.feed(page):
-            break
-    return verifier.finish(checkpoints)
+    seal = newest_genuine(await trail.seals(), keys)
+    found = await trail.last_rows(rows)
+    first = found[0] if len(found) == rows else None
+    if seal is not None and first is not None and first.seq < seal.seq:
+        found = [row for row in found if row.seq >= seal.seq]
+        first = seal
+    verifier = Verifier(keys, (each.size for each in checkpoints), seal=seal, first=first)
+    verifier.feed(found)
+    return await _whole(trail, verifier.finish(checkpoints), seal)
+
+
+async def _whole(trail: StoredTrail, found: Summary, seal: ChainRow | None) -> Summary:
+    """A trail that holds in itself may still lack its beginning."""
+    return found if found.bad or seal else replace(found, bad=await trail.begins_late())
 
 
 def _entry(row: ChainRow) -> TrailEntry:

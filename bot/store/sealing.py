@@ -6,7 +6,7 @@ from typing import Final, cast
 
 from pydantic import JsonValue
 
-from bot.audit.chain import AuditKeys
+from bot.audit.chain import AuditKeys, ChainRow, mac_of, tip_of
 from bot.ports import StorageUnavailable
 from bot.store import json_text
 from bot.store.connection import Connection
@@ -22,10 +22,24 @@ class Sealing:
     keys: AuditKeys = field(default_factory=AuditKeys)
     redactor: Redactor | None = None
     row_key: bytes = field(init=False, repr=False)
+    tip_keys: Mapping[str, bytes] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Derive once what every row needs."""
         object.__setattr__(self, "row_key", self.keys.for_rows()[self.keys.current])
+        object.__setattr__(self, "tip_keys", self.keys.for_tips())
+
+    def sealed(self, row: ChainRow) -> ChainRow:
+        """With its MAC, and as the newest row."""
+        mac = mac_of(self.row_key, row)
+        return row._replace(mac=mac, tip=tip_of(self.tip_keys[row.key_id], row.seq, mac))
+
+    def is_tip(self, seq: int, mac: str | None, key_id: str | None, tip: str | None) -> bool:
+        """Whether a row may be followed: with a key, only the one that was written last may."""
+        if not self.keys.keyed:
+            return True
+        key = self.tip_keys.get(key_id) if key_id else None
+        return key is not None and mac is not None and tip == tip_of(key, seq, mac)
 
     def body(self, body: Mapping[str, JsonValue]) -> str:
         """Canonical redacted JSON. Raises StorageUnavailable: what cannot be redacted is not kept."""

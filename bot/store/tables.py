@@ -191,6 +191,7 @@ audit = sa.Table(
     sa.Column("salt", CleanText),
     sa.Column("body_hash", CleanText),  # of salt, actor and body, which an erasure empties
     sa.Column("erased_by", sa.BigInteger),  # the row that says so
+    sa.Column("tip", CleanText),  # of the newest row alone: a trigger takes it from the one before
     sa.Index("ix_audit_key", "key", unique=True),
     sa.Index("ix_audit_session_id", "session_id"),
     sa.Index("ix_audit_actor", "actor"),

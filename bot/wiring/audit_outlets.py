@@ -3,6 +3,7 @@
 import asyncio
 import os
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
@@ -22,14 +23,18 @@ from bot.ports import ChatSurface, StorageUnavailable
 from bot.reports.finding import Finding
 from bot.settings.model import AuditSettings, Settings
 from bot.settings.reading import ConfigurationError
-from bot.store.audit_reading import StoredTrail
+from bot.store.audit_reading import StoredTrail, verify
 from bot.store.audit_sinks import SinkCursors
 from bot.store.engine import Database
 from bot.upkeep.jobs import Job
 from bot.wiring import rules
+from bot.wiring.trail import kept_outside
 
 CHECKPOINT_TICK_S = 5.0
 EVENTS_TICK_S = 2.0  # how late an event may be in the log
+WHOLE_TRAIL_S = 24 * 3600.0
+SOON_S = 30.0  # a start reads the end of the trail; all of it is read once answers go out
+GENTLE_ROWS = 500  # judged at a stretch on the loop: some 4 ms
 LAST_CHECKPOINT_S = 3.0
 
 log = structlog.get_logger(__name__)
@@ -50,7 +55,28 @@ def audit_jobs(
     return {
         "audit-checkpoints": (CHECKPOINT_TICK_S, checkpoints.run),
         "audit-events": (EVENTS_TICK_S, feed.run),
+        "audit-whole": (SOON_S, WholeTrail(settings, database).run),
     }
+
+
+class WholeTrail:
+    """Reads the whole trail soon after the start and once a day, and says so when it is bad."""
+
+    def __init__(self, settings: Settings, database: Database) -> None:
+        self._settings = settings
+        self._trail = StoredTrail(database)
+        self._due_at = time.monotonic() + SOON_S
+
+    async def run(self) -> None:
+        """If it is time. Raises StorageUnavailable."""
+        if time.monotonic() < self._due_at:
+            return
+        self._due_at = time.monotonic() + WHOLE_TRAIL_S
+        witnesses = await asyncio.to_thread(kept_outside, self._settings)
+        keys = rules.audit_keys(self._settings)
+        found = await verify(self._trail, keys, witnesses, page_rows=GENTLE_ROWS)
+        if found.bad is not None:
+            log.error("audit.trail.bad", row=found.bad.seq, reason=found.bad.reason)
 
 
 async def _last_word(checkpoints: Checkpoints) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import orjson
@@ -9,14 +10,16 @@ import pytest
 import sqlalchemy as sa
 from pydantic import JsonValue
 
-from bot.audit.chain import GENESIS, UNKEYED, AuditKeys
+from bot.audit.chain import GENESIS, UNKEYED, AuditKeys, ChainRow
 from bot.audit.checkpoint import sign
+from bot.audit.verify import Summary
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.ports import StorageUnavailable
 from bot.privacy.redactor import TextRedactor
-from bot.store.audit import StoredAudit, append_audit
+from bot.store.audit import StoredAudit, TrailChanged, append_audit
 from bot.store.audit_erasure import erase
 from bot.store.audit_reading import StoredTrail, verify
+from bot.store.audit_seal import seal
 from bot.store.connection import Connection
 from bot.store.engine import Database
 from bot.store.sealing import Sealing
@@ -119,10 +122,73 @@ async def test_two_replicas_write_one_chain(database_url: str) -> None:
     await second.close()
 
 
+async def seal_unless_it_holds(database: Database, found: Summary) -> None:
+    if found.bad:
+        await seal(database, found, by="cli:somebody", reason="there was no key")
+
+
+async def test_without_a_seal_nothing_is_written_with_a_key_over_rows_without(
+    database_url: str,
+) -> None:
+    unkeyed = await Database.open(database_url)
+    await StoredAudit(unkeyed).append(EVENT)
+    await unkeyed.close()
+    database = await Database.open(database_url, sealing=KEYED)
+    with pytest.raises(TrailChanged, match="row 1 is not the one that was written last"):
+        await StoredAudit(database).append(EVENT)
+    assert len(await rows(database)) == 1
+    await database.close()
+
+
+async def test_nothing_is_written_after_a_tail_that_was_cut(database_url: str) -> None:
+    database = await Database.open(database_url, sealing=KEYED)
+    for n in range(5):
+        await StoredAudit(database).append(keyed(str(n)))
+    async with database.write() as connection:
+        for statement in UNGUARD[database.dialect]:
+            await connection.execute(sa.text(statement))
+        await connection.execute(sa.text("DELETE FROM audit WHERE seq > 3"))
+    with pytest.raises(TrailChanged):
+        await StoredAudit(database).append(EVENT)
+    assert len(await rows(database)) == 3
+    await database.close()
+
+
+async def test_a_trail_is_verified_while_it_grows(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = await Database.open(database_url, sealing=KEYED)
+    await StoredAudit(database).append(keyed("0"))
+    trail = StoredTrail(database)
+    read = StoredTrail._page
+
+    async def grows(self: StoredTrail, after: int | None, size: int) -> Sequence[ChainRow]:
+        page = await read(self, after, size)
+        if (after or 0) < 20:
+            await StoredAudit(database).append(keyed(str(len(await rows(database)))))
+        return page
+
+    monkeypatch.setattr(StoredTrail, "_page", grows)
+    found = await verify(trail, KEYED.keys, page_rows=3)
+    assert found.bad is None
+    await database.close()
+
+
+async def test_only_the_newest_row_has_a_tip(database: Database) -> None:
+    for n in range(4):
+        await StoredAudit(database).append(keyed(str(n)))
+    assert [row.tip is None for row in await rows(database)] == [True, True, True, False]
+    with pytest.raises((StorageUnavailable, sa.exc.IntegrityError), match="append-only"):
+        async with database.write() as connection:
+            await connection.execute(sa.text("UPDATE audit SET tip = NULL WHERE seq = 4"))
+
+
 async def test_a_key_may_come_later_and_change(database_url: str) -> None:
     rotated = AuditKeys("2", {"1": b"a" * 32, "2": b"b" * 32})
     for keys in (AuditKeys(), KEYED.keys, rotated):
         database = await Database.open(database_url, sealing=Sealing(keys))
+        before = await verify(StoredTrail(database), keys)
+        await seal_unless_it_holds(database, before)
         await StoredAudit(database).append(EVENT)
         found = await verify(StoredTrail(database), keys)
         assert found.bad is None

@@ -3,6 +3,7 @@
 import asyncio
 import secrets
 import sqlite3
+from datetime import UTC, datetime
 from pathlib import Path
 
 import orjson
@@ -82,6 +83,12 @@ def spoil(config: Path, statement: str) -> None:
     connection.close()
 
 
+def later() -> str:
+    """A checkpoint of rows that are gone."""
+    now = datetime(2026, 11, 21, 12, tzinfo=UTC)
+    return sign(AuditKeys("1", {"1": KEY.encode()}), 99, "0" * 64, now).line + "\n"
+
+
 def witness(config: Path) -> Path:
     """A checkpoint of the whole trail, kept elsewhere."""
 
@@ -109,13 +116,46 @@ def test_a_changed_row_is_named(config: Path, capsys: pytest.CaptureFixture[str]
     assert capsys.readouterr().out.startswith("BAD   row 2:")
 
 
-def test_a_cut_tail_needs_the_checkpoint(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_cut_tail_is_named(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = witness(config)
     spoil(config, "DELETE FROM audit WHERE seq > 3")
-    assert kortex(config, "verify") == 0
+    assert kortex(config, "verify") == 1
     capsys.readouterr()
     assert kortex(config, "verify", "--json", "--checkpoint", str(file)) == 1
     assert orjson.loads(capsys.readouterr().out)["first_bad_seq"] == 4
+
+
+def test_a_trail_put_back_is_found_by_the_checkpoint_file(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = witness(config)
+    text = config.read_text().replace("[audit]", f'[audit]\ncheckpoint_file = "{file}"')
+    config.write_text(text, encoding="utf-8")
+    assert kortex(config, "verify") == 0
+    file.write_text(later(), encoding="utf-8")
+    assert kortex(config, "verify") == 1
+    with pytest.raises(SystemExit) as ended:
+        main(["ask", "why?", "--config", str(config)])
+    assert ended.value.code == 2
+    assert "the tail was cut" in capsys.readouterr().err
+
+
+def test_what_does_not_hold_is_not_continued_until_somebody_seals_it(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spoil(config, "UPDATE audit SET prev = NULL, mac = NULL, key_id = NULL, body_hash = NULL")
+    with pytest.raises(SystemExit) as ended:
+        main(["ask", "why?", "--config", str(config)])
+    assert ended.value.code == 2
+    assert "the trail does not hold at row 1" in capsys.readouterr().err
+    assert kortex(config, "seal", "--reason", "restored from a backup") == 0
+    assert kortex(config, "verify") == 0
+    assert "sealed them" in capsys.readouterr().out
+    assert kortex(config, "seal", "--reason", "again") == 0
+    assert "nothing to seal" in capsys.readouterr().out
+    with pytest.raises(SystemExit) as ended:
+        main(["ask", "why?", "--config", str(config)])
+    assert ended.value.code == 0
 
 
 def test_a_file_without_a_checkpoint_is_a_usage_error(

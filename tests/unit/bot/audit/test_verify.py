@@ -7,16 +7,19 @@ from typing import Any
 
 import pytest
 
-from bot.audit.chain import AuditKeys, ChainRow
+from bot.audit.chain import GENESIS, AuditKeys, ChainRow
 from bot.audit.checkpoint import Checkpoint, checkpoints_in, sign
-from bot.audit.verify import as_ranges, erased_rows
+from bot.audit.verify import Verifier, as_ranges, erased_rows
 from tests.fixtures_audit import (
     KEYS,
     OTHER_KEYS,
     TAMPERINGS,
     chain_of,
+    first_edition,
     fork,
+    resealed,
     sealed,
+    sealed_over,
     verdict,
 )
 
@@ -84,9 +87,27 @@ def test_a_column_of_another_type_is_found(column: str, value: Any) -> None:
     assert bad_seq(rows) == 6
 
 
-def test_a_cut_tail_is_found_by_a_checkpoint_alone() -> None:
-    assert bad_seq(ROWS[:30]) == 0
-    assert bad_seq(ROWS[:30], at_size(40)) == 31
+@pytest.mark.parametrize("left", [1, 17, 39])
+def test_a_cut_tail_is_found_by_the_row_that_is_last_then(left: int) -> None:
+    assert bad_seq(ROWS[:left]) == left + 1
+
+
+def test_an_older_state_put_back_whole_needs_a_checkpoint_from_outside() -> None:
+    older = chain_of(30)
+    assert bad_seq(older) == 0
+    assert bad_seq(older, at_size(40)) == 31
+
+
+def test_a_row_that_kept_its_tip_is_found_by_the_next() -> None:
+    older = chain_of(30)[-1]
+    assert bad_seq([*ROWS[:29], older, *ROWS[30:]]) == 31
+
+
+def test_rows_of_the_first_edition_hold_without_a_tip() -> None:
+    old = first_edition(20)
+    assert bad_seq(old) == 0
+    assert bad_seq(chain_of(5, before=old)) == 0
+    assert bad_seq(chain_of(5, before=old)[:-1]) == 25
 
 
 def test_a_history_rewritten_with_the_key_is_found_by_a_checkpoint() -> None:
@@ -118,11 +139,54 @@ def test_keys_may_be_rotated() -> None:
     assert bad_seq(rows, keys=KEYS) == 41
 
 
-def test_a_chain_may_get_its_key_later_and_not_lose_it() -> None:
-    keyed = chain_of(10, KEYS, before=chain_of(10, AuditKeys()))
-    found = verdict(keyed)
-    assert (found.bad, found.unkeyed) == (None, 10)
-    assert bad_seq(chain_of(5, AuditKeys(), before=keyed)) == 21
+def test_a_chain_that_began_without_a_key_needs_a_seal_and_never_loses_its_key() -> None:
+    unkeyed = chain_of(10, AuditKeys())
+    assert bad_seq(chain_of(10, KEYS, before=unkeyed)) == 11
+    kept = chain_of(10, KEYS, before=sealed_over(unkeyed))
+    found = verdict(kept)
+    assert (found.bad, found.sealed, found.rows) == (None, 10, 21)
+    assert bad_seq(chain_of(5, AuditKeys(), before=kept)) == 22
+
+
+def test_the_release_before_could_give_a_chain_its_key() -> None:
+    old = first_edition(10, before=first_edition(10, AuditKeys()))
+    assert (bad_seq(old), verdict(old).unkeyed) == (0, 10)
+
+
+def test_a_seal_covers_whatever_there_was_as_it_was() -> None:
+    broken = [*ROWS[:4], ROWS[4]._replace(body="{}"), *ROWS[9:]]
+    assert bad_seq(broken) == 5
+    kept = chain_of(3, before=sealed_over(broken))
+    assert bad_seq(kept) == 0
+    missed = [
+        (n, tampering.__name__)
+        for n in range(1_000)
+        for dice in [random.Random(n)]
+        for tampering in [TAMPERINGS[n % len(TAMPERINGS)]]
+        for changed in [tampering(kept[: len(broken)], dice) + kept[len(broken) :]]
+        if changed != kept and bad_seq(changed) == 0
+    ]
+    assert missed == []
+
+
+def test_a_seal_made_without_the_key_is_none() -> None:
+    stranger = AuditKeys("k1", {"k1": b"not ours"})
+    assert bad_seq(sealed_over(chain_of(5, AuditKeys()), stranger)) == 6
+    assert bad_seq(sealed_over(chain_of(5, AuditKeys()), AuditKeys())) == 6
+
+
+def test_content_of_sealed_rows_may_be_erased_and_not_replaced() -> None:
+    kept = _erased(chain_of(3, before=sealed_over(chain_of(10, AuditKeys()))), 4, 12)
+    assert bad_seq(kept) == 0
+    kept[4] = kept[4]._replace(actor="", salt="", body="", erased_by=15)
+    assert bad_seq(kept) == 5
+
+
+@pytest.mark.parametrize("first", [2, 17, 40])
+def test_the_end_of_a_chain_is_judged_without_its_beginning(first: int) -> None:
+    verifier = Verifier(KEYS, (1, 40), first=ROWS[first - 1])
+    verifier.feed(ROWS[first - 1 :])
+    assert verifier.finish([at_size(1), at_size(40)]).bad is None
 
 
 def test_a_trail_without_any_key_is_not_believed_once_there_is_one() -> None:
@@ -131,20 +195,26 @@ def test_a_trail_without_any_key_is_not_believed_once_there_is_one() -> None:
 
 
 def _unsealed(row: ChainRow) -> ChainRow:
-    names = ("salt", "body_hash", "prev", "mac", "key_id")
+    names = ("salt", "body_hash", "prev", "mac", "key_id", "tip")
     nothing: dict[str, Any] = dict.fromkeys(names)
     return row._replace(**nothing)
 
 
-def test_rows_from_before_the_chain_are_counted_and_not_covered() -> None:
-    old = [_unsealed(row) for row in chain_of(4)]
-    first = sealed(ROWS[4]._replace(prev="0" * 64))
-    found = verdict([*old, first])
+def test_rows_from_before_the_chain_are_counted_without_a_key_and_sealed_with_one() -> None:
+    old = [_unsealed(row) for row in first_edition(4)]
+    first = first_edition(1, AuditKeys(), before=old)[-1]._replace(prev=GENESIS)
+    trail = [*old, resealed(first, AuditKeys())]
+    found = verdict(trail, AuditKeys())
     assert (found.bad, found.unsealed, found.rows) == (None, 4, 5)
+    assert bad_seq(trail) == 1
+    assert bad_seq(sealed_over(trail)) == 0
 
 
 def test_a_sealed_row_cannot_be_made_one_from_before_the_chain() -> None:
-    assert bad_seq([*(_unsealed(row) for row in ROWS[:4]), *ROWS[4:]]) == 5
+    robbed = [*(_unsealed(row) for row in ROWS[:4]), *ROWS[4:]]
+    assert bad_seq(robbed) == 1
+    assert verdict(robbed, AuditKeys("", KEYS.known)).bad is not None
+    assert bad_seq([_unsealed(row) for row in ROWS]) == 1
 
 
 def _erased(rows: list[ChainRow], *seqs: int) -> list[ChainRow]:
@@ -155,7 +225,9 @@ def _erased(rows: list[ChainRow], *seqs: int) -> list[ChainRow]:
         )
     )
     emptied = [
-        row._replace(actor="", salt="", body="", erased_by=said.seq) if row.seq in seqs else row
+        row._replace(actor="", salt="", body="", erased_by=said.seq, tip=None)
+        if row.seq in seqs
+        else row._replace(tip=None)
         for row in rows
     ]
     return [*emptied, said]
@@ -176,6 +248,12 @@ def test_an_erasure_that_was_named_but_points_elsewhere_is_found() -> None:
     rows = _erased(ROWS, 3)
     rows[2] = rows[2]._replace(erased_by=40)
     assert bad_seq(rows) == 3
+
+
+def test_an_erasure_that_was_undone_is_found() -> None:
+    rows = _erased(ROWS, 3)
+    rows[2] = ROWS[2]
+    assert bad_seq(rows) == 41
 
 
 def test_new_content_in_an_erased_row_is_found() -> None:

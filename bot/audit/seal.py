@@ -1,0 +1,70 @@
+"""A seal: the row by which somebody with the key took all rows before it as they stood then.
+
+It is what lets a trail go on that began without a key, or that was found broken: `audit.sealed`,
+whose `prev` is a digest of every row before it in place of the MAC of the last one. What those rows
+were before the seal, nothing proves; that they are the same since, the seal does.
+"""
+
+from collections.abc import Sequence
+from hashlib import sha256
+
+import orjson
+
+from bot.audit.chain import UNKEYED, AuditKeys, ChainRow, hash_of_content, mac_of
+from bot.domain.audit import AuditKind
+
+
+class Digest:
+    """A hash over rows in order, which erasing the content of a sealed row does not change."""
+
+    def __init__(self) -> None:
+        self._so_far = b""
+        self._tip: str | None = None  # of the last row: the seal takes it, so it is not hashed yet
+
+    def add(self, row: ChainRow) -> None:
+        """One more row, whatever its columns hold."""
+        fields = (row.seq, row.at_us, row.kind, row.session_id, row.key, row.prev, row.mac)
+        text = repr((self._tip, *fields, row.key_id, _content(row)))
+        self._so_far = sha256(self._so_far + text.encode("utf-8", "surrogatepass")).digest()
+        self._tip = row.tip
+
+    def hex(self) -> str:
+        """Of all that was added."""
+        return self._so_far.hex()
+
+
+def is_genuine(row: ChainRow, keys: AuditKeys) -> bool:
+    """Whether somebody with one of the known keys made this seal."""
+    key = keys.for_rows().get(row.key_id)
+    try:
+        return (
+            key is not None
+            and row.key_id != UNKEYED
+            and row.kind == AuditKind.AUDIT_SEALED
+            and row.erased_by is None
+            and row.mac == mac_of(key, row)
+            and row.body_hash == hash_of_content(row.salt, row.actor, row.body)
+        )
+    except (TypeError, ValueError, AttributeError):  # a column holds another type
+        return False
+
+
+def newest_genuine(rows: Sequence[ChainRow], keys: AuditKeys) -> ChainRow | None:
+    """The last seal that holds; an invented one is no seal, and an ordinary bad row."""
+    return max((row for row in rows if is_genuine(row, keys)), default=None)
+
+
+def said_by(seal: ChainRow) -> dict[str, object]:
+    """What the seal's body says."""
+    body: dict[str, object] = orjson.loads(seal.body)
+    return body
+
+
+def _content(row: ChainRow) -> str:
+    if row.erased_by is not None and not row.actor and not row.salt and not row.body:
+        return str(row.body_hash)
+    try:
+        found = hash_of_content(row.salt or "", row.actor, row.body)
+    except TypeError:
+        return repr((row.salt, row.actor, row.body, row.body_hash))
+    return found if found == row.body_hash else f"{found} is not {row.body_hash}"

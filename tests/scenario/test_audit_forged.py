@@ -1,0 +1,195 @@
+"""Somebody writes the database and has no key: verify, check and a restart all notice, whatever it was."""
+
+import asyncio
+import sqlite3
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+from blockbuster import BlockBuster
+from hypothesis import HealthCheck, assume, given, settings
+from pydantic import SecretStr
+
+from bot.app import open_stores
+from bot.audit.chain import AuditKeys, ChainRow
+from bot.audit.checkpoint import sign
+from bot.commands.audit_check import check_audit
+from bot.domain.audit import AuditEvent, AuditKind
+from bot.settings.model import AuditSettings, DatabaseSettings, Settings
+from bot.settings.reading import ConfigurationError
+from bot.store.audit import StoredAudit
+from bot.store.audit_erasure import erase
+from bot.store.audit_reading import StoredTrail, verify, verify_end
+from bot.store.audit_seal import seal
+from bot.store.engine import Database
+from bot.store.schema import migrate
+from bot.store.sealing import Sealing
+from bot.wiring.trail import verified
+from tests.fixtures_audit import verdict
+from tests.fixtures_forgery import COLUMNS, FORGERIES, GUARDS, Forgery
+
+KEY = "the audit key of this test, long enough"
+KEYS = AuditKeys("1", {"1": KEY.encode()})
+A_SESSION = (
+    "INSERT INTO sessions (id, team, channel, thread_ts, name, created_at, active_at) "
+    "VALUES ('session:1', 'T', 'C', '1.0', 'incident', {at}, {at})"
+)
+
+
+FOR_ALL = settings(
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+MANY, FEW = settings(FOR_ALL, max_examples=300), settings(FOR_ALL, max_examples=15)
+
+
+@pytest.fixture(autouse=True)
+def _a_forger_may_block_the_loop(_nothing_blocks_the_loop: BlockBuster) -> None:
+    _nothing_blocks_the_loop.deactivate()
+
+
+class Trail:
+    """A database file with a whole trail, and its rows as they were before the erasure."""
+
+    def __init__(self, file: bytes, rows: list[ChainRow], earlier: list[ChainRow]) -> None:
+        self.file = file
+        self.rows = rows
+        self.earlier = earlier
+
+
+@pytest.fixture(scope="module")
+def trail(tmp_path_factory: pytest.TempPathFactory) -> Trail:
+    """Written by the product's own parts."""
+    file = tmp_path_factory.mktemp("trail") / "kortex.db"
+    rows, earlier = asyncio.run(_write(f"sqlite+aiosqlite:///{file}"))
+    connection = sqlite3.connect(file)
+    connection.execute("PRAGMA journal_mode = DELETE")
+    connection.close()
+    return Trail(file.read_bytes(), rows, earlier)
+
+
+async def _write(url: str) -> tuple[list[ChainRow], list[ChainRow]]:
+    await migrate(url)
+    without = await Database.open(url)
+    await _events(without, 4)
+    await without.close()
+    database = await Database.open(url, sealing=Sealing(KEYS))
+    kept = StoredTrail(database)
+    await seal(database, await verify(kept, KEYS), by="cli:root", reason="there was no key")
+    await _events(database, 16)
+    earlier = [row._replace(tip=None) for row in await kept.last_rows(100)]
+    await erase(database, by="cli:root", reason="asked for", person="U1")
+    await _events(database, 2)
+    newest = await kept.newest()
+    assert newest is not None
+    await kept.keep_checkpoint(sign(KEYS, newest.seq, newest.mac, await database.now()))
+    rows = list(await kept.last_rows(100))
+    await database.close()
+    return rows, earlier
+
+
+async def _events(database: Database, count: int) -> None:
+    for n in range(count):
+        event = AuditEvent(AuditKind.TOOL_CALL, f"U{n % 3}", {"n": n}, "session:1")
+        await StoredAudit(database).append(event)
+
+
+def _forge(file: Path, forgeries: Sequence[Forgery], earlier: list[ChainRow]) -> bool:
+    """Whether the rows are other ones now."""
+    connection = sqlite3.connect(file)
+    for trigger in GUARDS:
+        connection.execute(f"DROP TRIGGER {trigger}")
+    selected = f"SELECT {', '.join(COLUMNS)} FROM audit ORDER BY seq"  # noqa: S608 - our own names
+    before = [ChainRow._make(row) for row in connection.execute(selected)]
+    rows = before
+    for each in forgeries:
+        rows = each.do(rows, earlier)
+    connection.execute("DELETE FROM audit")
+    connection.execute("DELETE FROM audit_checkpoints")
+    places = ", ".join("?" * len(COLUMNS))
+    connection.executemany(
+        f"INSERT OR IGNORE INTO audit ({', '.join(COLUMNS)}) VALUES ({places})",  # noqa: S608
+        rows,
+    )
+    after = [ChainRow._make(row) for row in connection.execute(selected)]
+    connection.execute(A_SESSION.format(at=before[0].at_us))
+    connection.commit()
+    connection.close()
+    return after != before
+
+
+def _settings(file: Path) -> Settings:
+    return Settings(
+        database=DatabaseSettings(url=SecretStr(f"sqlite+aiosqlite:///{file}")),
+        audit=AuditSettings(key=SecretStr(KEY)),
+    )
+
+
+async def _refusal(chosen: Settings) -> str:
+    """What a start says."""
+    async with AsyncExitStack() as stack:
+        try:
+            await open_stores(chosen, stack)
+        except ConfigurationError as error:
+            return str(error)
+    return "started"
+
+
+def test_what_nobody_touched_is_continued(trail: Trail, tmp_path: Path) -> None:
+    file = tmp_path / "kortex.db"
+    file.write_bytes(trail.file)
+    found = asyncio.run(verified(_settings(file)))
+    assert found is not None
+    assert (found.bad, found.sealed, found.rows) == (None, 4, 24)
+    assert asyncio.run(check_audit(_settings(file))).ok
+    assert asyncio.run(_refusal(_settings(file))) == "started"
+
+
+@MANY
+@given(forgeries=FORGERIES)
+def test_whatever_is_written_without_the_key_does_not_verify(
+    trail: Trail, forgeries: list[Forgery]
+) -> None:
+    rows = trail.rows
+    for each in forgeries:
+        rows = each.do(rows, trail.earlier)
+    assume(rows and rows != trail.rows)
+    assert verdict(rows, KEYS).bad is not None
+
+
+@FEW
+@given(forgeries=FORGERIES)
+def test_whatever_is_written_without_the_key_is_noticed_by_check_and_by_a_start(
+    trail: Trail, tmp_path: Path, forgeries: list[Forgery]
+) -> None:
+    file = tmp_path / "kortex.db"
+    file.write_bytes(trail.file)
+    assume(_forge(file, forgeries, trail.earlier))
+    chosen = _settings(file)
+    finding = asyncio.run(check_audit(chosen))
+    assert (finding.ok, "does not hold at row" in finding.detail) == (False, True)
+    assert asyncio.run(_refusal(chosen)).startswith("audit: the trail does not hold at row")
+
+
+def test_an_emptied_trail_is_noticed(trail: Trail, tmp_path: Path) -> None:
+    file = tmp_path / "kortex.db"
+    file.write_bytes(trail.file)
+    _forge(file, [Forgery("all gone", lambda _rows, _earlier: [])], [])
+    assert "the trail is empty" in asyncio.run(check_audit(_settings(file))).detail
+    assert "the trail is empty" in asyncio.run(_refusal(_settings(file)))
+
+
+def test_a_long_trail_is_judged_by_its_end_at_the_start(trail: Trail, tmp_path: Path) -> None:
+    file = tmp_path / "kortex.db"
+    file.write_bytes(trail.file)
+    _forge(file, [Forgery("its middle", lambda rows, _: [*rows[:7], *rows[8:]])], [])
+
+    async def verdicts() -> list[bool]:
+        database = await Database.open(f"sqlite+aiosqlite:///{file}")
+        trail = StoredTrail(database)
+        found = [(await verify_end(trail, KEYS, rows=rows)).bad is None for rows in (10, 100)]
+        await database.close()
+        return found
+
+    assert asyncio.run(verdicts()) == [True, False]
