@@ -14,6 +14,7 @@ from bot.slack.connection.http_ingress import create_http_handler
 from bot.slack.connection.socket_ingress import SocketMode
 from bot.slack.handling.ingress_ports import ProvidersReport
 from bot.web.budget import budget_route
+from bot.web.front import serving
 from bot.web.ingest import ingest_handler
 from bot.web.providers import providers_route
 from bot.web.server import create_web_app
@@ -60,13 +61,7 @@ async def listen(
             *(_private(base, conversation, token) if token else []),
         ],
     )
-    runner = web.AppRunner(app, access_log=None)
-    await runner.setup()
-    stack.push_async_callback(runner.cleanup)
-    site = web.TCPSite(runner, settings.http.host, settings.http.port)
-    await site.start()
-    port: int = runner.addresses[0][1]
-    return port
+    return await stack.enter_async_context(serving(app, settings.http.host, settings.http.port))
 
 
 def _private(base: Base, conversation: Conversation, token: str) -> list[web.RouteDef]:

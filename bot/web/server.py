@@ -5,7 +5,9 @@ from typing import Final, TypeAlias
 
 import structlog
 from aiohttp import web
+from aiohttp.http_exceptions import BadHttpMessage
 from aiohttp.typedefs import Handler as AiohttpHandler
+from aiohttp.web_protocol import RequestPayloadError
 
 from bot.ports import StorageUnavailable
 from bot.store import schema
@@ -35,7 +37,7 @@ def create_web_app(
 
     `slack_connected` None means that Slack comes to us and there is no connection to watch.
     """
-    app = web.Application(client_max_size=MAX_BODY_BYTES, middlewares=[_refuse_large])
+    app = web.Application(client_max_size=MAX_BODY_BYTES, middlewares=[_refuse_unreadable])
     app.router.add_get("/healthz", healthz)
     app.router.add_get("/readyz", readyz(_checks(database, slack_connected)))
     app.router.add_get("/metrics", metrics_handler((metrics or Metrics()).registry))
@@ -48,11 +50,16 @@ def create_web_app(
 
 
 @web.middleware
-async def _refuse_large(request: web.Request, handler: AiohttpHandler) -> web.StreamResponse:
+async def _refuse_unreadable(request: web.Request, handler: AiohttpHandler) -> web.StreamResponse:
     """A body that says it is too large is not read at all; others are capped while being read."""
     if (request.content_length or 0) > MAX_BODY_BYTES:
         return web.json_response({"error": "body too large"}, status=413)
-    return await handler(request)
+    try:
+        return await handler(request)
+    except (RequestPayloadError, BadHttpMessage):
+        # Not the encoding it says, or cut off. Found by whoever reads the body first, which is
+        # before any signature.
+        return web.json_response({"error": "unreadable body"}, status=400)
 
 
 def _checks(

@@ -336,6 +336,34 @@ async def test_another_host_name_is_refused(page: aiohttp.ClientSession) -> None
         assert response.status == 421
 
 
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "https://evil.example"},
+        {"Origin": "http://127.0.0.1:1"},
+        {"Origin": "null"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+    ],
+)
+@pytest.mark.parametrize(
+    "path", ["/person/messages", "/person/clicks", "/api/chat.postMessage", "/actions/x"]
+)
+async def test_another_sites_page_cannot_post(
+    page: aiohttp.ClientSession, path: str, headers: dict[str, str]
+) -> None:
+    async with page.post(path, json={}, headers=headers) as response:
+        assert response.status == 403
+
+
+async def test_our_own_page_can_post(page: aiohttp.ClientSession) -> None:
+    body = {"user": RESPONDER, "channel": CHECKOUT, "text": "x"}
+    async with page.get("/") as response:
+        own = {"Origin": str(response.url.origin()), "Sec-Fetch-Site": "same-origin"}
+    async with page.post("/person/messages", json=body, headers=own) as response:
+        assert response.status == 200
+
+
 async def test_another_sites_form_cannot_speak(page: aiohttp.ClientSession) -> None:
     form = {"user": RESPONDER, "channel": CHECKOUT, "text": "x"}
     async with page.post("/person/messages", data=form) as response:

@@ -50,9 +50,18 @@ def _only_for(trusted_hosts: frozenset[str]) -> Middleware:
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
         if request.url.host not in trusted_hosts:
             raise web.HTTPMisdirectedRequest(text="unknown host")
+        if request.method not in ("GET", "HEAD") and not _is_own(request):
+            raise web.HTTPForbidden(text="sent by another site's page")
         return await handler(request)
 
     return middleware
+
+
+def _is_own(request: web.Request) -> bool:
+    """Whether our page sent it, or a program: browsers name the page that sends, programs none."""
+    site = request.headers.get("Sec-Fetch-Site", "same-origin")
+    origin = request.headers.get("Origin", str(request.url.origin()))
+    return site in ("same-origin", "none") and origin == str(request.url.origin())
 
 
 def _learn_origin(workspace: Workspace) -> Middleware:

@@ -34,6 +34,8 @@ _PASSED_ON = (
     "x-slack-retry-num",
     "x-slack-retry-reason",
 )
+_OBJECTS = ("event", "view")
+UNREADABLE = (ValueError, RecursionError, AttributeError, TypeError, LookupError)
 
 Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -54,7 +56,14 @@ def create_http_handler(app: AsyncApp, signing_secret: str) -> Handler:
         bolt_request = _parsed(request, text)
         if bolt_request is None:
             return _refuse(400, "unreadable body")
-        return await to_aiohttp_response(await app.async_dispatch(bolt_request))
+        try:
+            answer = await app.async_dispatch(bolt_request)
+        except UNREADABLE as error:
+            # Listeners' errors end in Bolt's own handler. What comes out here is Bolt reading a
+            # field of another kind than Slack's: signed with our secret, and still no payload.
+            _log.warning("slack.http.odd_payload", error=type(error).__name__)
+            return _refuse(400, "unreadable body")
+        return await to_aiohttp_response(answer)
 
     return handle
 
@@ -96,10 +105,22 @@ def _parsed(request: web.Request, text: str) -> AsyncBoltRequest | None:
     try:
         if _is_ambiguous(request.content_type, text):
             return None
-        return AsyncBoltRequest(body=text, headers=dict(headers))
-    except (ValueError, RecursionError, AttributeError, TypeError):
-        # Not JSON, too deep, or JSON that is no object.
+        parsed = AsyncBoltRequest(body=text, headers=dict(headers))
+        return None if _is_odd(parsed.body) else parsed
+    except UNREADABLE:  # not JSON, too deep, or JSON that is no object
         return None
+
+
+def _is_odd(body: object) -> bool:
+    """Whether a part that Bolt reads without looking is of another kind than Slack's."""
+    if not isinstance(body, dict):
+        return True
+    entries = body.get("actions", [])
+    return (
+        any(not isinstance(body[part], dict) for part in _OBJECTS if part in body)
+        or not isinstance(entries, list)
+        or any(not isinstance(entry, dict) for entry in entries)
+    )
 
 
 def _is_ambiguous(content_type: str, text: str) -> bool:

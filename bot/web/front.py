@@ -1,0 +1,125 @@
+"""The door of the HTTP side: how long a connection may say nothing, and how many there may be.
+
+A connection without a whole request costs a slot and nothing else, so at the ceiling the oldest of
+those makes room: whoever opens a thousand of them shuts out nobody but himself.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Container
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import structlog
+from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.typedefs import Handler, Middleware
+from aiohttp.web_protocol import RequestPayloadError
+
+# A request's head arrives in one packet; Slack waits 3 s for the whole answer
+# (https://docs.slack.dev/apis/events-api/#responding).
+IDLE_S = 10.0
+LINGER_S = 2.0  # what is still read of a body that nobody asked for
+MAX_CONNECTIONS = 256  # of the usual 1,024 file handles; the rest is for Slack, models and backends
+BACKLOG = 128
+
+# aiohttp tells every request that it cannot read with a traceback, which anybody could fill a disk with.
+_server_log = logging.getLogger("kortex.http")
+_log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Seconds without a whole request, and connections at once."""
+
+    idle_s: float = IDLE_S
+    connections: int = MAX_CONNECTIONS
+
+
+@asynccontextmanager
+async def serving(
+    app: web.Application, host: str, port: int, limits: Limits | None = None
+) -> AsyncIterator[int]:
+    """Serve the app; yields the port. Raises OSError when the address is taken."""
+    limits = limits or Limits()
+    working: set[object] = set()
+    app.middlewares.insert(0, _remembered_in(working))
+    runner = web.AppRunner(
+        app,
+        access_log=None,
+        keepalive_timeout=limits.idle_s,
+        lingering_time=LINGER_S,
+        logger=_server_log,
+    )
+    await runner.setup()
+    try:
+        door = _Door(runner.server, limits.connections, working)
+        listening = await asyncio.get_running_loop().create_server(
+            door.open, host, port, backlog=BACKLOG
+        )
+        try:
+            yield listening.sockets[0].getsockname()[1]
+        finally:
+            listening.close()
+    finally:
+        await runner.cleanup()
+
+
+def _in_one_line(record: logging.LogRecord) -> bool:
+    error = record.exc_info[1] if record.exc_info else None
+    if isinstance(error, HttpProcessingError | RequestPayloadError):
+        record.exc_info = None
+        record.levelno, record.levelname = logging.INFO, "INFO"
+        record.msg, record.args = "http.unreadable: %s", (str(error).partition("\n")[0][:80],)
+    return True
+
+
+_server_log.addFilter(_in_one_line)
+
+
+def _remembered_in(working: set[object]) -> Middleware:
+    """The connections whose request is whole and being answered."""
+
+    @web.middleware
+    async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
+        working.add(request.protocol)
+        try:
+            return await handler(request)
+        finally:
+            working.discard(request.protocol)
+
+    return middleware
+
+
+class _Door:
+    def __init__(self, server: web.Server | None, most: int, working: Container[object]) -> None:
+        if server is None:
+            raise RuntimeError("the runner was not set up")
+        self._server = server
+        self._most = most
+        self._working = working
+        self._is_full = False
+
+    def open(self) -> asyncio.BaseProtocol:
+        """The protocol of a new connection."""
+        # One that was told to go has no transport any more, and is listed until the loop comes round.
+        here = [each for each in self._server.connections if each.transport is not None]
+        too_many = len(here) + 1 - self._most
+        if too_many <= 0:
+            self._is_full = False
+            return self._server()
+        if not self._is_full:
+            _log.warning("http.full", connections=self._most)
+        self._is_full = True
+        silent = [each for each in here if each not in self._working]
+        for oldest in silent[:too_many]:
+            oldest.force_close()
+        return self._server() if silent else _Refused()
+
+
+class _Refused(asyncio.Protocol):
+    """A connection for which there is no room: all others are at work."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """End it."""
+        transport.close()
