@@ -6,6 +6,7 @@ checkpoints. The forger kept a copy of rows as they were earlier, but for their 
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -46,8 +47,11 @@ def _chained(rows: Rows, start: int, keys: AuditKeys) -> Rows:
     done = rows[:start]
     for row in rows[start:]:
         own = row._replace(
-            prev=done[-1].mac if done and done[-1].mac else "0" * 64,
-            salt=row.salt or "",
+            prev=str(done[-1].mac) if done else "0" * 64,
+            session_id=str(row.session_id),
+            key=None if row.key is None else str(row.key),
+            actor=str(row.actor),
+            salt=str(row.salt),
             key_id=keys.current,
             tip=None,
         )
@@ -59,7 +63,7 @@ def _chained(rows: Rows, start: int, keys: AuditKeys) -> Rows:
 def _tipped(rows: Rows, keys: AuditKeys) -> Rows:
     last = rows[-1:]
     return rows[:-1] + [
-        row._replace(tip=tip_of(keys.for_tips()[keys.current], row.seq, row.mac or ""))
+        row._replace(tip=tip_of(keys.for_tips()[keys.current], row.seq, str(row.mac)))
         for row in last
     ]
 
@@ -82,13 +86,12 @@ _AT = st.integers(0, ROWS - 1)
 
 
 def _edits() -> st.SearchStrategy[Forgery]:
-    def made(at: int, name: str, value: object) -> Forgery:
+    def made(at: int, name: str, value: Any) -> Forgery:
         field = "at_us" if name == "at" else name
 
         def do(rows: Rows, _: Rows) -> Rows:
-            return [
-                row._replace(**{field: value}) if n == at else row for n, row in enumerate(rows)
-            ]
+            changed: dict[str, Any] = {field: value}
+            return [row._replace(**changed) if n == at else row for n, row in enumerate(rows)]
 
         return Forgery(f"{name} of row {at + 1} := {value!r}", do)
 
@@ -102,7 +105,7 @@ def _edits() -> st.SearchStrategy[Forgery]:
 def _robbed() -> st.SearchStrategy[Forgery]:
     def made(first: int, columns: list[str], value: str | None) -> Forgery:
         def do(rows: Rows, _: Rows) -> Rows:
-            gone = dict.fromkeys(columns, value)
+            gone: dict[str, Any] = dict.fromkeys(columns, value)
             return rows[:first] + [row._replace(**gone) for row in rows[first:]]
 
         return Forgery(f"{columns} := {value!r} from row {first + 1}", do)

@@ -13,6 +13,8 @@ import orjson
 from bot.audit.chain import UNKEYED, AuditKeys, ChainRow, hash_of_content, mac_of
 from bot.domain.audit import AuditKind
 
+EMPTY = ("", "", "")  # actor, salt and body of a row whose content was erased
+
 
 class Digest:
     """A hash over rows in order, which erasing the content of a sealed row does not change."""
@@ -60,11 +62,11 @@ def said_by(seal: ChainRow) -> dict[str, object]:
     return body
 
 
-def _content(row: ChainRow) -> str:
-    if row.erased_by is not None and not row.actor and not row.salt and not row.body:
-        return str(row.body_hash)
+def _content(row: ChainRow) -> object:
+    if row.erased_by is not None and (row.actor, row.salt, row.body) == EMPTY:
+        return row.body_hash
     try:
         found = hash_of_content(row.salt or "", row.actor, row.body)
     except TypeError:
-        return repr((row.salt, row.actor, row.body, row.body_hash))
-    return found if found == row.body_hash else f"{found} is not {row.body_hash}"
+        return (row.salt, row.actor, row.body, row.body_hash)
+    return found if found == row.body_hash else (found, row.salt, row.body_hash)

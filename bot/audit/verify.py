@@ -19,7 +19,7 @@ from bot.audit.chain import (
     tip_of,
 )
 from bot.audit.checkpoint import Checkpoint
-from bot.audit.seal import Digest, said_by
+from bot.audit.seal import EMPTY, Digest, said_by
 from bot.domain.audit import AuditKind
 
 _BLOCK_BYTES = 64  # of SHA-256
@@ -279,7 +279,7 @@ class Verifier:
             if row.body_hash != hash_of_content(row.salt, row.actor, row.body):
                 return "its actor or body was changed"
             return self._resolve(row) if row.kind == AuditKind.AUDIT_ERASED else ""
-        if row.kind == AuditKind.AUDIT_ERASED or row.salt or row.actor or row.body:
+        if row.kind == AuditKind.AUDIT_ERASED or (row.actor, row.salt, row.body) != EMPTY:
             return "its content was changed under the pretext of an erasure"
         if row.erased_by <= row.seq:
             return "its content is gone, and the row that should say so is older"

@@ -41,7 +41,7 @@ FOR_ALL = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-MANY, FEW = settings(FOR_ALL, max_examples=300), settings(FOR_ALL, max_examples=15)
+MANY, FEW = settings(FOR_ALL, max_examples=400), settings(FOR_ALL, max_examples=15)
 
 
 @pytest.fixture(autouse=True)

@@ -35,6 +35,7 @@ _PASSED_ON = (
     "x-slack-retry-reason",
 )
 _OBJECTS = ("event", "view")
+_TEXTS = ("type", "subtype", "action_id", "block_id", "callback_id", "command")
 UNREADABLE = (ValueError, RecursionError, AttributeError, TypeError, LookupError)
 
 Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -112,15 +113,18 @@ def _parsed(request: web.Request, text: str) -> AsyncBoltRequest | None:
 
 
 def _is_odd(body: object) -> bool:
-    """Whether a part that Bolt reads without looking is of another kind than Slack's."""
+    """Whether a field that Bolt reads without looking is of another kind than Slack's."""
     if not isinstance(body, dict):
         return True
-    entries = body.get("actions", [])
-    return (
-        any(not isinstance(body[part], dict) for part in _OBJECTS if part in body)
-        or not isinstance(entries, list)
-        or any(not isinstance(entry, dict) for entry in entries)
-    )
+    pressed = body.get("actions", [])
+    if not isinstance(pressed, list):
+        return True
+    parts = [body, *pressed, *(body[name] for name in _OBJECTS if name in body)]
+    return any(
+        not isinstance(part, dict)
+        or any(not isinstance(part.get(name), str | None) for name in _TEXTS)
+        for part in parts
+    ) or any("action_id" not in each for each in pressed)
 
 
 def _is_ambiguous(content_type: str, text: str) -> bool:
