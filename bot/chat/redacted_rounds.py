@@ -5,7 +5,7 @@ a log line.
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from adapters.llm.messages import (
@@ -17,6 +17,7 @@ from adapters.llm.messages import (
     Usage,
 )
 from adapters.llm.port import Provider
+from adapters.llm.vendor_blocks import readable
 from bot.chat.circuits import Circuits
 from bot.chat.gate import Gate
 from bot.chat.round_record import RoundRecord
@@ -77,14 +78,13 @@ class RedactedRounds(Rounds):
         result = message.tool_result
         if result is not None:
             result = replace(result, content=self._once(result.content))
-        blocks = tuple(map(self._once, message.provider_blocks))
         calls = tuple(replace(c, arguments=self._once(c.arguments)) for c in message.tool_calls)
         return replace(
             message,
             text=self._once(message.text),
             tool_calls=calls,
             tool_result=result,
-            provider_blocks=blocks if blocks == message.provider_blocks else (),
+            provider_blocks=_untouched(message.provider_blocks, self._once),
         )
 
     def _once(self, text: str) -> str:
@@ -100,14 +100,12 @@ class RedactedRounds(Rounds):
 
     def _safe(self, record: RoundRecord) -> RoundRecord:
         redact = self._redactor.redact
-        blocks = tuple(map(redact, record.provider_blocks))
         return replace(
             record,
             model=redact(record.model),
             text=redact(record.text),
             tool_calls=tuple(map(self._safe_call, record.tool_calls)),
-            # Signed by their vendor: changed ones would be refused, so they go altogether.
-            provider_blocks=blocks if blocks == record.provider_blocks else (),
+            provider_blocks=_untouched(record.provider_blocks, redact),
             notices=tuple(map(redact, record.notices)),
             error_message=redact(record.error_message),
         )
@@ -123,6 +121,15 @@ class RedactedRounds(Rounds):
             return self._redactor.redact(text)
         except RedactionFailed:
             return WITHHELD
+
+
+def _untouched(blocks: tuple[str, ...], redact: Callable[[str], str]) -> tuple[str, ...]:
+    """The vendor's blocks as they are, for it alone; none where what can be read of them is unsafe.
+
+    They are kept for the next turns: what is redacted elsewhere would be readable there.
+    """
+    is_safe = all(redact(words) == words for words in map(readable, blocks))
+    return blocks if is_safe else ()
 
 
 def _withheld(record: RoundRecord) -> RoundRecord:

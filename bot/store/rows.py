@@ -1,6 +1,7 @@
 """Messages and evidence as rows, and back."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import sqlalchemy as sa
@@ -12,19 +13,26 @@ from bot.domain.ids import TurnId
 from bot.store import json_text
 
 _MESSAGE = TypeAdapter(Message)
+_BLOCKS = TypeAdapter(tuple[str, ...])
 
 
 def of_messages(turn: TurnId, messages: Sequence[Message], first: int) -> list[dict[str, Any]]:
     """Rows numbered from `first`."""
     return [
-        {"turn_id": turn, "n": n, "body": json_text.dumps(message)}
+        {
+            "turn_id": turn,
+            "n": n,
+            "body": json_text.dumps(replace(message, provider_blocks=())),
+            "blocks": json_text.dumps(message.provider_blocks) if message.provider_blocks else "",
+        }
         for n, message in enumerate(messages, first)
     ]
 
 
-def to_message(body: str) -> Message:
-    """The message in a row's JSON."""
-    return _MESSAGE.validate_json(body)
+def to_message(body: str, blocks: str = "") -> Message:
+    """The message in a row's JSON; the release before kept the blocks in `body`."""
+    message = _MESSAGE.validate_json(body)
+    return replace(message, provider_blocks=_BLOCKS.validate_json(blocks)) if blocks else message
 
 
 def of_evidence(turn: TurnId, evidence: Evidence) -> dict[str, Any]:

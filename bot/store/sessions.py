@@ -143,15 +143,15 @@ class StoredSessions:
         this = turns.alias()
 
         async def work(connection: Connection) -> Sequence[Message]:
-            found = await connection.scalars(
-                sa.select(messages_table.c.body)
+            found = await connection.execute(
+                sa.select(messages_table.c.body, messages_table.c.blocks)
                 .join(turns, turns.c.id == messages_table.c.turn_id)
                 .join(sessions, sessions.c.id == turns.c.session_id)
                 .join(this, this.c.id == before)
                 .where(turns.c.session_id == session, turns.c.ts > after_ts, *is_read_by(this))
                 .order_by(turns.c.ts, turns.c.id, messages_table.c.n)
             )
-            return [rows.to_message(body) for body in found]
+            return [rows.to_message(row.body, row.blocks) for row in found]
 
         return await self._database.fetch(work)
 

@@ -75,7 +75,9 @@ messages = sa.Table(
     metadata,
     sa.Column("turn_id", CleanText, sa.ForeignKey("turns.id"), primary_key=True),
     sa.Column("n", sa.Integer, primary_key=True, autoincrement=False),
-    _text("body"),  # JSON of adapters.llm.messages.Message
+    _text("body"),  # JSON of adapters.llm.messages.Message, without its blocks
+    # JSON list of the vendor's blocks: signed or encrypted, so not text that could be redacted.
+    sa.Column("blocks", CleanText, nullable=False, server_default=sa.text("''")),
 )
 
 evidence = sa.Table(

@@ -35,6 +35,7 @@ class Round:
 
     text: tuple[str, ...] = ()
     calls: tuple[Call, ...] = ()
+    thought: tuple[str, str] = ("", "")  # what can be read of it, and its signature or ciphertext
     stop: str = ""  # "max_tokens", "refusal"; empty: what text and calls imply
     input_tokens: int = 100
     output_tokens: int = 20
@@ -78,6 +79,13 @@ def anthropic(chosen: Round, model: str, calls: list[tuple[str, str, str]]) -> l
         {"type": "message_start", "message": {**message, "stop_reason": None, "usage": usage}}
     ]
     blocks: list[tuple[Json, list[Json]]] = []
+    words, opaque = chosen.thought
+    if words:
+        told: list[Json] = [{"type": "thinking_delta", "thinking": words}]
+        signed = {"type": "signature_delta", "signature": opaque}
+        blocks.append(({"type": "thinking", "thinking": "", "signature": ""}, [*told, signed]))
+    elif opaque:
+        blocks.append(({"type": "redacted_thinking", "data": opaque}, []))
     if chosen.text:
         deltas = [{"type": "text_delta", "text": piece} for piece in chosen.text]
         blocks.append(({"type": "text", "text": ""}, deltas))

@@ -16,6 +16,12 @@ def responses(chosen: Round, model: str, calls: Calls) -> list[bytes]:
     events: list[Json] = []
     head: Json = {"id": "resp_1", "object": "response", "model": model, "output": [], "error": None}
     events.append(of("response.created", response={**head, "status": "in_progress"}))
+    words, opaque = chosen.thought
+    if opaque:
+        summary = [{"type": "summary_text", "text": words}] if words else []
+        thought = {"id": "rs_1", "type": "reasoning", "summary": summary}
+        thought["encrypted_content"] = opaque
+        events.append(of("response.output_item.done", output_index=0, item=thought))
     if chosen.text:
         item = {"id": "msg_1", "type": "message", "role": "assistant"}
         events.extend(
@@ -58,6 +64,12 @@ def bedrock(chosen: Round, model: str, calls: Calls) -> list[bytes]:
     del model
     frames = [aws_frames.event("messageStart", {"role": "assistant"})]
     blocks: list[tuple[Json | None, list[Json]]] = []
+    words, opaque = chosen.thought
+    if words:
+        told: list[Json] = [{"reasoningContent": {"text": words}}]
+        blocks.append((None, [*told, {"reasoningContent": {"signature": opaque}}]))
+    elif opaque:
+        blocks.append((None, [{"reasoningContent": {"redactedContent": opaque}}]))
     if chosen.text:
         blocks.append((None, [{"text": piece} for piece in chosen.text]))
     for call_id, name, arguments in calls:

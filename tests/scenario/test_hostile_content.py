@@ -7,34 +7,22 @@ at another one.
 
 import json
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
-from itertools import count
-from pathlib import Path
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
-import pytest_asyncio
-from dbos import DBOSPortableJSONSerializer
 
-from bot.app import Base, Conversation, build_base, build_conversation
-from bot.commands.headless import NamedOnTheLine, NeverStopped, headless_ask
 from bot.domain.events import TurnFinished
-from bot.domain.ids import MessageTs, UserId
-from bot.settings.model import Settings
-from bot.wiring.venues import Directory
-from tests.fakes.journal import MemoryJournal
-from tests.fakes.model_server import Call, ModelServer, Recorded, Round
-from tests.fakes.recording_chat import RecordingChat
-from tests.fixtures_database import new_database
+from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_providers import WIRES
+from tests.fixtures_threads import Bots, Thread, bots, bots_on_postgresql
+
+__all__ = ["bots", "bots_on_postgresql"]
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 # The two that write calls into their text where a backend has no tools.
 EMULATED = ("ollama-emulated", "nirmata-emulated")
-ANSWER = Round(text=("Nothing was found.",))
 MIB = 1024 * 1024
 BIG: dict[str, Any] = {"args_piece_chars": MIB}
 
@@ -107,143 +95,6 @@ OTHER: Mapping[str, Round] = {
         calls=(Call("core__get_logs", of(f'"{"a" * (50 * MIB)}"')),), args_piece_chars=4 * MIB
     ),
 }
-
-
-class TextJournal(MemoryJournal):
-    """Keeps what a database of UTF-8 text could keep, as the engine writes it."""
-
-    async def step(self, name: str, run: Callable[[], Any]) -> Any:
-        """See `MemoryJournal`."""
-        value = await super().step(name, run)
-        kept = name + DBOSPortableJSONSerializer().serialize(value)
-        assert "\x00" not in kept.encode().decode()
-        return value
-
-
-@dataclass
-class Thread:
-    """One conversation with one provider behind it."""
-
-    bots: "Bots"
-    wire: str
-    ts: str
-
-    async def ask(self, *answers: Round, over: str = "") -> TurnFinished:
-        """A whole turn in which the model answers so, one round after the other."""
-        self.bots.answer_with(over or self.wire, answers)
-        number = next(self.bots.numbers)
-        asked = headless_ask("why?", "incident-x", self.ts)
-        asked = replace(asked, ts=MessageTs(f"{number}.2"))
-        final = await self.bots.talk_of(self.wire).turns.answer(asked, TextJournal())
-        assert final is not None
-        return final
-
-
-class Bots:
-    """One bot for each of OpenAI's APIs, over one model server that has tools or has none."""
-
-    def __init__(self, server: ModelServer, bases: Mapping[str, Base], stack: AsyncExitStack):
-        self.server = server
-        self.numbers = count(1)
-        self._bases = bases
-        self._talks = {
-            api: build_conversation(
-                base, RecordingChat(), NeverStopped(), Directory(_same, NamedOnTheLine()), stack
-            )
-            for api, base in bases.items()
-        }
-
-    def thread(self, wire: str) -> Thread:
-        """A new one."""
-        return Thread(self, wire, f"{next(self.numbers)}.1")
-
-    def talk_of(self, wire: str) -> Conversation:
-        """The conversation that speaks that wire."""
-        return self._talks[_api(wire)]
-
-    def answer_with(self, wire: str, answers: tuple[Round, ...]) -> None:
-        """Ask that provider alone, which has not failed yet."""
-        base = self._bases[_api(wire)]
-        name = wire.split("-", 1)[0]
-        base.rounds.ask_in_order([base.providers[name]])
-        base.rounds._circuits._doors.clear()
-        rounds = iter((*answers, ANSWER, ANSWER, ANSWER))
-        self.server._script = lambda _: _written(next(rounds), wire)
-        self.server._tools = {"test-model": not wire.endswith("-emulated")}
-        for provider in (base.providers["ollama"], base.providers["nirmata"]):
-            forget(provider)
-        self.server.requests.clear()
-
-
-def forget(provider: Any) -> None:
-    """Ask the backend again whether it has tools."""
-    provider._tools = None
-    getattr(provider, "_server", provider)._has_tools = {}
-
-
-def _api(wire: str) -> str:
-    return "responses" if wire == "openai-responses" else "chat"
-
-
-def _written(answer: Round, wire: str) -> Round:
-    """As the wire carries it: where there are no tools, calls are markers in the text."""
-    if not wire.endswith("-emulated"):
-        return answer
-    markers = [f"<<TOOL name=\"{c.name}\" args='{_text(c)}'>>" for c in answer.calls]
-    return replace(answer, text=(*answer.text, *markers), calls=())
-
-
-def _text(call: Call) -> str:
-    return call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments)
-
-
-async def _same(user: UserId) -> str:
-    return user
-
-
-def settings_for(database: str, url: str, api: str) -> Settings:
-    own: Mapping[str, Any] = {"api_key": "k", "base_url": url, "model": "test-model"}
-    providers = {
-        name: dict(own) for name in ("anthropic", "openai", "ollama", "bedrock", "nirmata")
-    }
-    providers["openai"]["api"] = api
-    return Settings.model_validate(
-        {
-            "database": {"url": database},
-            "llm": {
-                "default_provider": "openai",
-                "providers": providers,
-                "max_tool_depth": 32,
-                "budget": {"daily_usd_limit": 1000},
-            },
-            "observe": {part: {"kind": "recorded"} for part in ("logs", "metrics", "traces")},
-            "channels": [{"match": "incident-*", "products": ["checkout"]}],
-        }
-    )
-
-
-@pytest_asyncio.fixture(loop_scope="module", scope="module")
-async def bots(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Bots]:
-    async with opened("sqlite", tmp_path_factory.mktemp("kortex")) as made:
-        yield made
-
-
-@pytest_asyncio.fixture(loop_scope="module", scope="module")
-async def bots_on_postgresql(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Bots]:
-    async with opened("postgresql", tmp_path_factory.mktemp("kortex")) as made:
-        yield made
-
-
-@asynccontextmanager
-async def opened(kind: str, folder: Path) -> AsyncIterator[Bots]:
-    async with AsyncExitStack() as stack:
-        server = await stack.enter_async_context(ModelServer([]))
-        url = await stack.enter_async_context(new_database(kind, folder))
-        bases = {
-            api: await build_base(settings_for(url, server.url, api), stack)
-            for api in ("chat", "responses")
-        }
-        yield Bots(server, bases, stack)
 
 
 def ends_in_words(final: TurnFinished) -> None:
