@@ -14,7 +14,7 @@ from pydantic import JsonValue
 
 from adapters.llm.messages import Message, Usage
 from bot.domain.audit import AuditEvent, TrailEntry
-from bot.domain.budget import DAY_S, BudgetLimits, Limit
+from bot.domain.budget import DAY_S, BudgetLimits, Refusal
 from bot.domain.events import Evidence, TurnEvent, TurnFinished
 from bot.domain.freeze import Freeze
 from bot.domain.ids import MessageTs, Person, Place, ProposalId, SessionId, TurnId, UserId
@@ -391,10 +391,11 @@ class SpentBy:
 class Ledger(Protocol):
     """Spending, recorded per round, and held before it. Atomic over all replicas."""
 
-    async def reserve(self, wanted: Reservation, limits: BudgetLimits) -> Limit | None:
+    async def reserve(self, wanted: Reservation, limits: BudgetLimits) -> Refusal | None:
         """Hold the worst case, or say which limit is in the way; then nothing is held anew.
 
-        The same id again replaces what it held. What is spent or held never passes a limit.
+        The same id again replaces what it held. What is spent or held never passes a limit. What a
+        dead process held counts until its day or hour ends; of a thread's tokens, for an hour.
         """
         ...
 

@@ -5,8 +5,9 @@ from dataclasses import replace
 
 from adapters.llm.messages import Message, Role
 from bot.chat.loop import Conversation, stop_reason
+from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.events import TurnEnd, TurnFinished
-from bot.domain.session import TurnState
+from bot.domain.session import Ask, TurnState
 
 
 def finished(
@@ -40,6 +41,25 @@ def state_of(end: TurnEnd) -> TurnState:
             return TurnState.STOPPED
         case TurnEnd.BUDGET | TurnEnd.FAILED:
             return TurnState.FAILED
+
+
+def depth_finding(ask: Ask, session: str, final: TurnFinished) -> AuditEvent | None:
+    """The row of a turn that reached `[llm] max_tool_depth` without a conclusion; None of others."""
+    if final.end is not TurnEnd.DEPTH_EXCEEDED:
+        return None
+    return AuditEvent(
+        AuditKind.TOOL_DEPTH_EXCEEDED,
+        ask.asker.user,
+        {
+            "turn": ask.turn_id,
+            "rounds": final.rounds,
+            "provider": final.provider,
+            "model": final.model,
+            "results": len(final.evidence),
+        },
+        session,
+        key=f"{ask.turn_id}:depth",
+    )
 
 
 def said_of(end: TurnEnd, talk: Conversation) -> Sequence[Message]:

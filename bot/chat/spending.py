@@ -12,7 +12,7 @@ from bot.chat.round_record import RoundRecord
 from bot.chat.rounds import Rounds
 from bot.chat.till import Bill, Till
 from bot.domain.audit import AuditEvent, AuditKind
-from bot.domain.budget import BudgetLimits, Limit
+from bot.domain.budget import BudgetLimits, Refusal
 from bot.domain.events import TurnEvent
 from bot.domain.ids import SessionId
 from bot.domain.session import Ask
@@ -143,21 +143,30 @@ class Spender:
         if TOOLS_EMULATED in record.notices:
             yield "tools"
 
-    async def _refused(self, number: int, limit: Limit) -> None:
+    async def _refused(self, number: int, refusal: Refusal) -> None:
+        limit = refusal.limit.value
         await self._purse.audit.append(
             AuditEvent(
                 AuditKind.BUDGET_REFUSED,
                 self._ask.asker.user,
-                {"turn": self._ask.turn_id, "round": number, "limit": limit.value},
+                {
+                    "turn": self._ask.turn_id,
+                    "round": number,
+                    "limit": limit,
+                    "most": refusal.most,
+                    "spent": refusal.spent,
+                    "held": refusal.held,
+                    "wanted": refusal.wanted,
+                },
                 self._session,
-                key=f"{self._ask.turn_id}:budget:{number}:{limit.value}",
+                key=f"{self._ask.turn_id}:budget:{number}:{limit}",
             )
         )
 
     async def _write_down(self, paid: _Paid, purpose: str) -> None:
         record, till = paid.record, paid.till
-        for limit in dict.fromkeys(till.refusals):
-            await self._refused(record.number, limit)
+        for refusal in {each.limit: each for each in reversed(till.refusals)}.values():
+            await self._refused(record.number, refusal)
         held = f"{self._hold}:{record.number}" if till.holds else ""
         owed = list(till.bills.items())
         for number, (provider, bill) in enumerate(owed, start=1):

@@ -11,8 +11,8 @@ from bot.chat.models import KnownModel, Models, frugal_system, uses_model
 from bot.domain.budget import (
     ASSUMED_PRICE,
     BudgetLimits,
-    Limit,
     Price,
+    Refusal,
     cost_usd_micros,
     refusal_words,
     worst_case_usd_micros,
@@ -63,7 +63,7 @@ class Till:
         self._worst = 0
         self._sent_tokens = 0
         self.bills: dict[str, Bill] = {}
-        self.refusals: list[Limit] = []
+        self.refusals: list[Refusal] = []
         self.holds = False
 
     def models(self, provider: Provider) -> Sequence[KnownModel]:
@@ -78,15 +78,15 @@ class Till:
         system = frugal_system(request.system) if trial else request.system
         messages, note = fit(request.messages, system, room_tokens(model.window_tokens, request))
         fitted = replace(request, model=model.id, system=system, messages=messages)
-        limit = await self._reserve(provider, model, fitted)
-        if limit is not None:
-            self.refusals.append(limit)
-            return NotAdmitted(refusal_words(limit, self._limits))
+        refusal = await self._reserve(provider, model, fitted)
+        if refusal is not None:
+            self.refusals.append(refusal)
+            return NotAdmitted(refusal_words(refusal))
         return Admitted(fitted, (note,) if note else (), trial)
 
     async def _reserve(
         self, provider: Provider, model: KnownModel, request: CompleteRequest
-    ) -> Limit | None:
+    ) -> Refusal | None:
         if not (self._limits.any_set and uses_model(provider)):
             return None
         tokens = min(most_tokens(request), model.window_tokens)
@@ -101,9 +101,9 @@ class Till:
             + request.max_tokens
             + sum(b.usage.input + b.usage.output for b in billed),
         )
-        limit = await self._ledger.reserve(wanted, self._limits)
-        self.holds = self.holds or limit is None
-        return limit
+        refusal = await self._ledger.reserve(wanted, self._limits)
+        self.holds = self.holds or refusal is None
+        return refusal
 
     def note(
         self,

@@ -18,7 +18,7 @@ from adapters.llm.messages import (
     Message,
     ToolCall,
 )
-from bot.chat.aftermath import finished, said_of, state_of
+from bot.chat.aftermath import depth_finding, finished, said_of, state_of
 from bot.chat.grounding import doubts
 from bot.chat.history import newest_note
 from bot.chat.loop import Conversation, Emit, Loop, Renew
@@ -159,7 +159,7 @@ class Turns:
         ts = await journal.step("placeholder", open_answer)
         if ts is None:
             log.info("turn_place_gone", turn=ask.turn_id)
-            await self._keep(ask, TurnState.FAILED, None, journal)
+            await self._keep(ask, None, journal)
             return None
         return Opened(
             session=SessionId(str(kept[0])),
@@ -194,7 +194,7 @@ class Turns:
             ended = await self._investigated(ask, opened, quiet)
             final = ended.final
             try:
-                await self._keep(ask, state_of(final.end), ended, journal)
+                await self._keep(ask, ended, journal, opened.session)
             except StorageUnavailable:
                 with suppress(SurfaceGone, SurfaceFailed):
                     await stream.finish(replace(final, notices=(*final.notices, NOT_KEPT)))
@@ -321,12 +321,15 @@ class Turns:
             return ""
 
     async def _keep(
-        self, ask: Ask, state: TurnState, ended: _Investigated | None, journal: Journal
+        self, ask: Ask, ended: _Investigated | None, journal: Journal, session: str = ""
     ) -> None:
+        state = state_of(ended.final.end) if ended else TurnState.FAILED
         said, evidence = (ended.said, ended.final.evidence) if ended else ((), ())
         summary = ended.summary if ended else None
 
         async def store() -> JsonValue:
+            if ended is not None and (finding := depth_finding(ask, session, ended.final)):
+                await self._purse.audit.append(finding)
             await self._sessions.finish_turn(
                 ask.turn_id, state, said, evidence, self._clock.now(), summary
             )

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 import orjson
 from pydantic import JsonValue
 
-from bot.domain.events import ToolProgress, TurnEvent, TurnFinished
+from bot.domain.events import ToolProgress, TurnEnd, TurnEvent, TurnFinished
 from bot.domain.findings import findings_of
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, TurnId, UserId
 from bot.domain.proposal import Proposal
@@ -118,7 +118,7 @@ def answer_json(
         "answer": final.text,
         **findings_of(final, products).as_json(),
         "end": final.end.value,
-        "stop_reason": final.stop_reason.value,
+        "stop_reason": _stop_reason(final),
         "provider": final.provider,
         "model": final.model,
         "rounds": final.rounds,
@@ -143,10 +143,25 @@ def answer_json(
             "output_tokens": final.usage.output,
         },
         "cost_usd_micros": final.cost_usd_micros,
-        "notices": list(final.notices),
+        "notices": [*final.notices, *_unfinished(final)],
         "doubts": list(final.doubts),
         "proposal": _proposal_json(proposals[-1]) if proposals else None,
     }
+
+
+def _stop_reason(final: TurnFinished) -> str:
+    """Why it ended: our limit where that was it, else what the model's last round said."""
+    exceeded = final.end is TurnEnd.DEPTH_EXCEEDED
+    return "tool_depth_exceeded" if exceeded else final.stop_reason.value
+
+
+def _unfinished(final: TurnFinished) -> Sequence[str]:
+    if final.end is not TurnEnd.DEPTH_EXCEEDED:
+        return ()
+    return (
+        f"no conclusion after {final.rounds} rounds of tools, which is the limit "
+        "([llm] max_tool_depth); the results so far are kept. Ask a narrower question",
+    )
 
 
 def _call_json(outcome: ToolOutcome) -> JsonValue:

@@ -135,7 +135,7 @@ def tools(config: Path, *, as_json: bool) -> int:
 
 
 async def ask_with(settings: Settings, question: str, channel: str, *, as_json: bool) -> int:
-    """Ask headless and print; exit 1 when the turn failed."""
+    """Ask headless and print; exit 1 when there is no conclusion."""
     tell: Callable[[str], None] = (lambda _: None) if as_json else print
     answer = await answer_here(settings, question, channel, tell)
     if as_json:
@@ -146,7 +146,7 @@ async def ask_with(settings: Settings, question: str, channel: str, *, as_json: 
             _print_lines(label, answer[label])
         if answer["proposal"]:
             print(f"proposed: {orjson.dumps(answer['proposal']).decode()}")
-    return FAILED if answer["end"] in ("failed", "budget") else OK
+    return FAILED if answer["end"] in ("failed", "budget", "depth_exceeded") else OK
 
 
 def _print_lines(label: str, lines: JsonValue) -> None:

@@ -17,6 +17,7 @@ class AuditKind(StrEnum):
     TURN_ENDED = "turn.ended"
     MODEL_CALL = "model.call"
     TOOL_CALL = "tool.call"
+    TOOL_DEPTH_EXCEEDED = "LLMToolDepthExceeded"
     PROPOSAL_CREATED = "proposal.created"
     PROPOSAL_CONFIRMED = "proposal.confirmed"
     PROPOSAL_REJECTED = "proposal.rejected"

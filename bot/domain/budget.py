@@ -47,6 +47,21 @@ class BudgetLimits:
 
 
 @dataclass(frozen=True, slots=True)
+class Refusal:
+    """A limit that one more round would pass.
+
+    Amounts as that limit counts: micro-dollars, questions, tokens. `held` is what rounds under way
+    may still cost.
+    """
+
+    limit: Limit
+    most: int
+    spent: int
+    held: int
+    wanted: int
+
+
+@dataclass(frozen=True, slots=True)
 class Price:
     """Micro-dollars per million tokens, by bucket.
 
@@ -107,20 +122,40 @@ def is_alert_due(limits: BudgetLimits, used_usd_micros: int) -> bool:
     return limit > 0 and used_usd_micros * 100 >= limit * limits.alert_at_pct
 
 
-def refusal_words(limit: Limit, limits: BudgetLimits) -> str:
+def refusal_words(refusal: Refusal) -> str:
     """What people are told when a limit is in the way, and when it ends."""
-    match limit:
-        case Limit.DAILY:
-            return f"today's budget ({_dollars(limits.daily_usd_micros)}) is spent until 00:00 UTC"
-        case Limit.CHANNEL:
-            amount = _dollars(limits.channel_daily_usd_micros)
-            return f"this channel's budget of today ({amount}) is spent until 00:00 UTC"
-        case Limit.USER:
-            count = limits.user_hourly_questions
-            return f"you asked {count} questions this hour, which is the limit; it starts anew on the hour"
-        case Limit.SESSION:
-            return f"this thread has used its {limits.session_tokens:,} tokens; a new thread starts anew"
+    if refusal.limit is Limit.USER:
+        return (
+            f"you asked {refusal.most} questions this hour, which is the limit; "
+            "it starts anew on the hour"
+        )
+    whose, amount, end = _NAMED[refusal.limit]
+    most, spent = amount(refusal.most), amount(refusal.spent)
+    if refusal.spent >= refusal.most:
+        return f"{whose} ({most}) is spent; {end}"
+    if refusal.spent + refusal.wanted > refusal.most:
+        return (
+            f"this round may cost {amount(refusal.wanted)}, and of {whose} ({most}) "
+            f"{spent} is spent; {end}"
+        )
+    return (
+        f"of {whose} ({most}) {spent} is spent and {amount(refusal.held)} is held by answers "
+        "that are under way; ask again when they have ended"
+    )
+
+
+def _tokens(count: int) -> str:
+    return f"{count:,} tokens"
 
 
 def _dollars(usd_micros: int) -> str:
-    return f"${usd_micros / 1_000_000:,.2f}"
+    amount = usd_micros / 1_000_000
+    return f"${amount:,.2f}" if amount >= 1 else f"${amount:.4f}"
+
+
+_AT_MIDNIGHT = "it starts anew at 00:00 UTC"
+_NAMED: Final = {
+    Limit.DAILY: ("today's budget", _dollars, _AT_MIDNIGHT),
+    Limit.CHANNEL: ("this channel's budget of today", _dollars, _AT_MIDNIGHT),
+    Limit.SESSION: ("this thread's allowance", _tokens, "a new thread starts anew"),
+}

@@ -18,6 +18,7 @@ _MAX_CELL = 300
 _STORY: Mapping[str, Sequence[str]] = {
     AuditKind.TURN_STARTED: (),
     AuditKind.TOOL_CALL: ("tool", "error"),
+    AuditKind.TOOL_DEPTH_EXCEEDED: ("rounds",),
     AuditKind.PROPOSAL_CREATED: ("action", "product"),
     AuditKind.PROPOSAL_VOTED: ("action", "product"),
     AuditKind.PROPOSAL_CONFIRMED: ("action", "product"),

@@ -290,4 +290,4 @@ def _budget_jobs(
     days = StoredAlertDays(stores.database)
     limits = rules.budget_limits(settings)
     alert = BudgetAlert(stores.ledger, days, stores.audit, limits, admins.tell)
-    return {"budget alert": (TICK_S, alert.run)}
+    return {"budget alert": (TICK_S, alert.run), "holds": (IDLE_S, stores.ledger.forget_dead)}

@@ -6,10 +6,8 @@ from bot.store.connection import Connection
 from bot.store.dialect import insert_into, now, seconds_ago
 from bot.store.engine import Database
 from bot.store.tables import budget_alerts as table
-from bot.store.tables import reservations
 
 CLAIM_S = 120.0  # a replica that died while telling is not waited for longer
-_DEAD_S = 2 * 86_400.0
 
 
 class StoredAlertDays:
@@ -19,7 +17,7 @@ class StoredAlertDays:
         self._database = database
 
     async def claim(self, day: str) -> bool:
-        """Insert, or take over a claim that has run out. Also drops what died days ago."""
+        """Insert, or take over a claim that has run out."""
 
         async def work(connection: Connection) -> bool:
             insert = insert_into(connection, table).values(day=day, claimed_at=now(), told=False)
@@ -30,11 +28,7 @@ class StoredAlertDays:
                     where=sa.and_(~table.c.told, table.c.claimed_at < seconds_ago(CLAIM_S)),
                 ).returning(table.c.day)
             )
-            mine = won.first() is not None
-            await connection.execute(
-                reservations.delete().where(reservations.c.at < seconds_ago(_DEAD_S))
-            )
-            return mine
+            return won.first() is not None
 
         return await self._database.transact(work)
 

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from bot.domain.budget import NO_MODEL, BudgetLimits, Limit
+from bot.domain.budget import NO_MODEL, BudgetLimits, Limit, Refusal
 from bot.ports import Reservation
 from bot.store.connection import Connection
-from bot.store.dialect import this_hour, today
+from bot.store.dialect import seconds_ago, this_hour, today
 from bot.store.tables import reservations, spending
 
 COUNTED = sa.func.coalesce(spending.c.counted_usd_micros, spending.c.cost_usd_micros, 0)
@@ -16,38 +16,67 @@ _TOKENS = (
 )
 
 
+# No round lasts so long: what was held before belongs to a process that died with it.
+HELD_S = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """`held` by other rounds, which may not come to cost it."""
+
+    spent: int
+    held: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Used:
     """Without the reservation in question. `user_questions` are the person's others of the hour."""
 
-    day_usd_micros: int
-    channel_usd_micros: int
-    user_questions: int
-    session_tokens: int
+    day_usd_micros: Amount
+    channel_usd_micros: Amount
+    user_questions: Amount
+    session_tokens: Amount
 
 
 async def used(connection: Connection, wanted: Reservation) -> Used:
-    """Every sum that a limit is set on, read in one statement."""
+    """Every sum that a limit is set on, read in one statement.
+
+    What a dead process held of money counts until its day ends, for it may have been billed; what
+    it held of a thread's tokens lapses, or the thread would never have them again.
+    """
     others = reservations.c.id != wanted.id
     in_day, held_in_day = spending.c.at >= today(), sa.and_(others, reservations.c.at >= today())
     channel, held_channel = (
         spending.c.channel_id == wanted.channel_id,
         reservations.c.channel_id == wanted.channel_id,
     )
+    held_here = sa.and_(
+        # Rounds of a turn follow each other: another hold of this one is a dead process's.
+        reservations.c.turn_id != wanted.turn_id,
+        reservations.c.session_id == wanted.session_id,
+        reservations.c.at >= seconds_ago(HELD_S),
+    )
     found = await connection.execute(
         sa.select(
-            _sum(COUNTED, in_day) + _sum(reservations.c.usd_micros, held_in_day),
-            _sum(COUNTED, in_day, channel)
-            + _sum(reservations.c.usd_micros, held_in_day, held_channel),
+            _sum(COUNTED, in_day),
+            _sum(reservations.c.usd_micros, held_in_day),
+            _sum(COUNTED, in_day, channel),
+            _sum(reservations.c.usd_micros, held_in_day, held_channel),
             _questions(wanted),
-            _sum(_TOKENS, spending.c.session_id == wanted.session_id)
-            + _sum(reservations.c.tokens, others, reservations.c.session_id == wanted.session_id),
+            _sum(_TOKENS, spending.c.session_id == wanted.session_id),
+            _sum(reservations.c.tokens, held_here),
         )
     )
-    return Used(*(int(each) for each in found.one()))
+    day, day_held, here, here_held, questions, tokens, tokens_held = map(int, found.one())
+    return Used(
+        Amount(day, day_held),
+        Amount(here, here_held),
+        Amount(questions),
+        Amount(tokens, tokens_held),
+    )
 
 
-def exceeded(used: Used, wanted: Reservation, limits: BudgetLimits) -> Limit | None:
+def exceeded(used: Used, wanted: Reservation, limits: BudgetLimits) -> Refusal | None:
     """The first limit that the round would pass."""
     checks = (
         (Limit.DAILY, limits.daily_usd_micros, used.day_usd_micros, wanted.usd_micros),
@@ -61,7 +90,11 @@ def exceeded(used: Used, wanted: Reservation, limits: BudgetLimits) -> Limit | N
         (Limit.SESSION, limits.session_tokens, used.session_tokens, wanted.tokens),
     )
     return next(
-        (name for name, most, so_far, more in checks if most and more and so_far + more > most),
+        (
+            Refusal(limit, most, so_far.spent, so_far.held, more)
+            for limit, most, so_far, more in checks
+            if most and more and so_far.spent + so_far.held + more > most
+        ),
         None,
     )
 

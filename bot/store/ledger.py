@@ -7,12 +7,12 @@ from typing import Any
 import sqlalchemy as sa
 
 from adapters.llm.messages import Usage
-from bot.domain.budget import BudgetLimits, Limit
+from bot.domain.budget import BudgetLimits, Refusal
 from bot.domain.ids import SessionId, TurnId, UserId
 from bot.ports import Operation, Reservation, Spending, SpentBy, Today
 from bot.store import allowance
 from bot.store.connection import Connection
-from bot.store.dialect import insert_into, lock_budget, now, today
+from bot.store.dialect import insert_into, lock_budget, now, seconds_ago, today
 from bot.store.engine import Database
 from bot.store.tables import reservations
 from bot.store.tables import spending as table
@@ -24,6 +24,7 @@ _GROUPS = {
     "session": table.c.session_id,
 }
 _PAGE = 500
+_DEAD_S = 2 * 86_400.0
 _KEY = sa.tuple_(table.c.at, table.c.turn_id, table.c.round, table.c.provider)
 
 
@@ -33,14 +34,14 @@ class StoredLedger:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def reserve(self, wanted: Reservation, limits: BudgetLimits) -> Limit | None:
+    async def reserve(self, wanted: Reservation, limits: BudgetLimits) -> Refusal | None:
         """One after the other over all replicas: each sees what those before it hold."""
 
-        async def work(connection: Connection) -> Limit | None:
+        async def work(connection: Connection) -> Refusal | None:
             await lock_budget(connection)
             used = await allowance.used(connection, wanted)
-            limit = allowance.exceeded(used, wanted, limits)
-            if limit is None:
+            refusal = allowance.exceeded(used, wanted, limits)
+            if refusal is None:
                 insert = insert_into(connection, reservations).values(
                     id=wanted.id,
                     session_id=wanted.session_id,
@@ -59,7 +60,7 @@ class StoredLedger:
                 await connection.execute(
                     insert.on_conflict_do_update(index_elements=["id"], set_=amounts)
                 )
-            return limit
+            return refusal
 
         return await self._database.transact(work)
 
@@ -68,6 +69,16 @@ class StoredLedger:
 
         async def work(connection: Connection) -> None:
             await connection.execute(reservations.delete().where(reservations.c.id == reservation))
+
+        await self._database.transact(work)
+
+    async def forget_dead(self) -> None:
+        """Delete what processes held that died so long ago that no limit counts it."""
+
+        async def work(connection: Connection) -> None:
+            await connection.execute(
+                reservations.delete().where(reservations.c.at < seconds_ago(_DEAD_S))
+            )
 
         await self._database.transact(work)
 

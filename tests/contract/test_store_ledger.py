@@ -5,13 +5,21 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+import sqlalchemy as sa
 
-from bot.domain.budget import BudgetLimits, Limit
+from bot.domain.budget import BudgetLimits, Limit, Refusal
 from bot.domain.ids import SessionId, TurnId, UserId
 from bot.ports import SpentBy
+from bot.store.allowance import HELD_S
+from bot.store.columns import Instant
+from bot.store.dialect import seconds_ago
+from bot.store.engine import Database
+from bot.store.ledger import StoredLedger
+from bot.store.tables import reservations
+from tests.fixtures_database import database, database_url
 from tests.fixtures_stores import HELD, ROUND, Stores, stores
 
-__all__ = ["stores"]
+__all__ = ["database", "database_url", "stores"]
 
 
 async def test_nothing_is_spent_at_first(stores: Stores) -> None:
@@ -95,7 +103,8 @@ THOUSAND = BudgetLimits(daily_usd_micros=1000)
 
 async def test_what_is_held_counts_until_what_it_cost_takes_its_place(stores: Stores) -> None:
     assert await stores.ledger.reserve(HELD, THOUSAND) is None
-    assert await stores.ledger.reserve(replace(HELD, id="r2"), THOUSAND) is Limit.DAILY
+    refused = await stores.ledger.reserve(replace(HELD, id="r2"), THOUSAND)
+    assert refused == Refusal(Limit.DAILY, most=1000, spent=0, held=600, wanted=600)
     assert (await stores.ledger.today()).held_usd_micros == 600
 
     await stores.ledger.record(replace(ROUND, cost_usd_micros=400), "r1")
@@ -121,7 +130,8 @@ async def test_a_reservation_let_go_counts_no_more(stores: Stores) -> None:
 
 async def test_a_refused_reservation_holds_what_it_held_before(stores: Stores) -> None:
     await stores.ledger.reserve(HELD, THOUSAND)
-    assert await stores.ledger.reserve(replace(HELD, usd_micros=1001), THOUSAND) is Limit.DAILY
+    refused = await stores.ledger.reserve(replace(HELD, usd_micros=1001), THOUSAND)
+    assert refused == Refusal(Limit.DAILY, most=1000, spent=0, held=0, wanted=1001)
     assert (await stores.ledger.today()).held_usd_micros == 600
 
 
@@ -144,13 +154,56 @@ async def test_each_limit_holds_for_its_own_and_for_nobody_else(
     row = replace(ROUND, cost_usd_micros=600, channel_id="C1")
     await stores.ledger.record(row, "r1" if spent else "")
 
-    assert await stores.ledger.reserve(second, limits) is limit
+    refused = await stores.ledger.reserve(second, limits)
+    assert refused is not None
+    assert refused.limit is limit
     assert await stores.ledger.reserve(other, limits) is None
+
+
+OTHERS = replace(HELD, id="r2", turn_id=TurnId("turn:2"))
+CAPPED = BudgetLimits(session_tokens=90)
+
+
+async def _age(database: Database, seconds: float) -> None:
+    async with database.write() as connection:
+        at = sa.type_coerce(seconds_ago(seconds), Instant())
+        await connection.execute(reservations.update().values(at=at))
+
+
+async def test_what_a_dead_process_held_of_a_thread_lapses_without_any_daily_limit(
+    database: Database,
+) -> None:
+    ledger = StoredLedger(database)
+    assert await ledger.reserve(HELD, CAPPED) is None
+    assert await ledger.reserve(OTHERS, CAPPED) == Refusal(
+        Limit.SESSION, most=90, spent=0, held=50, wanted=50
+    )
+    await _age(database, HELD_S + 60)
+    assert await ledger.reserve(OTHERS, CAPPED) is None
+
+
+async def test_a_turn_that_goes_on_after_a_death_is_not_held_back_by_its_own(
+    stores: Stores,
+) -> None:
+    assert await stores.ledger.reserve(HELD, CAPPED) is None
+    assert await stores.ledger.reserve(replace(HELD, id="its next process"), CAPPED) is None
+
+
+async def test_the_holds_of_the_dead_do_not_pile_up(database: Database) -> None:
+    ledger = StoredLedger(database)
+    await ledger.reserve(HELD, CAPPED)
+    await _age(database, 3 * 86_400)
+    await ledger.reserve(OTHERS, CAPPED)
+    await ledger.forget_dead()
+    async with database.read() as connection:
+        left = await connection.scalars(sa.select(reservations.c.id))
+        assert list(left) == ["r2"]
 
 
 async def test_an_assumed_cost_counts_and_is_not_reported_as_spent(stores: Stores) -> None:
     await stores.ledger.record(replace(ROUND, cost_usd_micros=None, counted_usd_micros=990))
-    assert await stores.ledger.reserve(HELD, THOUSAND) is Limit.DAILY
+    refused = await stores.ledger.reserve(HELD, THOUSAND)
+    assert refused == Refusal(Limit.DAILY, most=1000, spent=990, held=0, wanted=600)
     today = await stores.ledger.today()
     assert (today.spent_usd_micros, today.used_usd_micros) == (0, 990)
 

@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime, timedelta
 
 from adapters.llm.messages import Message, Role
 from bot.domain.audit import AuditEvent, AuditKind, TrailEntry
-from bot.domain.budget import BudgetLimits, Limit
+from bot.domain.budget import BudgetLimits, Refusal
 from bot.domain.events import Evidence
 from bot.domain.ids import MessageTs, Place, ProposalId, SessionId, TurnId, UserId
 from bot.domain.proposal import LIFETIME, Proposal, ProposalState, Vote, check_transition
@@ -25,7 +25,7 @@ from bot.ports import (
     Today,
     Verdict,
 )
-from bot.store.allowance import Used, exceeded
+from bot.store.allowance import HELD_S, Amount, Used, exceeded
 
 
 def _utc_now() -> datetime:
@@ -362,7 +362,7 @@ class MemoryLedger:
         self.rows: dict[tuple[TurnId, int, str], tuple[datetime, Spending]] = {}
         self.held: dict[str, tuple[datetime, Reservation]] = {}
 
-    async def reserve(self, wanted: Reservation, limits: BudgetLimits) -> Limit | None:
+    async def reserve(self, wanted: Reservation, limits: BudgetLimits) -> Refusal | None:
         others = [(at, r) for at, r in self.held.values() if r.id != wanted.id]
         now = self._memory.now()
         spent_today = [s for at, s in self.rows.values() if at.date() == now.date()]
@@ -371,22 +371,33 @@ class MemoryLedger:
         asked = {s.turn_id for at, s in self.rows.values() if at >= hour and s.user == wanted.user}
         asked |= {r.turn_id for at, r in others if at >= hour and r.user == wanted.user}
         here = wanted.channel_id
+        lapsed = now - timedelta(seconds=HELD_S)
         used = Used(
-            sum(map(_counted, spent_today)) + sum(r.usd_micros for r in held_today),
-            sum(_counted(s) for s in spent_today if s.channel_id == here)
-            + sum(r.usd_micros for r in held_today if r.channel_id == here),
-            len(asked - {wanted.turn_id}),
-            sum(
-                s.usage.input + s.usage.output
-                for _, s in self.rows.values()
-                if s.session_id == wanted.session_id
-            )
-            + sum(r.tokens for _, r in others if r.session_id == wanted.session_id),
+            Amount(sum(map(_counted, spent_today)), sum(r.usd_micros for r in held_today)),
+            Amount(
+                sum(_counted(s) for s in spent_today if s.channel_id == here),
+                sum(r.usd_micros for r in held_today if r.channel_id == here),
+            ),
+            Amount(len(asked - {wanted.turn_id})),
+            Amount(
+                sum(
+                    s.usage.input + s.usage.output
+                    for _, s in self.rows.values()
+                    if s.session_id == wanted.session_id
+                ),
+                sum(
+                    r.tokens
+                    for at, r in others
+                    if r.session_id == wanted.session_id
+                    and r.turn_id != wanted.turn_id
+                    and at >= lapsed
+                ),
+            ),
         )
-        limit = exceeded(used, wanted, limits)
-        if limit is None:
+        refusal = exceeded(used, wanted, limits)
+        if refusal is None:
             self.held[wanted.id] = (now, wanted)
-        return limit
+        return refusal
 
     async def release(self, reservation: str) -> None:
         self.held.pop(reservation, None)

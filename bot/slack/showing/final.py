@@ -50,7 +50,11 @@ def _ending(final: TurnFinished) -> str:
         case TurnEnd.STOPPED:
             return _said("⏹ Stopped.", kept)
         case TurnEnd.BUDGET:
-            return _said("⚠ The model budget is spent.", kept, "`/kortex budget` shows the limits.")
+            return _said(
+                "⚠ The model budget allows no further round now.",
+                kept,
+                "`/kortex budget` shows the limits.",
+            )
         case TurnEnd.FAILED:
             return _said(
                 "🔴 This answer could not be finished.", kept, "Nothing was changed; ask again."

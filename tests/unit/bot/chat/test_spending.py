@@ -23,7 +23,7 @@ from bot.chat.models import Choice, KnownModel, Models
 from bot.chat.rounds import Rounds
 from bot.chat.spending import Purse, Spender
 from bot.domain.audit import AuditKind
-from bot.domain.budget import ASSUMED_PRICE, BudgetLimits
+from bot.domain.budget import ASSUMED_PRICE, BudgetLimits, Limit, Refusal, refusal_words
 from bot.domain.events import Notice, TextDelta, TurnEvent
 from bot.domain.ids import ChannelId, SessionId, UserId
 from bot.domain.session import Ask
@@ -122,7 +122,11 @@ async def test_a_round_whose_worst_case_does_not_fit_goes_to_one_that_costs_noth
     assert [(e.body["round"], e.body["limit"]) for e in refused] == [(2, "daily")]
 
 
-DAILY = "today's budget ($0.01) is spent until 00:00 UTC"
+def _too_dear(most: int, spent: int) -> str:
+    return refusal_words(Refusal(Limit.DAILY, most, spent, held=0, wanted=WORST))
+
+
+DAILY = _too_dear(WORST + COST - 1, spent=COST)
 
 
 async def test_what_is_held_is_given_back_but_for_what_was_spent() -> None:
@@ -255,7 +259,7 @@ async def test_when_the_full_model_is_too_dear_the_fast_one_answers() -> None:
     assert [r.model for r in provider.requests] == ["small"]
     assert (record.text, record.notices) == (
         "cheap",
-        ("today's budget ($0.00) is spent until 00:00 UTC",),
+        (_too_dear(WORST // 2, spent=0),),
     )
 
 

@@ -223,7 +223,7 @@ async def test_a_spent_budget_ends_the_turn_when_nobody_free_can_be_asked() -> N
     assert first is not None
     assert final is not None
     assert (first.end, final.end) == (TurnEnd.ANSWERED, TurnEnd.BUDGET)
-    assert "today's budget ($0.04) is spent until 00:00 UTC" in final.notices
+    assert "of today's budget ($0.0400) $0.0301 is spent" in " ".join(final.notices)
     assert len(paid.requests) == 1
     assert AuditKind.BUDGET_REFUSED in bench.memory.kinds()
     assert bench.state(LATER) is TurnState.FAILED
@@ -242,6 +242,24 @@ async def test_a_stop_keeps_what_was_said_and_ends_the_turn() -> None:
     assert final is not None
     assert (final.end, final.text) == (TurnEnd.STOPPED, "so far")
     assert bench.state() is TurnState.STOPPED
+
+
+@pytest.mark.parametrize(
+    ("script", "rows"),
+    [([calls(ECHO), text("done [E1]")], 0), ([calls(ECHO)], 1)],
+    ids=["a conclusion", "none"],
+)
+async def test_a_turn_without_a_conclusion_leaves_a_finding_in_the_trail(
+    script: list[list[object]], rows: int
+) -> None:
+    bench = turn_bench(script)  # type: ignore[arg-type]
+    final = await bench.answer()
+
+    assert final is not None
+    found = [e for e in bench.memory.trail if e.kind == "LLMToolDepthExceeded"]
+    assert [(e.body["rounds"], e.body["results"]) for e in found] == [
+        (final.rounds, len(final.evidence))
+    ] * rows
 
 
 DOWN = [ErrorChunk(ErrorKind.AUTH, "401 unauthorized")]

@@ -1,0 +1,53 @@
+"""What people are told when a limit is in the way: spent is only said of what is spent."""
+
+import pytest
+
+from bot.domain.budget import Limit, Refusal, refusal_words
+
+MONEY = {"most": 2_000_000, "wanted": 300_000}
+TOKENS = {"most": 200_000, "wanted": 30_000}
+
+
+@pytest.mark.parametrize(
+    ("refusal", "words"),
+    [
+        (
+            Refusal(Limit.DAILY, spent=2_000_000, held=0, **MONEY),
+            "today's budget ($2.00) is spent; it starts anew at 00:00 UTC",
+        ),
+        (
+            Refusal(Limit.DAILY, spent=1_000_000, held=900_000, **MONEY),
+            "of today's budget ($2.00) $1.00 is spent and $0.9000 is held by answers that are "
+            "under way; ask again when they have ended",
+        ),
+        (
+            Refusal(Limit.CHANNEL, spent=1_900_000, held=0, **MONEY),
+            "this round may cost $0.3000, and of this channel's budget of today ($2.00) $1.90 is "
+            "spent; it starts anew at 00:00 UTC",
+        ),
+        (
+            Refusal(Limit.SESSION, spent=100_000, held=90_000, **TOKENS),
+            "of this thread's allowance (200,000 tokens) 100,000 tokens is spent and 90,000 tokens "
+            "is held by answers that are under way; ask again when they have ended",
+        ),
+        (
+            Refusal(Limit.SESSION, spent=200_001, held=0, **TOKENS),
+            "this thread's allowance (200,000 tokens) is spent; a new thread starts anew",
+        ),
+        (
+            Refusal(Limit.USER, most=10, spent=10, held=0, wanted=1),
+            "you asked 10 questions this hour, which is the limit; it starts anew on the hour",
+        ),
+    ],
+)
+def test_the_words_of_a_refusal(refusal: Refusal, words: str) -> None:
+    assert refusal_words(refusal) == words
+
+
+@pytest.mark.parametrize("limit", [limit for limit in Limit if limit is not Limit.USER])
+@pytest.mark.parametrize("spent", range(0, 101, 10))
+@pytest.mark.parametrize("held", range(0, 101, 20))
+def test_it_is_called_spent_when_it_is_and_only_then(limit: Limit, spent: int, held: int) -> None:
+    words = refusal_words(Refusal(limit, most=100, spent=spent, held=held, wanted=1))
+
+    assert (") is spent;" in words) == (spent >= 100)
