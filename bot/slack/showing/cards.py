@@ -5,6 +5,7 @@ Pure. A card that cannot show the arguments whole has no Confirm button.
 """
 
 import re
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import assert_never
 
@@ -12,6 +13,7 @@ from bot.actions.outcome import words_of
 from bot.domain.proposal import Proposal, ProposalState
 from bot.slack.text.blocks import Block, Part, actions, button, context, dialog, header, section
 from bot.slack.text.limits import SECTION_CHARS
+from bot.slack.text.links import remark
 from bot.slack.text.mrkdwn import BROADCAST, INVISIBLE, escape, escape_within, inline, visible
 
 CONFIRM_ACTION = "proposal:confirm"
@@ -132,13 +134,22 @@ def _objects(proposal: Proposal) -> str:
 
 
 def _model_words(proposal: Proposal) -> str:
-    claim = inline(visible(proposal.model_blast_radius), 100) or "none given"
+    claim = remark(visible(proposal.model_blast_radius), 100) or "none given"
     text = visible(proposal.rationale)
     lines = [line.strip() for line in text.split("\n") if line.strip()][:_RATIONALE_LINES]
-    cut = escape_within("\n".join(lines), _RATIONALE_CHARS).replace("`", "´") or "none given"
-    quoted = "\n".join(f"> {line}" for line in cut.split("\n"))
+    quoted = "\n".join(f"> {line}" for line in _within(lines, _RATIONALE_CHARS)) or "> none given"
     whose = "about what it proposed before the edit" if proposal.supersedes else "not checked"
     return f"_The model's words, {whose}:_\n{quoted}\n> Blast radius it claims: {claim}"
+
+
+def _within(lines: Sequence[str], max_chars: int) -> Iterator[str]:
+    """The lines as mrkdwn, as far as there is room for them together."""
+    for line in lines:
+        if max_chars < 2:
+            return
+        said = remark(line, max_chars)
+        max_chars -= len(said)
+        yield said
 
 
 def _ending(
@@ -203,7 +214,7 @@ def _confirmed(proposal: Proposal) -> str:
 def _decision(proposal: Proposal, state: ProposalState) -> str:
     by = _person(proposal.decided_by) if proposal.decided_by else "nobody"
     at = f" at {_time(proposal.decided_at)}" if proposal.decided_at else ""
-    reason = f"\n*Reason*  {inline(visible(proposal.reason), 500)}" if proposal.reason else ""
+    reason = f"\n*Reason*  {remark(visible(proposal.reason), 500)}" if proposal.reason else ""
     confirmed = _confirmed(proposal)
     match state:
         case ProposalState.PENDING:

@@ -11,6 +11,7 @@ from typing import assert_never
 
 from pydantic import JsonValue
 
+from bot.slack.text.links import remark
 from bot.slack.text.mrkdwn import inline
 from tools.errors import ToolErrorCode
 from tools.records import CallEnded, CallEvent, CallSlow, CallStarted, ToolInvocationRecord
@@ -74,8 +75,8 @@ class Chip:
     def text(self) -> str:
         """The chip in mrkdwn."""
         mark = ChipState.WARNED if self.state is ChipState.SLOW else self.state
-        subject = f" {inline(self.subject, _SUBJECT_CHARS)}" if self.subject else ""
-        detail = f" · {inline(self.detail, _MESSAGE_CHARS)}" if self.detail else ""
+        subject = f" {remark(self.subject, _SUBJECT_CHARS)}" if self.subject else ""
+        detail = f" · {remark(self.detail, _MESSAGE_CHARS)}" if self.detail else ""
         return f"{mark} {inline(self.name, 60)}{subject}{detail}"
 
     @property
@@ -131,7 +132,7 @@ def activity(chips: Sequence[Chip]) -> str:
         return ""
     first = running[0]
     doing = _ACTIVITIES.get(first.name, f"Running {inline(first.name, 60)}")
-    about = f" of {inline(first.subject, _SUBJECT_CHARS)}" if first.subject else ""
+    about = f" of {remark(first.subject, _SUBJECT_CHARS)}" if first.subject else ""
     others = f" and {len(running) - 1} more" if len(running) > 1 else ""
     slow = " This query is taking longer than usual." if first.state is ChipState.SLOW else ""
     return f"{doing}{about}{others}…{slow}"

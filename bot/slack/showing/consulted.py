@@ -14,7 +14,8 @@ from bot.domain.ids import TurnId
 from bot.slack.showing.chips import duration, short, span, subject
 from bot.slack.text.blocks import Block, Option, actions, button, context, select
 from bot.slack.text.limits import BUTTONS_PER_ROW, OPTION_TEXT_CHARS
-from bot.slack.text.mrkdwn import inline, plain
+from bot.slack.text.links import remark
+from bot.slack.text.mrkdwn import plain
 from tools.records import ToolInvocationRecord
 
 OPEN_ACTION = "evidence:open"
@@ -100,7 +101,7 @@ def _line(result: _Result) -> str:
     evidence = result.evidence
     asked = span(result.record.arguments) if result.record else ""
     asked = "" if asked in result.found else asked
-    told = inline(" · ".join(filter(None, (result.name, result.found, asked))), _LINE_CHARS)
+    told = remark(" · ".join(filter(None, (result.name, result.found, asked))), _LINE_CHARS)
     cut = "cut · " if evidence.truncated else ""
     again = "from the cache · " if result.record and result.record.cached else ""
     took = duration(evidence.latency_ms)

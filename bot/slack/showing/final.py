@@ -7,6 +7,7 @@ from bot.domain.events import TurnEnd, TurnFinished
 from bot.domain.ids import TurnId
 from bot.slack.showing.consulted import consulted
 from bot.slack.text.blocks import Block, context
+from bot.slack.text.links import remark
 from bot.slack.text.mrkdwn import inline
 
 _REMARKS_SHOWN = 6
@@ -31,7 +32,7 @@ def closing(turn_id: TurnId, final: TurnFinished, text: str, *, show_cost: bool 
         blocks.append(context(_doubts(final)))
     records = {each.record.tool_call_id: each.record for each in final.outcomes}
     blocks += consulted(turn_id, text, final.evidence, records)
-    remarks = [f"ℹ️ {inline(each, _REMARK_CHARS)}" for each in final.notices[:_REMARKS_SHOWN]]
+    remarks = [f"ℹ️ {remark(each, _REMARK_CHARS)}" for each in final.notices[:_REMARKS_SHOWN]]
     blocks.append(context("\n".join([*remarks, _footer(final, show_cost=show_cost)])))
     return Closing(ending or "The model gave no text.", tuple(blocks))
 
@@ -76,7 +77,7 @@ def _kept(final: TurnFinished) -> str:
 
 
 def _doubts(final: TurnFinished) -> str:
-    shown = [f"• {inline(each, _REMARK_CHARS)}" for each in final.doubts[:_REMARKS_SHOWN]]
+    shown = [f"• {remark(each, _REMARK_CHARS)}" for each in final.doubts[:_REMARKS_SHOWN]]
     more = len(final.doubts) - len(shown)
     rest = [f"• … and {more} more"] if more else []
     return "\n".join(

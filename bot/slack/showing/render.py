@@ -20,9 +20,8 @@ from bot.domain.ids import TurnId
 from bot.slack.showing.chips import Chip, activity, advance, chip_texts
 from bot.slack.showing.final import closing
 from bot.slack.text.blocks import Block, Part, actions, button, context, markdown
-from bot.slack.text.links import NO_LINKS, LinkPolicy
+from bot.slack.text.links import NO_LINKS, LinkPolicy, remark
 from bot.slack.text.markdown import hold_back
-from bot.slack.text.mrkdwn import inline
 from bot.slack.text.split import split
 from tools.records import CallEnded, CallEvent
 
@@ -31,6 +30,7 @@ PLACEHOLDER = "Thinking…"
 WAITING = "Waiting: many asked at once. I begin as soon as an answer before yours is done."
 STOP_ACTION = "turn:stop"
 _NOTICES_SHOWN = 3
+_NOTICE_CHARS = 200
 
 
 @dataclass(slots=True)
@@ -108,7 +108,9 @@ def _live(view: AnswerView, links: LinkPolicy) -> tuple[Part, ...]:
         blocks.append(context(*chip_texts(chips)))
     if last:
         blocks.append(markdown(_with_cursor(last)))
-    blocks += [context(f"ℹ️ {inline(each)}") for each in view.notices[-_NOTICES_SHOWN:]]
+    blocks += [
+        context(f"ℹ️ {remark(each, _NOTICE_CHARS)}") for each in view.notices[-_NOTICES_SHOWN:]
+    ]
     if status:
         blocks.append(context(status))
     blocks.append(actions([button("Stop", STOP_ACTION, view.turn_id)]))

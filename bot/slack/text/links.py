@@ -1,35 +1,25 @@
-"""Which links of an answer stay clickable: http(s) to allowed hosts. All others become inert code.
+"""Which links of an answer stay clickable: http(s) to allowed hosts. All else is inert code.
 
 A link a model writes can carry data out, so the default allows no host at all. Images never stay:
-showing one is a request to its host.
+showing one is a request to its host. What is not allowed is not looked up in a list of names: a
+word that `bot.slack.text.addresses` could read as a host or an address becomes code.
 """
 
 import re
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from bot.slack.text.mrkdwn import INERT_BACKTICK, escape
+from bot.slack.text.addresses import SCHEME, folded, reads_as_address
+from bot.slack.text.mrkdwn import INERT_BACKTICK, clean, escape
 
-# Names Slack and Markdown readers turn into links even without a scheme.
-_LINKED_TLDS = frozenset(
-    re.findall(
-        r"\w+",
-        """
-        ai app biz br ca cc ch click cloud cn co com de dev edu eu fr gg gov in info int io
-        it jp link live me mil mobi mov ms net nl online org page pl pw ru sh shop site so space store su tech to top tv uk us website xyz zip
-        """,
-    )
-)
 _TOKEN = re.compile(
-    r"""
-    !?\[(?P<label>[^\[\]\n]{0,300})\]\([ \t]*<?(?P<dest>[^\s<>()]{0,2000}(?:\([^\s<>()]{0,500}\)[^\s<>()]{0,500}){0,4})>?
-        (?:[ \t]+(?:"[^"\n]{0,300}"|'[^'\n]{0,300}'))?[ \t]*\)
-    | <(?P<auto>[A-Za-z][A-Za-z0-9+.-]{1,30}:[^\s<>]{0,4000})>
-    | (?P<url>(?:(?<![A-Za-z0-9])[A-Za-z][A-Za-z0-9+.-]{0,30})?://[^\s<>`|\[\]]*)
-    | (?P<scheme>\b(?:mailto|tel|sms|javascript|data|file|slack|callto):(?=\S)[^\s<>`\[\]]+)
-    | (?P<www>\bwww\.[^\s<>`\[\]]+)
-    | (?P<host>(?<![\w.@-])(?:[\w.+-]{1,64}@)?(?:[\w-]{1,63}\.){1,10}(?P<tld>[^\W\d_]{2,24})(?![\w-])
-        (?P<path>(?::\d{1,5})?(?:[/?\#][^\s<>`\[\]]*)?))
+    rf"""
+    !?\[(?P<label>[^\[\]\n]{{0,300}})\]\([ \t]*<?(?P<dest>[^\s<>()]{{0,2000}}(?:\([^\s<>()]{{0,500}}\)[^\s<>()]{{0,500}}){{0,4}})>?
+        (?:[ \t]+(?:"[^"\n]{{0,300}}"|'[^'\n]{{0,300}}'))?[ \t]*\)
+    | <(?P<auto>[A-Za-z][A-Za-z0-9+.-]{{1,30}}:[^\s<>]{{0,4000}})>
+    | (?P<url>(?:(?<![A-Za-z0-9])[A-Za-z][A-Za-z0-9+.-]{{0,30}})?://[^\s<>`|\[\]]*)
+    | (?P<scheme>{SCHEME}[^\s<>`\[\]]+)
+    | (?P<word>(?:(?!(?:[A-Za-z][A-Za-z0-9+.-]{{0,30}})?://)[^\s<>`|\[\]()"]|\(\))+)
     """,
     re.VERBOSE | re.IGNORECASE,
 )
@@ -37,6 +27,7 @@ _ESCAPED_PUNCTUATION = re.compile(r"\\(?=[:/.@])")
 # What is left of a link that the grammar above did not recognise.
 _LINK_JOINT = re.compile(r"\](?=[(\[])")
 _DEFINITION = re.compile(r"^(\s*\[[^\]\n]*\]):")
+_LEADING = "*_~'"
 _TRAILING = ".,;:!?)'\"*_~"
 
 
@@ -76,33 +67,45 @@ def code(text: str, before: str = "") -> str:
 def safe_links(text: str, policy: LinkPolicy) -> str:
     """One line outside code: escaped, its links inert unless the policy allows them."""
     text = _DEFINITION.sub(r"\1 :", _ESCAPED_PUNCTUATION.sub("", text))
+    probe = folded(text)
     out = ""
     position = 0
-    for match in _TOKEN.finditer(text):
+    for match in _TOKEN.finditer(probe):
+        if match["word"] is not None and not reads_as_address(match["word"]):
+            continue
         out += _joints(text[position : match.start()])
-        out += _token(match, policy, out)
+        out += _token(match, text, policy, out)
         position = match.end()
     return out + _joints(text[position:])
+
+
+def remark(text: str, max_chars: int) -> str:
+    """A sentence of a model's or an upstream's as mrkdwn: one line, its links inert, cut to fit."""
+    flat = " ".join(clean(text).split()).replace("`", INERT_BACKTICK)
+    safe = safe_links(flat, NO_LINKS)
+    room = min(len(flat), max_chars)
+    while len(safe) > max_chars:
+        safe = safe_links(flat[: room - 1], NO_LINKS) + "…"
+        room -= max(1, len(safe) - max_chars)
+    return safe
 
 
 def _joints(text: str) -> str:
     return escape(_LINK_JOINT.sub("] ", text))
 
 
-def _token(match: re.Match[str], policy: LinkPolicy, before: str) -> str:
+def _token(match: re.Match[str], text: str, policy: LinkPolicy, before: str) -> str:
     if match["label"] is not None:
-        return _inline_link(match, policy, before)
+        return _inline_link(match, text, policy, before)
     if match["auto"] is not None:
-        url = match["auto"]
+        url = text[slice(*match.span("auto"))]
         return url if policy.allows(url) else code(url, before)
-    if match["host"] is not None and not match["path"] and match["tld"].lower() not in _LINKED_TLDS:
-        return escape(match.group())
-    return _bare(match.group(), policy, before)
+    return _bare(text[slice(*match.span())], policy, before)
 
 
-def _inline_link(match: re.Match[str], policy: LinkPolicy, before: str) -> str:
-    label = safe_links(match["label"], policy)
-    dest = match["dest"]
+def _inline_link(match: re.Match[str], text: str, policy: LinkPolicy, before: str) -> str:
+    label = safe_links(text[slice(*match.span("label"))], policy)
+    dest = text[slice(*match.span("dest"))]
     # A label that begins with code must not join a backslash or backtick before it.
     gap = " " if before.endswith(("`", "\\")) and not match.group().startswith("!") else ""
     if not match.group().startswith("!") and policy.allows(dest):
@@ -111,11 +114,14 @@ def _inline_link(match: re.Match[str], policy: LinkPolicy, before: str) -> str:
     return f"{gap or (' ' if label.startswith('`') and before else '')}{label}{shown}"
 
 
-def _bare(url: str, policy: LinkPolicy, before: str) -> str:
-    core = url.rstrip(_TRAILING)
+def _bare(written: str, policy: LinkPolicy, before: str) -> str:
+    start = len(written) - len(written.lstrip(_LEADING))
+    core = written[start:].rstrip(_TRAILING)
     if not core:
-        return escape(url)
-    tail = escape(url[len(core) :])
+        return escape(written)
+    if written[start + len(core) :].startswith(")") and core.endswith("("):
+        core += ")"  # a call, as in `pool.acquire()`
+    lead, tail = escape(written[:start]), escape(written[start + len(core) :])
     if policy.allows(core):
-        return core + tail
-    return code(core, before) + tail
+        return lead + core + tail
+    return lead + code(core, before + lead) + tail

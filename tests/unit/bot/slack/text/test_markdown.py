@@ -41,7 +41,7 @@ def outside_code(markdown: str) -> str:
         ("[x [y]](https://evil.example)", "[x [y]] (`https://evil.example`)"),
         (
             "checkout.latency is 2.4 and v1.2.3, e.g. fine",
-            "checkout.latency is 2.4 and v1.2.3, e.g. fine",
+            "`checkout.latency` is 2.4 and v1.2.3, e.g. fine",
         ),
         ("**bold** _it_ # h\n- item", "**bold** _it_ # h\n- item"),
         ("> quoted <b>\na < b && c > d", "> quoted &lt;b&gt;\na &lt; b &amp;&amp; c &gt; d"),
