@@ -6,6 +6,7 @@ https://docs.nats.io/reference/reference-protocols/nats-protocol
 """
 
 import asyncio
+import socket
 import ssl
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -18,7 +19,7 @@ import orjson
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
 from adapters.audit_event import EVENT_TYPE, cloud_event, event_id
-from adapters.egress import check_egress
+from adapters.egress import check_egress, check_resolved
 from adapters.errors import AdapterError, BadAnswer, Refused, TimedOut, Unreachable
 
 SEND_TIMEOUT_S: Final = 10.0
@@ -105,9 +106,7 @@ class AuditNats:
 
     @asynccontextmanager
     async def _connected(self) -> AsyncIterator[tuple["_Wire", _Info]]:
-        reader, writer = await asyncio.open_connection(
-            self._host, self._port, limit=MAX_MESSAGE_BYTES
-        )
+        reader, writer = await self._dialled()
         try:
             verb, _, told = (await reader.readuntil(b"\r\n")).partition(b" ")
             info = _Info.model_validate_json(told)
@@ -126,6 +125,19 @@ class AuditNats:
             writer.close()
             with suppress(OSError, TimeoutError):
                 await writer.wait_closed()
+
+    async def _dialled(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """A connection to an address that was looked up once and checked."""
+        found = await asyncio.get_running_loop().getaddrinfo(
+            self._host, self._port, type=socket.SOCK_STREAM
+        )
+        addresses = list(dict.fromkeys(str(each[4][0]) for each in found))
+        for address in addresses:
+            check_resolved(self._host, address)
+        for address in addresses[:-1]:
+            with suppress(OSError):
+                return await asyncio.open_connection(address, self._port, limit=MAX_MESSAGE_BYTES)
+        return await asyncio.open_connection(addresses[-1], self._port, limit=MAX_MESSAGE_BYTES)
 
 
 @dataclass(frozen=True, slots=True)

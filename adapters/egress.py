@@ -20,7 +20,8 @@ _Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 class LocalHosts:
     """Names (`ollama.internal`), globs (`*.svc.cluster.local`), addresses and networks (`10.0.0.0/8`).
 
-    Loopback always is local. An address is local by a network only, never by a glob of names.
+    Loopback always is local. An address is local by a network only, never by a glob of names; what a
+    local name resolves to is local unless it is a public address outside of the networks.
     """
 
     def __init__(self, declared: Iterable[str] = ()) -> None:
@@ -37,6 +38,13 @@ class LocalHosts:
         if address is None:
             return any(fnmatchcase(_plain(host), name) for name in self._names)
         return address.is_loopback or any(address in network for network in self._networks)
+
+    def allows(self, resolved: str) -> bool:
+        """Whether a local name may lead to this address."""
+        address = _address(resolved)
+        if address is None:
+            return False
+        return not _is_public(address) or any(address in network for network in self._networks)
 
 
 _confinements: Final[list[LocalHosts]] = []
@@ -56,6 +64,18 @@ def check_egress(host: str) -> None:
     """Raises Refused for a host outside a confinement that is in force."""
     if any(host not in local for local in _confinements):
         raise Refused(f"egress to {host} is refused: only hosts declared local may be reached")
+
+
+def check_resolved(host: str, address: str) -> None:
+    """Raises Refused when a name leads out of a confinement that is in force.
+
+    Whoever resolves a name asks this for every address, and connects to one that it asked about.
+    """
+    if not all(local.allows(address) for local in _confinements):
+        raise Refused(
+            f"egress to {host} is refused: it resolves to {address}, a public address that is not "
+            "declared local"
+        )
 
 
 # NAT64's well-known prefix (RFC 6052): the last 32 bits are the IPv4 address that is reached.
@@ -78,19 +98,42 @@ class ReachableAddresses:
                 raise Refused(f"egress to {each} is refused: not a public address")
 
     def _allows(self, address: _Address) -> bool:
-        public = address.is_global and not address.is_multicast and not address.is_reserved
-        if address in _NAT64:
-            public = True  # what counts is the address that it carries
+        public = _is_public(address) or address in _NAT64  # there, what it carries counts
         return public or any(address in network for network in self.networks)
 
 
-def _carried(address: _Address) -> _Address | None:
+# What is no unicast address that the internet routes, by IANA's special-purpose registries
+# (https://www.iana.org/assignments/iana-ipv4-special-registry, -ipv6-; read 2026-11). Written down
+# because `ipaddress.is_global` knows the registries of its Python's release only: 3.11 lets
+# 192.0.0.192, fec0::1 and 3fff::1 through. A tunnel's addresses (6to4, Teredo) are not public
+# whatever they carry. Of IPv6, only 2000::/3 was ever given out.
+_GIVEN_OUT: Final = ipaddress.IPv6Network("2000::/3")
+_SPECIAL_4: Final = tuple(
+    ipaddress.IPv4Network(each)
+    for each in (
+        "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16",
+        "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24",
+        "192.88.99.0/24", "192.168.0.0/16", "192.175.48.0/24", "198.18.0.0/15", "198.51.100.0/24",
+        "203.0.113.0/24", "224.0.0.0/3",
+    )
+)  # fmt: skip
+_SPECIAL_6: Final = tuple(
+    ipaddress.IPv6Network(each)
+    for each in ("2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20")
+)
+
+
+def _is_public(address: _Address) -> bool:
+    if isinstance(address, ipaddress.IPv4Address):
+        return not any(address in network for network in _SPECIAL_4)
+    return address in _GIVEN_OUT and not any(address in network for network in _SPECIAL_6)
+
+
+def _carried(address: _Address) -> ipaddress.IPv4Address | None:
     """The IPv4 address within an IPv6 one that a gateway would send it to."""
-    if not isinstance(address, ipaddress.IPv6Address):
-        return None
-    if address in _NAT64:
+    if isinstance(address, ipaddress.IPv6Address) and address in _NAT64:
         return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-    return address.sixtofour or (address.teredo[1] if address.teredo else None)
+    return None
 
 
 def _address(host: str) -> _Address | None:

@@ -18,7 +18,7 @@ import httpx
 from aiohttp.abc import AbstractResolver, ResolveResult
 from httpx_aiohttp import AiohttpTransport
 
-from adapters.egress import ReachableAddresses, check_egress
+from adapters.egress import ReachableAddresses, check_egress, check_resolved
 from adapters.errors import (
     AdapterError,
     BadAnswer,
@@ -108,7 +108,7 @@ class _GuardedTransport(httpx.AsyncBaseTransport):
 class _CheckedResolver(AbstractResolver):
     """Resolves once per connection, which is then made to what was checked and nowhere else."""
 
-    def __init__(self, reachable: ReachableAddresses) -> None:
+    def __init__(self, reachable: ReachableAddresses | None) -> None:
         self._reachable = reachable
         self._system = aiohttp.ThreadedResolver()
 
@@ -117,7 +117,9 @@ class _CheckedResolver(AbstractResolver):
     ) -> list[ResolveResult]:
         found = await self._system.resolve(host, port, family)
         for each in found:  # one that is refused refuses all: a mixed answer is an attack
-            self._reachable.check(each["host"])
+            check_resolved(host, each["host"])
+            if self._reachable is not None:
+                self._reachable.check(each["host"])
         return found
 
     async def close(self) -> None:
@@ -153,7 +155,7 @@ def http_client(
                 limit=max_connections,
                 keepalive_timeout=KEEPALIVE_S,
                 ssl=trust,
-                resolver=_CheckedResolver(reachable) if reachable else None,
+                resolver=_CheckedResolver(reachable),
                 use_dns_cache=reachable is None,
             ),
             cookie_jar=aiohttp.DummyCookieJar(),

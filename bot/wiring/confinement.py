@@ -3,6 +3,7 @@
 The guard itself is in `adapters.egress`.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import urlsplit
 
@@ -14,6 +15,8 @@ from bot.settings.model import ProviderSettings, Settings
 from bot.settings.reading import ConfigurationError
 
 OLLAMA = "ollama"
+# Whatever names a host: no client minds the case of a scheme, or space before it.
+_ADDRESS = re.compile(r"\s*[a-z][a-z0-9+.-]*://", re.ASCII | re.IGNORECASE)
 _NOT_ADAPTERS = {"slack", "database", "http"}
 
 
@@ -41,7 +44,7 @@ def local_hosts(settings: Settings, providers: Mapping[str, Provider]) -> LocalH
         if part in _NOT_ADAPTERS:
             continue
         for key, url in _urls(part, value):
-            host = urlsplit(url).hostname or ""
+            host = _host_in(url)
             if host and host not in local:
                 raise ConfigurationError(
                     f"{key}: {host} is not declared local; add it to llm.privacy.local_hosts, "
@@ -67,13 +70,20 @@ def check_edited(settings: Settings, providers: Mapping[str, Provider], edited: 
 
 def _host_of(provider: ProviderSettings) -> str:
     url = provider.base_url or provider.endpoint
-    return urlsplit(url if "://" in url else f"//{url}").hostname or ""
+    return _host_in(url if "://" in url else f"//{url}")
+
+
+def _host_in(url: str) -> str:
+    try:
+        return urlsplit(url.strip()).hostname or ""
+    except ValueError:  # half an IPv6 address: nobody's name, so it is not declared either
+        return url
 
 
 def _urls(key: str, value: object) -> Iterator[tuple[str, str]]:
     match value:
-        case str() if value.startswith(("http://", "https://", "nats://", "tls://")):
-            yield key, value
+        case str() if _ADDRESS.match(value):
+            yield key, value.strip()
         case BaseModel():
             names = type(value).model_fields
             skipped = {"providers", "privacy"} if key == "llm" else set()

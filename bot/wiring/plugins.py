@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import structlog
 
-from adapters.egress import ReachableAddresses
+from adapters.egress import LocalHosts, ReachableAddresses
 from adapters.http import http_client
 from adapters.plugins.manifest import CEILING_S, ReadManifest, read_manifest
 from adapters.plugins.tool import PluginTool
@@ -48,6 +48,9 @@ class Plugins:
     def __init__(self, settings: Settings) -> None:
         self.version = 0
         self._known = plugin_secrets(settings)
+        # As it was at the start: what counts as inside, only a restart changes.
+        privacy = settings.llm.privacy
+        self._local = LocalHosts(privacy.local_hosts) if settings.llm.is_local_only else None
         self._clients = AsyncExitStack()
         self._retired = AsyncExitStack()
         self._loaded = self._read(settings, self._clients)
@@ -107,6 +110,10 @@ class Plugins:
                 if _secrets([each]) - self._known:
                     why = "its credential is new to this process and is masked after a restart only"
                     raise each.source.invalid(why, "auth")
+                host = urlsplit(each.manifest.endpoint.url).hostname or ""
+                if self._local is not None and host not in self._local:
+                    why = f"{host} is not declared local; add it to llm.privacy.local_hosts"
+                    raise each.source.invalid(why, "endpoint", "url")
                 tools[each.manifest.name] = open_plugin(each, clients)
             except ManifestInvalid as error:
                 bad.append(error)

@@ -14,6 +14,7 @@ from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
 from bot.wiring import confinement
 from bot.wiring.in_force import InForce
+from bot.wiring.plugins import Plugins
 from tests.fakes.model_server import Call, ModelServer, Round
 from tests.fixtures_service import Start, stage
 
@@ -151,4 +152,37 @@ def test_connections_are_opened_by_the_one_factory_and_to_nats_and_both_ask_firs
         "adapters/audit_nats.py",
     }
     for own in ("adapters/http.py", "adapters/audit_nats.py"):
-        assert "check_egress(" in (root / own).read_text(encoding="utf-8")
+        text = (root / own).read_text(encoding="utf-8")
+        assert "check_egress(" in text
+        assert "check_resolved(" in text
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["HTTP://logs.example", "Https://logs.example", "  http://logs.example", "\thttp://logs.example",
+     "http://declared.example@logs.example", "http://[::1", "http://LOGS.example."],
+)  # fmt: skip
+def test_no_spelling_of_an_address_passes_the_start(url: str) -> None:
+    settings = Settings.model_validate(
+        {
+            "observe": {"logs": {"kind": "loki", "url": url}},
+            "llm": {"mode": "local-only", "privacy": {"local_hosts": ["declared.example"]}},
+        }
+    )
+    with pytest.raises(ConfigurationError, match=r"^observe\.logs\.url: "):
+        confinement.local_hosts(settings, {})
+
+
+@pytest.mark.parametrize(("declared", "problems"), [((), 1), (("bridge.example",), 0)])
+async def test_a_plugin_outside_is_not_loaded_unless_declared(
+    tmp_path: Path, declared: tuple[str, ...], problems: int
+) -> None:
+    (tmp_path / "a.yaml").write_text(
+        "name: a\ndescription: d\nallowed_sessions: ['*']\n"
+        "endpoint:\n  url: HTTP://bridge.example/x\n"
+    )
+    llm = {"mode": "local-only", "privacy": {"local_hosts": declared}}
+    plugins = Plugins(Settings.model_validate({"plugins": {"folder": str(tmp_path)}, "llm": llm}))
+    await plugins.aclose()
+    assert len(plugins.problems) == problems
+    assert all("is not declared local" in note for note in plugins.notes)

@@ -122,6 +122,20 @@ async def test_nobody_there_is_unreachable() -> None:
         await AuditNats(url).send_events(rows(1))
 
 
+async def test_a_local_name_that_leads_outside_is_refused_and_looked_up_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    answers = ["8.8.8.8", "127.0.0.1"]
+
+    async def look_up(host: str, port: int, **_: object) -> list[tuple[object, ...]]:
+        return [(0, 0, 0, "", (answers.pop(0), port))]
+
+    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", look_up)
+    with confined_to(LocalHosts(["nats.example"])), pytest.raises(Refused, match=r"8\.8\.8\.8"):
+        await AuditNats("nats://nats.example").send_events(rows(1))
+    assert answers == ["127.0.0.1"]
+
+
 async def test_nothing_leaves_a_confined_process() -> None:
     with confined_to(LocalHosts()), pytest.raises(Refused, match=r"nats\.example"):
         await AuditNats("nats://nats.example").send_events(rows(1))

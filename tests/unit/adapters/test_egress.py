@@ -1,11 +1,17 @@
 """When nothing may leave the network, every client is held to the hosts declared local."""
 
+import socket
+from collections.abc import Callable
+
+import aiohttp
 import pytest
 from aiohttp import web
+from aiohttp.abc import ResolveResult
 
 from adapters.egress import LocalHosts, confined_to
 from adapters.errors import Refused
 from adapters.http import http_client
+from adapters.on_call.json_endpoint import JsonOnCall
 from tests.fixtures_http import serving
 
 DECLARED = LocalHosts(["ollama.internal", "*.svc.cluster.local", "10.0.0.0/8", "fd00::1"])
@@ -59,3 +65,83 @@ async def test_every_hop_of_a_redirect_is_held_to_it() -> None:
     async with serving(handler) as url, http_client() as client:
         with confined_to(LocalHosts()), pytest.raises(Refused, match=r"203\.0\.113\.9"):
             await client.get(url, follow_redirects=True)
+
+
+class Resolver:
+    """DNS whose answer changes with every question."""
+
+    def __init__(self, *answers: str) -> None:
+        self._answers = list(answers)
+
+    async def resolve(self, host: str, port: int, family: int) -> list[ResolveResult]:
+        address = self._answers.pop(0)
+        kind = socket.AF_INET6 if ":" in address else socket.AF_INET
+        return [
+            ResolveResult(hostname=host, host=address, port=port, family=kind, proto=0, flags=0)
+        ]
+
+
+@pytest.fixture
+def dns(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Resolver]:
+    def answering(*answers: str) -> Resolver:
+        resolver = Resolver(*answers)
+        monkeypatch.setattr(aiohttp.ThreadedResolver, "resolve", lambda _, *a: resolver.resolve(*a))
+        return resolver
+
+    return answering
+
+
+@pytest.mark.parametrize("address", ["203.0.112.9", "8.8.8.8", "2606:4700::1111", "::ffff:8.8.8.8"])
+async def test_a_local_name_that_resolves_to_a_public_address_is_refused(
+    dns: Callable[..., Resolver], address: str
+) -> None:
+    dns(address)
+    async with http_client() as client:
+        with (
+            confined_to(LocalHosts(["ollama.internal"])),
+            pytest.raises(Refused, match=r"ollama\.internal is refused: it resolves to"),
+        ):
+            await client.get("http://ollama.internal:9/")
+
+
+async def test_a_public_address_that_is_declared_is_local() -> None:
+    assert LocalHosts(["ollama.internal", "203.0.112.0/24"]).allows("203.0.112.9")
+
+
+@pytest.mark.parametrize("address", ["10.0.0.1", "192.168.1.1", "fd00::1", "127.0.0.1"])
+async def test_what_a_local_name_may_lead_to(address: str) -> None:
+    assert LocalHosts(["ollama.internal"]).allows(address)
+
+
+async def test_the_connection_goes_to_the_address_that_was_checked(
+    dns: Callable[..., Resolver],
+) -> None:
+    async def handler(_: web.Request) -> web.Response:
+        return web.Response(text="in", headers={"connection": "close"})
+
+    async with serving(handler) as url, http_client() as client:
+        there = url.replace("127.0.0.1", "ollama.internal")
+        dns("127.0.0.1", "8.8.8.8")
+        with confined_to(LocalHosts(["ollama.internal"])):
+            assert (await client.get(there)).text == "in"
+
+
+async def test_the_second_connection_is_checked_again(dns: Callable[..., Resolver]) -> None:
+    async def handler(_: web.Request) -> web.Response:
+        return web.Response(text="in", headers={"connection": "close"})
+
+    async with serving(handler) as url:
+        there = url.replace("127.0.0.1", "ollama.internal")
+        dns("127.0.0.1", "8.8.8.8")
+        with confined_to(LocalHosts(["ollama.internal"])):
+            async with http_client() as client:
+                assert (await client.get(there)).text == "in"
+            async with http_client() as client:
+                with pytest.raises(Refused, match=r"8\.8\.8\.8"):
+                    await client.get(there)
+
+
+async def test_a_rota_is_held_to_it(dns: Callable[..., Resolver]) -> None:
+    dns("8.8.8.8")
+    with confined_to(LocalHosts(["rota.internal"])), pytest.raises(Refused, match="public"):
+        await JsonOnCall("http://rota.internal/", "users", 1.0).people()
