@@ -1,5 +1,5 @@
 """What a call must pass before its tool runs: catalog, policy, budget, authorisation, connections,
-input, capabilities. Each check either narrows the call or ends it with a CallFailed.
+input, products, capabilities. Each check either narrows the call or ends it with a CallFailed.
 """
 
 import asyncio
@@ -17,6 +17,7 @@ from tools.errors import ToolErrorCode
 from tools.failure import CallFailed
 from tools.output import NotStrictJson, clean_value
 from tools.policy import ToolPolicy
+from tools.products import refusal
 from tools.schema import problems_in_words
 
 # None admits; otherwise why not, in words that may be shown.
@@ -59,6 +60,9 @@ class Admission:
         await self._check_authority(entry.contract, context)
         context = self._narrowed(entry.contract, context)
         model = parsed_arguments(entry.contract, arguments)
+        outside = refusal(entry.contract.products, model, context)
+        if outside is not None:
+            raise CallFailed(ToolErrorCode.POLICY_DENIED, outside)
         missing = missing_capabilities(entry.contract, self.capabilities)
         if missing:
             raise CallFailed(ToolErrorCode.UNAVAILABLE, f"not configured: {', '.join(missing)}")

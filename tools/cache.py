@@ -62,7 +62,8 @@ def key_of(contract: ToolContract, arguments: BaseModel, context: CallContext) -
         return None
     asked = [
         contract.id, arguments.model_dump(mode="json"), context.team, context.actor,
-        context.session_id, context.purpose, context.products, sorted(context.connection_ids),
+        context.session_id, context.purpose, context.products, context.reading,
+        sorted(context.connection_ids),
     ]  # fmt: skip
     return hashlib.sha256(orjson.dumps(asked, option=orjson.OPT_SORT_KEYS)).digest()
 

@@ -16,6 +16,7 @@ from tools.budget import NOTHING_SPENT, Spent
 from tools.cluster_offer import OfferedKind, ResourceSchema, WrittenPattern
 from tools.platform import Application, PlatformResource, PlatformStats, Workflow
 from tools.port import Port
+from tools.products import Reading
 from tools.signals import Discovered, Signal
 
 P = TypeVar("P")
@@ -458,6 +459,7 @@ class CallContext:
     untrusted_read: bool = False  # the turn has already read tool output
     spent: Spent = NOTHING_SPENT  # of the turn, before this call
     channel_id: str = ""
+    reading: Reading = Reading.ALL  # whether `products` bound what tools read
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from pydantic import JsonValue
 from tools.capabilities import Capabilities
 from tools.contract import PROPOSE_TOOL_ID, AnyTool, Effect, ToolContract
 from tools.policy import Asking, ToolPolicy
+from tools.products import is_offered
 from tools.redaction import Allowlist, AllowlistInvalid
 from tools.schema import NAME, SchemaNotPortable, input_schema
 
@@ -74,6 +75,7 @@ class ToolCatalog:
             entry.description
             for _, entry in sorted(self._tools.items())
             if self._policy.allows(entry.contract, asking)
+            and is_offered(entry.contract.products, asking)
             and self._can_work(entry.contract)
             and self._is_connected(entry.contract, asking)
         )
@@ -111,6 +113,9 @@ def checked_contract(contract: ToolContract) -> tuple[Allowlist, ToolDescription
         raise CatalogInvalid(f"{contract.id}: no such capability: {', '.join(sorted(unknown))}")
     if contract.opaque and not contract.id.startswith(_BUILT_IN):
         raise CatalogInvalid(f"{contract.id}: only built-in tools have fields not redacted as text")
+    unnamed = set(contract.products.arguments) - contract.input.model_fields.keys()
+    if unnamed:
+        raise CatalogInvalid(f"{contract.id}: no such argument: {', '.join(sorted(unnamed))}")
     if not 0 < contract.timeouts.default_s <= contract.timeouts.ceiling_s:
         raise CatalogInvalid(f"{contract.id}: the default timeout must be within its ceiling")
     try:

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 
 from tools.capabilities import CallContext, Capabilities
 from tools.port import Port
+from tools.products import ProductScope
 
 PROPOSE_TOOL_ID = "core__propose_action"  # the only tool that may be more than read_only
 
@@ -74,7 +75,7 @@ class ToolContract:
     `tools.capabilities.Capabilities`. `opaque` names top-level output fields minted by our own
     code (a signed cursor, a proposal id) that the text redactor must not touch; only built-in
     tools may have them. `live` is asked anew each time, never answered from the cache.
-    `toolsets` are the built-in ones that name a built-in tool; `ports` what it needs beyond
+    `products` says whose data a call is about, which a channel's products bound. `toolsets` are the built-in ones that name a built-in tool; `ports` what it needs beyond
     `capabilities`, declared in its own file.
     """
 
@@ -86,6 +87,7 @@ class ToolContract:
     redaction: frozenset[str]
     timeouts: Timeouts
     capabilities: frozenset[str]
+    products: ProductScope
     requires_connection: bool = False
     opaque: frozenset[str] = frozenset()
     live: bool = False

@@ -12,12 +12,13 @@ from typing import Protocol
 
 from tools.budget import DEFAULT_BUDGET, Budget, smallest
 from tools.contract import PROPOSE_TOOL_ID, Effect, ToolContract
+from tools.products import Bounded
 
 MCP_PREFIX = "mcp__"
 NAMELESS = "@"  # what has no name of its own is called by a word that begins with it: "@direct"
 
 
-class Asking(Protocol):
+class Asking(Bounded, Protocol):
     """What policy looks at; a CallContext is one."""
 
     @property

@@ -11,6 +11,7 @@ from tools.capabilities import CallContext, Capabilities
 from tools.catalog import CatalogInvalid, checked_contract
 from tools.contract import PROPOSE_TOOL_ID, Effect, Timeouts, ToolContract
 from tools.output import clean_text
+from tools.products import usual_scope
 from tools.schema import SchemaNotPortable
 
 CEILING_S: Final = 300.0  # what no configuration raises a call's timeout above
@@ -70,15 +71,17 @@ def _contract(server: str, definition: Definition, timeout_s: float) -> ToolCont
     if not description:
         raise NotATool("it has no description")
     try:
+        arguments = input_model(definition.schema)
         return ToolContract(
             id=tool_id(server, definition.name),
             description=description,
-            input=input_model(definition.schema),
+            input=arguments,
             output=McpOutput,
             effect=Effect.READ_ONLY,
             redaction=frozenset(McpOutput.model_fields),
             timeouts=Timeouts(timeout_s, CEILING_S),
             capabilities=frozenset(),
+            products=usual_scope(arguments.model_fields),
         )
     except SchemaNotPortable as error:
         raise NotATool(f"its schema: {error}") from error

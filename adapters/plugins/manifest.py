@@ -149,7 +149,11 @@ def from_environment(text: str) -> str:
 
 
 class Manifest(_Part):
-    """One plugin."""
+    """One plugin.
+
+    `products` are the parameters that hold a product's name: none for a plugin that reads nothing
+    of any product; left out, those that are called so.
+    """
 
     name: str = Field(pattern=r"^[a-z][a-z0-9]*(_[a-z0-9]+)*$", max_length=64 - len(PREFIX))
     description: str = Field(min_length=1, max_length=1000)
@@ -159,6 +163,7 @@ class Manifest(_Part):
     allowed_sessions: tuple[str, ...] = Field(min_length=1)
     timeout: Annotated[timedelta, BeforeValidator(_seconds)] = timedelta(seconds=10)
     fields: tuple[str, ...] = ()
+    products: tuple[str, ...] | None = None
 
     @field_validator("timeout")
     @classmethod

@@ -16,6 +16,7 @@ from tools.catalog import CatalogInvalid, checked_contract
 from tools.contract import Effect, Timeouts, ToolContract, ToolInput, ToolOutput
 from tools.errors import CapabilityUnavailable, UpstreamFailed
 from tools.output import NotStrictJson, clean_text, clean_value
+from tools.products import ProductScope, usual_scope
 
 MAX_BYTES: Final = 512 * 1024  # decompressed; the runner then cuts to what a model is given
 _MAX_TEXT_CHARS: Final = 16_000
@@ -109,12 +110,20 @@ def contract_of(read: ReadManifest) -> ToolContract:
         redaction=_allowlist(manifest),
         timeouts=Timeouts(manifest.timeout.total_seconds(), CEILING_S),
         capabilities=frozenset(),
+        products=_scope(manifest),
     )
     try:
         checked_contract(contract)
     except CatalogInvalid as error:
         raise read.source.invalid(str(error)) from error
     return contract
+
+
+def _scope(manifest: Manifest) -> ProductScope:
+    """As declared, else by what the parameters are called."""
+    if manifest.products is None:
+        return usual_scope(manifest.parameters)
+    return ProductScope(manifest.products, is_free=not manifest.products)
 
 
 def _allowlist(manifest: Manifest) -> frozenset[str]:

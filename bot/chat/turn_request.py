@@ -87,6 +87,7 @@ class TurnRequests:
             products=channel.rule.products,
             connection_ids=connections_of(self._config.connections, ask.asker.user),
             channel_id=ask.place.channel,
+            reading=channel.rule.tools_read,
         )
 
     async def request(

@@ -12,6 +12,7 @@ from bot.actions.catalog import ActionCatalog
 from bot.actions.errors import ActionsError
 from bot.app import build_base
 from bot.commands.audit_check import check_audit
+from bot.commands.channel_check import check_channels
 from bot.commands.mcp_check import report as mcp_report
 from bot.commands.role_check import check_roles
 from bot.ports import StorageUnavailable
@@ -117,16 +118,17 @@ def _plugins(plugins: Plugins, settings: Settings) -> list[Finding]:
 
 
 def _toolsets(own: Sequence[OwnTools], settings: Settings) -> list[Finding]:
-    """What each toolset costs in every request, with all of its backends configured."""
+    """What each toolset costs with all of its backends configured, and what channels bound."""
     tools = [*core_tools(CursorSigner(bytes(32))), *(tool for each in own for tool in each.tools)]
     try:
         policy = policy_of(settings, own)
     except ConfigurationError as error:
         return [Finding("policy", False, str(error))]
-    return [
+    costs = [
         Finding(f"toolset {cost.name}", True, cost.as_words())
         for cost in toolset_costs(tools, policy)
     ]
+    return [*costs, *check_channels(settings, policy, tools)]
 
 
 def _actions(settings: Settings) -> Finding:

@@ -9,11 +9,13 @@ from typing import Final, TypeAlias
 
 from bot.domain.ids import Place
 from tools.policy import fits_channel
+from tools.products import Reading
 
 # Names of what has none of its own; no platform lets a channel be called so.
 DIRECT: Final = "@direct"
 GROUP: Final = "@group"  # a direct message among several people
 UNKNOWN: Final = ""  # the name could not be read
+_NARROWEST_FIRST: Final = (Reading.STRICT, Reading.PRODUCTS)
 _SESSION_NAMES: Final = {DIRECT: "direct", GROUP: "group"}
 
 
@@ -21,8 +23,8 @@ _SESSION_NAMES: Final = {DIRECT: "direct", GROUP: "group"}
 class ChannelRule:
     """One `[[channels]]` entry. `session` may contain `{channel}`.
 
-    `products` bound what may be proposed and what tools may read; none: no bound. `reads_all`
-    leaves the tools unbounded. `shut` is a bound that leaves no product at all.
+    `products` bound what may be proposed and, as `reading` says, what tools may read; none: no
+    bound. `shut` is a bound that leaves no product at all.
     """
 
     match: str
@@ -31,7 +33,7 @@ class ChannelRule:
     toolset: str = "investigate"
     confirm: tuple[str, ...] = ()
     daily_usd_micros: int = 0  # 0: no limit of its own
-    reads_all: bool = False
+    reading: Reading = Reading.PRODUCTS
     shut: bool = False
 
     @property
@@ -40,9 +42,9 @@ class ChannelRule:
         return self.shut or bool(self.products)
 
     @property
-    def bounds_tools(self) -> bool:
-        """Whether tools may read the channel's products only."""
-        return self.is_bounded and not self.reads_all
+    def tools_read(self) -> Reading:
+        """How far the products bound the tools."""
+        return self.reading if self.is_bounded else Reading.ALL
 
     def covers(self, product: str) -> bool:
         """Whether something may be proposed for that product here."""
@@ -115,11 +117,13 @@ def narrowest(rules: Sequence[ChannelRule]) -> ChannelRule:
     """
     bounds = [rule.products for rule in rules if rule.is_bounded]
     common = tuple(p for p in (bounds[0] if bounds else ()) if all(p in each for each in bounds))
+    readings = [rule.tools_read for rule in rules]
     limits = [rule.daily_usd_micros for rule in rules if rule.daily_usd_micros]
     return ChannelRule(
         match=UNKNOWN,
         products=common,
         daily_usd_micros=min(limits, default=0),
+        reading=next((each for each in _NARROWEST_FIRST if each in readings), Reading.ALL),
         shut=bool(bounds) and not common,
     )
 

@@ -9,6 +9,7 @@ from tools.capabilities import Capabilities
 from tools.catalog import BoundTool, ToolCatalog, missing_capabilities
 from tools.contract import AnyTool
 from tools.policy import ToolPolicy
+from tools.products import Reading
 
 _CONNECTION = "a connection of the asker's own"
 
@@ -21,6 +22,8 @@ class Purpose:
     channel: str = ""
     session_name: str = ""
     connection_ids: frozenset[str] = frozenset()
+    products: tuple[str, ...] = ()
+    reading: Reading = Reading.ALL
 
 
 def tool_report(

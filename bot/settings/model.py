@@ -10,6 +10,7 @@ from bot.settings.mcp import McpSettings
 from bot.settings.policy import PolicySettings
 from bot.settings.roles import RoleSettings
 from bot.settings.section import Duration, Section
+from tools.products import Reading
 
 SHORTEST_AUDIT_KEY = 32  # characters; as hexadecimal digits that is 128 bits
 
@@ -263,11 +264,15 @@ class PluginSettings(Section):
 
 
 class ChannelSettings(Section):
-    """One `[[channels]]`. `match` is a glob of names, or `@direct` or `@group`, which no glob is."""
+    """One `[[channels]]`. `match` is a glob of names, or `@direct` or `@group`, which no glob is.
+
+    `products` bound what may be proposed, and as `reading` says what tools may read.
+    """
 
     match: str = Field(min_length=1, pattern=r"^([^@].*|@direct|@group)$")
     session: str = "{channel}"
     products: tuple[str, ...] = ()
+    reading: Reading = Reading.PRODUCTS
     toolset: str = "investigate"
     confirm: tuple[str, ...] = ()
     daily_usd_limit: float = Field(default=0.0, ge=0)

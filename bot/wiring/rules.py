@@ -39,6 +39,7 @@ def channel_rules(settings: Settings) -> tuple[ChannelRule, ...]:
             c.toolset,
             c.confirm,
             round(c.daily_usd_limit * USD_MICROS),
+            c.reading,
         )
         for c in settings.channels
     )

@@ -21,6 +21,7 @@ from tools.contract import (
     ToolOutput,
 )
 from tools.policy import ToolPolicy
+from tools.products import OF_NO_PRODUCT
 from tools.records import CallEvent, ToolInvocationRecord, ToolOutcome
 from tools.runner import RunnerHooks, ToolRunner
 
@@ -51,6 +52,7 @@ def contract(**changes: Any) -> ToolContract:
         "redaction": frozenset({"text", "items", "value", "next_cursor"}),
         "timeouts": QUERY,
         "capabilities": frozenset(),
+        "products": OF_NO_PRODUCT,
     }
     return ToolContract(**{**fields, **changes})
 

@@ -7,12 +7,12 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from tools.errors import InvalidArguments
+from tools.products import ANY_PRODUCT
 from tools.timerange import parse_duration
 
 _PRODUCT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:-]{0,127}")
 _METRIC = re.compile(r"[A-Za-z_:][A-Za-z0-9_:.]{0,199}")
 _LABEL = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
-ANY_PRODUCT = "*"
 MIN_STEP = timedelta(seconds=1)
 MAX_STEP = timedelta(days=1)
 

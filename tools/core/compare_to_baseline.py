@@ -22,6 +22,7 @@ from tools.core.arguments import MetricName, Product, TimeRangeText
 from tools.core.bound import bound
 from tools.errors import InvalidArguments
 from tools.output import clean_text
+from tools.products import BY_PRODUCT
 from tools.statistics import (
     MIN_BASELINE_POINTS,
     Baseline,
@@ -131,6 +132,7 @@ class CompareToBaseline:
         redaction=frozenset(CompareOutput.model_fields),
         timeouts=COMPUTED,
         capabilities=frozenset({"metrics"}),
+        products=BY_PRODUCT,
         toolsets=("investigate",),
     )
 

@@ -4,6 +4,7 @@ from tools.capabilities import CallContext, Capabilities
 from tools.contract import LOOKUP, Effect, ToolContract, ToolInput, ToolOutput
 from tools.core.arguments import Product
 from tools.core.bound import bound
+from tools.products import BY_PRODUCT
 
 
 class DiscoverInput(ToolInput):
@@ -43,6 +44,7 @@ class DiscoverOperations:
         redaction=frozenset(DiscoverOutput.model_fields),
         timeouts=LOOKUP,
         capabilities=frozenset({"operations"}),
+        products=BY_PRODUCT,
         toolsets=("recommend", "platform"),
     )
 

@@ -7,6 +7,7 @@ from tools.contract import LOOKUP, Effect, ToolContract, ToolInput, ToolOutput
 from tools.core.arguments import Product
 from tools.core.bound import bound
 from tools.errors import UpstreamFailed
+from tools.products import BY_PRODUCT
 
 
 class AdminInfoInput(ToolInput):
@@ -44,6 +45,7 @@ class GetAdminInfo:
         redaction=frozenset(AdminInfoOutput.model_fields),
         timeouts=LOOKUP,
         capabilities=frozenset({"admin"}),
+        products=BY_PRODUCT,
         toolsets=("investigate", "recommend", "platform"),
     )
 

@@ -11,6 +11,7 @@ from tools.core.platform_entries import (
     told,
 )
 from tools.output import clean_text
+from tools.products import ProductScope
 
 
 class ApplicationInput(ToolInput):
@@ -45,6 +46,7 @@ class GetApplication:
         redaction=frozenset(ApplicationOutput.model_fields),
         timeouts=LOOKUP,
         capabilities=frozenset({"platform"}),
+        products=ProductScope(("app_name",)),
         toolsets=("investigate", "platform"),
         requires_connection=True,
     )

@@ -2,6 +2,7 @@
 
 from tools.capabilities import CallContext, Capabilities
 from tools.contract import LOOKUP, Effect, ToolContract, ToolInput, ToolOutput
+from tools.products import OF_NO_PRODUCT
 from tools.timerange import instant_text
 
 
@@ -28,6 +29,7 @@ class GetCurrentTime:
         redaction=frozenset(CurrentTimeOutput.model_fields),
         timeouts=LOOKUP,
         capabilities=frozenset({"clock"}),
+        products=OF_NO_PRODUCT,
         toolsets=("investigate", "recommend", "platform"),
         live=True,
     )

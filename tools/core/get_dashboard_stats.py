@@ -3,6 +3,7 @@
 from tools.capabilities import CallContext, Capabilities
 from tools.contract import LOOKUP, Effect, ToolContract, ToolInput, ToolOutput
 from tools.core.bound import bound
+from tools.products import CANNOT_BE_TOLD
 
 
 class StatsInput(ToolInput):
@@ -31,6 +32,7 @@ class GetDashboardStats:
         redaction=frozenset(StatsOutput.model_fields),
         timeouts=LOOKUP,
         capabilities=frozenset({"platform"}),
+        products=CANNOT_BE_TOLD,
         toolsets=("platform",),
         requires_connection=True,
     )

@@ -10,6 +10,7 @@ from tools.contract import LOOKUP, Effect, ToolContract, ToolInput, ToolOutput
 from tools.core.arguments import Product, TimeRangeText
 from tools.core.bound import bound
 from tools.output import clean_text
+from tools.products import ProductScope, within
 from tools.timerange import instant_text, parse_time_range
 
 MAX_INCIDENTS = 25
@@ -66,6 +67,7 @@ class GetIncidentHistory:
         ),
         timeouts=LOOKUP,
         capabilities=frozenset({"incidents"}),
+        products=ProductScope(("product",), narrows=True),
         toolsets=("investigate", "recommend"),
     )
 
@@ -88,7 +90,9 @@ class GetIncidentHistory:
             )
         )
         return HistoryOutput(
-            incidents=[_entry(one) for one in found],
+            incidents=[
+                _entry(one) for one in found if not one.product or within(call, one.product)
+            ],
             range=when.text if when else None,
             notes=[when.assumed] if when and when.assumed else None,
         )

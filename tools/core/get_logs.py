@@ -13,6 +13,7 @@ from tools.core.bound import bound
 from tools.core.log_entry import LogEntry, head, log_entry
 from tools.cursor import CursorScope, CursorSigner
 from tools.errors import InvalidArguments
+from tools.products import BY_PRODUCT
 from tools.timerange import TimeRange, parse_time_range
 
 MAX_LINES = 100
@@ -80,6 +81,7 @@ class GetLogs:
         ),
         timeouts=QUERY,
         capabilities=frozenset({"logs", "clock"}),
+        products=BY_PRODUCT,
         toolsets=("investigate",),
         opaque=frozenset({"next_cursor"}),
     )

@@ -9,6 +9,7 @@ from tools.contract import QUERY, Effect, ToolContract, ToolInput, ToolOutput
 from tools.core.arguments import Labels, MetricName, Product, StepText, TimeRangeText, step_seconds
 from tools.core.bound import bound
 from tools.output import clean_text
+from tools.products import BY_PRODUCT
 from tools.statistics import MAX_POINTS, downsampled, finite, rounded, summary
 from tools.timerange import instant_text, parse_time_range
 
@@ -104,6 +105,7 @@ class GetMetrics:
         ),
         timeouts=QUERY,
         capabilities=frozenset({"metrics"}),
+        products=BY_PRODUCT,
         toolsets=("investigate",),
     )
 

@@ -9,6 +9,7 @@ from tools.contract import LOOKUP, Effect, ToolContract, ToolInput, ToolOutput
 from tools.core.arguments import Product
 from tools.core.bound import bound
 from tools.errors import InvalidArguments
+from tools.products import BY_PRODUCT
 
 
 class ParametersInput(ToolInput):
@@ -38,6 +39,7 @@ class GetOperationParameters:
         redaction=frozenset(ParametersOutput.model_fields),
         timeouts=LOOKUP,
         capabilities=frozenset({"operations"}),
+        products=BY_PRODUCT,
         toolsets=("recommend", "platform"),
     )
 

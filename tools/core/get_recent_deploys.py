@@ -9,6 +9,7 @@ from tools.core.arguments import ProductOrAny, TimeRangeText
 from tools.core.bound import bound
 from tools.errors import ToolError
 from tools.output import clean_text
+from tools.products import ProductScope, within
 from tools.timerange import instant_text, parse_time_range
 
 MAX_DEPLOYS = 100
@@ -70,6 +71,7 @@ class GetRecentDeploys:
         ),
         timeouts=COMPUTED,
         capabilities=frozenset({"deploys"}),
+        products=ProductScope(("product",), narrows=True),
         toolsets=("investigate", "recommend", "platform"),
     )
 
@@ -80,7 +82,7 @@ class GetRecentDeploys:
         when = parse_time_range(arguments.time_range, call.now)
         events = await bound(caps.deploys, "deploys").between(arguments.product, when.interval)
         rollouts, notes = await _rollouts(arguments.product, when.interval, caps)
-        found = merged(events, rollouts)
+        found = [each for each in merged(events, rollouts) if within(call, each.product)]
         if when.assumed:
             notes.append(when.assumed)
         return DeploysOutput(

@@ -9,6 +9,7 @@ from tools.capabilities import CallContext, Capabilities
 from tools.contract import QUERY, Effect, ToolContract, ToolInput, ToolOutput
 from tools.core.bound import bound
 from tools.output import clean_text
+from tools.products import OF_NO_PRODUCT
 
 MAX_FIELDS = 150
 MAX_DESCRIPTION_CHARS = 160
@@ -74,6 +75,7 @@ class GetResourceSchema:
         redaction=frozenset(SchemaOutput.model_fields),
         timeouts=QUERY,
         capabilities=frozenset({"offer"}),
+        products=OF_NO_PRODUCT,
         toolsets=("recommend",),
     )
 

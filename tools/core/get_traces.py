@@ -11,8 +11,9 @@ from tools.capabilities import CallContext, Capabilities, Interval, LogQuery
 from tools.contract import QUERY, Effect, ToolContract, ToolInput, ToolOutput
 from tools.core.bound import bound
 from tools.core.log_entry import LogEntry, log_entry
-from tools.errors import ToolError
+from tools.errors import InvalidArguments, ToolError
 from tools.output import clean_text
+from tools.products import ProductScope, within
 from tools.spanfold import KeptSpan, fold
 from tools.spantree import SpanForest, assemble
 from tools.timerange import instant_text
@@ -112,14 +113,17 @@ class GetTraces:
         ),
         timeouts=QUERY,
         capabilities=frozenset({"traces"}),
+        products=ProductScope(narrows=True),
         toolsets=("investigate",),
     )
 
     async def execute(
         self, arguments: TracesInput, call: CallContext, caps: Capabilities
     ) -> TracesOutput:
-        """An unknown trace is an answer, not an error. Raises what Traces raises."""
-        del call
+        """An unknown trace is an answer, not an error.
+
+        Raises InvalidArguments for one that is also others', and what Traces raises.
+        """
         trace = await bound(caps.traces, "traces").get(arguments.request_id)
         if trace is None or not trace.spans:
             return TracesOutput(
@@ -128,6 +132,12 @@ class GetTraces:
                 errors=[],
                 truncated=False,
                 notes=["no trace with this id; it may have been sampled out or not arrived yet"],
+            )
+        outside = {span.service for span in trace.spans if not within(call, span.service)}
+        if outside:
+            raise InvalidArguments(
+                f"this trace also touches {len(outside)} services that are none of this channel's "
+                "products, so it may not be read from here"
             )
         forest = assemble(trace.spans)
         logs, log_notes = await _logs(arguments, forest, caps)

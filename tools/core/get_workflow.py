@@ -4,7 +4,9 @@ from tools.capabilities import CallContext, Capabilities
 from tools.contract import LOOKUP, Effect, ToolContract, ToolInput, ToolOutput
 from tools.core.bound import bound
 from tools.core.platform_entries import WorkflowEntry, WorkflowId, shown_of, told, workflow_entry
+from tools.errors import InvalidArguments
 from tools.output import clean_text
+from tools.products import ProductScope, within
 
 
 class WorkflowInput(ToolInput):
@@ -40,6 +42,7 @@ class GetWorkflow:
         redaction=frozenset(WorkflowOutput.model_fields),
         timeouts=LOOKUP,
         capabilities=frozenset({"platform"}),
+        products=ProductScope(narrows=True),
         toolsets=("platform",),
         requires_connection=True,
     )
@@ -47,8 +50,10 @@ class GetWorkflow:
     async def execute(
         self, arguments: WorkflowInput, call: CallContext, caps: Capabilities
     ) -> WorkflowOutput:
-        """Raises what Platform raises."""
+        """Raises InvalidArguments for another product's; what Platform raises."""
         found = await bound(caps.platform, "platform").workflow(arguments.workflow_id, call)
+        if not within(call, found.application):
+            raise InvalidArguments("workflow_id: of no application of this channel's products")
         shown, more = shown_of(found.steps)
         return WorkflowOutput(
             **workflow_entry(found).model_dump(),

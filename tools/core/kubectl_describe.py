@@ -9,6 +9,7 @@ from tools.core.cluster_arguments import KindName, Namespace, ObjectName
 from tools.core.kubectl_events import MAX_EVENTS, EventEntry, event_entry
 from tools.errors import ToolError
 from tools.output import clean_text
+from tools.products import CANNOT_BE_TOLD
 
 
 class DescribeInput(ToolInput):
@@ -42,6 +43,7 @@ class KubectlDescribe:
         redaction=frozenset({"object", "events", "notes"}),
         timeouts=QUERY,
         capabilities=frozenset({"kubernetes"}),
+        products=CANNOT_BE_TOLD,
         toolsets=("investigate",),
     )
 

@@ -9,6 +9,7 @@ from tools.contract import QUERY, Effect, ToolContract, ToolInput, ToolOutput
 from tools.core.bound import bound
 from tools.core.cluster_arguments import Namespace, ObjectName
 from tools.output import clean_text
+from tools.products import CANNOT_BE_TOLD
 from tools.timerange import instant_text
 
 MAX_EVENTS = 50
@@ -57,6 +58,7 @@ class KubectlEvents:
         redaction=frozenset(EventsOutput.model_fields),
         timeouts=QUERY,
         capabilities=frozenset({"kubernetes"}),
+        products=CANNOT_BE_TOLD,
         toolsets=("investigate",),
     )
 

@@ -9,6 +9,7 @@ from tools.contract import QUERY, Effect, ToolContract, ToolInput, ToolOutput
 from tools.core.bound import bound
 from tools.core.cluster_arguments import KindName, ObjectName
 from tools.output import clean_text
+from tools.products import CANNOT_BE_TOLD
 
 ALL_NAMESPACES = "*"
 
@@ -46,6 +47,7 @@ class KubectlGet:
         redaction=frozenset(GetOutput.model_fields),
         timeouts=QUERY,
         capabilities=frozenset({"kubernetes"}),
+        products=CANNOT_BE_TOLD,
         toolsets=("investigate",),
     )
 

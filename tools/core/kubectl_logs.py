@@ -10,6 +10,7 @@ from tools.core.arguments import StepText, step_seconds
 from tools.core.bound import bound
 from tools.core.cluster_arguments import Namespace, ObjectName
 from tools.output import clean_text
+from tools.products import CANNOT_BE_TOLD
 
 MAX_LINES = 100
 MAX_LINE_CHARS = 1000
@@ -51,6 +52,7 @@ class KubectlLogs:
         redaction=frozenset(PodLogsOutput.model_fields),
         timeouts=QUERY,
         capabilities=frozenset({"kubernetes"}),
+        products=CANNOT_BE_TOLD,
         toolsets=("investigate",),
     )
 

@@ -5,6 +5,7 @@ from tools.contract import LOOKUP, Effect, ToolContract, ToolInput, ToolOutput
 from tools.core.bound import bound
 from tools.core.platform_entries import counted, shown_of, told
 from tools.output import clean_text
+from tools.products import ProductScope, within
 
 
 class ApplicationsInput(ToolInput):
@@ -40,6 +41,7 @@ class ListApplications:
         redaction=frozenset(ApplicationsOutput.model_fields),
         timeouts=LOOKUP,
         capabilities=frozenset({"platform"}),
+        products=ProductScope(narrows=True),
         toolsets=("platform",),
         requires_connection=True,
     )
@@ -49,7 +51,8 @@ class ListApplications:
     ) -> ApplicationsOutput:
         """Raises what Platform raises."""
         del arguments
-        found = await bound(caps.platform, "platform").applications(call)
+        everybodys = await bound(caps.platform, "platform").applications(call)
+        found = [one for one in everybodys if within(call, one.name)]
         shown, more = shown_of(found)
         return ApplicationsOutput(
             applications=[

@@ -11,6 +11,7 @@ from tools.core.platform_entries import (
     resource_entry,
     shown_of,
 )
+from tools.products import ProductScope, within
 
 
 class ResourcesInput(ToolInput):
@@ -43,6 +44,7 @@ class ListResources:
         redaction=frozenset(ResourcesOutput.model_fields),
         timeouts=LOOKUP,
         capabilities=frozenset({"platform"}),
+        products=ProductScope(("app_name",), narrows=True),
         toolsets=("platform",),
         requires_connection=True,
     )
@@ -52,7 +54,8 @@ class ListResources:
     ) -> ResourcesOutput:
         """Raises what Platform raises."""
         platform = bound(caps.platform, "platform")
-        found = await platform.resources(arguments.app_name, arguments.type, call)
+        everybodys = await platform.resources(arguments.app_name, arguments.type, call)
+        found = [one for one in everybodys if within(call, one.application)]
         shown, more = shown_of(found)
         return ResourcesOutput(
             resources=[resource_entry(one) for one in shown], total=len(found), truncated=more

@@ -11,6 +11,7 @@ from tools.core.platform_entries import (
     shown_of,
     workflow_entry,
 )
+from tools.products import ProductScope, within
 
 
 class WorkflowsInput(ToolInput):
@@ -43,6 +44,7 @@ class ListWorkflows:
         redaction=frozenset(WorkflowsOutput.model_fields),
         timeouts=LOOKUP,
         capabilities=frozenset({"platform"}),
+        products=ProductScope(("app_name",), narrows=True),
         toolsets=("investigate", "platform"),
         requires_connection=True,
     )
@@ -52,7 +54,8 @@ class ListWorkflows:
     ) -> WorkflowsOutput:
         """Raises what Platform raises."""
         platform = bound(caps.platform, "platform")
-        found = await platform.workflows(arguments.app_name, arguments.status, call)
+        everybodys = await platform.workflows(arguments.app_name, arguments.status, call)
+        found = [one for one in everybodys if within(call, one.application)]
         shown, more = shown_of(found)
         return WorkflowsOutput(
             workflows=[workflow_entry(one) for one in shown], total=len(found), truncated=more

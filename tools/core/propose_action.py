@@ -8,6 +8,7 @@ from tools.capabilities import CallContext, Capabilities, ProposalDraft
 from tools.contract import LOOKUP, PROPOSE_TOOL_ID, Effect, ToolContract, ToolInput, ToolOutput
 from tools.core.arguments import Product
 from tools.core.bound import bound
+from tools.products import BY_PRODUCT
 from tools.timerange import instant_text
 
 
@@ -62,6 +63,7 @@ class ProposeAction:
         ),
         timeouts=LOOKUP,
         capabilities=frozenset({"proposals"}),
+        products=BY_PRODUCT,
         toolsets=("investigate", "recommend", "platform"),
         opaque=frozenset({"proposal_id"}),
     )

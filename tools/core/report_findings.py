@@ -6,6 +6,7 @@ from pydantic import Field
 
 from tools.capabilities import CallContext, Capabilities
 from tools.contract import LOOKUP, Effect, ToolContract, ToolInput, ToolOutput
+from tools.products import OF_NO_PRODUCT
 
 Verdict = Literal["cause", "symptoms", "healthy", "unknown"]
 Words = Annotated[str, Field(max_length=300)]
@@ -59,6 +60,7 @@ class ReportFindings:
         redaction=frozenset(FindingsOutput.model_fields),
         timeouts=LOOKUP,
         capabilities=frozenset(),
+        products=OF_NO_PRODUCT,
         toolsets=("investigate",),
     )
 

@@ -12,6 +12,7 @@ from tools.contract import QUERY, Effect, ToolContract, ToolInput, ToolOutput
 from tools.core.bound import bound
 from tools.errors import InvalidArguments
 from tools.output import clean_text
+from tools.products import OF_NO_PRODUCT
 from tools.search_words import weight, words_of
 
 MAX_DESCRIPTION_CHARS = 200
@@ -59,6 +60,7 @@ class SearchCapabilities:
         redaction=frozenset(CapabilitiesOutput.model_fields),
         timeouts=QUERY,
         capabilities=frozenset({"offer"}),
+        products=OF_NO_PRODUCT,
         toolsets=("recommend",),
     )
 

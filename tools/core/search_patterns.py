@@ -8,6 +8,7 @@ from tools.capabilities import CallContext, Capabilities
 from tools.contract import LOOKUP, Effect, ToolContract, ToolInput, ToolOutput
 from tools.core.bound import bound
 from tools.output import clean_text
+from tools.products import OF_NO_PRODUCT
 
 MAX_TEXT_CHARS = 2000
 
@@ -51,6 +52,7 @@ class SearchPatterns:
         redaction=frozenset(PatternsOutput.model_fields),
         timeouts=LOOKUP,
         capabilities=frozenset({"patterns"}),
+        products=OF_NO_PRODUCT,
         toolsets=("investigate", "recommend", "platform"),
     )
 

@@ -215,3 +215,11 @@ async def test_a_channel_where_nobody_may_confirm_says_so_in_the_receipt() -> No
     receipt = await world.desk().propose(DRAFT, call())
 
     assert receipt.awaits == ()
+
+
+async def test_nothing_is_proposed_for_a_product_of_another_channel() -> None:
+    rule = ChannelRule("*", products=("web",), confirm=("responder",))
+    world = World(channel=Channel("incident-web", rule))
+    with pytest.raises(InvalidArguments, match="for web, so nothing may be proposed for checkout"):
+        await world.desk().propose(DRAFT, call())
+    assert world.store.rows == {}

@@ -9,6 +9,7 @@ import pytest
 from bot.actions.catalog import ActionCatalog, ActionRule
 from bot.actions.revise import Revisions
 from bot.domain.audit import AuditKind
+from bot.domain.channel import Channel, ChannelRule
 from bot.domain.ids import UserId
 from bot.domain.proposal import LIFETIME, Proposal, ProposalState, digest
 from bot.ports import Decision
@@ -185,3 +186,33 @@ async def test_a_crash_at_any_moment_of_an_edit_leaves_one_successor(tick: int) 
     assert world.row(row.id).state is S.SUPERSEDED
     assert world.wall.shown(new.id).state is S.PENDING
     assert world.memory.kinds().count(AuditKind.PROPOSAL_CREATED) == 2
+
+
+NOW_ELSEWHERE = [
+    Channel("incident-checkout", ChannelRule("*", products=("web",), confirm=("responder",))),
+    Channel("renamed", ChannelRule("*", confirm=("responder",))),
+    Channel("", ChannelRule("", confirm=())),
+]
+
+
+@pytest.mark.parametrize("channel", NOW_ELSEWHERE, ids=lambda each: each.name or "unknown")
+async def test_an_edit_is_judged_by_the_channel_as_it_is_then(channel: Channel) -> None:
+    world = World()
+    row = await world.proposed()
+    world.channel = channel
+
+    await world.carry(row, edit(row))
+
+    assert world.row(row.id).state is S.PENDING
+    assert len(world.store.rows) == 1
+
+
+async def test_an_edited_card_names_the_roles_of_that_moment() -> None:
+    world = World()
+    row = await world.proposed()
+    world.channel = Channel("incident-checkout", ChannelRule("*", confirm=("lead",)))
+
+    await world.carry(row, edit(row))
+
+    (new,) = [each for each in world.store.rows.values() if each.id != row.id]
+    assert new.confirm_roles == ("lead",)

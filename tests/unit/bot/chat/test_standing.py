@@ -20,6 +20,7 @@ from tests.fakes.tools import FakeTool, contract
 from tests.fixtures_turn import ASK, TurnBench, turn_bench
 from tools.budget import Budget
 from tools.policy import ToolPolicy
+from tools.products import Reading
 
 ECHO, LOGS = "core__echo", "core__logs"
 RULES = (
@@ -187,3 +188,5 @@ class _Asked:
         self.channel = channel
         self.session_name = session_name
         self.connection_ids: frozenset[str] = frozenset()
+        self.products: tuple[str, ...] = ()
+        self.reading = Reading.ALL
