@@ -38,6 +38,10 @@ class SurfaceFailed(Exception):
         self.retryable = retryable
 
 
+class GivenUp(Exception):
+    """A step that ended its process again and again is not run any more. Its text is its name."""
+
+
 class SessionStore(Protocol):
     """Sessions, their messages and turns."""
 
@@ -555,7 +559,7 @@ class Journal(Protocol):
     """Durable steps of one workflow: a finished step is never run again, its value is replayed."""
 
     async def step(self, name: str, run: Callable[[], Awaitable[JsonValue]]) -> JsonValue:
-        """Run once; afterwards answer from the record."""
+        """Run once; afterwards answer from the record. Raises GivenUp."""
         ...
 
     async def steps(

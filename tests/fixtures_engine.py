@@ -3,21 +3,22 @@
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 import pytest
 import sqlalchemy as sa
 from blockbuster import BlockBuster
+from dbos import DBOSConfig, Queue
 from pydantic import JsonValue
 
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, ProposalId, TeamId, UserId
 from bot.domain.session import Ask
 from bot.engine.engine import Engine, EngineConfig
-from bot.ports import Decision, Journal
+from bot.ports import Decision, GivenUp, Journal
 from bot.store.engine import Database
 from bot.store.replicas import Replicas
 from bot.store.tables import tickets
@@ -28,7 +29,8 @@ from tests.fixtures_database import new_database
 T = TypeVar("T")
 PLACE = Place(TeamId("T1"), ChannelId("C1"), MessageTs("1700000000.000100"))
 PERSON = Person(TeamId("T1"), UserId("U1"))
-LEASE_S = 0.4
+LEASE_S = 2.0
+POLL_S = 0.1  # for what is resumed; the engine's own is 1 s
 TIMEOUT_S = 20.0
 STEPS = ("open", "round:1", "keep", "deliver")
 
@@ -40,21 +42,30 @@ def ask(number: int) -> Ask:
 
 @dataclass
 class Lives:
-    """One database and the processes that live on it, one after the other or side by side.
-
-    `dies` is asked between the steps of every turn, with how many are behind it, also 0 and all.
-    """
+    """One database and the processes that live on it, one after the other."""
 
     database: Database
     url: str
-    dies: Callable[[Ask, int], bool] = lambda _ask, _behind: False
     ran: Counter[tuple[str, str]] = field(default_factory=Counter)  # steps, by ask
     ended: list[str] = field(default_factory=list)
+    given_up: list[str] = field(default_factory=list)
     died: asyncio.Event = field(default_factory=asyncio.Event)
+    reached: asyncio.Event = field(default_factory=asyncio.Event)
+    _dies: tuple[Ask | None, int] = (None, 0)
+    _held: tuple[Ask | None, int] = (None, 0)
     tickets: type[Tickets] = Tickets
 
+    def die(self, ask: Ask | None, behind: int = 0) -> None:
+        """From now on processes die at that turn, with so many steps behind it, also 0 and all."""
+        self._dies = (ask, behind)
+        self.died.clear()
+
+    def hold(self, ask: Ask | None, behind: int = 0) -> None:
+        """From now on that turn stands still with so many steps behind it."""
+        self._held = (ask, behind)
+
     @asynccontextmanager
-    async def life(self, version: str = "") -> AsyncIterator[Engine]:
+    async def life(self) -> AsyncIterator[Engine]:
         """A process until the context ends, which it does without a word to anybody."""
         path = self.url.partition(":///")[2]
         sqlite = Path(path) if self.database.dialect == "sqlite" else None
@@ -67,8 +78,6 @@ class Lives:
                 yield engine
             finally:
                 await engine.stop(0)
-                # DBOS has closed the one that it gave the loop.
-                asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
                 if sqlite is None:  # who dies leaves its row
                     await Replicas(self.database).beat(engine.executor_id)
                     await Replicas(self.database).give_up(engine.executor_id)
@@ -90,19 +99,25 @@ class Lives:
             return found
 
     async def _turn(self, ask: Ask, journal: Journal) -> None:
-        self._may_die(ask, 0)
+        await self._between(ask, 0)
         for behind, name in enumerate(STEPS, 1):
 
             async def run(name: str = name) -> JsonValue:
                 self.ran[ask.text, name] += 1
                 return None
 
-            await journal.step(name, run)
-            self._may_die(ask, behind)
+            try:
+                await journal.step(name, run)
+            except GivenUp as error:
+                self.given_up.append(f"{ask.text}: {error}")
+            await self._between(ask, behind)
         self.ended.append(ask.text)
 
-    def _may_die(self, ask: Ask, behind: int) -> None:
-        if self.dies(ask, behind):
+    async def _between(self, ask: Ask, behind: int) -> None:
+        if self._held == (ask, behind):
+            self.reached.set()
+            await asyncio.Event().wait()
+        if self._dies == (ask, behind):
             self.died.set()
             raise asyncio.CancelledError
 
@@ -115,10 +130,17 @@ class Lives:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 async def lives(
-    request: pytest.FixtureRequest, tmp_path: Path, _nothing_blocks_the_loop: BlockBuster
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    _nothing_blocks_the_loop: BlockBuster,
 ) -> AsyncIterator[Lives]:
     """On a fresh database, once on each. Starting and stopping may block the loop."""
     _nothing_blocks_the_loop.deactivate()
+    quick = partial(DBOSConfig, notification_listener_polling_interval_sec=POLL_S)
+    monkeypatch.setattr("bot.engine.engine.DBOSConfig", quick)  # waited for at its end
+    defaults = Queue.__init__.__kwdefaults__ or {}
+    monkeypatch.setitem(defaults, "polling_interval_sec", POLL_S)
     async with new_database(request.param, tmp_path) as url:
         database = await Database.open(url)
         yield Lives(database, url)

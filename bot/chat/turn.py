@@ -4,7 +4,6 @@ A workflow body: everything with an effect is a step of the journal, so a turn t
 goes on from its last finished step on another one.
 """
 
-import hashlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -19,6 +18,7 @@ from adapters.llm.messages import (
     ToolCall,
 )
 from bot.chat.aftermath import depth_finding, finished, said_of, state_of
+from bot.chat.broken_turn import broken, not_kept
 from bot.chat.grounding import doubts
 from bot.chat.history import newest_note
 from bot.chat.loop import Conversation, Emit, Loop, Renew
@@ -37,6 +37,7 @@ from bot.ports import (
     AnswerStream,
     AnswerSurface,
     ChannelNames,
+    GivenUp,
     Journal,
     SessionStore,
     Stops,
@@ -50,18 +51,9 @@ from bot.telemetry.metrics import Metrics
 from tools.budget import Spent
 from tools.capabilities import CallContext, Clock
 from tools.records import CallEvent, ToolOutcome
-from tools.redactor import RedactionFailed, Redactor
+from tools.redactor import Redactor
 
 log = structlog.get_logger(__name__)
-
-NOTHING_STARTED = (
-    "the database cannot be used right now, so nothing was started; ask again in a minute"
-)
-CUT_SHORT = "the database cannot be used right now, so the answer ends here; ask again in a minute"
-NOT_KEPT = (
-    "the database cannot be used right now, so this answer was not kept: "
-    "the next question in this thread will not know it"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +109,7 @@ class Turns:
             safe = replace(ask, text=self._redactor.redact(ask.text))
             opened = await self._open(safe, journal)
         except Exception as error:
-            final = self._broken(ask, error, None)
+            final = broken(ask, error, None, self._redactor)
             await self._tell_unopened(ask, final)
             self._metrics.turn_ended(final.end.value)
             if isinstance(error, StorageUnavailable):
@@ -195,11 +187,12 @@ class Turns:
             final = ended.final
             try:
                 await self._keep(ask, ended, journal, opened.session)
-            except StorageUnavailable:
+            except (StorageUnavailable, GivenUp) as error:
+                why = not_kept(ask, error)
                 with suppress(SurfaceGone, SurfaceFailed):
-                    await stream.finish(replace(final, notices=(*final.notices, NOT_KEPT)))
+                    await stream.finish(replace(final, notices=(*final.notices, why)))
                 raise
-            await self._deliver(final, journal, stream)
+            await self._deliver(ask, final, journal, stream)
         finally:
             await stream.aclose()
         return final
@@ -237,7 +230,7 @@ class Turns:
             return _Investigated(final, said_of(end, talk), recalled.summary)
         except Exception as error:  # noqa: BLE001 - a bug must not leave people without an end
             said = said_of(TurnEnd.FAILED, loop.talk) if loop.talk else ()
-            return _Investigated(self._broken(ask, error, loop.talk), said)
+            return _Investigated(broken(ask, error, loop.talk, self._redactor), said)
 
     async def _recalled(
         self,
@@ -301,25 +294,6 @@ class Turns:
             notices.append(talk.rounds[-1].error_message)
         return finished(end, talk, text, notices, doubts(text, talk.evidence, ask.text))
 
-    def _broken(self, ask: Ask, error: Exception, talk: Conversation | None) -> TurnFinished:
-        """The end of a turn that something unforeseen cut short, with what it had gathered."""
-        gathered = talk or Conversation(CompleteRequest("", ()))
-        if isinstance(error, StorageUnavailable):
-            log.warning("turn_without_storage", turn=ask.turn_id, error=str(error))
-            notice = CUT_SHORT if gathered.rounds else NOTHING_STARTED
-        else:
-            reference = hashlib.sha256(ask.turn_id.encode()).hexdigest()[:8]
-            log.error("turn_broken", turn=ask.turn_id, reference=reference, exc_info=error)
-            notice = f"internal error; whoever runs Kortex finds it in the log as {reference}"
-        text = self._text_if_redactable(gathered.text)
-        return finished(TurnEnd.FAILED, gathered, text, [notice], ())
-
-    def _text_if_redactable(self, text: str) -> str:
-        try:
-            return self._redactor.redact(text)
-        except RedactionFailed:
-            return ""
-
     async def _keep(
         self, ask: Ask, ended: _Investigated | None, journal: Journal, session: str = ""
     ) -> None:
@@ -337,12 +311,18 @@ class Turns:
 
         await journal.step("keep", store)
 
-    async def _deliver(self, final: TurnFinished, journal: Journal, stream: AnswerStream) -> None:
-        async def finish() -> JsonValue:
+    async def _deliver(
+        self, ask: Ask, final: TurnFinished, journal: Journal, stream: AnswerStream
+    ) -> None:
+        async def show(end: TurnFinished) -> JsonValue:
             try:
-                await stream.finish(final)
+                await stream.finish(end)
             except SurfaceGone:
                 return "gone"
             return "shown"
 
-        await journal.step("deliver", finish)
+        try:
+            await journal.step("deliver", lambda: show(final))
+        except GivenUp as error:
+            short = broken(ask, error, None, self._redactor)
+            await journal.step("deliver:short", lambda: show(short))

@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import IO
 
 import structlog
-from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, SetWorkflowID, StepOptions
+from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, SetWorkflowID
 from pydantic import JsonValue, TypeAdapter
 
 from bot.domain.ids import ProposalId, TurnId, UserId
 from bot.domain.session import Ask
 from bot.engine.database_lock import take_lock
 from bot.engine.ending import HAND_OVER_S, end_dbos
+from bot.engine.journal import DurableJournal
 from bot.engine.lease import Lease
 from bot.engine.sqlite_clock import milliseconds
 from bot.engine.starts import Starts
@@ -32,7 +33,6 @@ from bot.ports import (
     Journal,
     StopSignal,
     StorageUnavailable,
-    SurfaceFailed,
     decision_workflow,
 )
 from bot.store.failures import storage_errors
@@ -47,58 +47,13 @@ WORKFLOW_VERSION = "kortex-1"
 LEASE_S = 6.0
 POLL_STOPS_S = 0.3
 MAX_EXECUTOR_THREADS = 32  # DBOS leaves it unbounded: a thread per live workflow
-_RETRIES = 7  # after 0.5 s, doubled each time: half a minute, beside the database's own patience
+DEATHS_AT_A_STEP = 3  # of the process that ran it; then the step is given up
 
 _ASK = TypeAdapter(Ask)
 _DECISION = TypeAdapter(Decision)
 
 TurnBody = Callable[[Ask, Journal], Awaitable[object]]
 DecisionBody = Callable[[ProposalId, Decision, Journal], Awaitable[None]]
-
-
-def _worth_retrying(error: BaseException) -> bool:
-    return isinstance(error, StorageUnavailable) or (
-        isinstance(error, SurfaceFailed) and error.retryable
-    )
-
-
-def _options(name: str) -> StepOptions:
-    return StepOptions(
-        name=name,
-        retries_allowed=True,
-        max_attempts=_RETRIES,
-        interval_seconds=0.5,
-        should_retry=_worth_retrying,
-    )
-
-
-class DurableJournal:
-    """`bot.ports.Journal` inside a workflow."""
-
-    async def step(self, name: str, run: Callable[[], Awaitable[JsonValue]]) -> JsonValue:
-        """One step, checkpointed."""
-        return await DBOS.run_step_async(_options(name), _plain(run))
-
-    async def steps(
-        self, parts: Sequence[tuple[str, Callable[[], Awaitable[JsonValue]]]]
-    ) -> Sequence[JsonValue]:
-        """Several at once; their ids are drawn in order, so a replay finds each its own."""
-        reserved = [(DBOS.reserve_step(), name, run) for name, run in parts]
-        async with asyncio.TaskGroup() as group:
-            tasks = [
-                group.create_task(slot.run_async(_options(name), _plain(run)))
-                for slot, name, run in reserved
-            ]
-        return [task.result() for task in tasks]
-
-
-def _plain(
-    run: Callable[[], Awaitable[JsonValue]],
-) -> Callable[[], Coroutine[None, None, JsonValue]]:
-    async def body() -> JsonValue:
-        return await run()
-
-    return body
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +141,7 @@ class Engine:
         async def decision(proposal_id: str, value: JsonValue) -> None:
             await self._run_decision(proposal_id, value)
 
-        self._turn = DBOS.workflow(name="turn", max_recovery_attempts=5)(turn)
+        self._turn = DBOS.workflow(name="turn", max_recovery_attempts=None)(turn)
         self._decision = DBOS.workflow(name="decision", max_recovery_attempts=20)(decision)
         DBOS.launch()
 
@@ -208,6 +163,8 @@ class Engine:
             await asyncio.wait(left, timeout=HAND_OVER_S)
         await end_dbos()
         with suppress(StorageUnavailable):
+            if left or waiting:
+                await self._tickets.hand_over(self.executor_id)
             await self._sign_off(nothing_left=not left and not waiting)
         if self._lock_file is not None:
             self._lock_file.close()
@@ -284,14 +241,17 @@ class Engine:
         ask = _ASK.validate_python(ask_value)
         with self._counted(self._turns, ask.turn_id):
             try:
-                await self._order.enter(ask)
+                fresh = await self._order.enter(ask)
             except Superseded:
                 log.info("turn_superseded", turn=ask.turn_id)
                 return
             signal = self._signals[ask.turn_id] = Signal()
             try:
                 async with self._slots.hold(ask, signal):
-                    await self._turn_body(ask, DurableJournal())
+                    # Only now: a turn that waits has done nothing that could end a process.
+                    deaths = 0 if fresh else await self._order.deaths(ask)
+                    journal = DurableJournal(gives_up=deaths >= DEATHS_AT_A_STEP)
+                    await self._turn_body(ask, journal)
             except asyncio.CancelledError:
                 raise  # handed over, or going down: the ticket belongs to whoever resumes it
             except BaseException:
@@ -360,7 +320,8 @@ class Engine:
     async def _take_over(self) -> None:
         try:
             if self._let_go:
-                # Those that nobody took over meanwhile.
+                # Those that nobody took over meanwhile; to stand still is not to die.
+                await self._tickets.hand_over(self.executor_id)
                 await self._resume(self.executor_id, self._let_go - set(self._turns.values()))
                 self._let_go.clear()
             for dead in await self._replicas.stale(self._config.lease_s):

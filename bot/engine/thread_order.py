@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
-from typing import Final
+from typing import Final, TypeVar
 
 import structlog
 
@@ -12,6 +12,7 @@ from bot.domain.session import Ask
 from bot.ports import StorageUnavailable
 from bot.store.tickets import Tickets
 
+T = TypeVar("T")
 log = structlog.get_logger(__name__)
 
 POLL_BUSY_THREAD_S: Final = 0.25  # for turns that end on other replicas
@@ -52,14 +53,26 @@ class ThreadOrder:
         self._unstarted = await self._tickets.drop_unstarted(before)
         return len(await self._tickets.drop_dead())
 
-    async def enter(self, ask: Ask) -> None:
-        """Wait until this turn is the oldest of its thread. Raises Superseded.
+    async def enter(self, ask: Ask) -> bool:
+        """Wait until this turn is the oldest of its thread; whether no attempt was here before.
 
-        It was promised, so it waits for a database that is busy or gone, too.
+        It was promised, so it waits for a database that is busy or gone, too. Raises Superseded.
         """
+        return await self._patiently(ask, self._entered)
+
+    async def deaths(self, ask: Ask) -> int:
+        """How often its process has died with no more of its steps on record than there are now."""
+
+        async def counted(resumed: Ask) -> int:
+            return await self._tickets.count_death(resumed.turn_id)
+
+        return await self._patiently(ask, counted)
+
+    @staticmethod
+    async def _patiently(ask: Ask, work: Callable[[Ask], Awaitable[T]]) -> T:
         while True:
             try:
-                return await self._entered(ask)
+                return await work(ask)
             except StorageUnavailable as error:
                 log.warning("turn_waits_for_database", turn=ask.turn_id, error=str(error))
                 await asyncio.sleep(RETRY_S)
@@ -84,11 +97,11 @@ class ThreadOrder:
         """It is over, or somebody else's."""
         self._first_attempts.discard(turn)
 
-    async def _entered(self, ask: Ask) -> None:
+    async def _entered(self, ask: Ask) -> bool:
         thread = ask.place.key
         async with self._entering:
             await self._starts_first()
-            if await self._tickets.is_fresh(ask.turn_id):
+            if fresh := await self._tickets.is_fresh(ask.turn_id):
                 self._first_attempts.add(ask.turn_id)
             entered = await self._tickets.try_enter(ask.turn_id, thread, ask.ts, self._owner)
         while not entered:
@@ -97,3 +110,4 @@ class ThreadOrder:
                 async with asyncio.timeout(POLL_BUSY_THREAD_S):
                     await left.wait()
             entered = await self._tickets.try_enter(ask.turn_id, thread, ask.ts, self._owner)
+        return fresh

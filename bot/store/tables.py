@@ -316,6 +316,10 @@ tickets = sa.Table(
     _text("state"),  # waiting | running
     _text("owner"),
     sa.Column("stop_by", CleanText),  # who asked it to stop
+    # How often its process died with so many steps of it on record; NULL of what has not died, and
+    # of what was handed over since.
+    sa.Column("deaths", sa.Integer),
+    sa.Column("steps", sa.Integer),
     sa.Index("ix_tickets_thread_ts_id", "thread", "ts", "id"),
     sa.Index(
         "ix_tickets_running",
@@ -338,4 +342,5 @@ replicas = sa.Table(
     sa.Column("id", CleanText, primary_key=True),
     sa.Column("beat", Instant, nullable=False),
     sa.Column("started_at", Instant, nullable=False),
+    sa.Column("version", CleanText),  # of the steps it knows; NULL before it was told
 )

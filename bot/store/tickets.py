@@ -21,6 +21,7 @@ _HELD = "PENDING"  # the states of the engine's workflows: somebody runs it,
 _QUEUED = ("ENQUEUED", "DELAYED")  # somebody will
 ALIVE = (_HELD, *_QUEUED)
 _NOBODY = ""
+_HANDED_OVER = -1
 
 
 class Superseded(Exception):
@@ -34,6 +35,17 @@ def workflow_status(dialect: str) -> sa.TableClause:
         sa.column("workflow_uuid", CleanText()),
         sa.column("executor_id", CleanText()),
         sa.column("status", CleanText()),
+        schema="dbos" if dialect == "postgresql" else None,
+    )
+
+
+def workflow_steps(dialect: str) -> sa.TableClause:
+    """The engine's table of finished steps, beside `workflow_status`."""
+    return sa.table(
+        "operation_outputs",
+        sa.column("workflow_uuid", CleanText()),
+        sa.column("function_id", sa.Integer()),
+        sa.column("function_name", CleanText()),
         schema="dbos" if dialect == "postgresql" else None,
     )
 
@@ -117,6 +129,39 @@ class Tickets:
             return left.rowcount == 1
 
         return await self._database.transact(work)
+
+    async def count_death(self, ticket: str) -> int:
+        """Whoever ran this turn has died; how often that was with as many finished steps as now.
+
+        A replica that handed it over did not die. 0 without a ticket.
+        """
+        finished = workflow_steps(self._database.dialect).c
+        steps = sa.select(sa.func.count()).where(finished.workflow_uuid == ticket).scalar_subquery()
+        counted = sa.case(
+            (tickets.c.deaths == _HANDED_OVER, 0),
+            (tickets.c.steps == steps, tickets.c.deaths + 1),
+            else_=1,
+        )
+
+        async def work(connection: Connection) -> int:
+            deaths = await connection.scalar(
+                tickets.update()
+                .where(tickets.c.id == ticket)
+                .values(deaths=counted, steps=steps)
+                .returning(tickets.c.deaths)
+            )
+            return deaths or 0
+
+        return await self._database.transact(work)
+
+    async def hand_over(self, owner: str) -> None:
+        """This replica ends as it should: what it leaves behind is not counted as a death."""
+
+        async def work(connection: Connection) -> None:
+            mine = tickets.update().where(tickets.c.owner == owner)
+            await connection.execute(mine.values(deaths=_HANDED_OVER))
+
+        await self._database.transact(work)
 
     async def request_stop(self, ticket: str, by: str) -> bool:
         """Ask a turn to stop, waiting or running; False when it is neither. The first asker stays."""

@@ -11,7 +11,7 @@ from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.domain.session import Ask, TurnState
 from bot.store.engine import Database
 from bot.store.sessions import StoredSessions
-from bot.store.tickets import Superseded, Tickets, workflow_status
+from bot.store.tickets import Superseded, Tickets, workflow_status, workflow_steps
 from tests.fixtures_database import database, database_url, other
 
 __all__ = ["database", "database_url", "other"]
@@ -35,6 +35,16 @@ class Engine:
             await connection.execute(
                 self.table.insert().values(
                     workflow_uuid=workflow, executor_id=executor, status=status
+                )
+            )
+
+    async def finish(self, workflow: str, step: str) -> None:
+        """One more step of it is on record."""
+        steps = workflow_steps(self.database.dialect)
+        async with self.database.write() as connection:
+            await connection.execute(
+                steps.insert().values(
+                    workflow_uuid=workflow, function_name=step, function_id=len(step)
                 )
             )
 
@@ -254,6 +264,31 @@ async def test_the_ticket_of_a_workflow_that_goes_on_is_kept(
     await tickets.try_enter("t1", THREAD, "1", "a")
     await engine.run("t1", "dead", status)
     assert list(await tickets.drop_dead()) == []
+
+
+async def test_deaths_are_counted_while_no_step_is_finished(
+    engine: Engine, tickets: Tickets
+) -> None:
+    await tickets.announce("t1", THREAD, "1")
+    counted = [await tickets.count_death("t1"), await tickets.count_death("t1")]
+    await engine.finish("t1", "open")
+    counted += [await tickets.count_death("t1"), await tickets.count_death("t1")]
+    assert counted == [1, 2, 1, 2]
+
+
+async def test_what_is_handed_over_has_not_died(engine: Engine, tickets: Tickets) -> None:
+    for name in ("t1", "t2"):
+        await engine.run(name, name)
+        await tickets.try_enter(name, name, "1", name)
+        await tickets.count_death(name)
+    await tickets.hand_over("t1")
+    assert await tickets.count_death("t1") == 0
+    assert await tickets.count_death("t1") == 1
+    assert await tickets.count_death("t2") == 2
+
+
+async def test_nothing_is_counted_of_a_turn_that_has_left(tickets: Tickets) -> None:
+    assert await tickets.count_death("t1") == 0
 
 
 async def test_a_turn_is_asked_to_stop_wherever_it_runs(engine: Engine, tickets: Tickets) -> None:

@@ -144,10 +144,45 @@ MUTANTS = (
     ),
     Mutant(
         "steps are not recorded",
-        "bot/engine/engine.py",
-        "return await DBOS.run_step_async(_options(name), _plain(run))",
-        "return await run()",
+        "bot/engine/journal.py",
+        "return _value(await DBOS.run_step_async(_options(name), self._body(name, run)))",
+        "return _value(await run())",
         (f"{_KILL}test_a_killed_process_goes_on_after_its_restart[first-tool]",),
+    ),
+    Mutant(
+        "five starts are all that a turn gets",
+        "bot/engine/engine.py",
+        'name="turn", max_recovery_attempts=None',
+        'name="turn", max_recovery_attempts=5',
+        (
+            f"{_ENGINE}"
+            "test_six_kills_at_six_boundaries_lose_neither_the_turn_nor_who_waits_behind_it[sqlite]",
+        ),
+    ),
+    Mutant(
+        "deaths are counted though the turn gets on",
+        "bot/store/tickets.py",
+        "(tickets.c.steps == steps, tickets.c.deaths + 1),",
+        "(tickets.c.steps.is_not(None), tickets.c.deaths + 1),",
+        (
+            f"{_TICKETS}test_deaths_are_counted_while_no_step_is_finished[sqlite]",
+            f"{_ENGINE}"
+            "test_six_kills_at_six_boundaries_lose_neither_the_turn_nor_who_waits_behind_it[sqlite]",
+        ),
+    ),
+    Mutant(
+        "a turn that ends its process is tried for ever",
+        "bot/engine/engine.py",
+        "deaths >= DEATHS_AT_A_STEP",
+        "deaths < 0",
+        (f"{_ENGINE}test_a_step_that_ended_its_process_three_times_is_given_up_by_name[sqlite]",),
+    ),
+    Mutant(
+        "a restart in good order counts as a death",
+        "bot/engine/engine.py",
+        "                await self._tickets.hand_over(self.executor_id)\n            await self._sign_off",
+        "                pass\n            await self._sign_off",
+        (f"{_ENGINE}test_a_turn_that_is_handed_over_is_not_given_up",),
     ),
     Mutant(
         "a replay is told as it was the first time",

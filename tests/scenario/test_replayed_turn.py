@@ -13,9 +13,10 @@ import pytest
 from pydantic import JsonValue
 
 from adapters.llm.messages import CompleteRequest, StreamChunk
+from bot.domain.audit import AuditKind
 from bot.domain.ids import MessageTs
 from bot.domain.session import Ask
-from bot.ports import AnswerStream
+from bot.ports import AnswerStream, GivenUp
 from bot.slack.sending.outbox import Outbox
 from bot.slack.sending.scheduler import EditScheduler
 from bot.slack.showing.surface import SlackSurface
@@ -56,6 +57,22 @@ class Unhurried(MemoryJournal):
         return Unhurried(fuse, self.record)
 
 
+class GivesUp(Unhurried):
+    """The record of a turn whose process died at that step again and again."""
+
+    at = ""
+
+    async def step(self, name: str, run: Callable[[], Awaitable[JsonValue]]) -> JsonValue:
+        if name == self.at:
+            raise GivenUp(name)
+        return await super().step(name, run)
+
+    def resumed(self, fuse: Fuse | None = None) -> "GivesUp":
+        same = GivesUp(fuse, self.record)
+        same.at = self.at
+        return same
+
+
 @dataclass
 class Processes:
     """One turn and Slack, over the lives of processes."""
@@ -79,7 +96,7 @@ class Processes:
         scheduler = EditScheduler(QUICK)
         async with scheduler.running():
             self.surface = SlackSurface(Outbox(self.slack, scheduler, bot_user_id="UBOT"))
-            with suppress(Crash):
+            with suppress(Crash, GivenUp):
                 await self.bench.answer(ASK, self.journal)
 
     @property
@@ -130,3 +147,26 @@ async def test_a_replay_shows_nothing_until_something_runs(behind: int) -> None:
     before = len(processes.slack.calls)
     await processes.live(dies_at=0)
     assert processes.slack.calls[before:] == []
+
+
+@pytest.mark.parametrize("step", [step for step in STEPS if step != "keep"])
+async def test_a_step_that_is_given_up_ends_the_turn_and_people_are_told_which(step: str) -> None:
+    processes = Processes(journal=GivesUp())
+    processes.journal.at = step  # type: ignore[attr-defined]
+    await processes.live()
+    assert f"died three times at the same step ({step})" in processes.shown()
+    assert "turn:stop" not in processes.shown()
+    assert processes.bench.memory.kinds().count(AuditKind.TURN_ENDED) == (step != "open")
+
+
+@pytest.mark.parametrize(
+    ("step", "shown"),
+    [("round:2", "Looking."), ("keep", "41.5 ms [E1]"), ("keep", "same step (keep)")],
+)
+async def test_what_was_gathered_before_the_step_that_is_given_up_is_shown(
+    step: str, shown: str
+) -> None:
+    processes = Processes(journal=GivesUp())
+    processes.journal.at = step  # type: ignore[attr-defined]
+    await processes.live()
+    assert shown in processes.shown()

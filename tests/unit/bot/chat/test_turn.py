@@ -10,7 +10,7 @@ import pytest
 import structlog.testing
 
 from adapters.llm.messages import ErrorChunk, ErrorKind, Role, StreamChunk, TextChunk, Usage
-from bot.chat.turn import CUT_SHORT, NOT_KEPT, NOTHING_STARTED
+from bot.chat.broken_turn import CUT_SHORT, NOT_KEPT, NOTHING_STARTED
 from bot.domain.audit import AuditKind
 from bot.domain.budget import BudgetLimits
 from bot.domain.events import TurnEnd
