@@ -28,6 +28,7 @@ class HostedProvider(ABC):
 
     supports_tools = True
     supports_streaming = True
+    limits_by_model = True
 
     def __init__(self, config: ProviderConfig) -> None:
         self.config = config

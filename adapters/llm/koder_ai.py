@@ -16,6 +16,7 @@ class KoderAI:
 
     supports_tools = False
     supports_streaming = False
+    limits_by_model = False
     max_context_tokens = 0
     is_local = False
 

@@ -70,6 +70,7 @@ class Provider(Protocol):
     supports_tools: bool
     supports_streaming: bool
     max_context_tokens: int
+    limits_by_model: bool  # whether a rate limit (429) holds for the model alone that was asked
     is_local: bool  # whether it may be used when nothing may leave the network
 
     @property

@@ -1,6 +1,6 @@
 """Which providers are left alone for now, why, and until when: one circuit each, per process.
 
-A rate limit closes a provider's door for as long as it asks; a used-up quota or a refused key for
+Where a vendor limits each model by itself, so does a rate limit here: the others are asked on. Else it closes a provider's door for as long as it asks; a used-up quota or a refused key for
 minutes; failures to answer only after several in a row, longer each time. When the time is up, one
 round is let through to try, and the others wait for what it finds. What was wrong with a single
 request (too long, refused, not valid) says nothing about the provider.
@@ -70,11 +70,15 @@ class Circuits:
     """The circuits of all providers. `clock` counts seconds and never jumps."""
 
     clock: Callable[[], float] = time.monotonic
-    _doors: dict[str, _Door] = field(default_factory=dict)
+    _doors: dict[tuple[str, str | None], _Door] = field(default_factory=dict)
 
-    def of(self, provider: str) -> Circuit:
-        """The circuit of a provider now."""
-        door = self._doors.get(provider)
+    def of(self, provider: str, model: str = "") -> Circuit:
+        """The circuit of a provider's model now; empty is the one it is configured with."""
+        whole, own = self._at(provider, None), self._at(provider, model)
+        return max(whole, own, key=lambda circuit: (circuit.wait_s, circuit.state != "closed"))
+
+    def _at(self, provider: str, model: str | None) -> Circuit:
+        door = self._doors.get((provider, model))
         if door is None:
             return Circuit()
         left_s = max(0.0, door.until - self.clock())
@@ -84,21 +88,34 @@ class Circuits:
         state = CircuitState.TRYING if door.until else CircuitState.CLOSED
         return Circuit(state, 0.0, door.failures, door.why)
 
-    def left_s(self, provider: str) -> float:
-        """Seconds a provider is still left alone; 0 is ready."""
-        return self.of(provider).wait_s
+    def asked(self, provider: str, model: str = "") -> None:
+        """A round goes to a model. If it is the one that tries, the others are kept out."""
+        for which in (None, model):
+            if self._at(provider, which).state is CircuitState.TRYING:
+                self._doors[provider, which].until = self.clock() + TRIAL_S
 
-    def asked(self, provider: str) -> None:
-        """A round goes to a provider. If it is the one that tries, the others are kept out."""
-        if self.of(provider).state is CircuitState.TRYING:
-            self._doors[provider].until = self.clock() + TRIAL_S
+    def heard(
+        self,
+        provider: str,
+        end: DoneChunk | ErrorChunk | None,
+        model: str = "",
+        *,
+        by_model: bool = False,
+    ) -> None:
+        """How a round ended; None when somebody stopped it, which says nothing.
 
-    def heard(self, provider: str, end: DoneChunk | ErrorChunk | None) -> None:
-        """How a round ended; None when somebody stopped it, which says nothing."""
+        `by_model`: the vendor limits the rate of each model by itself.
+        """
+        if end is None:
+            return
+        limited = by_model and isinstance(end, ErrorChunk) and end.kind in _WAITS
+        if limited or isinstance(end, DoneChunk):
+            self._doors.pop((provider, None), None)  # it answered
         if isinstance(end, DoneChunk):
-            self._doors.pop(provider, None)
-        elif end is not None:
-            self._failed(self._doors.setdefault(provider, _Door()), end)
+            self._doors.pop((provider, model), None)
+        else:
+            door = (provider, model if limited else None)
+            self._failed(self._doors.setdefault(door, _Door()), end)
 
     def _failed(self, door: _Door, end: ErrorChunk) -> None:
         asked_s = min(end.retry_after_s or 0.0, LONGEST_COOLDOWN_S)

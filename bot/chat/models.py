@@ -61,14 +61,15 @@ class Models:
         return self.choices.get(provider.name, unknown)
 
     def in_order(self, provider: Provider, *, full: bool) -> Sequence[KnownModel]:
-        """Those to try, the next one only where money did not allow the one before.
+        """Those to try, the next one only where money or a rate limit did not allow the one before.
 
         `full`: the turn has already turned to the full models.
         """
         choice = self.of(provider)
         if choice.fast is None:
             return (choice.full,)
-        return (choice.fast,) if self.frugal and not full else (choice.full, choice.fast)
+        frugal = self.frugal and not full
+        return (choice.fast, choice.full) if frugal else (choice.full, choice.fast)
 
     def window_tokens(self, provider: Provider) -> int:
         """Of the model that is asked first."""

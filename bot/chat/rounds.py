@@ -79,7 +79,7 @@ class Rounds:
         self._providers = tuple(providers)
 
     def circuit(self, provider: str) -> Circuit:
-        """Whether a provider is asked now, and if not, why and until when."""
+        """Whether a provider's configured model is asked now, and if not, why and until when."""
         return self._circuits.of(provider)
 
     async def run(
@@ -100,47 +100,64 @@ class Rounds:
         notices: list[str] = []
         failed: ErrorChunk | None = None
         held_back = False
-        for provider in self._candidates(prefer, notices):
-            entry = await self._entry(provider, request, notices, emit, gate)
-            if entry is None:
-                held_back = True
-                continue
-            model, admitted = entry
-            emit(RoundStarted(number, provider.name, admitted.request.model))
-            turn_down = MarkerFilter(NEED_MORE_CONTEXT, emit) if admitted.trial else None
-            attempt = await self._try(
-                provider, model, admitted.request, turn_down or emit, stop, gate
-            )
-            self._circuits.heard(provider.name, attempt.end)
-            if turn_down:
-                turn_down.flush()
-            if attempt.stopped or attempt.shown or isinstance(attempt.end, DoneChunk):
-                record = self._record(provider, number, attempt, notices)
-                return passed_on(record) if admitted.trial else record
-            failed = attempt.end or ErrorChunk(ErrorKind.CUT, "no answer")
-            self._told(notices, emit, f"{provider.name}: {failed.message}")
+        for provider in self._candidates(prefer, notices, gate):
+            asked = False
+            for model in self._ready(provider, gate):
+                admitted = await self._admitted(provider, model, request, notices, emit, gate)
+                if admitted is None:
+                    continue  # the next one is cheaper
+                asked = True
+                emit(RoundStarted(number, provider.name, admitted.request.model))
+                attempt = await self._attempt(provider, model, admitted, emit, stop, gate)
+                if attempt.stopped or attempt.shown or isinstance(attempt.end, DoneChunk):
+                    record = self._record(provider, number, attempt, notices)
+                    return passed_on(record) if admitted.trial else record
+                failed = attempt.end or ErrorChunk(ErrorKind.CUT, "no answer")
+                self._told(notices, emit, f"{provider.name}: {failed.message}")
+                if not _limits_one_model(provider, failed):
+                    break
+            held_back = held_back or not asked
         return _unanswered(number, failed, notices, out_of_budget=held_back)
 
-    async def _entry(
+    async def _attempt(
         self,
         provider: Provider,
+        model: KnownModel,
+        admitted: Admitted,
+        emit: Emit,
+        stop: StopSignal,
+        gate: Gate,
+    ) -> _Attempt:
+        """Ask, and remember how it went."""
+        turn_down = MarkerFilter(NEED_MORE_CONTEXT, emit) if admitted.trial else None
+        attempt = await self._try(provider, model, admitted.request, turn_down or emit, stop, gate)
+        self._circuits.heard(
+            provider.name, attempt.end, model.id, by_model=provider.limits_by_model
+        )
+        if turn_down:
+            turn_down.flush()
+        return attempt
+
+    async def _admitted(
+        self,
+        provider: Provider,
+        model: KnownModel,
         request: CompleteRequest,
         notices: list[str],
         emit: Emit,
         gate: Gate,
-    ) -> tuple[KnownModel, Admitted] | None:
-        """The first model of a provider that is admitted, and what it is sent."""
-        for model in gate.models(provider):
-            admitted = await gate.admit(provider, model, request)
-            if isinstance(admitted, Admitted):
-                for notice in admitted.notices:
-                    self._told(notices, emit, notice)
-                return model, admitted
-            if admitted.reason not in notices:
-                self._told(notices, emit, admitted.reason)
+    ) -> Admitted | None:
+        """What that model is sent, if it may be asked."""
+        admitted = await gate.admit(provider, model, request)
+        if isinstance(admitted, Admitted):
+            for notice in admitted.notices:
+                self._told(notices, emit, notice)
+            return admitted
+        if admitted.reason not in notices:
+            self._told(notices, emit, admitted.reason)
         return None
 
-    def _candidates(self, prefer: str, notices: list[str]) -> list[Provider]:
+    def _candidates(self, prefer: str, notices: list[str], gate: Gate) -> list[Provider]:
         """Who is asked, in order. When all are left alone, those that asked for no wait are tried:
         a person may have mended what was wrong, and an answer is worth one failed request.
         """
@@ -150,19 +167,27 @@ class Rounds:
             self._providers, key=lambda p: p.name != prefer if prefer else False
         ):
             reason = provider.unavailable_reason
-            circuit = self._circuits.of(provider.name)
+            circuit = self._soonest(provider, gate)
             if reason is None and not circuit.wait_s:
                 ready.append(provider)
                 continue
             if reason is None and not circuit.asked_to_wait:
                 left_alone.append(provider)
             if not ready:
-                notices.append(f"{provider.name}: {reason or self._left_alone(provider)}")
+                notices.append(f"{provider.name}: {reason or _left_alone(circuit)}")
         return ready or left_alone
 
-    def _left_alone(self, provider: Provider) -> str:
-        circuit = self._circuits.of(provider.name)
-        return f"left alone for {circuit.wait_s:.0f} s ({circuit.why.replace('_', ' ')})"
+    def _soonest(self, provider: Provider, gate: Gate) -> Circuit:
+        """The circuit of that of its models which may be asked first."""
+        models = gate.models(provider)
+        circuits = [self._circuits.of(provider.name, model.id) for model in models]
+        return min(circuits, key=lambda circuit: circuit.wait_s, default=Circuit())
+
+    def _ready(self, provider: Provider, gate: Gate) -> Sequence[KnownModel]:
+        """Its models that are not left alone, in order; all of them where all are."""
+        models = gate.models(provider)
+        ready = [m for m in models if not self._circuits.of(provider.name, m.id).wait_s]
+        return ready or models
 
     @staticmethod
     def _told(notices: list[str], emit: Emit, text: str) -> None:
@@ -178,7 +203,7 @@ class Rounds:
         stop: StopSignal,
         gate: Gate,
     ) -> _Attempt:
-        self._circuits.asked(provider.name)
+        self._circuits.asked(provider.name, model.id)
         attempt = await self._ask(provider, request, emit, stop)
         gate.note(provider, model, attempt.end, answered=attempt.answered)
         if _worth_retrying(attempt):
@@ -257,6 +282,15 @@ async def _read(
             attempt.end = chunk
     if attempt.end is None:
         attempt.end = ErrorChunk(ErrorKind.CUT, "the stream ended without its end")
+
+
+def _left_alone(circuit: Circuit) -> str:
+    return f"left alone for {circuit.wait_s:.0f} s ({circuit.why.replace('_', ' ')})"
+
+
+def _limits_one_model(provider: Provider, failed: ErrorChunk) -> bool:
+    """Whether another model of the provider may still answer."""
+    return provider.limits_by_model and failed.kind is ErrorKind.RATE_LIMITED
 
 
 def _unanswered(

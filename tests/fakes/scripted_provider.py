@@ -44,6 +44,7 @@ class ScriptedProvider:
     unavailable_reason: str | None = None
     supports_tools: bool = True
     supports_streaming: bool = True
+    limits_by_model: bool = True
     max_context_tokens: int = 100_000
     is_local: bool = True
     hold: asyncio.Event | None = None  # when set, the stream waits here before its terminal chunk

@@ -35,6 +35,8 @@ class Nirmata(HostedProvider):
     version: ClassVar[str] = ""
     resource: ClassVar[str] = f"llm-apps/{_CHAT}"
 
+    limits_by_model = False  # its limits are the account's
+
     def __init__(self, config: ProviderConfig, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(config)
         self._clock = clock

@@ -32,6 +32,7 @@ class Ollama:
 
     supports_tools = True
     supports_streaming = True
+    limits_by_model = False
 
     def __init__(self, config: ProviderConfig) -> None:
         self.config = config

@@ -29,6 +29,7 @@ class Triage:
     name = NAME
     supports_tools = True
     supports_streaming = True
+    limits_by_model = False
     max_context_tokens = 1_000_000
     is_local = True
     unavailable_reason: str | None = None

@@ -60,8 +60,8 @@ def test_what_a_round_ended_with_says_how_long_to_wait(
 ) -> None:
     circuits = Circuits(Clock())
     circuits.heard("a", end)
-    assert circuits.left_s("a") == wait_s
-    assert circuits.left_s("b") == 0.0
+    assert circuits.of("a").wait_s == wait_s
+    assert circuits.of("b").wait_s == 0.0
 
 
 @pytest.mark.parametrize("kind", FAILURES)
@@ -70,7 +70,7 @@ def test_failures_in_a_row_open_it_for_longer_each_time(kind: ErrorKind) -> None
     waits = []
     for _ in range(9):
         circuits.heard("a", error(kind))
-        waits.append(circuits.left_s("a"))
+        waits.append(circuits.of("a").wait_s)
     assert waits == [0, 0, FIRST_OPEN_S, 30, 60, 120, 240, LONGEST_OPEN_S, LONGEST_OPEN_S]
 
 
@@ -89,7 +89,7 @@ def test_when_the_time_is_up_one_round_tries_and_the_others_wait() -> None:
     clock.now += 5.0
     assert circuits.of("a").state is CircuitState.TRYING
     circuits.asked("a")
-    assert circuits.left_s("a") == TRIAL_S
+    assert circuits.of("a").wait_s == TRIAL_S
     circuits.heard("a", DONE)
     assert circuits.of("a").state is CircuitState.CLOSED
 
@@ -101,7 +101,7 @@ def test_a_trial_that_nobody_hears_of_again_does_not_close_the_door_for_good() -
     clock.now += 5.0
     circuits.asked("a")
     clock.now += TRIAL_S
-    assert circuits.left_s("a") == 0.0
+    assert circuits.of("a").wait_s == 0.0
 
 
 def test_a_refused_request_shows_that_the_provider_is_back() -> None:
@@ -133,7 +133,7 @@ def test_whatever_happens_it_is_asked_again_within_the_hour_and_an_answer_closes
     for end, passed_s in steps:
         circuits.asked("a")
         circuits.heard("a", end)
-        assert 0.0 <= circuits.left_s("a") <= LONGEST_COOLDOWN_S + 0.001
+        assert 0.0 <= circuits.of("a").wait_s <= LONGEST_COOLDOWN_S + 0.001
         clock.now += passed_s
     circuits.heard("a", DONE)
     assert circuits.of("a").state is CircuitState.CLOSED

@@ -1,6 +1,7 @@
 """Money around a round: the day's limit, one row a round, and nothing bought twice."""
 
 import tomllib
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -401,3 +402,66 @@ async def test_one_that_never_began_costs_nothing() -> None:
     await till.round()
 
     assert till.rows.rows == {}
+
+
+LIMITED: list[StreamChunk] = [ErrorChunk(ErrorKind.RATE_LIMITED, "429", retry_after_s=60.0)]
+REFUSED: list[StreamChunk] = [ErrorChunk(ErrorKind.AUTH, "401")]
+
+
+class TwoModels(ScriptedProvider):
+    """Says of each model what a test wants said."""
+
+    answers: dict[str, list[StreamChunk]]
+
+    async def stream(self, request: CompleteRequest) -> AsyncIterator[StreamChunk]:
+        self.requests.append(request)
+        for chunk in self.answers[request.model]:
+            yield chunk
+
+
+def two_models(by_model: bool, **answers: list[StreamChunk]) -> TwoModels:
+    provider = TwoModels([], limits_by_model=by_model, price=PAID)
+    provider.answers = {"": answers["full"], "small": answers["small"]}
+    return provider
+
+
+# Who is asked in three rounds, by how the vendor limits and what the two models answer.
+ASKED_OF = {
+    "a limited fast model leaves the full one": (
+        two_models, True, FRUGAL, LIMITED, text("full"), ["small", "", "", ""],
+    ),
+    "a limited full model leaves the fast one": (
+        two_models, True, FAST, text("small"), LIMITED, ["", "small", "small", "small"],
+    ),
+    "a limit of the account leaves neither": (
+        two_models, False, FRUGAL, LIMITED, text("full"), ["small"],
+    ),
+    "a refused key leaves neither": (
+        two_models, True, FRUGAL, REFUSED, text("full"), ["small", "small", "small"],
+    ),
+    "two limits leave neither": (
+        two_models, True, FRUGAL, LIMITED, LIMITED, ["small", ""],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ASKED_OF)
+async def test_a_rate_limit_closes_what_it_is_for(case: str) -> None:
+    make, by_model, models, small, full, asked = ASKED_OF[case]
+    provider = make(by_model, small=small, full=full)
+    till = Till(provider, models=models)
+
+    for number in (1, 2, 3):
+        await till.round(number)
+
+    assert [request.model for request in provider.requests] == asked
+
+
+async def test_the_other_model_answers_in_the_round_in_which_the_first_was_limited() -> None:
+    provider = two_models(True, small=LIMITED, full=text("full answer"))
+    till = Till(provider, models=FRUGAL)
+
+    record = await till.round()
+
+    assert (record.text, record.passed_on, record.error) == ("full answer", False, None)
+    assert "scripted: 429" in record.notices
