@@ -159,8 +159,8 @@ def _unfinished(final: TurnFinished) -> Sequence[str]:
     if final.end is not TurnEnd.DEPTH_EXCEEDED:
         return ()
     return (
-        f"no conclusion after {final.rounds} rounds of tools, which is the limit "
-        "([llm] max_tool_depth); the results so far are kept. Ask a narrower question",
+        f"no conclusion within {final.rounds - 1} rounds of tools ([llm] max_tool_depth); "
+        "the results so far are kept. Ask a narrower question",
     )
 
 

@@ -126,8 +126,8 @@ def refusal_words(refusal: Refusal) -> str:
     """What people are told when a limit is in the way, and when it ends."""
     if refusal.limit is Limit.USER:
         return (
-            f"you asked {refusal.most} questions this hour, which is the limit; "
-            "it starts anew on the hour"
+            f"you asked {refusal.most} questions this hour, and no more are allowed; "
+            "ask again after the full hour"
         )
     whose, amount, end = _NAMED[refusal.limit]
     most, spent = amount(refusal.most), amount(refusal.spent)

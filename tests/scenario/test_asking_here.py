@@ -63,7 +63,7 @@ async def test_no_conclusion_is_exit_1_a_reason_and_a_sentence(
     answer = json.loads(capsys.readouterr().out)
     assert code == 1
     assert answer["stop_reason"] == "tool_depth_exceeded"
-    assert "no conclusion after 3 rounds of tools" in answer["notices"][0]
+    assert "no conclusion within 2 rounds of tools" in answer["notices"][0]
     assert len(answer["evidence"]) == 2
 
 
@@ -74,4 +74,4 @@ async def test_the_sentence_is_printed_too(
         code = await asked(tmp_path, models, as_json=False)
 
     assert code == 1
-    assert "notice: no conclusion after 3 rounds of tools" in capsys.readouterr().out
+    assert "notice: no conclusion within 2 rounds of tools" in capsys.readouterr().out

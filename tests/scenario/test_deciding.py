@@ -176,5 +176,5 @@ async def test_an_edit_that_does_not_fit_is_told_in_the_form(stage: Stage) -> No
 
 async def test_others_may_not_edit(stage: Stage) -> None:
     _, card = await proposed(stage, "editable")
-    assert "You may not decide this" in await stage.told(MEMBER, stage.press(MEMBER, card, EDIT))
+    assert "You can't decide this" in await stage.told(MEMBER, stage.press(MEMBER, card, EDIT))
     assert stage.workspace.modals_of(MEMBER) == ()

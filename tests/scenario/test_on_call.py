@@ -126,7 +126,7 @@ async def test_a_responder_on_call_confirms_and_one_of_the_two_is_not_enough(
 
     not_on_call = await refused(stage, SECOND_RESPONDER, card)
     assert "in the role responder or named who is also in the role on-call" in not_on_call
-    assert "You may not decide this." in await refused(stage, MEMBER, card)
+    assert "You can't decide this." in await refused(stage, MEMBER, card)
 
     await stage.press(RESPONDER, card, CONFIRM)
     await stage.card(asked, "It succeeded.")
@@ -156,7 +156,7 @@ async def test_a_rota_that_cannot_be_read_refuses_until_it_can(
 async def test_an_address_of_nobody_here_lets_nobody_in(shared_stage: Stage, rotas: Rotas) -> None:
     rotas.people["outside"] = ["nobody", "lee", "alex.partner"]  # deactivated; another workspace
     _, card = await proposed(shared_stage, "outside")
-    assert "You may not decide this." in await refused(shared_stage, RESPONDER, card)
+    assert "You can't decide this." in await refused(shared_stage, RESPONDER, card)
 
 
 async def test_a_group_emptied_since_the_card_was_shown_lets_nobody_in(
@@ -180,9 +180,9 @@ async def test_outsiders_whom_only_one_side_names_decide_nothing(
             for user in (GUEST, STRANGER, OTHER_BOT)
         ]
     guest, stranger, bot = (each.result() for each in told)
-    assert "Guests may not decide." in guest
+    assert "Guests can't decide." in guest
     assert "You are in another workspace" in stranger
-    assert "Bots may not decide." in bot
+    assert "Bots can't decide." in bot
     assert state_of(stage, card) == "pending"
 
 

@@ -60,8 +60,8 @@ def row_of(stage: Stage, card: Message) -> tuple[str, str]:
 @pytest.mark.parametrize(
     ("user", "words"),
     [
-        (MEMBER, "You may not decide this. Ask someone in the role responder."),
-        (GUEST, "Guests may not decide."),
+        (MEMBER, "You can't decide this. Ask a responder."),
+        (GUEST, "Guests can't decide."),
         (STRANGER, "another workspace"),
     ],
 )

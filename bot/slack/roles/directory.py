@@ -154,17 +154,17 @@ class SlackRoleDirectory:
             if missing is None:
                 return None
             unread += [missing] if missing else []
-        return unread[-1] if unread else "You may not decide this."
+        return unread[-1] if unread else "You can't decide this."
 
     def _outside(self, person: Person, user: _User) -> str | None:
         if user.is_bot:
-            return "Bots may not decide."
+            return "Bots can't decide."
         if user.is_stranger or person.team != self._team:
-            return "You are in another workspace, so you may not decide here."
+            return "You are in another workspace, so you can't decide here."
         if user.team_id and user.team_id != self._team:
-            return "Your account belongs to another workspace, so you may not decide here."
+            return "Your account belongs to another workspace, so you can't decide here."
         if user.is_restricted or user.is_ultra_restricted:
-            return "Guests may not decide."
+            return "Guests can't decide."
         return None
 
     async def _is_in_group(self, user: UserId, group: str) -> bool | None:
@@ -211,5 +211,10 @@ class SlackRoleDirectory:
 
 
 def _who(roles: Sequence[str], also: Sequence[str]) -> str:
-    both = f" who is also in the role {' or '.join(also)}" if also else ""
-    return f"Ask someone in the role {' or '.join(roles)}{both}."
+    both = f" who is also {_any(also)}" if also else ""
+    return f"Ask {_any(roles)}{both}."
+
+
+def _any(roles: Sequence[str]) -> str:
+    """`a responder or an sre-lead`: roles are named by their operators, for people."""
+    return " or ".join(f"{'an' if role[:1].lower() in 'aeiou' else 'a'} {role}" for role in roles)

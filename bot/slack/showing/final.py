@@ -44,7 +44,7 @@ def _ending(final: TurnFinished) -> str:
             return "" if final.text.strip() else _said("⚠ The model ended without a text.", kept)
         case TurnEnd.DEPTH_EXCEEDED:
             return _said(
-                f"⚠ No conclusion after {final.rounds} rounds of tools, which is the limit.",
+                f"⚠ No conclusion within {final.rounds - 1} rounds of tools (`[llm] max_tool_depth`).",
                 kept,
                 "Ask a narrower question to go on.",
             )

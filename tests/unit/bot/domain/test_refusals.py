@@ -36,7 +36,7 @@ TOKENS = {"most": 200_000, "wanted": 30_000}
         ),
         (
             Refusal(Limit.USER, most=10, spent=10, held=0, wanted=1),
-            "you asked 10 questions this hour, which is the limit; it starts anew on the hour",
+            "you asked 10 questions this hour, and no more are allowed; ask again after the full hour",
         ),
     ],
 )
