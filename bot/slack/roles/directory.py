@@ -211,10 +211,10 @@ class SlackRoleDirectory:
 
 
 def _who(roles: Sequence[str], also: Sequence[str]) -> str:
-    both = f" who is also {_any(also)}" if also else ""
-    return f"Ask {_any(roles)}{both}."
+    both = f" who is also {' or '.join(also)}" if also else ""
+    return f"Ask {_article(roles[0])} {' or '.join(roles)}{both}." if roles else ""
 
 
-def _any(roles: Sequence[str]) -> str:
-    """`a responder or an sre-lead`: roles are named by their operators, for people."""
-    return " or ".join(f"{'an' if role[:1].lower() in 'aeiou' else 'a'} {role}" for role in roles)
+def _article(name: str) -> str:
+    """Roles are named by their operators, for people: `a responder`, `an sre-lead`."""
+    return "an" if name[:1].lower() in "aeiou" else "a"
