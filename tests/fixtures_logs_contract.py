@@ -7,7 +7,7 @@ import pytest
 
 from adapters.recorded.simulator.dataset import Dataset
 from adapters.recorded.simulator.incidents import INCIDENTS
-from tools.capabilities import Interval, LogLine, LogQuery, Logs
+from tools.capabilities import Interval, LogLine, LogQuery, Logs, LogSweepQuery
 from tools.errors import InvalidArguments
 
 PRODUCT = "inventory"
@@ -88,6 +88,26 @@ class LogsContract:
         page = await logs.query(replace(query, limit=5))
         with pytest.raises(InvalidArguments, match="cursor"):
             await logs.query(replace(query, min_level="error", cursor=page.next_cursor))
+
+    async def test_products_with_lines_are_told(self, logs: Logs, query: LogQuery) -> None:
+        found = await logs.discover([PRODUCT, "nowhere"], query.interval)
+        assert (list(found.without), list(found.labels.values())) == (["nowhere"], [1])
+
+    async def test_no_name_means_all_that_there_are(self, logs: Logs, query: LogQuery) -> None:
+        found = await logs.discover([], query.interval)
+        assert {PRODUCT, "payments"} <= set(found.products)
+
+    async def test_sweep_reads_many_products_at_once(
+        self, logs: Logs, query: LogQuery, known: list[LogLine], now: datetime
+    ) -> None:
+        wanted = LogSweepQuery([PRODUCT, "payments", "nowhere"], query.interval, min_level="warn")
+        swept = await logs.sweep(wanted)
+        others = contract_lines(now, "payments")
+        assert {product: set(lines) for product, lines in swept.lines.items()} == {
+            PRODUCT: {line for line in known if line.level in {"warn", "error"}},
+            "payments": {line for line in others if line.level in {"warn", "error"}},
+        }
+        assert dict(swept.counts) == {product: len(lines) for product, lines in swept.lines.items()}
 
     async def test_empty_range_is_refused(self, logs: Logs, query: LogQuery, now: datetime) -> None:
         with pytest.raises(InvalidArguments, match="empty"):

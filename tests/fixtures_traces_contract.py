@@ -1,12 +1,13 @@
 """What every source of traces promises, and the traces it is asked for."""
 
-from datetime import datetime
+from dataclasses import replace
+from datetime import datetime, timedelta
 
 import pytest
 
 from adapters.recorded.simulator.dataset import Dataset
 from adapters.recorded.simulator.incidents import INCIDENTS
-from tools.capabilities import Trace, Traces
+from tools.capabilities import Interval, Trace, TraceQuery, Traces
 from tools.errors import InvalidArguments
 
 
@@ -51,3 +52,64 @@ class TracesContract:
     async def test_what_is_no_trace_id_is_refused_in_words(self, traces: Traces, text: str) -> None:
         with pytest.raises(InvalidArguments, match="trace_id of a line"):
             await traces.get(text)
+
+    @pytest.fixture
+    def query(self, now: datetime) -> TraceQuery:
+        end = now - timedelta(minutes=1)
+        return TraceQuery("checkout", Interval(end - timedelta(minutes=10), end), limit=100)
+
+    async def test_search_finds_the_slowest_first(
+        self, traces: Traces, known: list[Trace], query: TraceQuery
+    ) -> None:
+        found = (await traces.search(query)).traces
+        expected = {
+            one.trace_id for one in known if any(s.service == "checkout" for s in one.spans)
+        }
+        durations = [one.duration_us for one in found]
+        assert durations == sorted(durations, reverse=True)
+        assert expected >= {one.trace_id for one in found}
+        assert len(found) == min(100, len(expected))
+        assert "checkout" in found[0].services
+
+    async def test_search_keeps_failed_ones(
+        self, traces: Traces, known: list[Trace], query: TraceQuery
+    ) -> None:
+        found = (await traces.search(replace(query, errors=True))).traces
+        failed = {
+            one.trace_id
+            for one in known
+            if any(s.service == "checkout" and s.status == "error" for s in one.spans)
+        }
+        assert found
+        assert {one.trace_id for one in found} <= failed
+        assert all(one.failed for one in found)
+
+    async def test_search_keeps_slow_ones(self, traces: Traces, query: TraceQuery) -> None:
+        found = (await traces.search(replace(query, min_duration_ms=100.0))).traces
+        assert found
+        assert all(one.duration_us >= 99_000 for one in found)
+
+    async def test_search_keeps_one_operation(
+        self, traces: Traces, known: list[Trace], query: TraceQuery
+    ) -> None:
+        operation = next(
+            span.operation for one in known for span in one.spans if span.service == "checkout"
+        )
+        found = (await traces.search(replace(query, operation=operation))).traces
+        assert found
+        none = (await traces.search(replace(query, operation="no such thing"))).traces
+        assert list(none) == []
+
+    async def test_unknown_service_is_told_what_there_is(
+        self, traces: Traces, query: TraceQuery
+    ) -> None:
+        found = await traces.search(replace(query, product="chekout"))
+        assert list(found.traces) == []
+        assert "checkout" in found.notes[0]
+
+    @pytest.mark.parametrize("product", ["", " ", "a\nb", "x" * 300])
+    async def test_product_that_is_no_name_is_refused(
+        self, traces: Traces, query: TraceQuery, product: str
+    ) -> None:
+        with pytest.raises(InvalidArguments):
+            await traces.search(replace(query, product=product))

@@ -55,18 +55,72 @@ class LogLine:
 
 @dataclass(frozen=True, slots=True)
 class LogPage:
-    """Newest first. `next_cursor` is empty on the last page; `total_matches` None when not known."""
+    """Newest first. `next_cursor` is empty on the last page; `total_matches` None when not known.
+
+    `notes` say what of the query could not be done.
+    """
 
     lines: Sequence[LogLine]
     next_cursor: str = ""
     total_matches: int | None = None
+    notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LogsFound:
+    """Which products have log lines. `labels` by which they were found, with how many each.
+
+    `without` are those of the asked that nothing was found for.
+    """
+
+    products: Sequence[str]
+    without: Sequence[str] = ()
+    labels: Mapping[str, int] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+    requests: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LogSweepQuery:
+    """The lines of many products at once: of each at most some `limit` shared out among them."""
+
+    products: Sequence[str]
+    interval: Interval
+    min_level: str = ""
+    filter: str = ""
+    limit: int = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class SweptLogs:
+    """Lines by product, newest first. `counts` are of all that match, read or not.
+
+    A product of which `counts` says more than there are lines was cut. `requests` were made.
+    """
+
+    lines: Mapping[str, Sequence[LogLine]]
+    counts: Mapping[str, int]
+    notes: Sequence[str] = ()
+    requests: int = 0
 
 
 class Logs(Protocol):
-    """Reads log lines."""
+    """Reads log lines.
+
+    Every method raises UpstreamFailed, InvalidArguments (a bad cursor or filter),
+    CapabilityUnavailable.
+    """
 
     async def query(self, query: LogQuery) -> LogPage:
-        """Raises UpstreamFailed, InvalidArguments (a bad cursor or filter), CapabilityUnavailable."""
+        """One page of a product."""
+        ...
+
+    async def discover(self, products: Sequence[str], interval: Interval) -> LogsFound:
+        """Which of these have lines; all that are known when none is named."""
+        ...
+
+    async def sweep(self, query: LogSweepQuery) -> SweptLogs:
+        """The lines of many products, in a few requests."""
         ...
 
 
@@ -177,11 +231,56 @@ class Trace:
     notes: Sequence[str] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class TraceQuery:
+    """Traces with a span of the product's that began in the interval, and is all of the rest:
+    of that operation, that long at least, failed. `limit` at most 100.
+    """
+
+    product: str
+    interval: Interval
+    operation: str = ""
+    min_duration_ms: float = 0.0
+    errors: bool = False
+    limit: int = 20
+
+
+@dataclass(frozen=True, slots=True)
+class TraceSummary:
+    """One trace found. `spans` and `failed` None when the backend does not count them.
+
+    `service` and `operation` are of its root. `calls` are (caller, called) services, empty where
+    the backend gives no spans.
+    """
+
+    trace_id: str
+    start_us: int
+    duration_us: int
+    service: str = ""
+    operation: str = ""
+    services: Sequence[str] = ()
+    spans: int | None = None
+    failed: int | None = None
+    calls: Sequence[tuple[str, str]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TracesFound:
+    """The slowest first. `notes` say what of the query the backend could not do."""
+
+    traces: Sequence[TraceSummary]
+    notes: Sequence[str] = ()
+
+
 class Traces(Protocol):
-    """Looks up one trace."""
+    """Looks up traces. Every method raises InvalidArguments, UpstreamFailed, CapabilityUnavailable."""
 
     async def get(self, trace_id: str) -> Trace | None:
-        """None when unknown. Raises InvalidArguments, UpstreamFailed, CapabilityUnavailable."""
+        """None when unknown."""
+        ...
+
+    async def search(self, query: TraceQuery) -> TracesFound:
+        """Those that fit. An unknown product has none, with a note that says so where it can."""
         ...
 
 

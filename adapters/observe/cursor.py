@@ -9,7 +9,8 @@ import base64
 import binascii
 import hashlib
 import json
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from adapters.observe.instants import check_order, to_ns
@@ -19,7 +20,7 @@ from tools.errors import InvalidArguments
 MAX_LINES = 100  # a page, whatever is asked for
 # Hashes of 8 characters that still fit `tools.cursor.MAX_CURSOR_CHARS` once sealed twice.
 MAX_TIED = 500
-_VERSION = 1
+_VERSION = 2
 _HASH_CHARS = 8
 
 
@@ -54,8 +55,9 @@ class UnsealedCodec:
 class Position:
     """Frozen [start_ns, end_ns); everything newer than `last_ns` is delivered, and at it `delivered`.
 
-    `delivered` are hashes of the lines already given at `last_ns`; `total` the matches counted on
-    the first page, None when not counted.
+    `delivered` are hashes of the lines already given at `last_ns`. When these are too many for a
+    cursor, `passed` is their number and `delivered` the last of them alone: the rest of the tie
+    begins behind it. `total` are the matches counted on the first page, None when not counted.
     """
 
     start_ns: int
@@ -63,6 +65,12 @@ class Position:
     last_ns: int | None = None
     delivered: tuple[str, ...] = ()
     total: int | None = None
+    passed: int = 0
+
+    @property
+    def count(self) -> int:
+        """How many lines at `last_ns` were delivered."""
+        return self.passed or len(self.delivered)
 
 
 def page_size(query: LogQuery) -> int:
@@ -76,7 +84,9 @@ def resume(query: LogQuery, codec: CursorCodec) -> Position:
         check_order(query.interval)
         return Position(to_ns(query.interval.start), to_ns(query.interval.end))
     try:
-        version, fingerprint, start, end, last, tied, total = json.loads(codec.open(query.cursor))
+        version, fingerprint, start, end, last, tied, total, passed = json.loads(
+            codec.open(query.cursor)
+        )
         delivered = tuple(tied[at : at + _HASH_CHARS] for at in range(0, len(tied), _HASH_CHARS))
     except (ValueError, TypeError) as error:
         raise InvalidArguments("the cursor is not one of ours; ask again without it") from error
@@ -85,19 +95,23 @@ def resume(query: LogQuery, codec: CursorCodec) -> Position:
             "the cursor belongs to another query: repeat product, filter and level unchanged, "
             "or ask again without a cursor"
         )
-    return Position(start, end, last, delivered, total)
+    return Position(start, end, last, delivered, total, passed)
+
+
+def advanced(position: Position, at_last: Sequence[tuple[int, str]], total: int | None) -> Position:
+    """The position behind a page, given as timestamps and hashes. `total` as in Position."""
+    last_ns = at_last[-1][0]
+    here = tuple(known for ts_ns, known in at_last if ts_ns == last_ns)
+    same = last_ns == position.last_ns
+    count = len(here) + (position.count if same else 0)
+    if count > MAX_TIED:
+        return replace(position, last_ns=last_ns, delivered=here[-1:], total=total, passed=count)
+    earlier = position.delivered if same else ()
+    return replace(position, last_ns=last_ns, delivered=earlier + here, total=total, passed=0)
 
 
 def suspend(query: LogQuery, position: Position, codec: CursorCodec) -> str:
-    """The cursor that goes on from a position.
-
-    Raises InvalidArguments when more lines share one timestamp than a cursor can hold.
-    """
-    if len(position.delivered) > MAX_TIED:
-        raise InvalidArguments(
-            f"more than {MAX_TIED} lines share the timestamp {position.last_ns} ns; "
-            "narrow the filter or the level to read past it"
-        )
+    """The cursor that goes on from a position."""
     content = [
         _VERSION,
         _fingerprint(query),
@@ -106,6 +120,7 @@ def suspend(query: LogQuery, position: Position, codec: CursorCodec) -> str:
         position.last_ns,
         "".join(position.delivered),
         position.total,
+        position.passed,
     ]
     return codec.seal(json.dumps(content, separators=(",", ":")).encode())
 

@@ -1,15 +1,18 @@
 """Traces on Jaeger 1 and 2, and VictoriaTraces, through either of Jaeger's query APIs."""
 
+from collections.abc import Sequence
 from typing import Final, Literal
 
 import httpx
 from pydantic import BaseModel, Field, TypeAdapter
 
 from adapters.observe.backend import Backend, read_body
+from adapters.observe.instants import to_ns
 from adapters.observe.jaeger_answer import JaegerTrace
-from adapters.observe.otlp_answer import ResourceSpans, spans_of
-from adapters.observe.trace_ids import spellings, trace_id_of
-from tools.capabilities import Trace
+from adapters.observe.otlp_answer import ResourceSpans, spans_of, traces_of
+from adapters.observe.trace_ids import spellings, trace_hex, trace_id_of
+from adapters.observe.trace_search import MOST_TRACES, checked, fits, slowest, summary_of
+from tools.capabilities import Trace, TraceQuery, TracesFound
 from tools.errors import UpstreamFailed
 
 
@@ -21,6 +24,11 @@ class _Failure(BaseModel):
 class _V1(BaseModel):
     data: list[JaegerTrace] | None = None
     errors: list[_Failure] | None = None
+
+
+class _Services(BaseModel):
+    data: list[str] | None = None
+    services: list[str] = Field(default_factory=list)
 
 
 class _Result(BaseModel):
@@ -41,11 +49,13 @@ class _V3Failure(BaseModel):
 
 _V1_BODY: Final = TypeAdapter(_V1)
 _V3_BODY: Final = TypeAdapter(_V3)
+_SERVICES: Final = TypeAdapter(_Services)
+_SHOWN_SERVICES: Final = 20
 _V3_FAILURE: Final = TypeAdapter(_V3Failure)
 
 
 class JaegerTraces:
-    """One trace by id. `api` is `v1`, what Jaeger's own page uses, or `v3`, the stable one."""
+    """Traces by id and by search. `api` is `v1`, what Jaeger's own page uses, or `v3`, the stable one."""
 
     def __init__(self, client: httpx.AsyncClient, api: Literal["v1", "v3"] = "v1") -> None:
         self._backend = Backend("Jaeger", client)
@@ -59,6 +69,86 @@ class JaegerTraces:
             if trace is not None and trace.spans:
                 return trace
         return None
+
+    async def search(self, query: TraceQuery) -> TracesFound:
+        """The slowest of those found first; an unknown service is said."""
+        checked(query)
+        traces = await (self._search_v3 if self._v3 else self._search_v1)(query)
+        found = [summary_of(trace) for trace in traces if trace.spans and fits(trace, query)]
+        notes = [] if found else await self._absence(query.product)
+        if len(traces) >= MOST_TRACES:
+            notes.append(
+                f"Jaeger gave {MOST_TRACES} traces, its limit here; there may be slower ones"
+            )
+        return TracesFound(slowest(found, query.limit), notes)
+
+    async def _search_v1(self, query: TraceQuery) -> Sequence[Trace]:
+        params = {
+            "service": query.product,
+            "start": str(to_ns(query.interval.start) // 1000),
+            "end": str(to_ns(query.interval.end) // 1000),
+            "limit": str(MOST_TRACES),
+        }
+        if query.operation:
+            params["operation"] = query.operation
+        if query.min_duration_ms:
+            params["minDuration"] = f"{query.min_duration_ms:g}ms"
+        if query.errors:
+            params["tags"] = '{"error":"true"}'
+        answer = await self._backend.get("/api/traces", params)
+        if answer.status == 404 and answer.body.lstrip().startswith(b"{"):
+            return ()
+        body = await read_body(answer, _V1_BODY)
+        if not answer.ok:
+            words = "; ".join(one.msg for one in body.errors or ()) if body else answer.words()
+            raise UpstreamFailed(words or "no explanation", answer.status)
+        if body is None:
+            raise UpstreamFailed("not traces in Jaeger's JSON", answer.status)
+        return [
+            Trace(trace_hex(one.trace_id), one.read(), one.notes())
+            for one in body.data or ()
+            if one.spans
+        ]
+
+    async def _search_v3(self, query: TraceQuery) -> Sequence[Trace]:
+        # Both spellings: the one with underscores is what versions before 2.20 read.
+        asked = {
+            ("service_name", "serviceName"): query.product,
+            ("start_time_min", "startTimeMin"): query.interval.start.isoformat(),
+            ("start_time_max", "startTimeMax"): query.interval.end.isoformat(),
+            ("num_traces", "searchDepth"): str(MOST_TRACES),
+            ("operation_name", "operationName"): query.operation,
+            ("duration_min", "durationMin"): f"{query.min_duration_ms:g}ms"
+            if query.min_duration_ms
+            else "",
+            ("attributes", "attributes"): '{"error":"true"}' if query.errors else "",
+        }
+        params = {
+            f"query.{name}": value for names, value in asked.items() for name in names if value
+        }
+        answer = await self._backend.get("/api/v3/traces", params)
+        if answer.status == 404 and answer.body.lstrip().startswith(b"{"):
+            return ()
+        if not answer.ok:
+            failure = await read_body(answer, _V3_FAILURE)
+            words = failure.error.message if failure else answer.words()
+            raise UpstreamFailed(words or "no explanation", answer.status)
+        body = await read_body(answer, _V3_BODY)
+        if body is None:
+            raise UpstreamFailed("not traces in OTLP's JSON", answer.status)
+        return [Trace(one, spans) for one, spans in traces_of(body.result.resources).items()]
+
+    async def _absence(self, product: str) -> list[str]:
+        """An unknown service finds nothing at all; say what there is instead."""
+        answer = await self._backend.get("/api/v3/services" if self._v3 else "/api/services", {})
+        if not answer.ok:
+            return []
+        body = await read_body(answer, _SERVICES)
+        services = sorted((body.data or body.services) if body else ())
+        if not services or product in services:
+            return []
+        shown = ", ".join(services[:_SHOWN_SERVICES])
+        return [f"Jaeger knows no service {product!r}; it has {len(services)}: {shown}"]
 
     async def _get_v1(self, spelling: str, wanted: str) -> Trace | None:
         answer = await self._backend.get(f"/api/traces/{spelling}", {})

@@ -57,6 +57,7 @@ class _Process(BaseModel):
 class JaegerTrace(BaseModel):
     """One trace of the answer's `data`."""
 
+    trace_id: str = Field(default="", alias="traceID")
     spans: list[_Span] = Field(default_factory=list)
     processes: dict[str, _Process] = Field(default_factory=dict)
     warnings: list[str] | None = None

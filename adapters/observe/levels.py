@@ -1,5 +1,8 @@
 """Log severities in order, and the spellings that backends use for them."""
 
+import re
+from typing import Final
+
 from tools.errors import InvalidArguments
 
 LEVELS = ("debug", "info", "warn", "error", "fatal")
@@ -12,13 +15,50 @@ _SPELLINGS = {
     "crit": "fatal",
     "emerg": "fatal",
     "panic": "fatal",
+    "alert": "fatal",
+    "severe": "error",
+    "d": "debug",  # klog and Android write the first letter
+    "i": "info",
+    "w": "warn",
+    "e": "error",
+    "f": "fatal",
+    "10": "debug",  # pino and bunyan write numbers
+    "20": "debug",
+    "30": "info",
+    "40": "warn",
+    "50": "error",
+    "60": "fatal",
 }
+
+_HEAD_CHARS: Final = 512
+_WORDS: Final = (
+    "TRACE|DEBUG|INFO|NOTICE|WARNING|WARN|ERROR|ERR|SEVERE|FATAL|CRITICAL|CRIT|PANIC|EMERG|ALERT"
+)
+# As RE2 and as Python read them. A key (`"level":"error"`, `level=error`) counts before a word in
+# capitals or brackets near the beginning, and that before klog's letter (`E1122 10:00:00`).
+KEYED: Final = (
+    r"""(?i)\b(?:level|severity|lvl|log_?level|levelname|severity_text)["']?\s*[:=]\s*["']?"""
+    r"""(?P<level>[a-z]+|[1-6]0)\b"""
+)
+WORD: Final = rf"^(?:.{{0,120}}?[\s|(<])?(?P<level>{_WORDS}|\[(?:{_WORDS}|{_WORDS.lower()})\])(?:[\s\]|)>:,]|$)"
+KLOG: Final = r"^(?P<level>[DIWEF])[0-9]{4} [0-9]{2}:"
 
 
 def normalized(level: str) -> str:
     """One of LEVELS; a level that is none of them stays as it is, in lower case."""
     lowered = level.strip().lower()
     return _SPELLINGS.get(lowered, lowered)
+
+
+def level_in(line: str) -> str:
+    """The level that a line itself states, one of LEVELS; empty when it states none."""
+    head = line[:_HEAD_CHARS]
+    for pattern in (KEYED, WORD, KLOG):
+        found = re.search(pattern, head)
+        level = normalized(found["level"].strip("[]")) if found else ""
+        if level in LEVELS:
+            return level
+    return ""
 
 
 def at_least(minimum: str) -> frozenset[str]:

@@ -4,122 +4,185 @@ Loki has no cursor and sorts only within a stream: pages are put in order here, 
 the last timestamp with hashes of what was delivered at it.
 """
 
+import re
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
 
 import httpx
 
 from adapters.observe.backend import Answer, Backend
-from adapters.observe.cursor import CursorCodec, Position, page_size, resume, suspend
-from adapters.observe.levels import at_least
+from adapters.observe.cursor import (
+    CursorCodec,
+    Position,
+    advanced,
+    page_size,
+    resume,
+    suspend,
+)
+from adapters.observe.instants import check_order
 from adapters.observe.line_filter import as_pipeline
-from adapters.observe.loki_answer import Entry, label_values_of, lines_of, streams_of
-from adapters.observe.loki_selector import Selector
-from tools.capabilities import LogPage, LogQuery
-from tools.errors import InvalidArguments, UpstreamFailed
+from adapters.observe.loki_answer import Entry, check, lines_of, streams_of
+from adapters.observe.loki_level import level_stages
+from adapters.observe.loki_places import LokiPlaces
+from adapters.observe.loki_selector import Selector, check_product
+from adapters.observe.loki_sweep import LokiSweep
+from tools.capabilities import (
+    Interval,
+    LogPage,
+    LogQuery,
+    LogsFound,
+    LogSweepQuery,
+    SweptLogs,
+)
+from tools.errors import InvalidArguments
 
 _MAX_ENTRIES: Final = 5000  # Loki's default max_entries_limit_per_query
+_LOWER_LIMIT: Final = re.compile(r"max_entries_limit \((\d+) > (\d+)\)")
 # Without it every (trace id, level) becomes a stream of its own, with its labels repeated.
 _CATEGORIZE: Final = {"X-Loki-Response-Encoding-Flags": "categorize-labels"}
-_LOOK_BACK_NS: Final = 24 * 3600 * 1_000_000_000  # where to look for a product that has no lines
 _SHOWN_VALUES: Final = 20
+_SAMPLE: Final = 20
 
 
 class LokiLogs:
     """Log lines from Loki.
 
-    `selector` is how a product is found, e.g. `{service_name="$product"}`; ValueError when it
-    would match everything. `org_id` is the tenant.
+    `selector` is how a product is found, e.g. `{service_name="$product"}`; empty: by the first
+    label that holds its name. ValueError when it would match everything. `org_id` is the tenant.
     """
 
     def __init__(
         self,
         client: httpx.AsyncClient,
         codec: CursorCodec,
-        selector: str = '{service_name="$product"}',
+        selector: str = "",
         org_id: str = "",
     ) -> None:
         self._backend = Backend("Loki", client, org_id)
         self._codec = codec
-        self._selector = Selector(selector)
+        template = Selector(selector) if selector else None
+        self._places = LokiPlaces(self._backend, template)
+        self._max_entries = _MAX_ENTRIES  # until the server says less
 
     async def query(self, query: LogQuery) -> LogPage:
         """Newest first. `total_matches` is known only when the first page is the last."""
-        logql = self._logql(query)
+        filters = as_pipeline(query.filter)
+        levels = level_stages(query.min_level) if query.min_level else ""
+        check_product(query.product)
         position = resume(query, self._codec)
+        selector = await self._selector(query)
+        stages = " ".join(stage for stage in (selector, levels, filters) if stage)
         size = page_size(query)
-        limit = min(_MAX_ENTRIES, size + len(position.delivered) + 1)
-        entries = await self._newest(logql, position, limit)
-        fresh = sorted(_undelivered(entries, position))
-        if not fresh and position.last_ns is None:
-            await self._check_product(query.product, position)
-        page = fresh[:size]
-        lines = lines_of(page)
-        if len(fresh) <= size:
-            return LogPage(lines, total_matches=len(page) if position.last_ns is None else None)
-        return LogPage(lines, suspend(query, _after(position, page), self._codec))
+        page, more = await self._page(stages, position, size)
+        if not page and position.last_ns is None:
+            await self._check_there(query)
+            notes = await self._unread(selector, position) if levels else ()
+            return LogPage((), total_matches=0, notes=notes)
+        if not more:
+            total = len(page) if position.last_ns is None else None
+            return LogPage(lines_of(page), total_matches=total)
+        behind = advanced(position, [(entry.ts_ns, entry.hash()) for entry in page], None)
+        return LogPage(lines_of(page), suspend(query, behind, self._codec))
 
-    def _logql(self, query: LogQuery) -> str:
-        stages = [self._selector.of(query.product)]
-        if query.min_level:
-            # The level that Loki detects at ingest is structured metadata, not a stream label: in
-            # the selector it would match nothing. Pushed levels keep their case.
-            spellings = "|".join(sorted(at_least(query.min_level)))
-            stages.append(f'| detected_level=~"(?i)({spellings})"')
-        stages.append(as_pipeline(query.filter))
-        return " ".join(stage for stage in stages if stage)
+    async def _page(
+        self, stages: str, position: Position, size: int
+    ) -> tuple[Sequence[Entry], bool]:
+        """The next lines in order, and whether there are more.
 
-    async def _newest(self, logql: str, position: Position, limit: int) -> Sequence[Entry]:
+        Which lines of a tie an answer holds is not defined when it is full: such a tie is read
+        whole, or left for the next page. Raises InvalidArguments where it is larger than an answer.
+        """
+        for limit in (size + position.count + 1, _MAX_ENTRIES):
+            entries = sorted(await self.newest(stages, position, limit))
+            full = len(entries) >= min(limit, self._max_entries)
+            fresh = _behind(entries, position)
+            if not full:
+                return fresh[:size], len(fresh) > size
+            whole = [entry for entry in fresh if entry.ts_ns != entries[-1].ts_ns]
+            if len(whole) >= size:
+                break
+        if not whole:
+            raise InvalidArguments(
+                f"{len(entries)} lines or more share the timestamp {entries[-1].ts_ns} ns, as many "
+                "as Loki gives at once; narrow the filter or the level to read past it"
+            )
+        return whole[:size], True
+
+    async def discover(self, products: Sequence[str], interval: Interval) -> LogsFound:
+        """Which of these have lines; all values of the first label that names products else."""
+        check_order(interval)
+        seen = await self._places.values(interval)
+        wanted = tuple(dict.fromkeys(products)) or tuple(seen[0].values if seen else ())
+        there = await self._places.with_lines(wanted, interval)
+        labels = {label: list(there.values()).count(label) for label in sorted({*there.values()})}
+        without = tuple(product for product in wanted if product not in there)
+        return LogsFound(wanted, without, labels, requests=len(seen) + 1)
+
+    async def sweep(self, query: LogSweepQuery) -> SweptLogs:
+        """The lines of many products: counted first, then read in a few requests."""
+        return await LokiSweep(self._backend, self._places, self.newest).read(query)
+
+    async def newest(self, logql: str, position: Position, limit: int) -> Sequence[Entry]:
+        """At most `limit` entries, the newest. Of a tie it is not defined which."""
         # Loki's end is exclusive: one past the last timestamp reads its other lines again.
         end_ns = position.end_ns if position.last_ns is None else position.last_ns + 1
+        wanted = min(self._max_entries, limit)
+        answer = await self._ask(logql, position.start_ns, end_ns, wanted)
+        lower = _LOWER_LIMIT.search(answer.words()) if answer.status == 400 else None
+        if lower is not None and int(lower[2]) < wanted:
+            self._max_entries = int(lower[2])
+            answer = await self._ask(logql, position.start_ns, end_ns, self._max_entries)
+        check(answer)
+        return streams_of(answer)
+
+    async def _ask(self, logql: str, start_ns: int, end_ns: int, limit: int) -> Answer:
         params = {
             "query": logql,
-            "start": str(position.start_ns),
+            "start": str(start_ns),
             "end": str(end_ns),
             "limit": str(limit),
             "direction": "backward",
         }
-        answer = await self._backend.get("/loki/api/v1/query_range", params, _CATEGORIZE)
-        _check(answer)
-        return streams_of(answer)
+        return await self._backend.get("/loki/api/v1/query_range", params, _CATEGORIZE)
 
-    async def _check_product(self, product: str, position: Position) -> None:
+    async def _selector(self, query: LogQuery) -> str:
+        ways = await self._places.selecting([query.product], query.interval)
+        if not ways:
+            await self._check_there(query)
+            raise InvalidArguments(f"no label of Loki's streams holds {query.product!r}")
+        way, members = ways[0]
+        return way.of(members)
+
+    async def _unread(self, selector: str, position: Position) -> tuple[str, ...]:
+        """Nothing of a level may mean that nothing states its level."""
+        lines = lines_of(await self.newest(selector, position, _SAMPLE))
+        if not lines or any(line.level != "unknown" for line in lines):
+            return ()
+        return (
+            f"none of the {len(lines)} newest lines states a level (no label, no metadata, not in "
+            "the line), so nothing can be selected by level: ask again without it",
+        )
+
+    async def _check_there(self, query: LogQuery) -> None:
         """Loki answers a misspelt product with nothing at all; say what there is instead."""
-        params = {
-            "start": str(min(position.start_ns, position.end_ns - _LOOK_BACK_NS)),
-            "end": str(position.end_ns),
-        }
-        label = self._selector.label
-        answer = await self._backend.get(f"/loki/api/v1/label/{label}/values", params)
-        values = label_values_of(answer) if answer.ok else []
-        if values and not any(self._selector.matches(product, value) for value in values):
-            shown = ", ".join(values[:_SHOWN_VALUES])
-            raise InvalidArguments(
-                f"no log stream has {label}={product!r} within a day of this range; "
-                f"there are {len(values)} values: {shown}"
-            )
+        if await self._places.with_lines([query.product], query.interval):
+            return
+        seen = await self._places.values(query.interval)
+        first = next((one for one in seen if one.values), None)
+        if first is None:
+            return
+        shown = ", ".join(first.values[:_SHOWN_VALUES])
+        raise InvalidArguments(
+            f"no log stream has {first.asked.label}={query.product!r} within a day of this range; "
+            f"there are {len(first.values)} values: {shown}"
+        )
 
 
-def _undelivered(entries: Sequence[Entry], position: Position) -> Sequence[Entry]:
+def _behind(ordered: Sequence[Entry], position: Position) -> Sequence[Entry]:
+    """What is new of these, in their order."""
     known = frozenset(position.delivered)
-    return [
-        entry for entry in entries if entry.ts_ns != position.last_ns or entry.hash() not in known
-    ]
-
-
-def _after(position: Position, page: Sequence[Entry]) -> Position:
-    last_ns = page[-1].ts_ns
-    here = tuple(entry.hash() for entry in page if entry.ts_ns == last_ns)
-    earlier = position.delivered if last_ns == position.last_ns else ()
-    return replace(position, last_ns=last_ns, delivered=earlier + here)
-
-
-def _check(answer: Answer) -> None:
-    """Loki's errors are plain text; its parser's words are good enough to hand on."""
-    if answer.ok:
-        return
-    words = answer.words()
-    if answer.status == 400 and "parse error" in words:
-        raise InvalidArguments(f"Loki does not understand the filter: {words}")
-    raise UpstreamFailed(words or "no explanation", answer.status)
+    if not position.passed:
+        return [e for e in ordered if e.ts_ns != position.last_ns or e.hash() not in known]
+    tied = [entry.hash() for entry in ordered if entry.ts_ns == position.last_ns]
+    last = position.delivered[-1]
+    return ordered[tied.index(last) + 1 if last in tied else position.passed :]

@@ -9,13 +9,13 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from adapters.observe.backend import Answer
 from adapters.observe.cursor import line_hash
-from adapters.observe.levels import normalized
+from adapters.observe.levels import level_in, normalized
+from adapters.observe.loki_level import DETECTED, PUSHED
 from tools.capabilities import LogLine
-from tools.errors import UpstreamFailed
+from tools.errors import InvalidArguments, UpstreamFailed
 
 # Labels and metadata that collectors use, most telling first.
 _HOSTS: Final = ("host", "hostname", "pod", "k8s_pod_name", "instance", "node_name", "node")
-_LEVELS: Final = ("detected_level", "level", "severity", "severity_text")
 _TRACE_IDS: Final = ("trace_id", "traceID", "traceid", "TraceId")
 
 
@@ -58,12 +58,49 @@ class _Envelope(BaseModel):
     data: _Data
 
 
+class _Count(BaseModel):
+    metric: dict[str, str] = Field(default_factory=dict)
+    value: tuple[float, float]
+
+
+class _Counts(BaseModel):
+    result: list[_Count] = Field(default_factory=list)
+
+
+class _CountEnvelope(BaseModel):
+    data: _Counts
+
+
 class _Values(BaseModel):
     data: list[str] | None = None
 
 
 _ENVELOPE: Final = TypeAdapter(_Envelope)
+_COUNTS: Final = TypeAdapter(_CountEnvelope)
 _VALUES: Final = TypeAdapter(_Values)
+
+
+def check(answer: Answer) -> None:
+    """Loki's errors are plain text; its parser's words are good enough to hand on.
+
+    Raises InvalidArguments for a filter that it cannot read, UpstreamFailed otherwise.
+    """
+    if answer.ok:
+        return
+    words = answer.words()
+    if answer.status == 400 and "parse error" in words:
+        raise InvalidArguments(f"Loki does not understand the filter: {words}")
+    raise UpstreamFailed(words or "no explanation", answer.status)
+
+
+def counts_of(answer: Answer) -> Sequence[tuple[Mapping[str, str], int]]:
+    """Labels and value of each row of a metric query. Raises as `check`."""
+    check(answer)
+    try:
+        rows = _COUNTS.validate_json(answer.body).data.result
+    except ValidationError as error:
+        raise UpstreamFailed("not a vector of counts", answer.status) from error
+    return [(row.metric, round(row.value[1])) for row in rows]
 
 
 def streams_of(answer: Answer) -> Sequence[Entry]:
@@ -87,16 +124,25 @@ def label_values_of(answer: Answer) -> list[str]:
 
 def lines_of(entries: Sequence[Entry]) -> Sequence[LogLine]:
     """The entries as lines, in their order."""
-    return tuple(
-        LogLine(
-            entry.ts_ns,
-            normalized(_first(entry.labels, _LEVELS)) or "unknown",
-            _first(entry.labels, _HOSTS),
-            entry.line,
-            _first(entry.labels, _TRACE_IDS),
-        )
-        for entry in entries
+    return tuple(line_of(entry) for entry in entries)
+
+
+def line_of(entry: Entry) -> LogLine:
+    """An entry as a line, its level as `loki_level` filters by it."""
+    return LogLine(
+        entry.ts_ns,
+        _level(entry),
+        _first(entry.labels, _HOSTS),
+        entry.line,
+        _first(entry.labels, _TRACE_IDS),
     )
+
+
+def _level(entry: Entry) -> str:
+    pushed = normalized(_first(entry.labels, PUSHED))
+    detected = normalized(entry.labels.get(DETECTED, ""))
+    known = pushed or (detected if detected != "unknown" else "")
+    return known or level_in(entry.line) or "unknown"
 
 
 def _entries(stream: _Stream) -> Iterator[Entry]:

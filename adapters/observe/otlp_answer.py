@@ -9,7 +9,7 @@ from typing import Final
 
 from pydantic import BaseModel, Field, JsonValue
 
-from adapters.observe.trace_ids import span_hex
+from adapters.observe.trace_ids import span_hex, trace_hex
 from tools.capabilities import Span
 
 _STATUS: Final[Mapping[str, str]] = {
@@ -40,6 +40,7 @@ class _Event(BaseModel):
 
 
 class _Span(BaseModel):
+    trace_id: str = Field(default="", alias="traceId")
     span_id: str = Field(default="", alias="spanId")
     parent_id: str = Field(default="", alias="parentSpanId")
     name: str = ""
@@ -71,13 +72,26 @@ def spans_of(resources: Iterable[ResourceSpans]) -> Sequence[Span]:
     return tuple(span for resource in resources for span in _of_resource(resource))
 
 
+def traces_of(resources: Iterable[ResourceSpans]) -> Mapping[str, Sequence[Span]]:
+    """The spans by the trace that each names."""
+    found: dict[str, list[Span]] = {}
+    for resource in resources:
+        for trace_id, span in _with_trace(resource):
+            found.setdefault(trace_hex(trace_id), []).append(span)
+    return found
+
+
 def _of_resource(resource: ResourceSpans) -> Iterator[Span]:
+    return (span for _trace_id, span in _with_trace(resource))
+
+
+def _with_trace(resource: ResourceSpans) -> Iterator[tuple[str, Span]]:
     about = _texts(resource.resource.attributes)
     service = about.get("service.name", "")
     kept = {name: value for name, value in about.items() if name in RESOURCE_TAGS}
     for scope in (*resource.scopes, *resource.old_scopes):
         for span in scope.spans:
-            yield _span(span, service, kept)
+            yield span.trace_id, _span(span, service, kept)
 
 
 def _span(span: _Span, service: str, kept: Mapping[str, str]) -> Span:

@@ -102,7 +102,7 @@ def places_by_metric(
     for sighting in sightings:
         if not _may_hold(sighting):
             continue
-        name = _workload(sighting.value) if sighting.label in pods else sighting.value
+        name = workload_of(sighting.value) if sighting.label in pods else sighting.value
         for product in _products_of(name, sighting.namespace, products):
             place = _place(sighting, name, product, sighting.label in pods, namespace_label)
             labels = seen[sighting.metric][product]
@@ -123,7 +123,8 @@ def _may_hold(sighting: Sighting) -> bool:
     return True
 
 
-def _workload(pod: str) -> str:
+def workload_of(pod: str) -> str:
+    """The Deployment, StatefulSet or DaemonSet that made a pod; the name itself when none did."""
     found = re.fullmatch(f"(.+?){POD_TAIL}", pod)
     return found[1] if found else pod
 

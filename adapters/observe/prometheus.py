@@ -49,7 +49,7 @@ class PrometheusMetrics:
         self._backend = Backend("Prometheus", client, org_id)
         self._clock = clock
         self._product_label = product_label
-        self._kinds = Kinds(self._backend, clock, scrape_interval_s, conventions)
+        self._kinds = Kinds(self._backend, scrape_interval_s, conventions)
         preferred = (product_label,) if product_label else ()
         self._sweeper = Sweeper(self._backend, clock, self._kinds, preferred)
 

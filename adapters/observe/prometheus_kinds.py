@@ -13,7 +13,7 @@ from adapters.observe.instants import seconds_text
 from adapters.observe.prometheus_answer import metadata_of, names_of, vector_of
 from adapters.observe.remembered import Remembered
 from adapters.observe.signal_promql import quoted, spacing_of
-from tools.capabilities import Clock, Interval
+from tools.capabilities import Interval
 from tools.errors import UpstreamFailed
 from tools.signals import MetricType
 
@@ -38,15 +38,12 @@ class Kinds:
     def __init__(
         self,
         backend: Backend,
-        clock: Clock,
         scrape_s: float | None = None,
         conventions: Conventions = SHIPPED,
     ) -> None:
         self._backend = backend
-        self._types: Remembered[Mapping[str, tuple[MetricType, str]]] = Remembered(
-            clock, _TYPES_LAST
-        )
-        self._spacing: Remembered[float | None] = Remembered(clock, _TYPES_LAST)
+        self._types: Remembered[Mapping[str, tuple[MetricType, str]]] = Remembered(_TYPES_LAST)
+        self._spacing: Remembered[float | None] = Remembered(_TYPES_LAST)
         self.scrape_s = scrape_s
         self.conventions = conventions
 

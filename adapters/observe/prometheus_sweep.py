@@ -32,7 +32,7 @@ class Sweeper:
         self._backend = backend
         self._clock = clock
         self._preferred = tuple(preferred)
-        self._remembered: Remembered[Discovered] = Remembered(clock, REMEMBERED_FOR)
+        self._remembered: Remembered[Discovered] = Remembered(REMEMBERED_FOR)
 
     async def discover(self, products: Sequence[str], interval: Interval) -> Discovered:
         """As the port says. The same products at about the same time are looked for once."""

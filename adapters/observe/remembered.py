@@ -2,10 +2,9 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable
-from datetime import datetime, timedelta
+from datetime import timedelta
+from time import monotonic
 from typing import Final, Generic, TypeVar
-
-from tools.capabilities import Clock
 
 T = TypeVar("T")
 _MOST: Final = 32
@@ -14,10 +13,9 @@ _MOST: Final = 32
 class Remembered(Generic[T]):
     """Answers by key. A failure is not remembered."""
 
-    def __init__(self, clock: Clock, lasts: timedelta) -> None:
-        self._clock = clock
-        self._lasts = lasts
-        self._kept: dict[Hashable, tuple[datetime, T]] = {}
+    def __init__(self, lasts: timedelta) -> None:
+        self._lasts_s = lasts.total_seconds()
+        self._kept: dict[Hashable, tuple[float, T]] = {}
         self._asking: dict[Hashable, asyncio.Lock] = {}
 
     async def get(self, key: Hashable, ask: Callable[[], Awaitable[T]]) -> T:
@@ -26,10 +24,10 @@ class Remembered(Generic[T]):
         try:
             async with lock:
                 kept = self._kept.get(key)
-                if kept is not None and self._clock.now() - kept[0] < self._lasts:
+                if kept is not None and monotonic() - kept[0] < self._lasts_s:
                     return kept[1]
                 answer = await ask()
-                self._kept[key] = (self._clock.now(), answer)
+                self._kept[key] = (monotonic(), answer)
                 while len(self._kept) > _MOST:
                     self._kept.pop(next(iter(self._kept)))
                 return answer

@@ -1,15 +1,18 @@
 """Traces on Grafana Tempo 1 and 2 (behaviour observed on 2.10)."""
 
 import asyncio
+import math
 from typing import Final
 
 import httpx
 from pydantic import BaseModel, Field, TypeAdapter
 
 from adapters.observe.backend import Answer, Backend, read_body
+from adapters.observe.line_filter import quoted
 from adapters.observe.otlp_answer import ResourceSpans, spans_of
-from adapters.observe.trace_ids import trace_id_of
-from tools.capabilities import Trace
+from adapters.observe.trace_ids import trace_hex, trace_id_of
+from adapters.observe.trace_search import MOST_TRACES, checked, slowest
+from tools.capabilities import Trace, TraceQuery, TracesFound, TraceSummary
 from tools.errors import UpstreamFailed
 
 # Spans reach the store some seconds after they end (Tempo's trace_idle_period is 5 s).
@@ -27,12 +30,56 @@ class _V2(BaseModel):
     message: str = ""
 
 
+class _Stats(BaseModel):
+    spans: int = Field(default=0, alias="spanCount")
+    errors: int = Field(default=0, alias="errorCount")
+
+
+class _Summary(BaseModel):
+    trace_id: str = Field(default="", alias="traceID")
+    service: str = Field(default="", alias="rootServiceName")
+    operation: str = Field(default="", alias="rootTraceName")
+    start_ns: int = Field(default=0, alias="startTimeUnixNano")
+    duration_ms: float = Field(default=0.0, alias="durationMs")
+    stats: dict[str, _Stats] = Field(default_factory=dict, alias="serviceStats")  # since 2.4
+
+    def read(self) -> TraceSummary:
+        """Tempo leaves a duration under a millisecond out."""
+        return TraceSummary(
+            trace_hex(self.trace_id),
+            self.start_ns // 1000,
+            round(self.duration_ms * 1000),
+            self.service,
+            self.operation,
+            tuple(sorted(self.stats)),
+            sum(one.spans for one in self.stats.values()) if self.stats else None,
+            sum(one.errors for one in self.stats.values()) if self.stats else None,
+        )
+
+
+class _Searched(BaseModel):
+    completed: int = Field(default=0, alias="completedJobs")
+    total: int = Field(default=0, alias="totalJobs")
+
+
+class _Found(BaseModel):
+    traces: list[_Summary] = Field(default_factory=list)
+    metrics: _Searched = _Searched()
+
+
+class _TagValues(BaseModel):
+    values: list[str] = Field(default_factory=list, alias="tagValues")
+
+
+_FOUND: Final = TypeAdapter(_Found)
+_TAG_VALUES: Final = TypeAdapter(_TagValues)
+_SHOWN_SERVICES: Final = 20
 _V1_BODY: Final = TypeAdapter(_Trace)
 _V2_BODY: Final = TypeAdapter(_V2)
 
 
 class TempoTraces:
-    """One trace by id. `org_id` is the tenant; `again_after_s` how long late spans are waited for."""
+    """Traces by id and by search. `org_id` is the tenant; `again_after_s` how long late spans are waited for."""
 
     def __init__(
         self, client: httpx.AsyncClient, org_id: str = "", again_after_s: float = AGAIN_AFTER_S
@@ -53,6 +100,42 @@ class TempoTraces:
             found = await self._look(wanted)
         return found
 
+    async def search(self, query: TraceQuery) -> TracesFound:
+        """TraceQL: the slowest of those found first; an unknown service is said."""
+        checked(query)
+        params = {
+            "q": _traceql(query),
+            "start": str(int(query.interval.start.timestamp())),
+            "end": str(math.ceil(query.interval.end.timestamp())),
+            "limit": str(MOST_TRACES),
+        }
+        answer = await self._backend.get("/api/search", params, _JSON)
+        _check(answer)
+        body = await read_body(answer, _FOUND)
+        if body is None:
+            raise UpstreamFailed("not a list of traces", answer.status)
+        found = [one.read() for one in body.traces]
+        notes = [] if found else await self._absence(query.product)
+        if len(found) >= MOST_TRACES:
+            notes.append(
+                f"Tempo gave {MOST_TRACES} traces, its limit here; there may be slower ones"
+            )
+        if body.metrics.completed < body.metrics.total:
+            notes.append("Tempo did not search all of its blocks: there may be more")
+        return TracesFound(slowest(found, query.limit), notes)
+
+    async def _absence(self, product: str) -> list[str]:
+        """An unknown service finds nothing at all; say what there is instead."""
+        answer = await self._backend.get("/api/search/tag/service.name/values", {}, _JSON)
+        if not answer.ok:
+            return []
+        body = await read_body(answer, _TAG_VALUES)
+        services = sorted(body.values) if body else []
+        if not services or product in services:
+            return []
+        shown = ", ".join(services[:_SHOWN_SERVICES])
+        return [f"Tempo knows no service {product!r}; it has {len(services)}: {shown}"]
+
     async def _look(self, wanted: str) -> Trace | None:
         if self._has_v2:
             answer = await self._backend.get(f"/api/v2/traces/{wanted}", {}, _JSON)
@@ -66,6 +149,18 @@ class TempoTraces:
 
 
 _JSON: Final = {"Accept": "application/json"}
+
+
+def _traceql(query: TraceQuery) -> str:
+    """https://grafana.com/docs/tempo/latest/traceql/: all conditions of one span."""
+    asked = [f"resource.service.name = {quoted(query.product)}"]
+    if query.operation:
+        asked.append(f"name = {quoted(query.operation)}")
+    if query.min_duration_ms:
+        asked.append(f"duration >= {round(query.min_duration_ms * 1000)}us")
+    if query.errors:
+        asked.append("status = error")
+    return "{ " + " && ".join(asked) + " }"
 
 
 def _is_unknown(answer: Answer) -> bool:

@@ -8,7 +8,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from adapters.observe.cursor import CursorCodec, Position, line_hash, page_size, resume, suspend
+from adapters.observe.cursor import (
+    CursorCodec,
+    Position,
+    advanced,
+    line_hash,
+    page_size,
+    resume,
+    suspend,
+)
 from adapters.observe.instants import check_order, to_ns
 from adapters.observe.levels import at_least, normalized
 from adapters.observe.line_filter import line_test
@@ -17,6 +25,7 @@ from adapters.observe.trace_ids import trace_id_of
 from adapters.recorded.admin_info import RecordedAdminInfo
 from adapters.recorded.kubernetes import RecordedKubernetes
 from adapters.recorded.platform import RecordedPlatform
+from adapters.recorded.searches import found_traces, products_with_lines, swept_logs
 from adapters.recorded.signals import discovered, swept
 from adapters.recorded.simulator.dataset import Dataset
 from adapters.recorded.simulator.series import STEP_S
@@ -27,12 +36,17 @@ from tools.capabilities import (
     LogLine,
     LogPage,
     LogQuery,
+    LogsFound,
+    LogSweepQuery,
     MetricQuery,
     MetricResult,
     Series,
     SweepQuery,
     Swept,
+    SweptLogs,
     Trace,
+    TraceQuery,
+    TracesFound,
 )
 from tools.errors import InvalidArguments
 from tools.signals import Discovered
@@ -72,15 +86,20 @@ class RecordedLogs:
         if len(lines) <= size:
             return LogPage(tuple(lines), total_matches=total)
         page = lines[:size]
-        cursor = suspend(query, _after(position, page, total), self._codec)
+        cursor = suspend(query, advanced(position, _hashed(page), total), self._codec)
         return LogPage(tuple(page), cursor, total)
 
+    async def discover(self, products: Sequence[str], interval: Interval) -> LogsFound:
+        """Which of these products have lines."""
+        return products_with_lines(self._dataset, products, interval)
 
-def _after(position: Position, page: Sequence[LogLine], total: int) -> Position:
-    last_ns = page[-1].ts_ns
-    here = tuple(line_hash(line.host, line.message) for line in page if line.ts_ns == last_ns)
-    earlier = position.delivered if last_ns == position.last_ns else ()
-    return replace(position, last_ns=last_ns, delivered=earlier + here, total=total)
+    async def sweep(self, query: LogSweepQuery) -> SweptLogs:
+        """The lines of many products."""
+        return await swept_logs(self._dataset, self._clock, query)
+
+
+def _hashed(page: Sequence[LogLine]) -> list[tuple[int, str]]:
+    return [(line.ts_ns, line_hash(line.host, line.message)) for line in page]
 
 
 class _Matches:
@@ -99,7 +118,7 @@ class _Matches:
         self._spare: list[LogLine] = []
         self._newest_ns = newest_ns
         # Lines are in a fixed order, so those delivered at the last timestamp are the first ones.
-        self._skip_at_last = len(position.delivered)
+        self._skip_at_last = position.count
 
     async def take(self, count: int) -> list[LogLine]:
         taken: list[LogLine] = []
@@ -207,6 +226,10 @@ class RecordedTraces:
             return None
         ended_us = max(span.start_us + span.duration_us for span in trace.spans)
         return trace if ended_us * 1000 <= to_ns(self._clock.now()) else None
+
+    async def search(self, query: TraceQuery) -> TracesFound:
+        """Those that fit, the slowest first."""
+        return await found_traces(self._dataset, self._clock, query)
 
 
 class RecordedDeploys:

@@ -148,13 +148,13 @@ class LlmSettings(Section):
 
 
 class LogsSettings(Section):
-    """`[observe.logs]`. `selector` is LogQL with `$product`."""
+    """`[observe.logs]`. `selector` is LogQL with `$product`; empty, the label is found."""
 
     kind: Literal["loki", "recorded", "none"] = "none"
     url: str = ""
     token: SecretStr = SecretStr("")
     tenant: str = ""
-    selector: str = '{service_name="$product"}'
+    selector: str = ""
 
 
 class SignalSettings(Section):

@@ -14,12 +14,15 @@ from tools.capabilities import (
     LogLine,
     LogPage,
     LogQuery,
+    LogsFound,
+    LogSweepQuery,
     MetricQuery,
     MetricResult,
     PastIncident,
     ProposalDraft,
     ProposalReceipt,
     Series,
+    SweptLogs,
     Trace,
 )
 from tools.errors import InvalidArguments
@@ -78,6 +81,8 @@ class FakeLogs:
     failure: Exception | None = None
     gate: asyncio.Event | None = None
     queries: list[LogQuery] = field(default_factory=list)
+    sweeps: list[LogSweepQuery] = field(default_factory=list)
+    notes: Sequence[str] = ()
 
     async def query(self, query: LogQuery) -> LogPage:
         self.queries.append(query)
@@ -90,6 +95,25 @@ class FakeLogs:
         end = begin + min(query.limit, 100)
         cursor = f"at-{end}" if end < len(matching) else ""
         return LogPage(matching[begin:end], cursor, len(matching))
+
+    async def discover(self, products: Sequence[str], interval: Interval) -> LogsFound:
+        wanted = tuple(products) or tuple(self.lines)
+        without = tuple(product for product in wanted if product not in self.lines)
+        return LogsFound(wanted, without, {"service": len(wanted) - len(without)})
+
+    async def sweep(self, query: LogSweepQuery) -> SweptLogs:
+        self.sweeps.append(query)
+        if self.failure is not None:
+            raise self.failure
+        found = {
+            product: self._matching(
+                LogQuery(product, query.interval, query.filter, query.min_level)
+            )
+            for product in query.products
+        }
+        counts = {product: len(lines) for product, lines in found.items() if lines}
+        kept = {product: found[product][: query.limit] for product in counts}
+        return SweptLogs(kept, counts, self.notes)
 
     def _matching(self, query: LogQuery) -> list[LogLine]:
         lowest = LEVELS.index(query.min_level) if query.min_level else 0

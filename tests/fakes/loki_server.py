@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 from aiohttp import web
 
@@ -14,6 +15,10 @@ MAX_RANGE_NS = (30 * 24 + 1) * 3600 * 10**9
 _MATCHER = re.compile(r'\s*([A-Za-z_]\w*)\s*(=~|!~|!=|=)\s*("(?:[^"\\]|\\.)*")\s*(,|$)')
 _STAGE = re.compile(r'\s*(\|=|\|~|!=|!~)\s*("(?:[^"\\]|\\.)*"|`[^`]*`)')
 _LABEL_STAGE = re.compile(r'\s*\|\s*([A-Za-z_]\w*)\s*(=~|=)\s*("(?:[^"\\]|\\.)*")')
+_REGEXP_STAGE = re.compile(r"\s*\|\s*regexp\s*`([^`]*)`")
+_BOOLEAN_STAGE = re.compile(r"\s*\|\s*(?=\()")
+_PREDICATE = re.compile(r'\s*([A-Za-z_]\w*)\s*(=~|=)\s*("(?:[^"\\]|\\.)*")')
+_COUNTING = re.compile(r"sum by \((\w+)\) \(count_over_time\((.*) \[(\d+)s\]\)\)", re.DOTALL)
 _SELECTOR = re.compile(r'\{((?:[^"}]|"(?:[^"\\]|\\.)*")*)\}')
 
 
@@ -25,6 +30,7 @@ class Stored:
     line: str
     labels: Mapping[str, str]
     metadata: Mapping[str, str] = field(default_factory=dict)
+    extracted: Mapping[str, str] = field(default_factory=dict, compare=False)  # by a query's stages
 
     def key(self) -> str:
         return json.dumps([dict(self.labels), self.ts_ns, self.line], sort_keys=True)
@@ -42,7 +48,10 @@ class Refusal(Exception):
 class LokiServer:
     """Holds entries and answers queries. `tenant` set means auth_enabled."""
 
-    def __init__(self, entries: Iterable[Stored], tenant: str = "") -> None:
+    def __init__(
+        self, entries: Iterable[Stored], tenant: str = "", max_entries: int = MAX_ENTRIES
+    ) -> None:
+        self.max_entries = max_entries
         # Equal (labels, timestamp, line) are stored once.
         self.entries = list({entry.key(): entry for entry in entries}.values())
         self.tenant = tenant
@@ -52,6 +61,8 @@ class LokiServer:
     def app(self) -> web.Application:
         app = web.Application()
         app.router.add_get("/loki/api/v1/query_range", self._guarded(self._query_range))
+        app.router.add_get("/loki/api/v1/query", self._guarded(self._query))
+        app.router.add_get("/loki/api/v1/labels", self._guarded(self._labels))
         app.router.add_get("/loki/api/v1/label/{name}/values", self._guarded(self._label_values))
         return app
 
@@ -79,7 +90,7 @@ class LokiServer:
         params = request.query
         self.queries.append(dict(params))
         start, end = _times(params)
-        limit = _limit(params.get("limit", "100"))
+        limit = _limit(params.get("limit", "100"), self.max_entries)
         if params.get("direction", "backward") not in {"forward", "backward"}:
             raise Refusal(400, "invalid direction\n")
         wanted = _predicate(params["query"])
@@ -93,6 +104,31 @@ class LokiServer:
         flags = request.headers.get("X-Loki-Response-Encoding-Flags", "")
         streams = _categorized(newest) if "categorize-labels" in flags else _flat(newest)
         return _success({"resultType": "streams", "result": streams})
+
+    def _query(self, request: web.Request) -> web.Response:
+        """Only `sum by (label) (count_over_time(... [Ns]))`."""
+        counting = _COUNTING.fullmatch(request.query["query"])
+        if counting is None:
+            raise Refusal(400, "parse error at line 1, col 1: syntax error\n")
+        label, inner, seconds = counting.groups()
+        end = _time(request.query["time"])
+        wanted = _predicate(inner)
+        counts: dict[str, int] = defaultdict(int)
+        for entry in self._visible(request):
+            if end - int(seconds) * 10**9 < entry.ts_ns <= end and wanted(entry):
+                counts[entry.labels.get(label, "")] += 1
+        rows = [{"metric": {label: k}, "value": [end // 10**9, str(n)]} for k, n in counts.items()]
+        return _success({"resultType": "vector", "result": rows})
+
+    def _labels(self, request: web.Request) -> web.Response:
+        start, end = _times(request.query)
+        names = {
+            name
+            for entry in self._visible(request)
+            if start <= entry.ts_ns < end
+            for name in entry.labels
+        }
+        return _success(sorted(names))
 
     def _label_values(self, request: web.Request) -> web.Response:
         start, end = _times(request.query)
@@ -129,13 +165,13 @@ def _time(text: str) -> int:
     raise Refusal(400, f'cannot parse "{text}" to a valid timestamp\n')
 
 
-def _limit(text: str) -> int:
+def _limit(text: str, most: int) -> int:
     if not text.isdigit() or int(text) < 1:
         raise Refusal(400, "limit must be a positive value\n")
-    if int(text) > MAX_ENTRIES:
+    if int(text) > most:
         raise Refusal(
             400,
-            f"max entries limit per query exceeded, limit > max_entries_limit ({text} > 5000)\n",
+            f"max entries limit per query exceeded, limit > max_entries_limit ({text} > {most})\n",
         )
     return int(text)
 
@@ -183,6 +219,12 @@ def _stage(text: str) -> tuple[Callable[[Stored], bool], str]:
     line = _STAGE.match(text)
     if line is not None:
         return _line_test(line.group(1), line.group(2)), text[line.end() :]
+    extraction = _REGEXP_STAGE.match(text)
+    if extraction is not None:
+        return _extracting(extraction.group(1)), text[extraction.end() :]
+    boolean = _BOOLEAN_STAGE.match(text)
+    if boolean is not None:
+        return _disjunction(text, boolean.end() + 1)
     label = _LABEL_STAGE.match(text)
     if label is not None:
         value = json.loads(label.group(3))
@@ -192,6 +234,48 @@ def _stage(text: str) -> tuple[Callable[[Stored], bool], str]:
     raise Refusal(
         400, f"parse error at line 1, col 19: syntax error: unexpected {text.strip()[:12]}\n"
     )
+
+
+def _extracting(pattern: str) -> Callable[[Stored], bool]:
+    """The regexp stage: its named groups become labels of the line; it drops nothing."""
+    compiled = re.compile(pattern)
+
+    def extract(entry: Stored) -> bool:
+        found = compiled.search(entry.line)
+        extracted = {k: v for k, v in found.groupdict().items() if v} if found else {}
+        cast("dict[str, str]", entry.extracted).update(extracted)
+        return True
+
+    return extract
+
+
+def _disjunction(text: str, at: int) -> tuple[Callable[[Stored], bool], str]:
+    """`(a or (b and c))`, from behind its opening bracket. `and` binds more strongly."""
+    alternatives: list[list[Callable[[Stored], bool]]] = [[]]
+    while True:
+        rest = text[at:].lstrip()
+        if rest.startswith("("):
+            test, rest = _disjunction(rest, 1)
+        else:
+            found = _PREDICATE.match(rest)
+            if found is None:
+                raise Refusal(400, f"parse error at line 1, col 19: unexpected {rest[:12]}\n")
+            test = _label_test(found[1], found[2], json.loads(found[3]), metadata=True)
+            rest = rest[found.end() :]
+        alternatives[-1].append(test)
+        word = re.match(r"\s*(\)|and\b|or\b)", rest)
+        if word is None:
+            raise Refusal(400, f"parse error at line 1, col 19: unexpected {rest[:12]}\n")
+        rest = rest[word.end() :]
+        if word[1] == ")":
+            return _any_of(alternatives), rest
+        if word[1] == "or":
+            alternatives.append([])
+        text, at = rest, 0
+
+
+def _any_of(groups: Sequence[Sequence[Callable[[Stored], bool]]]) -> Callable[[Stored], bool]:
+    return lambda entry: any(all(one(entry) for one in each) for each in groups)
 
 
 def _line_test(operator: str, literal: str) -> Callable[[Stored], bool]:
@@ -207,7 +291,8 @@ def _label_test(
 ) -> Callable[[Stored], bool]:
     def have(entry: Stored) -> str:
         # Detected levels are metadata: a selector sees nothing of them.
-        return (entry.metadata.get(name, "") if metadata else "") or entry.labels.get(name, "")
+        beside = {**entry.extracted, **entry.metadata} if metadata else {}
+        return beside.get(name, "") or entry.labels.get(name, "")
 
     if operator in {"=~", "!~"}:
         pattern = re.compile(value)

@@ -1,14 +1,31 @@
 """The log lines of a case."""
 
+import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
 from difflib import get_close_matches
 
-from adapters.observe.cursor import CursorCodec, Position, line_hash, page_size, resume, suspend
+from adapters.observe.cursor import (
+    CursorCodec,
+    Position,
+    advanced,
+    line_hash,
+    page_size,
+    resume,
+    suspend,
+)
+from adapters.observe.instants import check_order, to_ns
 from adapters.observe.levels import at_least, normalized
 from adapters.observe.line_filter import line_test
 from adapters.recorded.packs.recording import RecordedLine
-from tools.capabilities import LogLine, LogPage, LogQuery
+from tools.capabilities import (
+    Interval,
+    LogLine,
+    LogPage,
+    LogQuery,
+    LogsFound,
+    LogSweepQuery,
+    SweptLogs,
+)
 from tools.errors import InvalidArguments
 
 _OWNER_LABELS = ("service", "service_name", "app", "pod", "host")
@@ -44,8 +61,33 @@ class PackedLogs:
         if len(matches) <= size:
             return LogPage(tuple(matches), total_matches=total)
         page = matches[:size]
-        cursor = suspend(query, _after(position, page, total), self._codec)
+        marks = [(line.ts_ns, line_hash(line.host, line.message)) for line in page]
+        cursor = suspend(query, advanced(position, marks, total), self._codec)
         return LogPage(tuple(page), cursor, total)
+
+    async def discover(self, products: Sequence[str], interval: Interval) -> LogsFound:
+        """Which of these have lines; all names that lines belong to when none is given."""
+        check_order(interval)
+        wanted = tuple(dict.fromkeys(products)) or tuple(sorted(self._lines))
+        without = tuple(product for product in wanted if product not in self._lines)
+        count = len(wanted) - len(without)
+        return LogsFound(wanted, without, {"product": count} if count else {})
+
+    async def sweep(self, query: LogSweepQuery) -> SweptLogs:
+        """The lines of many products, the newest of each."""
+        check_order(query.interval)
+        known = [product for product in dict.fromkeys(query.products) if product in self._lines]
+        each = max(1, query.limit // max(1, len(known)))
+        frozen = Position(to_ns(query.interval.start), to_ns(query.interval.end))
+        lines: dict[str, Sequence[LogLine]] = {}
+        counts: dict[str, int] = {}
+        for product in known:
+            one = LogQuery(product, query.interval, query.filter, query.min_level)
+            found = self._matches(one, frozen)
+            if found:
+                lines[product], counts[product] = found[:each], len(found)
+            await asyncio.sleep(0)
+        return SweptLogs(lines, counts)
 
     def _matches(self, query: LogQuery, position: Position) -> list[LogLine]:
         test = line_test(query.filter)
@@ -66,21 +108,7 @@ def _line(line: RecordedLine) -> LogLine:
 
 
 def _undelivered(matches: Sequence[LogLine], position: Position) -> list[LogLine]:
-    assert position.last_ns is not None  # noqa: S101 - said by the caller
-    left = list(position.delivered)
-    kept = []
-    for line in matches:
-        if line.ts_ns > position.last_ns:
-            continue
-        if line.ts_ns == position.last_ns and (mark := line_hash(line.host, line.message)) in left:
-            left.remove(mark)
-            continue
-        kept.append(line)
-    return kept
-
-
-def _after(position: Position, page: Sequence[LogLine], total: int | None) -> Position:
-    last_ns = page[-1].ts_ns
-    here = tuple(line_hash(line.host, line.message) for line in page if line.ts_ns == last_ns)
-    earlier = position.delivered if last_ns == position.last_ns else ()
-    return replace(position, last_ns=last_ns, delivered=earlier + here, total=total)
+    """Lines are in a fixed order, so those delivered at the last timestamp are the first ones."""
+    last_ns = position.last_ns or 0
+    tied = [line for line in matches if line.ts_ns == last_ns]
+    return [*tied[position.count :], *(line for line in matches if line.ts_ns < last_ns)]

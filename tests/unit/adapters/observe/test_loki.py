@@ -18,7 +18,7 @@ from adapters.observe.instants import from_ns, to_ns
 from adapters.observe.loki import LokiLogs
 from adapters.observe.loki_selector import Selector
 from tests.fakes.loki_server import LokiServer, Stored
-from tools.capabilities import Interval, LogLine, LogQuery
+from tools.capabilities import Interval, LogLine, LogQuery, LogSweepQuery
 from tools.errors import CapabilityUnavailable, InvalidArguments, UpstreamFailed
 
 START = datetime(2026, 11, 21, 14, 0, tzinfo=UTC)
@@ -39,7 +39,9 @@ async def open_loki(aiohttp_server: Serve) -> AsyncIterator[Open]:
         running = await aiohttp_server(app)
         client = http_client(base_url=str(running.make_url("/")))
         clients.append(client)
-        return LokiLogs(client, UnsealedCodec(), **options)
+        return LokiLogs(
+            client, UnsealedCodec(), **{"selector": '{service_name="$product"}', **options}
+        )
 
     yield opened
     for client in clients:
@@ -96,11 +98,118 @@ async def test_tie_larger_than_a_page_is_read_to_its_end(open_loki: Open) -> Non
     assert len(lines) == 350
 
 
-async def test_tie_larger_than_a_cursor_says_so(open_loki: Open) -> None:
-    entries = [entry(START_NS, f"line {number}") for number in range(MAX_TIED + 200)]
-    logs = await open_loki(LokiServer(entries))
+@pytest.mark.parametrize("size", [7, 100])
+async def test_tie_larger_than_a_cursor_is_read_to_its_end(open_loki: Open, size: int) -> None:
+    tie = [entry(START_NS, f"line {number}") for number in range(MAX_TIED + 200)]
+    entries = [*tie, entry(START_NS - 1, "before"), entry(START_NS + 1, "after")]
+    interval = Interval(START - timedelta(hours=1), HOUR.end)
+    lines = await all_pages(
+        await open_loki(LokiServer(entries)), replace(QUERY, interval=interval, limit=size)
+    )
+    assert sorted(line.message for line in lines) == sorted(stored.line for stored in entries)
+    assert (lines[0].message, lines[-1].message) == ("after", "before")
+
+
+async def test_tie_larger_than_an_answer_says_so(open_loki: Open) -> None:
+    entries = [entry(START_NS, f"line {number}") for number in range(80)]
+    logs = await open_loki(LokiServer(entries, max_entries=50))
     with pytest.raises(InvalidArguments, match="share the timestamp"):
         await all_pages(logs, QUERY)
+
+
+@pytest.mark.parametrize("most", [1000, 101, 100, 50, 3])
+async def test_lower_limit_of_the_server_is_kept_to(open_loki: Open, most: int) -> None:
+    entries = [entry(START_NS + number, f"line {number}") for number in range(250)]
+    lines = await all_pages(await open_loki(LokiServer(entries, max_entries=most)), QUERY)
+    assert [line.message for line in lines] == [f"line {n}" for n in range(249, -1, -1)]
+
+
+# A line, what was pushed or detected with it, and the level that it has.
+LEVELLED = [
+    ('{"level":"error","msg":"x"}', {}, "error"),
+    ('{"msg":"x","severity":"WARNING"}', {}, "warn"),
+    ('{"level":50,"msg":"pino"}', {}, "error"),
+    ("ts=1 level=warn msg=error", {}, "warn"),
+    ("2026-11-21T14:00:00Z ERROR boom", {}, "error"),
+    ("16:48:16.545 INFO  t.c.Travel2Controller#129 no error here", {}, "info"),
+    ("2026/11/21 14:00:00 [error] 12#0: connect() failed", {}, "error"),
+    ("E1121 14:00:00.000001 1 main.go:1] boom", {}, "error"),
+    ("GET /a?x=error 200", {}, "unknown"),
+    ("hello", {}, "unknown"),
+    ("hello", {"detected_level": "error"}, "error"),
+    ("level=error", {"detected_level": "info"}, "info"),
+    ("level=error", {"detected_level": "unknown"}, "error"),
+    ("INFO fine", {"level": "ERROR", "detected_level": "info"}, "error"),
+    ("INFO fine", {"severity_text": "Fatal"}, "fatal"),
+]
+
+
+@pytest.mark.parametrize(("line", "metadata", "level"), LEVELLED)
+async def test_level_is_read_from_label_metadata_or_line(
+    open_loki: Open, line: str, metadata: dict[str, str], level: str
+) -> None:
+    stored = Stored(START_NS, line, {"service_name": "checkout"}, metadata)
+    other = Stored(
+        START_NS, "a level is known", {"service_name": "checkout", "n": "2"}, {"level": "info"}
+    )
+    logs = await open_loki(LokiServer([stored, other]))
+    page = await logs.query(replace(QUERY, filter="!= `a level is known`"))
+    strict = await logs.query(replace(QUERY, min_level="error", filter="!= `a level is known`"))
+    assert [one.level for one in page.lines] == [level]
+    assert len(strict.lines) == (level in {"error", "fatal"})
+
+
+async def test_level_that_nothing_states_is_said(open_loki: Open) -> None:
+    entries = [Stored(START_NS + n, f"plain {n}", {"service_name": "checkout"}) for n in range(5)]
+    page = await (await open_loki(LokiServer(entries))).query(replace(QUERY, min_level="error"))
+    assert page.lines == ()
+    assert "none of the 5 newest lines states a level" in page.notes[0]
+
+
+async def test_no_errors_among_levelled_lines_is_just_no_errors(open_loki: Open) -> None:
+    page = await (await open_loki(LokiServer([entry(START_NS, "x")]))).query(
+        replace(QUERY, min_level="error")
+    )
+    assert (page.lines, list(page.notes)) == ((), [])
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        {"service_name": "checkout"},
+        {"app": "checkout", "namespace": "shop"},
+        {"job": "shop/checkout"},
+        {"pod": "checkout-7d9f8b6c5d-bbbbb"},
+        {"team_part": "checkout"},
+    ],
+    ids=lambda labels: next(iter(labels)),
+)
+async def test_label_of_a_product_is_found(open_loki: Open, labels: dict[str, str]) -> None:
+    there = Stored(START_NS, "mine", labels)
+    other = Stored(
+        START_NS,
+        "other",
+        {name: value.replace("checkout", "cart") for name, value in labels.items()},
+    )
+    logs = await open_loki(LokiServer([there, other]), selector="")
+    assert [line.message for line in (await logs.query(QUERY)).lines] == ["mine"]
+    found = await logs.discover(["checkout", "nowhere"], HOUR)
+    assert (list(found.without), list(found.labels.values())) == (["nowhere"], [1])
+
+
+async def test_chatty_product_leaves_room_for_the_others(open_loki: Open) -> None:
+    loud = [entry(START_NS + 10**9 + n, f"loud {n}", service_name="loud") for n in range(9000)]
+    quiet = [entry(START_NS + n, f"quiet {n}", service_name=f"quiet-{n % 3}") for n in range(30)]
+    server = LokiServer([*loud, *quiet])
+    logs = await open_loki(server)
+    names = ["loud", *(f"quiet-{n}" for n in range(3)), "silent"]
+    swept = await logs.sweep(LogSweepQuery(names, HOUR, limit=4000))
+    assert {product: len(lines) for product, lines in swept.lines.items()} == {
+        "loud": 3970, "quiet-0": 10, "quiet-1": 10, "quiet-2": 10,
+    }  # fmt: skip
+    assert swept.counts["loud"] == 9000
+    assert "only the newest lines were read of: loud" in swept.notes[0]
+    assert len(server.queries) == 2
 
 
 async def test_page_is_capped_at_100_lines(open_loki: Open) -> None:
@@ -223,7 +332,7 @@ def test_any_accepted_product_stays_one_string(product: str) -> None:
     accepted = product.isprintable() and any(char.isalnum() for char in product)
     expected = product.replace("\\", "\\\\").replace('"', '\\"')
     try:
-        selector = Selector('{app="$product", env="prod"}').of(product)
+        selector = Selector('{app="$product", env="prod"}').of([product])
     except InvalidArguments:
         selector = ""
     assert selector == (f'{{app="{expected}", env="prod"}}' if accepted else "")

@@ -1,0 +1,102 @@
+"""Which products have lines in Loki, and by which label: set by a template, or found."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+from adapters.observe.backend import Backend
+from adapters.observe.instants import to_ns
+from adapters.observe.loki_answer import check, label_values_of
+from adapters.observe.loki_selector import FoundLabel, Selecting, Selector
+from adapters.observe.product_places import (
+    LabelAsked,
+    Sighting,
+    labels_to_ask,
+    places_by_metric,
+)
+from adapters.observe.remembered import Remembered
+from tools.capabilities import Interval
+
+_REMEMBERED_FOR: Final = timedelta(minutes=5)
+_LOOK_BACK: Final = timedelta(hours=24)  # where to look for a product that has no lines
+_MOST_LABELS: Final = 8  # each is a request
+_ANY: Final = "lines"  # Loki has no metrics; sightings want a name
+
+
+@dataclass(frozen=True, slots=True)
+class LabelValues:
+    """A label and all of its values."""
+
+    asked: LabelAsked
+    values: Sequence[str]
+
+
+class LokiPlaces:
+    """`template` None: the labels that hold products are found, `preferred` first."""
+
+    def __init__(
+        self, backend: Backend, template: Selector | None, preferred: Sequence[str] = ()
+    ) -> None:
+        self._backend = backend
+        self._template = template
+        self._preferred = tuple(preferred)
+        self._remembered: Remembered[Sequence[LabelValues]] = Remembered(_REMEMBERED_FOR)
+
+    async def values(self, interval: Interval) -> Sequence[LabelValues]:
+        """The labels that may hold products, with what they hold, also a day before."""
+        about = int(interval.end.timestamp() // _REMEMBERED_FOR.total_seconds())
+        return await self._remembered.get(about, lambda: self._ask(interval))
+
+    async def selecting(
+        self, products: Sequence[str], interval: Interval
+    ) -> Sequence[tuple[Selecting, Sequence[str]]]:
+        """How products are selected, those alike together. Those that are nowhere are left out."""
+        if self._template is not None:
+            return [(self._template, products)]
+        seen = await self.values(interval)
+        sightings = [Sighting(_ANY, one.asked.label, value) for one in seen for value in one.values]
+        asked = [one.asked for one in seen]
+        found = places_by_metric(sightings, products, asked, "").get(_ANY, {})
+        by_label: dict[str, dict[str, frozenset[str]]] = {}
+        for product, places in found.items():
+            values = frozenset(place.value for place in places)
+            by_label.setdefault(places[0].label, {})[product] = values
+        pods = {one.label for one in asked if one.pods}
+        return [
+            (FoundLabel(label, label in pods, values), sorted(values))
+            for label, values in sorted(by_label.items())
+        ]
+
+    async def with_lines(self, products: Sequence[str], interval: Interval) -> Mapping[str, str]:
+        """The label of each of these products that has any lines."""
+        seen = {one.asked.label: one.values for one in await self.values(interval)}
+        return {
+            product: way.label
+            for way, members in await self.selecting(products, interval)
+            for product in members
+            if any(way.matches(product, value) for value in seen.get(way.label, ()))
+        }
+
+    async def _ask(self, interval: Interval) -> Sequence[LabelValues]:
+        asked = await self._labels(interval)
+        values = await asyncio.gather(*(self._values_of(one, interval) for one in asked))
+        return [LabelValues(one, found) for one, found in zip(asked, values, strict=True)]
+
+    async def _labels(self, interval: Interval) -> Sequence[LabelAsked]:
+        if self._template is not None:
+            return [LabelAsked(self._template.label, pods=False)]
+        answer = await self._backend.get("/loki/api/v1/labels", _times(interval))
+        check(answer)
+        return labels_to_ask(label_values_of(answer), self._preferred)[:_MOST_LABELS]
+
+    async def _values_of(self, asked: LabelAsked, interval: Interval) -> Sequence[str]:
+        path = f"/loki/api/v1/label/{asked.label}/values"
+        answer = await self._backend.get(path, _times(interval))
+        return label_values_of(answer) if answer.ok else []
+
+
+def _times(interval: Interval) -> Mapping[str, str]:
+    start = min(interval.start, interval.end - _LOOK_BACK)
+    return {"start": str(to_ns(start)), "end": str(to_ns(interval.end))}

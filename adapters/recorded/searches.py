@@ -1,0 +1,98 @@
+"""Sweeps of log lines and searches of traces over a simulated incident."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from adapters.observe.instants import check_order, to_ns
+from adapters.observe.levels import at_least, normalized
+from adapters.observe.line_filter import line_test
+from adapters.observe.trace_search import checked, fits, slowest, summary_of
+from adapters.recorded.simulator.dataset import Dataset
+from tools.capabilities import (
+    Clock,
+    Interval,
+    LogLine,
+    LogsFound,
+    LogSweepQuery,
+    SweptLogs,
+    TraceQuery,
+    TracesFound,
+)
+
+_LABEL: Final = "service_name"
+_MOST_TRACES_READ: Final = 2000
+
+
+def products_with_lines(dataset: Dataset, products: Sequence[str], interval: Interval) -> LogsFound:
+    """As the Logs port says: every product of a dataset has lines."""
+    check_order(interval)
+    wanted = tuple(dict.fromkeys(products)) or tuple(dataset.products)
+    without = tuple(product for product in wanted if product not in dataset.products)
+    count = len(wanted) - len(without)
+    return LogsFound(wanted, without, {_LABEL: count} if count else {})
+
+
+async def swept_logs(dataset: Dataset, clock: Clock, query: LogSweepQuery) -> SweptLogs:
+    """As the Logs port says."""
+    check_order(query.interval)
+    products = [one for one in dict.fromkeys(query.products) if one in dataset.products]
+    each = max(1, query.limit // max(1, len(products)))
+    lines: dict[str, Sequence[LogLine]] = {}
+    counts: dict[str, int] = {}
+    for product in products:
+        found = await _matching(dataset, clock, query, product)
+        if found:
+            lines[product], counts[product] = found[:each], len(found)
+    cut = [product for product in lines if counts[product] > each]
+    notes = [f"only the newest lines were read of: {', '.join(cut)}"] if cut else []
+    return SweptLogs(lines, counts, notes)
+
+
+async def _matching(
+    dataset: Dataset, clock: Clock, query: LogSweepQuery, product: str
+) -> list[LogLine]:
+    levels = at_least(query.min_level) if query.min_level else None
+    test = line_test(query.filter)
+    start_ns, end_ns = to_ns(query.interval.start), _end_ns(query.interval, clock.now())
+    found: list[LogLine] = []
+    for minute in reversed(dataset.minutes(query.interval.start, query.interval.end)):
+        found.extend(
+            line
+            for line in dataset.lines(product, minute)
+            if start_ns <= line.ts_ns < end_ns
+            and (levels is None or normalized(line.level) in levels)
+            and test(line.message)
+        )
+        await asyncio.sleep(0)
+    return found
+
+
+async def found_traces(dataset: Dataset, clock: Clock, query: TraceQuery) -> TracesFound:
+    """As the Traces port says. A trace that has not ended yet is not there."""
+    checked(query)
+    if query.product not in dataset.products:
+        known = ", ".join(dataset.products)
+        return TracesFound((), [f"no service {query.product!r}; there are: {known}"])
+    now_us = to_ns(clock.now()) // 1000
+    found, read = [], 0
+    begin = query.interval.start - timedelta(minutes=1)  # a trace may begin before its span does
+    for minute in reversed(dataset.minutes(begin, query.interval.end)):
+        for trace_id in dataset.trace_ids(minute):
+            trace = dataset.trace(trace_id)
+            read += 1
+            if trace is None or not fits(trace, query):
+                continue
+            summary = summary_of(trace)
+            if summary.start_us + summary.duration_us <= now_us:
+                found.append(summary)
+        await asyncio.sleep(0)
+        if read >= _MOST_TRACES_READ:
+            break
+    notes = ["only the newest traces were searched"] if read >= _MOST_TRACES_READ else []
+    return TracesFound(slowest(found, query.limit), notes)
+
+
+def _end_ns(interval: Interval, now: datetime) -> int:
+    return min(to_ns(interval.end), to_ns(now) + 1)
