@@ -13,6 +13,7 @@ from typing import Protocol, TypeVar, cast
 from pydantic import JsonValue
 
 from tools.budget import NOTHING_SPENT, Spent
+from tools.cluster_objects import ClusterEvent, ObjectQuery, ObjectTable, PodLogQuery
 from tools.cluster_offer import OfferedKind, ResourceSchema, WrittenPattern
 from tools.platform import Application, PlatformResource, PlatformStats, Workflow
 from tools.port import Port
@@ -337,50 +338,6 @@ class IncidentHistory(Protocol):
     async def search(self, query: IncidentQuery) -> Sequence[PastIncident]:
         """The best first. Raises InvalidArguments (no word to search by), CapabilityUnavailable."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class ObjectQuery:
-    """Objects of a kind. Empty `namespace`: the usual one; `*`: all."""
-
-    kind: str
-    namespace: str = ""
-    name: str = ""
-    selector: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ObjectTable:
-    """As kubectl shows them: the same columns. `more` says that there are others."""
-
-    columns: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    more: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class PodLogQuery:
-    """The newest `tail` lines of a container; `previous` is the one before the last restart."""
-
-    namespace: str
-    pod: str
-    container: str = ""
-    previous: bool = False
-    tail: int = 100
-    since_s: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterEvent:
-    """What happened to an object, `count` times, last at `at`."""
-
-    at: datetime | None
-    kind: str
-    name: str
-    type: str
-    reason: str
-    message: str
-    count: int = 1
 
 
 class Kubernetes(Protocol):

@@ -14,7 +14,7 @@ from adapters.kubernetes.kinds import (
     checked_selector,
     kind_of,
 )
-from tools.capabilities import ClusterEvent, ObjectQuery, ObjectTable, PodLogQuery
+from tools.cluster_objects import ClusterEvent, ObjectQuery, ObjectTable, PodLogQuery
 from tools.errors import InvalidArguments
 
 MAX_ROWS: Final = 100

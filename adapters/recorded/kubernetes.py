@@ -13,12 +13,9 @@ from adapters.recorded.simulator.dataset import Dataset
 from adapters.recorded.simulator.topology import SERVICES, Service
 from tools.capabilities import (
     Clock,
-    ClusterEvent,
     Deploy,
-    ObjectQuery,
-    ObjectTable,
-    PodLogQuery,
 )
+from tools.cluster_objects import ClusterEvent, ObjectQuery, ObjectTable, PodLogQuery
 from tools.errors import InvalidArguments
 
 NAMESPACE: Final = "shop"

@@ -37,10 +37,10 @@ from tools.capabilities import (
     Interval,
     LogQuery,
     MetricQuery,
-    ObjectQuery,
     Patterns,
     Platform,
 )
+from tools.cluster_objects import ObjectQuery
 from tools.core.all import core_tools
 from tools.cursor import CursorSigner
 from tools.errors import InvalidArguments, ToolError

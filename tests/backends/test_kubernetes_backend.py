@@ -13,7 +13,7 @@ from adapters.kubernetes.api import KubernetesApi
 from adapters.kubernetes.config import Access
 from adapters.kubernetes.offer import KubernetesOffer
 from adapters.kubernetes.reader import KubernetesReader
-from tools.capabilities import ObjectQuery, PodLogQuery
+from tools.cluster_objects import ObjectQuery, PodLogQuery
 from tools.errors import InvalidArguments
 
 pytestmark = [

@@ -2,7 +2,11 @@
 
 from pydantic import JsonValue
 
-from tools.capabilities import CallContext, Capabilities, ObjectQuery
+from tools.capabilities import (
+    CallContext,
+    Capabilities,
+)
+from tools.cluster_objects import ObjectQuery
 from tools.contract import QUERY, Effect, ToolContract, ToolInput, ToolOutput
 from tools.core.bound import bound
 from tools.core.cluster_arguments import KindName, Namespace, ObjectName

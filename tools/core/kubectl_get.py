@@ -4,7 +4,11 @@ from typing import Annotated
 
 from pydantic import Field
 
-from tools.capabilities import CallContext, Capabilities, ObjectQuery
+from tools.capabilities import (
+    CallContext,
+    Capabilities,
+)
+from tools.cluster_objects import ObjectQuery
 from tools.contract import QUERY, Effect, ToolContract, ToolInput, ToolOutput
 from tools.core.bound import bound
 from tools.core.cluster_arguments import KindName, ObjectName

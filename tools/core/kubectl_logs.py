@@ -4,7 +4,11 @@ from typing import Annotated
 
 from pydantic import Field
 
-from tools.capabilities import CallContext, Capabilities, PodLogQuery
+from tools.capabilities import (
+    CallContext,
+    Capabilities,
+)
+from tools.cluster_objects import PodLogQuery
 from tools.contract import QUERY, Effect, ToolContract, ToolInput, ToolOutput
 from tools.core.arguments import StepText, step_seconds
 from tools.core.bound import bound

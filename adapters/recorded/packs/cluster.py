@@ -12,11 +12,8 @@ from adapters.kubernetes.reader import read_event
 from adapters.recorded.packs.recording import RecordedLine
 from tools.capabilities import (
     Clock,
-    ClusterEvent,
-    ObjectQuery,
-    ObjectTable,
-    PodLogQuery,
 )
+from tools.cluster_objects import ClusterEvent, ObjectQuery, ObjectTable, PodLogQuery
 from tools.errors import InvalidArguments
 
 Object = Mapping[str, JsonValue]

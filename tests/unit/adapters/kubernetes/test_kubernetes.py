@@ -28,7 +28,11 @@ from bot.wiring.backends import Cluster, open_cluster
 from bot.wiring.observed import make_observed
 from tests.fakes.capabilities import FakeClock, FakeDeploys, FakeHistory
 from tests.fakes.kubernetes_server import TOKEN, KubernetesServer
-from tools.capabilities import Deploy, Interval, ObjectQuery, PodLogQuery
+from tools.capabilities import (
+    Deploy,
+    Interval,
+)
+from tools.cluster_objects import ObjectQuery, PodLogQuery
 from tools.errors import CapabilityUnavailable, InvalidArguments, UpstreamFailed
 
 NOW = datetime(2026, 11, 21, 14, 0, tzinfo=UTC)

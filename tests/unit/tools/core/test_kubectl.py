@@ -10,7 +10,10 @@ from pydantic import JsonValue
 
 from tests.fakes.capabilities import NOW, FakeDeploys, fake_capabilities
 from tests.fakes.tools import bench
-from tools.capabilities import ClusterEvent, Deploy, ObjectQuery, ObjectTable, PodLogQuery
+from tools.capabilities import (
+    Deploy,
+)
+from tools.cluster_objects import ClusterEvent, ObjectQuery, ObjectTable, PodLogQuery
 from tools.contract import AnyTool
 from tools.core.get_recent_deploys import GetRecentDeploys, merged
 from tools.core.kubectl_describe import KubectlDescribe

@@ -1,0 +1,49 @@
+"""What is asked of a cluster, and what it shows: tables, events, a container's lines."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectQuery:
+    """Objects of a kind. Empty `namespace`: the usual one; `*`: all."""
+
+    kind: str
+    namespace: str = ""
+    name: str = ""
+    selector: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectTable:
+    """As kubectl shows them: the same columns. `more` says that there are others."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    more: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PodLogQuery:
+    """The newest `tail` lines of a container; `previous` is the one before the last restart."""
+
+    namespace: str
+    pod: str
+    container: str = ""
+    previous: bool = False
+    tail: int = 100
+    since_s: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterEvent:
+    """What happened to an object, `count` times, last at `at`."""
+
+    at: datetime | None
+    kind: str
+    name: str
+    type: str
+    reason: str
+    message: str
+    count: int = 1
