@@ -61,7 +61,7 @@ class GuardSettings(Section):
     quiet_hours: tuple[str, ...] = ()
     rate_limit: str = ""
     blast_radius: Literal["one host", "one service", "whole cluster"] = "one service"
-    max_objects: int = Field(default=0, ge=0)
+    max_objects: int = Field(default=0, ge=0, le=1_000_000_000)
     count_param: str = ""
     count_url: str = ""
     dry_run: bool = False

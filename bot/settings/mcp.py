@@ -35,7 +35,7 @@ class McpServerSettings(Section):
     token: SecretStr = SecretStr("")
     networks: tuple[IPv4Network | IPv6Network, ...] = ()
     allowed_sessions: tuple[str, ...] = ("*",)
-    timeout: Duration = timedelta(seconds=30)
+    timeout: Duration = Field(default=timedelta(seconds=30), le=timedelta(seconds=LONGEST_CALL_S))
     tools: dict[str, McpToolSettings] = Field(default_factory=dict)
 
     @model_validator(mode="after")
@@ -46,8 +46,6 @@ class McpServerSettings(Section):
             raise ValueError("env, inherit and local belong to a command")
         if self.command and (self.token.get_secret_value() or self.networks):
             raise ValueError("token and networks belong to a url")
-        if not 0 < self.timeout.total_seconds() <= LONGEST_CALL_S:
-            raise ValueError(f"timeout must be more than 0 and at most {LONGEST_CALL_S}s")
         return self
 
     @field_validator("url")

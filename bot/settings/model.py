@@ -12,6 +12,8 @@ from bot.settings.roles import RoleSettings
 from bot.settings.section import Duration, Section
 from tools.products import Reading
 
+MOST_TOKENS = 100_000_000  # of one request; no model takes a tenth
+MOST_USD = 1_000_000.0  # as micro-dollars and summed up, within 64 bits
 SHORTEST_AUDIT_KEY = 32  # characters; as hexadecimal digits that is 128 bits
 
 
@@ -64,9 +66,9 @@ class ProviderSettings(Section):
     endpoint: str = ""
     model: str = ""
     fast_model: str = ""
-    max_tokens: int = Field(default=4096, ge=1)
+    max_tokens: int = Field(default=4096, ge=1, le=MOST_TOKENS)
     timeout: Duration = timedelta(seconds=60)
-    num_ctx: int | None = Field(default=None, ge=1024)
+    num_ctx: int | None = Field(default=None, ge=1024, le=MOST_TOKENS)
     stream_options: bool = True
     streaming: bool = True
     api: Literal["", "chat", "responses"] = ""
@@ -79,10 +81,10 @@ class ProviderSettings(Section):
 class PriceSettings(Section):
     """US dollars per million tokens; a cache price left out is the input price."""
 
-    input: float = Field(ge=0)
-    output: float = Field(ge=0)
-    cache_read: float | None = Field(default=None, ge=0)
-    cache_write: float | None = Field(default=None, ge=0)
+    input: float = Field(ge=0, le=MOST_USD)
+    output: float = Field(ge=0, le=MOST_USD)
+    cache_read: float | None = Field(default=None, ge=0, le=MOST_USD)
+    cache_write: float | None = Field(default=None, ge=0, le=MOST_USD)
 
 
 class ModelSettings(Section):
@@ -90,7 +92,7 @@ class ModelSettings(Section):
 
     display_name: str = ""
     tier: Literal["fast", "balanced", "deep"] | None = None
-    context_tokens: int | None = Field(default=None, ge=1024)
+    context_tokens: int | None = Field(default=None, ge=1024, le=MOST_TOKENS)
     api: Literal["", "chat", "responses"] = ""
     usd_per_mtok: PriceSettings | None = None
 
@@ -98,9 +100,9 @@ class ModelSettings(Section):
 class BudgetSettings(Section):
     """`[llm.budget]`; 0 is no limit. `per_user_hourly_limit` counts questions."""
 
-    daily_usd_limit: float = Field(default=0.0, ge=0)
-    per_user_hourly_limit: int = Field(default=0, ge=0)
-    per_session_token_cap: int = Field(default=0, ge=0)
+    daily_usd_limit: float = Field(default=0.0, ge=0, le=MOST_USD)
+    per_user_hourly_limit: int = Field(default=0, ge=0, le=1_000_000)
+    per_session_token_cap: int = Field(default=0, ge=0, le=1_000_000_000_000)
     alert_at_pct: int = Field(default=80, ge=1, le=100)
 
 
@@ -275,7 +277,7 @@ class ChannelSettings(Section):
     reading: Reading = Reading.PRODUCTS
     toolset: str = "investigate"
     confirm: tuple[str, ...] = ()
-    daily_usd_limit: float = Field(default=0.0, ge=0)
+    daily_usd_limit: float = Field(default=0.0, ge=0, le=MOST_USD)
 
 
 class AdminSettings(Section):

@@ -1,12 +1,14 @@
 """`[policy]` of kortex.toml: which tools exist for whom, and what a turn may ask of them."""
 
 from datetime import timedelta
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import Field
 
 from bot.settings.section import Duration, Section
 from tools.budget import MAX_RESULT_BYTES, MIN_RESULT_BYTES
+
+MAX_TURN_BYTES: Final = 1 << 30  # in memory, of every turn at once
 
 
 class ToolBudgetSettings(Section):
@@ -14,9 +16,9 @@ class ToolBudgetSettings(Section):
 
     calls: int = Field(default=60, ge=1, le=1000)
     same_calls: int = Field(default=2, ge=1, le=100)
-    turn_bytes: int = Field(default=2 * 1024 * 1024, ge=MIN_RESULT_BYTES)
+    turn_bytes: int = Field(default=2 * 1024 * 1024, ge=MIN_RESULT_BYTES, le=MAX_TURN_BYTES)
     result_bytes: int = Field(default=MAX_RESULT_BYTES, ge=MIN_RESULT_BYTES, le=MAX_RESULT_BYTES)
-    call_time: Duration = Field(default=timedelta(minutes=5), gt=timedelta(0))
+    call_time: Duration = timedelta(minutes=5)
 
 
 class ToolsetSettings(Section):

@@ -89,6 +89,8 @@ def _validated(shape: type[Read], text: str, name: str, env: Mapping[str, str]) 
         tree = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationError(f"{name}: not valid TOML: {error}") from error
+    except (ValueError, RecursionError) as error:  # a number of 5,000 digits, brackets without end
+        raise ConfigurationError(f"{name}: no TOML that can be read ({error})") from error
     try:
         return shape.model_validate(_interpolate(tree, env))
     except ValidationError as error:
@@ -162,6 +164,7 @@ def _check_references(settings: Settings, text: str, name: str) -> None:
         for role in settings.admins.roles
         if role not in settings.roles
     ]
+    problems += _unknown_tools(settings, text, name)
     names = [a.name for a in settings.actions]
     problems += [
         f"{name}: actions: {n!r} is declared twice"
@@ -169,6 +172,26 @@ def _check_references(settings: Settings, text: str, name: str) -> None:
     ]
     if problems:
         raise ConfigurationError("\n".join(problems))
+
+
+def _unknown_tools(settings: Settings, text: str, name: str) -> list[str]:
+    """Of `[llm.tools]`: built-in ones by either name, of plugins and MCP servers by their id."""
+    if not settings.llm.tools:
+        return []
+    from tools.core.all import built_in_toolsets  # reads every tool: only where one is named
+
+    ids = {each for toolset in built_in_toolsets().values() for each in toolset}
+    known = ids | {each.removeprefix("core__") for each in ids}
+    if settings.plugins.folder:
+        known |= {each for each in settings.llm.tools if each.startswith("plugin__")}
+    for server, own in settings.mcp.servers.items():
+        known |= {f"mcp__{server}__{tool}" for tool in own.tools}
+    return [
+        f"{name}:{line_of(text, ['llm', 'tools', each])}: llm.tools.{each}: no tool has this name; "
+        "`kortex tools` shows them, a plugin's is plugin__NAME, a server's mcp__SERVER__TOOL"
+        for each in settings.llm.tools
+        if each not in known
+    ]
 
 
 def _unknown_roles(

@@ -1,29 +1,45 @@
 """What every table of a configuration file is made of: refused unknown keys, durations in words."""
 
+import math
 import re
 from datetime import timedelta
-from typing import Annotated
+from typing import Annotated, Final
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 _DURATION = re.compile(r"^(\d+(?:\.\d+)?)(ms|s|m|h|d)$")
 _UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_HUGE_S = 1e12
+
+
+LONGEST: Final = timedelta(days=366)  # of any duration: beyond it a deadline is no deadline
 
 
 def duration(value: object) -> object:
-    """`30s`, `10m`, `168h` as a timedelta; anything else is pydantic's to judge."""
-    if not isinstance(value, str):
-        return value
-    match = _DURATION.match(value.strip())
-    if match is None:
+    """`30s`, `10m`, `168h` as a timedelta, or a number of seconds. Raises ValueError for another."""
+    match value:
+        case timedelta():
+            return value
+        case bool():
+            seconds = math.nan
+        case int() | float():
+            seconds = value
+        case str() if words := _DURATION.match(value.strip()):
+            seconds = float(words[1]) * _UNITS_S[words[2]]
+        case _:
+            seconds = math.nan
+    if not math.isfinite(seconds):
         raise ValueError('write a duration such as "30s", "10m" or "168h"')
-    return timedelta(seconds=float(match[1]) * _UNITS_S[match[2]])
+    # Within what a timedelta can hold; the bounds of the field judge it.
+    return timedelta(seconds=max(-_HUGE_S, min(seconds, _HUGE_S)))
 
 
-Duration = Annotated[timedelta, BeforeValidator(duration)]
+Duration = Annotated[
+    timedelta, BeforeValidator(duration), Field(gt=timedelta(0), le=LONGEST)
+]  # more than nothing
 
 
 class Section(BaseModel):
     """A table; unknown keys are refused."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)

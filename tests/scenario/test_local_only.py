@@ -182,7 +182,8 @@ async def test_a_plugin_outside_is_not_loaded_unless_declared(
         "endpoint:\n  url: HTTP://bridge.example/x\n"
     )
     llm = {"mode": "local-only", "privacy": {"local_hosts": declared}}
-    plugins = Plugins(Settings.model_validate({"plugins": {"folder": str(tmp_path)}, "llm": llm}))
+    settings = Settings.model_validate({"plugins": {"folder": str(tmp_path)}, "llm": llm})
+    plugins = await asyncio.to_thread(Plugins, settings)
     await plugins.aclose()
     assert len(plugins.problems) == problems
     assert all("is not declared local" in note for note in plugins.notes)
