@@ -15,7 +15,8 @@ from adapters.lookup import answer_to, tool_errors
 from tools.errors import InvalidArguments, UpstreamFailed
 
 MAX_BYTES: Final = 8 << 20
-TIMEOUT_S: Final = 30.0
+TIMEOUT_S: Final = 300.0  # the ceiling of a wide query; the runner cuts earlier
+REVIEW_TIMEOUT_S: Final = 30.0  # of a question about permissions, which no tool waits for
 TOKEN_LIFE_S: Final = 60.0  # a mounted token is renewed long before it ends, so a minute is enough
 _MAX_CONNECTIONS: Final = 16
 _MAX_WORDS: Final = 500
@@ -121,7 +122,7 @@ class KubernetesApi:
         body: Mapping[str, object] | None,
     ) -> tuple[httpx.Response, bytes]:
         with tool_errors("the Kubernetes API"):
-            async with asyncio.timeout(TIMEOUT_S):
+            async with asyncio.timeout(TIMEOUT_S if body is None else REVIEW_TIMEOUT_S):
                 headers = {"Accept": accept, **await self._authorization()}
                 request = self._client.build_request(
                     method, path, params=params, headers=headers, json=body

@@ -52,6 +52,7 @@ from tools.capabilities import (
     Proposals,
     Traces,
 )
+from tools.contract import QUERY
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +238,7 @@ def backend_client(url: str, bearer: str, key: str, stack: AsyncExitStack) -> ht
     client = http_client(
         base_url=url.rstrip("/"),
         headers={"Authorization": f"Bearer {bearer}"} if bearer else None,
+        read_s=QUERY.ceiling_s,  # the runner's timeout cuts earlier
         max_connections=BACKEND_CONNECTIONS,
         allowed_hosts=frozenset({host}),
     )
