@@ -1,6 +1,6 @@
 """What a server announces of a tool, its hash, and what the operator's entry makes of it. Pure.
 
-A server's own annotations are not even read: nothing that it says of itself grants anything.
+Nothing that a server says of itself grants anything; that it writes is believed (`adapters.mcp.effect`).
 """
 
 import hashlib
@@ -14,12 +14,14 @@ from typing import Final
 
 from pydantic import JsonValue
 
+from adapters.mcp.effect import Guess, SeemingEffect, seeming_effect
 from tools.output import clean_text
 from tools.policy import MCP_PREFIX
 
 MAX_BYTES: Final = 16 * 1024  # of a definition: every request to a model carries it
 _NOT_IN_IDS: Final = re.compile(r"[^a-z0-9_]")
 _NAME: Final = re.compile(r"[A-Za-z0-9_./-]{1,64}")  # what the protocol's 2025-11-25 asks of names
+_NO_ENTRY: Final = "not in kortex.toml"
 _BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -40,6 +42,7 @@ class Definition:
     name: str
     description: str
     schema: Mapping[str, JsonValue]
+    says_it_writes: bool = False  # its annotations; no part of the hash, for they only narrow
 
     def canonical(self) -> str:
         """One text for one meaning, however the server orders its keys. Raises ValueError for NaN."""
@@ -51,6 +54,12 @@ class Definition:
     def sha256(self) -> str:
         """What the operator accepts, in hexadecimal."""
         return hashlib.sha256(self.canonical().encode()).hexdigest()
+
+    def seeming_effect(self) -> SeemingEffect:
+        """Whether it reads or writes, as far as that can be guessed."""
+        return seeming_effect(
+            self.name, self.description, self.schema, says_it_writes=self.says_it_writes
+        )
 
     def lines(self) -> list[str]:
         """For people: free of terminal controls, a line per key."""
@@ -65,6 +74,7 @@ class Accepted:
 
     sha256: str
     reads: bool  # the operator's word; what only reads may be called
+    because: str = ""  # why it reads although it looks as if it wrote
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,33 +109,51 @@ def judged(announced: Sequence[Definition], accepted: Mapping[str, Accepted]) ->
 
 
 def _verdict(definition: Definition, entry: Accepted | None, *, twice: bool) -> Judged:
-    def of(state: ToolState, reason: str) -> Judged:
-        return Judged(definition.name, state, reason, definition, entry)
+    unfit = _unfit(definition, twice=twice)
+    state, reason = (ToolState.REFUSED, unfit) if unfit else _admitted(definition, entry)
+    return Judged(definition.name, state, reason, definition, entry)
 
+
+def _unfit(definition: Definition, *, twice: bool) -> str:
+    """Why it cannot be offered, whatever the operator says; "" when it can."""
     if _NAME.fullmatch(definition.name) is None:
-        return of(ToolState.REFUSED, f"its name is not {_NAME.pattern}")
+        return f"its name is not {_NAME.pattern}"
     if twice:
-        return of(ToolState.REFUSED, "announced twice")
+        return "announced twice"
     try:
-        canonical, digest = definition.canonical(), definition.sha256()
+        size = len(definition.canonical())
     except ValueError:
-        return of(ToolState.REFUSED, "its schema is not JSON")
-    if len(canonical) > MAX_BYTES:
-        return of(ToolState.REFUSED, f"its definition is larger than {MAX_BYTES} bytes")
+        return "its schema is not JSON"
+    if size > MAX_BYTES:
+        return f"its definition is larger than {MAX_BYTES} bytes"
+    return _looks(definition) if definition.says_it_writes else ""
+
+
+def _admitted(definition: Definition, entry: Accepted | None) -> tuple[ToolState, str]:
+    writes = definition.seeming_effect().guess is Guess.WRITES
     if entry is None:
-        return of(ToolState.NEW, "not in kortex.toml")
-    if entry.sha256 != digest:
-        return of(ToolState.CHANGED, "not what was accepted")
+        return (ToolState.REFUSED, _looks(definition)) if writes else (ToolState.NEW, _NO_ENTRY)
+    if entry.sha256 != definition.sha256():
+        return ToolState.CHANGED, "not what was accepted"
     if not entry.reads:
-        return of(ToolState.REFUSED, "its effect is not read; a model may only read")
-    return of(ToolState.ON, "")
+        return ToolState.REFUSED, "its effect is not read; a model may only read"
+    if writes and not entry.because:
+        say = 'If it only reads, say why: because = "..."'
+        return ToolState.REFUSED, f"{_looks(definition)}. {say}"
+    return ToolState.ON, ""
+
+
+def _looks(definition: Definition) -> str:
+    return f"it looks as if it changes something: {definition.seeming_effect().because}"
 
 
 def entry_line(definition: Definition) -> str:
-    """The line that accepts it, for `[mcp.servers.NAME.tools]`."""
+    """The line that accepts it, for `[mcp.servers.NAME.tools]`; to be completed where it is unclear."""
     name = definition.name
     key = name if _BARE_KEY.fullmatch(name) else json.dumps(name)
-    return f'{key} = {{ sha256 = "{definition.sha256()}", effect = "read" }}'
+    reads = definition.seeming_effect().guess is Guess.READS
+    effect = '"read"' if reads else '""'
+    return f'{key} = {{ sha256 = "{definition.sha256()}", effect = {effect} }}'
 
 
 def difference(before: Definition, now: Definition) -> list[str]:

@@ -66,7 +66,7 @@ class SdkConnection:
                 )
             except (MCPError, ValidationError) as error:
                 raise BadAnswer(f"its tools cannot be listed: {_words(error)}") from error
-            found += [Definition(t.name, t.description or "", t.input_schema) for t in page.tools]
+            found += [_definition(tool) for tool in page.tools]
             if len(found) > MAX_TOOLS:
                 raise BadAnswer(f"it announces more than {MAX_TOOLS} tools")
             cursor = page.next_cursor
@@ -172,6 +172,19 @@ def _explained(process: ServerProcess | None) -> Iterator[None]:
         if isinstance(cause, AdapterError):
             raise cause from error
         raise
+
+
+def _definition(tool: types.Tool) -> Definition:
+    """What is announced. `destructiveHint` counts only where the tool is not said to be read-only."""
+    hints = tool.annotations
+    read_only = hints.read_only_hint if hints else None
+    destroys = bool(hints and hints.destructive_hint) and read_only is not True
+    return Definition(
+        tool.name,
+        tool.description or "",
+        tool.input_schema,
+        says_it_writes=read_only is False or destroys,
+    )
 
 
 @asynccontextmanager

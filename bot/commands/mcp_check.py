@@ -1,6 +1,7 @@
 """What `kortex check` says of MCP servers: each server, each tool, what changed, the line to paste."""
 
 from adapters.mcp.definition import Judged, ToolState, difference, entry_line
+from adapters.mcp.effect import Guess
 from adapters.mcp.supervisor import ServerState, Supervisor
 from adapters.mcp.tool import McpTool, NotATool
 from bot.reports.finding import Finding
@@ -47,10 +48,12 @@ def _offer(part: str, server: Supervisor, tool: Judged) -> Finding:
         McpTool(server.spec.name, tool.definition, server, server.spec.timeout_s)
     except NotATool as error:
         return Finding(part, False, f"refused: {error}", configured=False)
+    reads = tool.definition.seeming_effect().guess is Guess.READS
+    complete = "" if reads else ' (write effect = "read" yourself: its name does not say)'
     lines = [
         "off: new. Read what a model would be told:",
         *_quoted(tool.definition.lines()),
-        f"To accept it, if it only reads, add to [mcp.servers.{server.spec.name}.tools]:",
+        f"To accept it, if it only reads{complete}, add to [mcp.servers.{server.spec.name}.tools]:",
         entry_line(tool.definition),
     ]
     return Finding(part, False, "\n".join(lines), configured=False)

@@ -13,10 +13,14 @@ LONGEST_CALL_S: Final = 300
 
 
 class McpToolSettings(Section):
-    """A tool that is accepted: the hash that `kortex check` prints, and what it does by your word."""
+    """A tool that is accepted: the hash that `kortex check` prints, and what it does by your word.
+
+    `because` says why it only reads, where name, description or parameters look like a change.
+    """
 
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
     effect: Literal["read", "write"]
+    because: str = Field(default="", max_length=200)
 
 
 class McpServerSettings(Section):

@@ -128,7 +128,7 @@ async def open_mcp(
 
 def _accepted(own: McpServerSettings) -> Mapping[str, Accepted]:
     return {
-        tool: Accepted(entry.sha256, reads=entry.effect == "read")
+        tool: Accepted(entry.sha256, reads=entry.effect == "read", because=entry.because)
         for tool, entry in own.tools.items()
     }
 

@@ -12,7 +12,7 @@ MCP_MUTANTS = (
     Mutant(
         "mcp: what was accepted is not compared with what is announced",
         "adapters/mcp/definition.py",
-        "if entry.sha256 != digest:",
+        "if entry.sha256 != definition.sha256():",
         "if False:",
         (
             f"{_DEFINITION}test_a_tool_that_changed_is_off",
@@ -29,9 +29,18 @@ MCP_MUTANTS = (
     Mutant(
         "mcp: a tool without an entry is on",
         "adapters/mcp/definition.py",
-        "if entry is None:\n        return of(ToolState.NEW",
-        "if entry is None:\n        return of(ToolState.ON",
+        "else (ToolState.NEW, _NO_ENTRY)",
+        "else (ToolState.ON, _NO_ENTRY)",
         (f"{_DEFINITION}test_a_new_tool_is_off",),
+    ),
+    Mutant(
+        "mcp: what looks like a change is on by its entry alone",
+        "adapters/mcp/definition.py",
+        "if writes and not entry.because:",
+        "if False:",
+        (
+            "tests/unit/adapters/mcp/test_effect.py::test_what_looks_like_a_change_is_refused_with_the_reason_until_the_operator_gives_theirs",
+        ),
     ),
     Mutant(
         "mcp: a tool that changes something is on",

@@ -76,8 +76,9 @@ async def test_an_accepted_tool_answers_and_a_crash_is_an_answer_too(stage: Star
     assert set(json.loads(found)["result"]["data"]) <= {"tickets", "TICKETS_TOKEN", "LC_CTYPE"}
     assert "mcp__tickets__change" not in offered
     assert rows["mcp tickets"].ok
-    assert rows["mcp__tickets__change"].detail.splitlines()[0].startswith("off: new")
-    assert "change = { sha256 = " in rows["mcp__tickets__change"].detail
+    assert rows["mcp__tickets__change"].detail == (
+        "refused: it looks as if it changes something: its name says 'change'"
+    )
     assert "That is what the tickets say" in after
     assert json.loads(failed)["result"]["error"] == "unavailable"
 

@@ -19,6 +19,7 @@ from adapters.mcp.definition import (
     judged,
     tool_id,
 )
+from adapters.mcp.effect import Guess
 from tools.schema import NAME
 
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"q": {"type": "string"}}}
@@ -130,7 +131,8 @@ def test_the_line_to_paste_is_toml_that_says_what_it_says(name: str) -> None:
 
     (found,) = tomllib.loads(entry_line(definition)).items()
 
-    assert found == (name, {"sha256": definition.sha256(), "effect": "read"})
+    effect = {Guess.READS: "read"}.get(definition.seeming_effect().guess, "")
+    assert found == (name, {"sha256": definition.sha256(), "effect": effect})
 
 
 @pytest.mark.parametrize(("name", "own"), [("getSum-2", "getsum_2"), ("a.b/c", "a_b_c")])

@@ -1,0 +1,107 @@
+"""Whether a tool reads or writes is guessed, and a guess only narrows."""
+
+import pytest
+from pydantic import JsonValue
+
+from adapters.mcp.definition import Accepted, Definition, ToolState, entry_line, judged
+from adapters.mcp.effect import Guess, SeemingEffect, seeming_effect
+
+SCHEMA: dict[str, JsonValue] = {"type": "object", "properties": {}}
+
+
+def guessed(name: str, description: str = "", *parameters: str) -> Guess:
+    asked: dict[str, JsonValue] = {each: {} for each in parameters}
+    schema: dict[str, JsonValue] = {"type": "object", "properties": asked}
+    return seeming_effect(name, description, schema, says_it_writes=False).guess
+
+
+# Names as public servers of GitHub, Kubernetes, Grafana, Alertmanager, PagerDuty, Sentry and Slack have them.
+@pytest.mark.parametrize(
+    "name",
+    [
+        "createsilence", "deletesilence", "create_issue", "deleteSilence", "kubectl-scale", "git_add",
+        "git_commit", "git_reset", "helm.upgrade", "push_files", "merge_pull_request", "run_query_job",
+        "exec_in_pod", "restartDeployment", "UpdateDashboard", "patch_resource", "chat_post_message",
+        "acknowledge_incident", "get_or_create_issue", "list_and_delete_pods", "set_feature_flag",
+        "rollbackRelease", "writeFile", "send_notification", "cordon_node", "snoozeAlert",
+    ],
+)  # fmt: skip
+def test_a_name_that_says_a_change_is_a_write(name: str) -> None:
+    assert guessed(name) is Guess.WRITES
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "get_updates", "list_deployments", "search_issues", "git_status", "git_log", "git_diff",
+        "query_prometheus", "describe_pod", "read_file", "convert_time", "get_current_time",
+        "fetchCommits", "find_error_pattern_logs", "get_change_set", "listReleases", "show_runs",
+        "count_open_incidents", "loki.query_range", "get_settings",
+    ],
+)  # fmt: skip
+def test_a_name_that_says_a_look_is_a_read(name: str) -> None:
+    assert guessed(name) is Guess.READS
+
+
+@pytest.mark.parametrize(
+    "name", ["deployments", "settings", "time", "frobnicate", "x" * 64, "_", "1"]
+)
+def test_a_name_that_says_neither_is_left_to_the_operator(name: str) -> None:
+    assert guessed(name) is Guess.UNCLEAR
+    assert entry_line(Definition(name, "", SCHEMA)).endswith('effect = "" }')
+
+
+@pytest.mark.parametrize(
+    ("description", "parameters"),
+    [
+        ("Creates a silence.", ()),
+        ("Delete the dashboard", ()),
+        ("Applies a manifest", ()),
+        ("Manages pods", ("dryRun",)),
+        ("Looks after silences", ("id", "force")),
+    ],
+)
+def test_a_description_or_a_parameter_gives_a_change_away(
+    description: str, parameters: tuple[str, ...]
+) -> None:
+    assert guessed("silences", description, *parameters) is Guess.WRITES
+    assert guessed("get_silences", description, *parameters) is Guess.WRITES
+
+
+@pytest.mark.parametrize("description", ["Open tickets.", "Updates of an incident", "Run history"])
+def test_a_noun_at_the_beginning_of_a_description_gives_nothing_away(description: str) -> None:
+    assert guessed("get_tickets", description) is Guess.READS
+
+
+def test_what_looks_like_a_change_is_refused_with_the_reason_until_the_operator_gives_theirs() -> (
+    None
+):
+    tool = Definition("createsilence", "", SCHEMA)
+    plain, reasoned = Accepted(tool.sha256(), reads=True), Accepted(tool.sha256(), True, "a draft")
+
+    (new,) = judged([tool], {})
+    (refused,) = judged([tool], {tool.name: plain})
+    (on,) = judged([tool], {tool.name: reasoned})
+
+    assert [new.state, refused.state, on.state] == [
+        ToolState.REFUSED, ToolState.REFUSED, ToolState.ON,
+    ]  # fmt: skip
+    assert "its name says 'create'" in new.reason
+    assert "because" in refused.reason
+
+
+def test_a_server_that_says_a_tool_writes_is_believed_whatever_the_operator_says() -> None:
+    tool = Definition("search", "Find tickets.", SCHEMA, says_it_writes=True)
+
+    (found,) = judged([tool], {"search": Accepted(tool.sha256(), True, "I know it reads")})
+
+    assert found.state is ToolState.REFUSED
+
+
+def test_a_server_s_word_is_no_part_of_what_was_accepted() -> None:
+    assert Definition("a", "", SCHEMA).sha256() == Definition("a", "", SCHEMA, True).sha256()
+
+
+def test_a_guess_says_what_made_it() -> None:
+    found = seeming_effect("a", "", {}, says_it_writes=True)
+    assert found == SeemingEffect(Guess.WRITES, "its server says that it changes something")
