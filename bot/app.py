@@ -28,6 +28,7 @@ from bot.actions.operations import OfferedOperations
 from bot.actions.propose import ProposalDesk
 from bot.actions.rehearse import placed, rehearsed
 from bot.actions.target import Target
+from bot.chat.authority import RolesOf, authority
 from bot.chat.call_audit import calls_audit
 from bot.chat.redacted_rounds import RedactedRounds
 from bot.chat.rounds import Rounds
@@ -35,8 +36,9 @@ from bot.chat.spending import Purse
 from bot.chat.tool_calls import Toolbox, ToolDesk, record_calls
 from bot.chat.turn import Turns
 from bot.domain.channel import ChannelNow
-from bot.domain.ids import SessionId
+from bot.domain.ids import Person, SessionId
 from bot.domain.proposal import Proposal
+from bot.domain.roles import NO_ROLES, HeldRoles
 from bot.ports import ChatSurface, Stops
 from bot.privacy.placeholders import Placeholders
 from bot.privacy.redactor import Remember, TextRedactor
@@ -126,6 +128,7 @@ class Conversation:
     executors: Executors
     toolboxes: Toolboxes
     channel_now: ChannelNow
+    roles_of: RolesOf
 
 
 async def open_stores(settings: Settings, stack: AsyncExitStack) -> Stores:
@@ -252,10 +255,15 @@ def build_conversation(
     async def notes(session: SessionId) -> Sequence[str]:
         return await proposal_notes(base.stores.proposals, session)
 
+    async def roles_of(person: Person) -> HeldRoles:
+        named = toolboxes.roles_named
+        return await directory.roles.held(person, named) if named else NO_ROLES
+
     turns = Turns(
         config=rules.turn_config(base.settings, in_force.channels, in_force.action_lines),
         sessions=base.stores.sessions,
         channels=channels,
+        roles_of=roles_of,
         surface=surface,
         purse=base.purse,
         tools=tools,
@@ -268,7 +276,7 @@ def build_conversation(
     )
     executors = make_executors(rules.revealed(in_force.order_tokens), client)
     decide = _decide(base, surface, directory.name_of, executors, target, venues.now)
-    return Conversation(turns, decide, desk, tools, executors, toolboxes, venues.now)
+    return Conversation(turns, decide, desk, tools, executors, toolboxes, venues.now, roles_of)
 
 
 def _toolboxes(base: Base, desk: ProposalDesk, stack: AsyncExitStack) -> Toolboxes:
@@ -294,7 +302,11 @@ def _toolboxes(base: Base, desk: ProposalDesk, stack: AsyncExitStack) -> Toolbox
             base.redactor,
             base.clock,
             timeouts=base.in_force.tool_timeouts,
-            hooks=RunnerHooks(on_record=record_calls(base.purse.audit, base.metrics)),
+            hooks=RunnerHooks(
+                authority(policy),
+                record_calls(base.purse.audit, base.metrics),
+                base.metrics.tool_broke,
+            ),
         )
         return Toolbox(catalog, runner)
 

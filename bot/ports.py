@@ -19,6 +19,7 @@ from bot.domain.events import Evidence, TurnEvent, TurnFinished
 from bot.domain.freeze import Freeze
 from bot.domain.ids import MessageTs, Person, Place, ProposalId, SessionId, TurnId, UserId
 from bot.domain.proposal import Proposal, ProposalState
+from bot.domain.roles import HeldRoles
 from bot.domain.session import Ask, Session, Summary, TurnState
 
 
@@ -444,7 +445,15 @@ class EventStore(Protocol):
         ...
 
 
-class RoleDirectory(Protocol):
+class RoleHolders(Protocol):
+    """Which roles somebody holds, now."""
+
+    async def held(self, person: Person, roles: Sequence[str]) -> HeldRoles:
+        """Of those roles. Never raises; what cannot be looked up is not held."""
+        ...
+
+
+class RoleDirectory(RoleHolders, Protocol):
     """Who is in which role, now."""
 
     async def refusal(
@@ -456,34 +465,6 @@ class RoleDirectory(Protocol):
         lookup that fails are a refusal, as are guests, strangers, bots and other workspaces unless
         a role of each kind lists them by id, and always deactivated people.
         """
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class KeptName:
-    """A channel's row: its name, empty once it was renamed, and when that was written.
-
-    `age_s` is by the database's clock.
-    """
-
-    name: str
-    written_at: datetime
-    age_s: float
-
-
-class NameStore(Protocol):
-    """Names of channels, over restarts and replicas. Every method raises StorageUnavailable."""
-
-    async def get(self, place: Place) -> KeptName | None:
-        """The row now; None when there is none."""
-        ...
-
-    async def keep(self, place: Place, name: str, instead_of: KeptName | None) -> bool:
-        """It was read now. False: the row is not the one it was asked for any more."""
-        ...
-
-    async def forget(self, place: Place) -> None:
-        """It was renamed: what is kept is its name no more, nor what is being read just now."""
         ...
 
 

@@ -16,7 +16,7 @@ import pytest_asyncio
 from dbos import DBOSPortableJSONSerializer
 
 from bot.app import Base, Conversation, build_base, build_conversation
-from bot.commands.headless import NamedOnTheLine, NeverStopped, headless_ask
+from bot.commands.headless import NamedByUser, NamedOnTheLine, NeverStopped, headless_ask
 from bot.domain.events import TurnFinished
 from bot.domain.ids import MessageTs, UserId
 from bot.settings.model import Settings
@@ -74,7 +74,7 @@ class Bots:
         self.server = server
         self.numbers = count(1)
         self._bases = bases
-        directory = Directory(_same, NamedOnTheLine())
+        directory = Directory(_same, NamedOnTheLine(), NamedByUser({}))
         self._talks = {
             api: build_conversation(base, RecordingChat(), NeverStopped(), directory, stack)
             for api, base in bases.items()

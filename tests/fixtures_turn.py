@@ -16,6 +16,7 @@ from bot.domain.budget import BudgetLimits
 from bot.domain.channel import ChannelRule
 from bot.domain.events import TurnFinished
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, SessionId, TeamId, UserId
+from bot.domain.roles import HeldRoles
 from bot.domain.session import Ask, TurnState
 from bot.ports import Journal, StorageUnavailable
 from bot.telemetry.metrics import Metrics
@@ -93,6 +94,7 @@ def turn_bench(
     names: FakeNames | None = None,
     rules: Sequence[ChannelRule] = (ChannelRule("*"),),
     policy: ToolPolicy = ALL,
+    held: HeldRoles | None = None,
 ) -> TurnBench:
     """One scripted provider unless `providers` are given; `core__echo` unless `tools` are."""
     memory = Memory()
@@ -107,10 +109,14 @@ def turn_bench(
     async def nothing(_: SessionId) -> Sequence[str]:
         return ()
 
+    async def roles_of(_: Person) -> HeldRoles:
+        return held or HeldRoles()
+
     turns = Turns(
         config=TurnConfig(rules, max_tool_rounds, 1000, ()),
         sessions=sessions,
         channels=called,
+        roles_of=roles_of,
         surface=shown,
         purse=Purse(asked, ledger, MemoryAudit(memory), limits or BudgetLimits(), metrics),
         tools=ToolDesk(lambda _: Toolbox(box.catalog, box.runner), FakeClock()),

@@ -515,6 +515,7 @@ class CallContext:
     untrusted_read: bool = False  # the turn has already read tool output
     spent: Spent = NOTHING_SPENT  # of the turn, before this call
     channel_id: str = ""
+    roles: frozenset[str] = frozenset()  # of the asker, of those that the policy names
     reading: Reading = Reading.ALL  # whether `products` bound what tools read
 
 

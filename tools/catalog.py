@@ -75,6 +75,7 @@ class ToolCatalog:
             entry.description
             for _, entry in sorted(self._tools.items())
             if self._policy.allows(entry.contract, asking)
+            and self._policy.permits(entry.contract, asking)
             and is_offered(entry.contract.products, asking)
             and self._can_work(entry.contract)
             and self._is_connected(entry.contract, asking)

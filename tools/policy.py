@@ -15,6 +15,7 @@ from tools.contract import PROPOSE_TOOL_ID, Effect, ToolContract
 from tools.products import Bounded
 
 MCP_PREFIX = "mcp__"
+EVERYBODY = "*"  # in place of a role: whoever asks
 NAMELESS = "@"  # what has no name of its own is called by a word that begins with it: "@direct"
 
 
@@ -41,6 +42,11 @@ class Asking(Bounded, Protocol):
         """What the request may use of what is granted."""
         ...
 
+    @property
+    def roles(self) -> frozenset[str]:
+        """Those that the asker was found to hold."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class ToolPolicy:
@@ -52,6 +58,8 @@ class ToolPolicy:
     purpose gives; `denied` are globs of tools that nobody has. `budgets` are by purpose.
     `purposes` are those that some channel has: where the channel is not known, a tool is allowed
     that each of them has and no pair of `channels` takes away.
+    `roles` maps a role to globs of the tools that its holders may use of all that; `*` is everybody's;
+    an empty mapping narrows nothing.
     `granted_connections` are the connection ids the deployment grants; a call gets the intersection
     with what its request carries.
     """
@@ -63,6 +71,7 @@ class ToolPolicy:
     channels: tuple[tuple[str, tuple[str, ...]], ...] = ()
     purposes: frozenset[str] = frozenset()
     denied: tuple[str, ...] = ()
+    roles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     budgets: Mapping[str, Budget] = field(default_factory=dict)
     default_budget: Budget = DEFAULT_BUDGET
 
@@ -81,6 +90,13 @@ class ToolPolicy:
             return False
         sessions = self.sessions.get(contract.id)
         return sessions is None or _matches(sessions, asking.session_name)
+
+    def permits(self, contract: ToolContract, asking: Asking) -> bool:
+        """Whether one of the asker's roles gives the tool; that it exists here is `allows`."""
+        if not self.roles:
+            return True
+        held = (*sorted(asking.roles), EVERYBODY)
+        return any(_names(glob, contract.id) for role in held for glob in self.roles.get(role, ()))
 
     def budget(self, asking: Asking) -> Budget:
         """What a turn of this purpose may ask; the least of all where the channel is not known."""

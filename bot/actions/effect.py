@@ -141,7 +141,9 @@ class EffectCheck:
         )
 
 
-def rollback_context(row: Proposal, channel: Channel, clock: Clock) -> CallContext:
+def rollback_context(
+    row: Proposal, channel: Channel, roles: frozenset[str], clock: Clock
+) -> CallContext:
     """The context in which a check reads and proposes: the asker's, in the proposal's session."""
     return CallContext(
         actor=row.asked_by.user,
@@ -155,6 +157,7 @@ def rollback_context(row: Proposal, channel: Channel, clock: Clock) -> CallConte
         now=clock.now(),
         products=(row.product,),
         channel_id=row.place.channel,
+        roles=roles,
     )
 
 

@@ -18,6 +18,7 @@ from adapters.llm.messages import (
     ToolCall,
 )
 from bot.chat.aftermath import depth_finding, finished, said_of, state_of
+from bot.chat.authority import RolesOf, unread_notice
 from bot.chat.broken_turn import broken, not_kept
 from bot.chat.grounding import doubts
 from bot.chat.history import newest_note
@@ -72,6 +73,7 @@ class Turns:
         config: TurnConfig,
         sessions: SessionStore,
         channels: ChannelNames,
+        roles_of: RolesOf,
         surface: AnswerSurface,
         purse: Purse,
         tools: ToolDesk,
@@ -86,6 +88,7 @@ class Turns:
         self._requests = TurnRequests(config, sessions, tools, redactor, notes)
         self._sessions = sessions
         self._channels = channels
+        self._roles_of = roles_of
         self._surface = surface
         self._purse = purse
         self._tools = tools
@@ -162,6 +165,7 @@ class Turns:
             summary=str(summary),
             summary_ts=str(summary_ts),
             asks_name=len(kept) > 6,
+            roles=await self._roles_of(ask.asker),
         )
 
     async def _tell_unopened(self, ask: Ask, final: TurnFinished) -> None:
@@ -210,6 +214,8 @@ class Turns:
         stop = self._stops.watch(ask.turn_id)
         spender = self._purse.spender(ask, opened.session, rule.toolset, rule.daily_usd_micros)
         notices = list(opened.notices)
+        if opened.roles.unread:
+            notices.append(unread_notice(opened.roles.unread))
 
         async def renew(request: CompleteRequest, number: int) -> CompleteRequest:
             nonlocal context
@@ -224,7 +230,7 @@ class Turns:
         loop = self._loop(lambda: context, spender, stop, journal, renew)
         try:
             request = await self._requests.request(ask, standing.channel, opened, context)
-            recalled = await self._recalled(request, opened, spender, stop, journal)
+            recalled = await self._recalled(request, list(notices), spender, stop, journal)
             end, talk = await loop.run(recalled.request, journal.feed, recalled.aside)
             final = self._final(ask, end, talk, [*notices, *recalled.notices])
             return _Investigated(final, said_of(end, talk), recalled.summary)
@@ -235,12 +241,12 @@ class Turns:
     async def _recalled(
         self,
         request: CompleteRequest,
-        opened: Opened,
+        before: Sequence[str],
         spender: Spender,
         stop: StopSignal,
         journal: QuietReplay,
     ) -> Recalled:
-        for notice in opened.notices:
+        for notice in before:
             journal.feed(Notice(notice))
 
         def only_notices(event: TurnEvent) -> None:

@@ -11,6 +11,7 @@ from bot.chat.tool_calls import ToolDesk
 from bot.domain.channel import Channel, ChannelRule
 from bot.domain.connections import ConnectionRule, connections_of
 from bot.domain.ids import MessageTs, SessionId
+from bot.domain.roles import NO_ROLES, HeldRoles
 from bot.domain.session import Ask
 from bot.ports import SessionStore
 from tools.capabilities import CallContext
@@ -43,7 +44,10 @@ class TurnConfig:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """The turn as it was stored first: what it is resumed with after a crash."""
+    """The turn as it was stored first: what it is resumed with after a crash.
+
+    But for the asker's `roles`, which are looked up each time.
+    """
 
     session: SessionId
     channel_name: str
@@ -52,6 +56,7 @@ class Opened:
     notices: tuple[str, ...] = ()
     summary: str = ""
     summary_ts: str = ""
+    roles: HeldRoles = NO_ROLES
     asks_name: bool = True  # False: begun by a release that did not
 
 
@@ -87,6 +92,7 @@ class TurnRequests:
             products=channel.rule.products,
             connection_ids=connections_of(self._config.connections, ask.asker.user),
             channel_id=ask.place.channel,
+            roles=opened.roles.held,
             reading=channel.rule.tools_read,
         )
 

@@ -9,6 +9,7 @@ from pydantic import JsonValue
 from bot.app import build_base, build_conversation
 from bot.commands.headless import (
     HeadlessSurface,
+    NamedByUser,
     NamedOnTheLine,
     NeverStopped,
     PlainJournal,
@@ -37,9 +38,9 @@ async def answer_here(
     surface = HeadlessSurface(tell)
     async with AsyncExitStack() as stack:
         base = await build_base(settings, stack, world=world)
-        conversation = build_conversation(
-            base, surface, NeverStopped(), Directory(_same, NamedOnTheLine()), stack
-        )
+        users = {name: role.users for name, role in settings.roles.items()}
+        directory = Directory(_same, NamedOnTheLine(), NamedByUser(users))
+        conversation = build_conversation(base, surface, NeverStopped(), directory, stack)
         ask = headless_ask(question, channel, f"{time.time():.6f}")
         final = await conversation.turns.answer(ask, PlainJournal())
     assert final is not None  # noqa: S101 - a headless place is never gone

@@ -4,7 +4,7 @@ Nobody can press Confirm here, so a proposal raised headless is stored and simpl
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import orjson
 from pydantic import JsonValue
@@ -13,6 +13,7 @@ from bot.domain.events import ToolProgress, TurnEnd, TurnEvent, TurnFinished
 from bot.domain.findings import findings_of
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, TurnId, UserId
 from bot.domain.proposal import Proposal
+from bot.domain.roles import HeldRoles
 from bot.domain.session import Ask
 from tools.records import CallEnded, ToolOutcome
 
@@ -35,6 +36,17 @@ class NamedOnTheLine:
     async def for_deciding(self, place: Place) -> str:
         """As typed; nobody decides here."""
         return place.channel
+
+
+class NamedByUser:
+    """`bot.ports.RoleHolders` where nobody can be looked up: `[roles.NAME] users` names who asks."""
+
+    def __init__(self, users: Mapping[str, Sequence[str]]) -> None:
+        self._users = users
+
+    async def held(self, person: Person, roles: Sequence[str]) -> HeldRoles:
+        """Those that name the person by id."""
+        return HeldRoles(frozenset(r for r in roles if person.user in self._users.get(r, ())))
 
 
 class PlainJournal:

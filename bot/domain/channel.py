@@ -5,6 +5,7 @@ An unknown name is no name: what cannot be read gets the narrowest of every rule
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final, TypeAlias
 
 from bot.domain.ids import Place
@@ -73,6 +74,18 @@ class Channel:
         if not self.is_known:
             return ""
         return session_name(self.rule, self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptName:
+    """A channel's row: its name, empty once it was renamed, and when that was written.
+
+    `age_s` is by the database's clock.
+    """
+
+    name: str
+    written_at: datetime
+    age_s: float
 
 
 # The channel of a place, judged by the rules of this moment. Raises StorageUnavailable.

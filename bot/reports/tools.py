@@ -24,6 +24,7 @@ class Purpose:
     connection_ids: frozenset[str] = frozenset()
     products: tuple[str, ...] = ()
     reading: Reading = Reading.ALL
+    roles: frozenset[str] = frozenset()
 
 
 def tool_report(
@@ -35,7 +36,7 @@ def tool_report(
     notes: Iterable[str] = (),
 ) -> ToolReport:
     """`bound` is what is configured, None when that is not known; `health` is by tool id, `unknown` for names nobody has."""
-    everywhere = replace(policy, sessions={}, channels=(), purposes=frozenset())
+    everywhere = replace(policy, sessions={}, channels=(), purposes=frozenset(), roles={})
     catalog = ToolCatalog(tools, everywhere)
     entries = [catalog.get(tool.contract.id) for tool in tools]
     statuses = [_status(entry, everywhere, bound, health) for entry in entries if entry]
@@ -57,7 +58,7 @@ def toolset_costs(
     Wherever it is used: what sessions and channels take away is counted. `bound` leaves out what is
     not configured.
     """
-    everywhere = replace(policy, sessions={}, channels=(), purposes=frozenset())
+    everywhere = replace(policy, sessions={}, channels=(), purposes=frozenset(), roles={})
     catalog = ToolCatalog(tools, everywhere, bound)
     everyone = policy.granted_connections
     shown = {

@@ -112,12 +112,11 @@ async def serving(
         engine = _engine(base, lease_s)
         outbox = Outbox(api, scheduler, identity.bot_user)
         surface = _surface(base, outbox, engine)
-        names = PersonNames(api, time.monotonic)
-        channels = SlackChannelNames(api, base.stores.names, time.monotonic)
-        directory = Directory(names.name, channels)
+        known = _known(base, api, identity)
+        directory = Directory(PersonNames(api, time.monotonic).name, *known)
         conversation = build_conversation(base, surface, engine, directory, stack)
         errands = Errands()
-        bolt = _bolt(base, conversation, identity, api, surface, engine, errands, channels)
+        bolt = _bolt(base, conversation, identity, api, surface, engine, errands, known)
         witnesses = audit_jobs(settings, base.stores.database, surface, identity.team, stack)
         await stack.enter_async_context(_engine_running(engine, conversation, surface, grace_s))
         socket = _socket(settings, bolt, errands)
@@ -197,6 +196,16 @@ async def _engine_running(
             await engine.stop(grace_s)
 
 
+def _known(
+    base: Base, api: SlackCalls, identity: SlackIdentity
+) -> tuple[SlackChannelNames, SlackRoleDirectory]:
+    """What Slack tells of channels and people, with what is kept of it."""
+    return (
+        SlackChannelNames(api, base.stores.names, time.monotonic),
+        SlackRoleDirectory(api, identity.team, base.in_force.roles, time.monotonic),
+    )
+
+
 def _bolt(
     base: Base,
     conversation: Conversation,
@@ -205,10 +214,10 @@ def _bolt(
     surface: SlackSurface,
     engine: Engine,
     errands: Errands,
-    channels: SlackChannelNames,
+    known: tuple[SlackChannelNames, SlackRoleDirectory],
 ) -> AsyncApp:
+    channels, roles = known
     settings = base.settings
-    roles = SlackRoleDirectory(api, identity.team, base.in_force.roles, time.monotonic)
     return create_bolt(
         IngressSettings(
             identity=identity,

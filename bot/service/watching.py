@@ -31,7 +31,9 @@ def watch_sweep(base: Base, conversation: Conversation, surface: ChatSurface) ->
     display = ProposalDisplay(base.stores.proposals, surface)
 
     async def context(row: Proposal) -> CallContext:
-        return rollback_context(row, await conversation.channel_now(row.place), base.clock)
+        channel = await conversation.channel_now(row.place)
+        roles = await conversation.roles_of(row.asked_by)
+        return rollback_context(row, channel, roles.held, base.clock)
 
     async def measure(row: Proposal, metric: str, time_range: str) -> Deviation | None:
         arguments = {"product": row.product, "metric_name": metric, "time_range": time_range}

@@ -35,11 +35,21 @@ class ChannelToolSettings(Section):
     tools: tuple[str, ...]
 
 
+class RoleToolSettings(Section):
+    """`[policy.roles.NAME]`: what its holders may use. `tools` are globs of ids."""
+
+    tools: tuple[str, ...]
+
+
 class PolicySettings(Section):
-    """`[policy]`. `denied` are globs of tools that nobody has."""
+    """`[policy]`. `denied` are globs of tools that nobody has.
+
+    Once `roles` names any, a turn uses what the asker's roles give, and what `"*"` gives everybody.
+    """
 
     effects: tuple[Literal["read_only"], ...] = ("read_only",)
     denied: tuple[str, ...] = ()
     budget: ToolBudgetSettings = ToolBudgetSettings()
     toolsets: dict[str, ToolsetSettings] = Field(default_factory=dict)
     channels: tuple[ChannelToolSettings, ...] = ()
+    roles: dict[str, RoleToolSettings] = Field(default_factory=dict)

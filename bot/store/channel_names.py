@@ -1,12 +1,12 @@
-"""`bot.ports.NameStore` in the database: what channels were called when they were last asked for.
+"""What channels were called when they were last asked for: `NameStore` in the database.
 
 One row a channel, aged by the database's clock, so that every replica goes by the same name.
 """
 
 import sqlalchemy as sa
 
+from bot.domain.channel import KeptName
 from bot.domain.ids import Place
-from bot.ports import KeptName
 from bot.store.connection import Connection
 from bot.store.dialect import insert_into, now
 from bot.store.engine import Database

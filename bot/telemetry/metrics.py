@@ -62,6 +62,7 @@ class Metrics:
             registry=self.registry,
             buckets=TOOL_BUCKETS_S,
         )
+        self._tool_bugs = self._counter("tool_bugs", "Bugs of tools: alert on any.", "tool")
         self._fallbacks = self._counter("fallbacks", "What took over, by kind.", "kind")
         self._translation_seconds = Histogram(
             "kortex_translation_seconds",
@@ -105,6 +106,10 @@ class Metrics:
         outcome = "ok" if record.ok else str(record.error_code or "failed")
         self._tool_calls.labels(tool, self._value("tool_outcome", outcome)).inc()
         self._tool_seconds.labels(tool).observe(record.latency_ms / 1000)
+
+    def tool_broke(self, tool: str) -> None:
+        """A tool's bug, whose traceback is in the log."""
+        self._tool_bugs.labels(self._value("tool", tool)).inc()
 
     def tool_health(self) -> Mapping[str, ToolHealth]:
         """The calls of this process, by tool."""

@@ -8,11 +8,14 @@ from bot.settings.policy import PolicySettings, ToolBudgetSettings, ToolsetSetti
 from bot.settings.reading import ConfigurationError
 from tools.budget import Budget
 from tools.contract import Effect
-from tools.policy import ToolPolicy
+from tools.policy import EVERYBODY, ToolPolicy
 
 
 def under(settings: Settings, built_in: ToolPolicy) -> ToolPolicy:
-    """The policy in force. Raises ConfigurationError for a channel whose toolset does not exist."""
+    """The policy in force.
+
+    Raises ConfigurationError for a channel's toolset or a role that does not exist.
+    """
     policy = settings.policy
     toolsets = {**built_in.toolsets, **_toolsets(policy, built_in.toolsets)}
     for channel in settings.channels:
@@ -21,11 +24,14 @@ def under(settings: Settings, built_in: ToolPolicy) -> ToolPolicy:
                 f"channels: {channel.match!r} has the toolset {channel.toolset!r}, which does not "
                 f"exist; there are: {', '.join(sorted(toolsets))}"
             )
+    for name in sorted(policy.roles.keys() - settings.roles.keys() - {EVERYBODY}):
+        raise ConfigurationError(f"policy.roles.{name}: there is no [roles.{name}]")
     return replace(
         built_in,
         toolsets=toolsets,
         effects=frozenset(Effect(name) for name in policy.effects),
         denied=policy.denied,
+        roles={name: each.tools for name, each in policy.roles.items()},
         channels=tuple((each.match, each.tools) for each in policy.channels),
         purposes=frozenset(
             each.toolset for each in (*settings.channels, ChannelSettings(match="*"))

@@ -15,7 +15,7 @@ from bot.wiring import rules, tool_rules
 from bot.wiring.observed import Observed
 from tools.capabilities import CallContext, Capabilities
 from tools.contract import AnyTool
-from tools.policy import ToolPolicy
+from tools.policy import EVERYBODY, ToolPolicy
 
 MakeToolbox = Callable[[Sequence[AnyTool], ToolPolicy, Capabilities], Toolbox]
 
@@ -76,6 +76,11 @@ class Toolboxes:
             self._made[key] = version, self._make(self._tools(), policy, self._bind(observed))
         return self._made[key][1]
 
+    @property
+    def roles_named(self) -> tuple[str, ...]:
+        """The roles that the policy names, which a turn has to know of."""
+        return tuple(name for name in self._settings.policy.roles if name != EVERYBODY)
+
     def report(self, health: Mapping[str, ToolHealth]) -> ToolReport:
         """For operators; of a channel that matches no recorded incident."""
         return tool_report(
@@ -91,7 +96,8 @@ class Toolboxes:
         policy_of(settings, self._own)
 
         def put_in_force() -> None:
-            now = {"policy": settings.policy, "channels": settings.channels}
+            read = ("policy", "channels", "roles")
+            now = {name: getattr(settings, name) for name in read}
             self._settings = self._settings.model_copy(update=now)
             self._policy_version += 1
 

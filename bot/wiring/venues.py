@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from bot.actions.propose import Venue
 from bot.domain.channel import Channel, ChannelRule, channel_of
 from bot.domain.ids import Place, SessionId, UserId
-from bot.ports import ChannelNames, SessionStore, StorageUnavailable
+from bot.ports import ChannelNames, RoleHolders, SessionStore, StorageUnavailable
 from tools.capabilities import CallContext
 
 NameOf = Callable[[UserId], Awaitable[str]]
@@ -18,6 +18,7 @@ class Directory:
 
     name_of: NameOf
     channels: ChannelNames
+    roles: RoleHolders
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,9 @@
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from bot.domain.channel import UNKNOWN
+from bot.domain.channel import UNKNOWN, KeptName
 from bot.domain.ids import Place
-from bot.ports import KeptName, StorageUnavailable
+from bot.ports import StorageUnavailable
 
 
 @dataclass

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from bot.domain.ids import Person
+from bot.domain.roles import HeldRoles
 
 NOT_YOU = "Only responders may decide this."
 
@@ -20,6 +21,9 @@ class RoleTable:
         self.asked.append((person, tuple(roles)))
         holds = self._holds(person, roles) and (not also or self._holds(person, also))
         return None if holds else NOT_YOU
+
+    async def held(self, person: Person, roles: Sequence[str]) -> HeldRoles:
+        return HeldRoles(frozenset(each for each in roles if self._holds(person, (each,))))
 
     def _holds(self, person: Person, roles: Sequence[str]) -> bool:
         return any(person.user in self.holders.get(role, set()) for role in roles)

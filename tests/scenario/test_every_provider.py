@@ -16,7 +16,7 @@ import pytest
 import pytest_asyncio
 
 from bot.app import Base, build_base, build_conversation
-from bot.commands.headless import NamedOnTheLine, NeverStopped, headless_ask
+from bot.commands.headless import NamedByUser, NamedOnTheLine, NeverStopped, headless_ask
 from bot.domain.events import RoundStarted, TextDelta, ToolProgress, TurnEvent, TurnFinished
 from bot.domain.ids import UserId
 from bot.ports import Journal
@@ -161,7 +161,11 @@ class _Process:
     def __init__(self, base: Base, stack: AsyncExitStack) -> None:
         self.surface = RecordingChat()
         self.talk = build_conversation(
-            base, self.surface, NeverStopped(), Directory(_same, NamedOnTheLine()), stack
+            base,
+            self.surface,
+            NeverStopped(),
+            Directory(_same, NamedOnTheLine(), NamedByUser({})),
+            stack,
         )
 
 

@@ -8,14 +8,14 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final, TypeGuard
+from typing import Final, Protocol, TypeGuard
 
 import structlog
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from bot.domain.channel import DIRECT, GROUP, UNKNOWN
+from bot.domain.channel import DIRECT, GROUP, UNKNOWN, KeptName
 from bot.domain.ids import ChannelId, MessageTs, Place, TeamId
-from bot.ports import KeptName, NameStore, SurfaceFailed, SurfaceGone
+from bot.ports import SurfaceFailed, SurfaceGone
 from bot.slack.api.calls import SlackCalls
 from bot.slack.api.fresh import Fresh
 from tools.policy import NAMELESS
@@ -32,6 +32,22 @@ RETRY_S: Final = 0.5
 _GROUP_NAME: Final = "mpdm-"  # what Slack calls a direct message among several
 
 Sleep = Callable[[float], Awaitable[None]]
+
+
+class NameStore(Protocol):
+    """Names of channels, over restarts and replicas. Every method raises StorageUnavailable."""
+
+    async def get(self, place: Place) -> KeptName | None:
+        """The row now; None when there is none."""
+        ...
+
+    async def keep(self, place: Place, name: str, instead_of: KeptName | None) -> bool:
+        """It was read now. False: the row is not the one it was asked for any more."""
+        ...
+
+    async def forget(self, place: Place) -> None:
+        """It was renamed: what is kept is its name no more, nor what is being read just now."""
+        ...
 
 
 class _Channel(BaseModel):

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from adapters.on_call.port import OnCall
 from bot.domain.ids import Person, TeamId, UserId
+from bot.domain.roles import HeldRoles
 from bot.ports import SurfaceFailed, SurfaceGone
 from bot.slack.api.calls import SlackCalls
 from bot.slack.api.fresh import Fresh
@@ -97,6 +98,20 @@ class SlackRoleDirectory:
                 known = lacking in (CANNOT_CHECK, NO_ROTA)
                 return lacking if known else f"{lacking} {_who(roles, also)}"
         return None
+
+    async def held(self, person: Person, roles: Sequence[str]) -> HeldRoles:
+        """See `RoleHolders.held`."""
+        user = await self._look_up(person.user)
+        if user is None:
+            return HeldRoles(unread=tuple(roles))
+        lacking = {each: await self._without(person, user, each) for each in roles}
+        return HeldRoles(
+            frozenset(each for each, why in lacking.items() if why is None),
+            tuple(each for each, why in lacking.items() if why in (CANNOT_CHECK, NO_ROTA)),
+        )
+
+    async def _without(self, person: Person, user: _User, role: str) -> str | None:
+        return DEACTIVATED if user.deleted else await self._lacking(person, user, (role,))
 
     async def members(self, roles: Sequence[str]) -> Sequence[str]:
         """The ids of everyone in the roles; what cannot be looked up counts as empty."""

@@ -40,7 +40,7 @@ def sweep(world: World, *measured: Deviation | None) -> WatchSweep:
         return readings.pop(0)
 
     async def propose(row: Proposal, draft: ProposalDraft) -> ProposalReceipt:
-        context = rollback_context(row, world.channel, world.clock)
+        context = rollback_context(row, world.channel, frozenset(), world.clock)
         return await world.desk().propose_at(draft, context, Venue(PLACE, world.channel))
 
     effect = EffectCheck(catalog, measure, propose, display, world.audit, world.clock)

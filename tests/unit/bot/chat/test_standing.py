@@ -190,3 +190,4 @@ class _Asked:
         self.connection_ids: frozenset[str] = frozenset()
         self.products: tuple[str, ...] = ()
         self.reading = Reading.ALL
+        self.roles: frozenset[str] = frozenset()

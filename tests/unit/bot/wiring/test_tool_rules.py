@@ -133,3 +133,19 @@ def test_without_any_effect_nothing_is_read_and_proposing_stays() -> None:
 def test_every_built_in_toolset_can_be_asked_for() -> None:
     channels = [{"match": name, "toolset": name} for name in TOOLSETS]
     assert under(Settings.model_validate({"channels": channels}), ToolPolicy(TOOLSETS))
+
+
+ROLES = {"responder": {"users": ["U1"]}, "desk": {"users": ["U2"]}}
+
+
+def test_a_role_narrows_and_the_star_is_everybody() -> None:
+    tables = {"responder": {"tools": ["core__*"]}, "*": {"tools": ["plugin__*"]}}
+    made = policy(roles=ROLES, policy={"roles": tables})
+    assert seen(made) == ["plugin__tickets"]
+    assert seen(made, roles=frozenset({"responder"})) == list(IDS)
+    assert seen(made, roles=frozenset({"desk"})) == ["plugin__tickets"]
+
+
+def test_a_role_that_does_not_exist_is_an_error() -> None:
+    with pytest.raises(ConfigurationError, match=r"policy\.roles\.respnder: there is no"):
+        policy(roles=ROLES, policy={"roles": {"respnder": {"tools": ["core__*"]}}})

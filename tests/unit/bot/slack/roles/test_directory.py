@@ -8,6 +8,7 @@ from pydantic import JsonValue
 
 from adapters.errors import BadAnswer, Overloaded
 from bot.domain.ids import Person, TeamId, UserId
+from bot.domain.roles import HeldRoles
 from bot.ports import SurfaceFailed, SurfaceGone
 from bot.slack.api.web_api import Refused
 from bot.slack.roles.directory import (
@@ -393,3 +394,34 @@ async def test_another_rota_in_force_is_asked_at_once(duty: OnCallWorld) -> None
 async def test_a_person_named_twice_by_a_rota_is_one_person(duty: OnCallWorld) -> None:
     duty.rota.names = frozenset({"mira@x.io", "U1"})
     assert await duty.directory.members(("duty",)) == ["U1"]
+
+
+async def test_the_roles_of_a_person_are_those_they_hold_now(world: World) -> None:
+    person = Person(TeamId("T1"), UserId("U1"))
+    found = await world.directory.held(person, ["responder", "lead", "empty", "unheard-of"])
+    assert found == HeldRoles(frozenset({"responder"}))
+
+
+NOT_TOLD: list[tuple[str, object]] = [
+    ("users.info", SurfaceFailed("down", retryable=True)),
+    ("users.info", TimeoutError()),
+    ("users.info", {}),
+    ("usergroups.users.list", SurfaceGone("no_such_subteam")),
+    ("usergroups.users.list", {}),
+]
+
+
+@pytest.mark.parametrize(("method", "answer"), NOT_TOLD, ids=str)
+async def test_a_role_that_cannot_be_looked_up_is_not_held_and_is_told(
+    world: World, method: str, answer: object
+) -> None:
+    world.api.answers[method] = answer  # type: ignore[assignment]
+    found = await world.directory.held(Person(TeamId("T1"), UserId("U1")), ["responder"])
+    assert found == HeldRoles(unread=("responder",))
+
+
+@pytest.mark.parametrize("flags", [*OUTSIDERS, {"deleted": True}], ids=str)
+async def test_outsiders_hold_no_role(world: World, flags: dict[str, JsonValue]) -> None:
+    world.flags = flags
+    found = await world.directory.held(Person(TeamId("T1"), UserId("U1")), ["responder"])
+    assert found == HeldRoles()
