@@ -17,10 +17,11 @@ from pydantic import JsonValue
 
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, ProposalId, TeamId, UserId
 from bot.domain.session import Ask
-from bot.engine.engine import Engine, EngineConfig
+from bot.engine.engine import WORKFLOW_VERSION, Engine, EngineConfig
 from bot.ports import Decision, GivenUp, Journal
 from bot.store.engine import Database
 from bot.store.replicas import Replicas
+from bot.store.stranded_turns import StrandedTurns
 from bot.store.tables import tickets
 from bot.store.tickets import Tickets
 from bot.wiring.rules import engine_database
@@ -48,6 +49,7 @@ class Lives:
     url: str
     ran: Counter[tuple[str, str]] = field(default_factory=Counter)  # steps, by ask
     ended: list[str] = field(default_factory=list)
+    lost: list[tuple[str, bool]] = field(default_factory=list)  # ended without their body
     given_up: list[str] = field(default_factory=list)
     died: asyncio.Event = field(default_factory=asyncio.Event)
     reached: asyncio.Event = field(default_factory=asyncio.Event)
@@ -65,22 +67,26 @@ class Lives:
         self._held = (ask, behind)
 
     @asynccontextmanager
-    async def life(self) -> AsyncIterator[Engine]:
+    async def life(self, version: str = WORKFLOW_VERSION) -> AsyncIterator[Engine]:
         """A process until the context ends, which it does without a word to anybody."""
         path = self.url.partition(":///")[2]
         sqlite = Path(path) if self.database.dialect == "sqlite" else None
-        config = EngineConfig(engine_database(self.url), sqlite, LEASE_S)
-        engine = Engine(config, self.tickets(self.database), Replicas(self.database))
+        config = EngineConfig(engine_database(self.url), sqlite, LEASE_S, version=version)
+        replicas = Replicas(self.database, version)
+        stranded = StrandedTurns(self.database)
+        engine = Engine(config, self.tickets(self.database), replicas, stranded)
         async with AsyncExitStack() as stack:
             background = await stack.enter_async_context(asyncio.TaskGroup())
-            await engine.start(background, self._turn, self._decision, self._show_waiting)
+            await engine.start(
+                background, self._turn, self._decision, self._lost, self._show_waiting
+            )
             try:
                 yield engine
             finally:
                 await engine.stop(0)
                 if sqlite is None:  # who dies leaves its row
-                    await Replicas(self.database).beat(engine.executor_id)
-                    await Replicas(self.database).give_up(engine.executor_id)
+                    await replicas.beat(engine.executor_id)
+                    await replicas.give_up(engine.executor_id)
 
     async def over(self) -> None:
         """Until no turn waits or runs. Raises TimeoutError."""
@@ -120,6 +126,9 @@ class Lives:
         if self._dies == (ask, behind):
             self.died.set()
             raise asyncio.CancelledError
+
+    async def _lost(self, ask: Ask, told: bool, _journal: Journal) -> None:
+        self.lost.append((ask.text, told))
 
     async def _decision(self, _id: ProposalId, _decision: Decision, _journal: Journal) -> None:
         raise AssertionError("nobody decides here")

@@ -25,6 +25,9 @@ NOT_KEPT: Final = (
     "the database cannot be used right now, so this answer was not kept: "
     "the next question in this thread will not know it"
 )
+LOST: Final = (
+    "the process that was answering is gone and no other can go on from where it stood; ask again"
+)
 _GAVE_UP: Final = (
     "the process that answers died three times at the same step ({step}), so the answer ends here; "
     "whoever runs Kortex finds it in the log as {reference}"
@@ -43,6 +46,11 @@ def broken(
     except RedactionFailed:
         text = ""
     return finished(TurnEnd.FAILED, gathered, text, [notice], ())
+
+
+def lost() -> TurnFinished:
+    """The end of a turn whose record no process can go on from."""
+    return finished(TurnEnd.FAILED, Conversation(CompleteRequest("", ())), "", [LOST], ())
 
 
 def not_kept(ask: Ask, error: Exception) -> str:

@@ -19,7 +19,7 @@ from adapters.llm.messages import (
 )
 from bot.chat.aftermath import depth_finding, finished, said_of, state_of
 from bot.chat.authority import RolesOf, unread_notice
-from bot.chat.broken_turn import broken, not_kept
+from bot.chat.broken_turn import broken, lost, not_kept
 from bot.chat.grounding import doubts
 from bot.chat.history import newest_note
 from bot.chat.loop import Conversation, Emit, Loop, Renew
@@ -106,6 +106,18 @@ class Turns:
         """
         with self._placeholders.within(ask.place.key):
             return await self._answer(ask, journal)
+
+    async def end_lost(self, ask: Ask, told: bool, journal: Journal) -> None:
+        """End a turn that nobody can carry on. `told`: people have seen its end already."""
+        opened = None if told else await self._open(ask, journal)
+        await self._keep(ask, None, journal)
+        if opened is None:
+            return
+        stream = self._surface.stream(ask, opened.answer_ts)
+        try:
+            await self._deliver(ask, lost(), journal, stream)
+        finally:
+            await stream.aclose()
 
     async def _answer(self, ask: Ask, journal: Journal) -> TurnFinished | None:
         try:

@@ -26,6 +26,7 @@ from bot.engine.lease import Lease
 from bot.engine.sqlite_clock import milliseconds
 from bot.engine.starts import Starts
 from bot.engine.stop_signal import Signal
+from bot.engine.stranded import StrandedWork
 from bot.engine.thread_order import ThreadOrder
 from bot.engine.turn_slots import MAX_LIVE_TURNS, MAX_LIVE_TURNS_SQLITE, ShowWaiting, TurnSlots
 from bot.ports import (
@@ -37,6 +38,7 @@ from bot.ports import (
 )
 from bot.store.failures import storage_errors
 from bot.store.replicas import Replicas
+from bot.store.stranded_turns import StrandedTurns, ending_workflow
 from bot.store.tickets import Superseded, Tickets
 from bot.store.write_gate import urgent
 
@@ -54,6 +56,7 @@ _DECISION = TypeAdapter(Decision)
 
 TurnBody = Callable[[Ask, Journal], Awaitable[object]]
 DecisionBody = Callable[[ProposalId, Decision, Journal], Awaitable[None]]
+EndingBody = Callable[[Ask, bool, Journal], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,7 @@ class EngineConfig:
     sqlite_path: Path | None
     lease_s: float = LEASE_S
     max_live_turns: int = 0  # 0: the database's own
+    version: str = WORKFLOW_VERSION
 
 
 class Engine:
@@ -74,6 +78,7 @@ class Engine:
         config: EngineConfig,
         tickets: Tickets,
         replicas: Replicas,
+        stranded: StrandedTurns,
     ) -> None:
         self._config = config
         self._tickets = tickets
@@ -85,6 +90,8 @@ class Engine:
         self._let_go: set[str] = set()
         self._starts = Starts()
         self._order = ThreadOrder(tickets, self.executor_id, self._starts.few)
+        others = None if config.sqlite_path else replicas
+        self._stranded = StrandedWork(stranded, tickets, others, config.version, config.lease_s)
         self._idle = asyncio.Event()
         self._idle.set()
         self._accepting = False
@@ -96,6 +103,7 @@ class Engine:
         background: asyncio.TaskGroup,
         turn: TurnBody,
         decision: DecisionBody,
+        ending: EndingBody,
         show_waiting: ShowWaiting,
     ) -> None:
         """Take the database, resume what was left, begin to accept. Raises SecondProcess.
@@ -109,7 +117,7 @@ class Engine:
             self._lock_file = await asyncio.to_thread(take_lock, self._config.sqlite_path)
         else:
             await self._replicas.beat(self.executor_id)
-        self._turn_body, self._decision_body = turn, decision
+        self._turn_body, self._decision_body, self._ending_body = turn, decision, ending
         self._background = background
         self._launch()
         self._accepting = True
@@ -124,7 +132,7 @@ class Engine:
             name="kortex",
             system_database_url=self._config.database_url,
             executor_id=self.executor_id,
-            application_version=WORKFLOW_VERSION,
+            application_version=self._config.version,
             db_engine_kwargs=milliseconds() if self._config.sqlite_path else None,
             serializer=DBOSPortableJSONSerializer(),
             max_executor_threads=MAX_EXECUTOR_THREADS,
@@ -141,6 +149,11 @@ class Engine:
         async def decision(proposal_id: str, value: JsonValue) -> None:
             await self._run_decision(proposal_id, value)
 
+        async def ending(ask: JsonValue, told: bool) -> None:
+            with self._counted(self._decisions, "ending"):
+                await self._ending_body(_ASK.validate_python(ask), told, DurableJournal())
+
+        self._ending = DBOS.workflow(name="ending", max_recovery_attempts=5)(ending)
         self._turn = DBOS.workflow(name="turn", max_recovery_attempts=None)(turn)
         self._decision = DBOS.workflow(name="decision", max_recovery_attempts=20)(decision)
         DBOS.launch()
@@ -181,9 +194,13 @@ class Engine:
         """See `ThreadOrder.is_first_look`."""
         return self._order.is_first_look(ask)
 
-    async def drop_dead_tickets(self) -> int:
-        """See `ThreadOrder.drop_dead`."""
-        return await self._order.drop_dead()
+    async def look_after_threads(self) -> int:
+        """Free threads of turns that nobody carries on, which are ended with a word; how many.
+
+        Raises StorageUnavailable; what was not done is the next look's.
+        """
+        await self._order.drop_unstarted()
+        return await self._stranded.sweep(self._start_ending)
 
     @property
     def live(self) -> int:
@@ -204,6 +221,10 @@ class Engine:
         value = _DECISION.dump_python(decision, mode="json")
         workflow_id, known = decision_workflow(decision.key), self._tickets.is_started
         await self._start(workflow_id, known, self._decision, proposal_id, value)
+
+    async def _start_ending(self, ask: Ask, told: bool) -> None:
+        value, known = _ASK.dump_python(ask, mode="json"), self._tickets.is_started
+        await self._start(ending_workflow(ask.turn_id), known, self._ending, value, told)
 
     async def _start(
         self,
@@ -325,22 +346,30 @@ class Engine:
                 await self._resume(self.executor_id, self._let_go - set(self._turns.values()))
                 self._let_go.clear()
             for dead in await self._replicas.stale(self._config.lease_s):
+                pending, known = await self._left_by(dead)
+                if pending and not known:
+                    continue  # for a replica of its version, or for the sweep of what is stranded
                 # Renews the dead one's lease for whoever wins: one takes over, and if it dies too,
                 # the next finds the lease run out again.
                 if not await self._replicas.claim(dead, self._config.lease_s):
                     continue
-                if not await self._resume(dead):
+                await self._resume(dead)
+                if not pending:
                     await self._replicas.forget(dead)
         except Exception:  # the next beat tries again; the watch must not end
             log.exception("take_over_failed")
 
-    @staticmethod
-    async def _resume(executor: str, only: set[str] | None = None) -> int:
+    async def _left_by(self, executor: str) -> tuple[int, Sequence[str]]:
+        """How much work it left, and which of it this version knows."""
         pending = await DBOS.list_workflows_async(
             executor_id=executor, status="PENDING", load_input=False, load_output=False
         )
-        left = [w.workflow_id for w in pending if only is None or w.workflow_id in only]
+        known = [w.workflow_id for w in pending if w.app_version == self._config.version]
+        return len(pending), known
+
+    async def _resume(self, executor: str, only: set[str] | None = None) -> None:
+        _, known = await self._left_by(executor)
+        left = [each for each in known if only is None or each in only]
         if left:
             log.warning("taking_over", replica=executor, workflows=len(left))
             await DBOS.resume_workflows_async(left)
-        return len(left)

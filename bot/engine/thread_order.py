@@ -44,14 +44,12 @@ class ThreadOrder:
         """
         return await self._tickets.announce(ask.turn_id, ask.place.key, ask.ts)
 
-    async def drop_dead(self) -> int:
-        """Free threads of turns that are over without having left, or never began; how many.
+    async def drop_unstarted(self) -> None:
+        """Free threads of turns that never began. Raises StorageUnavailable.
 
-        What never began is left alone once: it may be in the midst of its start.
+        Such a one is left alone once: it may be in the midst of its start.
         """
-        before = self._unstarted
-        self._unstarted = await self._tickets.drop_unstarted(before)
-        return len(await self._tickets.drop_dead())
+        self._unstarted = await self._tickets.drop_unstarted(self._unstarted)
 
     async def enter(self, ask: Ask) -> bool:
         """Wait until this turn is the oldest of its thread; whether no attempt was here before.

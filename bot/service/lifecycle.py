@@ -48,6 +48,7 @@ from bot.store.alert_days import StoredAlertDays
 from bot.store.replicas import Replicas
 from bot.store.retention import StoredRetention
 from bot.store.stranded import StrandedProposals
+from bot.store.stranded_turns import StrandedTurns
 from bot.store.tickets import Tickets
 from bot.upkeep import jobs
 from bot.upkeep.reload import ReadSettings, Reload, started
@@ -175,7 +176,8 @@ def _engine(base: Base, lease_s: float) -> Engine:
     database = base.stores.database
     address = rules.engine_database(url.render_as_string(hide_password=False))
     config = EngineConfig(address, path, lease_s, base.settings.turns.max_live)
-    return Engine(config, Tickets(database), Replicas(database))
+    replicas = Replicas(database, config.version)
+    return Engine(config, Tickets(database), replicas, StrandedTurns(database))
 
 
 def _slack_session() -> aiohttp.ClientSession:
@@ -188,7 +190,11 @@ async def _engine_running(
 ) -> AsyncIterator[None]:
     async with asyncio.TaskGroup() as background:
         await engine.start(
-            background, conversation.turns.answer, conversation.decide.run, surface.show_waiting
+            background,
+            conversation.turns.answer,
+            conversation.decide.run,
+            conversation.turns.end_lost,
+            surface.show_waiting,
         )
         try:
             yield
@@ -272,7 +278,7 @@ def _jobs(
     return {
         "freeze": (TICK_S, base.freezes.switch.sync),
         "expiry": (TICK_S, ExpirySweep(proposals, engine).run),
-        "tickets": (TICK_S, engine.drop_dead_tickets),
+        "tickets": (TICK_S, engine.look_after_threads),
         "idle sessions": (IDLE_S, base.stores.sessions.close_idle),
         "watches": (TICK_S, watch_sweep(base, conversation, surface).run),
         "stranded": (STRANDED_S, stranded.run),

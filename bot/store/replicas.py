@@ -14,10 +14,14 @@ _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Replicas:
-    """One row per running process. Every method raises StorageUnavailable."""
+    """One row per running process. Every method raises StorageUnavailable.
 
-    def __init__(self, database: Database) -> None:
+    `version` is that of the steps which this process knows.
+    """
+
+    def __init__(self, database: Database, version: str | None = None) -> None:
         self._database = database
+        self.version = version
 
     async def beat(self, replica: str) -> float | None:
         """Renew the lease. Seconds since the last beat, None when there was no row.
@@ -32,12 +36,25 @@ class Replicas:
             row = before.first()
             await connection.execute(
                 insert_into(connection, replicas)
-                .values(id=replica, beat=now(), started_at=now())
+                .values(id=replica, beat=now(), started_at=now(), version=self.version)
                 .on_conflict_do_update(index_elements=["id"], set_={"beat": now()})
             )
             return None if row is None else (row[1] - row[0]).total_seconds()
 
         return await self._database.transact(work)
+
+    async def versions(self, lease_s: float) -> Sequence[str | None]:
+        """What the replicas that are alive know; None for one that does not say."""
+
+        async def work(connection: Connection) -> Sequence[str | None]:
+            found = await connection.scalars(
+                sa.select(replicas.c.version)
+                .where(replicas.c.beat >= seconds_ago(lease_s))
+                .distinct()
+            )
+            return found.all()
+
+        return await self._database.fetch(work)
 
     async def stale(self, lease_s: float) -> Sequence[str]:
         """Replicas that have not beaten for longer than the lease, longest silent first."""

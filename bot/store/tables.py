@@ -4,6 +4,8 @@ New columns are nullable or have a default, so that the previous release keeps w
 what nobody reads any more goes one release later (contract).
 """
 
+from typing import Any
+
 import sqlalchemy as sa
 
 from bot.store.columns import CleanText, Instant, OutsideText
@@ -54,6 +56,9 @@ sessions = sa.Table(
     _text("summary_ts", default=True),
 )
 
+_RUNNING = sa.text("state = 'running'")
+_WHERE_RUNNING: Any = {"sqlite_where": _RUNNING, "postgresql_where": _RUNNING}
+
 turns = sa.Table(
     "turns",
     metadata,
@@ -68,6 +73,7 @@ turns = sa.Table(
     sa.Column("ended_at", Instant),
     sa.Index("ix_turns_session_id_ts", "session_id", "ts"),
     sa.Index("ix_turns_answer_ts", "answer_ts"),
+    sa.Index("ix_turns_running", "id", **_WHERE_RUNNING),
 )
 
 messages = sa.Table(
@@ -321,13 +327,7 @@ tickets = sa.Table(
     sa.Column("deaths", sa.Integer),
     sa.Column("steps", sa.Integer),
     sa.Index("ix_tickets_thread_ts_id", "thread", "ts", "id"),
-    sa.Index(
-        "ix_tickets_running",
-        "thread",
-        unique=True,
-        sqlite_where=sa.text("state = 'running'"),
-        postgresql_where=sa.text("state = 'running'"),
-    ),
+    sa.Index("ix_tickets_running", "thread", unique=True, **_WHERE_RUNNING),
 )
 
 # Newest revisions of the versions that can use the schema as it is: `bot.store.schema`.

@@ -35,6 +35,7 @@ def workflow_status(dialect: str) -> sa.TableClause:
         sa.column("workflow_uuid", CleanText()),
         sa.column("executor_id", CleanText()),
         sa.column("status", CleanText()),
+        sa.column("application_version", CleanText()),
         schema="dbos" if dialect == "postgresql" else None,
     )
 
@@ -189,15 +190,16 @@ class Tickets:
 
         return await self._database.fetch(work)
 
-    async def drop_dead(self) -> Sequence[str]:
-        """Remove the tickets whose workflow is over; otherwise one would block its thread."""
+    async def drop_dead(self, among: Collection[str]) -> Sequence[str]:
+        """Remove those of them whose workflow is over; otherwise one would block its thread."""
         workflows = self._workflows.c
         over = sa.exists().where(
             workflows.workflow_uuid == tickets.c.id, workflows.status.not_in(ALIVE)
         )
 
         async def work(connection: Connection) -> Sequence[str]:
-            gone = await connection.scalars(tickets.delete().where(over).returning(tickets.c.id))
+            mine = tickets.delete().where(tickets.c.id.in_(among), over)
+            gone = await connection.scalars(mine.returning(tickets.c.id))
             return gone.all()
 
         return await self._database.transact(work)

@@ -87,3 +87,14 @@ async def test_beats_at_once_do_not_collide(database: Database) -> None:
     async with database.read() as connection:
         found = await connection.scalars(sa.select(replicas.c.id).order_by(replicas.c.id))
         assert list(found) == ["a", "b"]
+
+
+async def test_who_is_alive_says_which_steps_it_knows(database: Database) -> None:
+    for name, version in (("a", "1"), ("b", "2"), ("c", "2"), ("d", None), ("e", "3")):
+        await Replicas(database, version).beat(name)
+    replicas = Replicas(database)
+    await replicas.give_up("d")
+    await replicas.give_up("e")
+    assert set(await replicas.versions(60)) == {"1", "2"}
+    await replicas.beat("d")
+    assert set(await replicas.versions(60)) == {"1", "2", None}

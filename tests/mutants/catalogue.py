@@ -185,6 +185,40 @@ MUTANTS = (
         (f"{_ENGINE}test_a_turn_that_is_handed_over_is_not_given_up",),
     ),
     Mutant(
+        "turns of another version are waited for",
+        "bot/engine/stranded.py",
+        "            await DBOS.cancel_workflows_async(lost)",
+        "            pass",
+        (f"{_ENGINE}test_turns_of_a_version_that_nobody_knows_are_ended_with_a_word[sqlite-up]",),
+    ),
+    Mutant(
+        "turns of another version are ended though a process knows them",
+        "bot/engine/stranded.py",
+        "            known |= set(await self._replicas.versions(self._lease_s))",
+        "            pass",
+        (
+            f"{_ENGINE}"
+            "test_turns_of_another_version_are_left_to_a_process_that_knows_it[the-same-postgresql]",
+        ),
+    ),
+    Mutant(
+        "a dead replica is forgotten with the turns that others could carry on",
+        "bot/engine/engine.py",
+        "                if pending and not known:\n                    continue",
+        "                pending = len(known)\n                if pending < 0:\n                    continue",
+        (
+            f"{_ENGINE}"
+            "test_turns_of_another_version_are_left_to_a_process_that_knows_it[the-same-postgresql]",
+        ),
+    ),
+    Mutant(
+        "a stranded turn loses its place without a word",
+        "bot/engine/stranded.py",
+        "            if each.is_open or not each.is_told:",
+        "            if each.is_told:",
+        (f"{_ENGINE}test_turns_of_a_version_that_nobody_knows_are_ended_with_a_word[sqlite-up]",),
+    ),
+    Mutant(
         "a replay is told as it was the first time",
         "bot/chat/quiet_replay.py",
         "        self._runs = False\n",

@@ -13,9 +13,10 @@ import pytest
 from pydantic import JsonValue
 
 from adapters.llm.messages import CompleteRequest, StreamChunk
+from bot.chat.broken_turn import LOST
 from bot.domain.audit import AuditKind
 from bot.domain.ids import MessageTs
-from bot.domain.session import Ask
+from bot.domain.session import Ask, TurnState
 from bot.ports import AnswerStream, GivenUp
 from bot.slack.sending.outbox import Outbox
 from bot.slack.sending.scheduler import EditScheduler
@@ -90,14 +91,25 @@ class Processes:
     def stream(self, ask: Ask, ts: MessageTs) -> AnswerStream:
         return self.surface.stream(ask, ts)
 
-    async def live(self, dies_at: int | None = None) -> None:
-        """Take the turn up with nothing in memory, until that tick or the turn's end."""
+    async def live(
+        self, dies_at: int | None = None, *, lost: bool = False, told: bool = False
+    ) -> None:
+        """Take the turn up with nothing in memory, until that tick or the turn's end.
+
+        `lost`: only to end it.
+        """
         self.journal = self.journal.resumed(Fuse(dies_at))
         scheduler = EditScheduler(QUICK)
         async with scheduler.running():
             self.surface = SlackSurface(Outbox(self.slack, scheduler, bot_user_id="UBOT"))
             with suppress(Crash, GivenUp):
-                await self.bench.answer(ASK, self.journal)
+                await self._act(lost=lost, told=told)
+
+    async def _act(self, *, lost: bool, told: bool) -> None:
+        if lost:
+            await self.bench.turns.end_lost(ASK, told, self.journal)
+        else:
+            await self.bench.answer(ASK, self.journal)
 
     @property
     def recorded(self) -> list[str]:
@@ -170,3 +182,26 @@ async def test_what_was_gathered_before_the_step_that_is_given_up_is_shown(
     processes.journal.at = step  # type: ignore[attr-defined]
     await processes.live()
     assert shown in processes.shown()
+
+
+@pytest.mark.parametrize("tick", range(2 * len(STEPS)))
+async def test_a_turn_that_nobody_carries_on_is_ended_with_a_word_once(tick: int) -> None:
+    processes = Processes()
+    await processes.live(dies_at=tick)
+    processes.journal = Unhurried()  # a workflow of its own
+    await processes.live(dies_at=3, lost=True)
+    await processes.live(lost=True)
+    assert LOST in processes.shown()
+    assert "turn:stop" not in processes.shown()
+    ends = processes.bench.memory.kinds().count(AuditKind.TURN_ENDED)
+    assert (ends, processes.bench.state() is TurnState.RUNNING) == (1, False)
+
+
+async def test_a_turn_whose_end_was_seen_gets_its_record_and_no_word() -> None:
+    processes = Processes()
+    await processes.live(dies_at=10)
+    before = len(processes.slack.calls)
+    processes.journal = Unhurried()
+    await processes.live(lost=True, told=True)
+    assert processes.slack.calls[before:] == []
+    assert processes.bench.state() is TurnState.FAILED

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from bot.store.replicas import Replicas
 from bot.store.tickets import Tickets
 from tests.fixtures_engine import Lives, ask, lives
 
@@ -85,3 +86,49 @@ async def test_a_turn_that_is_handed_over_is_not_given_up(lives: Lives) -> None:
     async with lives.life():
         await lives.over()
     assert (lives.given_up, lives.ended) == ([], ["question 1"])
+
+
+async def die_with_one_waiting(lives: Lives, version: str) -> None:
+    """A process of that version dies in the midst of a turn; another of the thread waits."""
+    lives.die(ask(1), 2)
+    async with lives.life(version) as engine:
+        await engine.start_turn(ask(1))
+        await engine.start_turn(ask(2))
+        await asyncio.wait_for(lives.died.wait(), 10)
+    lives.die(None)
+
+
+@pytest.mark.parametrize(("before", "after"), [("1", "2"), ("2", "1")], ids=["up", "back"])
+async def test_turns_of_a_version_that_nobody_knows_are_ended_with_a_word(
+    lives: Lives, before: str, after: str
+) -> None:
+    await die_with_one_waiting(lives, before)
+    async with lives.life(after) as engine:
+        await engine.start_turn(ask(3))
+        await engine.look_after_threads()
+        assert lives.lost == []  # it may have been an outage
+        await engine.look_after_threads()
+        await lives.over()
+        await lives.until(lambda: two_of(lives.lost))
+    assert sorted(lives.lost) == [("question 1", False), ("question 2", False)]
+    assert lives.ended == ["question 3"]
+
+
+async def two_of(found: list[tuple[str, bool]]) -> bool:
+    return len(found) == 2
+
+
+@pytest.mark.parametrize("lives", ["postgresql"], indirect=True)
+@pytest.mark.parametrize("known", ["1", None], ids=["the-same", "not-said"])
+async def test_turns_of_another_version_are_left_to_a_process_that_knows_it(
+    lives: Lives, known: str | None
+) -> None:
+    await die_with_one_waiting(lives, "1")
+    async with lives.life("2") as engine:
+        await Replicas(lives.database, known).beat("old")
+        await engine._take_over()
+        for _ in range(3):
+            await engine.look_after_threads()
+    async with lives.life("1"):
+        await lives.over()
+    assert (lives.lost, lives.ended) == ([], ["question 1", "question 2"])

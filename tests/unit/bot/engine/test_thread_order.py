@@ -82,9 +82,9 @@ async def test_what_never_began_frees_its_thread_when_it_is_looked_at_again(
     await order.announce(ASK)
     await run_by(database, "here")
     entering = asyncio.create_task(order.enter(ASK))
-    await order.drop_dead()
+    await order.drop_unstarted()
     assert not entering.done()
-    await order.drop_dead()
+    await order.drop_unstarted()
     await asyncio.wait_for(entering, 10)
 
 

@@ -1,0 +1,134 @@
+"""Which turns nobody carries on, and whether people have seen their end."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import pytest
+
+from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
+from bot.domain.session import Ask, TurnState
+from bot.store.engine import Database
+from bot.store.sessions import StoredSessions
+from bot.store.stranded_turns import StrandedTurn, StrandedTurns, ending_workflow
+from bot.store.tickets import Tickets, workflow_status, workflow_steps
+from tests.fixtures_database import database, database_url
+
+__all__ = ["database", "database_url"]
+
+TS = MessageTs("1700000000.000100")
+ASK = Ask(Place(TeamId("T1"), ChannelId("C1"), TS), TS, Person(TeamId("T1"), UserId("U1")), "why?")
+AT = datetime(2026, 11, 21, tzinfo=UTC)
+OVER = ["CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED", "ERROR", "SUCCESS"]
+
+
+@dataclass
+class Rows:
+    """What the engine and a turn leave behind."""
+
+    database: Database
+
+    async def workflow(self, name: str, status: str, version: str = "1") -> None:
+        async with self.database.write() as connection:
+            await connection.execute(
+                workflow_status(self.database.dialect)
+                .insert()
+                .values(workflow_uuid=name, status=status, application_version=version)
+            )
+
+    async def delivered(self) -> None:
+        async with self.database.write() as connection:
+            await connection.execute(
+                workflow_steps(self.database.dialect)
+                .insert()
+                .values(workflow_uuid=ASK.turn_id, function_id=7, function_name="deliver")
+            )
+
+    async def row(self, state: TurnState) -> None:
+        sessions = StoredSessions(self.database)
+        await sessions.begin_turn(ASK, await sessions.open(ASK, "n", AT), AT)
+        await sessions.finish_turn(ASK.turn_id, state, (), (), AT)
+
+    async def running(self) -> None:
+        sessions = StoredSessions(self.database)
+        await sessions.begin_turn(ASK, await sessions.open(ASK, "n", AT), AT)
+
+    async def ticket(self) -> None:
+        await Tickets(self.database).announce(ASK.turn_id, ASK.place.key, ASK.ts)
+
+    async def found(self) -> list[StrandedTurn]:
+        return list(await StrandedTurns(self.database).find(10))
+
+
+@pytest.fixture
+def rows(database: Database) -> Rows:
+    return Rows(database)
+
+
+def stranded(*, told: bool, open_: bool) -> StrandedTurn:
+    return StrandedTurn(ASK.turn_id, ASK.place, ASK.ts, is_told=told, is_open=open_)
+
+
+@pytest.mark.parametrize(
+    ("status", "told"), list(zip(OVER, [False, False, False, True], strict=True))
+)
+async def test_a_turn_that_never_began_is_told_of(rows: Rows, status: str, told: bool) -> None:
+    await rows.ticket()
+    await rows.workflow(ASK.turn_id, status)
+    assert await rows.found() == [stranded(told=told, open_=True)]
+
+
+@pytest.mark.parametrize(
+    ("status", "told"), list(zip(OVER, [False, False, True, True], strict=True))
+)
+async def test_a_turn_cut_off_in_the_midst_is_told_of_and_one_that_failed_is_recorded(
+    rows: Rows, status: str, told: bool
+) -> None:
+    await rows.ticket()
+    await rows.running()
+    await rows.workflow(ASK.turn_id, status)
+    assert await rows.found() == [stranded(told=told, open_=True)]
+
+
+@pytest.mark.parametrize("status", OVER[:2])
+async def test_a_turn_cut_off_before_its_answer_was_delivered_is_told_of(
+    rows: Rows, status: str
+) -> None:
+    await rows.ticket()
+    await rows.row(TurnState.ANSWERED)
+    await rows.workflow(ASK.turn_id, status)
+    assert await rows.found() == [stranded(told=False, open_=False)]
+    await rows.delivered()
+    assert await rows.found() == [stranded(told=True, open_=False)]
+
+
+@pytest.mark.parametrize("status", OVER)
+async def test_a_turn_that_lost_its_place_is_found_by_its_row_until_it_is_being_ended(
+    rows: Rows, status: str
+) -> None:
+    await rows.running()
+    await rows.workflow(ASK.turn_id, status)
+    assert [each.id for each in await rows.found()] == [ASK.turn_id]
+    await rows.workflow(ending_workflow(ASK.turn_id), "PENDING")
+    assert await rows.found() == []
+
+
+@pytest.mark.parametrize("status", ["PENDING", "ENQUEUED", "DELAYED"])
+async def test_a_turn_that_goes_on_is_not_stranded(rows: Rows, status: str) -> None:
+    await rows.ticket()
+    await rows.running()
+    await rows.workflow(ASK.turn_id, status)
+    assert await rows.found() == []
+
+
+async def test_a_turn_whose_start_is_under_way_is_not_stranded(rows: Rows) -> None:
+    await rows.ticket()
+    assert await rows.found() == []
+
+
+async def test_work_of_versions_that_nobody_knows_is_found_while_it_is_to_go_on(rows: Rows) -> None:
+    for number, status in enumerate(["PENDING", "ENQUEUED", "DELAYED", *OVER]):
+        await rows.workflow(f"w{number}", status, "2")
+    await rows.workflow("mine", "PENDING", "1")
+    strange = StrandedTurns(rows.database)
+    assert await strange.of_other_versions(["1"], 10) == ["w0", "w1", "w2"]
+    assert await strange.of_other_versions(["1", "2"], 10) == []
