@@ -1,8 +1,12 @@
 """What a plugin's manifest may say. Everything that is not declared here is refused."""
 
 import re
+from base64 import b64encode
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Annotated, Final, Literal, TypeAlias
@@ -13,30 +17,31 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    JsonValue,
     ValidationError,
     field_validator,
     model_validator,
 )
 
+from adapters.plugins.credentials import (
+    Auth,
+    BasicAuth,
+    HeaderName,
+    filled,
+    headers_of,
+    references,
+)
+from adapters.plugins.parameters import Parameter
 from adapters.plugins.yaml_source import YamlSource, read_yaml
 
 PREFIX: Final = "plugin__"
 CEILING_S: Final = 300.0  # what no configuration raises a plugin's timeout above
 _HOLE: Final = re.compile(r"\{([a-z][a-z0-9_]*)\}")
-_REFERENCE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _DURATION: Final = re.compile(r"(\d{1,6})(ms|s|m)")
 _UNIT_S: Final = {"ms": 0.001, "s": 1.0, "m": 60.0}
-# Headers that say how a request is framed or where it goes; RFC 9110 section 7.6.1 and 7.2.
-_NOT_OURS: Final = frozenset(
-    {"host", "connection", "content-length", "content-type", "transfer-encoding", "te", "trailer",
-     "upgrade", "proxy-authorization", "proxy-connection", "keep-alive", "expect", "cookie",
-     "accept-encoding"}
-)  # fmt: skip
 Network: TypeAlias = IPv4Network | IPv6Network
 # Wider than this is no network that anybody runs, but a way around the check.
 _WIDEST_PREFIX: Final = 8
-
-Scalar: TypeAlias = str | int | float | bool
 
 
 def _seconds(value: object) -> object:
@@ -50,27 +55,18 @@ class _Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
-class Parameter(_Part):
-    """An argument of the tool. One with a default, or `required: false`, may be left out."""
-
-    type: Literal["string", "integer", "number", "boolean"]
-    description: str = Field(default="", max_length=500)
-    required: bool = True
-    default: Scalar | None = None
-    example: Scalar | None = None
-    enum: tuple[str, ...] = Field(default=(), max_length=50)
-    minimum: int | float | None = None
-    maximum: int | float | None = None
-    min_length: int = Field(default=0, ge=0, alias="minLength")
-    max_length: int = Field(default=2000, ge=1, le=20_000, alias="maxLength")
-
-
 class Endpoint(_Part):
-    """Where the plugin reads. `{name}` in path or query is a parameter; the host is fixed."""
+    """Where the plugin reads. `{name}` in path or query is a parameter; the host is fixed.
+
+    `body` is a POST's JSON: a text that is `{name}` alone becomes that argument, whatever its type,
+    and is left out with it.
+    """
 
     method: Literal["GET", "POST"] = "GET"
     url: str = Field(max_length=2000)
     read_only: bool = False
+    body: JsonValue = None
+    headers: dict[HeaderName, str] = Field(default_factory=dict, max_length=10)
     networks: tuple[Network, ...] = ()
 
     @field_validator("url")
@@ -103,49 +99,49 @@ class Endpoint(_Part):
             )
         return self
 
+    @field_validator("headers")
+    @classmethod
+    def _plain(cls, headers: dict[str, str]) -> dict[str, str]:
+        for name, value in headers.items():
+            if name.lower() == "authorization" or "${" in value:
+                raise ValueError("a credential belongs into auth")
+            if not value.isascii() or not value.isprintable():
+                raise ValueError("a header's value is plain ASCII")
+        return headers
+
+    @model_validator(mode="after")
+    def _has_a_body(self) -> "Endpoint":
+        if self.body is not None and self.method != "POST":
+            raise ValueError("only a POST has a body")
+        return self
+
     @property
     def holes(self) -> frozenset[str]:
         """Names of the parameters that the URL places."""
         return frozenset(_HOLE.findall(self.url))
 
-
-class BearerAuth(_Part):
-    """`Authorization: Bearer`, from the environment."""
-
-    type: Literal["bearer"]
-    token: str
-
-    @field_validator("token")
-    @classmethod
-    def _referred(cls, text: str) -> str:
-        return from_environment(text)
+    @property
+    def body_holes(self) -> frozenset[str]:
+        """Names of the parameters that the body places."""
+        return frozenset(holes_in(self.body))
 
 
-class HeaderAuth(_Part):
-    """A header of its own name, from the environment."""
-
-    type: Literal["header"]
-    name: str = Field(pattern=r"^[A-Za-z][A-Za-z0-9-]{0,63}$")
-    value: str
-
-    @field_validator("name")
-    @classmethod
-    def _free(cls, name: str) -> str:
-        if name.lower() in _NOT_OURS:
-            raise ValueError(f"{name} cannot be set by a plugin")
-        return name
-
-    @field_validator("value")
-    @classmethod
-    def _referred(cls, text: str) -> str:
-        return from_environment(text)
+def hole(value: object) -> str:
+    """The parameter that a text of a body stands for; "" for one that stands for itself."""
+    found = _HOLE.fullmatch(value) if isinstance(value, str) else None
+    return found[1] if found else ""
 
 
-def from_environment(text: str) -> str:
-    """Raises ValueError for a credential that is written into the file."""
-    if not _REFERENCE.search(text):
-        raise ValueError("must come from the environment, as ${NAME}")
-    return text
+def holes_in(value: JsonValue) -> Iterator[str]:
+    """Every parameter that a body places."""
+    if isinstance(value, dict):
+        for each in value.values():
+            yield from holes_in(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from holes_in(each)
+    elif name := hole(value):
+        yield name
 
 
 class Manifest(_Part):
@@ -159,7 +155,7 @@ class Manifest(_Part):
     description: str = Field(min_length=1, max_length=1000)
     parameters: dict[str, Parameter] = Field(default_factory=dict, max_length=20)
     endpoint: Endpoint
-    auth: Annotated[BearerAuth | HeaderAuth, Field(discriminator="type")] | None = None
+    auth: Auth | None = None
     allowed_sessions: tuple[str, ...] = Field(min_length=1)
     timeout: Annotated[timedelta, BeforeValidator(_seconds)] = timedelta(seconds=10)
     fields: tuple[str, ...] = ()
@@ -180,34 +176,33 @@ class ReadManifest:
     manifest: Manifest
     source: YamlSource
 
-    def credentials(self, env: dict[str, str]) -> dict[str, str]:
-        """The header to send, filled in. Raises ManifestInvalid for a variable that is not set."""
-        match self.manifest.auth:
-            case None:
-                return {}
-            case BearerAuth(token=token):
-                return {"Authorization": f"Bearer {self._filled(token, env, 'token')}"}
-            case HeaderAuth(name=name, value=value):
-                return {name: self._filled(value, env, "value")}
+    def headers(self, env: Mapping[str, str]) -> Mapping[str, str]:
+        """What to send, filled in. Raises ManifestInvalid for a variable that is not set."""
+        plain = self.manifest.endpoint.headers
+        auth = self.manifest.auth
+        return {**plain, **(headers_of(auth, partial(self._filled, env)) if auth else {})}
 
-    def secrets(self, env: dict[str, str]) -> frozenset[str]:
-        """Every value of the environment that the manifest refers to."""
-        text = " ".join(
-            value
-            for value in (getattr(self.manifest.auth, key, "") for key in ("token", "value"))
-            if isinstance(value, str)
-        )
-        found = (env.get(name, "").strip() for name in _REFERENCE.findall(text))
+    def secrets(self, env: Mapping[str, str]) -> frozenset[str]:
+        """Every secret of the environment that the manifest refers to, and as basic auth sends it."""
+        auth = self.manifest.auth
+        if auth is None:
+            return frozenset()
+        found = {env.get(name, "").strip() for name in references(auth)}
+        if isinstance(auth, BasicAuth):
+            with suppress(KeyError):
+                pair = f"{filled(auth.user, env)}:{filled(auth.password, env)}"
+                found.add(b64encode(pair.encode()).decode())
         return frozenset(value for value in found if value)
 
-    def _filled(self, text: str, env: dict[str, str], key: str) -> str:
-        missing = [name for name in _REFERENCE.findall(text) if not env.get(name, "").strip()]
-        if missing:
-            raise self.source.invalid(f"{missing[0]} is not set in the environment", "auth", key)
-        filled = _REFERENCE.sub(lambda match: env[match[1]].strip(), text)
-        if not filled.isascii() or not filled.isprintable():
+    def _filled(self, env: Mapping[str, str], text: str, key: str) -> str:
+        try:
+            value = filled(text, env)
+        except KeyError as error:
+            why = f"{error.args[0]} is not set in the environment"
+            raise self.source.invalid(why, "auth", key) from None
+        if not value.isascii() or not value.isprintable():
             raise self.source.invalid("its value cannot be sent in a header", "auth", key)
-        return filled
+        return value
 
 
 def read_manifest(path: Path) -> ReadManifest:
@@ -228,6 +223,12 @@ def checked(source: YamlSource) -> ReadManifest:
     unknown = manifest.endpoint.holes - set(manifest.parameters)
     if unknown:
         raise source.invalid(f"no parameter is called {min(unknown)}", "endpoint", "url")
+    unknown = manifest.endpoint.body_holes - set(manifest.parameters)
+    if unknown:
+        raise source.invalid(f"no parameter is called {min(unknown)}", "endpoint", "body")
+    for name in sorted(manifest.endpoint.holes | _in_query(manifest)):
+        if not manifest.parameters[name].is_scalar:
+            raise source.invalid("an array or object cannot be in a URL", "parameters", name)
     path = urlsplit(manifest.endpoint.url).path
     for name in sorted(_HOLE.findall(path)):
         parameter = manifest.parameters[name]
@@ -236,3 +237,8 @@ def checked(source: YamlSource) -> ReadManifest:
                 "is part of the path, so it cannot be left out", "parameters", name
             )
     return ReadManifest(manifest, source)
+
+
+def _in_query(manifest: Manifest) -> frozenset[str]:
+    """A GET's parameters are all in its URL."""
+    return frozenset(manifest.parameters if manifest.endpoint.method == "GET" else ())

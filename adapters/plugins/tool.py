@@ -1,29 +1,27 @@
 """A manifest as a tool: its arguments' schema, its one confined request, its answer as data."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Final, Literal
+from typing import Any, Final
 
 import httpx
 import orjson
-from pydantic import BaseModel, Field, JsonValue, TypeAdapter, ValidationError, create_model
+from pydantic import BaseModel, JsonValue, TypeAdapter, ValidationError, create_model
 
 from adapters.errors import AdapterError, Unreachable
 from adapters.http import mapped_errors, read_capped
-from adapters.plugins.manifest import CEILING_S, PREFIX, Manifest, Parameter, ReadManifest, Scalar
+from adapters.plugins.manifest import CEILING_S, PREFIX, Manifest, ReadManifest
+from adapters.plugins.parameters import fields_of
 from adapters.plugins.request import placed
+from adapters.plugins.yaml_source import ManifestInvalid
 from tools.capabilities import CallContext, Capabilities
 from tools.catalog import CatalogInvalid, checked_contract
 from tools.contract import Effect, Timeouts, ToolContract, ToolInput, ToolOutput
 from tools.errors import CapabilityUnavailable, UpstreamFailed
 from tools.output import NotStrictJson, clean_text, clean_value
-from tools.products import ProductScope, usual_scope
+from tools.products import CANNOT_BE_TOLD, ProductScope, usual_scope
 
 MAX_BYTES: Final = 512 * 1024  # decompressed; the runner then cuts to what a model is given
 _MAX_TEXT_CHARS: Final = 16_000
 _MAX_WORDS: Final = 300
-_TYPES: Final[Mapping[str, type]] = {
-    "string": str, "integer": int, "number": float, "boolean": bool,
-}  # fmt: skip
 
 
 class PluginOutput(ToolOutput):
@@ -47,7 +45,7 @@ class PluginTool:
     ) -> PluginOutput:
         """Raises InvalidArguments, UpstreamFailed, CapabilityUnavailable."""
         del call, caps
-        given: dict[str, Scalar] = arguments.model_dump(exclude_none=True)
+        given: dict[str, JsonValue] = arguments.model_dump(exclude_none=True)
         url, body = placed(self.manifest.endpoint, given)
         try:
             with mapped_errors(f"plugin {self.manifest.name}"):
@@ -72,7 +70,7 @@ class PluginTool:
             return f"{len(output.data)} fields"
         return "an answer"
 
-    async def _ask(self, url: str, body: dict[str, Scalar] | None) -> tuple[int, bytes]:
+    async def _ask(self, url: str, body: JsonValue) -> tuple[int, bytes]:
         request = self._client.build_request(
             self.manifest.endpoint.method,
             url,
@@ -122,7 +120,9 @@ def contract_of(read: ReadManifest) -> ToolContract:
 def _scope(manifest: Manifest) -> ProductScope:
     """As declared, else by what the parameters are called."""
     if manifest.products is None:
-        return usual_scope(manifest.parameters)
+        free = any(p.type == "object" and not p.properties for p in manifest.parameters.values())
+        # A query of the model's own making may name any product, whatever stands beside it.
+        return CANNOT_BE_TOLD if free else usual_scope(manifest.parameters)
     return ProductScope(manifest.products, is_free=not manifest.products)
 
 
@@ -133,39 +133,21 @@ def _allowlist(manifest: Manifest) -> frozenset[str]:
 
 
 def _input_model(read: ReadManifest) -> type[BaseModel]:
-    fields: dict[str, Any] = {}
-    for name, parameter in read.manifest.parameters.items():
-        if hasattr(ToolInput, name) or name.startswith("model_") or not name[:1].isalpha():
-            raise read.source.invalid("is a reserved name, choose another", "parameters", name)
-        kind = _annotation(parameter)
+    def refuse(why: str, path: tuple[str, ...]) -> ManifestInvalid:
+        return read.source.invalid(why, "parameters", *path)
+
+    parameters = read.manifest.parameters
+    fields = fields_of(parameters, refuse)
+    for name, parameter in parameters.items():
         for key in ("default", "example"):
             value = getattr(parameter, key)
             if value is not None:
-                _check_fits(read, kind, value, name, key)
-        if parameter.default is not None:
-            fields[name] = (kind, parameter.default)
-        elif parameter.required:
-            fields[name] = (kind, ...)
-        else:
-            fields[name] = (kind | None, None)
+                _check_fits(read, fields[name][0], value, name, key)
     title = "".join(word.title() for word in read.manifest.name.split("_"))
     return create_model(f"{title}Input", __base__=ToolInput, **fields)
 
 
-def _annotation(parameter: Parameter) -> Any:
-    limits: dict[str, Any] = {}
-    if parameter.type in ("integer", "number"):
-        limits = {"ge": parameter.minimum, "le": parameter.maximum}
-    elif parameter.type == "string" and not parameter.enum:
-        limits = {"min_length": parameter.min_length or None, "max_length": parameter.max_length}
-    kind: Any = _TYPES[parameter.type]
-    if parameter.enum:
-        kind = Literal[parameter.enum]
-    described = clean_text(parameter.description) or None
-    return Annotated[kind, Field(description=described, **limits)]
-
-
-def _check_fits(read: ReadManifest, kind: Any, value: Scalar, name: str, key: str) -> None:
+def _check_fits(read: ReadManifest, kind: Any, value: JsonValue, name: str, key: str) -> None:
     try:
         TypeAdapter(kind).validate_python(value)
     except ValidationError as error:

@@ -137,7 +137,7 @@ def open_plugin(read: ReadManifest, stack: AsyncExitStack) -> PluginTool:
         raise read.source.invalid("a built-in tool has this name, choose another", "name")
     endpoint = read.manifest.endpoint
     client = http_client(
-        headers=read.credentials(dict(environment())),
+        headers=read.headers(environment()),
         read_s=CEILING_S,  # the runner's timeout cuts earlier
         max_connections=_CONNECTIONS,
         allowed_hosts=frozenset({urlsplit(endpoint.url).hostname or ""}),

@@ -127,7 +127,7 @@ def test_a_credential_that_cannot_be_sent_is_refused(value: str, words: str) -> 
     read = checked(parse_yaml(GOOD, "jira.yaml"))
 
     with pytest.raises(ManifestInvalid, match=words):
-        read.credentials({"JIRA_BRIDGE_TOKEN": value})
+        read.headers({"JIRA_BRIDGE_TOKEN": value})
 
 
 @pytest.mark.parametrize("name", ["Host", "content-length", "Transfer-Encoding", "Cookie"])
