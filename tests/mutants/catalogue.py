@@ -7,6 +7,7 @@ stands in the file exactly once; a unit test holds that.
 from tests.mutants.guards import GUARD_MUTANTS
 from tests.mutants.mcp import MCP_MUTANTS
 from tests.mutants.mutant import Mutant
+from tests.mutants.rights import RIGHTS_MUTANTS
 
 _CLICKS = "tests/scenario/test_durability_clicks.py::"
 _DECIDING = "tests/scenario/test_durability_deciding.py::"
@@ -342,6 +343,7 @@ MUTANTS = (
         (f"{_DATABASE}test_a_turn_survives_lost_connections",),
     ),
     *GUARD_MUTANTS,
+    *RIGHTS_MUTANTS,
     *MCP_MUTANTS,
     # Tool calls.
     Mutant(

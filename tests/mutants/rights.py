@@ -1,0 +1,83 @@
+"""Rights that reach too far: an unknown channel, another product, a role that nobody looked up."""
+
+from tests.mutants.mutant import Mutant
+
+_LOOKING_UP = "tests/unit/bot/slack/handling/test_looking_up.py::"
+_NAMES = "tests/unit/bot/slack/api/test_channel_names.py::"
+_STANDING = "tests/unit/bot/chat/test_standing.py::"
+_PRODUCTS = "tests/unit/tools/test_products.py::"
+_ROLES = "tests/unit/bot/slack/roles/test_directory.py::"
+_AUTHORITY = "tests/unit/bot/chat/test_authority.py::"
+
+RIGHTS_MUTANTS = (
+    Mutant(
+        "rights: a channel without a name is one like any other",
+        "bot/domain/channel.py",
+        "        return narrowest(rules)\n",
+        '        channel_name = "unknown"\n',
+        (f"{_STANDING}test_a_channel_without_a_name_uses_what_every_channel_may_and_is_told",),
+    ),
+    Mutant(
+        "rights: the star is direct messages too",
+        "tools/policy.py",
+        "        return bool(channel) and channel == glob\n",
+        "        return bool(channel) and fnmatchcase(channel, glob)\n",
+        (f"{_LOOKING_UP}test_direct_messages_are_no_case_of_the_star",),
+    ),
+    Mutant(
+        "rights: a press goes by a name of any age",
+        "bot/slack/api/channel_names.py",
+        "await self._read(place, DECIDING_S, DECIDING_S)",
+        "await self._read(place, DECIDING_S, KEPT_S)",
+        (f"{_NAMES}test_nothing_is_decided_by_a_name_of_more_than_a_minute_ago",),
+    ),
+    Mutant(
+        "rights: an answer that a rename overtook is kept",
+        "bot/slack/api/channel_names.py",
+        "if await self._store.keep(place, found.name, kept):",
+        "if await self._store.keep(place, found.name, kept) or True:",
+        (f"{_NAMES}test_an_answer_that_a_rename_overtook_is_no_name",),
+    ),
+    Mutant(
+        "rights: a press goes by the roles on the card",
+        "bot/slack/handling/proposal_clicks.py",
+        "self._lacking(proposal, click, channel.rule.confirm)",
+        "self._lacking(proposal, click, proposal.confirm_roles)",
+        (f"{_LOOKING_UP}test_what_is_wrong_at_the_press_runs_nothing_and_is_told",),
+    ),
+    Mutant(
+        "rights: the channel is not looked at before the order leaves",
+        "bot/actions/row_guards.py",
+        '            reason = "nobody may decide in this channel any more"\n        return Judgement(reason or "")\n',
+        '            reason = "nobody may decide in this channel any more"\n        return PASSED\n',
+        (f"{_LOOKING_UP}test_what_is_wrong_after_the_press_runs_nothing",),
+    ),
+    Mutant(
+        "rights: of several names in a call the first is looked at",
+        "tools/products.py",
+        "for each in _names(getattr(arguments, name, None)) if each != ANY_PRODUCT]",
+        "for each in _names(getattr(arguments, name, None))[:1] if each != ANY_PRODUCT]",
+        (f"{_PRODUCTS}test_the_runner_denies_what_is_outside_and_says_why",),
+    ),
+    Mutant(
+        "rights: a call that names no product is inside",
+        "tools/products.py",
+        "    if scope.arguments and left_out == list(scope.arguments) and not scope.narrows:\n",
+        "    if False:\n",
+        (f"{_PRODUCTS}test_the_runner_denies_what_is_outside_and_says_why",),
+    ),
+    Mutant(
+        "rights: a role that cannot be looked up is held",
+        "bot/slack/roles/directory.py",
+        "frozenset(each for each, why in lacking.items() if why is None)",
+        "frozenset(each for each, why in lacking.items() if why in (None, CANNOT_CHECK))",
+        (f"{_ROLES}test_a_role_that_cannot_be_looked_up_is_not_held_and_is_told",),
+    ),
+    Mutant(
+        "rights: the runner asks nobody",
+        "bot/chat/authority.py",
+        "return None if policy.permits(contract, context) else NOT_YOURS",
+        "return None",
+        (f"{_AUTHORITY}test_a_turn_sees_and_runs_what_the_asker_s_roles_give",),
+    ),
+)
