@@ -22,10 +22,14 @@ from tools.capabilities import (
     ProposalDraft,
     ProposalReceipt,
     Series,
+    SweepQuery,
+    Swept,
     SweptLogs,
+    SweptSeries,
     Trace,
 )
 from tools.errors import InvalidArguments
+from tools.signals import Discovered, Place, Signal
 
 NOW = datetime(2026, 4, 7, 14, 35, tzinfo=UTC)
 LEVELS = ("debug", "info", "warn", "error", "fatal")
@@ -145,6 +149,8 @@ class FakeMetrics:
     failure: Exception | None = None
     notes: Sequence[str] = ()
     queries: list[MetricQuery] = field(default_factory=list)
+    sweeps: list[SweepQuery] = field(default_factory=list)
+    spacing_s: float | None = 60.0
 
     async def query_range(self, query: MetricQuery) -> MetricResult:
         self.queries.append(query)
@@ -161,6 +167,44 @@ class FakeMetrics:
             if query.labels.items() <= one.labels.items()
         ]
         return MetricResult(found, self.unit, step_s, self.notes)
+
+    async def discover(self, products: Sequence[str], interval: Interval) -> Discovered:
+        """Gauges by the names they were given."""
+        wanted = tuple(products) or tuple(dict.fromkeys(product for product, _ in self.series))
+        names = dict.fromkeys(name for product, name in self.series if product in wanted)
+        signals = [
+            Signal(
+                name,
+                "other",
+                "gauge",
+                name,
+                self.unit,
+                spacing_s=self.spacing_s,
+                places={p: [Place("service", p)] for p in wanted if (p, name) in self.series},
+            )
+            for name in names
+        ]
+        there = {product for one in signals for product in one.places}
+        return Discovered(signals, wanted, tuple(p for p in wanted if p not in there))
+
+    async def sweep(self, query: SweepQuery) -> Swept:
+        self.sweeps.append(query)
+        found = [
+            SweptSeries(signal.name, product, points)
+            for signal in query.signals
+            for product in sorted(signal.products & set(query.products or signal.products))
+            for one in self.series[product, signal.metric][:1]
+            if (points := self._swept(one, query.interval))
+        ]
+        return Swept(found, query.step_s, self.notes)
+
+    @staticmethod
+    def _swept(series: Series, interval: Interval) -> list[tuple[float, float]]:
+        return [
+            (at.timestamp(), value)
+            for at, value in series.points
+            if value is not None and interval.start <= at < interval.end
+        ]
 
     @staticmethod
     def _inside(point: tuple[datetime, float | None], query: MetricQuery) -> bool:

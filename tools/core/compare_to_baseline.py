@@ -1,119 +1,40 @@
-"""core__compare_to_baseline: is a metric unusual now, against its own last 24 hours?
+"""core__compare_to_baseline: is a metric unusual now, against the day before and the hour before?
 
 The window under test and a guard gap before it are left out of the baseline, so that the incident
-does not raise its own bar.
+does not raise its own bar. With product "*", every product of the channel is compared in one query.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+import asyncio
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from itertools import pairwise
+from statistics import median
 
-from tools.capabilities import (
-    CallContext,
-    Capabilities,
-    Interval,
-    MetricQuery,
-    MetricResult,
-    Series,
-)
-from tools.contract import COMPUTED, Effect, ToolContract, ToolInput, ToolOutput
-from tools.core.arguments import MetricName, Product, TimeRangeText
+from tools.baseline import baseline
+from tools.capabilities import CallContext, Capabilities, Interval
+from tools.contract import COMPUTED, Effect, ToolContract, ToolInput
+from tools.core.arguments import MetricName, ProductOrAny, TimeRangeText
 from tools.core.bound import bound
+from tools.core.compared_answer import Compared, CompareOutput, Told, answer
+from tools.core.compared_series import MAX_WINDOW, Labelled, Read, read_all, read_one
 from tools.errors import InvalidArguments
 from tools.output import clean_text
-from tools.products import BY_PRODUCT
-from tools.statistics import (
-    MIN_BASELINE_POINTS,
-    Baseline,
-    Direction,
-    FinitePoint,
-    baseline,
-    direction,
-    downsampled,
-    finite,
-    relative_change,
-    rounded,
-    sustained_from,
-)
-from tools.timerange import TimeRange, instant_text, parse_time_range, range_text
+from tools.products import ANY_PRODUCT, ProductScope
+from tools.statistics import FinitePoint, Point, finite, relative_change, rounded
+from tools.timerange import TimeRange, parse_time_range, range_text
 
 BASELINE_LENGTH = timedelta(hours=24)
 GUARD_GAP = timedelta(minutes=10)  # an incident begins before anybody asks about it
-MAX_WINDOW = timedelta(hours=24)
-STEP_S = 60.0
-MAX_SAMPLES = 12
-MAX_SERIES = 50
 MAX_NOTES = 10
+EARLIER_DAYS = 3
 
 
 class CompareInput(ToolInput):
     """Which metric, and the window under test."""
 
-    product: Product
+    product: ProductOrAny
     metric_name: MetricName
     time_range: TimeRangeText
-
-
-class ComparedSample(ToolOutput):
-    """One of the most telling points."""
-
-    ts: str
-    value: float
-    z_score: float | None = None
-    anomalous: bool
-
-
-class CompareOutput(ToolOutput):
-    """The verdict, with all that is needed to doubt it. Without a z-score, `notes` says why."""
-
-    range: str
-    baseline_window: str
-    unit: str | None = None
-    series: dict[str, str] | None = None
-    baseline_mean: float | None = None
-    baseline_stddev: float | None = None
-    n: int
-    coverage: float
-    window_mean: float | None = None
-    window_max: float | None = None
-    same_time_yesterday_mean: float | None = None
-    relative_change: float | None = None
-    direction: Direction | None = None
-    anomalous: bool
-    anomaly_count: int
-    max_z_score: float | None = None
-    first_anomaly_at: str | None = None
-    samples: list[ComparedSample]
-    notes: list[str] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Compared:
-    """One series: its points in the window, against what is usual for it."""
-
-    labels: dict[str, str]
-    usual: Baseline
-    window: Sequence[FinitePoint]
-    yesterday_mean: float | None
-
-    @property
-    def peak(self) -> FinitePoint | None:
-        """The point furthest from usual."""
-        return max(self.window, key=lambda p: abs(p[1] - self.usual.mean), default=None)
-
-    @property
-    def since(self) -> datetime | None:
-        """When the sustained anomaly began."""
-        return sustained_from(self.window, self.usual)
-
-    @property
-    def rank(self) -> tuple[bool, bool, float]:
-        """A sustained anomaly before a lone spike, however high the spike's score."""
-        if self.peak is None:
-            return False, False, 0.0
-        distance = abs(self.peak[1] - self.usual.mean) / self.usual.floor
-        return self.since is not None, self.usual.sufficient, distance
 
 
 class CompareToBaseline:
@@ -122,9 +43,10 @@ class CompareToBaseline:
     contract = ToolContract(
         id="core__compare_to_baseline",
         description=(
-            "Whether a metric is unusual in a time range, against the 24 hours before it:"
-            " z-score, relative change, when the anomaly began. Use to confirm or rule out a"
-            " suspicion. Trust it less when coverage is low or notes say so."
+            "Whether a metric is unusual in a time range, against the 24 hours and the hour before"
+            " it: z-score, relative change, when the anomaly began. Use to confirm or rule out a"
+            " suspicion; with product '*', to see which product it is. Trust it less when coverage"
+            " is low or notes say so."
         ),
         input=CompareInput,
         output=CompareOutput,
@@ -132,7 +54,7 @@ class CompareToBaseline:
         redaction=frozenset(CompareOutput.model_fields),
         timeouts=COMPUTED,
         capabilities=frozenset({"metrics"}),
-        products=BY_PRODUCT,
+        products=ProductScope(("product",), narrows=True),
         toolsets=("investigate",),
     )
 
@@ -145,138 +67,114 @@ class CompareToBaseline:
         if window.end - window.start > MAX_WINDOW:
             raise InvalidArguments("time_range: at most 24 hours can be compared")
         usual = Interval(window.start - GUARD_GAP - BASELINE_LENGTH, window.start - GUARD_GAP)
-        query = MetricQuery(
-            product=arguments.product,
-            metric=arguments.metric_name,
-            interval=Interval(usual.start, window.end),
-            step_s=STEP_S,
-        )
-        result = await bound(caps.metrics, "metrics").query_range(query)
-        _refuse_raw_counter(arguments.metric_name, result.series)
+        whole = Interval(usual.start, window.end)
+        metrics, metric = bound(caps.metrics, "metrics"), arguments.metric_name
+        if arguments.product == ANY_PRODUCT:
+            read = await read_all(metrics, call.products, metric, whole)
+        else:
+            read = await read_one(metrics, arguments.product, metric, whole)
+            _refuse_raw_counter(metric, read)
         compared = [
-            _compared(series, usual, window, result.step_s) for series in result.series[:MAX_SERIES]
+            _compared(points, labels, (usual, window), read) for labels, points in read.series
         ]
         worst = max(compared, key=lambda one: one.rank, default=None)
-        notes = _notes(worst, result, when)
-        return _output(worst, when, range_text(usual), result.unit, notes)
+        notes = _notes(worst, read, when)
+        earlier = await _earlier_days(worst, read, window) if worst and worst.since else []
+        several = compared if arguments.product == ANY_PRODUCT else []
+        return answer(worst, Told(when, range_text(usual), read.unit, notes, earlier), several)
 
     def summarise(self, output: CompareOutput, arguments: CompareInput) -> str:
         """`p99 3.1x baseline, z 14`."""
         name = arguments.metric_name
         if output.window_mean is None or output.window_max is None:
             return f"{name}: no data, {arguments.time_range}"
-        if output.baseline_mean is None or output.n < MIN_BASELINE_POINTS:
+        if output.baseline_median is None or output.direction is None:
             return f"{name}: insufficient baseline"
+        if output.products is not None:
+            unusual = [one.product for one in output.products if one.anomalous]
+            return f"{name} unusual for {', '.join(unusual[:3]) or 'no product'}"
         if not output.anomalous:
             return f"{name} within baseline"
         score = "" if output.max_z_score is None else f", z {output.max_z_score:.0f}"
         reached = output.window_mean if output.direction == "down" else output.window_max
-        change = relative_change(output.baseline_mean, reached)
-        if change is None or output.baseline_mean < 0:
-            return f"{name} {output.baseline_mean:g} → {reached:g}{score}"
-        return f"{name} {reached / output.baseline_mean:.1f}x baseline{score}"
+        change = relative_change(output.baseline_median, reached)
+        if change is None or output.baseline_median < 0:
+            return f"{name} {output.baseline_median:g} → {reached:g}{score}"
+        return f"{name} {reached / output.baseline_median:.1f}x baseline{score}"
 
 
-def _refuse_raw_counter(metric: str, series: Sequence[Series]) -> None:
+def _refuse_raw_counter(metric: str, read: Read) -> None:
     """A counter only grows: every window of it is above its past. A rate never looks like that."""
-    for one in series if metric.endswith("_total") else ():
-        values = [value for _, value in finite(one.points)]
+    for _labels, points in read.series if metric.endswith("_total") else ():
+        values = [value for _, value in finite(points)]
         grows = all(before <= after for before, after in pairwise(values))
-        if len(values) > MIN_BASELINE_POINTS and grows and values[0] < values[-1]:
+        if len(values) > 30 and grows and values[0] < values[-1]:
             raise InvalidArguments(f"metric_name: {metric} is a raw counter; compare a rate")
 
 
-def _compared(series: Series, usual: Interval, window: Interval, step_s: float) -> _Compared:
-    points = finite(series.points)
-    before = [value for at, value in points if usual.start <= at < usual.end]
-    day = timedelta(days=1)
-    yesterday = [value for at, value in points if window.start - day <= at < window.end - day]
-    return _Compared(
-        labels={clean_text(key): clean_text(value) for key, value in series.labels.items()},
-        usual=baseline(before, round(BASELINE_LENGTH.total_seconds() / step_s)),
-        window=[point for point in points if window.start <= point[0] < window.end],
-        yesterday_mean=sum(yesterday) / len(yesterday) if yesterday else None,
+def _compared(
+    points: Sequence[Point],
+    labels: Mapping[str, str],
+    ranges: tuple[Interval, Interval],
+    read: Read,
+) -> Compared:
+    usual, window = ranges
+    known = finite(points)
+    day, hour = timedelta(days=1), timedelta(hours=1)
+    return Compared(
+        labels={clean_text(key): clean_text(value) for key, value in labels.items()},
+        usual=baseline(_values(known, usual), BASELINE_LENGTH, read.step_s, read.unit),
+        window=_within(known, window),
+        hour_before=_values(known, Interval(usual.end - hour, usual.end)),
+        yesterday=_values(known, Interval(window.start - day, window.end - day)),
+        spacing_s=read.step_s,
     )
 
 
-def _notes(worst: _Compared | None, result: MetricResult, when: TimeRange) -> list[str]:
-    notes = [clean_text(note) for note in result.notes[:MAX_NOTES]]
+async def _earlier_days(worst: Compared, read: Read, window: Interval) -> list[float]:
+    """The medians of the same time on the days before; yesterday's is there already."""
+    days = [timedelta(days=number) for number in range(2, EARLIER_DAYS + 1)]
+    found: list[Labelled] = await asyncio.gather(
+        *(read.again(Interval(window.start - day, window.end - day)) for day in days)
+    )
+    values = [worst.yesterday, *(_of_labels(one, worst.labels) for one in found)]
+    return [median(one) for one in values if one]
+
+
+def _of_labels(series: Labelled, labels: Mapping[str, str]) -> list[float]:
+    return [
+        value
+        for known, points in series
+        if {clean_text(key): clean_text(text) for key, text in known.items()} == labels
+        for _at, value in finite(points)
+    ]
+
+
+def _within(points: Sequence[FinitePoint], interval: Interval) -> list[FinitePoint]:
+    return [point for point in points if interval.start <= point[0] < interval.end]
+
+
+def _values(points: Sequence[FinitePoint], interval: Interval) -> list[float]:
+    return [value for _at, value in _within(points, interval)]
+
+
+def _notes(worst: Compared | None, read: Read, when: TimeRange) -> list[str]:
+    notes = [clean_text(note) for note in read.notes[:MAX_NOTES]]
     if when.assumed:
         notes.append(when.assumed)
-    if len(result.series) > 1:
-        notes.append(f"{len(result.series)} series; the most unusual one is shown")
-    if len(result.series) > MAX_SERIES:
-        notes.append(f"only the first {MAX_SERIES} series were compared")
+    if len(read.series) > 1:
+        notes.append(f"{len(read.series)} series; the most unusual one is shown")
     if worst is None or not worst.window:
         return [*notes, "no data in the time range"]
     usual = worst.usual
     if not usual.sufficient:
-        return [*notes, f"insufficient baseline: {usual.n} points, {MIN_BASELINE_POINTS} needed"]
+        return [*notes, usual.missing()]
     if usual.constant:
-        notes.append("baseline constant: no z-score; any change beyond 1 % counts")
-    elif usual.floor > usual.stddev * 1.001:
-        notes.append(f"z divides by {rounded(usual.floor):g}, a floor above the deviation")
+        notes.append("baseline constant: no z-score; any change worth a word counts")
+    elif usual.floored:
+        notes.append(f"z divides by {rounded(usual.spread):g}, a floor above the spread")
     if usual.coverage < 0.8:
         notes.append("gaps in the baseline")
+    if worst.since is not None and worst.hour_before and usual.anomalous(median(worst.hour_before)):
+        notes.append("the hour before was unusual too: it began before this time range")
     return notes
-
-
-def _output(
-    worst: _Compared | None, when: TimeRange, usual: str, unit: str | None, notes: list[str]
-) -> CompareOutput:
-    if worst is None or worst.peak is None:
-        return CompareOutput(
-            range=when.text,
-            baseline_window=usual,
-            unit=unit,
-            n=worst.usual.n if worst else 0,
-            coverage=rounded(worst.usual.coverage, 3) if worst else 0.0,
-            anomalous=False,
-            anomaly_count=0,
-            samples=[],
-            notes=notes or None,
-        )
-    known, values = worst.usual, [value for _, value in worst.window]
-    mean = sum(values) / len(values)
-    has_past = known.n > 0
-    return CompareOutput(
-        range=when.text,
-        baseline_window=usual,
-        unit=unit,
-        series=worst.labels or None,
-        baseline_mean=rounded(known.mean) if has_past else None,
-        baseline_stddev=rounded(known.stddev) if has_past else None,
-        n=known.n,
-        coverage=rounded(known.coverage, 3),
-        window_mean=rounded(mean),
-        window_max=rounded(max(values)),
-        same_time_yesterday_mean=_rounded(worst.yesterday_mean),
-        relative_change=_rounded(relative_change(known.mean, mean)) if has_past else None,
-        direction=direction(known, mean) if known.sufficient else None,
-        anomalous=worst.since is not None,
-        anomaly_count=sum(known.anomalous(value) for value in values),
-        max_z_score=_rounded(known.z_score(worst.peak[1])),
-        first_anomaly_at=None if worst.since is None else instant_text(worst.since),
-        samples=_samples(worst, worst.peak),
-        notes=notes or None,
-    )
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else rounded(value)
-
-
-def _samples(compared: _Compared, peak: FinitePoint) -> list[ComparedSample]:
-    """The course in few points, with the peak and the begin of the anomaly among them."""
-    course = downsampled(compared.window, MAX_SAMPLES - 2)
-    begin = [point for point in compared.window if point[0] == compared.since]
-    usual = compared.usual
-    return [
-        ComparedSample(
-            ts=instant_text(at),
-            value=rounded(value),
-            z_score=_rounded(usual.z_score(value)),
-            anomalous=usual.anomalous(value),
-        )
-        for at, value in sorted({*course, *begin, peak})
-    ]

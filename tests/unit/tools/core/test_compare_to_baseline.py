@@ -30,9 +30,19 @@ def comparing(*series: Series, metric: str = "p99") -> Bench:
     return bench([CompareToBaseline()], caps=fake_capabilities(metrics=metrics))
 
 
-async def ask(b: Bench, metric: str = "p99", time_range: str = "last 30m") -> ToolOutcome:
-    given = {"product": "checkout", "metric_name": metric, "time_range": time_range}
-    return await b.run(orjson.dumps(given).decode(), "core__compare_to_baseline")
+def bench_of(metrics: FakeMetrics) -> Bench:
+    return bench([CompareToBaseline()], caps=fake_capabilities(metrics=metrics))
+
+
+async def ask(
+    b: Bench,
+    metric: str = "p99",
+    time_range: str = "last 30m",
+    product: str = "checkout",
+    **context: object,
+) -> ToolOutcome:
+    given = {"product": product, "metric_name": metric, "time_range": time_range}
+    return await b.run(orjson.dumps(given).decode(), "core__compare_to_baseline", **context)
 
 
 async def test_a_fault_is_found_with_its_begin_and_everything_to_doubt_it() -> None:
@@ -43,7 +53,7 @@ async def test_a_fault_is_found_with_its_begin_and_everything_to_doubt_it() -> N
     assert body["first_anomaly_at"] == "2026-04-07T14:20:00Z"
     assert (body["anomaly_count"], body["direction"]) == (15, "up")
     assert body["baseline_mean"] == pytest.approx(1.0, rel=0.01)
-    assert body["max_z_score"] == pytest.approx(2 / (1.4826 * 0.1), rel=0.01)  # the median's floor
+    assert body["max_z_score"] == pytest.approx(2 / (1.4826 * 0.1), rel=0.01)
     assert body["relative_change"] == pytest.approx(1.0, rel=0.05)
     assert (body["n"], body["coverage"], body["window_max"]) == (1440, 1.0, 3.0)
     assert body["baseline_window"] == "2026-04-06T13:55:00Z/2026-04-07T13:55:00Z"
@@ -56,7 +66,7 @@ async def test_a_fault_is_found_with_its_begin_and_everything_to_doubt_it() -> N
 async def test_the_guard_gap_keeps_the_incident_out_of_its_own_baseline() -> None:
     b = comparing(shaped(lambda ago: 500.0 if ago <= 40 else wobble(ago)))
     body = orjson.loads((await ask(b)).content)
-    assert body["baseline_mean"] == pytest.approx(1.0, rel=0.01)
+    assert body["baseline_median"] == pytest.approx(1.0, rel=0.01)
 
 
 async def test_nothing_unusual_is_called_so() -> None:
@@ -146,3 +156,67 @@ async def test_points_of_the_end_belong_to_the_next_window() -> None:
     body = orjson.loads((await ask(comparing(shaped(wobble)), time_range="now-1m..now")).content)
     assert [sample["ts"] for sample in body["samples"]] == ["2026-04-07T14:34:00Z"]
     assert seen[-1] == NOW - timedelta(minutes=1)
+
+
+def spaced(minutes: int, value_at: Callable[[int], float | None]) -> Series:
+    """Twenty-five hours with a point every so many minutes."""
+    ago = range(DAY - DAY % minutes, 0, -minutes)
+    return Series({}, [(NOW - timedelta(minutes=m), value_at(m)) for m in ago])
+
+
+async def test_five_minute_samples_are_compared_too() -> None:
+    fault = spaced(5, lambda ago: 3.0 if ago <= 20 else wobble(ago // 5))
+    metrics = FakeMetrics({("checkout", "p99"): [fault]}, spacing_s=300.0)
+    body = orjson.loads((await ask(bench_of(metrics))).content)
+    assert (body["anomalous"], body["coverage"]) == (True, 1.0)
+    assert metrics.queries[0].step_s == 300.0
+
+
+async def test_one_five_minute_sample_is_not_a_sustained_fault() -> None:
+    spike = spaced(5, lambda ago: 3.0 if ago == 10 else wobble(ago // 5))
+    metrics = FakeMetrics({("checkout", "p99"): [spike]}, spacing_s=300.0)
+    assert orjson.loads((await ask(bench_of(metrics))).content)["anomalous"] is False
+
+
+async def test_hour_before_that_was_unusual_too_is_said() -> None:
+    b = comparing(shaped(lambda ago: 3.0 if ago <= 120 else wobble(ago)))
+    body = orjson.loads((await ask(b)).content)
+    assert body["hour_before_median"] == 3.0
+    assert any("it began before this time range" in note for note in body["notes"])
+
+
+async def test_what_is_so_at_this_time_each_day_is_not_called_unusual() -> None:
+    points = [
+        (NOW - timedelta(minutes=ago), 3.0 if ago % 1440 <= 30 else wobble(ago))
+        for ago in range(4 * 1440, 0, -1)
+    ]
+    body = orjson.loads((await ask(comparing(Series({}, points)))).content)
+    assert body["same_time_earlier_days"] == [3.0, 3.0, 3.0]
+    assert body["anomalous"] is False
+    assert any("the same at this time on 3 earlier days" in note for note in body["notes"])
+
+
+async def test_all_products_of_the_channel_are_compared_in_one_query() -> None:
+    metrics = FakeMetrics(
+        {
+            ("checkout", "p99"): [shaped(wobble)],
+            ("payments", "p99"): [shaped(lambda ago: 9.0 if ago <= 10 else wobble(ago))],
+            ("other", "p99"): [shaped(lambda ago: 99.0 if ago <= 10 else wobble(ago))],
+        }
+    )
+    channel = ("checkout", "payments", "cart")
+    outcome = await ask(bench_of(metrics), product="*", products=channel)
+    body = orjson.loads(outcome.content)
+    assert [(one["product"], one["anomalous"]) for one in body["products"]] == [
+        ("payments", True), ("checkout", False),
+    ]  # fmt: skip
+    assert body["series"] == {"product": "payments"}
+    assert "without this metric: cart" in body["notes"]
+    assert outcome.summary == "p99 unusual for payments"
+    assert len([one for one in metrics.sweeps if len(one.products) == 3]) == 3  # two earlier days
+
+
+async def test_metric_that_no_product_has_names_those_there_are() -> None:
+    b = bench_of(FakeMetrics({("checkout", "p99"): [shaped(wobble)]}))
+    body = orjson.loads((await ask(b, "p50", product="*")).content)
+    assert "there are: p99" in body["message"]
