@@ -95,7 +95,9 @@ class ReachableAddresses:
             return
         for each in (address, _carried(address)):
             if each is not None and not self._allows(each):
-                raise Refused(f"egress to {each} is refused: not a public address")
+                raise Refused(
+                    f"egress to {each} is refused: not a public address; name its network in `networks`"
+                )
 
     def _allows(self, address: _Address) -> bool:
         public = _is_public(address) or address in _NAT64  # there, what it carries counts

@@ -34,6 +34,25 @@ class ProviderConfig:
     allowed_hosts: frozenset[str] | None = None
 
 
+def unusable(config: ProviderConfig, *secrets: str) -> str | None:
+    """Why nothing may be sent with what is configured, in words that hold none of it, or None.
+
+    `secrets` go into headers; one that holds what no header may would end every request.
+    """
+    if not all(each.isascii() and each.isprintable() for each in secrets):
+        return "its key holds a line break or another character that no header may hold"
+    address = config.base_url
+    try:
+        url = httpx.URL(address if "://" in address else f"https://{address}")
+        named, _ = url.userinfo, url.host  # a host that only looks like punycode raises here
+    except (httpx.InvalidURL, ValueError, UnicodeError):
+        # As it is, unless it may hold a password.
+        return "base_url is not an http(s) address" + ("" if "@" in address else f": {address!r}")
+    if named:
+        return "base_url holds a user name or a password; write the key into api_key"
+    return None
+
+
 def endpoint(base_url: str, version: str, resource: str) -> httpx.URL | None:
     """The full URL of a resource under whatever form of base URL operators write.
 
@@ -46,11 +65,13 @@ def endpoint(base_url: str, version: str, resource: str) -> httpx.URL | None:
         text = f"https://{text}"
     try:
         url = httpx.URL(text)
-    except httpx.InvalidURL:
+        host = url.host
+    except (httpx.InvalidURL, ValueError, UnicodeError):
         return None
-    if url.scheme not in {"http", "https"} or not url.host:
+    if url.scheme not in {"http", "https"} or not host:
         return None
-    path = url.path.rstrip("/").removesuffix(f"/{resource}")
+    # As it is sent: percent-encoded, so that it is ASCII.
+    path = url.raw_path.partition(b"?")[0].decode("ascii").rstrip("/").removesuffix(f"/{resource}")
     if version and not _VERSIONED.search(path):
         path = f"{path}/{version}"
     query = f"?{url.query.decode('ascii')}" if url.query else ""

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import httpx
 
-from adapters.llm.config import ProviderConfig, endpoint
+from adapters.llm.config import ProviderConfig, endpoint, unusable
 from adapters.llm.decoding import Decoder
 from adapters.llm.exchange import Exchange, ReadError, only
 from adapters.llm.messages import CompleteRequest, ErrorChunk, ErrorKind, StreamChunk
@@ -36,7 +36,9 @@ class HostedProvider(ABC):
         self.is_local = config.extra.get("local") is True
         self.table = model_table(self.vendor, config.models)
         self.max_context_tokens = self.table.context_tokens(self.model, self.default_context_tokens)
-        self.url = endpoint(self.base_url(), self.version, self.resource)
+        self._unusable = unusable(config, *self.secrets())
+        usable = self._unusable is None
+        self.url = endpoint(self.base_url(), self.version, self.resource) if usable else None
         self._exchange: Exchange | None = None
         if self.url is not None:
             self._exchange = Exchange(
@@ -67,6 +69,8 @@ class HostedProvider(ABC):
     @property
     def unavailable_reason(self) -> str | None:
         """See `Provider`."""
+        if self._unusable is not None:
+            return self._unusable
         if self.url is None:
             return f"base_url is not an http(s) address: {self.config.base_url!r}"
         if not self.config.api_key and self.is_vendors_own:
@@ -93,6 +97,10 @@ class HostedProvider(ABC):
         """Close the connections. Harmless when none was opened, and twice."""
         if self._exchange is not None:
             await self._exchange.aclose()
+
+    def secrets(self) -> Sequence[str]:
+        """What goes into headers of its requests."""
+        return (self.config.api_key,)
 
     @abstractmethod
     def headers(self) -> Mapping[str, str]:

@@ -95,7 +95,8 @@ class Endpoint(_Part):
     def _reads(self) -> "Endpoint":
         if self.method == "POST" and not self.read_only:
             raise ValueError(
-                "a plugin only reads: with method POST, say `read_only: true` if it changes nothing"
+                "a plugin only reads: with method POST, add `read_only: true` below `method` if it "
+                "changes nothing"
             )
         return self
 

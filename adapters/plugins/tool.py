@@ -1,6 +1,7 @@
 """A manifest as a tool: its arguments' schema, its one confined request, its answer as data."""
 
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import httpx
 import orjson
@@ -69,6 +70,17 @@ class PluginTool:
         if isinstance(output.data, dict):
             return f"{len(output.data)} fields"
         return "an answer"
+
+    async def reach(self) -> None:
+        """Whether somebody is at the address, whatever is answered. Asks nothing, changes nothing.
+
+        Raises AdapterError.
+        """
+        parts = urlsplit(self.manifest.endpoint.url)
+        with mapped_errors(f"plugin {self.manifest.name}"):
+            request = httpx.Request("OPTIONS", f"{parts.scheme}://{parts.netloc}/")  # no credential
+            response = await self._client.send(request, stream=True)
+            await response.aclose()
 
     async def _ask(self, url: str, body: JsonValue) -> tuple[int, bytes]:
         request = self._client.build_request(

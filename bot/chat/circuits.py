@@ -8,7 +8,7 @@ request (too long, refused, not valid) says nothing about the provider.
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
@@ -55,6 +55,7 @@ class Circuit:
     failures: int = 0  # in a row
     why: str = ""
     asked_to_wait: bool = False
+    has_answered: bool = False  # since the start
 
 
 @dataclass(slots=True)
@@ -71,11 +72,13 @@ class Circuits:
 
     clock: Callable[[], float] = time.monotonic
     _doors: dict[tuple[str, str | None], _Door] = field(default_factory=dict)
+    _answered: set[str] = field(default_factory=set)
 
     def of(self, provider: str, model: str = "") -> Circuit:
         """The circuit of a provider's model now; empty is the one it is configured with."""
         whole, own = self._at(provider, None), self._at(provider, model)
-        return max(whole, own, key=lambda circuit: (circuit.wait_s, circuit.state != "closed"))
+        found = max(whole, own, key=lambda circuit: (circuit.wait_s, circuit.state != "closed"))
+        return replace(found, has_answered=provider in self._answered)
 
     def _at(self, provider: str, model: str | None) -> Circuit:
         door = self._doors.get((provider, model))
@@ -112,6 +115,7 @@ class Circuits:
         if limited or isinstance(end, DoneChunk):
             self._doors.pop((provider, None), None)  # it answered
         if isinstance(end, DoneChunk):
+            self._answered.add(provider)
             self._doors.pop((provider, model), None)
         else:
             door = (provider, model if limited else None)

@@ -5,8 +5,6 @@ from collections.abc import Awaitable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import datetime, timedelta
-from pathlib import Path
-from urllib.parse import urlsplit
 
 from bot.actions.catalog import ActionCatalog
 from bot.actions.errors import ActionsError
@@ -14,6 +12,8 @@ from bot.app import build_base
 from bot.commands.audit_check import check_audit
 from bot.commands.channel_check import check_channels
 from bot.commands.mcp_check import report as mcp_report
+from bot.commands.plugins_check import check_plugins
+from bot.commands.provider_check import check_providers
 from bot.commands.role_check import check_roles
 from bot.ports import StorageUnavailable
 from bot.privacy.engine import ENGINE
@@ -30,7 +30,6 @@ from bot.wiring import rules
 from bot.wiring.audit_outlets import check_sinks
 from bot.wiring.backends import Cluster
 from bot.wiring.observed import Observed, make_observed
-from bot.wiring.plugins import Plugins
 from bot.wiring.toolboxes import OwnTools, policy_of
 from tools.capabilities import (
     CallContext,
@@ -63,13 +62,7 @@ async def examine(settings: Settings) -> list[Finding]:
             part = "mcp" if str(error).startswith("mcp.") else "database"
             return [*findings, Finding(part, False, str(error))]
         findings.append(found)
-        asked = {p.name for p in base.rounds.providers}
-        for name, provider in base.providers.items():
-            reason = provider.unavailable_reason
-            used = "asked" if name in asked else "not in default_provider or fallback_providers"
-            findings.append(
-                Finding(f"provider {name}", reason is None, reason or used, name in asked)
-            )
+        findings += await check_providers(base.providers, base.rounds.providers)
         observed = make_observed(
             settings, base.clock, base.stores.deploys, base.stores.incidents, stack, base.cluster
         )
@@ -78,7 +71,7 @@ async def examine(settings: Settings) -> list[Finding]:
         findings.append(await _cluster(base.cluster))
         findings += await _platform(settings, observed("").platform, base.clock.now())
         findings.append(await _patterns(settings, observed("").patterns))
-        findings += _plugins(base.plugins, settings)
+        findings += await check_plugins(base.plugins, settings)
         findings += await mcp_report(base.mcp, base.redactor)
         findings += _toolsets((base.plugins, base.mcp), settings)
     return findings
@@ -95,26 +88,6 @@ def _redaction() -> Finding:
     most = ENGINE.max_text_bytes
     how = "linear in time" if most is None else f"slow, nothing over {most >> 20} MiB passes"
     return Finding("redaction", True, f"rules run on {ENGINE.name}: {how}")
-
-
-def _plugins(plugins: Plugins, settings: Settings) -> list[Finding]:
-    """Read, not called: `kortex check --plugin FILE` does that."""
-    if not settings.plugins.folder:
-        return [Finding("plugins", False, "not set in [plugins]", configured=False)]
-    good = [
-        Finding(
-            f"plugin {tool.manifest.name}",
-            True,
-            f"{tool.manifest.endpoint.method} {urlsplit(tool.manifest.endpoint.url).netloc}, "
-            f"sessions {', '.join(tool.manifest.allowed_sessions)}",
-        )
-        for tool in plugins.tools
-    ]
-    bad = [
-        Finding(f"plugin {Path(problem.file).name}", False, str(problem))
-        for problem in plugins.problems
-    ]
-    return [*good, *bad] or [Finding("plugins", True, f"none in {settings.plugins.folder}")]
 
 
 def _toolsets(own: Sequence[OwnTools], settings: Settings) -> list[Finding]:

@@ -40,6 +40,7 @@ class _Row(BaseModel):
     circuit: str
     retry_in_s: int
     failures: int
+    answered: bool = True  # a service of the release before does not say
 
     def status(self) -> ProviderStatus:
         """As the service meant it."""
@@ -55,6 +56,7 @@ class _Row(BaseModel):
             circuit=self.circuit,
             wait_s=self.retry_in_s,
             failures=self.failures,
+            answered=self.answered,
         )
 
 

@@ -11,7 +11,8 @@ class ProviderStatus:
 
     `turn` is its place in the order of asking (1 is the default), 0 when nobody asks it. `circuit`
     is "closed" (asked), "open" (left alone for `wait_s`) or "trying" (the next round finds out);
-    `failures` counts those in a row.
+    `failures` counts those in a row. `answered`: since the start, so that its key and model are known
+    to work; nothing is ready by its configuration alone.
     """
 
     name: str
@@ -25,6 +26,7 @@ class ProviderStatus:
     circuit: str = "closed"
     wait_s: int = 0
     failures: int = 0
+    answered: bool = False
 
     def as_json(self) -> dict[str, JsonValue]:
         """For programs."""
@@ -40,6 +42,7 @@ class ProviderStatus:
             "circuit": self.circuit,
             "retry_in_s": self.wait_s,
             "failures": self.failures,
+            "answered": self.answered,
         }
 
     def as_words(self) -> str:
@@ -48,7 +51,8 @@ class ProviderStatus:
             return f"not available, {self.reason}"
         asked = f"asked {_ORDINALS.get(self.turn, f'{self.turn}th')}" if self.turn else "not in use"
         trying = ", on trial after failures" if self.circuit == "trying" else ""
-        return f"ready, {asked}" + (f", {self.model}" if self.model else "") + trying
+        state = "ready" if self.answered else "configured, no answer yet"
+        return f"{state}, {asked}" + (f", {self.model}" if self.model else "") + trying
 
 
 _ORDINALS = {1: "first", 2: "second", 3: "third"}

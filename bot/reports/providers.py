@@ -4,6 +4,7 @@ import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from adapters.llm.port import Provider
+from adapters.llm.triage.provider import NAME as TRIAGE
 from bot.chat.circuits import Circuit, CircuitState
 from bot.chat.rounds import Rounds
 from bot.domain.providers import ProviderStatus
@@ -43,4 +44,5 @@ def _status(
         circuit=circuit.state.value,
         wait_s=wait_s,
         failures=circuit.failures,
+        answered=circuit.has_answered or name == TRIAGE,
     )

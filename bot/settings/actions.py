@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import Field, JsonValue, SecretStr
 
-from bot.settings.section import Duration, Section
+from bot.settings.section import Duration, Section, Token
 
 
 class EndpointSettings(Section):
@@ -19,7 +19,7 @@ class EndpointSettings(Section):
     method: Literal["POST"] = "POST"
     url: str = ""
     ref: str = ""
-    token: SecretStr = SecretStr("")
+    token: Token = SecretStr("")
     timeout: Duration = timedelta(seconds=30)
 
 
@@ -42,7 +42,7 @@ class DeclaredSettings(Section):
     endpoint: EndpointSettings
     status_url: str = ""
     max_duration: Duration = timedelta(minutes=30)
-    read_token: SecretStr = SecretStr("")
+    read_token: Token = SecretStr("")
     read_timeout: Duration = timedelta(seconds=5)
     reversible: bool = False
     verify_metric: str = ""

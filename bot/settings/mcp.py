@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
-from bot.settings.section import Duration, Section
+from bot.settings.section import Duration, Section, Token
 
 LONGEST_CALL_S: Final = 300
 
@@ -36,7 +36,7 @@ class McpServerSettings(Section):
     inherit: tuple[str, ...] = ()
     local: bool = False
     url: str = ""
-    token: SecretStr = SecretStr("")
+    token: Token = SecretStr("")
     networks: tuple[IPv4Network | IPv6Network, ...] = ()
     allowed_sessions: tuple[str, ...] = ("*",)
     timeout: Duration = Field(default=timedelta(seconds=30), le=timedelta(seconds=LONGEST_CALL_S))

@@ -9,7 +9,7 @@ from bot.settings.actions import ActionSettings
 from bot.settings.mcp import McpSettings
 from bot.settings.policy import PolicySettings
 from bot.settings.roles import RoleSettings
-from bot.settings.section import Duration, Section
+from bot.settings.section import Duration, Section, Token
 from tools.products import Reading
 
 MOST_TOKENS = 100_000_000  # of one request; no model takes a tenth
@@ -21,8 +21,8 @@ class SlackSettings(Section):
     """`[slack]`."""
 
     mode: Literal["socket", "http"] = "socket"
-    bot_token: SecretStr = SecretStr("")
-    app_token: SecretStr = SecretStr("")
+    bot_token: Token = SecretStr("")
+    app_token: Token = SecretStr("")
     signing_secret: SecretStr = SecretStr("")
     api_base_url: str = "https://slack.com/api/"
     stream: Literal["edit"] = "edit"
@@ -115,10 +115,18 @@ class PrivacySettings(Section):
     """
 
     redact_pii: bool = True
+    redact_secrets: bool = True
     audit_every_call: bool = True
     do_not_retain_default: bool = False
     local_only: bool = False
     local_hosts: tuple[str, ...] = ()
+
+    @field_validator("redact_secrets")
+    @classmethod
+    def _always(cls, on: bool) -> bool:
+        if not on:
+            raise ValueError("cannot be switched off: no secret leaves; remove the line")
+        return on
 
 
 class ToolSettings(Section):
@@ -154,7 +162,7 @@ class LogsSettings(Section):
 
     kind: Literal["loki", "recorded", "none"] = "none"
     url: str = ""
-    token: SecretStr = SecretStr("")
+    token: Token = SecretStr("")
     tenant: str = ""
     selector: str = ""
 
@@ -185,7 +193,7 @@ class MetricsSettings(Section):
 
     kind: Literal["prometheus", "recorded", "none"] = "none"
     url: str = ""
-    token: SecretStr = SecretStr("")
+    token: Token = SecretStr("")
     tenant: str = ""
     product_label: str = ""
     scrape_interval: Duration | None = None
@@ -197,7 +205,7 @@ class TracesSettings(Section):
 
     kind: Literal["jaeger", "tempo", "recorded", "none"] = "none"
     url: str = ""
-    token: SecretStr = SecretStr("")
+    token: Token = SecretStr("")
     tenant: str = ""
     api: Literal["v1", "v3"] = "v1"
 
@@ -227,7 +235,7 @@ class AdapterSettings(Section):
     """`[adapters.NAME]`: where a tool of your own asks (`bot/wiring/bindings.py`)."""
 
     url: str
-    token: SecretStr = SecretStr("")
+    token: Token = SecretStr("")
 
 
 class ControlPlaneSettings(Section):
@@ -235,14 +243,14 @@ class ControlPlaneSettings(Section):
 
     kind: Literal["http", "recorded", "none"] = "none"
     info_url: str = ""
-    token: SecretStr = SecretStr("")
+    token: Token = SecretStr("")
 
 
 class ConnectionSettings(Section):
     """`[platform.connections.NAME]`: whose it is (Slack user ids, or `*`), and the token."""
 
     users: tuple[str, ...]
-    token: SecretStr = SecretStr("")
+    token: Token = SecretStr("")
 
 
 class PlatformSettings(Section):
@@ -295,10 +303,10 @@ class AuditSettings(Section):
     checkpoint_stdout: bool = True
     checkpoint_file: str = ""
     checkpoint_url: str = ""
-    checkpoint_token: SecretStr = SecretStr("")
+    checkpoint_token: Token = SecretStr("")
     checkpoint_channel: str = ""
     events_url: str = ""
-    events_token: SecretStr = SecretStr("")
+    events_token: Token = SecretStr("")
     events_nats: str = ""
     events_nats_subject: str = "koder.admin.action"
     events_nats_acknowledged: bool = True

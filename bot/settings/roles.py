@@ -7,7 +7,7 @@ from typing import Final, Literal, Self
 from pydantic import Field, SecretStr, model_validator
 
 from adapters.on_call.path import steps
-from bot.settings.section import Duration, Section
+from bot.settings.section import Duration, Section, Token
 
 LONGEST: Final = timedelta(seconds=2)  # a click is judged within three, accounts included
 _SCHEDULE: Final = re.compile(r"[A-Z0-9]{2,32}")
@@ -21,7 +21,7 @@ class OnCallSettings(Section):
 
     kind: Literal["pagerduty", "json"]
     url: str = Field(pattern=r"^https?://[^/?#\s]")
-    token: SecretStr = SecretStr("")
+    token: Token = SecretStr("")
     schedules: tuple[str, ...] = ()
     path: str = ""
     timeout: Duration = Field(default=timedelta(seconds=1.5), gt=timedelta(0), le=LONGEST)

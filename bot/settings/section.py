@@ -5,7 +5,7 @@ import re
 from datetime import timedelta
 from typing import Annotated, Final
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
 
 _DURATION = re.compile(r"^(\d+(?:\.\d+)?)(ms|s|m|h|d)$")
 _UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -37,6 +37,17 @@ def duration(value: object) -> object:
 Duration = Annotated[
     timedelta, BeforeValidator(duration), Field(gt=timedelta(0), le=LONGEST)
 ]  # more than nothing
+
+
+def sendable(secret: SecretStr) -> SecretStr:
+    """Raises ValueError for what no HTTP header may hold."""
+    text = secret.get_secret_value()
+    if not (text.isascii() and text.isprintable()):
+        raise ValueError("holds a line break or another character that no header may hold")
+    return secret
+
+
+Token = Annotated[SecretStr, AfterValidator(sendable)]  # goes into a header of ours
 
 
 class Section(BaseModel):

@@ -9,6 +9,8 @@ import hashlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import reduce
+from typing import TypeVar
 
 import structlog
 from pydantic import JsonValue
@@ -18,9 +20,11 @@ from bot.domain.audit import AuditEvent, AuditKind
 from bot.ports import AuditLog, StorageUnavailable
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
+from bot.settings.section import Section
 
 _log = structlog.get_logger(__name__)
 _BY = "operator"
+_S = TypeVar("_S", bound=Section)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +59,7 @@ class Reload:
         self._one_at_a_time = asyncio.Lock()
 
     def add(self, name: str, sections: Collection[str], prepare: Prepare) -> None:
-        """Ask that part at every reload; it answers for those tables of kortex.toml."""
+        """Ask that part at every reload; it answers for those tables of kortex.toml (`llm.tools`)."""
         self._parts[name] = _Part(frozenset(sections), prepare)
 
     async def run(self) -> bool:
@@ -86,7 +90,7 @@ class Reload:
             _log.error("config.reload.refused", why=str(error), kept="what was in force")
             await self._record({"outcome": "refused", "why": str(error)})
             return False
-        changed = _changed(self._in_force, settings)
+        changed = _changed(self._in_force, settings, self._sections())
         waiting = sorted(changed - self._sections())
         told: dict[str, JsonValue] = {
             "outcome": "in force",
@@ -98,8 +102,7 @@ class Reload:
         await self._record(told)
         for each in prepared.values():
             each.put_in_force()
-        taken = {name: getattr(settings, name) for name in self._sections()}
-        self._in_force = self._in_force.model_copy(update=taken)
+        self._in_force = _with(self._in_force, settings, self._sections())
         _log.info("config.reloaded", **told)
         return True
 
@@ -108,8 +111,7 @@ class Reload:
 
     def _check_secrets(self, settings: Settings) -> None:
         """The redactors know the secrets of the start; one they do not know would leave unmasked."""
-        parts = {name: getattr(settings, name) for name in self._sections()}
-        candidate = self._in_force.model_copy(update=parts)
+        candidate = _with(self._in_force, settings, self._sections())
         if candidate.secrets() - self._masked:
             raise ConfigurationError(
                 f"a new secret stands in {', '.join(sorted(self._sections()))}; "
@@ -139,9 +141,29 @@ class Reload:
                 serving.cancel()
 
 
-def _changed(before: Settings, after: Settings) -> frozenset[str]:
+def _changed(before: Settings, after: Settings, tables: Collection[str]) -> frozenset[str]:
+    """Those of the tables that differ, and what differs beside them."""
+    own = {name for name in tables if _at(before, name) != _at(after, name)}
+    rest = _with(before, after, tables)
     names = type(before).model_fields
-    return frozenset(n for n in names if getattr(before, n) != getattr(after, n))
+    return frozenset(own | {n for n in names if getattr(rest, n) != getattr(after, n)})
+
+
+def _at(settings: Settings, table: str) -> object:
+    return reduce(getattr, table.split("."), settings)
+
+
+def _with(settings: Settings, other: Settings, tables: Collection[str]) -> Settings:
+    """The settings, with those tables of the other ones."""
+    for table in tables:
+        settings = _put(settings, table.split("."), _at(other, table))
+    return settings
+
+
+def _put(section: _S, path: list[str], value: object) -> _S:
+    name, *rest = path
+    inner = _put(getattr(section, name), rest, value) if rest else value
+    return section.model_copy(update={name: inner})
 
 
 def started(settings: Settings, team: str) -> AuditEvent:

@@ -12,7 +12,7 @@ from bot.wiring import rules
 from bot.wiring.replaceable import ReplaceableMapping, ReplaceableSequence
 from bot.wiring.rotas import role_members
 
-SECTIONS = ("channels", "roles", "admins", "actions", "reflexes", "freeze")
+SECTIONS = ("channels", "roles", "admins", "actions", "reflexes", "freeze", "llm.tools")
 
 
 class InForce:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 from pathlib import Path
 
 import pytest
@@ -9,11 +10,13 @@ from aiohttp import web
 from prometheus_client import generate_latest
 
 from bot.commands.health_check import examine
+from bot.commands.plugins_check import check_plugins
 from bot.commands.tools import report_of
 from bot.commands.verbs import check_plugin
 from bot.demo.workspace.seeds import CHECKOUT, RESPONDER
 from bot.settings.model import Settings
 from bot.settings.policy import PolicySettings
+from bot.wiring.plugins import Plugins
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fakes.plugin_bridge import NAME, TOKEN, Bridge, manifest
 from tests.fixtures_http import serving
@@ -145,12 +148,68 @@ async def test_check_tries_a_plugin_and_names_what_is_wrong(
     assert "timeout: " in written.err
 
 
+async def test_check_says_that_somebody_is_there_and_asks_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BRIDGE_TOKEN", TOKEN)
+    seen: list[tuple[str, str, bool]] = []
+
+    async def bridge(request: web.Request) -> web.Response:
+        seen.append((request.method, request.path, "authorization" in request.headers))
+        return web.Response(status=405)
+
+    async with serving(bridge) as url:
+        settings = Settings.model_validate({"plugins": {"folder": str(tmp_path)}})
+        await asyncio.to_thread((tmp_path / "good.yaml").write_text, manifest(url))
+        plugins = await asyncio.to_thread(Plugins, settings)
+        (found,) = await check_plugins(plugins, settings)
+        await plugins.aclose()
+    assert (found.ok, "is there" in found.detail) == (True, True)
+    assert seen == [("OPTIONS", "/", False)]
+
+
+FOUNDERS = """
+name: jira_search
+description: |
+  Search Jira tickets matching a JQL query.
+parameters:
+  query:
+    type: string
+endpoint:
+  method: POST
+  url: http://bridge.example:8080/jira/search
+allowed_sessions:
+  - "production"
+  - "incident-*"
+timeout: 10s
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "notes"),
+    [
+        (FOUNDERS, "endpoint: a plugin only reads: with method POST, add `read_only: true` below"),
+        (FOUNDERS.replace("method: POST", "method: POST\n  read_only: true"), ""),
+    ],
+)
+async def test_a_plugin_that_posts_is_told_what_to_add(
+    tmp_path: Path, text: str, notes: str
+) -> None:
+    await asyncio.to_thread((tmp_path / "jira.yaml").write_text, text)
+    settings = Settings.model_validate({"plugins": {"folder": str(tmp_path)}})
+    plugins = await asyncio.to_thread(Plugins, settings)
+    await plugins.aclose()
+    assert notes in "".join(plugins.notes)
+    assert len(plugins.tools) == (not notes)
+
+
 def test_check_lists_the_plugins(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     request.getfixturevalue("_nothing_blocks_the_loop").deactivate()
     monkeypatch.setenv("BRIDGE_TOKEN", TOKEN)
-    (tmp_path / "good.yaml").write_text(manifest("http://bridge.internal"))
+    with socket.create_server(("127.0.0.1", 0)) as away:
+        (tmp_path / "good.yaml").write_text(manifest(f"http://127.0.0.1:{away.getsockname()[1]}"))
     (tmp_path / "bad.yaml").write_text("name: [")
     settings = Settings.model_validate(
         {
@@ -161,7 +220,8 @@ def test_check_lists_the_plugins(
 
     found = {f.part: f for f in asyncio.run(examine(settings))}
 
-    assert found["plugin ticket_search"].ok
+    assert not found["plugin ticket_search"].ok
+    assert ": unreachable, " in found["plugin ticket_search"].detail
     assert not found["plugin bad.yaml"].ok
     assert "bad.yaml:" in found["plugin bad.yaml"].detail
     assert "tokens in every request" in found["toolset investigate"].detail

@@ -78,7 +78,8 @@ async def test_a_rate_limited_provider_is_shown_until_it_is_asked_again(
     rows = {row["name"]: row for row in body["providers"]}
     assert (rows["anthropic"]["circuit"], rows["anthropic"]["turn"]) == ("open", 1)
     assert 500 < rows["anthropic"]["retry_in_s"] <= 600
-    assert rows["openai"]["available"]
+    assert (rows["openai"]["available"], rows["openai"]["answered"]) == (True, True)
+    assert not rows["anthropic"]["answered"]
     shown = json.loads(printed)
     assert shown["live"]
     assert {row["name"]: row["circuit"] for row in shown["providers"]}["anthropic"] == "open"
@@ -92,6 +93,6 @@ def test_without_a_running_service_the_configuration_is_shown_and_it_says_so(
     with logging_put_back(), pytest.raises(SystemExit):
         main(["providers", "--config", str(config)])
     shown = capsys.readouterr().out
-    assert "ok  anthropic  ready, asked first, claude-sonnet-5-5" in shown
+    assert "ok  anthropic  configured, no answer yet, asked first, claude-sonnet-5-5" in shown
     assert "--  koder-ai   not available, koder-ai is reserved" in shown
     assert "No service of this configuration answered" in shown

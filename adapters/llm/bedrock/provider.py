@@ -5,7 +5,7 @@
 `local`.
 """
 
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import ClassVar, Final
 from urllib.parse import quote
@@ -58,10 +58,18 @@ class Bedrock(HostedProvider):
     def unavailable_reason(self) -> str | None:
         """See `Provider`."""
         if self.url is None:
-            return f"base_url is not an http(s) address: {self.config.base_url!r}"
+            return super().unavailable_reason
         if self.config.api_key or (self._key.access_key_id and self._key.secret_access_key):
             return None
         return "neither api_key nor access_key_id and secret_access_key are configured"
+
+    def secrets(self) -> Sequence[str]:
+        """The bearer token, or what signs."""
+        key = self._key
+        return (
+            self.config.api_key, key.access_key_id, key.secret_access_key, key.session_token,
+            self._region,
+        )  # fmt: skip
 
     def headers(self) -> Mapping[str, str]:
         """Sent with every request."""

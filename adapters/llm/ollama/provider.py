@@ -9,7 +9,7 @@ from contextlib import aclosing
 from typing import Final
 
 from adapters.errors import AdapterError
-from adapters.llm.config import ProviderConfig
+from adapters.llm.config import ProviderConfig, unusable
 from adapters.llm.exchange import Exchange
 from adapters.llm.failures import from_adapter_error
 from adapters.llm.messages import CompleteRequest, ErrorChunk, ErrorKind, StreamChunk
@@ -38,7 +38,8 @@ class Ollama:
         self.config = config
         self.name = config.name
         self.max_context_tokens = as_int(config.extra.get("num_ctx")) or _DEFAULT_NUM_CTX
-        self._root = address(config.base_url or _DEFAULT_URL)
+        self._unusable = unusable(config, config.api_key)
+        self._root = None if self._unusable else address(config.base_url or _DEFAULT_URL)
         host = self._root.host if self._root else ""
         self.is_local = (
             config.extra.get("local") is not False
@@ -57,6 +58,8 @@ class Ollama:
     @property
     def unavailable_reason(self) -> str | None:
         """See `Provider`."""
+        if self._unusable is not None:
+            return self._unusable
         if self._root is None:
             return f"base_url is not an http(s) address: {self.config.base_url!r}"
         return None

@@ -46,6 +46,18 @@ def test_a_missing_variable_is_empty_not_an_error() -> None:
         ("[[actions]]\nname = 'Restart Now'\n", "k.toml:2: actions.0.name:"),
         ("[llm.budget]\ndaily_usd_limit = -1\n", "k.toml:2: llm.budget.daily_usd_limit:"),
         ("not toml", "k.toml: not valid TOML"),
+        (
+            "[llm.privacy]\nredact_secrets = false\n",
+            "k.toml:2: llm.privacy.redact_secrets: cannot be switched off: no secret leaves",
+        ),
+        *[
+            (
+                f"[{table}]\ntoken = 'a\\u{bad}b'\n".replace("'", '"'),
+                f"k.toml:2: {table}.token: holds",
+            )
+            for table in ("observe.logs", "control_plane", "platform.connections.a")
+            for bad in ("000a", "00e9", "0000")
+        ],
         *[
             (f"[roles.sre]\nusers = []\n[roles.sre.oncall]\n{rota}\n", f"k.toml:{line}")
             for rota, line in (
@@ -86,3 +98,8 @@ def test_secrets_are_collected_and_never_printed() -> None:
 
     assert "xoxb-very-secret" in settings.secrets()
     assert "xoxb-very-secret" not in repr(settings)
+
+
+def test_the_founders_privacy_table_is_taken() -> None:
+    text = "[llm.privacy]\nredact_pii = true\nredact_secrets = true\nlocal_only = false\n"
+    assert parse(text, "k.toml", {}).llm.privacy.redact_pii

@@ -134,6 +134,19 @@ async def test_what_needs_a_restart_is_named_every_time_until_then(running: Runn
     assert [row.body["needs_restart"] for row in running.trail.rows] == [["llm"], ["llm"]]
 
 
+async def test_what_is_taken_of_a_table_at_once_needs_no_restart(running: Running) -> None:
+    running.file.write_text("[llm.tools.get_logs]\ntimeout = '7s'\n" + running.file.read_text())
+
+    assert await running.reload.run()
+    assert running.in_force.tool_timeouts["get_logs"] == 7.0
+    running.edit("7s", "8s")
+    running.file.write_text("[llm]\nmax_tool_depth = 3\n" + running.file.read_text())
+    assert await running.reload.run()
+
+    told = [(row.body["changed"], row.body["needs_restart"]) for row in running.trail.rows]
+    assert told == [(["llm.tools"], []), (["llm.tools"], ["llm"])]
+
+
 async def test_without_its_row_nothing_is_put_in_force(running: Running) -> None:
     seen = running.seen
     running.trail.away = True

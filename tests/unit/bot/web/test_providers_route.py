@@ -41,6 +41,7 @@ async def test_it_tells_the_state_of_every_provider() -> None:
         "circuit": "open",
         "retry_in_s": 12,
         "failures": 0,
+        "answered": False,
     }
     assert [each["available"] for each in told] == [False, True]
 
@@ -60,11 +61,11 @@ async def test_without_the_token_it_tells_nothing(shown: str) -> None:
     ("status", "words"),
     [
         (LEFT_ALONE, "not available, left alone for 12 s (rate limited)"),
-        (ProviderStatus("a", True, turn=1, model="m"), "ready, asked first, m"),
-        (ProviderStatus("a", True, turn=4), "ready, asked 4th"),
-        (ProviderStatus("a", True), "ready, not in use"),
+        (ProviderStatus("a", True, turn=1, model="m", answered=True), "ready, asked first, m"),
+        (ProviderStatus("a", True, turn=4), "configured, no answer yet, asked 4th"),
+        (ProviderStatus("a", True), "configured, no answer yet, not in use"),
         (
-            ProviderStatus("a", True, turn=2, circuit="trying"),
+            ProviderStatus("a", True, turn=2, circuit="trying", answered=True),
             "ready, asked second, on trial after failures",
         ),
     ],

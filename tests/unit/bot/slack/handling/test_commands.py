@@ -92,7 +92,7 @@ async def test_providers_says_what_can_be_used_and_why_not(ingress: Ingress) -> 
         ProviderStatus("openai", False, "no <key>"),
     ]
     answer = await ask(ingress, "providers")
-    assert "anthropic: ready" in answer
+    assert "anthropic: configured, no answer yet" in answer
     assert "openai: not available, no &lt;key&gt;" in answer
 
 
