@@ -348,7 +348,7 @@ class Kubernetes(Protocol):
     """
 
     async def table(self, query: ObjectQuery) -> ObjectTable:
-        """The objects, at most 100."""
+        """The objects, at most 1,000; `more` when there are others."""
         ...
 
     async def describe(self, query: ObjectQuery) -> dict[str, JsonValue]:
@@ -356,7 +356,7 @@ class Kubernetes(Protocol):
         ...
 
     async def events(self, query: ObjectQuery) -> Sequence[ClusterEvent]:
-        """Of an object, or of a whole namespace when no name is given. Newest first."""
+        """Of an object, or of a whole namespace when no name is given: the newest 500, newest first."""
         ...
 
     async def logs(self, query: PodLogQuery) -> Sequence[str]:

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, TypeVar
 from urllib.parse import urlsplit
 
@@ -86,14 +86,19 @@ class KubernetesApi:
             raise InvalidArguments(words)
         raise UpstreamFailed(words, response.status_code)
 
-    async def may(self, verb: str, group: str, resource: str, subresource: str) -> bool:
-        """Whether this identity may do it anywhere. Raises UpstreamFailed, CapabilityUnavailable."""
+    async def may(
+        self, verb: str, group: str, resource: str, subresource: str, namespace: str = ""
+    ) -> bool:
+        """Whether this identity may do it in that namespace; "" asks for all of them at once.
+
+        Raises UpstreamFailed, CapabilityUnavailable.
+        """
         attributes = {
             "verb": verb,
             "group": group,
             "resource": resource,
             "subresource": subresource,
-            "namespace": self.namespace,
+            "namespace": namespace,
         }
         review = {
             "apiVersion": "authorization.k8s.io/v1",
@@ -105,12 +110,24 @@ class KubernetesApi:
             raise UpstreamFailed(status_words(body), response.status_code)
         return parsed(TypeAdapter(_Review), body).status.allowed
 
-    async def excess(self) -> list[str]:
-        """What this identity may do and should not: `delete pods`. Raises as `may`."""
+    async def excess(self, namespaces: Sequence[str] = ()) -> list[str]:
+        """What this identity may do and should not: `delete pods`, `get secrets in shop`.
+
+        Asked for the whole cluster, for the usual namespace and for every one of `namespaces`: a
+        right in one of them does not show in the others. Raises as `may`.
+        """
+        places = ("", *dict.fromkeys((self.namespace, *namespaces)))
+        async with asyncio.TaskGroup() as group:
+            asked = [
+                (right, place, group.create_task(self.may(*right, place)))
+                for right in FORBIDDEN
+                for place in places
+            ]
+        everywhere = {right for right, place, task in asked if not place and task.result()}
         return [
-            f"{verb} {resource}{'/' + sub if sub else ''}"
-            for verb, group, resource, sub in FORBIDDEN
-            if await self.may(verb, group, resource, sub)
+            _in_words(right, place)
+            for right, place, task in asked
+            if task.result() and (not place or right not in everywhere)
         ]
 
     async def _send(
@@ -134,6 +151,11 @@ class KubernetesApi:
             self._token = await asyncio.to_thread(self._access.token)
             self._token_until = time.monotonic() + TOKEN_LIFE_S
         return {"Authorization": f"Bearer {self._token}"} if self._token else {}
+
+
+def _in_words(right: tuple[str, str, str, str], place: str) -> str:
+    verb, _, resource, sub = right
+    return f"{verb} {resource}{'/' + sub if sub else ''}{' in ' + place if place else ''}"
 
 
 def parsed(adapter: TypeAdapter[ModelT], body: bytes) -> ModelT:

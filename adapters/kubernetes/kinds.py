@@ -1,18 +1,22 @@
 """The kinds that may be read, by every name people give them, and where the API keeps them.
 
-Secrets are not here, and nothing that is not here can be asked for.
+Those of Kubernetes itself are listed; others are what the cluster's discovery names. Secrets are in
+neither: nothing whose name says that it holds a secret can be asked for.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from tools.cluster_offer import OfferedKind
 from tools.errors import InvalidArguments
 
 # RFC 1123, as the API server checks names; a name that fits cannot leave its place in a path.
 EVERYWHERE: Final = "*"
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _NAMESPACE: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_SECRET: Final = re.compile(r"(?i)secret|token|credential|password|privatekey")
 _SELECTOR: Final = re.compile(r"[A-Za-z0-9._/=!,() -]{1,500}")
 
 
@@ -63,16 +67,49 @@ _BY_NAME: Final = {
 }
 
 
-def kind_of(text: str) -> Kind:
-    """Raises InvalidArguments, listing what there is."""
-    kind = _BY_NAME.get(text.strip().lower())
+def known_kind(text: str) -> Kind | None:
+    """One of Kubernetes itself."""
+    return _BY_NAME.get(text.strip().lower())
+
+
+def is_secret(text: str) -> bool:
+    """Whether a kind's name says that its objects hold secrets: Secret, SealedSecret, TokenReview."""
+    return _SECRET.search(text) is not None
+
+
+def kind_of(text: str, offered: Sequence[OfferedKind] = ()) -> Kind:
+    """By kind, plural, short name, or `plural.group`. Raises InvalidArguments, listing what there is.
+
+    Of two kinds of one name the listed ones come first, then the cluster's own order.
+    """
+    kind = known_kind(text)
     if kind is not None:
         return kind
-    if text.strip().lower() in {"secret", "secrets"}:
+    if is_secret(text):
         raise InvalidArguments("kind: secrets are never shown")
+    asked = text.strip().lower()
+    for one in offered:
+        if asked in _names(one) and not any(map(is_secret, (one.kind, one.plural))):
+            return _from_discovery(one)
+    more = "; kinds of your operators are in search_capabilities" if offered else ""
     raise InvalidArguments(
-        f"kind: not readable here; kinds are {', '.join(k.plural for k in KINDS)}"
+        f"kind: not readable here; kinds are {', '.join(k.plural for k in KINDS)}{more}"
     )
+
+
+def _names(one: OfferedKind) -> set[str]:
+    group = one.api_version.rpartition("/")[0]
+    plain = {one.kind.lower(), one.plural, *one.short_names}
+    return plain | {f"{one.plural}.{group}"} if group else plain
+
+
+def _from_discovery(one: OfferedKind) -> Kind:
+    """Raises InvalidArguments for names that would leave their place in a path."""
+    for part in (one.plural, *one.api_version.split("/")):
+        if _NAME.fullmatch(part) is None:
+            raise InvalidArguments("kind: the cluster offers it under a name that is none")
+    group = f"apis/{one.api_version}" if "/" in one.api_version else f"api/{one.api_version}"
+    return Kind(one.kind, one.plural, group, tuple(one.short_names), one.namespaced)
 
 
 def checked_name(text: str) -> str:

@@ -9,16 +9,24 @@ from adapters.kubernetes.api import KubernetesApi, parsed
 from adapters.kubernetes.hiding import shown, shown_text
 from adapters.kubernetes.kinds import (
     EVERYWHERE,
+    Kind,
     checked_name,
     checked_namespace,
     checked_selector,
+    is_secret,
     kind_of,
+    known_kind,
 )
+from tools.capabilities import ClusterOffer
 from tools.cluster_objects import ClusterEvent, ObjectQuery, ObjectTable, PodLogQuery
-from tools.errors import InvalidArguments
+from tools.errors import InvalidArguments, UpstreamFailed
 
-MAX_ROWS: Final = 100
-MAX_EVENTS: Final = 500
+MAX_ROWS: Final = 1_000
+MAX_EVENTS: Final = 500  # of what was read, the newest
+PAGE: Final = 500  # kubectl's own chunk size
+# The server sends events by name, not by time, so the newest are known when all were read. A cluster
+# keeps them for an hour; so many in one namespace is a storm that an object's name narrows.
+MAX_EVENT_PAGES: Final = 40
 MAX_LOG_LINES: Final = 500
 MAX_LOG_BYTES: Final = 256 * 1024
 # The columns that kubectl shows, without the objects: a tenth of their size.
@@ -93,6 +101,7 @@ class _Event(BaseModel):
 
 class _Events(BaseModel):
     items: list[_Event] | None = None
+    metadata: _Metadata = _Metadata()
 
 
 _TABLE_BODY: Final = TypeAdapter(_Table)
@@ -107,16 +116,31 @@ def read_event(raw: Mapping[str, JsonValue]) -> ClusterEvent:
 
 
 class KubernetesReader:
-    """Reads through `api`; only in `namespaces` when there are any, the first being the usual one."""
+    """Reads through `api`; only in `namespaces` when there are any, the first being the usual one.
 
-    def __init__(self, api: KubernetesApi, namespaces: Sequence[str] = ()) -> None:
+    `offer` knows the cluster's own kinds, such as Argo's Rollouts; without it only those of
+    Kubernetes itself are read.
+    """
+
+    def __init__(
+        self,
+        api: KubernetesApi,
+        namespaces: Sequence[str] = (),
+        offer: ClusterOffer | None = None,
+    ) -> None:
         self._api = api
         self._allowed = tuple(checked_namespace(one) for one in namespaces)
+        self._offer = offer
+
+    @property
+    def namespaces(self) -> Sequence[str]:
+        """Those it keeps to; empty is all that its identity may read."""
+        return self._allowed
 
     async def table(self, query: ObjectQuery) -> ObjectTable:
-        """The objects as kubectl lists them."""
-        kind = kind_of(query.kind)
-        params = {"limit": str(MAX_ROWS), "includeObject": "Metadata"}
+        """The objects as kubectl lists them; page after page, at most `MAX_ROWS`."""
+        kind = await self._kind(query.kind)
+        params = {"limit": str(PAGE), "includeObject": "Metadata"}
         if query.selector:
             params["labelSelector"] = checked_selector(query.selector)
         if query.name and query.namespace == EVERYWHERE:
@@ -124,11 +148,17 @@ class KubernetesReader:
         namespace = self._namespace(query.namespace)
         path = kind.path(namespace, query.name)
         found = parsed(_TABLE_BODY, await self._api.get(path, params, _TABLE))
-        return _table(found, with_namespace=kind.namespaced and namespace == EVERYWHERE)
+        rows = list(found.rows or ())
+        while found.metadata.continues and len(rows) < MAX_ROWS:
+            more = {**params, "continue": found.metadata.continues}
+            found = parsed(_TABLE_BODY, await self._api.get(path, more, _TABLE))
+            rows += found.rows or ()
+        whole = found.model_copy(update={"rows": rows[:MAX_ROWS]})
+        return _table(whole, with_namespace=kind.namespaced and namespace == EVERYWHERE)
 
     async def describe(self, query: ObjectQuery) -> dict[str, JsonValue]:
         """One object."""
-        kind = kind_of(query.kind)
+        kind = await self._kind(query.kind)
         if not query.name:
             raise InvalidArguments("name: which one")
         path = kind.path(self._namespace(query.namespace), query.name)
@@ -136,16 +166,27 @@ class KubernetesReader:
         return shown(found)
 
     async def events(self, query: ObjectQuery) -> Sequence[ClusterEvent]:
-        """Newest first; those of an object are found by its uid where it still exists."""
+        """The newest `MAX_EVENTS`, newest first, of all that there are.
+
+        Raises UpstreamFailed for more than are read: which are the newest could not be told.
+        """
         namespace = checked_namespace(self._namespace(query.namespace))
-        params = {"limit": str(MAX_EVENTS)}
+        params = {"limit": str(PAGE)}
         selector = await self._involved(query, namespace)
         if selector:
             params["fieldSelector"] = selector
         path = f"/{_EVENTS}/namespaces/{namespace}/events"
-        found = parsed(_EVENTS_BODY, await self._api.get(path, params))
-        read = [event.read() for event in found.items or ()]
-        return sorted(read, key=_when, reverse=True)
+        read: list[ClusterEvent] = []
+        for _ in range(MAX_EVENT_PAGES):
+            found = parsed(_EVENTS_BODY, await self._api.get(path, params))
+            read += [event.read() for event in found.items or ()]
+            read = sorted(read, key=_when, reverse=True)[:MAX_EVENTS]
+            if not found.metadata.continues:
+                return read
+            params["continue"] = found.metadata.continues
+        raise UpstreamFailed(
+            f"more than {PAGE * MAX_EVENT_PAGES} events in {namespace}; ask for one object's"
+        )
 
     async def logs(self, query: PodLogQuery) -> Sequence[str]:
         """The newest lines, oldest first."""
@@ -171,13 +212,23 @@ class KubernetesReader:
             raise InvalidArguments(f"namespace: readable are {', '.join(self._allowed)}")
         return asked or next(iter(self._allowed), self._api.namespace)
 
+    async def _kind(self, text: str) -> Kind:
+        """One of Kubernetes itself, else one that the cluster offers and that may be read."""
+        known = known_kind(text)
+        if known is not None:
+            return known
+        offered = await self._offer.kinds() if self._offer and not is_secret(text) else ()
+        return kind_of(text, offered)
+
     async def _involved(self, query: ObjectQuery, namespace: str) -> str:
         if not query.name:
-            return f"involvedObject.kind={kind_of(query.kind).name}" if query.kind else ""
+            if not query.kind:
+                return ""
+            return f"involvedObject.kind={(await self._kind(query.kind)).name}"
         name = f"involvedObject.name={checked_name(query.name)}"
         if not query.kind:
             return name
-        kind = kind_of(query.kind)
+        kind = await self._kind(query.kind)
         return f"{name},involvedObject.kind={kind.name},involvedObject.namespace={namespace}"
 
 

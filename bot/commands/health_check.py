@@ -158,13 +158,21 @@ async def _cluster(cluster: Cluster | None) -> Finding:
         return Finding("kubernetes", False, "not set in [kubernetes]", configured=False)
     try:
         async with asyncio.timeout(PROBE_TIMEOUT_S):
-            excess = await cluster.api.excess()
+            excess = await cluster.api.excess(cluster.reader.namespaces)
             await cluster.reader.table(ObjectQuery("pods"))
     except (ToolError, TimeoutError) as error:
         return Finding("kubernetes", False, f"{error or 'no answer'}"[:200])
     if excess:
         return Finding("kubernetes", False, f"{TOO_MUCH}: {', '.join(excess)}")
-    return Finding("kubernetes", True, "answers; this identity can only read")
+    return Finding(
+        "kubernetes",
+        True,
+        "answers; this identity can only read, cluster-wide and in " + _spaces(cluster),
+    )
+
+
+def _spaces(cluster: Cluster) -> str:
+    return ", ".join(dict.fromkeys((cluster.api.namespace, *cluster.reader.namespaces)))
 
 
 async def _platform(settings: Settings, platform: Platform | None, now: datetime) -> list[Finding]:

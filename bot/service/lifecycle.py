@@ -150,7 +150,7 @@ async def warn_of_excess(cluster: Cluster | None) -> None:
     log = structlog.get_logger("kortex.kubernetes")
     try:
         async with asyncio.timeout(REVIEW_TIMEOUT_S):
-            excess = await cluster.api.excess()
+            excess = await cluster.api.excess(cluster.reader.namespaces)
     except (ToolError, TimeoutError) as error:
         log.warning("permissions could not be checked", reason=str(error) or "no answer")
         return

@@ -169,11 +169,12 @@ async def open_cluster(settings: KubernetesSettings, stack: AsyncExitStack) -> C
         access = await asyncio.to_thread(_access, settings)
         api = KubernetesApi(access)
         stack.push_async_callback(api.aclose)
+        offer = KubernetesOffer(api)
         return Cluster(
             api,
-            KubernetesReader(api, settings.namespaces),
+            KubernetesReader(api, settings.namespaces, offer),
             KubernetesRollouts(api, settings.product_label, settings.namespaces),
-            KubernetesOffer(api),
+            offer,
         )
     except (ValueError, InvalidArguments) as error:
         raise ConfigurationError(f"kubernetes: {error}") from error

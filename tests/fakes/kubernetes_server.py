@@ -9,7 +9,10 @@ TOKEN = "token-of-the-cluster-Xy12Zz89"
 
 
 class KubernetesServer:
-    """Holds objects by their path. `allowed` are the (verb, resource) that its reviews grant.
+    """Holds objects by their path, and pages them as `limit` says.
+
+    `allowed` are the (verb, resource) that its reviews grant everywhere, or with a third part in
+    that namespace alone.
 
     Without a token it is 403 as system:anonymous, with a wrong one 401.
     """
@@ -19,7 +22,7 @@ class KubernetesServer:
         objects: Mapping[str, Mapping[str, Any]],
         events: Sequence[Mapping[str, Any]] = (),
         logs: Mapping[str, Sequence[str]] | None = None,
-        allowed: Iterable[tuple[str, str]] = (),
+        allowed: Iterable[tuple[str, ...]] = (),
     ) -> None:
         self.objects = dict(objects)
         self.events = list(events)
@@ -53,7 +56,8 @@ class KubernetesServer:
     async def _review(self, request: web.Request) -> web.Response:
         asked = (await request.json())["spec"]["resourceAttributes"]
         resource = asked["resource"] + (f"/{asked['subresource']}" if asked["subresource"] else "")
-        allowed = (asked["verb"], resource) in self.allowed
+        right = (asked["verb"], resource)
+        allowed = right in self.allowed or (*right, asked["namespace"]) in self.allowed
         return web.json_response({"status": {"allowed": allowed}}, status=201)
 
     def _read(self, request: web.Request, path: str) -> web.Response:
@@ -75,9 +79,10 @@ class KubernetesServer:
         ]
         if not inside and path.count("/") > 5:
             return status(404, f'{path.split("/")[-2]} "{plural}" not found')
+        page, metadata = paged(request, inside)
         if "as=Table" in request.headers.get("Accept", ""):
-            return web.json_response(table(inside))
-        return web.json_response({"kind": "List", "items": inside})
+            return web.json_response({**table(page), "metadata": metadata})
+        return web.json_response({"kind": "List", "items": page, "metadata": metadata})
 
     def _log(self, request: web.Request, path: str) -> web.Response:
         pod = path.split("/")[-2]
@@ -109,7 +114,17 @@ class KubernetesServer:
                 for key, value in wanted.items()
             )
         ]
-        return web.json_response({"items": found})
+        page, metadata = paged(request, found)
+        return web.json_response({"items": page, "metadata": metadata})
+
+
+def paged(
+    request: web.Request, items: Sequence[Mapping[str, Any]]
+) -> tuple[Sequence[Mapping[str, Any]], dict[str, str]]:
+    """A chunk as `limit` and `continue` say, and what is said of the next one."""
+    begin = int(request.query.get("continue", "0"))
+    end = begin + int(request.query.get("limit", "0") or len(items))
+    return items[begin:end], ({"continue": str(end)} if end < len(items) else {})
 
 
 def table(objects: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

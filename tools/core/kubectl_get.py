@@ -1,5 +1,7 @@
 """core__kubectl_get: objects of a kind as the table that kubectl shows."""
 
+import re
+from collections.abc import Sequence
 from typing import Annotated
 
 from pydantic import Field
@@ -16,6 +18,10 @@ from tools.output import clean_text
 from tools.products import CANNOT_BE_TOLD
 
 ALL_NAMESPACES = "*"
+LONG = 50  # more rows than this may not reach the model whole
+_RATIO = re.compile(r"(\d+)/(\d+)")
+_DONE = frozenset({"Completed", "Succeeded", "Complete"})
+_WELL = frozenset({"Running", "Active", "Bound", "Ready", "Available", "Healthy"})
 
 
 class GetInput(ToolInput):
@@ -70,15 +76,40 @@ class KubectlGet:
                 selector=arguments.selector,
             )
         )
-        return GetOutput(
-            columns=[clean_text(name) for name in found.columns],
-            rows=[[clean_text(cell) for cell in row] for row in found.rows],
-            truncated=found.more,
-            notes=["more objects exist: narrow by namespace or selector"] if found.more else None,
-        )
+        columns = [clean_text(name) for name in found.columns]
+        rows = [[clean_text(cell) for cell in row] for row in found.rows]
+        rows, notes = _troubled_first(columns, rows)
+        if found.more:
+            notes.append("more objects exist: narrow by namespace or selector")
+        return GetOutput(columns=columns, rows=rows, truncated=found.more, notes=notes or None)
 
     def summarise(self, output: GetOutput, arguments: GetInput) -> str:
         """`3 pods`."""
         number = len(output.rows)
         more = "+" if output.truncated else ""
         return f"{number or 'no'}{more} {clean_text(arguments.kind)}"
+
+
+def _troubled_first(
+    columns: Sequence[str], rows: Sequence[list[str]]
+) -> tuple[list[list[str]], list[str]]:
+    """A long list with what is not ready at its head, for it may be cut; short ones as they are."""
+    if len(rows) <= LONG:
+        return list(rows), []
+    ranked = sorted(rows, key=lambda row: not _is_troubled(columns, row))
+    troubled = sum(_is_troubled(columns, row) for row in rows)
+    return ranked, [f"{len(rows)} objects, {troubled} not ready or restarted; those come first"]
+
+
+def _is_troubled(columns: Sequence[str], row: Sequence[str]) -> bool:
+    """By the columns that kubectl shows of pods, deployments, nodes, jobs and claims."""
+    cells = {name.lower(): cell for name, cell in zip(columns, row, strict=False)}
+    ready = _RATIO.fullmatch(cells.get("ready", ""))
+    restarts = cells.get("restarts", "0").split(maxsplit=1)[:1]
+    status = cells.get("status", "")
+    is_done = status in _DONE
+    return (
+        (ready is not None and ready[1] != ready[2] and not is_done)
+        or (bool(status) and status not in _WELL and not is_done)
+        or restarts not in ([], ["0"])
+    )

@@ -190,7 +190,7 @@ async def test_a_reading_identity_is_no_news(open_api: Open) -> None:
     server = KubernetesServer({})
     api = await open_api(server)
     assert await api.excess() == []
-    assert len(server.requests) == len(FORBIDDEN)
+    assert len(server.requests) == 2 * len(FORBIDDEN)  # everywhere, and in its own namespace
 
 
 def kubeconfig(folder: Path, user: dict[str, Any], **cluster: Any) -> Path:

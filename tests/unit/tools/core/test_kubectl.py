@@ -165,3 +165,20 @@ async def test_deploys_of_both_sources_come_together(
     body = orjson.loads((await b.run(arguments, "core__get_recent_deploys")).content)
     assert [one["version"] for one in body["deploys"]] == versions
     assert body.get("notes") == notes
+
+
+class Crowd(FakeCluster):
+    async def table(self, query: ObjectQuery) -> ObjectTable:
+        well = [[f"web-{n:03}", "1/1", "Running", "0"] for n in range(80)]
+        done = [["migrate", "0/1", "Completed", "0"]]
+        ill = [["yes", "0/1", "CrashLoopBackOff", "17 (2m ago)"], ["zoo", "1/1", "Running", "3"]]
+        return ObjectTable(
+            ["Name", "Ready", "Status", "Restarts"], [*well, *done, *ill], more=False
+        )
+
+
+async def test_of_a_long_list_what_is_not_ready_comes_first() -> None:
+    body, _ = await ask("kubectl_get", Crowd(), kind="pods")
+
+    assert [row[0] for row in body["rows"]][:3] == ["yes", "zoo", "web-000"]  # type: ignore[attr-defined]
+    assert body["notes"] == ["83 objects, 2 not ready or restarted; those come first"]
