@@ -36,7 +36,7 @@ from bot.chat.spending import Purse
 from bot.chat.tool_calls import Toolbox, ToolDesk, record_calls
 from bot.chat.turn import Turns
 from bot.domain.channel import ChannelNow
-from bot.domain.ids import Person, SessionId
+from bot.domain.ids import Person
 from bot.domain.proposal import Proposal
 from bot.domain.roles import NO_ROLES, HeldRoles
 from bot.ports import ChatSurface, Stops
@@ -47,6 +47,7 @@ from bot.settings.reading import ConfigurationError
 from bot.store import schema
 from bot.store.audit import StoredAudit
 from bot.store.audit_reading import StoredTrail
+from bot.store.cards import StoredCards
 from bot.store.channel_names import StoredNames
 from bot.store.engine import Database
 from bot.store.events import StoredDeploys, StoredEvents
@@ -86,6 +87,7 @@ class Stores:
     sessions: StoredSessions
     names: StoredNames
     proposals: StoredProposals
+    cards: StoredCards
     watches: StoredWatches
     audit: StoredAudit
     trail: StoredTrail
@@ -159,6 +161,7 @@ async def open_stores(settings: Settings, stack: AsyncExitStack) -> Stores:
         ),
         names=StoredNames(database),
         proposals=StoredProposals(database),
+        cards=StoredCards(database),
         watches=StoredWatches(database),
         audit=StoredAudit(database),
         trail=trail,
@@ -242,7 +245,7 @@ def build_conversation(
     desk = ProposalDesk(
         base.actions,
         base.stores.proposals,
-        surface,
+        ProposalDisplay(base.stores.cards, surface),
         venues.of_call,
         target,
         base.freezes,
@@ -251,9 +254,6 @@ def build_conversation(
     )
     toolboxes = _toolboxes(base, desk, stack)
     tools = ToolDesk(toolboxes.choose, base.clock)
-
-    async def notes(session: SessionId) -> Sequence[str]:
-        return await proposal_notes(base.stores.proposals, session)
 
     async def roles_of(person: Person) -> HeldRoles:
         named = toolboxes.roles_named
@@ -271,7 +271,7 @@ def build_conversation(
         clock=base.clock,
         redactor=base.redactor,
         placeholders=base.placeholders,
-        notes=notes,
+        notes=partial(proposal_notes, base.stores.proposals),
         metrics=base.metrics,
     )
     executors = make_executors(rules.revealed(in_force.order_tokens), client)
@@ -332,7 +332,7 @@ def _decide(
         base.stores.watches,
         on_state=base.metrics.proposal_became,
     )
-    display = ProposalDisplay(proposals, surface)
+    display = ProposalDisplay(base.stores.cards, surface)
 
     async def rehearse(row: Proposal) -> Proposal:
         row = placed(row, await channel_now(row.place))

@@ -31,6 +31,10 @@ class SurfaceGone(Exception):
     """The message, channel or membership is gone: end quietly, keep the record."""
 
 
+class MessageGone(SurfaceGone):
+    """Somebody deleted the message; its place is there."""
+
+
 class SurfaceFailed(Exception):
     """Slack refused or cannot be reached now; `retryable` says whether trying again may help."""
 
@@ -183,10 +187,6 @@ class ProposalStore(Protocol):
         audit: AuditEvent,
     ) -> bool:
         """confirmed → dispatching → an end, one compare-and-set; False when it was not `before`."""
-        ...
-
-    async def set_card(self, proposal_id: ProposalId, ts: MessageTs) -> None:
-        """Remember the card's message."""
         ...
 
     async def due(self, limit: int) -> Sequence[ProposalId]:

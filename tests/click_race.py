@@ -25,11 +25,12 @@ from bot.store import tables
 from bot.store.audit import StoredAudit
 from bot.store.engine import Database
 from bot.store.proposals import StoredProposals
-from tests.fakes.card_wall import CardWall
+from tests.fakes.card_wall import CardWall, FlakyWall
 from tests.fakes.control_plane import FakeControlPlane
 from tests.fakes.journal import MemoryJournal
 from tests.fakes.role_table import RoleTable
 from tests.fixtures_actions import ROLLBACK, World
+from tests.fixtures_stores import LapsingStoredCards
 from tests.slack_ingress import IDENTITY, Ingress, Payload, deliver, pressed, proposal, submitted
 
 PRESSES = 20
@@ -49,6 +50,8 @@ class Race:
     approvals: int
     confirmed_by: int  # different people
     decided: int  # rows of the trail that say who won
+    card_is_true: bool
+    no_edit_was_idle: bool
 
 
 @dataclass
@@ -133,6 +136,7 @@ def of_database(
     """A replica's proposals and trail, and what lies around them."""
     world = World(rules=rules, wall=wall or CardWall(), control=control)
     world.store = StoredProposals(database)  # type: ignore[assignment]
+    world.cards = LapsingStoredCards(database)
     world.audit = StoredAudit(database)  # type: ignore[assignment]
     return world
 
@@ -140,7 +144,7 @@ def of_database(
 async def race(databases: Sequence[Database], number: int, *, rejecting: int = 3) -> Race:
     """One round, in which so many people reject; odd ones want two to confirm."""
     approvals = 1 + number % 2
-    wall, control = CardWall(), FakeControlPlane()
+    wall, control = FlakyWall(seed=number), FakeControlPlane()
     row = await stored_row(databases[0], number, approvals)
     rules = (replace(ROLLBACK, approvals=approvals),)
     async with asyncio.TaskGroup() as group:
@@ -151,7 +155,10 @@ async def race(databases: Sequence[Database], number: int, *, rejecting: int = 3
             group.create_task(deliver(apps[n % len(apps)], payload))
     for each in replicas:
         await each.errands.drain(30.0)
-    return await _outcome(databases[0], row.id, control)
+    wall.is_flaky = False
+    world = of_database(databases[0], rules, control, wall)
+    await world.quiet()
+    return await _outcome(databases[0], row.id, control, wall)
 
 
 def _ingress(
@@ -174,7 +181,9 @@ def _ingress(
     return ingress
 
 
-async def _outcome(database: Database, row: ProposalId, control: FakeControlPlane) -> Race:
+async def _outcome(
+    database: Database, row: ProposalId, control: FakeControlPlane, wall: FlakyWall
+) -> Race:
     after = await StoredProposals(database).get(row)
     assert after is not None
     kinds = await _kinds(database, row)
@@ -185,7 +194,13 @@ async def _outcome(database: Database, row: ProposalId, control: FakeControlPlan
         after.approvals,
         len(voters) if after.state is not ProposalState.REJECTED else 0,
         kinds[AuditKind.PROPOSAL_CONFIRMED] + kinds[AuditKind.PROPOSAL_REJECTED],
+        replace(wall.shown(row), card_ts=None) == replace(after, card_ts=None),
+        len(wall.cards[row]) - len({_look(card) for card in wall.cards[row]}) <= wall.unanswered,
     )
+
+
+def _look(card: Proposal) -> tuple[object, ...]:
+    return (card.state, card.votes, card.outcome)
 
 
 async def _kinds(database: Database, row: ProposalId) -> Counter[str]:
@@ -198,7 +213,9 @@ async def _kinds(database: Database, row: ProposalId) -> Counter[str]:
 
 
 def holds(found: Race) -> bool:
-    """What a race may come to: one decision, and an effect where enough people confirmed."""
+    """What a race may come to: one decision, an effect where enough confirmed, a true card."""
+    if not (found.card_is_true and found.no_edit_was_idle):
+        return False
     if found.state is ProposalState.REJECTED:
         return (found.effects, found.decided) == (0, 1)
     enough = found.confirmed_by >= found.approvals

@@ -5,12 +5,14 @@ A `World` outlives its processes; `World.decide` is a fresh process over the sam
 
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from typing import Protocol
 
 from adapters.control_plane.port import Endpoint
+from bot.actions.cards import Cards
 from bot.actions.catalog import ActionCatalog, ActionRule
 from bot.actions.decide import Decide
 from bot.actions.dispatch import Dispatch
-from bot.actions.display import ProposalDisplay
+from bot.actions.display import CardSweep, ProposalDisplay
 from bot.actions.guards import GuardLine
 from bot.actions.propose import ProposalDesk, Venue
 from bot.actions.rehearse import placed, rehearsed
@@ -20,6 +22,7 @@ from bot.domain.ids import ChannelId, MessageTs, Place, ProposalId, TeamId, User
 from bot.domain.proposal import Proposal, ProposalState
 from bot.ports import Decision
 from tests.fakes.card_wall import CardWall
+from tests.fakes.cards import MemoryCards
 from tests.fakes.control_plane import FakeControlPlane
 from tests.fakes.journal import Crash, Fragile, Fuse, MemoryJournal
 from tests.fakes.probe import FakeFreeze, FakeProbe
@@ -95,6 +98,14 @@ def reject(row: Proposal, by: str = "U-other", press: int = 1) -> Decision:
     return Decision(ProposalState.REJECTED, UserId(by), key, "not now")
 
 
+class LapsingCards(Cards, Protocol):
+    """Cards whose claims a test can let lapse."""
+
+    async def lapse(self) -> None:
+        """So much time passes that no claim holds any more."""
+        ...
+
+
 @dataclass
 class World:
     """What survives a process."""
@@ -113,6 +124,7 @@ class World:
         self.memory = Memory(now=self.clock.now)
         self.store = MemoryProposals(self.memory)
         self.audit = MemoryAudit(self.memory)
+        self.cards: LapsingCards = MemoryCards(self.store, self.clock.now)
         self.watches = MemoryWatches(self.store, self.clock.now)
 
     def desk(self, **options: int) -> ProposalDesk:
@@ -125,7 +137,7 @@ class World:
         return ProposalDesk(
             ActionCatalog(self.rules),
             store,  # type: ignore[arg-type]
-            self.wall,
+            ProposalDisplay(Fragile(self.cards, Fuse()), self.wall),  # type: ignore[arg-type]
             venue_of,
             self.target(),
             self.freeze,
@@ -154,7 +166,8 @@ class World:
         store, audit = Fragile(self.store, burning), Fragile(self.audit, burning)
         wall, control = Fragile(self.wall, burning), Fragile(self.control, burning)
         catalog = ActionCatalog(self.rules)
-        display = ProposalDisplay(store, wall, sleep=no_sleep)  # type: ignore[arg-type]
+        cards = Fragile(self.cards, burning)
+        display = ProposalDisplay(cards, wall, sleep=no_sleep)  # type: ignore[arg-type]
         target = Target(Fragile(self.probe, burning), self.redactor)  # type: ignore[arg-type]
         guards = GuardLine(
             catalog,
@@ -208,6 +221,13 @@ class World:
             except Crash:
                 continue
         return journal
+
+    async def quiet(self) -> None:
+        """Let claims of the dead lapse, and the clock sweep until nothing is left to paint."""
+        await self.cards.lapse()
+        sweep = CardSweep(self.cards, ProposalDisplay(self.cards, self.wall, sleep=no_sleep))
+        while await sweep.run():
+            pass
 
     def later(self, **delta: float) -> None:
         """Let time pass."""

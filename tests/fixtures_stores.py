@@ -23,12 +23,15 @@ from bot.ports import (
     Spending,
 )
 from bot.store.audit import StoredAudit
+from bot.store.cards import StoredCards
+from bot.store.connection import Connection
 from bot.store.engine import Database
 from bot.store.events import StoredEvents
 from bot.store.ledger import StoredLedger
 from bot.store.proposals import StoredProposals
 from bot.store.sessions import StoredSessions
-from bot.store.tables import audit
+from bot.store.tables import audit, proposals
+from tests.fakes.cards import MemoryCards
 from tests.fakes.stores import (
     Memory,
     MemoryAudit,
@@ -37,6 +40,7 @@ from tests.fakes.stores import (
     MemoryProposals,
     MemorySessions,
 )
+from tests.fixtures_actions import LapsingCards
 from tests.fixtures_database import new_database
 
 ROUND = Spending(
@@ -57,12 +61,25 @@ HELD = Reservation(
 )
 
 
+class LapsingStoredCards(StoredCards):
+    """Cards whose claims a test can let lapse."""
+
+    async def lapse(self) -> None:
+        """So much time passes that no claim holds any more."""
+
+        async def work(connection: Connection) -> None:
+            await connection.execute(proposals.update().values(card_due_at=None))
+
+        await self._database.transact(work)
+
+
 @dataclass
 class Stores:
     """The ports, and what was written to the trail."""
 
     sessions: SessionStore
     proposals: ProposalStore
+    cards: LapsingCards
     audit: AuditLog
     ledger: Ledger
     events: EventStore
@@ -72,13 +89,15 @@ class Stores:
 def in_memory() -> Stores:
     """The fakes."""
     memory = Memory()
+    proposals_in_memory = MemoryProposals(memory)
 
     async def trail() -> list[AuditKind]:
         return memory.kinds()
 
     return Stores(
         MemorySessions(memory),
-        MemoryProposals(memory),
+        proposals_in_memory,
+        MemoryCards(proposals_in_memory, memory.now),
         MemoryAudit(memory),
         MemoryLedger(memory),
         MemoryEvents(),
@@ -97,6 +116,7 @@ def stored(database: Database) -> Stores:
     return Stores(
         StoredSessions(database),
         StoredProposals(database),
+        LapsingStoredCards(database),
         StoredAudit(database),
         StoredLedger(database),
         StoredEvents(database),

@@ -82,12 +82,14 @@ class Ingress:
         self.providers: list[ProviderStatus] = []
         self.tools = ToolReport((), ())
         self.forgotten: list[str] = []
+        self.pressed: list[tuple[str, str]] = []
         self.ports = IngressPorts(
             workflows=self.workflows,
             sessions=self.sessions,
             proposals=self.proposals,
             roles=self.roles,
             action_roles=lambda _action: self.declared_roles,
+            card_pressed=self._card_pressed,
             channel_now=self._channel_now,
             channel_renamed=self._channel_renamed,
             surface=self.whispers,
@@ -121,6 +123,9 @@ class Ingress:
         ask = Ask(place, MessageTs(thread_ts or "50.5"), Person(TeamId(TEAM), UserId("U1")), "why?")
         await self.sessions.begin_turn(ask, await self.sessions.open(ask, "incident", NOW), NOW)
         return ask
+
+    async def _card_pressed(self, proposal_id: ProposalId, ts: MessageTs) -> None:
+        self.pressed.append((proposal_id, ts))
 
     async def _channel_now(self, place: Place) -> Channel:
         return channel_of(self.rules, await self.names.for_deciding(place))

@@ -469,7 +469,7 @@ class ProposalDraft:
 class ProposalReceipt:
     """What the model is told: stored, shown, waiting for a person.
 
-    `posted` is False when the card could not be shown: stored, but nobody can press anything yet.
+    `posted` is False when the card could not be shown: stored, and shown as soon as that is possible.
     """
 
     proposal_id: str

@@ -1,25 +1,36 @@
 """What people see of a proposal: its card, lines in the thread, a private word. Best effort.
 
-A failure to show never undoes or blocks what the database says.
+A failure to show never undoes or blocks what the database says. A card that differs from its row
+stays on record as such, and `CardSweep` paints it until it is true.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import math
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, TypeVar
 
 import structlog
 
-from bot.domain.ids import Place, ProposalId, UserId
-from bot.domain.proposal import Proposal
-from bot.ports import CardSurface, ProposalStore, SurfaceFailed, SurfaceGone
+from bot.actions.cards import CardClaim, Cards
+from bot.domain.ids import MessageTs, Place, ProposalId, UserId
+from bot.ports import (
+    CardSurface,
+    MessageGone,
+    StorageUnavailable,
+    SurfaceFailed,
+    SurfaceGone,
+)
 
 log = structlog.stdlib.get_logger(__name__)
 
 RETRY_DELAYS_S: Final = (1.0, 2.0, 4.0)
 CALL_TIMEOUT_S: Final = 10.0
-# A row changes state at most three times (pending, confirmed, dispatching, an end), and before that
-# once for every vote.
-MAX_STATES: Final = 4
+# Longer than a call: an edit that was given up on may still land, and nothing is painted under it.
+CLAIM_S: Final = CALL_TIMEOUT_S + 5.0
+BATCH: Final = 10
+# Between the sweep's tries: doubled up to the first, and the second after an hour of them.
+_AGAIN_S: Final = (5.0, 60.0, 600.0)
+_PATIENT_TRIES: Final = 60
 
 T = TypeVar("T")
 Sleep = Callable[[float], Awaitable[None]]
@@ -28,29 +39,26 @@ Sleep = Callable[[float], Awaitable[None]]
 class ProposalDisplay:
     """Shows proposals. Raises StorageUnavailable, nothing of the surface's."""
 
-    def __init__(
-        self, store: ProposalStore, surface: CardSurface, *, sleep: Sleep = asyncio.sleep
-    ) -> None:
-        self._store = store
+    def __init__(self, cards: Cards, surface: CardSurface, *, sleep: Sleep = asyncio.sleep) -> None:
+        self._cards = cards
         self._surface = surface
         self._sleep = sleep
 
-    async def refresh(self, proposal_id: ProposalId) -> bool:
-        """Make the card tell the row's state; False when it cannot be shown.
+    async def refresh(
+        self, proposal_id: ProposalId, delays_s: Sequence[float] = RETRY_DELAYS_S
+    ) -> bool:
+        """Make the card tell the row's state; nothing is sent for one that does.
 
-        The row is read again after each write: of two writers that overlap, the one whose state
-        was older notices and writes once more, so the card ends with the newest.
+        One writer at a time, over all replicas; it paints again for as long as the row moves on.
+        False when it cannot be shown now; it will be.
         """
-        row = await self._store.get(proposal_id)
-        if row is None:
-            return False
-        for _ in range(MAX_STATES + row.approvals):
-            if not await self._show(row):
+        waits = [*delays_s]
+        while (claim := await self._cards.claim(proposal_id, CLAIM_S)) is not None:
+            painted = await self._painted(claim, may_retry=bool(waits))
+            if painted is None:
+                await self._sleep(waits.pop(0))
+            elif not painted:
                 return False
-            after = await self._store.get(proposal_id)
-            if after is None or (after.state, after.votes) == (row.state, row.votes):
-                return True
-            row = after
         return True
 
     async def say(self, place: Place, text: str, key: str) -> bool:
@@ -61,12 +69,22 @@ class ProposalDisplay:
         """A private word."""
         await self._tried("whisper", lambda: self._surface.whisper(place, user, text))
 
-    async def _show(self, row: Proposal) -> bool:
-        ts = await self._tried("card", lambda: self._surface.show_card(row))
-        if ts is None:
+    async def _painted(self, claim: CardClaim, *, may_retry: bool) -> bool | None:
+        """Whether the card shows what was claimed; None when it is worth another try at once."""
+        try:
+            async with asyncio.timeout(CALL_TIMEOUT_S):
+                ts = await self._surface.show_card(claim.proposal)
+        except MessageGone:
+            ts = claim.proposal.card_ts or MessageTs("")  # there is no card that could lie
+        except (SurfaceGone, SurfaceFailed) as error:
+            log.info("proposal.card.waits", proposal=claim.proposal.id, error=str(error))
+            soon = may_retry and isinstance(error, SurfaceFailed) and error.retryable
+            await self._cards.failed(claim, 0.0 if soon else _later_s(claim.tries))
+            return None if soon else False
+        except TimeoutError:
+            log.warning("proposal.card.in_doubt", proposal=claim.proposal.id)
             return False
-        if ts != row.card_ts:
-            await self._store.set_card(row.id, ts)
+        await self._cards.showed(claim, ts)
         return True
 
     async def _tried(self, what: str, call: Callable[[], Awaitable[T]]) -> T | None:
@@ -83,3 +101,36 @@ class ProposalDisplay:
                     return None
                 await self._sleep(delay_s)
         return None
+
+
+class CardSweep:
+    """Paints what differs from its row. Any number of replicas may sweep at once."""
+
+    def __init__(self, cards: Cards, display: ProposalDisplay) -> None:
+        self._cards = cards
+        self._display = display
+
+    async def run(self) -> int:
+        """How many were tried; what cannot be reached now is a later sweep's."""
+        try:
+            due = await self._cards.due(BATCH)
+        except StorageUnavailable:
+            log.warning("cards.sweep.storage_unavailable")
+            return 0
+        async with asyncio.TaskGroup() as group:
+            for proposal_id in due:
+                group.create_task(self._paint(proposal_id))
+        return len(due)
+
+    async def _paint(self, proposal_id: ProposalId) -> None:
+        try:
+            await self._display.refresh(proposal_id, ())
+        except StorageUnavailable:
+            log.warning("cards.sweep.storage_unavailable", proposal=proposal_id)
+
+
+def _later_s(tries: int) -> float:
+    first, most, at_last = _AGAIN_S
+    if tries > _PATIENT_TRIES:
+        return at_last
+    return min(math.ldexp(first, min(tries, 8)), most)

@@ -15,6 +15,7 @@ from pydantic import JsonValue
 
 from bot.actions.catalog import Action, ActionCatalog
 from bot.actions.counting import OnState, uncounted
+from bot.actions.display import ProposalDisplay
 from bot.actions.rehearse import rehearsed
 from bot.actions.target import Target
 from bot.domain.audit import AuditEvent, AuditKind
@@ -31,12 +32,9 @@ from bot.domain.proposal import (
     proposal_id,
 )
 from bot.ports import (
-    CardSurface,
     FreezeState,
     ProposalStore,
     StorageUnavailable,
-    SurfaceFailed,
-    SurfaceGone,
 )
 from tools.capabilities import CallContext, ProposalDraft, ProposalReceipt
 from tools.errors import CapabilityUnavailable, InvalidArguments
@@ -71,7 +69,7 @@ class ProposalDesk:
         self,
         catalog: ActionCatalog,
         store: ProposalStore,
-        surface: CardSurface,
+        display: ProposalDisplay,
         venue_of: VenueOf,
         target: Target,
         freeze: FreezeState,
@@ -81,7 +79,7 @@ class ProposalDesk:
     ) -> None:
         self._catalog = catalog
         self._store = store
-        self._surface = surface
+        self._display = display
         self._venue_of = venue_of
         self._target = target
         self._freeze = freeze
@@ -193,12 +191,11 @@ class ProposalDesk:
     async def _shown(self, proposal: Proposal) -> bool:
         try:
             async with asyncio.timeout(CARD_TIMEOUT_S):
-                ts = await self._surface.show_card(proposal)
-        except (SurfaceFailed, SurfaceGone, TimeoutError) as error:
-            log.warning("proposal.card.not_shown", proposal=proposal.id, error=type(error).__name__)
-            return False
-        await self._store.set_card(proposal.id, ts)
-        return True
+                await self._display.refresh(proposal.id, ())
+        except TimeoutError:
+            log.warning("proposal.card.late", proposal=proposal.id)
+        shown = await self._kept(proposal)
+        return shown is not None and shown.card_ts is not None
 
 
 def _awaits(proposal: Proposal) -> tuple[str, ...]:

@@ -12,12 +12,13 @@ import sqlalchemy as sa
 import structlog
 from slack_bolt.async_app import AsyncApp
 
-from bot.actions.display import ProposalDisplay
+from bot.actions.display import CardSweep, ProposalDisplay
 from bot.actions.expire import ExpirySweep
 from bot.actions.revise import Revisions
 from bot.actions.stranded import StrandedSweep
 from bot.app import Base, Conversation, build_base, build_conversation
 from bot.chat.budget_alert import BudgetAlert
+from bot.domain.ids import MessageTs, ProposalId
 from bot.engine.engine import LEASE_S, Engine, EngineConfig
 from bot.engine.records import forget_ended
 from bot.engine.redacted_starts import RedactedStarts
@@ -35,7 +36,7 @@ from bot.slack.connection.bolt import create_bolt
 from bot.slack.connection.socket_ingress import SocketMode
 from bot.slack.connection.startup import check_slack
 from bot.slack.handling.errands import Errands
-from bot.slack.handling.ingress_ports import IngressPorts, IngressSettings
+from bot.slack.handling.ingress_ports import CardPressed, IngressPorts, IngressSettings
 from bot.slack.received.identity import SlackIdentity
 from bot.slack.roles.directory import SlackRoleDirectory
 from bot.slack.sending.outbox import Outbox
@@ -239,6 +240,7 @@ def _bolt(
             proposals=base.stores.proposals,
             roles=roles,
             action_roles=base.actions.roles_of,
+            card_pressed=_card_pressed(base, surface),
             channel_now=conversation.channel_now,
             channel_renamed=channels.renamed,
             surface=surface,
@@ -258,6 +260,16 @@ def _bolt(
     )
 
 
+def _card_pressed(base: Base, surface: SlackSurface) -> CardPressed:
+    display = ProposalDisplay(base.stores.cards, surface)
+
+    async def pressed(proposal_id: ProposalId, ts: MessageTs) -> None:
+        await base.stores.cards.pressed(proposal_id, ts)
+        await display.refresh(proposal_id, ())
+
+    return pressed
+
+
 def _socket(settings: Settings, bolt: AsyncApp, errands: Errands) -> SocketMode | None:
     if settings.slack.mode != "socket":
         return None
@@ -269,14 +281,16 @@ def _jobs(
     base: Base, engine: Engine, surface: SlackSurface, conversation: Conversation
 ) -> dict[str, tuple[float, jobs.Job]]:
     proposals = base.stores.proposals
+    display = ProposalDisplay(base.stores.cards, surface)
     stranded = StrandedSweep(
         StrandedProposals(base.stores.database).find,
         proposals,
-        ProposalDisplay(proposals, surface),
+        display,
         on_state=base.metrics.proposal_became,
     )
     return {
         "freeze": (TICK_S, base.freezes.switch.sync),
+        "cards": (TICK_S, CardSweep(base.stores.cards, display).run),
         "expiry": (TICK_S, ExpirySweep(proposals, engine).run),
         "tickets": (TICK_S, engine.look_after_threads),
         "idle sessions": (IDLE_S, base.stores.sessions.close_idle),

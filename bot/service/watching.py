@@ -28,7 +28,7 @@ class _Compared(BaseModel):
 
 def watch_sweep(base: Base, conversation: Conversation, surface: ChatSurface) -> WatchSweep:
     """Over this process's tools and executors."""
-    display = ProposalDisplay(base.stores.proposals, surface)
+    display = ProposalDisplay(base.stores.cards, surface)
 
     async def context(row: Proposal) -> CallContext:
         channel = await conversation.channel_now(row.place)

@@ -89,3 +89,23 @@ _REDACT = "kortex_redact"
 def redact_with(dialect: Dialect, redact: Callable[[str], str]) -> None:
     """From now on every text from outside passes this on its way into that database."""
     setattr(dialect, _REDACT, redact)
+
+
+def text(name: str, *, default: bool = False) -> sa.Column[str]:
+    """A column of our own words and ids; `default`: empty for rows that do not name it."""
+    return sa.Column(
+        name, CleanText, nullable=False, server_default=sa.text("''") if default else None
+    )
+
+
+def outside(name: str, *, default: bool = False) -> sa.Column[str]:
+    """What people, models or machines wrote. Of `messages` and `evidence` the turn has redacted it."""
+    return sa.Column(
+        name, OutsideText, nullable=False, server_default=sa.text("''") if default else None
+    )
+
+
+def sequence() -> sa.Column[int]:
+    """The number of a row, given by whoever writes it."""
+    number = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+    return sa.Column("seq", number, primary_key=True, autoincrement=False)

@@ -66,6 +66,7 @@ def values_of(proposal: Proposal) -> dict[str, Any]:
         "action_roles": json_text.dumps(list(proposal.action_roles)),
         "supersedes": proposal.supersedes,
         "confirm_dialog": proposal.confirm_dialog,
+        "card_wanted": 1,
         "channel_name": proposal.channel_name,
     }
 

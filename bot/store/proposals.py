@@ -8,10 +8,11 @@ from typing import Any
 import sqlalchemy as sa
 
 from bot.domain.audit import AuditEvent, AuditKind
-from bot.domain.ids import MessageTs, ProposalId, SessionId, UserId
+from bot.domain.ids import ProposalId, SessionId, UserId
 from bot.domain.proposal import LIFETIME, Proposal, ProposalState, Vote, check_transition
 from bot.ports import Decision, Verdict
 from bot.store.audit import append_audit
+from bot.store.cards import REPAINT
 from bot.store.connection import Connection
 from bot.store.dialect import insert_into, now, seconds_ago
 from bot.store.engine import Database
@@ -119,7 +120,7 @@ class StoredProposals:
         Not repeated when the connection is lost: whether the first try took effect must be read.
         """
         check_transition(before, after)
-        values: dict[str, Any] = {"state": after.value, "outcome": outcome}
+        values: dict[str, Any] = {"state": after.value, "outcome": outcome, **REPAINT}
         if after is ProposalState.DISPATCHING:
             values["dispatched_at"] = now()
 
@@ -135,16 +136,6 @@ class StoredProposals:
             return True
 
         return await self._database.transact(work, again=False)
-
-    async def set_card(self, proposal_id: ProposalId, ts: MessageTs) -> None:
-        """Remember the card's message."""
-
-        async def work(connection: Connection) -> None:
-            await connection.execute(
-                proposals.update().where(proposals.c.id == proposal_id).values(card_ts=ts)
-            )
-
-        await self._database.transact(work)
 
     async def due(self, limit: int) -> Sequence[ProposalId]:
         """Pending ones past their time, longest past first."""
@@ -220,6 +211,7 @@ async def _decide(
             decided_at=now(),
             decision_key=decision.key,
             reason=decision.reason,
+            **REPAINT,
         )
         .returning(proposals)
     )
@@ -249,7 +241,7 @@ async def _vote(
         return Verdict(won=False, proposal=before, voted=mine.key == decision.key)
     votes = (*before.votes, Vote(UserId(decision.by), row.read_at, decision.key))
     decides = len(votes) >= before.approvals
-    changes: dict[str, Any] = {"votes": votes_text(votes)}
+    changes: dict[str, Any] = {"votes": votes_text(votes), **REPAINT}
     if decides:
         changes |= {
             "state": decision.to.value,

@@ -8,7 +8,10 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from bot.store.columns import CleanText, Instant, OutsideText
+from bot.store.columns import CleanText, Instant
+from bot.store.columns import outside as _outside
+from bot.store.columns import sequence as _sequence
+from bot.store.columns import text as _text
 
 metadata = sa.MetaData(
     naming_convention={
@@ -18,25 +21,6 @@ metadata = sa.MetaData(
         "pk": "pk_%(table_name)s",
     }
 )
-
-
-def _sequence() -> sa.Column[int]:
-    """The number of a row, given by whoever writes it."""
-    number = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
-    return sa.Column("seq", number, primary_key=True, autoincrement=False)
-
-
-def _text(name: str, *, default: bool = False) -> sa.Column[str]:
-    return sa.Column(
-        name, CleanText, nullable=False, server_default=sa.text("''") if default else None
-    )
-
-
-def _outside(name: str, *, default: bool = False) -> sa.Column[str]:
-    """What people, models or machines wrote. Of `messages` and `evidence` the turn has redacted it."""
-    return sa.Column(
-        name, OutsideText, nullable=False, server_default=sa.text("''") if default else None
-    )
 
 
 sessions = sa.Table(
@@ -143,6 +127,17 @@ proposals = sa.Table(
     _text("fingerprint", default=True),
     sa.Column("confirm_dialog", sa.Boolean, nullable=False, server_default=sa.false()),
     _text("channel_name", default=True),  # when it was shown; empty: not known then
+    # Counted up with every change that the card has to show; shown: as much of it as it shows.
+    sa.Column("card_wanted", sa.Integer, nullable=False, server_default=sa.text("0")),
+    sa.Column("card_shown", sa.Integer, nullable=False, server_default=sa.text("0")),
+    sa.Column("card_tries", sa.Integer, nullable=False, server_default=sa.text("0")),
+    sa.Column("card_due_at", Instant),  # somebody paints, or waits to paint again, until then
+    sa.Index(
+        "ix_proposals_card_differs",
+        "card_due_at",
+        sqlite_where=sa.text("card_shown < card_wanted"),
+        postgresql_where=sa.text("card_shown < card_wanted"),
+    ),
     sa.Index(
         "ix_proposals_pending",
         "expires_at",

@@ -7,6 +7,7 @@ import sqlalchemy as sa
 from bot.domain.ids import ProposalId
 from bot.domain.proposal import ProposalState
 from bot.ports import Watch, WatchKind
+from bot.store.cards import REPAINT
 from bot.store.connection import Connection
 from bot.store.dialect import insert_into, seconds_ago
 from bot.store.engine import Database
@@ -95,7 +96,7 @@ class StoredWatches:
                     proposals.c.id == proposal_id,
                     proposals.c.state == ProposalState.DISPATCHING.value,
                 )
-                .values(outcome=progress)
+                .values({"outcome": progress, **REPAINT})
             )
 
         await self._database.transact(work)

@@ -220,12 +220,6 @@ async def test_advancing_where_the_machine_has_no_edge_is_refused(stores: Stores
         await stores.proposals.advance(ID, S.PENDING, S.DISPATCHING, "", INTENT)
 
 
-async def test_the_card_is_remembered(stores: Stores) -> None:
-    await stores.proposals.create(a_proposal(), CREATED)
-    await stores.proposals.set_card(ID, MessageTs("1700000000.000300"))
-    assert await stores.proposals.get(ID) == a_proposal(card_ts="1700000000.000300")
-
-
 async def test_due_are_the_pending_past_their_time_longest_first(stores: Stores) -> None:
     for name, state, age_s in (
         ("b", S.PENDING, 10),

@@ -1,11 +1,13 @@
 """`bot.ports.CardSurface`, of which cards, lines and private words are remembered."""
 
 import asyncio
+import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from bot.domain.ids import MessageTs, Place, ProposalId, UserId
 from bot.domain.proposal import Proposal
+from bot.ports import SurfaceFailed, SurfaceGone
 
 
 @dataclass
@@ -48,3 +50,32 @@ class CardWall:
     def _fail(self) -> None:
         if self.failures:
             raise self.failures.pop(0)
+
+
+@dataclass
+class FlakyWall(CardWall):
+    """Of its cards a third is refused, in one way or another, or written without an answer."""
+
+    seed: int = 0
+    is_flaky: bool = True
+    unanswered: int = 0
+
+    def __post_init__(self) -> None:
+        self._dice = random.Random(self.seed)
+
+    async def show_card(self, proposal: Proposal) -> MessageTs:
+        throw = self._dice.randrange(12) if self.is_flaky else 12
+        if throw < len(_REFUSALS):
+            raise _REFUSALS[throw]
+        ts = await super().show_card(proposal)
+        if throw == len(_REFUSALS):
+            self.unanswered += 1
+            raise SurfaceFailed("no answer", retryable=True)
+        return ts
+
+
+_REFUSALS = (
+    SurfaceGone("not_in_channel"),
+    SurfaceFailed("ratelimited", retryable=True),
+    SurfaceFailed("invalid_auth", retryable=False),
+)

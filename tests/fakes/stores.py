@@ -319,10 +319,6 @@ class MemoryProposals:
         self._memory.append(audit)
         return True
 
-    async def set_card(self, proposal_id: ProposalId, ts: MessageTs) -> None:
-        if proposal_id in self.rows:
-            self.rows[proposal_id] = replace(self.rows[proposal_id], card_ts=ts)
-
     async def due(self, limit: int) -> Sequence[ProposalId]:
         late = sorted(
             (row.expires_at, row.id)

@@ -8,10 +8,12 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
 import aiohttp
 import pytest
 
+from bot.actions.display import CardSweep, ProposalDisplay
 from bot.demo.workspace.app import api_base_url, serving
 from bot.demo.workspace.seeds import CHECKOUT, DIRECT, MEMBER, PAYMENTS, QUIET, RESPONDER
 from bot.demo.workspace.state import Clocks, Setup, Workspace
@@ -26,6 +28,8 @@ from bot.slack.sending.pacing import Rates
 from bot.slack.sending.scheduler import EditScheduler
 from bot.slack.showing.render import render
 from bot.slack.showing.surface import SlackSurface
+from tests.fakes.cards import MemoryCards
+from tests.fakes.stores import Memory, MemoryProposals
 from tests.fixtures_slack import running_beside
 from tests.golden.slack_views import (
     EVIDENCE,
@@ -188,6 +192,26 @@ async def test_a_card_lives_through_its_states_in_one_message(slack: Slack) -> N
         await slack.surface.show_card(proposal(state, place=ask.place, card_ts=ts))
 
     assert slack.answer(ask) == ["Done: rollback-deploy on checkout"]
+
+
+async def test_a_card_decided_while_the_bot_was_out_is_true_once_it_is_back(slack: Slack) -> None:
+    ask = await slack.ask(CHECKOUT)
+    rows = MemoryProposals(Memory())
+    rows.rows[proposal().id] = proposal(place=ask.place)
+    cards = MemoryCards(rows, lambda: datetime.now(UTC))
+    sweep = CardSweep(cards, ProposalDisplay(cards, slack.surface))
+    await sweep.run()
+    members = slack.workspace.roster.channel(CHECKOUT).members
+    slack.workspace.remove_bot(CHECKOUT)
+    rows.rows[proposal().id] = replace(rows.rows[proposal().id], state=ProposalState.EXPIRED)
+
+    await sweep.run()
+    assert slack.answer(ask) == ["Proposal: rollback-deploy on checkout"]
+    slack.workspace.roster.set_members(CHECKOUT, members)
+    await cards.lapse()
+    await sweep.run()
+
+    assert slack.answer(ask) == ["Expired: rollback-deploy on checkout"]
 
 
 async def test_an_archived_channel_ends_the_answer_as_gone(slack: Slack) -> None:

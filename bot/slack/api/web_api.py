@@ -15,7 +15,7 @@ from pydantic import JsonValue
 from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.ports import SurfaceFailed, SurfaceGone
+from bot.ports import MessageGone, SurfaceFailed, SurfaceGone
 
 Answer = Mapping[str, JsonValue]
 
@@ -34,7 +34,6 @@ _GONE = frozenset(
         "channel_not_found",
         "is_archived",
         "is_inactive",
-        "message_not_found",
         "not_in_channel",
         "thread_not_found",
     }
@@ -142,6 +141,8 @@ def _mapped(method: str, error: SlackApiError) -> SurfaceGone | SurfaceFailed:
         return RateLimited(method, _retry_after_s(headers))
     if not code:
         return Unreachable(method, f"HTTP {status}, not an answer")
+    if code == "message_not_found":
+        return MessageGone(f"{method}: {code}")
     if code in _GONE:
         return SurfaceGone(f"{method}: {code}")
     return Refused(method, code)

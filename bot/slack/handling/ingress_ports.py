@@ -1,12 +1,12 @@
 """What the incoming side is given: its settings as plain values and the ports it calls."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from bot.domain.budget import BudgetLimits
 from bot.domain.channel import ChannelNow, ChannelRule
-from bot.domain.ids import TeamId
+from bot.domain.ids import MessageTs, ProposalId, TeamId
 from bot.domain.providers import ProviderStatus
 from bot.domain.tool_status import ToolReport
 from bot.ports import (
@@ -28,6 +28,8 @@ from bot.slack.received.identity import SlackIdentity
 
 # The roles that an action names itself, as it is declared now; none for one that is not declared.
 ActionRoles: TypeAlias = Callable[[str], Sequence[str]]
+# A button on that message was pressed: it is the proposal's card, which is painted if it is not true.
+CardPressed: TypeAlias = Callable[[ProposalId, MessageTs], Coroutine[object, object, None]]
 ChannelRenamed: TypeAlias = Callable[[TeamId, str], Awaitable[None]]
 ProvidersReport: TypeAlias = Callable[[], Awaitable[Sequence[ProviderStatus]]]
 
@@ -59,6 +61,7 @@ class IngressPorts:
     proposals: ProposalStore
     roles: RoleDirectory
     action_roles: ActionRoles
+    card_pressed: CardPressed
     channel_now: ChannelNow
     channel_renamed: ChannelRenamed
     surface: PrivateSurface

@@ -178,11 +178,12 @@ class ProposalClicks:
         if not _PROPOSAL_ID.fullmatch(click.value):
             return None
         proposal = await self._ports.proposals.get(ProposalId(click.value))
-        if proposal is None or proposal.card_ts != click.message_ts:
+        if proposal is None or not _is_card(proposal, click):
             return None
-        place = proposal.place
-        same = place.team == click.place.team and place.channel == click.place.channel
-        return proposal if same else None
+        if proposal.card_ts is None or proposal.state is not ProposalState.PENDING:
+            told = self._ports.card_pressed(proposal.id, click.message_ts)
+            self._errands.run("card pressed", told)
+        return proposal
 
     async def _refusal(self, proposal: Proposal, click: Click, to: ProposalState) -> Refusal | None:
         if proposal.state is not ProposalState.PENDING:
@@ -277,6 +278,19 @@ def _misplaced(channel: Channel, proposal: Proposal, to: ProposalState) -> Refus
     return Refusal(
         "channel", words.OUT_OF_PLACE.format(reason=reason), may_retry=not channel.is_known
     )
+
+
+def _is_card(proposal: Proposal, click: Click) -> bool:
+    """Whether the message pressed is the proposal's card.
+
+    Slack delivers a press before our post has returned and its message is stored. Only our own
+    messages carry our buttons, and only a card carries its proposal's id: then the thread will do.
+    """
+    if proposal.card_ts is None:
+        return proposal.place == click.place
+    here, there = click.place, proposal.place
+    same = (here.team, here.channel) == (there.team, there.channel)
+    return same and proposal.card_ts == click.message_ts
 
 
 def _at(when: datetime | None) -> str:

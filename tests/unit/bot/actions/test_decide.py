@@ -11,7 +11,7 @@ from bot.actions.expire import expiry
 from bot.domain.audit import AuditKind
 from bot.domain.ids import ProposalId, UserId
 from bot.domain.proposal import ProposalState
-from bot.ports import SurfaceFailed, SurfaceGone
+from bot.ports import MessageGone, SurfaceFailed, SurfaceGone
 from tests.fakes.control_plane import LOST, FakeControlPlane
 from tests.fakes.journal import Fuse, MemoryJournal
 from tests.fixtures_actions import DRAFT, ROLLBACK, SCALE, World, confirm, reject
@@ -249,18 +249,58 @@ async def test_a_card_that_slack_refuses_for_a_moment_ends_truthful() -> None:
     assert world.wall.shown(row.id).state is S.SUCCEEDED
 
 
-async def test_a_slow_writer_with_an_old_state_does_not_leave_a_stale_card() -> None:
+async def test_a_process_that_froze_in_its_edit_does_not_leave_a_stale_card() -> None:
     world = World()
     row = await world.proposed()
     gate = world.wall.gate = asyncio.Event()
-    loser = asyncio.create_task(world.carry(row, expiry(row.id)))
+    frozen = asyncio.create_task(world.carry(row, reject(row)))
     await world.wall.at_gate.wait()
+    world.store.rows[row.id] = replace(world.row(row.id), outcome="changed meanwhile")
 
-    await world.carry(row, confirm(row))
+    await world.quiet()
+    assert world.wall.shown(row.id).outcome == "changed meanwhile"
     gate.set()
-    await loser
+    await frozen
 
-    assert world.wall.shown(row.id).state is S.SUCCEEDED
+    assert world.wall.shown(row.id).outcome == "changed meanwhile"
+
+
+async def test_a_card_that_is_true_is_not_edited_by_those_who_lost() -> None:
+    world = World()
+    row = await world.proposed()
+    await world.carry(row, confirm(row))
+    edits = len(world.wall.cards[row.id])
+
+    for press in range(5):
+        await world.carry(row, confirm(row, by=f"U-{press}"))
+
+    assert len(world.wall.cards[row.id]) == edits
+
+
+async def test_a_card_whose_place_was_gone_is_true_once_it_is_back() -> None:
+    world = World()
+    row = await world.proposed()
+    world.wall.failures = [SurfaceGone("not_in_channel")] * 4
+
+    await world.carry(row, reject(row))
+    await world.quiet()
+    assert world.wall.shown(row.id).state is S.PENDING
+    world.wall.failures.clear()
+    await world.quiet()
+
+    assert world.wall.shown(row.id).state is S.REJECTED
+
+
+async def test_a_card_that_somebody_deleted_is_left_alone() -> None:
+    world = World()
+    row = await world.proposed()
+    world.wall.failures = [MessageGone("message_not_found")]
+
+    await world.carry(row, reject(row))
+    await world.quiet()
+
+    assert await world.cards.due(10) == []
+    assert world.wall.shown(row.id).state is S.PENDING
 
 
 def _ticks_of(answer: ControlAnswer, settled: int) -> int:
@@ -292,6 +332,7 @@ async def test_kill_at_any_moment_sends_at_most_once_and_ends_in_the_truth(
     row = await world.proposed()
 
     await world.carry(row, confirm(row), Fuse(moment), Fuse(second))
+    await world.quiet()
 
     final = world.row(row.id)
     assert len(world.control.posts) <= 1
@@ -312,6 +353,7 @@ async def test_kill_at_any_moment_without_a_status_url_never_claims_what_is_not_
     row = await world.proposed()
 
     await world.carry(row, confirm(row), Fuse(moment))
+    await world.quiet()
 
     final = world.row(row.id)
     assert len(world.control.posts) <= 1
@@ -352,6 +394,7 @@ async def test_a_refusal_survives_a_kill_and_stays_a_refusal(moment: int) -> Non
     row = await world.proposed(replace(DRAFT, action="scale", product="shop-web"))
 
     await world.carry(row, confirm(row, by="U-asker"), Fuse(moment))
+    await world.quiet()
 
     assert world.control.posts == []
     assert world.row(row.id).state is S.FAILED

@@ -30,6 +30,7 @@ from bot.store.proposals import StoredProposals
 from tests.fakes.journal import Crash, Fuse, MemoryJournal
 from tests.fixtures_actions import DRAFT, ROLLBACK, World, call, confirm, reject
 from tests.fixtures_database import place_sqlite
+from tests.fixtures_stores import LapsingStoredCards
 
 T = TypeVar("T")
 
@@ -45,7 +46,15 @@ class DecidingLife(RuleBasedStateMachine):
         self.runner = asyncio.Runner()
 
     def teardown(self) -> None:
+        if hasattr(self, "world"):
+            self._every_card_equals_its_row()
         self.runner.close()
+
+    def _every_card_equals_its_row(self) -> None:
+        self._run(self.world.quiet())
+        for row in self._rows():
+            shown = self.world.wall.shown(row.id)
+            assert (shown.state, shown.votes, shown.outcome) == (row.state, row.votes, row.outcome)
 
     @initialize()
     def begin(self) -> None:
@@ -177,11 +186,13 @@ class StoredLife(DecidingLife):
         self._run(place_sqlite(file))
         self.database = self._run(Database.open(f"sqlite+aiosqlite:///{file}"))
         self.world.store = StoredProposals(self.database)  # type: ignore[assignment]
+        self.world.cards = LapsingStoredCards(self.database)
         self.world.audit = StoredAudit(self.database)  # type: ignore[assignment]
 
     def teardown(self) -> None:
+        self._every_card_equals_its_row()
         self._run(self.database.close())
-        super().teardown()
+        self.runner.close()
         self.folder.cleanup()
 
     def _rows(self) -> Sequence[Proposal]:

@@ -80,6 +80,7 @@ class ProposalLife(RuleBasedStateMachine):
     def teardown(self) -> None:
         for key in sorted(self.crashed):
             self._carry(key, Fuse())
+        asyncio.run(self.world.quiet())
         row, shown = self.world.row(self.row.id), self.world.wall.shown(self.row.id)
         if self.workflows:
             assert shown.state is row.state

@@ -182,6 +182,7 @@ async def test_a_crash_at_any_moment_of_an_edit_leaves_one_successor(tick: int) 
     world = World()
     row = await world.proposed()
     await world.carry(row, edit(row), Fuse(tick))
+    await world.quiet()
     new = newer(world, row)
     assert world.row(row.id).state is S.SUPERSEDED
     assert world.wall.shown(new.id).state is S.PENDING

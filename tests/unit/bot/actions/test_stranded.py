@@ -32,7 +32,7 @@ def sweep(world: World, *found: ProposalId) -> StrandedSweep:
     async def find(_limit: int) -> Sequence[ProposalId]:
         return found
 
-    display = ProposalDisplay(world.store, world.wall, sleep=no_sleep)
+    display = ProposalDisplay(world.cards, world.wall, sleep=no_sleep)
     return StrandedSweep(find, world.store, display, on_state=world.came_into.append)
 
 
@@ -113,6 +113,6 @@ async def test_a_storage_that_is_gone_leaves_it_for_the_next_sweep() -> None:
     async def find(_limit: int) -> Sequence[ProposalId]:
         raise StorageUnavailable("away")
 
-    display = ProposalDisplay(world.store, world.wall, sleep=no_sleep)
+    display = ProposalDisplay(world.cards, world.wall, sleep=no_sleep)
 
     assert await StrandedSweep(find, world.store, display).run() == 0

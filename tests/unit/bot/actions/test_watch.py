@@ -32,7 +32,7 @@ BAD, WORSE, GOOD = (
 def sweep(world: World, *measured: Deviation | None) -> WatchSweep:
     """Of a process whose metrics say these, one after the other."""
     catalog = ActionCatalog(world.rules)
-    display = ProposalDisplay(world.store, world.wall, sleep=no_sleep)
+    display = ProposalDisplay(world.cards, world.wall, sleep=no_sleep)
     readings = list(measured)
 
     async def measure(row: Proposal, metric: str, time_range: str) -> Deviation | None:

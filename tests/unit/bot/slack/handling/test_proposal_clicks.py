@@ -123,7 +123,7 @@ OTHER_TEAM = Place(TeamId("T9"), ChannelId("C1"), MessageTs("100.1"))
         {"place": ELSEWHERE},
         {"place": OTHER_TEAM},
         {"card_ts": MessageTs("200.9")},
-        {"card_ts": None},
+        {"card_ts": None, "place": Place(TeamId("T1"), ChannelId("C1"), MessageTs("100.9"))},
     ],
 )
 async def test_a_button_on_another_card_gets_the_neutral_answer(
@@ -134,6 +134,28 @@ async def test_a_button_on_another_card_gets_the_neutral_answer(
     assert ingress.whispers.texts == [words.STALE_CARD]
     assert ingress.workflows.decisions == []
     assert ingress.memory.kinds() == [AuditKind.CLICK_REFUSED]
+
+
+async def test_a_press_before_the_cards_message_is_stored_counts(ingress: Ingress) -> None:
+    ingress.proposals.rows[proposal().id] = proposal(card_ts=None)
+
+    await ingress.send(pressed(CONFIRM, "p-1"))
+
+    ((proposal_id, decision),) = ingress.workflows.decisions
+    assert (proposal_id, decision.to) == ("p-1", ProposalState.CONFIRMED)
+    assert ingress.pressed == [("p-1", "200.2")]
+    assert ingress.whispers.said == []
+
+
+async def test_a_press_on_an_open_card_paints_nothing_and_one_on_a_settled_card_may(
+    ingress: Ingress,
+) -> None:
+    await ingress.send(pressed(CONFIRM, "p-1"))
+    assert ingress.pressed == []
+
+    ingress.proposals.rows[proposal().id] = proposal(state=ProposalState.REJECTED)
+    await ingress.send(pressed(CONFIRM, "p-1"))
+    assert ingress.pressed == [("p-1", "200.2")]
 
 
 @pytest.mark.parametrize(

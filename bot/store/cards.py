@@ -1,0 +1,113 @@
+"""`bot.actions.cards.Cards` in the database: which cards differ from their row, and whose turn it is to paint.
+
+Every write that changes what a card has to show raises `card_wanted` in its own transaction
+(`REPAINT`); `card_shown` follows once that much is known to stand in the chat.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from bot.actions.cards import CardClaim
+from bot.domain.ids import MessageTs, ProposalId
+from bot.store.connection import Connection
+from bot.store.dialect import seconds_ago
+from bot.store.engine import Database
+from bot.store.proposal_rows import proposal_of
+from bot.store.tables import proposals
+
+REPAINT: dict[str, Any] = {"card_wanted": proposals.c.card_wanted + 1}
+# After this long nobody looks at the thread any more, and its place has been gone all the time.
+_GIVEN_UP_S = 7 * 24 * 3600.0
+# Written out, so that the partial index serves it.
+_DIFFERS = sa.text("card_shown < card_wanted")
+
+
+class StoredCards:
+    """Cards as columns of their proposals."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def claim(self, proposal_id: ProposalId, for_s: float) -> CardClaim | None:
+        """One UPDATE: whoever wins it paints."""
+
+        async def work(connection: Connection) -> CardClaim | None:
+            won = await connection.execute(
+                proposals.update()
+                .where(proposals.c.id == proposal_id, _DIFFERS, _is_free())
+                .values(card_due_at=seconds_ago(-for_s), card_tries=proposals.c.card_tries + 1)
+                .returning(proposals)
+            )
+            row = won.first()
+            if row is None:
+                return None
+            return CardClaim(proposal_of(row), row.card_wanted, row.card_due_at, row.card_tries)
+
+        return await self._database.transact(work)
+
+    async def showed(self, claim: CardClaim, ts: MessageTs) -> None:
+        """True, unless another has painted meanwhile: then nobody knows which came last."""
+
+        async def work(connection: Connection) -> None:
+            kept = await connection.execute(
+                _claimed(claim).values(
+                    card_ts=ts, card_shown=claim.wanted, card_due_at=None, card_tries=0
+                )
+            )
+            if kept.rowcount == 0:
+                await connection.execute(
+                    proposals.update()
+                    .where(proposals.c.id == claim.proposal.id)
+                    .values({"card_ts": ts, **REPAINT})
+                )
+
+        await self._database.transact(work)
+
+    async def failed(self, claim: CardClaim, again_s: float) -> None:
+        """Free from then on."""
+
+        async def work(connection: Connection) -> None:
+            await connection.execute(_claimed(claim).values(card_due_at=seconds_ago(-again_s)))
+
+        await self._database.transact(work)
+
+    async def due(self, limit: int) -> Sequence[ProposalId]:
+        """Longest waiting first."""
+
+        async def work(connection: Connection) -> Sequence[ProposalId]:
+            found = await connection.scalars(
+                sa.select(proposals.c.id)
+                .where(_DIFFERS, _is_free(), proposals.c.created_at > seconds_ago(_GIVEN_UP_S))
+                .order_by(proposals.c.card_due_at, proposals.c.id)
+                .limit(limit)
+            )
+            return [ProposalId(each) for each in found]
+
+        return await self._database.fetch(work)
+
+    async def pressed(self, proposal_id: ProposalId, ts: MessageTs) -> None:
+        """The first message stays the card's; one that waits for another try waits no longer."""
+
+        async def work(connection: Connection) -> None:
+            this = proposals.c.id == proposal_id
+            await connection.execute(
+                proposals.update().where(this, proposals.c.card_ts.is_(None)).values(card_ts=ts)
+            )
+            waits = proposals.c.card_tries > 1
+            await connection.execute(
+                proposals.update().where(this, _DIFFERS, waits).values(card_due_at=None)
+            )
+
+        await self._database.transact(work)
+
+
+def _is_free() -> sa.ColumnElement[bool]:
+    return proposals.c.card_due_at.is_(None) | (proposals.c.card_due_at <= seconds_ago(0))
+
+
+def _claimed(claim: CardClaim) -> sa.Update:
+    return proposals.update().where(
+        proposals.c.id == claim.proposal.id, proposals.c.card_due_at == claim.until
+    )

@@ -1,0 +1,172 @@
+"""What Cards promises, in memory, on SQLite and on PostgreSQL: one painter, and no lie goes unseen."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from bot.actions.cards import CardClaim
+from bot.domain.ids import MessageTs, ProposalId
+from bot.domain.proposal import ProposalState
+from tests.contract.test_store_proposals import (
+    CREATED,
+    ID,
+    INTENT,
+    OUTCOME,
+    a_proposal,
+    audit_of,
+    decision,
+)
+from tests.fixtures_stores import Stores, stores
+
+__all__ = ["stores"]
+
+S = ProposalState
+TS = MessageTs("1700000000.000300")
+
+
+async def claimed(stores: Stores, for_s: float = 60.0) -> CardClaim:
+    claim = await stores.cards.claim(ID, for_s)
+    assert claim is not None
+    return claim
+
+
+async def shown(stores: Stores, **changes: object) -> None:
+    """A proposal whose card is true."""
+    await stores.proposals.create(a_proposal(**changes), CREATED)
+    await stores.cards.showed(await claimed(stores), TS)
+
+
+async def reject(stores: Stores) -> None:
+    await stores.proposals.decide(ID, decision(S.REJECTED), audit_of(S.REJECTED))
+
+
+async def confirm(stores: Stores) -> None:
+    await stores.proposals.decide(ID, decision(S.CONFIRMED), audit_of(S.CONFIRMED))
+
+
+async def dispatch(stores: Stores) -> None:
+    await stores.proposals.advance(ID, S.CONFIRMED, S.DISPATCHING, "", INTENT)
+
+
+async def succeed(stores: Stores) -> None:
+    await stores.proposals.advance(ID, S.DISPATCHING, S.SUCCEEDED, "{}", OUTCOME)
+
+
+async def test_a_new_proposal_has_a_card_to_paint_and_then_remembers_its_message(
+    stores: Stores,
+) -> None:
+    await stores.proposals.create(a_proposal(), CREATED)
+    assert await stores.cards.due(10) == [ID]
+
+    claim = await claimed(stores)
+    assert claim.proposal == a_proposal()
+    await stores.cards.showed(claim, TS)
+
+    assert await stores.cards.due(10) == []
+    assert await stores.cards.claim(ID, 60) is None
+    assert await stores.proposals.get(ID) == a_proposal(card_ts=TS)
+
+
+async def test_every_change_of_the_row_makes_its_card_differ(stores: Stores) -> None:
+    await shown(stores)
+    for change in (confirm, dispatch, succeed):
+        await change(stores)
+
+        assert await stores.cards.due(10) == [ID], change.__name__
+        await stores.cards.showed(await claimed(stores), TS)
+        assert await stores.cards.due(10) == [], change.__name__
+
+
+async def test_a_vote_and_the_old_card_of_an_edit_differ_too(stores: Stores) -> None:
+    await shown(stores, approvals=2)
+    await confirm(stores)
+    await stores.cards.showed(await claimed(stores), TS)
+
+    successor = replace(a_proposal(), id=ProposalId("prop-2"), supersedes=ID)
+    await stores.proposals.supersede(
+        ID, decision(S.SUPERSEDED), audit_of(S.SUPERSEDED), successor, CREATED
+    )
+
+    assert sorted(await stores.cards.due(10)) == [ID, "prop-2"]
+
+
+async def test_of_many_painters_one_has_leave(stores: Stores) -> None:
+    await shown(stores)
+    await reject(stores)
+
+    claims = await asyncio.gather(*(stores.cards.claim(ID, 60) for _ in range(8)))
+
+    assert len([claim for claim in claims if claim]) == 1
+    assert await stores.cards.due(10) == []
+
+
+async def test_a_claim_of_a_dead_process_lapses(stores: Stores) -> None:
+    await shown(stores)
+    await reject(stores)
+    await claimed(stores)
+
+    await stores.cards.lapse()
+
+    assert await stores.cards.due(10) == [ID]
+
+
+async def test_a_change_while_it_is_painted_is_painted_too(stores: Stores) -> None:
+    await shown(stores)
+    await confirm(stores)
+    claim = await claimed(stores)
+    await dispatch(stores)
+
+    await stores.cards.showed(claim, TS)
+
+    assert (await claimed(stores)).proposal.state is S.DISPATCHING
+
+
+async def test_one_who_painted_after_another_took_over_has_it_painted_again(
+    stores: Stores,
+) -> None:
+    await shown(stores)
+    await confirm(stores)
+    frozen = await claimed(stores)
+    await dispatch(stores)
+    await stores.cards.lapse()
+    await stores.cards.showed(await claimed(stores), TS)
+
+    await stores.cards.showed(frozen, TS)
+
+    assert (await claimed(stores)).proposal.state is S.DISPATCHING
+
+
+@pytest.mark.parametrize(("again_s", "found"), [(0.0, [ID]), (60.0, [])])
+async def test_one_that_could_not_be_painted_waits_for_its_next_try(
+    stores: Stores, again_s: float, found: list[ProposalId]
+) -> None:
+    await shown(stores)
+    await reject(stores)
+
+    await stores.cards.failed(await claimed(stores), again_s)
+
+    assert await stores.cards.due(10) == found
+
+
+async def test_a_press_ends_the_wait_of_a_card_that_lies(stores: Stores) -> None:
+    await shown(stores)
+    await reject(stores)
+    for _ in range(2):
+        await stores.cards.failed(await claimed(stores), 0.0)
+    await stores.cards.failed(await claimed(stores), 600.0)
+
+    await stores.cards.pressed(ID, TS)
+
+    assert await stores.cards.due(10) == [ID]
+
+
+async def test_a_press_tells_which_message_the_card_is_and_never_changes_it(
+    stores: Stores,
+) -> None:
+    await stores.proposals.create(a_proposal(), CREATED)
+
+    await stores.cards.pressed(ID, TS)
+    await stores.cards.pressed(ID, MessageTs("1700000009.000900"))
+
+    assert await stores.proposals.get(ID) == a_proposal(card_ts=TS)
