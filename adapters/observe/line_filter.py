@@ -7,12 +7,9 @@ backends that cannot.
 from collections.abc import Callable, Iterator
 from json import JSONDecodeError, loads
 
-from tools.errors import InvalidArguments
+import re2
 
-try:
-    import re2
-except ImportError:  # no wheel for this platform
-    re2 = None
+from tools.errors import InvalidArguments
 
 _OPERATORS = ("|=", "|~", "!=", "!~")
 _MAX_CHARS = 2000
@@ -133,9 +130,7 @@ def _stage_test(operator: str, operand: str) -> LineTest:
     return lambda line: (pattern.search(line) is not None) is wanted
 
 
-def _compiled(pattern: str) -> "re2._Regexp":
-    if re2 is None:  # a model's pattern must not run on an engine that is not linear
-        raise InvalidArguments('regular expressions cannot be run here; use |= "text"')
+def _compiled(pattern: str) -> re2._Regexp:
     options = re2.Options()
     options.log_errors = False  # RE2 would print to stderr
     options.max_mem = _MAX_REGEX_BYTES

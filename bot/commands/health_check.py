@@ -16,7 +16,6 @@ from bot.commands.plugins_check import check_plugins
 from bot.commands.provider_check import check_providers
 from bot.commands.role_check import check_roles
 from bot.ports import StorageUnavailable
-from bot.privacy.engine import ENGINE
 from bot.reports.finding import Finding
 from bot.reports.tools import toolset_costs
 from bot.settings.model import Settings
@@ -52,7 +51,7 @@ UNKNOWN_TRACE_ID = "f" * 32  # nobody's: only whether the backend answers counts
 async def examine(settings: Settings) -> list[Finding]:
     """Try everything. Raises nothing that an operator can mend: it becomes a finding."""
     slack, identity = await _slack(settings)
-    findings = [_actions(settings), await check_audit(settings), _redaction(), slack]
+    findings = [_actions(settings), await check_audit(settings), slack]
     findings += [*await check_sinks(settings), *await check_roles(settings, identity)]
     async with AsyncExitStack() as stack:
         try:
@@ -82,12 +81,6 @@ async def _database(database: Database) -> Finding:
     newer = f"schema {at.revision}, expanded by a newer version, which serves this one too"
     said = "schema current" if at.revision == at.newest else newer
     return Finding("database", True, f"{database.dialect}, {said}")
-
-
-def _redaction() -> Finding:
-    most = ENGINE.max_text_bytes
-    how = "linear in time" if most is None else f"slow, nothing over {most >> 20} MiB passes"
-    return Finding("redaction", True, f"rules run on {ENGINE.name}: {how}")
 
 
 def _toolsets(own: Sequence[OwnTools], settings: Settings) -> list[Finding]:

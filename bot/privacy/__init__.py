@@ -1,1 +1,1 @@
-"""Redaction: rules as data, the engine that runs them, placeholders, and streamed text."""
+"""Redaction: rules as data, the matcher that runs them, placeholders, and streamed text."""

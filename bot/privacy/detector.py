@@ -5,14 +5,13 @@ which it can tell too little are looked for by families, all of one in a single 
 """
 
 import re
-import time
 from collections.abc import Sequence
 from functools import cache
 from itertools import groupby
 from typing import Final, NamedTuple
 
 from bot.privacy.checks import Check
-from bot.privacy.engine import ENGINE, Engine, Find, Spans
+from bot.privacy.matching import Find, Spans, literal_filter, pattern_filter
 from bot.privacy.rules import Kind, Rule, RuleSet, any_of, rule_set
 
 # Large enough that the prefilter's call costs little, small enough that few rules match a window.
@@ -37,33 +36,28 @@ class Span(NamedTuple):
     kind: Kind
 
 
-class TooCostly(Exception):
-    """The engine is not linear, and this text takes it too long."""
-
-
 @cache
-def detector(*, pii: bool, engine: Engine = ENGINE) -> "Detector":
+def detector(*, pii: bool) -> "Detector":
     """The detector of all rules; without personal data when `pii` is false."""
-    return Detector(rule_set(pii=pii, engine=engine), engine)
+    return Detector(rule_set(pii=pii))
 
 
 class Detector:
     """Runs a rule set. Safe to share between threads."""
 
-    def __init__(self, rules: RuleSet, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(self, rules: RuleSet) -> None:
         ranked = [*enumerate(rules.windowed)]
         self._documents = [*enumerate(rules.documents)]
         self._gated = [(n, r) for n, r in ranked if r.gate]
         self._plain = [(n, r) for n, r in ranked if not r.gate and not r.family]
-        self._families = _families([(n, r) for n, r in ranked if r.family], engine)
-        self._gates = engine.literal_filter([r.gate for _, r in self._gated])
-        self._filter = engine.pattern_filter([r.pattern for _, r in self._plain])
-        self._document_filter = engine.pattern_filter([r.pattern for r in rules.documents])
+        self._families = _families([(n, r) for n, r in ranked if r.family])
+        self._gates = literal_filter([r.gate for _, r in self._gated])
+        self._filter = pattern_filter([r.pattern for _, r in self._plain])
+        self._document_filter = pattern_filter([r.pattern for r in rules.documents])
 
     def spans(self, data: bytes) -> list[Span]:
-        """All findings, in no order, possibly overlapping. Raises TooCostly."""
-        search = _Search(data, self._engine)
+        """All findings, in no order, possibly overlapping."""
+        search = _Search(data)
         size = len(data)
         for index in self._document_filter(data):
             search.run(self._documents[index], 0, size, size)
@@ -86,10 +80,7 @@ class Detector:
 class _Search:
     """One text under search."""
 
-    def __init__(self, data: bytes, engine: Engine) -> None:
-        if engine.max_text_bytes is not None and len(data) > engine.max_text_bytes:
-            raise TooCostly(f"more than {engine.max_text_bytes} bytes")
-        self._until = None if engine.max_s is None else time.monotonic() + engine.max_s
+    def __init__(self, data: bytes) -> None:
         self.found: list[Span] = []
         self._data = data
         self._run = (0, 0)  # the last run of like characters, so that none is walked twice
@@ -98,8 +89,6 @@ class _Search:
 
     def run(self, ranked: tuple[int, Rule], start: int, stop: int, end: int) -> None:
         """Add what begins between `start` and `stop`, looked for up to `end`."""
-        if self._until is not None and time.monotonic() > self._until:
-            raise TooCostly("it takes too long")
         rank, rule = ranked
         data, find, group, left = self._data, rule.find, rule.group, MAX_FINDINGS
         at = max(start, self._masked.get(rule.name, 0) - OVERLAP_BYTES)
@@ -138,9 +127,7 @@ class _Search:
         return end
 
 
-def _families(
-    ranked: Sequence[tuple[int, Rule]], engine: Engine
-) -> list[tuple[Find, list[tuple[int, Rule]]]]:
+def _families(ranked: Sequence[tuple[int, Rule]]) -> list[tuple[Find, list[tuple[int, Rule]]]]:
     by_name = sorted(ranked, key=lambda r: r[1].family)
     members = [list(group) for _, group in groupby(by_name, key=lambda r: r[1].family)]
-    return [(any_of([rule for _, rule in group], engine), group) for group in members]
+    return [(any_of([rule for _, rule in group]), group) for group in members]

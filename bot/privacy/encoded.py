@@ -5,7 +5,7 @@ import binascii
 from collections.abc import Iterator
 from typing import Final
 
-from bot.privacy.engine import Engine
+from bot.privacy.matching import finder
 
 _SHORTEST: Final = 40
 # So much of a text is decoded: enough for a Kubernetes Secret, and little work for hostile text.
@@ -16,8 +16,8 @@ _UNREADABLE: Final = bytes(set(range(256)) - set(range(0x20, 0x7F)) - {0x09, 0x0
 class Encoded:
     """Finds readable Base64."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._find = engine.finder(b"[A-Za-z0-9+/]{%d,}={0,2}" % _SHORTEST)
+    def __init__(self) -> None:
+        self._find = finder(b"[A-Za-z0-9+/]{%d,}={0,2}" % _SHORTEST)
 
     def pieces(self, data: bytes) -> Iterator[tuple[int, int, bytes]]:
         """Start and end of each, and what it says."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 from urllib.parse import quote, quote_plus
 
-from bot.privacy.engine import Engine
+from bot.privacy.matching import compiled
 
 # Masking shorter values would eat ordinary words.
 SHORTEST_CHARS: Final = 6
@@ -17,7 +17,7 @@ SHORTEST_INSIDE_WORDS_CHARS: Final = 8
 SHORTEST_ENCODED: Final = 8
 
 
-def matcher(secrets: Iterable[str], engine: Engine) -> Any | None:
+def matcher(secrets: Iterable[str]) -> Any | None:
     """A compiled pattern of all forms, the longest first; None when there are no secrets."""
     inside: set[bytes] = set()
     whole: set[bytes] = set()
@@ -28,7 +28,7 @@ def matcher(secrets: Iterable[str], engine: Engine) -> Any | None:
             whole |= forms(secret)
     parts = [_escaped(f) for f in sorted(inside, key=lambda f: (-len(f), f))]
     parts += [rb"\b" + _escaped(f) + rb"\b" for f in sorted(whole, key=lambda f: (-len(f), f))]
-    return engine.compile(b"|".join(parts)) if parts else None
+    return compiled(b"|".join(parts)) if parts else None
 
 
 def forms(secret: str) -> set[bytes]:

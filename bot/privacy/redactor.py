@@ -14,7 +14,6 @@ from pydantic import JsonValue
 from bot.privacy import fields, literals
 from bot.privacy.detector import Span, detector
 from bot.privacy.encoded import Encoded
-from bot.privacy.engine import ENGINE, Engine
 from bot.privacy.evasion import as_read
 from tools.redactor import MASK_PREFIX, RedactionFailed
 
@@ -44,12 +43,11 @@ class TextRedactor:
         *,
         pii: bool = True,
         remember: Remember | None = None,
-        engine: Engine = ENGINE,
     ) -> None:
         self._key = hashlib.sha256(key).digest()
-        self._literals = literals.matcher(secrets, engine)
-        self._detector = detector(pii=pii, engine=engine)
-        self._encoded = Encoded(engine)
+        self._literals = literals.matcher(secrets)
+        self._detector = detector(pii=pii)
+        self._encoded = Encoded()
         fields.prepare()
         self._remember = remember
 

@@ -1,4 +1,4 @@
-"""The rules, read from the data files beside this module and compiled for the engine."""
+"""The rules, read from the data files beside this module and compiled."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,8 +8,8 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from bot.privacy.checks import CHECKS, Check
-from bot.privacy.engine import ENGINE, Engine, Find
 from bot.privacy.lists import read, read_list
+from bot.privacy.matching import Find, finder, groups
 
 Kind = Literal["secret", "identifier", "personal"]
 # A word may follow an escape without a boundary: `\nghp_…` in JSON, `%3Dghp_…`, a terminal's colour.
@@ -53,24 +53,24 @@ class RuleSet:
 
 
 @cache
-def rule_set(*, pii: bool, engine: Engine = ENGINE) -> RuleSet:
+def rule_set(*, pii: bool) -> RuleSet:
     """All rules; without personal data when `pii` is false. Reads files the first time."""
     structure, personal = read("structure"), read("personal")
     windowed = [
-        *_compiled(read("tokens"), "secret", engine),
-        *_compiled(structure["lines"], "secret", engine),
+        *_compiled(read("tokens"), "secret"),
+        *_compiled(structure["lines"], "secret"),
     ]
     if pii:
-        windowed += _compiled(personal["identifiers"], "identifier", engine)
-        windowed += _compiled(personal["protected"], "personal", engine)
-    documents = _compiled(structure["documents"], "secret", engine, spans_lines=True)
+        windowed += _compiled(personal["identifiers"], "identifier")
+        windowed += _compiled(personal["protected"], "personal")
+    documents = _compiled(structure["documents"], "secret")
     return RuleSet(tuple(windowed), tuple(documents))
 
 
-def any_of(rules: Sequence[Rule], engine: Engine) -> Find:
+def any_of(rules: Sequence[Rule]) -> Find:
     """Finds where the first match of any of the rules starts."""
     bodies = [r.pattern.replace(b"(?P<s>", b"(?:").replace(b"(?P<k>", b"(?:") for r in rules]
-    return engine.finder(b"|".join(map(_scoped, bodies)))
+    return finder(b"|".join(map(_scoped, bodies)))
 
 
 def _scoped(body: bytes) -> bytes:
@@ -81,9 +81,7 @@ def _scoped(body: bytes) -> bytes:
     return b"(?:" + body + b")"
 
 
-def _compiled(
-    section: object, kind: Kind, engine: Engine, *, spans_lines: bool = False
-) -> list[Rule]:
+def _compiled(section: object, kind: Kind) -> list[Rule]:
     rules = []
     for name, value in _SECTION.validate_python(section).items():
         entry = _Entry(pattern=value) if isinstance(value, str) else value
@@ -92,7 +90,7 @@ def _compiled(
             gate = tuple(str(read_list(entry.list)).split())
         text = entry.pattern.replace("%LIST%", "|".join(gate))
         pattern = _with_lead(text).encode("ascii")
-        groups = engine.groups(pattern)
+        numbers = groups(pattern)
         check = CHECKS[entry.check] if entry.check else None
         rules.append(
             Rule(
@@ -101,10 +99,10 @@ def _compiled(
                 pattern,
                 gate,
                 entry.family,
-                engine.finder(pattern, spans_lines=spans_lines),
+                finder(pattern),
                 check,
-                groups.get("s", 0),
-                groups.get("k", 0),
+                numbers.get("s", 0),
+                numbers.get("k", 0),
             )
         )
     return rules

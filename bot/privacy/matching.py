@@ -1,0 +1,67 @@
+"""RE2 under the rules: its time is linear in the text, whatever the text holds."""
+
+import re
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Final
+
+import re2
+
+# A match's span and its groups'; (-1, -1) is none.
+Spans = Sequence[tuple[int, int]]
+# The first match between two positions.
+Find = Callable[[bytes, int, int], Spans]
+# The numbers of the patterns that may match a text.
+Filter = Callable[[bytes], Sequence[int]]
+
+MATCHER_BYTES: Final = (
+    64 << 20
+)  # RE2's default of 8 MiB makes it rebuild its automaton over and over
+
+
+def compiled(pattern: bytes) -> Any:
+    """With `finditer` and `groupindex`. Raises re2.error."""
+    return re2.compile(pattern, _options())
+
+
+def groups(pattern: bytes) -> dict[str, int]:
+    """The numbers of the named groups."""
+    return {name.decode(): number for name, number in compiled(pattern).groupindex.items()}
+
+
+def finder(pattern: bytes) -> Find:
+    """One call of RE2 a match: the objects re2's own `search` makes cost more than it."""
+    return partial(compiled(pattern)._regexp.Match, re2._Anchor.UNANCHORED)  # noqa: SLF001
+
+
+def literal_filter(literals: Sequence[Sequence[str]]) -> Filter:
+    """Of entries of lower-case literals, those of which one stands in the text."""
+    made = _filter([_any_of(each) for each in literals])
+    return lambda text: made.Match(text, True) or ()
+
+
+def pattern_filter(patterns: Sequence[bytes]) -> Filter:
+    """Of patterns, those that match."""
+    made = _filter(patterns)
+    return lambda text: made.Match(text, False) or ()
+
+
+def _filter(patterns: Sequence[bytes]) -> Any:
+    made = re2.Filter()
+    for pattern in patterns:
+        made.Add(pattern, _options())
+    made.Compile()
+    return made
+
+
+def _options() -> Any:
+    """Bytes in, bytes out: positions need no translation."""
+    chosen = re2.Options()
+    chosen.encoding = re2.Options.Encoding.LATIN1
+    chosen.max_mem = MATCHER_BYTES
+    chosen.log_errors = False
+    return chosen
+
+
+def _any_of(literals: Sequence[str]) -> bytes:
+    return b"(?i)" + b"|".join(re.escape(each.encode()) for each in literals)
