@@ -27,6 +27,7 @@ from bot.engine.sqlite_clock import milliseconds
 from bot.engine.starts import Starts
 from bot.engine.stop_signal import Signal
 from bot.engine.stranded import StrandedWork
+from bot.engine.take_over import DbosRecords, TakeOver
 from bot.engine.thread_order import ThreadOrder
 from bot.engine.turn_slots import MAX_LIVE_TURNS, MAX_LIVE_TURNS_SQLITE, ShowWaiting, TurnSlots
 from bot.ports import (
@@ -37,7 +38,7 @@ from bot.ports import (
     decision_workflow,
 )
 from bot.store.failures import storage_errors
-from bot.store.replicas import Replicas
+from bot.store.replicas import STOOD_STILL_LEASES, Replicas
 from bot.store.stranded_turns import StrandedTurns, ending_workflow
 from bot.store.tickets import Superseded, Tickets
 from bot.store.write_gate import urgent
@@ -84,14 +85,22 @@ class Engine:
         self._tickets = tickets
         self._replicas = replicas
         self.executor_id = "local" if config.sqlite_path else uuid.uuid4().hex
+        self._presence = replicas.presence(self.executor_id, config.lease_s)
+        self._take_over = TakeOver(
+            replicas,
+            DbosRecords(config.version),
+            self.executor_id,
+            config.lease_s,
+            tickets.hand_over,
+        )
         self._signals: dict[TurnId, Signal] = {}
         self._turns: dict[asyncio.Task[object], str] = {}
         self._decisions: dict[asyncio.Task[object], str] = {}
-        self._let_go: set[str] = set()
         self._starts = Starts()
         self._order = ThreadOrder(tickets, self.executor_id, self._starts.few)
         others = None if config.sqlite_path else replicas
-        self._stranded = StrandedWork(stranded, tickets, others, config.version, config.lease_s)
+        dead_s = STOOD_STILL_LEASES * config.lease_s
+        self._stranded = StrandedWork(stranded, tickets, others, config.version, dead_s)
         self._idle = asyncio.Event()
         self._idle.set()
         self._accepting = False
@@ -116,15 +125,15 @@ class Engine:
         if self._config.sqlite_path:
             self._lock_file = await asyncio.to_thread(take_lock, self._config.sqlite_path)
         else:
-            await self._replicas.beat(self.executor_id)
+            await self._presence.beat()
         self._turn_body, self._decision_body, self._ending_body = turn, decision, ending
         self._background = background
         self._launch()
         self._accepting = True
         self._watchers = [background.create_task(self._watch_stops(), name="stops")]
         if not self._config.sqlite_path:
-            lease = Lease(self._replicas, self.executor_id, self._config.lease_s)
-            holding = lease.hold(self._take_over, self._let_turns_go)
+            lease = Lease(self._presence, self._config.lease_s)
+            holding = lease.hold(self._look_after_others, self._let_turns_go, self._let_lost_go)
             self._watchers.append(background.create_task(holding, name="lease"))
 
     def _launch(self) -> None:
@@ -179,6 +188,7 @@ class Engine:
             if left or waiting:
                 await self._tickets.hand_over(self.executor_id)
             await self._sign_off(nothing_left=not left and not waiting)
+        await self._presence.close()
         if self._lock_file is not None:
             self._lock_file.close()
 
@@ -334,42 +344,17 @@ class Engine:
         Before a turn does anything more, such as an edit over its successor's answer, it ends here.
         """
         log.warning("overslept", turns=len(self._turns))
-        for task, turn in self._turns.items():
-            self._let_go.add(turn)
+        self._take_over.let_go(self._turns.values())
+        for task in self._turns:
             task.cancel()
 
-    async def _take_over(self) -> None:
-        try:
-            if self._let_go:
-                # Those that nobody took over meanwhile; to stand still is not to die.
-                await self._tickets.hand_over(self.executor_id)
-                await self._resume(self.executor_id, self._let_go - set(self._turns.values()))
-                self._let_go.clear()
-            for dead in await self._replicas.stale(self._config.lease_s):
-                pending, known = await self._left_by(dead)
-                if pending and not known:
-                    continue  # for a replica of its version, or for the sweep of what is stranded
-                # Renews the dead one's lease for whoever wins: one takes over, and if it dies too,
-                # the next finds the lease run out again.
-                if not await self._replicas.claim(dead, self._config.lease_s):
-                    continue
-                await self._resume(dead)
-                if not pending:
-                    await self._replicas.forget(dead)
-        except Exception:  # the next beat tries again; the watch must not end
-            log.exception("take_over_failed")
+    async def _let_lost_go(self) -> None:
+        """It was without the database, and runs on: those turns end here that others have."""
+        lost = await self._take_over.lost(self._turns.values())
+        log.warning("cut_off", turns=len(self._turns), lost=len(lost))
+        for task, turn in self._turns.items():
+            if turn in lost:
+                task.cancel()
 
-    async def _left_by(self, executor: str) -> tuple[int, Sequence[str]]:
-        """How much work it left, and which of it this version knows."""
-        pending = await DBOS.list_workflows_async(
-            executor_id=executor, status="PENDING", load_input=False, load_output=False
-        )
-        known = [w.workflow_id for w in pending if w.app_version == self._config.version]
-        return len(pending), known
-
-    async def _resume(self, executor: str, only: set[str] | None = None) -> None:
-        _, known = await self._left_by(executor)
-        left = [each for each in known if only is None or each in only]
-        if left:
-            log.warning("taking_over", replica=executor, workflows=len(left))
-            await DBOS.resume_workflows_async(left)
+    async def _look_after_others(self) -> None:
+        await self._take_over.look(self._turns.values())

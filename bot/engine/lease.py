@@ -1,6 +1,6 @@
 """A replica's lease on its work: beats, whom it takes for dead, and that it stood still itself.
 
-What is done with the work of a replica that lost its lease lives in `bot.engine.engine`.
+What is done with the work of a replica that lost its lease lives in `bot.engine.take_over`.
 """
 
 import asyncio
@@ -9,7 +9,8 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from bot.ports import StorageUnavailable
-from bot.store.replicas import Replicas
+from bot.store.presence import Presence
+from bot.store.replicas import STOOD_STILL_LEASES
 
 _BEATS = 4  # in a lease: two may fail before anybody takes the replica for dead
 
@@ -17,20 +18,24 @@ _BEATS = 4  # in a lease: two may fail before anybody takes the replica for dead
 class Lease:
     """One replica's lease."""
 
-    def __init__(self, replicas: Replicas, replica: str, lease_s: float) -> None:
-        self._replicas = replicas
-        self._replica = replica
+    def __init__(self, presence: Presence, lease_s: float) -> None:
+        self._presence = presence
         self._lease_s = lease_s
         self._every_s = lease_s / _BEATS
         self._beaten_at = self._looked_at = time.monotonic()
 
     async def hold(
-        self, judge: Callable[[], Awaitable[None]], overslept: Callable[[], None]
+        self,
+        judge: Callable[[], Awaitable[None]],
+        overslept: Callable[[], None],
+        cut_off: Callable[[], Awaitable[None]],
     ) -> None:
         """Beat until cancelled. `judge` looks after the replicas that do not; it must not raise.
 
-        The beat never waits for it, and a replica that overslept judges nobody: its own row is as
-        old as theirs. `overslept` is called when this process stood still past its lease.
+        The beat never waits for it, and a replica whose own beat was late judges nobody: everything
+        may have stood still. `overslept` is called when this process stood still for so long that
+        others take it for dead; `cut_off` when it was without the database for longer than its
+        lease, which to others looks like its end.
         """
         async with asyncio.TaskGroup() as group:
             judging: asyncio.Task[None] | None = None
@@ -39,9 +44,11 @@ class Lease:
                     await asyncio.sleep(self._every_s)
                     asked_at = time.monotonic()
                     with suppress(StorageUnavailable):
-                        await self._replicas.beat(self._replica)
-                        in_time = asked_at - self._beaten_at < 2 * self._every_s
-                        self._beaten_at = asked_at
+                        kept = await self._presence.beat()
+                        silent_s, self._beaten_at = asked_at - self._beaten_at, asked_at
+                        if not kept and silent_s > self._lease_s:
+                            await cut_off()
+                        in_time = silent_s < 2 * self._every_s
                         if in_time and (judging is None or judging.done()):
                             judging = group.create_task(_run(judge))
 
@@ -55,7 +62,7 @@ class Lease:
             nonlocal handle
             now = time.monotonic()
             stood_still = now - self._looked_at > 2 * self._every_s
-            if stood_still and now - self._beaten_at > self._lease_s:
+            if stood_still and now - self._beaten_at > STOOD_STILL_LEASES * self._lease_s:
                 overslept()
             self._looked_at = now
             handle = loop.call_later(self._every_s, look)

@@ -113,6 +113,11 @@ class Database:
         async with _in_time(self._reader.connect()) as connection:
             yield connection
 
+    async def connect(self) -> AsyncConnection:
+        """A connection that the caller closes; every statement on it is a transaction."""
+        with storage_errors():
+            return await self._reader.connect()
+
     async def transact(self, work: Work[_T], *, again: bool = True) -> _T:
         """Run `work` in one transaction.
 

@@ -6,10 +6,14 @@ from datetime import UTC, datetime
 import sqlalchemy as sa
 
 from bot.store.connection import Connection
-from bot.store.dialect import insert_into, now, seconds_ago
+from bot.store.dialect import now, seconds_ago
 from bot.store.engine import Database
+from bot.store.presence import Presence, is_gone, renew
 from bot.store.tables import replicas
 
+# A process whose connection is there is slow, not dead, unless it is silent for so many leases: it
+# stands still, and whoever stands still has to know when others carry on with its work.
+STOOD_STILL_LEASES = 3
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -23,6 +27,10 @@ class Replicas:
         self._database = database
         self.version = version
 
+    def presence(self, replica: str, timeout_s: float) -> Presence:
+        """One's own beats and lock. A beat fails after `timeout_s`."""
+        return Presence(self._database, replica, self.version, timeout_s)
+
     async def beat(self, replica: str) -> float | None:
         """Renew the lease. Seconds since the last beat, None when there was no row.
 
@@ -34,11 +42,7 @@ class Replicas:
                 sa.select(replicas.c.beat, now()).where(replicas.c.id == replica)
             )
             row = before.first()
-            await connection.execute(
-                insert_into(connection, replicas)
-                .values(id=replica, beat=now(), started_at=now(), version=self.version)
-                .on_conflict_do_update(index_elements=["id"], set_={"beat": now()})
-            )
+            await renew(connection, replica, self.version)
             return None if row is None else (row[1] - row[0]).total_seconds()
 
         return await self._database.transact(work)
@@ -69,16 +73,36 @@ class Replicas:
 
         return await self._database.fetch(work)
 
-    async def claim(self, replica: str, lease_s: float) -> bool:
-        """Renew a stale lease in a dead replica's place; True for one of those who try at once."""
+    async def claim(self, replica: str, lease_s: float) -> datetime | None:
+        """Renew a dead replica's lease in its place; the beat that says so, None when it lives.
+
+        One of those who try at once. Dead is who is silent past its lease and whose connection is
+        gone too, or who is silent so long that it must have stood still.
+        """
+
+        async def work(connection: Connection) -> datetime | None:
+            gone = await is_gone(connection, replica)
+            bound_s = lease_s if gone else STOOD_STILL_LEASES * lease_s
+            return await _rewritten(connection, replica, replicas.c.beat < seconds_ago(bound_s))
+
+        return await self._database.transact(work, again=False)
+
+    async def claim_again(self, replica: str, claimed: datetime) -> datetime | None:
+        """The same for who claimed it; None when it has beaten itself since, or is another's."""
+
+        async def work(connection: Connection) -> datetime | None:
+            return await _rewritten(connection, replica, replicas.c.beat == claimed)
+
+        return await self._database.transact(work, again=False)
+
+    async def bury(self, replica: str, claimed: datetime) -> bool:
+        """Remove the row of a dead replica of which nothing is left, unless it has beaten since."""
 
         async def work(connection: Connection) -> bool:
-            won = await connection.execute(
-                replicas.update()
-                .where(replicas.c.id == replica, replicas.c.beat < seconds_ago(lease_s))
-                .values(beat=now())
+            gone = await connection.execute(
+                replicas.delete().where(replicas.c.id == replica, replicas.c.beat == claimed)
             )
-            return won.rowcount == 1
+            return gone.rowcount == 1
 
         return await self._database.transact(work)
 
@@ -92,18 +116,23 @@ class Replicas:
 
         await self._database.transact(work)
 
-    async def forget(self, replica: str, lease_s: float = 0) -> bool:
-        """Remove a row: one's own at the end, a dead one's when nothing of it is left.
-
-        With a lease, only while it is still stale: a replica that woke up keeps its row.
-        """
+    async def forget(self, replica: str) -> bool:
+        """Remove one's own row, at the end."""
 
         async def work(connection: Connection) -> bool:
-            gone = await connection.execute(
-                replicas.delete().where(
-                    replicas.c.id == replica, replicas.c.beat <= seconds_ago(lease_s)
-                )
-            )
+            gone = await connection.execute(replicas.delete().where(replicas.c.id == replica))
             return gone.rowcount == 1
 
         return await self._database.transact(work)
+
+
+async def _rewritten(
+    connection: Connection, replica: str, where: sa.ColumnElement[bool]
+) -> datetime | None:
+    found = await connection.scalars(
+        sa.update(replicas)
+        .where(replicas.c.id == replica, where)
+        .values(beat=now())
+        .returning(replicas.c.beat)
+    )
+    return found.one_or_none()

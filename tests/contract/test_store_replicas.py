@@ -1,17 +1,27 @@
 """Leases: who is alive is what the database's clock says."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 
+import pytest
 import sqlalchemy as sa
 
+from bot.ports import StorageUnavailable
 from bot.store.columns import Instant
 from bot.store.dialect import seconds_ago
-from bot.store.engine import Database
+from bot.store.engine import POOL_OVERFLOW, POOL_SIZE, Database
+from bot.store.presence import Presence
 from bot.store.replicas import Replicas
 from bot.store.tables import replicas
-from tests.fixtures_database import database, database_url
+from tests.fixtures_database import database, database_url, other, postgres_url
 
-__all__ = ["database", "database_url"]
+__all__ = ["database", "database_url", "other", "postgres_url"]
+
+_CUT_OTHERS = (
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+    " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+)
 
 LEASE_S = 6.0
 
@@ -71,12 +81,94 @@ async def test_a_replica_is_forgotten_once(database: Database) -> None:
     assert await leases.beat("a") is None
 
 
-async def test_one_that_woke_up_is_not_forgotten_as_dead(database: Database) -> None:
+async def test_one_that_woke_up_is_neither_claimed_again_nor_buried(database: Database) -> None:
     leases = Replicas(database)
     await leases.beat("a")
-    assert not await leases.forget("a", LEASE_S)
+    assert await leases.claim("a", LEASE_S) is None
     await silent_for(database, "a", 7)
-    assert await leases.forget("a", LEASE_S)
+    claimed = await leases.claim("a", LEASE_S)
+    assert claimed is not None
+    again = await leases.claim_again("a", claimed)
+    assert again is not None
+    await silent_for(database, "a", -1)  # it beats
+    assert await leases.claim_again("a", again) is None
+    assert not await leases.bury("a", again)
+
+
+async def test_a_dead_one_is_claimed_by_one_and_by_the_next_when_that_one_dies(
+    database: Database, other: Database
+) -> None:
+    leases = [Replicas(each) for each in (database, other)]
+    await leases[0].beat("a")
+    await silent_for(database, "a", 7)
+    claims = await asyncio.gather(*(each.claim("a", LEASE_S) for each in leases))
+    assert sum(claim is not None for claim in claims) == 1
+    await silent_for(database, "a", 7)
+    assert await leases[1].claim("a", LEASE_S) is not None
+
+
+async def test_a_claim_whose_dead_left_nothing_buries_it(database: Database) -> None:
+    leases = Replicas(database)
+    await leases.beat("a")
+    await silent_for(database, "a", 7)
+    claimed = await leases.claim("a", LEASE_S)
+    assert claimed is not None
+    assert await leases.bury("a", claimed)
+    assert list(await leases.stale(0)) == []
+
+
+@pytest.fixture
+async def present(postgres_url: str) -> AsyncIterator[tuple[Database, Presence]]:
+    opened = await Database.open(postgres_url)
+    presence = Replicas(opened).presence("slow", 5.0)
+    assert not await presence.beat()
+    yield opened, presence
+    await presence.close()
+    await opened.close()
+
+
+@pytest.mark.parametrize(("silence_s", "taken"), [(7, False), (17, False), (19, True)])
+async def test_a_slow_one_whose_connection_is_there_is_not_dead_before_it_must_stand_still(
+    present: tuple[Database, Presence], silence_s: float, taken: bool
+) -> None:
+    opened, presence = present
+    assert await presence.beat()
+    await silent_for(opened, "slow", silence_s)
+    assert (await Replicas(opened).claim("slow", LEASE_S) is not None) == taken
+
+
+async def test_one_whose_connection_is_gone_is_dead_after_its_lease(
+    present: tuple[Database, Presence],
+) -> None:
+    opened, _ = present
+    async with opened.write() as connection:
+        await connection.execute(sa.text(_CUT_OTHERS))
+    await silent_for(opened, "slow", 7)
+    assert await Replicas(opened).claim("slow", LEASE_S) is not None
+
+
+async def test_one_that_was_cut_off_says_so_and_is_there_again(
+    present: tuple[Database, Presence],
+) -> None:
+    opened, presence = present
+    async with opened.write() as connection:
+        await connection.execute(sa.text(_CUT_OTHERS))
+    with pytest.raises(StorageUnavailable):
+        await presence.beat()
+    assert not await presence.beat()
+    assert await presence.beat()
+    await silent_for(opened, "slow", 7)
+    assert await Replicas(opened).claim("slow", LEASE_S) is None
+
+
+async def test_a_beat_waits_for_nobody_who_holds_every_other_connection(
+    present: tuple[Database, Presence],
+) -> None:
+    opened, presence = present
+    async with AsyncExitStack() as stack:
+        for _ in range(POOL_SIZE + POOL_OVERFLOW - 1):
+            await stack.enter_async_context(opened.read())
+        assert await presence.beat()
 
 
 async def test_beats_at_once_do_not_collide(database: Database) -> None:

@@ -22,6 +22,7 @@ _RACES = "tests/contract/test_click_races.py::"
 _SHUTDOWN = "tests/scenario/test_durability_shutdown.py::"
 _STOP = "tests/scenario/test_durability_stop.py::"
 _TICKETS = "tests/contract/test_store_tickets.py::"
+_TAKE_OVER = "tests/unit/bot/engine/test_take_over.py::"
 _ZOMBIE = "tests/scenario/test_durability_zombie.py::"
 
 MUTANTS = (
@@ -308,9 +309,30 @@ MUTANTS = (
         (f"{_KILL}test_a_killed_replica_is_taken_over[first-tool-postgresql]",),
     ),
     Mutant(
+        "a late beat is taken for a death",
+        "bot/store/presence.py",
+        "    return bool(await connection.scalar(free))",
+        "    return True",
+        (f"{_TAKE_OVER}test_a_late_beat_moves_nothing_while_the_process_is_there",),
+    ),
+    Mutant(
+        "all that a dead replica left goes to one survivor at once",
+        "bot/engine/take_over.py",
+        "await self._hand_on(dead, left.known[:AT_ONCE], len(left.known))",
+        "await self._hand_on(dead, left.known, len(left.known))",
+        (f"{_TAKE_OVER}test_the_work_of_a_dead_one_goes_on_in_small_parts_and_all_of_it",),
+    ),
+    Mutant(
+        "a replica that woke up loses the rest of its work",
+        "bot/store/replicas.py",
+        "return await _rewritten(connection, replica, replicas.c.beat == claimed)",
+        "return await _rewritten(connection, replica, sa.true())",
+        (f"{_TAKE_OVER}test_one_that_wakes_up_keeps_what_it_still_has",),
+    ),
+    Mutant(
         "a replica that stood still goes on as if nothing had been",
         "bot/engine/lease.py",
-        "if stood_still and now - self._beaten_at > self._lease_s:",
+        "if stood_still and now - self._beaten_at > STOOD_STILL_LEASES * self._lease_s:",
         "if stood_still and now < self._beaten_at:",
         (f"{_ZOMBIE}test_a_frozen_replica_does_not_touch_the_answer_of_its_successor",),
     ),

@@ -19,9 +19,10 @@ from tests.scenario.durability.investigation import (
     three_rounds,
 )
 from tests.scenario.durability.postgres import no_inserts, queued
-from tests.scenario.durability.replica import Replica
+from tests.scenario.durability.replica import Leases, Replica
 from tests.scenario.durability.world import Asked, World, world_on
 
+QUICK = Leases(lease_s=0.5)  # stands still after three of them
 CONFIRM = "proposal:confirm"
 POST = "control POST restart"
 ALIVE = "are you there"
@@ -50,8 +51,8 @@ def _versions(world: World, message: Message) -> list[Message]:
 
 async def test_a_frozen_replica_does_not_touch_the_answer_of_its_successor(world: World) -> None:
     three_rounds(world)
-    await world.start()
-    await world.start()
+    await world.start(QUICK)
+    await world.start(QUICK)
     hold = world.hold_round(ASK, 3, at=AFTER_FIRST_TEXT)
     asked = await world.ask(ASK)
     await hold.wait()
@@ -77,9 +78,9 @@ async def _confirm(world: World, asked: Asked) -> None:
 
 
 async def test_a_frozen_replica_whose_order_is_on_its_way_sends_no_second(world: World) -> None:
-    zombie = await world.start()
+    zombie = await world.start(QUICK)
     asked = await world.propose("restart it")
-    await world.start()
+    await world.start(QUICK)
     hold = world.gates.hold(f"{POST} after")
     with world.only(zombie):
         await _confirm(world, asked)
@@ -91,9 +92,9 @@ async def test_a_frozen_replica_whose_order_is_on_its_way_sends_no_second(world:
 async def test_an_intent_that_a_frozen_replica_did_not_finish_is_its_successors(
     world: World,
 ) -> None:
-    zombie = await world.start()
+    zombie = await world.start(QUICK)
     asked = await world.propose("restart it")
-    await world.start()
+    await world.start(QUICK)
     hold = world.gates.hold("slack POST chat.update before", lambda sent: b"Confirmed" in sent)
     with world.only(zombie):
         await _confirm(world, asked)

@@ -1,0 +1,187 @@
+"""Whose work is carried on, how much of it at once, and when it is left alone. The clock is set."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import pytest
+import sqlalchemy as sa
+
+from bot.engine.take_over import AT_ONCE, Left, TakeOver
+from bot.ports import StorageUnavailable
+from bot.store.columns import Instant
+from bot.store.dialect import seconds_ago
+from bot.store.engine import Database
+from bot.store.replicas import Replicas
+from bot.store.tables import replicas
+from tests.fixtures_database import postgres_url
+
+__all__ = ["postgres_url"]
+
+LEASE_S = 6.0
+TURNS = 160
+
+
+@dataclass
+class MemoryRecords:
+    """Who runs what. What is handed on is in nobody's hands until `taken`."""
+
+    by: dict[str, list[str]]
+    waiting: list[str] = field(default_factory=list)
+    batches: list[int] = field(default_factory=list)
+    unknown: dict[str, int] = field(default_factory=dict)
+
+    async def left_by(self, executor: str) -> Left:
+        return Left(list(self.by.get(executor, [])), self.unknown.get(executor, 0))
+
+    async def hand_on(self, workflows: Sequence[str]) -> None:
+        self.batches.append(len(workflows))
+        for each in self.by.values():
+            each[:] = [name for name in each if name not in workflows]
+        self.waiting.extend(workflows)
+
+    def taken(self, executor: str) -> None:
+        """Somebody looks into the queue."""
+        self.by.setdefault(executor, []).extend(self.waiting)
+        self.waiting.clear()
+
+
+@dataclass
+class Site:
+    """Replicas on one database: `slow` with all the work, `a` and `b` without."""
+
+    database: Database
+    leases: Replicas
+    records: MemoryRecords
+    spared: list[str] = field(default_factory=list)
+
+    def survivor(self, name: str) -> TakeOver:
+        return TakeOver(self.leases, self.records, name, LEASE_S, self._no_death)
+
+    async def _no_death(self, replica: str) -> None:
+        self.spared.append(replica)
+
+    async def silent(self, replica: str, seconds: float) -> None:
+        at = sa.type_coerce(seconds_ago(seconds), Instant())
+        async with self.database.write() as connection:
+            await connection.execute(
+                replicas.update().where(replicas.c.id == replica).values(beat=at)
+            )
+
+
+@asynccontextmanager
+async def site_of(url: str) -> AsyncIterator[Site]:
+    database = await Database.open(url)
+    leases = Replicas(database)
+    for name in ("slow", "a", "b"):
+        await leases.beat(name)
+    yield Site(database, leases, MemoryRecords({"slow": [f"turn:{n}" for n in range(TURNS)]}))
+    await database.close()
+
+
+@pytest.fixture
+async def site(postgres_url: str) -> AsyncIterator[Site]:
+    async with site_of(postgres_url) as made:
+        yield made
+
+
+async def test_a_late_beat_moves_nothing_while_the_process_is_there(site: Site) -> None:
+    presence = site.leases.presence("slow", 5.0)
+    await presence.beat()
+    survivors = [site.survivor("a"), site.survivor("b")]
+    for late_s in (7.0, 12.0, 17.0):
+        await site.silent("slow", late_s)
+        for each in survivors:
+            await each.look(())
+    await presence.close()
+
+    assert site.records.batches == []
+    assert len(site.records.by["slow"]) == TURNS
+
+
+async def test_the_work_of_a_dead_one_goes_on_in_small_parts_and_all_of_it(site: Site) -> None:
+    survivors = {"a": site.survivor("a"), "b": site.survivor("b")}
+    await site.silent("slow", 7)
+
+    for _ in range(TURNS // AT_ONCE + 1):
+        for name, each in survivors.items():
+            await each.look(())
+            site.records.taken(name)
+
+    assert max(site.records.batches) <= AT_ONCE
+    assert site.records.by["slow"] == []
+    assert list(await site.leases.stale(-1)) == ["a", "b"]
+
+
+async def test_one_that_wakes_up_keeps_what_it_still_has(site: Site) -> None:
+    survivor = site.survivor("a")
+    await site.silent("slow", 19)
+    await survivor.look(())
+    await site.leases.beat("slow")
+    for _ in range(5):
+        await survivor.look(())
+
+    assert site.records.batches == [AT_ONCE]
+    assert len(site.records.by["slow"]) == TURNS - AT_ONCE
+
+
+async def test_when_the_one_that_carries_on_dies_the_next_does(site: Site) -> None:
+    await site.silent("slow", 7)
+    await site.survivor("a").look(())
+    await site.survivor("b").look(())
+    assert len(site.records.batches) == 1
+
+    await site.silent("slow", 7)
+    await site.survivor("b").look(())
+
+    assert len(site.records.batches) == 2
+
+
+async def test_its_own_work_that_nobody_took_comes_back_in_small_parts_too(site: Site) -> None:
+    mine = site.survivor("slow")
+    turns = list(site.records.by["slow"])
+    taken, running = turns[:40], turns[40:50]
+    site.records.by["a"] = taken
+    del site.records.by["slow"][:40]
+    mine.let_go(turns)
+
+    for _ in range(20):
+        await mine.look(running)
+
+    assert max(site.records.batches) == AT_ONCE
+    assert sorted(site.records.waiting) == sorted(turns[50:])
+    assert site.records.by["a"] == taken
+    assert set(site.spared) == {"slow"}
+
+
+async def test_work_of_a_version_that_it_does_not_know_is_left_to_those_who_do(site: Site) -> None:
+    site.records.by, site.records.unknown = {}, {"slow": 3}
+    await site.silent("slow", 7)
+    await site.survivor("a").look(())
+
+    assert site.records.batches == []
+    assert list(await site.leases.stale(LEASE_S)) == ["slow"]
+
+
+async def test_what_others_have_is_known(site: Site) -> None:
+    mine = site.survivor("slow")
+
+    assert await mine.lost(["turn:1", "turn:2", "taken"]) == {"taken"}
+
+
+class _Away(MemoryRecords):
+    async def left_by(self, executor: str) -> Left:
+        raise StorageUnavailable("gone")
+
+
+async def test_records_that_cannot_be_read_end_no_watch_and_take_nothing(site: Site) -> None:
+    site.records = _Away({})
+    await site.silent("slow", 7)
+    survivor = site.survivor("a")
+    survivor.let_go(["turn:1"])
+
+    async with asyncio.timeout(5):
+        await survivor.look(())
+
+    assert await survivor.lost(["turn:1"]) == ()
