@@ -37,6 +37,7 @@ BROAD_EXCEPT_SEAMS = {
     "bot/chat/stopping.py",
     "bot/chat/turn.py",
     "bot/engine/engine.py",
+    "bot/engine/take_over.py",
     "bot/upkeep/jobs.py",
     "bot/upkeep/reload.py",
     "bot/slack/handling/errands.py",

@@ -205,9 +205,10 @@ MUTANTS = (
     ),
     Mutant(
         "a dead replica is forgotten with the turns that others could carry on",
-        "bot/engine/engine.py",
-        "                if pending and not known:\n                    continue",
-        "                pending = len(known)\n                if pending < 0:\n                    continue",
+        "bot/engine/take_over.py",
+        "known = [each.workflow_id for each in pending if each.app_version == self._version]",
+        "pending = [each for each in pending if each.app_version == self._version]\n"
+        "        known = [each.workflow_id for each in pending]",
         (
             f"{_ENGINE}"
             "test_turns_of_another_version_are_left_to_a_process_that_knows_it[the-same-postgresql]",

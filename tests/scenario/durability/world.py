@@ -4,6 +4,7 @@ Each counts what reaches it and can be held at a point (`gates`).
 """
 
 import asyncio
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
@@ -126,7 +127,7 @@ class World:
     addresses: dict[str, str] = field(default_factory=dict)
     loki: LokiServer = field(
         default_factory=lambda: LokiServer(
-            Stored(1_700_000_000_000_000_000, f"{product} is slow", {"service_name": product})
+            Stored(time.time_ns(), f"{product} is slow", {"service_name": product})
             for product in ("checkout", "web", "cart")
         )
     )
