@@ -131,6 +131,33 @@ class MetricsContract:
         assert result.step_s in {15, 60}
         assert "step raised" in result.notes[0]
 
+    @pytest.mark.parametrize(("instant", "number"), [(False, 10), (True, 1)])
+    async def test_selector_is_a_query(
+        self, metrics: Metrics, now: datetime, instant: bool, number: int
+    ) -> None:
+        interval = Interval(now - timedelta(minutes=10), now)
+        text = f'{P99}{{service="payments"}}'
+        result = await metrics.promql(text, interval, 60.0, instant=instant)
+        assert [dict(one.labels) for one in result.series] == [
+            {"service": "payments", "env": "prod"}
+        ]
+        assert len(result.series[0].points) == number
+
+    async def test_query_that_cannot_be_read_is_refused_in_words(
+        self, metrics: Metrics, now: datetime
+    ) -> None:
+        interval = Interval(now - timedelta(minutes=10), now)
+        with pytest.raises(InvalidArguments, match="query"):
+            await metrics.promql("sum by (", interval, 60.0)
+
+    async def test_query_that_selects_nothing_says_so(
+        self, metrics: Metrics, now: datetime
+    ) -> None:
+        interval = Interval(now - timedelta(minutes=10), now)
+        result = await metrics.promql('no_such{service="payments"}', interval, 60.0)
+        assert list(result.series) == []
+        assert "nothing" in result.notes[-1]
+
     async def test_empty_range_is_refused(self, metrics: Metrics, now: datetime) -> None:
         with pytest.raises(InvalidArguments, match="empty"):
             await metrics.query_range(MetricQuery("payments", P99, Interval(now, now)))

@@ -196,6 +196,12 @@ class Metrics(Protocol):
         """The series of one metric of one product."""
         ...
 
+    async def promql(
+        self, text: str, interval: Interval, step_s: float | None, *, instant: bool = False
+    ) -> MetricResult:
+        """A query in the backend's own language; `instant` is its value at the interval's end."""
+        ...
+
     async def discover(self, products: Sequence[str], interval: Interval) -> Discovered:
         """What can be read of these products, or of all that the backend knows when none is named.
 

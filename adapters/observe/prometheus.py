@@ -10,19 +10,24 @@ from adapters.observe.backend import Backend
 from adapters.observe.conventions import SHIPPED, Conventions
 from adapters.observe.instants import check_order, seconds_text
 from adapters.observe.metric_shape import step_for, unit_of
-from adapters.observe.prometheus_answer import matrix_of, names_of
+from adapters.observe.prometheus_answer import instant_of, matrix_of, names_of
 from adapters.observe.prometheus_kinds import Kinds
 from adapters.observe.prometheus_notes import absence_note, staleness_notes
 from adapters.observe.prometheus_sweep import Sweeper
 from adapters.observe.signal_promql import matchers_of, quoted, window_of
 from tools.capabilities import Clock, Interval, MetricQuery, MetricResult, Series, SweepQuery, Swept
-from tools.errors import InvalidArguments
+from tools.errors import InvalidArguments, UpstreamFailed
 from tools.signals import Discovered
 
 _METRIC_NAME: Final = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 _QUANTILE_NAME: Final = re.compile(r"(.+)_p(\d\d|999)")
 _LABEL_NAME: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 _FINEST_STEP_S: Final = 15.0
+_ITS_FAULT: Final = frozenset({400, 422})  # bad_data and execution: what was asked, not the server
+_NOTHING: Final = (
+    "the query is valid and selects nothing: a name or a label may be wrong, or nothing happened; "
+    "core__find_metrics lists what there is"
+)
 
 
 class PrometheusMetrics:
@@ -74,6 +79,31 @@ class PrometheusMetrics:
             return MetricResult((), unit, step_s, tuple(notes))
         notes.extend(staleness_notes(series, query.interval, step_s, self._clock.now()))
         return MetricResult(tuple(series), unit, step_s, tuple(notes))
+
+    async def promql(
+        self, text: str, interval: Interval, step_s: float | None, *, instant: bool = False
+    ) -> MetricResult:
+        """PromQL as it is. Raises InvalidArguments with the backend's words where it refuses."""
+        check_order(interval)
+        step, note = step_for(interval, step_s, _FINEST_STEP_S)
+        try:
+            if instant:
+                at = min(interval.end, self._clock.now())
+                form = {"query": text, "time": seconds_text(at)}
+                answer = await self._backend.post_form("/api/v1/query", form)
+                series, warnings = instant_of(answer)
+            else:
+                series, warnings = await self._matrix(text, interval, step)
+        except UpstreamFailed as error:
+            if error.status not in _ITS_FAULT:
+                raise
+            raise InvalidArguments(f"query: the backend refuses it: {error.message}") from error
+        notes = [one for one in (note if not instant else "", *warnings) if one]
+        if not series:
+            notes.append(_NOTHING)
+        elif not instant:
+            notes.extend(staleness_notes(series, interval, step, self._clock.now()))
+        return MetricResult(tuple(series), None, step, tuple(notes))
 
     async def discover(self, products: Sequence[str], interval: Interval) -> Discovered:
         """What these products have; of all that are known when none is named."""

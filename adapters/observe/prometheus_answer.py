@@ -44,6 +44,16 @@ class _VectorEnvelope(BaseModel):
     data: _Vector
 
 
+class _Instant(BaseModel):
+    result: tuple[float, float] | list[_Sample]
+
+
+class _InstantEnvelope(BaseModel):
+    data: _Instant
+    warnings: list[str] = Field(default_factory=list)
+    infos: list[str] = Field(default_factory=list)
+
+
 class _About(BaseModel):
     type: str = ""
     unit: str = ""
@@ -64,6 +74,7 @@ class _Names(BaseModel):
 
 _ENVELOPE: Final = TypeAdapter(_Envelope)
 _FAILURE: Final = TypeAdapter(_Failure)
+_INSTANT: Final = TypeAdapter(_InstantEnvelope)
 _VECTOR: Final = TypeAdapter(_VectorEnvelope)
 _METADATA: Final = TypeAdapter(_Metadata)
 _NAMES: Final = TypeAdapter(_Names)
@@ -100,6 +111,25 @@ def rows_of(answer: Answer, before: datetime) -> Sequence[SweptRow]:
         )
         for row in rows
     ]
+
+
+def instant_of(answer: Answer) -> tuple[Sequence[Series], Sequence[str]]:
+    """A vector as series of one point, a scalar as one without labels. Raises UpstreamFailed."""
+    _check(answer)
+    try:
+        envelope = _INSTANT.validate_json(answer.body)
+    except ValidationError as error:
+        raise UpstreamFailed("neither a vector nor a number", answer.status) from error
+    rows = envelope.data.result
+    samples = rows if isinstance(rows, list) else [_Sample(value=rows)]
+    series = [
+        Series(
+            {name: value for name, value in row.metric.items() if name != "__name__"},
+            ((datetime.fromtimestamp(row.value[0], UTC), _finite(row.value[1])),),
+        )
+        for row in samples
+    ]
+    return series, [*envelope.warnings, *envelope.infos]
 
 
 def vector_of(answer: Answer) -> Sequence[tuple[Mapping[str, str], float]]:

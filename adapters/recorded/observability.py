@@ -21,6 +21,7 @@ from adapters.observe.instants import check_order, to_ns
 from adapters.observe.levels import at_least, normalized
 from adapters.observe.line_filter import line_test
 from adapters.observe.metric_shape import step_for, unit_of
+from adapters.observe.selector_query import name_and_labels
 from adapters.observe.trace_ids import trace_id_of
 from adapters.recorded.admin_info import RecordedAdminInfo
 from adapters.recorded.kubernetes import RecordedKubernetes
@@ -180,6 +181,26 @@ class RecordedMetrics:
             return MetricResult((), unit_of(query.metric), step_s, tuple(notes))
         series = Series(labels, points)
         return MetricResult((series,), unit_of(query.metric), step_s, tuple(notes))
+
+    async def promql(
+        self, text: str, interval: Interval, step_s: float | None, *, instant: bool = False
+    ) -> MetricResult:
+        """A selector: its series of every product. Raises InvalidArguments for more."""
+        metric, labels = name_and_labels(text)
+        step, note = step_for(interval, step_s, float(STEP_S))
+        wanted = [labels["service"]] if "service" in labels else self._dataset.products
+        having = [product for product in wanted if metric in self._dataset.metrics(product)]
+        series: list[Series] = []
+        for product in having:
+            one = await self.query_range(MetricQuery(product, metric, interval, labels, step))
+            series += [
+                Series(each.labels, each.points[-1:] if instant else each.points)
+                for each in one.series
+            ]
+        notes = [note] if note else []
+        if not series:
+            notes.append(f"nothing is called {metric} with these labels")
+        return MetricResult(tuple(series), unit_of(metric), step, tuple(notes))
 
     async def discover(self, products: Sequence[str], interval: Interval) -> Discovered:
         """What the recorded products have."""

@@ -27,6 +27,9 @@ from tools.capabilities import (
     SweptLogs,
     SweptSeries,
     Trace,
+    TraceQuery,
+    TracesFound,
+    TraceSummary,
 )
 from tools.errors import InvalidArguments
 from tools.signals import Discovered, Place, Signal
@@ -168,6 +171,18 @@ class FakeMetrics:
         ]
         return MetricResult(found, self.unit, step_s, self.notes)
 
+    async def promql(
+        self, text: str, interval: Interval, step_s: float | None, *, instant: bool = False
+    ) -> MetricResult:
+        """Every series of the metric that is the whole query."""
+        if self.failure is not None:
+            raise self.failure
+        found = [
+            one for (_, name), several in self.series.items() if name == text for one in several
+        ]
+        cut = [Series(one.labels, one.points[-1:] if instant else one.points) for one in found]
+        return MetricResult(cut, self.unit, step_s or 60.0, self.notes)
+
     async def discover(self, products: Sequence[str], interval: Interval) -> Discovered:
         """Gauges by the names they were given."""
         wanted = tuple(products) or tuple(dict.fromkeys(product for product, _ in self.series))
@@ -217,11 +232,20 @@ class FakeTraces:
 
     traces: Mapping[str, Trace] = field(default_factory=dict)
     failure: Exception | None = None
+    summaries: Sequence[TraceSummary] = ()
+    notes: Sequence[str] = ()
+    searches: list[TraceQuery] = field(default_factory=list)
 
     async def get(self, trace_id: str) -> Trace | None:
         if self.failure is not None:
             raise self.failure
         return self.traces.get(trace_id)
+
+    async def search(self, query: TraceQuery) -> TracesFound:
+        self.searches.append(query)
+        if self.failure is not None:
+            raise self.failure
+        return TracesFound(self.summaries[: query.limit], self.notes)
 
 
 @dataclass

@@ -5,6 +5,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import cast
 
 from aiohttp import web
 
@@ -82,11 +83,11 @@ class PrometheusServer:
         return web.json_response(body)
 
     async def _query(self, request: web.Request) -> web.Response:
-        """Only `max(count_over_time(selector[Ns]))`."""
+        """A selector, or `max(count_over_time(selector[Ns]))`."""
         form = await request.post()
         counting = _COUNT.fullmatch(str(form["query"]))
         if counting is None:
-            raise BadData(f"parse error: {form['query']!r}")
+            return self._instant(str(form["query"]), float(str(form["time"])))
         wanted, end_s = _selects(counting.group(1)), float(str(form["time"]))
         begin_s = end_s - float(counting.group(2))
         counts = [
@@ -97,6 +98,16 @@ class PrometheusServer:
         rows = [{"metric": {}, "value": [end_s, str(max(counts))]}] if counts else []
         data = {"resultType": "vector", "result": rows}
         return web.json_response({"status": "success", "data": data})
+
+    def _instant(self, query: str, at_s: float) -> web.Response:
+        found = [row for row in map(_evaluator(query, [at_s]), self.series) if row]
+        last = [
+            {"metric": row["metric"], "value": next(iter(cast("list[object]", row["values"])))}
+            for row in found
+        ]
+        return web.json_response(
+            {"status": "success", "data": {"resultType": "vector", "result": last}}
+        )
 
     async def _metadata(self, _request: web.Request) -> web.Response:
         about = {name: [{"type": kind, "unit": ""}] for name, kind in self.types.items()}

@@ -8,6 +8,7 @@ from statistics import median
 
 from adapters.observe.instants import check_order
 from adapters.observe.metric_shape import step_for, unit_of
+from adapters.observe.selector_query import name_and_labels
 from adapters.recorded.packs.recording import RecordedSeries
 from adapters.recorded.packs.signals import PackedSignals
 from tools.capabilities import (
@@ -64,6 +65,26 @@ class PackedMetrics:
             notes.append(_absence(query, sorted({one.name for one in own}), bool(named)))
         unit = next((one.unit for one in named if one.unit), None)
         return MetricResult(tuple(found), unit or unit_of(query.metric), step_s, tuple(notes))
+
+    async def promql(
+        self, text: str, interval: Interval, step_s: float | None, *, instant: bool = False
+    ) -> MetricResult:
+        """A selector: its series. Raises InvalidArguments for more."""
+        check_order(interval)
+        metric, labels = name_and_labels(text)
+        step, note = step_for(interval, step_s, 15.0)
+        query = MetricQuery("", metric, interval, labels, step)
+        unique = {id(one): one for series in self._series.values() for one in series}
+        found = []
+        for one in unique.values():
+            if one.name == metric and labels.items() <= one.labels.items():
+                points = _stepped(one.points, query, step, spacing_of(one.points))
+                if points:
+                    found.append(Series(one.labels, points[-1:] if instant else points))
+        notes = [note] if note else []
+        if not found:
+            notes.append(f"nothing is called {metric} with these labels in this time range")
+        return MetricResult(tuple(found), unit_of(metric), step, tuple(notes))
 
 
 def spacing_of(points: Sequence[tuple[float, float]]) -> float:

@@ -1,0 +1,147 @@
+"""core__find_metrics: what can be read of a product, by role and by words."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from pydantic import Field
+
+from tools.capabilities import CallContext, Capabilities
+from tools.contract import QUERY, Effect, ToolContract, ToolInput, ToolOutput
+from tools.core.arguments import ProductOrAny, TimeRangeText
+from tools.core.bound import bound
+from tools.output import clean_text
+from tools.products import ANY_PRODUCT, ProductScope, within
+from tools.signals import ROLES, Discovered, Role, Signal
+from tools.timerange import parse_time_range
+
+MAX_FOUND = 60
+MAX_OTHER_NAMES = 60
+
+
+class FindInput(ToolInput):
+    """Of what, and which."""
+
+    product: ProductOrAny
+    role: Annotated[Role | None, Field(description="Only metrics that tell of this")] = None
+    words: Annotated[str, Field(max_length=200, description="Parts of a name, any of them")] = ""
+    time_range: TimeRangeText = "last 1h"
+
+
+class FoundMetric(ToolOutput):
+    """One thing to read. `name` is for get_metrics and compare_to_baseline, `reading` says how it
+    comes: rate, quantile, ratio, gauge. `products` only when more than one was asked about.
+    """
+
+    name: str
+    role: str
+    reading: str
+    unit: str | None = None
+    metric: str | None = None
+    labels: str | None = None
+    samples_every_s: float | None = None
+    products: list[str] | None = None
+
+
+class FindOutput(ToolOutput):
+    """The most telling of each role first. `names` exist too and tell nothing of their own."""
+
+    range: str
+    found: list[FoundMetric]
+    names: list[str] | None = None
+    without: list[str] | None = None
+    truncated: bool
+    notes: list[str] | None = None
+
+
+class FindMetrics:
+    """Lists what the metrics backend has of a product."""
+
+    contract = ToolContract(
+        id="core__find_metrics",
+        description=(
+            "The metrics that exist for a product ('*': for all), each with its role (traffic,"
+            " errors, latency, cpu, ...), unit and how it is read. Use before guessing a name."
+        ),
+        input=FindInput,
+        output=FindOutput,
+        effect=Effect.READ_ONLY,
+        redaction=frozenset(
+            {"range", "names", "without", "truncated", "notes"}
+            | {f"found[].{name}" for name in FoundMetric.model_fields}
+        ),
+        timeouts=QUERY,
+        capabilities=frozenset({"metrics"}),
+        products=ProductScope(("product",), narrows=True),
+        toolsets=("investigate",),
+    )
+
+    async def execute(
+        self, arguments: FindInput, call: CallContext, caps: Capabilities
+    ) -> FindOutput:
+        """Raises InvalidArguments for a bad time range; what Metrics raises."""
+        when = parse_time_range(arguments.time_range, call.now)
+        all_of_them = arguments.product == ANY_PRODUCT
+        products = call.products if all_of_them else (arguments.product,)
+        found = await bound(caps.metrics, "metrics").discover(products, when.interval)
+        fitting = [signal for signal in _ordered(found, call) if _fits(signal, arguments)]
+        names = _other_names(found, arguments)
+        notes = [clean_text(note) for note in found.notes]
+        if when.assumed:
+            notes.append(when.assumed)
+        if not found.signals:
+            notes.append("no label of any metric holds this name; core__query_metrics can look")
+        return FindOutput(
+            range=when.text,
+            found=[_entry(one, call, all_of_them) for one in fitting[:MAX_FOUND]],
+            names=names[:MAX_OTHER_NAMES] or None,
+            without=[clean_text(one) for one in found.without] or None,
+            truncated=len(fitting) > MAX_FOUND or len(names) > MAX_OTHER_NAMES,
+            notes=notes or None,
+        )
+
+    def summarise(self, output: FindOutput, arguments: FindInput) -> str:
+        """`12 metrics of checkout: latency, errors, cpu`."""
+        roles = list(dict.fromkeys(one.role for one in output.found))
+        return (
+            f"{len(output.found)} metrics of {arguments.product}: {', '.join(roles[:6]) or 'none'}"
+        )
+
+
+def _ordered(found: Discovered, call: CallContext) -> Sequence[Signal]:
+    there = [one for one in found.signals if any(within(call, name) for name in one.places)]
+    return sorted(there, key=lambda one: (ROLES.index(one.role), one.rank, one.name))
+
+
+def _fits(signal: Signal, arguments: FindInput) -> bool:
+    if arguments.role is not None and signal.role != arguments.role:
+        return False
+    return _has_words(f"{signal.name} {signal.metric} {signal.role}", arguments.words)
+
+
+def _has_words(text: str, words: str) -> bool:
+    lowered = text.lower()
+    return not words.strip() or any(word.lower() in lowered for word in words.split())
+
+
+def _other_names(found: Discovered, arguments: FindInput) -> list[str]:
+    """Names without a role: only for who asks by words."""
+    if not arguments.words.strip() or arguments.role is not None:
+        return []
+    told = {one.metric for one in found.signals} | {one.name for one in found.signals}
+    names = [one.name for one in found.metrics if one.name not in told]
+    return [clean_text(name) for name in names if _has_words(name, arguments.words)]
+
+
+def _entry(signal: Signal, call: CallContext, several: bool) -> FoundMetric:
+    labels = {place.label for places in signal.places.values() for place in places}
+    products = sorted(name for name in signal.products if within(call, name))
+    return FoundMetric(
+        name=clean_text(signal.name),
+        role=signal.role,
+        reading=signal.reading,
+        unit=signal.unit,
+        metric=clean_text(signal.metric) if signal.metric != signal.name else None,
+        labels=", ".join(sorted(labels)) or None,
+        samples_every_s=signal.spacing_s,
+        products=[clean_text(name) for name in products] if several else None,
+    )

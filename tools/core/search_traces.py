@@ -1,0 +1,124 @@
+"""core__search_traces: traces of a product, the slowest first: slow, failed, of one operation."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+
+from pydantic import Field
+
+from tools.capabilities import CallContext, Capabilities, TraceQuery, TraceSummary
+from tools.contract import QUERY, Effect, ToolContract, ToolInput, ToolOutput
+from tools.core.arguments import Product, TimeRangeText, step_seconds
+from tools.core.bound import bound
+from tools.output import clean_text
+from tools.products import BY_PRODUCT
+from tools.timerange import instant_text, parse_time_range
+
+MAX_TRACES = 50
+MAX_SERVICES = 20
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class SearchInput(ToolInput):
+    """Which traces."""
+
+    product: Product
+    time_range: TimeRangeText
+    min_duration: Annotated[
+        str | None, Field(max_length=20, description="Of a span of the product: '500ms', '2s'")
+    ] = None
+    errors: Annotated[bool, Field(description="Only where a span of the product failed")] = False
+    operation: Annotated[
+        str, Field(max_length=200, description="Exact name, e.g. 'POST /orders'")
+    ] = ""
+    limit: Annotated[int, Field(ge=1, le=MAX_TRACES)] = 20
+
+
+class FoundTrace(ToolOutput):
+    """One trace. `failed` counts spans; `root` is where it began."""
+
+    trace_id: str
+    ts: str
+    duration_ms: float
+    root: str
+    services: list[str] | None = None
+    spans: int | None = None
+    failed: int | None = None
+
+
+class SearchOutput(ToolOutput):
+    """The slowest first."""
+
+    range: str
+    traces: list[FoundTrace]
+    notes: list[str] | None = None
+
+
+class SearchTraces:
+    """Searches traces."""
+
+    contract = ToolContract(
+        id="core__search_traces",
+        description=(
+            "Traces in which a product took part, the slowest first, by duration, failure or"
+            " operation. Use to find an example of a slow or failed request, then read it with"
+            " core__get_traces."
+        ),
+        input=SearchInput,
+        output=SearchOutput,
+        effect=Effect.READ_ONLY,
+        redaction=frozenset(
+            {"range", "notes", *(f"traces[].{name}" for name in FoundTrace.model_fields)}
+        ),
+        timeouts=QUERY,
+        capabilities=frozenset({"traces"}),
+        products=BY_PRODUCT,
+        toolsets=("investigate",),
+    )
+
+    async def execute(
+        self, arguments: SearchInput, call: CallContext, caps: Capabilities
+    ) -> SearchOutput:
+        """Raises InvalidArguments for a bad time range or duration; what Traces raises."""
+        when = parse_time_range(arguments.time_range, call.now)
+        query = TraceQuery(
+            product=arguments.product,
+            interval=when.interval,
+            operation=arguments.operation,
+            min_duration_ms=_milliseconds(arguments.min_duration),
+            errors=arguments.errors,
+            limit=arguments.limit,
+        )
+        found = await bound(caps.traces, "traces").search(query)
+        notes = [*map(clean_text, found.notes), *([when.assumed] if when.assumed else [])]
+        return SearchOutput(
+            range=when.text, traces=[_entry(one) for one in found.traces], notes=notes or None
+        )
+
+    def summarise(self, output: SearchOutput, arguments: SearchInput) -> str:
+        """`20 failed traces of checkout, slowest 1830 ms`."""
+        kind = "failed traces" if arguments.errors else "traces"
+        slowest = f", slowest {output.traces[0].duration_ms:g} ms" if output.traces else ""
+        return f"{len(output.traces) or 'no'} {kind} of {arguments.product}{slowest}"
+
+
+def _milliseconds(text: str | None) -> float:
+    """Of `500ms` or `2s`. Raises InvalidArguments."""
+    if text is None:
+        return 0.0
+    plain = text.strip().lower()
+    if plain.endswith("ms") and plain[:-2].strip().replace(".", "", 1).isdigit():
+        return float(plain[:-2])
+    return (step_seconds(plain) or 0.0) * 1000
+
+
+def _entry(one: TraceSummary) -> FoundTrace:
+    began = _EPOCH + timedelta(microseconds=one.start_us)
+    return FoundTrace(
+        trace_id=clean_text(one.trace_id),
+        ts=instant_text(began),
+        duration_ms=round(one.duration_us / 1000, 1),
+        root=clean_text(f"{one.service} {one.operation}".strip()),
+        services=[clean_text(name) for name in one.services[:MAX_SERVICES]] or None,
+        spans=one.spans,
+        failed=one.failed,
+    )
