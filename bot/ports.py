@@ -65,8 +65,11 @@ class SessionStore(Protocol):
         """The session of that id."""
         ...
 
-    async def begin_turn(self, ask: Ask, session: Session, at: datetime) -> None:
-        """Store the turn and its user message, with its audit row. Idempotent by turn id."""
+    async def begin_turn(self, ask: Ask, session: Session, at: datetime, told: str = "") -> None:
+        """Store the turn and its user message, with its audit row. Idempotent by turn id.
+
+        `told` is what the model is told with the question.
+        """
         ...
 
     async def history(

@@ -7,6 +7,7 @@ import json
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from bot.wiring.venues import Directory
 from tests.fakes.journal import MemoryJournal
 from tests.fakes.model_server import Call, ModelServer, Round
 from tests.fakes.recording_chat import RecordingChat
+from tests.fakes.set_clock import SetClock
 from tests.fixtures_database import new_database
 
 ANSWER = Round(text=("Nothing was found.",))
@@ -70,8 +72,11 @@ class Thread:
 class Bots:
     """One bot for each of OpenAI's APIs, over one model server that has tools or has none."""
 
-    def __init__(self, server: ModelServer, bases: Mapping[str, Base], stack: AsyncExitStack):
+    def __init__(
+        self, server: ModelServer, bases: Mapping[str, Base], clock: SetClock, stack: AsyncExitStack
+    ):
         self.server = server
+        self.clock = clock
         self.numbers = count(1)
         self._bases = bases
         directory = Directory(_same, NamedOnTheLine(), NamedByUser({}))
@@ -134,6 +139,7 @@ def settings_for(database: str, url: str, api: str) -> Settings:
         name: dict(own) for name in ("anthropic", "openai", "ollama", "bedrock", "nirmata")
     }
     providers["openai"]["api"] = api
+    providers["ollama"]["num_ctx"] = 131_072
     return Settings.model_validate(
         {
             "database": {"url": database},
@@ -158,7 +164,9 @@ async def opened(kind: str, folder: Path) -> AsyncIterator[Bots]:
             api: await build_base(settings_for(url, server.url, api), stack)
             for api in ("chat", "responses")
         }
-        yield Bots(server, bases, stack)
+        clock = SetClock(datetime.now(UTC))
+        told = {api: replace(base, clock=clock) for api, base in bases.items()}
+        yield Bots(server, told, clock, stack)
 
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")

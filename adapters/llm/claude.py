@@ -4,7 +4,7 @@ As the vendor's migration guides have it, and as its API answers 400 otherwise.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -89,3 +89,10 @@ def thinking_fields(model: str, effort: str, max_tokens: int) -> Mapping[str, ob
             return {"thinking": {"type": "enabled", "budget_tokens": budget}}
         case Thinking.NONE:
             return {}
+
+
+def ends(roles: Sequence[str]) -> Sequence[int]:
+    """Where requests of a conversation end: the last message, and the one before the last answer."""
+    last = len(roles) - 1
+    answer = next((at for at in range(last, 0, -1) if roles[at] == "assistant"), 0)
+    return [at for at in (answer - 1, last) if at >= 0]

@@ -84,7 +84,8 @@ class Message:
 
     `tool_calls` only on assistant messages, `tool_result` only on tool messages.
     `provider_blocks` are vendor-native blocks (JSON text) that must be replayed unchanged to the
-    same provider, such as signed thinking; `provider` names whose they are.
+    same provider, such as signed thinking; `provider` names whose they are. `told` is what the model
+    is told beside a person's words, such as the time they were said at; it stays with them.
     """
 
     role: Role
@@ -93,6 +94,7 @@ class Message:
     tool_result: ToolResult | None = None
     provider: str = ""
     provider_blocks: tuple[str, ...] = ()
+    told: str = ""
 
 
 @dataclass(frozen=True, slots=True)

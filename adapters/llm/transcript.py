@@ -58,8 +58,9 @@ def turns(messages: Sequence[Message]) -> list[Turn]:
     for position, message in enumerate(messages):
         match message.role:
             case Role.USER:
-                if message.text.strip():
-                    out.append(UserTurn(message.text))
+                said = [text for text in (message.text, message.told) if text.strip()]
+                if said:
+                    out.append(UserTurn("\n\n".join(said)))
             case Role.ASSISTANT:
                 out.extend(_assistant(message, _results_after(messages, position), used))
             case Role.TOOL:

@@ -31,7 +31,8 @@ def _size(message: Message) -> int:
     result = message.tool_result
     calls = sum(len(c.arguments) + len(c.name) + 40 for c in message.tool_calls)
     blocks = sum(len(b) for b in message.provider_blocks)
-    return len(message.text.encode()) + calls + blocks + (len(result.content) if result else 0) + 20
+    said = len(message.text.encode()) + len(message.told.encode())
+    return said + calls + blocks + (len(result.content) if result else 0) + 20
 
 
 def tool_bytes(request: CompleteRequest) -> int:

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from bot.domain.channel import DIRECT, GROUP, UNKNOWN
 
-VERSION = "investigate-1"
+VERSION = "investigate-2"
 
 # Static first, so that providers can cache it; what changes per turn comes last.
 _INVESTIGATE = """\
@@ -35,28 +35,35 @@ What you may not do
 
 @dataclass(frozen=True, slots=True)
 class PromptFacts:
-    """What is always needed, injected rather than fetched by a tool."""
+    """What is always needed, injected rather than fetched by a tool; the same in all of a channel's
+    turns, so that providers can cache it with the conversation behind it.
+    """
 
-    now: datetime
     channel: str
     products: Sequence[str]
     actions: Sequence[str]  # "name: description (products)"
-    notes: Sequence[str]  # open proposals and what people decided
 
 
 def system_prompt(facts: PromptFacts) -> str:
     """The system text of a turn."""
     lines = [
         _INVESTIGATE,
-        "Now",
-        f"- Time: {facts.now:%Y-%m-%dT%H:%M:%SZ}. Channel: {_channel(facts.channel)}.",
+        "Here",
+        f"- Channel: {_channel(facts.channel)}.",
         f"- Products of this channel: {', '.join(facts.products) or 'not configured'}.",
     ]
     if facts.actions:
         lines.append("- Actions people can confirm: " + "; ".join(facts.actions) + ".")
     else:
         lines.append("- No actions are declared; propose_action would be refused.")
-    lines.extend(f"- {note}" for note in facts.notes)
+    return "\n".join(lines)
+
+
+def situation(now: datetime, notes: Sequence[str]) -> str:
+    """What is told with a question and belongs to its moment: the time, open proposals and what
+    people decided. It stands behind all that was said before, which stays as it was.
+    """
+    lines = ["Now", f"- Time: {now:%Y-%m-%dT%H:%M:%SZ}.", *(f"- {note}" for note in notes)]
     return "\n".join(lines)
 
 

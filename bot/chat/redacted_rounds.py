@@ -82,6 +82,7 @@ class RedactedRounds(Rounds):
         return replace(
             message,
             text=self._once(message.text),
+            told=self._once(message.told),
             tool_calls=calls,
             tool_result=result,
             provider_blocks=_untouched(message.provider_blocks, self._once),

@@ -146,7 +146,8 @@ def most_tokens(request: CompleteRequest) -> int:
     size = len(request.system.encode())
     for message in request.messages:
         result = message.tool_result
-        size += len(message.text.encode()) + (len(result.content.encode()) if result else 0)
+        size += len(message.text.encode()) + len(message.told.encode())
+        size += len(result.content.encode()) if result else 0
         size += sum(len(c.arguments.encode()) + len(c.name) for c in message.tool_calls)
         size += sum(len(block.encode()) for block in message.provider_blocks)
     return size + tool_bytes(request) + _VENDOR_TOKENS

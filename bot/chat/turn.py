@@ -145,10 +145,11 @@ class Turns:
             channel = channel_of(self._config.channels, await self._channels.for_asking(ask.place))
             name = session_name(channel.rule, channel.name)
             session: Session = await self._sessions.open(ask, name, now)
-            await self._sessions.begin_turn(ask, session, now)
+            told = await self._requests.told(session.id, now)
+            await self._sessions.begin_turn(ask, session, now, told)
             anew = session.resumed_by == ask.turn_id
             summary: list[JsonValue] = [session.summary, session.summary_ts]
-            return [session.id, session.name, now.isoformat(), anew, *summary, channel.name]
+            return [session.id, session.name, now.isoformat(), anew, *summary, channel.name, told]
 
         async def open_answer() -> JsonValue:
             try:
@@ -160,7 +161,7 @@ class Turns:
 
         kept = await journal.step("open", open_session)
         assert isinstance(kept, list)  # noqa: S101 - written two lines up
-        # A turn begun by a release before this one has three values, or six.
+        # A turn begun by a release before this one has three values, six, or seven.
         anew, summary, summary_ts = kept[3:6] or (False, "", "")
         channel_name = str(kept[6]) if len(kept) > 6 else ask.channel_name
         ts = await journal.step("placeholder", open_answer)
@@ -178,6 +179,7 @@ class Turns:
             summary_ts=str(summary_ts),
             asks_name=len(kept) > 6,
             roles=await self._roles_of(ask.asker),
+            told=str(kept[7]) if len(kept) > 7 else "",
         )
 
     async def _tell_unopened(self, ask: Ask, final: TurnFinished) -> None:

@@ -57,6 +57,7 @@ class Opened:
     summary: str = ""
     summary_ts: str = ""
     roles: HeldRoles = NO_ROLES
+    told: str = ""
     asks_name: bool = True  # False: begun by a release that did not
 
 
@@ -96,13 +97,22 @@ class TurnRequests:
             reading=channel.rule.tools_read,
         )
 
+    async def told(self, session: SessionId, now: datetime) -> str:
+        """What a question is asked with. Raises StorageUnavailable."""
+        return self._redactor.redact(prompts.situation(now, await self._notes(session)))
+
+    def _question(self, ask: Ask, opened: Opened) -> Message:
+        # A turn begun by a release before this one was not told the time with its question.
+        told = opened.told or prompts.situation(opened.now, ())
+        return Message(Role.USER, text=ask.text, told=told)
+
     async def request(
         self, ask: Ask, channel: Channel, opened: Opened, context: CallContext
     ) -> CompleteRequest:
         """Everything that is sent, before it is made to fit anything. Raises StorageUnavailable."""
         # As the session was when the turn began: resumed after a crash, it reads the same again.
         earlier = await self._sessions.history(opened.session, ask.turn_id, opened.summary_ts)
-        messages = (*as_turn(opened.summary), *earlier, Message(Role.USER, text=ask.text))
+        messages = (*as_turn(opened.summary), *earlier, self._question(ask, opened))
         empty = CompleteRequest(system="", messages=messages, max_tokens=self._config.max_tokens)
         return await self.renewed(empty, ask, channel, opened, context)
 
@@ -115,16 +125,13 @@ class TurnRequests:
         context: CallContext,
     ) -> CompleteRequest:
         """The same conversation under the channel's rule. Raises StorageUnavailable."""
-        notes = await self._notes(opened.session)
         rule = channel.rule
         system = self._redactor.redact(
             prompts.system_prompt(
                 prompts.PromptFacts(
-                    now=opened.now,
                     channel=channel.name,
                     products=rule.products,
                     actions=self._config.actions,
-                    notes=notes,
                 )
             )
         )

@@ -54,7 +54,8 @@ class TurnSettings(Section):
 class ProviderSettings(Section):
     """`[llm.providers.NAME]`; what a provider does not know it ignores.
 
-    `region` and the three AWS keys are Bedrock's, `api` is OpenAI's, `num_ctx` is Ollama's.
+    `region` and the three AWS keys are Bedrock's, `api` is OpenAI's, `num_ctx` is Ollama's,
+    `tools_enabled` is Nirmata's (what NIRMATA_TOOLS_ENABLED says; empty: the backend is asked).
     """
 
     api_key: SecretStr = SecretStr("")
@@ -70,7 +71,9 @@ class ProviderSettings(Section):
     timeout: Duration = timedelta(seconds=60)
     num_ctx: int | None = Field(default=None, ge=1024, le=MOST_TOKENS)
     stream_options: bool = True
+    prompt_cache_key: bool = False
     streaming: bool = True
+    tools_enabled: Literal["", "true", "false"] = ""
     api: Literal["", "chat", "responses"] = ""
     effort: Literal["", "none", "minimal", "low", "medium", "high", "xhigh", "max"] = ""
     local: bool | None = (

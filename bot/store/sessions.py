@@ -102,7 +102,7 @@ class StoredSessions:
 
         return await self._database.fetch(work)
 
-    async def begin_turn(self, ask: Ask, session: Session, at: datetime) -> None:
+    async def begin_turn(self, ask: Ask, session: Session, at: datetime, told: str = "") -> None:
         """Insert the turn, its user message and its audit row, once."""
         turn = ask.turn_id
         started = AuditEvent(
@@ -130,7 +130,7 @@ class StoredSessions:
             )
             if inserted.first() is None:
                 return
-            asked = Message(Role.USER, text=ask.text)
+            asked = Message(Role.USER, text=ask.text, told=told)
             await connection.execute(messages_table.insert(), rows.of_messages(turn, [asked], 0))
             await append_audit(connection, started)
 

@@ -147,7 +147,9 @@ def _extra(settings: ProviderSettings) -> Mapping[str, JsonValue]:
         "secret_access_key": settings.secret_access_key.get_secret_value(),
         "session_token": settings.session_token.get_secret_value(),
         "stream_options": settings.stream_options,
+        "prompt_cache_key": settings.prompt_cache_key,
         "streaming": settings.streaming,
+        "tools_enabled": settings.tools_enabled,
     }
 
 

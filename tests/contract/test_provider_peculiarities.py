@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
@@ -18,7 +19,7 @@ from adapters.llm.messages import DoneChunk, StopReason, Usage
 from adapters.llm.model_table import ModelOverride
 from adapters.llm.port import collect
 from adapters.llm.registry import create
-from tests.fakes.model_server import ModelServer, Recorded, Round
+from tests.fakes.model_server import Call, ModelServer, Recorded, Round
 from tests.fixtures_providers import ASKED, config_for, serving
 
 MARKED = '<<TOOL name="core__get_logs" args=\'{"product": "o\'brien"}\'>>'
@@ -67,6 +68,46 @@ async def test_a_nirmata_backend_without_tools_gets_emulated_ones_and_a_warning(
     assert "no tools of its own" in answer.end.warnings[0]
     assert [("tools" in body) for body in server.bodies] == requests
     assert server.other_requests == [("GET", "/llm-apps/capabilities")]
+
+
+@pytest.mark.parametrize("streams", [True, False])
+async def test_a_nirmata_backend_that_does_not_stream_tools_is_not_asked_to(streams: bool) -> None:
+    script = [
+        Round(text=("Let me look. ",), calls=(Call("core__get_logs", {"product": "checkout"}),)),
+        Round(text=("ok",)),
+    ]
+    async with ModelServer(script) as server:
+        server.streams_tools = streams
+        provider = create(config_for("nirmata", server.url))
+        with_tools = await collect(provider.stream(ASKED))
+        without = await collect(provider.stream(replace(ASKED, tools=())))
+        await provider.aclose()
+    assert (with_tools.text, without.text) == ("Let me look. ", "ok")
+    assert [call.name for call in with_tools.tool_calls] == ["core__get_logs"]
+    assert [body["stream"] for body in server.bodies] == [streams, True]
+    assert [("chunked=true" in r.target) for r in server.requests] == [streams, True]
+
+
+@pytest.mark.parametrize(
+    ("enabled", "backend_has_tools", "native", "asked"),
+    [
+        ("false", True, False, 0),
+        ("true", False, True, 1),
+        ("", True, True, 1),
+        ("", False, False, 1),
+    ],
+)
+async def test_nirmata_tools_enabled_says_whether_tools_are_native(
+    enabled: str, backend_has_tools: bool, native: bool, asked: int
+) -> None:
+    async with ModelServer(
+        [Round(text=("ok",))] * 2, tools={"test-model": backend_has_tools}
+    ) as server:
+        provider = create(config_for("nirmata", server.url, extra={"tools_enabled": enabled}))
+        await collect(provider.stream(ASKED))
+        await provider.aclose()
+    assert ("tools" in server.bodies[0]) is native
+    assert len(server.other_requests) == asked
 
 
 @asynccontextmanager

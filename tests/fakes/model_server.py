@@ -85,6 +85,7 @@ class ModelServer:
         self._runner: web.AppRunner | None = None
         self.requests: list[Recorded] = []
         self.other_requests: list[tuple[str, str]] = []
+        self.streams_tools = True  # whether a Nirmata backend streams a request with tools
         self.started = asyncio.Event()
         self.disconnected = asyncio.Event()
         self.url = ""
@@ -152,6 +153,8 @@ class ModelServer:
             chosen = self._take(recorded)
             if chosen.failure is not None:
                 return failed(wire, chosen.failure)
+            if wire == "nirmata" and not recorded.body["stream"]:
+                return web.json_response(newer_wires.nirmata_whole(chosen, self._numbered(chosen)))
             return await self._streamed(request, recorded, chosen)
 
         return handle
@@ -217,7 +220,8 @@ class ModelServer:
         if not self._tells_tools:
             raise web.HTTPNotFound
         supported = all(self._tools.get(name, True) for name in self._models)
-        return web.json_response({"tools_supported": supported, "max_tools": 128})
+        told = {"tools_supported": supported, "max_tools": 128}
+        return web.json_response(told | {"streaming_tools": self.streams_tools})
 
     async def _show(self, request: web.Request) -> web.Response:
         self.other_requests.append((request.method, request.path))

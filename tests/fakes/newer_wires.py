@@ -98,6 +98,16 @@ def bedrock(chosen: Round, model: str, calls: Calls) -> list[bytes]:
     return frames
 
 
+def nirmata_whole(chosen: Round, calls: Calls) -> Json:
+    """The answer to a request that does not stream."""
+    told = [
+        {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
+        for call_id, name, arguments in calls
+    ]
+    usage = {"prompt_tokens": chosen.input_tokens, "completion_tokens": chosen.output_tokens}
+    return {"message": "".join(chosen.text), "tool_calls": told, "usage": usage}
+
+
 def nirmata(chosen: Round, model: str, calls: Calls) -> list[bytes]:
     del model
     lines: list[Json] = [{"type": "content", "delta": piece} for piece in chosen.text]

@@ -124,11 +124,13 @@ class MemorySessions:
     async def get(self, session_id: SessionId) -> Session | None:
         return next((s for s in self.sessions.values() if s.id == session_id), None)
 
-    async def begin_turn(self, ask: Ask, session: Session, at: datetime) -> None:
+    async def begin_turn(self, ask: Ask, session: Session, at: datetime, told: str = "") -> None:
         if ask.turn_id in self.turns:
             return
         turn = Turn(ask.turn_id, session.id, ask.asker, TurnState.RUNNING, at)
-        self.turns[turn.id] = _KeptTurn(turn, ask.ts, [Message(Role.USER, text=ask.text)])
+        self.turns[turn.id] = _KeptTurn(
+            turn, ask.ts, [Message(Role.USER, text=ask.text, told=told)]
+        )
         self._memory.append(
             AuditEvent(
                 AuditKind.TURN_STARTED,

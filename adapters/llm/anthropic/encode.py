@@ -1,13 +1,15 @@
 """From a canonical request to the body of POST /v1/messages.
 
-The static prefix (tools, the stable part of the instructions), all of the instructions, and the
-newest message carry cache breakpoints, so that each round pays only for what is new.
+The static prefix (tools, the stable part of the instructions), all of the instructions, the newest
+message and that of the request before carry cache breakpoints, so that each round pays only for what
+is new. A breakpoint finds what was cached at most 20 blocks before it, which a round of many calls
+is longer than; so the place where the last request ended is named as well.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from adapters.llm.claude import Thinking, capabilities, thinking_fields
+from adapters.llm.claude import Thinking, capabilities, ends, thinking_fields
 from adapters.llm.messages import CompleteRequest, ToolResult, ToolSpec
 from adapters.llm.transcript import AssistantTurn, ResultsTurn, Turn, UserTurn, turns
 from adapters.llm.wire_json import arguments_object, as_object, as_text, dump, parse
@@ -88,8 +90,8 @@ def _messages(conversation: Sequence[Turn], *, prefill: bool) -> list[Block]:
             out.append((role, blocks))
     if out and out[-1][0] == "assistant" and not _may_end(out[-1][1], prefill=prefill):
         out.append(("user", [{"type": "text", "text": _GO_ON}]))
-    if out:
-        out[-1][1][-1]["cache_control"] = _CACHED
+    for at in ends([role for role, _ in out]):
+        out[at][1][-1]["cache_control"] = _CACHED
     return [{"role": role, "content": blocks} for role, blocks in out]
 
 

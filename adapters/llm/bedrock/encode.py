@@ -7,7 +7,7 @@ that holds tool blocks needs a `toolConfig` even when no tool may be used any mo
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from adapters.llm.claude import capabilities, thinking_fields
+from adapters.llm.claude import capabilities, ends, thinking_fields
 from adapters.llm.messages import CompleteRequest, ToolResult, ToolSpec
 from adapters.llm.transcript import AssistantTurn, ResultsTurn, Turn, UserTurn, turns
 from adapters.llm.wire_json import arguments_object, as_object, as_text, dump, parse
@@ -89,8 +89,8 @@ def _messages(conversation: Sequence[Turn], *, caching: bool) -> list[Json]:
             out.append((role, blocks))
     if out and out[-1][0] == "assistant":
         out.append(("user", [{"text": _GO_ON}]))
-    if out and caching:
-        out[-1][1].append(_CACHE_POINT)
+    for at in ends([role for role, _ in out]) if caching else ():
+        out[at][1].append(_CACHE_POINT)
     return [{"role": role, "content": blocks} for role, blocks in out]
 
 

@@ -1,13 +1,15 @@
 """The Nirmata provider: models behind Nirmata's own service.
 
-Whether it takes tools is asked of its capabilities endpoint; where there is none, tools are tried,
-and emulated once it says that they are not supported. `extra`: `streaming` (false: one answer in
-one piece), `local`.
+Whether it takes tools, and whether it streams with them, is asked of its capabilities endpoint; where
+there is none, tools are tried, and emulated once it says that they are not supported. `extra`:
+`streaming` (false: one answer in one piece), `tools_enabled` ("true" or "false", as
+NIRMATA_TOOLS_ENABLED says: the backend is not asked), `local`.
 """
 
 import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
+from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from adapters.errors import AdapterError
@@ -17,12 +19,21 @@ from adapters.llm.messages import CompleteRequest, ErrorChunk, ErrorKind, Stream
 from adapters.llm.nirmata.decode import NirmataDecoder
 from adapters.llm.nirmata.encode import encode
 from adapters.llm.nirmata.errors import lacks_tools, read_error
-from adapters.llm.wire_json import as_int, as_object
+from adapters.llm.wire_json import as_int, as_object, as_text
 
 # A backend that is upgraded may gain tools; asking again now and then is cheap.
 _REMEMBER_S: Final = 300.0
+_ANY: Final = 1_000_000
 _CAPABILITIES: Final = "capabilities"
 _CHAT: Final = "chat"
+
+
+@dataclass(frozen=True, slots=True)
+class _Can:
+    """What a backend says of itself: how many tools a request may have, and whether it then streams."""
+
+    tools: int = _ANY
+    streams_tools: bool = True
 
 
 class Nirmata(HostedProvider):
@@ -40,7 +51,8 @@ class Nirmata(HostedProvider):
     def __init__(self, config: ProviderConfig, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(config)
         self._clock = clock
-        self._tools: tuple[float, int] | None = None  # until when, how many a request may have
+        self._tools: tuple[float, _Can] | None = None  # until when
+        self._tools_enabled = as_text(config.extra.get("tools_enabled")).strip().lower()
 
     def headers(self) -> Mapping[str, str]:
         """Sent with every request."""
@@ -49,11 +61,13 @@ class Nirmata(HostedProvider):
 
     async def exchange_for(self, request: CompleteRequest) -> AsyncGenerator[StreamChunk, None]:
         """One round. A backend found to have no tools is asked again with emulated ones."""
-        native = not request.tools or len(request.tools) <= await self._max_tools()
-        async with aclosing(self._round(request, native_tools=native)) as chunks:
+        can = await self._can() if request.tools else _Can()
+        native = len(request.tools) <= can.tools
+        streams = can.streams_tools or not native
+        async with aclosing(self._round(request, native_tools=native, streams=streams)) as chunks:
             async for chunk in chunks:
                 if native and request.tools and _refused_tools(chunk):
-                    self._tools = (self._clock() + _REMEMBER_S, 0)
+                    self._tools = (self._clock() + _REMEMBER_S, _Can(0))
                     break
                 yield chunk
             else:
@@ -63,10 +77,10 @@ class Nirmata(HostedProvider):
                 yield chunk
 
     def _round(
-        self, request: CompleteRequest, *, native_tools: bool
+        self, request: CompleteRequest, *, native_tools: bool, streams: bool = True
     ) -> AsyncGenerator[StreamChunk, None]:
         model = self.model_for(request)
-        streaming = self.config.extra.get("streaming") is not False
+        streaming = streams and self.config.extra.get("streaming") is not False
         body = encode(
             request,
             model,
@@ -84,23 +98,23 @@ class Nirmata(HostedProvider):
         url = self.address.copy_merge_params({**named, **query})
         return self.post(body, decoder, read_error, url=url)
 
-    async def _max_tools(self) -> int:
-        """How many tools a request may have; many, where the backend does not say."""
+    async def _can(self) -> _Can:
+        """What the backend can; everything, where it does not say."""
         if self._tools is not None and self._clock() < self._tools[0]:
             return self._tools[1]
+        if self._tools_enabled == "false":
+            return _Can(0)
         path = self.address.path.removesuffix(_CHAT) + _CAPABILITIES
         try:
             answer = as_object(await self.ask("GET", self.address.copy_with(path=path)))
         except AdapterError:
             answer = {}  # older backends have no such endpoint; the request itself will tell
-        supported = answer.get("tools_supported") is not False
+        is_enabled = self._tools_enabled == "true" or answer.get("tools_supported") is not False
         most = as_int(answer.get("max_tools"))
-        allowed = (_ANY if most is None else most) if supported else 0
-        self._tools = (self._clock() + _REMEMBER_S, allowed)
-        return allowed
-
-
-_ANY: Final = 1_000_000
+        allowed = (_ANY if most is None else most) if is_enabled else 0
+        can = _Can(allowed, answer.get("streaming_tools") is not False)
+        self._tools = (self._clock() + _REMEMBER_S, can)
+        return can
 
 
 def _refused_tools(chunk: StreamChunk) -> bool:

@@ -1,5 +1,6 @@
 """From a canonical request to the body of POST /v1/chat/completions."""
 
+import hashlib
 from collections.abc import Mapping
 from typing import Final
 
@@ -10,6 +11,7 @@ from adapters.llm.transcript import turns
 from adapters.llm.wire_json import as_text, dump
 
 PROVIDER: Final = "openai"
+_KEY_CHARS: Final = 32
 
 
 def encode(
@@ -35,6 +37,9 @@ def encode(
     }
     if extra.get("stream_options") is not False:
         body["stream_options"] = {"include_usage": True}
+    key = cache_key(request)
+    if key and (is_vendors_own or extra.get("prompt_cache_key") is True):
+        body["prompt_cache_key"] = key
     if request.tools:
         body["tools"] = [chat_tool(tool) for tool in request.tools]
     effort = as_text(extra.get("effort"))
@@ -47,3 +52,12 @@ def encode(
     if not reasoning and request.stop:
         body["stop"] = list(request.stop[:4])  # the API takes at most 4
     return dump(body)
+
+
+def cache_key(request: CompleteRequest) -> str:
+    """The same for all of a thread: OpenAI sends requests of one key to where their prefix is cached.
+
+    A digest, for the session's id names the place; empty without one.
+    """
+    session = request.meta.session_id
+    return hashlib.sha256(session.encode()).hexdigest()[:_KEY_CHARS] if session else ""

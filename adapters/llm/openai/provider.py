@@ -1,7 +1,8 @@
 """The OpenAI provider: Responses or chat/completions at OpenAI, or at a server that speaks one.
 
 `extra`: `api` ("responses" or "chat"; without it the model decides at OpenAI, and compatible
-servers get chat/completions), `stream_options` (false: the server does not know them), `effort`
+servers get chat/completions), `stream_options` (false: the server does not know them), `prompt_cache_key`
+(true: a compatible server knows it in chat/completions; OpenAI always gets it), `effort`
 (of reasoning models), `local` (true: the server is inside the network).
 """
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from adapters.llm.chat_messages import arguments_text
 from adapters.llm.messages import CompleteRequest, ToolSpec
 from adapters.llm.openai.capabilities import is_reasoning
-from adapters.llm.openai.encode import PROVIDER
+from adapters.llm.openai.encode import PROVIDER, cache_key
 from adapters.llm.transcript import AssistantTurn, ResultsTurn, Turn, UserTurn, turns
 from adapters.llm.wire_json import as_object, as_text, dump, parse
 
@@ -31,6 +31,9 @@ def encode_responses(
         body["instructions"] = request.system
     if request.tools:
         body["tools"] = [_tool(tool) for tool in request.tools]
+    key = cache_key(request)
+    if key:
+        body["prompt_cache_key"] = key
     effort = as_text(extra.get("effort"))
     if is_reasoning(model):
         body["include"] = ["reasoning.encrypted_content"]

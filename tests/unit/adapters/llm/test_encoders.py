@@ -67,10 +67,15 @@ def test_anthropic_is_told_calls_as_objects_even_when_the_model_wrote_no_json() 
     assert [block.get("input") for block in blocks] == [None, {"product": "checkout"}, {}]
 
 
-def test_anthropic_caches_the_static_prefix_and_the_newest_message() -> None:
+def test_anthropic_caches_the_static_prefix_and_where_this_request_and_the_last_one_end() -> None:
     body = anthropic()
+    assert [message["content"][-1].get("cache_control") for message in body["messages"]] == [
+        EPHEMERAL,
+        None,
+        EPHEMERAL,
+    ]
     assert body["system"] == [{"type": "text", "text": "Investigate.", "cache_control": EPHEMERAL}]
-    assert json.dumps(body).count("cache_control") == 2
+    assert json.dumps(body).count("cache_control") == 3
 
 
 def test_anthropic_caches_the_tools_when_there_is_no_system_prompt() -> None:

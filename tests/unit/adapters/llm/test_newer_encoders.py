@@ -114,10 +114,10 @@ def test_bedrock_puts_all_results_into_one_user_message_without_blank_text() -> 
     ]
 
 
-def test_bedrock_caches_the_stable_prefix_the_instructions_and_the_newest_message() -> None:
+def test_bedrock_caches_the_prefix_the_instructions_and_where_two_requests_end() -> None:
     body = bedrock()
     assert body["system"] == [{"text": "Investigate. "}, CACHED, {"text": "It is noon."}, CACHED]
-    assert json.dumps(body).count("cachePoint") == 3
+    assert json.dumps(body).count("cachePoint") == 4
 
 
 def test_bedrock_sends_no_cache_point_to_families_that_refuse_it() -> None:

@@ -153,11 +153,21 @@ async def test_an_answer_that_could_not_be_kept_is_shown_and_says_so() -> None:
     assert (final.text, final.notices) == ("all is well", (NOT_KEPT,))
 
 
-async def test_a_bug_leaves_people_a_reference_and_operators_the_traceback(logged: Logged) -> None:
+async def test_a_bug_before_the_question_is_stored_is_told_as_well(logged: Logged) -> None:
     async def broken(_: object) -> list[str]:
         raise ZeroDivisionError("a bug with details")
 
-    bench = turn_bench([text("never")], notes=broken)
+    final = await turn_bench([text("never")], notes=broken).answer()
+
+    assert final is not None
+    (entry,) = [e for e in logged if e["event"] == "turn_broken"]
+    assert entry["reference"] in final.notices[0]
+
+
+async def test_a_bug_leaves_people_a_reference_and_operators_the_traceback(logged: Logged) -> None:
+    bench = turn_bench([text("never")])
+    bench.sessions.broken = {"history"}
+    bench.sessions.error = ZeroDivisionError("a bug with details")
 
     final = await bench.answer()
 

@@ -1,0 +1,133 @@
+"""What was sent once is sent again to the byte, over rounds and turns: it is what providers cache."""
+
+import json
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from tests.fakes.model_server import Call, Recorded, Round
+from tests.fixtures_providers import WIRES
+from tests.fixtures_threads import Bots, bots
+
+__all__ = ["bots"]
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+MARK: Mapping[str, Any] = {"type": "ephemeral"}
+POINT = {"cachePoint": {"type": "default"}}
+TIME = Call("core__get_current_time", {})
+LOGS = Call("core__get_logs", {"product": "checkout", "time_range": "last 1m", "query": "é"})
+MANY = tuple(
+    Call(
+        "core__get_logs", {"product": "checkout", "time_range": f"last {n}m", "query": "never said"}
+    )
+    for n in range(1, 13)
+)
+THOUGHT = ("The logs tell.", "c2lnbmF0dXJl")
+ROUNDS = [
+    Round(text=("Looking. ",), calls=(LOGS, TIME), thought=THOUGHT),
+    Round(calls=MANY),
+    Round(
+        text=("It leaks ", "[E1]. \n"),
+    ),
+]
+
+
+def unmarked(value: object) -> object:
+    """Without cache breakpoints, which move on with the conversation."""
+    if isinstance(value, dict):
+        return {
+            k: unmarked(v) for k, v in value.items() if not (k == "cache_control" and v == MARK)
+        }
+    if isinstance(value, list):
+        return [unmarked(each) for each in value if each != POINT]
+    return value
+
+
+def parts_of(request: Recorded) -> tuple[str, list[str]]:
+    """All that stands before the conversation, and its messages, as they were written."""
+    body = json.loads(request.raw)
+    messages = body.pop("input" if "input" in body else "messages")
+    return json.dumps(unmarked(body)), [json.dumps(unmarked(each)) for each in messages]
+
+
+async def requests_of_a_thread(bots: Bots, wire: str) -> list[Recorded]:
+    """Three turns, minutes and seconds apart, with a decision's worth of time between."""
+    thread = bots.thread(wire)
+    sent: list[Recorded] = []
+    for _ in range(3):
+        await thread.ask(*ROUNDS)
+        sent += bots.server.requests
+        bots.clock.at += timedelta(minutes=7, seconds=13)
+    return sent
+
+
+@pytest.mark.parametrize("wire", [*WIRES, "ollama-emulated", "nirmata-emulated"])
+async def test_a_request_begins_with_all_of_the_one_before(bots: Bots, wire: str) -> None:
+    sent = [parts_of(request) for request in await requests_of_a_thread(bots, wire)]
+
+    assert len(sent) == 9
+    for (before, earlier), (after, later) in pairwise(sent):
+        assert after == before
+        assert later[: len(earlier)] == earlier
+
+
+@pytest.mark.parametrize("wire", WIRES)
+async def test_the_time_is_told_with_each_question_and_nowhere_before(
+    bots: Bots, wire: str
+) -> None:
+    asked_at = [bots.clock.at + n * timedelta(minutes=7, seconds=13) for n in range(3)]
+    last = (await requests_of_a_thread(bots, wire))[-1]
+    head, messages = parts_of(last)
+    times = [f"{at:%Y-%m-%dT%H:%M:%SZ}" for at in asked_at]
+    told = [n for n, message in enumerate(messages) if "why?" in message]
+
+    assert "Time:" not in head
+    assert [time in messages[n] for n, time in zip(told, times, strict=True)] == [True] * 3
+
+
+def blocks_between_marks(request: Recorded) -> Iterator[int]:
+    """How many content blocks stand between one breakpoint of the conversation and the next."""
+    count = 0
+    for message in request.body["messages"]:
+        for block in message["content"]:
+            count += block != POINT
+            if block == POINT or "cache_control" in block:
+                yield count
+                count = 0
+
+
+@pytest.mark.parametrize("wire", ["anthropic", "bedrock"])
+async def test_a_request_names_where_the_one_before_ended(
+    bots: Bots, wire: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A breakpoint finds what was cached up to 20 blocks before it, and there may be four."""
+    monkeypatch.setattr("adapters.llm.bedrock.encode._CACHING", ("",))
+    sent = await requests_of_a_thread(bots, wire)
+
+    for before, after in pairwise(sent):
+        ended = sum(blocks_between_marks(before))
+        marks = [0]
+        for blocks in blocks_between_marks(after):
+            marks.append(marks[-1] + blocks)
+        assert any(ended <= mark <= ended + 20 for mark in marks[1:])
+        written = after.raw.count(b'"cache_control"') + after.raw.count(b'"cachePoint"')
+        assert 3 <= written <= 4
+    assert max(blocks_between_marks(sent[2])) > 20
+
+
+async def test_openai_is_told_which_requests_share_a_prefix(bots: Bots) -> None:
+    one = await requests_of_a_thread(bots, "openai-responses")
+    other = await requests_of_a_thread(bots, "openai-responses")
+    keys = [{request.body["prompt_cache_key"] for request in sent} for sent in (one, other)]
+
+    assert [len(each) for each in keys] == [1, 1]
+    assert keys[0] != keys[1]
+
+
+async def test_a_compatible_server_gets_no_key_that_it_may_refuse(bots: Bots) -> None:
+    sent = await requests_of_a_thread(bots, "openai")
+    assert not any("prompt_cache_key" in request.body for request in sent)
