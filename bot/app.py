@@ -241,7 +241,8 @@ def build_conversation(
     venues = Venues(in_force.channels, channels, base.stores.sessions)
     client = http_client(max_connections=backends.BACKEND_CONNECTIONS)
     stack.push_async_callback(client.aclose)
-    target = Target(HttpProbe(client, rules.revealed(in_force.reading_tokens)), base.redactor)
+    probe = HttpProbe(client, rules.revealed(in_force.reading_tokens))
+    target = Target(probe, base.redactor, surface.traits)
     desk = ProposalDesk(
         base.actions,
         base.stores.proposals,

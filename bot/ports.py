@@ -1,6 +1,6 @@
 """What the conversation and the actions need from the outside, in domain terms.
 
-Implementations: `bot.store` (rows), `bot.slack` (people see), `bot.engine.engine` (durability).
+Implementations: `bot.store` (rows), a chat platform's room (people see), `bot.engine` (durability).
 Every method may raise the errors named here and no others.
 """
 
@@ -36,7 +36,7 @@ class MessageGone(SurfaceGone):
 
 
 class SurfaceFailed(Exception):
-    """Slack refused or cannot be reached now; `retryable` says whether trying again may help."""
+    """The platform refused or cannot be reached now; `retryable`: whether trying again may help."""
 
     def __init__(self, message: str, *, retryable: bool) -> None:
         super().__init__(message)
@@ -487,6 +487,25 @@ class ChannelNames(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class PlatformTraits:
+    """What a chat platform can do, as far as the conversation and the actions have to know.
+
+    `card_chars` is what a card holds of a proposal's arguments, as they are shown at worst, and
+    `preview_chars` of its dry run: what would not be shown whole cannot be confirmed.
+    """
+
+    name: str
+    card_chars: int
+    preview_chars: int
+    message_chars: int  # of one message; longer answers go on in the next one
+    edits_per_minute: float  # of all answers together; infinite where nothing is edited
+    private_messages: bool
+    forms: bool  # whether a person can be asked for text: a reason, changed arguments
+    native_stream: bool = False  # whether text can be appended without editing
+    charts: bool = False
+
+
 class AnswerStream(Protocol):
     """One live answer. `feed` never blocks and never raises."""
 
@@ -517,6 +536,11 @@ class AnswerSurface(Protocol):
 
 class PrivateSurface(Protocol):
     """Words for one person."""
+
+    @property
+    def traits(self) -> PlatformTraits:
+        """What the platform can do."""
+        ...
 
     async def whisper(self, place: Place, user: UserId, text: str) -> None:
         """Tell one person privately; best effort."""

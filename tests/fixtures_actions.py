@@ -21,7 +21,7 @@ from bot.domain.channel import Channel, ChannelRule
 from bot.domain.ids import ChannelId, MessageTs, Place, ProposalId, TeamId, UserId
 from bot.domain.proposal import Proposal, ProposalState
 from bot.ports import Decision
-from tests.fakes.card_wall import CardWall
+from tests.fakes.card_wall import TRAITS, CardWall
 from tests.fakes.cards import MemoryCards
 from tests.fakes.control_plane import FakeControlPlane
 from tests.fakes.journal import Crash, Fragile, Fuse, MemoryJournal
@@ -151,7 +151,7 @@ class World:
 
     def target(self) -> Target:
         """What reads targets."""
-        return Target(self.probe, self.redactor)
+        return Target(self.probe, self.redactor, TRAITS)
 
     def guards(self, rules: tuple[ActionRule, ...] | None = None) -> GuardLine:
         """The guards over these rules."""
@@ -168,7 +168,7 @@ class World:
         catalog = ActionCatalog(self.rules)
         cards = Fragile(self.cards, burning)
         display = ProposalDisplay(cards, wall, sleep=no_sleep)  # type: ignore[arg-type]
-        target = Target(Fragile(self.probe, burning), self.redactor)  # type: ignore[arg-type]
+        target = Target(Fragile(self.probe, burning), self.redactor, TRAITS)  # type: ignore[arg-type]
         guards = GuardLine(
             catalog,
             store,  # type: ignore[arg-type]

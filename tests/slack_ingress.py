@@ -30,6 +30,7 @@ from bot.slack.connection.bolt import create_bolt
 from bot.slack.handling.errands import Errands
 from bot.slack.handling.ingress_ports import IngressPorts, IngressSettings
 from bot.slack.received.identity import SlackIdentity
+from tests.fakes.card_wall import TRAITS
 from tests.fakes.channel_names import FakeNames
 from tests.fakes.freezes import FakeFreezes, FakeSwitch
 from tests.fakes.redactor import FakeRedactor
@@ -76,7 +77,7 @@ class Ingress:
         self.rules = [ChannelRule("incident-*", confirm=("responder",))]
         self.renamed: list[tuple[str, str]] = []
         self.freezes = FakeFreezes()
-        self.revisions = Revisions(ActionCatalog((ROLLBACK,)), FakeRedactor())
+        self.revisions = Revisions(ActionCatalog((ROLLBACK,)), FakeRedactor(), TRAITS)
         self.switch = FakeSwitch()
         self.errands = Errands()
         self.providers: list[ProviderStatus] = []

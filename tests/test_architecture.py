@@ -152,6 +152,19 @@ def test_the_environment_is_read_in_one_place() -> None:
     assert readers == {"bot/settings/reading.py"}
 
 
+def test_what_people_talk_on_has_no_name_where_answers_and_actions_are_made() -> None:
+    rooms = ("bot/domain/", "bot/chat/", "bot/actions/", "bot/engine/", "bot/ports")
+    platform = re.compile(r"(?i)slack|block kit|usergroup|mrkdwn")
+
+    assert [
+        f"{_relative(p)}:{number}"
+        for p in SOURCES
+        if _relative(p).startswith(rooms)
+        for number, line in enumerate(p.read_text(encoding="utf-8").splitlines(), 1)
+        if platform.search(line)
+    ] == []
+
+
 def test_migrations_know_the_tables_only() -> None:
     imported = {
         node.module
@@ -187,6 +200,8 @@ PLANTED = {
         "import bot.slack.sending.outbox",
     ),
     "a new file of Slack's chooses its room": ("bot/slack/odds.py", '"""Nowhere."""'),
+    "answers know no platform": ("bot/chat/turn.py", "import bot.slack.text.limits"),
+    "actions know no platform": ("bot/actions/propose.py", "import bot.slack.text.limits"),
     "the demo's world is apart": ("bot/service/lifecycle.py", "import bot.demo.setup"),
     "a new file chooses its layer": ("bot/odds.py", '"""Nowhere."""'),
 }

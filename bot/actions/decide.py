@@ -1,7 +1,7 @@
 """The decision on a proposal, as the body of a durable workflow: decide, dispatch, show.
 
 One compare-and-set picks the winner among Confirm, Reject and expiry; losers are told privately.
-Who may press was judged at the click (`bot.slack.handling.proposal_clicks`).
+Who may press was judged at the click (by the platform's handling of clicks).
 """
 
 from collections.abc import Awaitable, Callable

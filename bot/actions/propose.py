@@ -33,6 +33,7 @@ from bot.domain.proposal import (
 )
 from bot.ports import (
     FreezeState,
+    PlatformTraits,
     ProposalStore,
     StorageUnavailable,
 )
@@ -43,9 +44,6 @@ from tools.redactor import MASK_PREFIX
 log = structlog.stdlib.get_logger(__name__)
 
 MAX_OPEN: Final = 3  # more cards in one thread are pressed without being read
-# A Slack section holds 3,000 characters (docs.slack.dev/reference/block-kit/blocks/section-block);
-# the rest is the card's own frame around the parameters.
-MAX_SHOWN_PARAMS: Final = 2_900
 MAX_RATIONALE: Final = 2_000
 # The tool has 5 s in all; a slow card must not take the receipt of a stored proposal with it.
 CARD_TIMEOUT_S: Final = 3.0
@@ -119,7 +117,7 @@ class ProposalDesk:
         action = self._catalog.find(draft.action, draft.product)
         if not channel.rule.covers(draft.product):
             raise InvalidArguments(not_covered(channel, draft.product))
-        params = checked_params(draft.params)
+        params = checked_params(draft.params, self._surface.traits)
         self._catalog.check_params(action, orjson.loads(params))
         _check_blast_radius(action, draft)
         rule = action.rule
@@ -204,8 +202,8 @@ def _awaits(proposal: Proposal) -> tuple[str, ...]:
     return proposal.confirm_roles
 
 
-def checked_params(given: Mapping[str, JsonValue]) -> str:
-    """Their canonical text. Raises InvalidArguments for what no card could show whole."""
+def checked_params(given: Mapping[str, JsonValue], platform: PlatformTraits) -> str:
+    """Their canonical text. Raises InvalidArguments for what its card could not show whole."""
     try:
         params = canonical(given)
     except TypeError as error:
@@ -215,7 +213,7 @@ def checked_params(given: Mapping[str, JsonValue]) -> str:
             "params hold a secret or personal data, which was masked before it came here; "
             "no action takes such a value from a conversation. Leave it out"
         )
-    if _shown_length(params) > MAX_SHOWN_PARAMS:
+    if _shown_length(params) > platform.card_chars:
         raise InvalidArguments(
             "params are too long to be shown whole on the card, so nobody could confirm them; "
             "propose a smaller change"

@@ -14,7 +14,7 @@ from bot.actions.catalog import Action, ActionCatalog
 from bot.actions.propose import checked_params
 from bot.domain.ids import Person, UserId
 from bot.domain.proposal import Proposal, ProposalState, digest, proposal_id
-from bot.ports import Decision, FormField
+from bot.ports import Decision, FormField, PlatformTraits
 from tools.errors import InvalidArguments
 from tools.redactor import RedactionFailed, Redactor
 
@@ -25,7 +25,10 @@ _WHOLE: Final = "params"
 class Revisions:
     """`bot.ports.Revisions` by the declared actions."""
 
-    def __init__(self, catalog: ActionCatalog, redactor: Redactor) -> None:
+    def __init__(
+        self, catalog: ActionCatalog, redactor: Redactor, platform: PlatformTraits
+    ) -> None:
+        self._platform = platform
         self._catalog = catalog
         self._redactor = redactor
 
@@ -55,7 +58,7 @@ class Revisions:
                 if (text := answers.get(name, "")) != ""
             }
         )
-        params = checked_params(typed)
+        params = checked_params(typed, self._platform)
         self._catalog.check_params(action, typed)
         if params == proposal.params:
             raise InvalidArguments("nothing was changed; press Confirm or Reject on the card")

@@ -13,10 +13,9 @@ from adapters.control_plane.orders import would_send
 from adapters.control_plane.port import ControlOrder, ExecutorKind, Objects, Probe, ProbeFailed
 from bot.actions.catalog import Action
 from bot.domain.proposal import Proposal, canonical
+from bot.ports import PlatformTraits
 from tools.redactor import RedactionFailed, Redactor
 
-# A Slack section holds 3,000 characters (docs.slack.dev/reference/block-kit/blocks/section-block).
-MAX_PREVIEW: Final = 2_500
 MAX_NAMES: Final = 10
 MAX_NAME_CHARS: Final = 80
 MAX_SAID: Final = 500  # characters of a refusal's own words
@@ -34,7 +33,8 @@ class TargetUnread(Exception):
 class Target:
     """Dry run, count and fingerprint of one action's target. Every call raises TargetUnread."""
 
-    def __init__(self, probe: Probe, redactor: Redactor) -> None:
+    def __init__(self, probe: Probe, redactor: Redactor, platform: PlatformTraits) -> None:
+        self._platform = platform
         self._probe = probe
         self._redactor = redactor
 
@@ -51,7 +51,7 @@ class Target:
         if said is None:
             raise TargetUnread("the dry run failed: it answered nothing that could be shown")
         text = self._safe(orjson.dumps(said, option=orjson.OPT_SORT_KEYS).decode())
-        if len(text) > MAX_PREVIEW:
+        if len(text) > self._platform.preview_chars:
             raise TargetUnread(
                 "the dry run's preview is too long to be shown whole, so nobody could confirm it",
                 refused=True,

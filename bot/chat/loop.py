@@ -1,6 +1,6 @@
 """The tool loop: rounds of model output and tool calls until the model ends.
 
-Knows no provider, no Slack and no database. Every round and every tool call is a step of the
+Knows no provider, no chat platform and no database. Every round and every tool call is a step of the
 journal: paid once, and answered from its record when a turn is taken up again after a crash.
 """
 

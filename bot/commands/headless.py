@@ -4,6 +4,7 @@ Nobody can press Confirm here, so a proposal raised headless is stored and simpl
 """
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import orjson
@@ -15,6 +16,7 @@ from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, TurnId, 
 from bot.domain.proposal import Proposal
 from bot.domain.roles import HeldRoles
 from bot.domain.session import Ask
+from bot.ports import PlatformTraits
 from tools.records import CallEnded, ToolOutcome
 
 TEAM = TeamId("headless")
@@ -92,12 +94,29 @@ class HeadlessStream:
         """Nothing to stop."""
 
 
+# A terminal shows anything whole; what may be proposed there is what may be proposed in a thread.
+TRAITS = PlatformTraits(
+    name="headless",
+    card_chars=2_900,
+    preview_chars=2_500,
+    message_chars=1_000_000,
+    edits_per_minute=math.inf,
+    private_messages=True,
+    forms=False,
+)
+
+
 class HeadlessSurface:
     """`bot.ports.ChatSurface` for the command line; keeps the proposals that were shown."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         self._tell = tell
         self.proposals: list[Proposal] = []
+
+    @property
+    def traits(self) -> PlatformTraits:
+        """A terminal's."""
+        return TRAITS
 
     async def open_answer(self, ask: Ask) -> MessageTs:
         """No placeholder."""

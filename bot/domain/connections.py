@@ -8,7 +8,7 @@ EVERYBODY = "*"
 
 @dataclass(frozen=True, slots=True)
 class ConnectionRule:
-    """`id` names the system first, as in `platform:alice`. `users` are Slack ids, or `*`."""
+    """`id` names the system first, as in `platform:alice`. `users` are ids of people, or `*`."""
 
     id: str
     users: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What happens during a turn, as values. The loop yields them; the Slack stream shows them.
+"""What happens during a turn, as values. The loop yields them; a platform's stream shows them.
 
 A turn yields exactly one `TurnFinished`, last.
 """

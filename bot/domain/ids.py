@@ -9,7 +9,7 @@ ProposalId = NewType("ProposalId", str)
 UserId = NewType("UserId", str)
 TeamId = NewType("TeamId", str)
 ChannelId = NewType("ChannelId", str)
-MessageTs = NewType("MessageTs", str)  # Slack's "1700000000.000100": an id, never a clock
+MessageTs = NewType("MessageTs", str)  # such as "1700000000.000100": an id, never a clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Someone as Slack names them; ids are opaque and may be an Enterprise Grid `W…`."""
+    """Someone as their platform names them; ids are opaque."""
 
     team: TeamId
     user: UserId

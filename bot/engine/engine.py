@@ -246,7 +246,7 @@ class Engine:
         if not self._accepting:
             raise StorageUnavailable("shutting down; nothing was started")
         if workflow_id in self._turns.values():
-            return  # Slack tells of a mention twice
+            return  # a platform may tell of a mention twice
         # Asked first and through our own connection: DBOS waits for a lost database without end,
         # and would start the work long after the asker was told that nothing was started.
         with urgent():

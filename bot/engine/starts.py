@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from typing import Any, Final
 
-# Slack waits 3 s for a start, and a turn can wait: while more starts than this are under way,
+# A platform waits 3 s for a start, and a turn can wait: while more starts than this are under way,
 # turns that have not begun wait, until the burst is so old.
 CALM_STARTS: Final = 8
 STARTS_FIRST_S: Final = 15.0

@@ -17,7 +17,9 @@ log = structlog.get_logger(__name__)
 
 POLL_BUSY_THREAD_S: Final = 0.25  # for turns that end on other replicas
 RETRY_S: Final = 1.0
-ENTERING: Final = 4  # at once: more would take the database from starts, which Slack waits for
+ENTERING: Final = (
+    4  # at once: more would take the database from starts, which people's platform waits for
+)
 
 
 class ThreadOrder:

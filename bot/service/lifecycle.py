@@ -249,7 +249,7 @@ def _bolt(
             trail=base.stores.trail,
             ledger=base.stores.ledger,
             freezes=base.freezes,
-            revisions=Revisions(base.actions, base.redactor),
+            revisions=Revisions(base.actions, base.redactor, surface.traits),
             switch=base.freezes.switch,
             providers=providers_report(base),
             tools=tools_report(base, conversation),

@@ -7,7 +7,17 @@ from dataclasses import dataclass, field
 
 from bot.domain.ids import MessageTs, Place, ProposalId, UserId
 from bot.domain.proposal import Proposal
-from bot.ports import SurfaceFailed, SurfaceGone
+from bot.ports import PlatformTraits, SurfaceFailed, SurfaceGone
+
+TRAITS = PlatformTraits(
+    name="wall",
+    card_chars=2_900,
+    preview_chars=2_500,
+    message_chars=12_000,
+    edits_per_minute=38.0,
+    private_messages=True,
+    forms=True,
+)
 
 
 @dataclass
@@ -20,6 +30,10 @@ class CardWall:
     whispers: list[tuple[UserId, str]] = field(default_factory=list)
     gate: asyncio.Event | None = None
     at_gate: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def traits(self) -> PlatformTraits:
+        return TRAITS
 
     def shown(self, proposal_id: ProposalId) -> Proposal:
         """What the card says now."""

@@ -1,6 +1,8 @@
 """`bot.ports.PrivateSurface`, in memory."""
 
 from bot.domain.ids import Place, UserId
+from bot.ports import PlatformTraits
+from tests.fakes.card_wall import TRAITS
 
 
 class Whispers:
@@ -13,6 +15,10 @@ class Whispers:
     def texts(self) -> list[str]:
         """The words alone."""
         return [text for _, _, text in self.said]
+
+    @property
+    def traits(self) -> PlatformTraits:
+        return TRAITS
 
     async def whisper(self, place: Place, user: UserId, text: str) -> None:
         self.said.append((place, user, text))

@@ -53,6 +53,7 @@ from bot.slack.sending.scheduler import EditScheduler
 from bot.slack.showing.consulted import consulted
 from bot.slack.showing.surface import SlackSurface
 from bot.slack.text.blocks import Block, actions, button
+from tests.fakes.card_wall import TRAITS
 from tests.fakes.redactor import FakeRedactor
 from tests.fixtures_slack import QUICK, running_beside
 from tests.golden.slack_views import MANY, MANY_EVIDENCE
@@ -157,7 +158,7 @@ async def running_bot(workspace: Workspace, mode: str) -> AsyncIterator[Bot]:
             action_roles=ActionCatalog(()).roles_of,
             surface=surface,
             api=api,
-            revisions=Revisions(ActionCatalog(()), FakeRedactor()),
+            revisions=Revisions(ActionCatalog(()), FakeRedactor(), TRAITS),
         )
         app = create_bolt(inside.settings, ports, bot.errands, roles.forget_group)
         if mode == "http":

@@ -8,15 +8,17 @@ import structlog
 from bot.domain.ids import MessageTs, Place, TurnId, UserId
 from bot.domain.proposal import Proposal, deciders
 from bot.domain.session import Ask
-from bot.ports import AnswerStream, ChatSurface, SurfaceFailed, SurfaceGone
+from bot.ports import AnswerStream, ChatSurface, PlatformTraits, SurfaceFailed, SurfaceGone
 from bot.slack.api.keyed_lock import KeyedLock
 from bot.slack.sending.outbox import Outbox, card_mark, note_mark
+from bot.slack.sending.pacing import Rates
 from bot.slack.sending.persist import Patience, persist
 from bot.slack.showing.answer_messages import AnswerMessages
 from bot.slack.showing.cards import card
 from bot.slack.showing.render import AnswerView, render
 from bot.slack.showing.stream import SlackAnswerStream
 from bot.slack.text.blocks import Part, markdown
+from bot.slack.text.limits import MARKDOWN_CHARS, SECTION_CHARS
 from bot.slack.text.links import NO_LINKS, LinkPolicy
 from bot.slack.text.split import split
 
@@ -26,6 +28,18 @@ _log = structlog.stdlib.get_logger(__name__)
 _ANSWERS_KEPT = 2_000
 # A card is looked for from this long before its proposal was made, by our clock against Slack's.
 _CLOCK_SKEW_S = 3_600
+
+
+# A section holds the arguments and their frame: two fences, a heading.
+TRAITS = PlatformTraits(
+    name="slack",
+    card_chars=SECTION_CHARS - 100,
+    preview_chars=SECTION_CHARS - 500,
+    message_chars=MARKDOWN_CHARS,
+    edits_per_minute=Rates().edits_per_minute,
+    private_messages=True,
+    forms=True,
+)
 
 
 class SlackSurface(ChatSurface):
@@ -62,6 +76,11 @@ class SlackSurface(ChatSurface):
         self._resolve = resolve
         self._answers: dict[TurnId, AnswerMessages] = {}
         self._locks = KeyedLock()
+
+    @property
+    def traits(self) -> PlatformTraits:
+        """Slack's."""
+        return TRAITS
 
     async def open_answer(self, ask: Ask) -> MessageTs:
         """Post the placeholder, or find the one an earlier attempt posted."""

@@ -6,12 +6,12 @@ from datetime import timedelta
 
 import pytest
 
-from bot.actions.propose import MAX_SHOWN_PARAMS
 from bot.domain.audit import AuditKind
 from bot.domain.channel import Channel, ChannelRule
 from bot.domain.proposal import LIFETIME, ProposalState
 from bot.ports import StorageUnavailable, SurfaceFailed, SurfaceGone
 from bot.slack.showing.cards import CONFIRM_ACTION, card
+from tests.fakes.card_wall import TRAITS
 from tests.fixtures_actions import DRAFT, NOW, PLACE, ROLLBACK, World, call
 from tools.capabilities import ProposalDraft
 from tools.errors import CapabilityUnavailable, InvalidArguments
@@ -134,7 +134,7 @@ async def test_what_cannot_be_proposed_is_told_and_leaves_nothing(
 async def test_whatever_is_accepted_fits_whole_on_the_card(filler: str) -> None:
     world = World()
     accepted = []
-    for length in range(50, MAX_SHOWN_PARAMS, 50):
+    for length in range(50, TRAITS.card_chars, 50):
         draft = replace(DRAFT, params={"version": filler * length})
         try:
             receipt = await world.desk(max_open=99).propose(draft, call(length))

@@ -13,6 +13,7 @@ from bot.domain.channel import Channel, ChannelRule
 from bot.domain.ids import UserId
 from bot.domain.proposal import LIFETIME, Proposal, ProposalState, digest
 from bot.ports import Decision
+from tests.fakes.card_wall import TRAITS
 from tests.fakes.journal import Fuse
 from tests.fakes.redactor import FakeRedactor
 from tests.fixtures_actions import ROLLBACK, World, confirm
@@ -38,7 +39,7 @@ NESTED = replace(
 
 
 def revisions(rule: ActionRule = TYPED) -> Revisions:
-    return Revisions(ActionCatalog((rule,)), FakeRedactor())
+    return Revisions(ActionCatalog((rule,)), FakeRedactor(), TRAITS)
 
 
 def edit(row: Proposal, params: str = '{"version":"v40"}', by: str = "U-editor") -> Decision:
