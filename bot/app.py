@@ -39,7 +39,8 @@ from bot.domain.channel import ChannelNow
 from bot.domain.ids import Person
 from bot.domain.proposal import Proposal
 from bot.domain.roles import NO_ROLES, HeldRoles
-from bot.ports import ChatSurface, Stops
+from bot.ports.durability import Stops
+from bot.ports.platform import ChatSurface
 from bot.privacy.placeholders import Placeholders
 from bot.privacy.redactor import Remember, TextRedactor
 from bot.settings.model import Settings

@@ -17,7 +17,7 @@ from bot.actions.catalog import ActionRule
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, ProposalId, TeamId, UserId
 from bot.domain.proposal import LIFETIME, Proposal, ProposalState
-from bot.ports import Decision
+from bot.ports.proposals import Decision
 from bot.slack.connection.bolt import create_bolt
 from bot.slack.handling.ingress_ports import IngressSettings
 from bot.slack.received.clicks import Click, remember

@@ -20,7 +20,7 @@ from bot.actions.target import Target
 from bot.domain.channel import Channel, ChannelRule
 from bot.domain.ids import ChannelId, MessageTs, Place, ProposalId, TeamId, UserId
 from bot.domain.proposal import Proposal, ProposalState
-from bot.ports import Decision
+from bot.ports.proposals import Decision
 from tests.fakes.card_wall import TRAITS, CardWall
 from tests.fakes.cards import MemoryCards
 from tests.fakes.control_plane import FakeControlPlane

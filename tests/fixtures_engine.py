@@ -18,7 +18,9 @@ from pydantic import JsonValue
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, ProposalId, TeamId, UserId
 from bot.domain.session import Ask
 from bot.engine.engine import WORKFLOW_VERSION, Engine, EngineConfig
-from bot.ports import Decision, GivenUp, Journal
+from bot.ports.durability import Journal
+from bot.ports.failures import GivenUp
+from bot.ports.proposals import Decision
 from bot.store.engine import Database
 from bot.store.replicas import Replicas
 from bot.store.stranded_turns import StrandedTurns

@@ -13,15 +13,11 @@ import sqlalchemy as sa
 from adapters.llm.messages import Usage
 from bot.domain.audit import AuditKind
 from bot.domain.ids import SessionId, TurnId, UserId
-from bot.ports import (
-    AuditLog,
-    EventStore,
-    Ledger,
-    ProposalStore,
-    Reservation,
-    SessionStore,
-    Spending,
-)
+from bot.ports.events import EventStore
+from bot.ports.money import Ledger, Reservation, Spending
+from bot.ports.proposals import ProposalStore
+from bot.ports.sessions import SessionStore
+from bot.ports.trail import AuditLog
 from bot.store.audit import StoredAudit
 from bot.store.cards import StoredCards
 from bot.store.connection import Connection

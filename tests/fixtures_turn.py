@@ -18,7 +18,8 @@ from bot.domain.events import TurnFinished
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, SessionId, TeamId, UserId
 from bot.domain.roles import HeldRoles
 from bot.domain.session import Ask, TurnState
-from bot.ports import Journal, StorageUnavailable
+from bot.ports.durability import Journal
+from bot.ports.failures import StorageUnavailable
 from bot.telemetry.metrics import Metrics
 from tests.fakes.capabilities import FakeClock
 from tests.fakes.channel_names import FakeNames

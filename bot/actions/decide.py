@@ -22,7 +22,9 @@ from bot.actions.revise import successor
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.ids import ProposalId, UserId
 from bot.domain.proposal import IllegalTransition, Proposal, ProposalState, confirmed_from_row
-from bot.ports import AuditLog, Decision, Journal, ProposalStore
+from bot.ports.durability import Journal
+from bot.ports.proposals import Decision, ProposalStore
+from bot.ports.trail import AuditLog
 from tools.errors import CapabilityUnavailable, InvalidArguments
 
 log = structlog.stdlib.get_logger(__name__)

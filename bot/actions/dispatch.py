@@ -25,7 +25,8 @@ from bot.actions.orders import order_of
 from bot.actions.outcome import Outcome, ended, outcome_of, progress_of, refusal, safe
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.proposal import LEGAL, ConfirmedProposal, Proposal, ProposalState
-from bot.ports import Journal, ProposalStore, Watches, WatchKind
+from bot.ports.durability import Journal
+from bot.ports.proposals import ProposalStore, Watches, WatchKind
 from tools.redactor import Redactor
 
 # Before each question about a lost or still running order. Nothing waits for minutes in a workflow.

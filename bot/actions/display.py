@@ -13,13 +13,8 @@ import structlog
 
 from bot.actions.cards import CardClaim, Cards
 from bot.domain.ids import MessageTs, Place, ProposalId, UserId
-from bot.ports import (
-    CardSurface,
-    MessageGone,
-    StorageUnavailable,
-    SurfaceFailed,
-    SurfaceGone,
-)
+from bot.ports.failures import MessageGone, StorageUnavailable, SurfaceFailed, SurfaceGone
+from bot.ports.platform import CardSurface, PlatformTraits
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -60,6 +55,11 @@ class ProposalDisplay:
             elif not painted:
                 return False
         return True
+
+    @property
+    def traits(self) -> PlatformTraits:
+        """What the platform behind it can show."""
+        return self._surface.traits
 
     async def say(self, place: Place, text: str, key: str) -> bool:
         """One line in the thread, once per `key`."""

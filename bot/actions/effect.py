@@ -15,7 +15,8 @@ from bot.actions.display import ProposalDisplay
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.channel import Channel
 from bot.domain.proposal import Proposal, ProposalState
-from bot.ports import AuditLog, Watches, WatchKind
+from bot.ports.proposals import Watches, WatchKind
+from bot.ports.trail import AuditLog
 from tools.capabilities import CallContext, Clock, ProposalDraft, ProposalReceipt
 from tools.errors import InvalidArguments, ToolError
 from tools.timerange import instant_text

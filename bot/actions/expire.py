@@ -6,7 +6,9 @@ import structlog
 
 from bot.domain.ids import ProposalId
 from bot.domain.proposal import ProposalState
-from bot.ports import Decision, ProposalStore, StorageUnavailable, Workflows
+from bot.ports.durability import Workflows
+from bot.ports.failures import StorageUnavailable
+from bot.ports.proposals import Decision, ProposalStore
 
 log = structlog.stdlib.get_logger(__name__)
 

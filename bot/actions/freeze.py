@@ -8,12 +8,12 @@ from collections.abc import Sequence
 
 from bot.actions.catalog import ActionCatalog
 from bot.domain.freeze import FreezeWindow, stopped_by_switch
-from bot.ports import KillSwitch
+from bot.ports.proposals import KillSwitch
 from tools.errors import InvalidArguments
 
 
 class FreezeJudge:
-    """`bot.ports.FreezeState` by the switch and the configuration."""
+    """`bot.ports.proposals.FreezeState` by the switch and the configuration."""
 
     def __init__(
         self, switch: KillSwitch, catalog: ActionCatalog, windows: Sequence[FreezeWindow] = ()

@@ -21,7 +21,8 @@ from bot.actions.target_guards import NotDrifted, SamePreview, WithinBlastRadius
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.channel import ChannelNow
 from bot.domain.proposal import ConfirmedProposal, Proposal
-from bot.ports import AuditLog, FreezeState, ProposalStore
+from bot.ports.proposals import FreezeState, ProposalStore
+from bot.ports.trail import AuditLog
 from tools.errors import InvalidArguments
 
 

@@ -5,7 +5,7 @@ from typing import Final, assert_never
 
 from bot.domain.ids import SessionId
 from bot.domain.proposal import Proposal, ProposalState
-from bot.ports import ProposalStore
+from bot.ports.proposals import ProposalStore
 
 MAX_NOTES: Final = 10
 MAX_WORDS: Final = 500  # characters of a reason or an outcome

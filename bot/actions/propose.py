@@ -31,12 +31,9 @@ from bot.domain.proposal import (
     digest,
     proposal_id,
 )
-from bot.ports import (
-    FreezeState,
-    PlatformTraits,
-    ProposalStore,
-    StorageUnavailable,
-)
+from bot.ports.failures import StorageUnavailable
+from bot.ports.platform import PlatformTraits
+from bot.ports.proposals import FreezeState, ProposalStore
 from tools.capabilities import CallContext, ProposalDraft, ProposalReceipt
 from tools.errors import CapabilityUnavailable, InvalidArguments
 from tools.redactor import MASK_PREFIX
@@ -117,7 +114,7 @@ class ProposalDesk:
         action = self._catalog.find(draft.action, draft.product)
         if not channel.rule.covers(draft.product):
             raise InvalidArguments(not_covered(channel, draft.product))
-        params = checked_params(draft.params, self._surface.traits)
+        params = checked_params(draft.params, self._display.traits)
         self._catalog.check_params(action, orjson.loads(params))
         _check_blast_radius(action, draft)
         rule = action.rule

@@ -14,7 +14,8 @@ from bot.actions.catalog import Action, ActionCatalog
 from bot.actions.propose import checked_params
 from bot.domain.ids import Person, UserId
 from bot.domain.proposal import Proposal, ProposalState, digest, proposal_id
-from bot.ports import Decision, FormField, PlatformTraits
+from bot.ports.platform import PlatformTraits
+from bot.ports.proposals import Decision, FormField
 from tools.errors import InvalidArguments
 from tools.redactor import RedactionFailed, Redactor
 
@@ -23,7 +24,7 @@ _WHOLE: Final = "params"
 
 
 class Revisions:
-    """`bot.ports.Revisions` by the declared actions."""
+    """`bot.ports.proposals.Revisions` by the declared actions."""
 
     def __init__(
         self, catalog: ActionCatalog, redactor: Redactor, platform: PlatformTraits
@@ -33,7 +34,7 @@ class Revisions:
         self._redactor = redactor
 
     def form(self, proposal: Proposal) -> Sequence[FormField]:
-        """See `bot.ports.Revisions.form`."""
+        """See `bot.ports.proposals.Revisions.form`."""
         action = self._catalog.find(proposal.action, proposal.product)
         params = orjson.loads(proposal.params)
         scalars = _scalars(action, params)
@@ -46,7 +47,7 @@ class Revisions:
         )
 
     def read(self, proposal: Proposal, answers: Mapping[str, str]) -> str:
-        """See `bot.ports.Revisions.read`."""
+        """See `bot.ports.proposals.Revisions.read`."""
         action = self._catalog.find(proposal.action, proposal.product)
         scalars = _scalars(action, orjson.loads(proposal.params))
         typed = (

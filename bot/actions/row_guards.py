@@ -8,7 +8,7 @@ from bot.actions.catalog import ActionCatalog
 from bot.actions.guard import PASSED, Judgement, Subject
 from bot.domain.channel import ChannelNow, out_of_place
 from bot.domain.proposal import ProposalState, digest, unapproved
-from bot.ports import FreezeState, ProposalStore
+from bot.ports.proposals import FreezeState, ProposalStore
 from tools.errors import InvalidArguments
 
 

@@ -15,7 +15,8 @@ from bot.actions.display import ProposalDisplay
 from bot.actions.outcome import ended, line, outcome_of
 from bot.domain.ids import ProposalId
 from bot.domain.proposal import ProposalState
-from bot.ports import ProposalStore, StorageUnavailable
+from bot.ports.failures import StorageUnavailable
+from bot.ports.proposals import ProposalStore
 
 log = structlog.stdlib.get_logger(__name__)
 

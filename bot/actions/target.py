@@ -13,7 +13,7 @@ from adapters.control_plane.orders import would_send
 from adapters.control_plane.port import ControlOrder, ExecutorKind, Objects, Probe, ProbeFailed
 from bot.actions.catalog import Action
 from bot.domain.proposal import Proposal, canonical
-from bot.ports import PlatformTraits
+from bot.ports.platform import PlatformTraits
 from tools.redactor import RedactionFailed, Redactor
 
 MAX_NAMES: Final = 10

@@ -15,7 +15,8 @@ from bot.actions.effect import EffectCheck, begin_effect
 from bot.actions.orders import order_of
 from bot.actions.outcome import Outcome, ended, line, outcome_of, progress_of, safe
 from bot.domain.proposal import Proposal, ProposalState
-from bot.ports import ProposalStore, StorageUnavailable, Watch, Watches, WatchKind
+from bot.ports.failures import StorageUnavailable
+from bot.ports.proposals import ProposalStore, Watch, Watches, WatchKind
 from tools.redactor import Redactor
 
 log = structlog.stdlib.get_logger(__name__)

@@ -9,7 +9,7 @@ import structlog
 from adapters.errors import AdapterError
 from bot.audit.chain import AuditKeys, ChainRow
 from bot.audit.checkpoint import Checkpoint, sign
-from bot.ports import SurfaceFailed, SurfaceGone
+from bot.ports.failures import SurfaceFailed, SurfaceGone
 
 EVERY_ROWS = 100
 EVERY_S = 300.0

@@ -11,7 +11,7 @@ import structlog
 
 from adapters.errors import AdapterError
 from bot.domain.audit import TrailEntry
-from bot.ports import Trail
+from bot.ports.trail import Trail
 
 EVENT = "koder.admin.action"
 BATCH_ROWS = 200

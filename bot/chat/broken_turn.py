@@ -10,7 +10,7 @@ from bot.chat.aftermath import finished
 from bot.chat.loop import Conversation
 from bot.domain.events import TurnEnd, TurnFinished
 from bot.domain.session import Ask
-from bot.ports import GivenUp, StorageUnavailable
+from bot.ports.failures import GivenUp, StorageUnavailable
 from tools.redactor import RedactionFailed, Redactor
 
 log = structlog.get_logger(__name__)

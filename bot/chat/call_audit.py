@@ -1,7 +1,7 @@
 """An audit log without a row per model and tool call, for those who want decisions only."""
 
 from bot.domain.audit import AuditEvent, AuditKind
-from bot.ports import AuditLog
+from bot.ports.trail import AuditLog
 
 _CALLS = frozenset({AuditKind.MODEL_CALL, AuditKind.TOOL_CALL})
 

@@ -42,7 +42,7 @@ from bot.domain.events import (
     TurnEvent,
 )
 from bot.domain.ids import ProposalId
-from bot.ports import Journal
+from bot.ports.durability import Journal
 from tools.budget import Spent
 from tools.records import CallEnded, CallEvent, ToolOutcome
 

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from pydantic import JsonValue
 
 from bot.domain.events import TurnEvent
-from bot.ports import Journal
+from bot.ports.durability import Journal
 
 
 class QuietReplay(Journal):

@@ -13,7 +13,7 @@ from bot.chat.history import BYTES_PER_TOKEN, estimate_tokens, folded, room_toke
 from bot.chat.round_record import RoundRecord, round_from_json, round_to_json
 from bot.domain.budget import NO_MODEL
 from bot.domain.session import SUMMARY_REQUEST, Summary
-from bot.ports import Journal
+from bot.ports.durability import Journal
 
 PURPOSE = "summarize"
 SUMMARY_ROUND = 0  # before the turn's first

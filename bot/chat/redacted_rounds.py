@@ -23,7 +23,7 @@ from bot.chat.gate import Gate
 from bot.chat.round_record import RoundRecord
 from bot.chat.rounds import OPEN_GATE, Emit, Rounds
 from bot.domain.events import Notice, TurnEvent
-from bot.ports import StopSignal
+from bot.ports.durability import StopSignal
 from tools.redactor import RedactionFailed, Redactor
 
 _REMEMBERED = 4096  # texts of the turns that run at once; a digest each

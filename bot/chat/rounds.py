@@ -30,7 +30,7 @@ from bot.chat.stopping import StoppedByPerson, unless_stopped
 from bot.chat.trial import MarkerFilter, passed_on
 from bot.domain.budget import cost_usd_micros
 from bot.domain.events import Notice, RoundStarted, TextDelta, TurnEvent
-from bot.ports import StopSignal
+from bot.ports.durability import StopSignal
 
 # Behind each provider's own limit, which knows what was billed by then.
 ROUND_DEADLINE_S = ROUND_LIMIT_S + 30.0

@@ -16,7 +16,9 @@ from bot.domain.budget import BudgetLimits, Refusal
 from bot.domain.events import TurnEvent
 from bot.domain.ids import SessionId
 from bot.domain.session import Ask
-from bot.ports import AuditLog, Ledger, Reservation, Spending, StopSignal
+from bot.ports.durability import StopSignal
+from bot.ports.money import Ledger, Reservation, Spending
+from bot.ports.trail import AuditLog
 from bot.telemetry.metrics import Metrics
 
 NO_CHOICES = Models()

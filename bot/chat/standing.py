@@ -6,7 +6,8 @@ from typing import Final
 from bot.chat.stopping import StoppedByPerson, unless_stopped
 from bot.domain.channel import UNKNOWN, Channel, ChannelRule, channel_of
 from bot.domain.ids import Place
-from bot.ports import ChannelNames, Journal, StopSignal
+from bot.ports.durability import Journal, StopSignal
+from bot.ports.platform import ChannelNames
 
 # People wait with an empty answer before them, and a slow minute of the platform's is longer.
 PATIENCE_S: Final = 4.0

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from bot.ports import StopSignal
+from bot.ports.durability import StopSignal
 
 T = TypeVar("T")
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from adapters.llm.messages import ToolCall
 from bot.chat.stopping import StoppedByPerson, unless_stopped
 from bot.domain.audit import AuditEvent, AuditKind
-from bot.ports import AuditLog, StopSignal
+from bot.ports.durability import StopSignal
+from bot.ports.trail import AuditLog
 from bot.telemetry.metrics import Metrics
 from tools.capabilities import CallContext, Clock
 from tools.catalog import ToolCatalog, ToolDescription

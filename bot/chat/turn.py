@@ -34,19 +34,10 @@ from bot.domain.channel import channel_of, session_name
 from bot.domain.events import Notice, TurnEnd, TurnEvent, TurnFinished
 from bot.domain.ids import MessageTs, SessionId
 from bot.domain.session import Ask, Session, Summary, TurnState
-from bot.ports import (
-    AnswerStream,
-    AnswerSurface,
-    ChannelNames,
-    GivenUp,
-    Journal,
-    SessionStore,
-    Stops,
-    StopSignal,
-    StorageUnavailable,
-    SurfaceFailed,
-    SurfaceGone,
-)
+from bot.ports.durability import Journal, Stops, StopSignal
+from bot.ports.failures import GivenUp, StorageUnavailable, SurfaceFailed, SurfaceGone
+from bot.ports.platform import AnswerStream, AnswerSurface, ChannelNames
+from bot.ports.sessions import SessionStore
 from bot.privacy.placeholders import Placeholders
 from bot.telemetry.metrics import Metrics
 from tools.budget import Spent

@@ -13,7 +13,7 @@ from bot.domain.connections import ConnectionRule, connections_of
 from bot.domain.ids import MessageTs, SessionId
 from bot.domain.roles import NO_ROLES, HeldRoles
 from bot.domain.session import Ask
-from bot.ports import SessionStore
+from bot.ports.sessions import SessionStore
 from tools.capabilities import CallContext
 from tools.redactor import Redactor
 

@@ -1,6 +1,6 @@
 """`kortex check`: is the audit trail sealed, and does it hold?"""
 
-from bot.ports import StorageUnavailable
+from bot.ports.failures import StorageUnavailable
 from bot.reports.finding import Finding
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError

@@ -16,7 +16,7 @@ from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, TurnId, 
 from bot.domain.proposal import Proposal
 from bot.domain.roles import HeldRoles
 from bot.domain.session import Ask
-from bot.ports import PlatformTraits
+from bot.ports.platform import PlatformTraits
 from tools.records import CallEnded, ToolOutcome
 
 TEAM = TeamId("headless")
@@ -29,7 +29,7 @@ def headless_ask(question: str, channel: str, ts: str) -> Ask:
 
 
 class NamedOnTheLine:
-    """`bot.ports.ChannelNames` where the channel is the one that was typed."""
+    """`bot.ports.platform.ChannelNames` where the channel is the one that was typed."""
 
     async def for_asking(self, place: Place, patience_s: float = 0.0) -> str:  # noqa: ARG002 - the port's
         """As typed."""
@@ -41,7 +41,7 @@ class NamedOnTheLine:
 
 
 class NamedByUser:
-    """`bot.ports.RoleHolders` where nobody can be looked up: `[roles.NAME] users` names who asks."""
+    """`bot.ports.platform.RoleHolders` where nobody can be looked up: `[roles.NAME] users` names who asks."""
 
     def __init__(self, users: Mapping[str, Sequence[str]]) -> None:
         self._users = users
@@ -107,7 +107,7 @@ TRAITS = PlatformTraits(
 
 
 class HeadlessSurface:
-    """`bot.ports.ChatSurface` for the command line; keeps the proposals that were shown."""
+    """`bot.ports.platform.ChatSurface` for the command line; keeps the proposals that were shown."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         self._tell = tell
@@ -245,7 +245,7 @@ class _Never:
 
 
 class NeverStopped:
-    """`bot.ports.Stops` where Ctrl-C is the only stop."""
+    """`bot.ports.durability.Stops` where Ctrl-C is the only stop."""
 
     async def request(self, turn: TurnId, by: UserId) -> bool:  # noqa: ARG002 - the port's
         """Nothing to stop."""

@@ -18,7 +18,7 @@ from bot.commands.headless import TEAM as HEADLESS
 from bot.commands.verbs import FAILED, OK, guarded, loaded
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.dossier import Dossier
-from bot.ports import SurfaceFailed, SurfaceGone
+from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.reports.incident import ReportFacts, people_in, report
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError

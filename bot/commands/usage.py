@@ -12,7 +12,7 @@ from bot.app import open_stores
 from bot.chat.budget_report import BudgetReport, budget_report
 from bot.commands.instant_option import instant_option
 from bot.commands.verbs import OK, guarded, loaded
-from bot.ports import Operation
+from bot.ports.money import Operation
 from bot.settings.model import Settings
 from bot.wiring import rules
 

@@ -18,7 +18,7 @@ from bot.actions.errors import ActionsError
 from bot.app import open_redactor
 from bot.commands.console import answer_here
 from bot.engine.database_lock import SecondProcess
-from bot.ports import StorageUnavailable
+from bot.ports.failures import StorageUnavailable
 from bot.reports.finding import Finding
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError, load

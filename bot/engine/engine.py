@@ -30,13 +30,9 @@ from bot.engine.stranded import StrandedWork
 from bot.engine.take_over import DbosRecords, TakeOver
 from bot.engine.thread_order import ThreadOrder
 from bot.engine.turn_slots import MAX_LIVE_TURNS, MAX_LIVE_TURNS_SQLITE, ShowWaiting, TurnSlots
-from bot.ports import (
-    Decision,
-    Journal,
-    StopSignal,
-    StorageUnavailable,
-    decision_workflow,
-)
+from bot.ports.durability import Journal, StopSignal
+from bot.ports.failures import StorageUnavailable
+from bot.ports.proposals import Decision, decision_workflow
 from bot.store.failures import storage_errors
 from bot.store.replicas import STOOD_STILL_LEASES, Replicas
 from bot.store.stranded_turns import StrandedTurns, ending_workflow

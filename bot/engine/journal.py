@@ -7,7 +7,7 @@ from typing import Final
 from dbos import DBOS, StepOptions
 from pydantic import JsonValue
 
-from bot.ports import GivenUp, StorageUnavailable, SurfaceFailed
+from bot.ports.failures import GivenUp, StorageUnavailable, SurfaceFailed
 
 _RETRIES: Final = 7  # after 0.5 s, doubled: half a minute, beside the database's own patience
 # What is on record in place of a step's value.
@@ -33,7 +33,7 @@ def _options(name: str) -> StepOptions:
 
 
 class DurableJournal:
-    """`bot.ports.Journal` inside a workflow.
+    """`bot.ports.durability.Journal` inside a workflow.
 
     With `gives_up` the first step that is not on record does not run: it is recorded as given up and
     raised as GivenUp, now and in every replay. Those after it run.

@@ -4,13 +4,14 @@ from dataclasses import replace
 
 from bot.domain.ids import ProposalId
 from bot.domain.session import Ask
-from bot.ports import Decision, Workflows
+from bot.ports.durability import Workflows
+from bot.ports.proposals import Decision
 from bot.privacy.placeholders import Placeholders
 from tools.redactor import Redactor
 
 
 class RedactedStarts:
-    """`bot.ports.Workflows` in front of another one."""
+    """`bot.ports.durability.Workflows` in front of another one."""
 
     def __init__(self, starts: Workflows, redactor: Redactor, placeholders: Placeholders) -> None:
         self._starts = starts

@@ -9,7 +9,7 @@ import structlog
 
 from bot.domain.ids import TurnId
 from bot.domain.session import Ask
-from bot.ports import StorageUnavailable
+from bot.ports.failures import StorageUnavailable
 from bot.store.tickets import Tickets
 
 T = TypeVar("T")

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from bot.chat.stopping import StoppedByPerson, unless_stopped
 from bot.domain.session import Ask
-from bot.ports import StopSignal
+from bot.ports.durability import StopSignal
 
 MAX_LIVE_TURNS: Final = 512
 # One writer, and a turn takes about thirty transactions.

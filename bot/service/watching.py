@@ -11,7 +11,7 @@ from bot.actions.watch import WatchSweep
 from bot.app import Base, Conversation
 from bot.domain.proposal import Proposal
 from bot.engine.stop_signal import Signal
-from bot.ports import ChatSurface
+from bot.ports.platform import ChatSurface
 from tools.capabilities import CallContext, ProposalDraft, ProposalReceipt
 
 COMPARE = "core__compare_to_baseline"

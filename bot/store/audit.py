@@ -12,7 +12,7 @@ import sqlalchemy as sa
 
 from bot.audit.chain import GENESIS, SALT_BYTES, ChainRow, hash_of_content, mac_of
 from bot.domain.audit import AuditEvent
-from bot.ports import StorageUnavailable
+from bot.ports.failures import StorageUnavailable
 from bot.store.columns import clean
 from bot.store.connection import Connection
 from bot.store.dialect import lock_audit, now
@@ -116,7 +116,7 @@ async def _is_of_first_edition(connection: Connection, sealing: Sealing, seq: in
 
 
 class StoredAudit:
-    """`bot.ports.AuditLog` in the database."""
+    """`bot.ports.trail.AuditLog` in the database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

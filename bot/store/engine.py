@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
-from bot.ports import StorageUnavailable
+from bot.ports.failures import StorageUnavailable
 from bot.store.columns import redact_with
 from bot.store.connection import Connection, Work
 from bot.store.dialect import now

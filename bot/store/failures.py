@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 import sqlalchemy as sa
 
-from bot.ports import StorageUnavailable
+from bot.ports.failures import StorageUnavailable
 
 _BUGS = (
     sa.exc.IntegrityError,

@@ -10,7 +10,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from bot.ports import StorageUnavailable
+from bot.ports.failures import StorageUnavailable
 from bot.store.connection import Connection
 from bot.store.engine import Database
 from bot.store.incident_query import Asked, WordIndex, asked_of

@@ -1,4 +1,4 @@
-"""`bot.ports.ProposalStore` in the database: who wins is one UPDATE on the database's clock."""
+"""`bot.ports.proposals.ProposalStore` in the database: who wins is one UPDATE on the database's clock."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.ids import ProposalId, SessionId, UserId
 from bot.domain.proposal import LIFETIME, Proposal, ProposalState, Vote, check_transition
-from bot.ports import Decision, Verdict
+from bot.ports.proposals import Decision, Verdict
 from bot.store.audit import append_audit
 from bot.store.cards import REPAINT
 from bot.store.connection import Connection

@@ -7,7 +7,7 @@ from typing import Final, cast
 from pydantic import JsonValue
 
 from bot.audit.chain import AuditKeys, ChainRow, mac_of, tip_of
-from bot.ports import StorageUnavailable
+from bot.ports.failures import StorageUnavailable
 from bot.store import json_text
 from bot.store.connection import Connection
 from tools.redactor import RedactionFailed, Redactor

@@ -1,4 +1,4 @@
-"""`bot.ports.SessionStore` in the database: sessions, turns and what was said in them."""
+"""`bot.ports.sessions.SessionStore` in the database: sessions, turns and what was said in them."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta

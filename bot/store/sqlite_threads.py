@@ -15,7 +15,7 @@ from typing import Any, Final, Generic, TypeVar
 
 import sqlalchemy as sa
 
-from bot.ports import StorageUnavailable
+from bot.ports.failures import StorageUnavailable
 from bot.store.connection import Connection, Parameters, Work
 
 _T = TypeVar("_T")

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 
 from bot.domain.ids import ProposalId
 from bot.domain.proposal import ProposalState
-from bot.ports import WatchKind, decision_workflow
+from bot.ports.proposals import WatchKind, decision_workflow
 from bot.store.columns import CleanText
 from bot.store.connection import Connection
 from bot.store.engine import Database

@@ -1,4 +1,4 @@
-"""`bot.ports.KillSwitch`: a row for all replicas, and what holds while the row cannot be written.
+"""`bot.ports.proposals.KillSwitch`: a row for all replicas, and what holds while the row cannot be written.
 
 Freezing takes effect in this process at once, and is written to a marker file and to the database
 as soon as each can be written. Lifting is the other way round: first the database, then the rest.
@@ -17,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.freeze import Freeze
-from bot.ports import StorageUnavailable
+from bot.ports.failures import StorageUnavailable
 from bot.store.audit import append_audit
 from bot.store.connection import Connection
 from bot.store.dialect import insert_into, now

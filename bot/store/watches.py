@@ -1,4 +1,4 @@
-"""`bot.ports.Watches` in the database: who looks is one compare-and-set on the database's clock."""
+"""`bot.ports.proposals.Watches` in the database: who looks is one compare-and-set on the database's clock."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ import sqlalchemy as sa
 
 from bot.domain.ids import ProposalId
 from bot.domain.proposal import ProposalState
-from bot.ports import Watch, WatchKind
+from bot.ports.proposals import Watch, WatchKind
 from bot.store.cards import REPAINT
 from bot.store.connection import Connection
 from bot.store.dialect import insert_into, seconds_ago

@@ -4,7 +4,7 @@ import asyncio
 import time
 from contextlib import suppress
 
-from bot.ports import StorageUnavailable
+from bot.ports.failures import StorageUnavailable
 from bot.store.connection import Connection
 from bot.store.engine import Database
 from bot.store.schema import head

@@ -17,7 +17,8 @@ from pydantic import JsonValue
 
 from bot.actions.errors import ActionsError
 from bot.domain.audit import AuditEvent, AuditKind
-from bot.ports import AuditLog, StorageUnavailable
+from bot.ports.failures import StorageUnavailable
+from bot.ports.trail import AuditLog
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
 from bot.settings.section import Section

@@ -11,7 +11,7 @@ from typing import Literal
 
 from pydantic import AwareDatetime, BaseModel, Field, JsonValue
 
-from bot.ports import IngestedEvent
+from bot.ports.events import IngestedEvent
 
 SOURCE = "alertmanager"
 _PRODUCT = ("product", "service", "app", "application", "job")

@@ -7,7 +7,7 @@ from typing import Final
 import structlog
 from aiohttp import web
 
-from bot.ports import StorageUnavailable
+from bot.ports.failures import StorageUnavailable
 
 log = structlog.stdlib.get_logger(__name__)
 

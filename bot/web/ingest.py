@@ -14,7 +14,8 @@ import orjson
 from aiohttp import web
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
-from bot.ports import EventStore, IngestedEvent, StorageUnavailable
+from bot.ports.events import EventStore, IngestedEvent
+from bot.ports.failures import StorageUnavailable
 from tools.capabilities import Clock
 
 PATH = "/ingest/v1/events"

@@ -9,7 +9,7 @@ from aiohttp.http_exceptions import BadHttpMessage
 from aiohttp.typedefs import Handler as AiohttpHandler
 from aiohttp.web_protocol import RequestPayloadError
 
-from bot.ports import StorageUnavailable
+from bot.ports.failures import StorageUnavailable
 from bot.store import schema
 from bot.store.engine import Database
 from bot.store.writable import Writable

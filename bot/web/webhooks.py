@@ -11,7 +11,8 @@ from typing import Protocol, TypeVar
 from aiohttp import web
 from pydantic import ValidationError
 
-from bot.ports import EventStore, IngestedEvent, StorageUnavailable
+from bot.ports.events import EventStore, IngestedEvent
+from bot.ports.failures import StorageUnavailable
 from bot.web.alertmanager_events import AlertmanagerPayload
 from bot.web.argocd_events import ArgoNotification
 from bot.web.github_events import EVENT, DeploymentStatus, is_signed

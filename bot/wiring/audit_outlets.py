@@ -19,7 +19,8 @@ from bot.audit.checkpointing import Checkpoints, Publisher
 from bot.audit.feed import EventFeed, Sink, to_log
 from bot.domain.audit import TrailEntry
 from bot.domain.ids import ChannelId, MessageTs, Place, TeamId
-from bot.ports import ChatSurface, StorageUnavailable
+from bot.ports.failures import StorageUnavailable
+from bot.ports.platform import ChatSurface
 from bot.reports.finding import Finding
 from bot.settings.model import AuditSettings, Settings
 from bot.settings.reading import ConfigurationError

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from bot.actions.propose import Venue
 from bot.domain.channel import Channel, ChannelRule, channel_of
 from bot.domain.ids import Place, SessionId, UserId
-from bot.ports import ChannelNames, RoleHolders, SessionStore, StorageUnavailable
+from bot.ports.failures import StorageUnavailable
+from bot.ports.platform import ChannelNames, RoleHolders
+from bot.ports.sessions import SessionStore
 from tools.capabilities import CallContext
 
 NameOf = Callable[[UserId], Awaitable[str]]

@@ -10,7 +10,7 @@ from bot.commands.headless import HeadlessSurface
 from bot.domain.events import TextDelta
 from bot.domain.ids import MessageTs, ProposalId, UserId
 from bot.domain.proposal import ProposalState
-from bot.ports import ChatSurface
+from bot.ports.platform import ChatSurface
 from bot.slack.sending.outbox import Outbox
 from bot.slack.sending.persist import Patience
 from bot.slack.sending.scheduler import EditScheduler

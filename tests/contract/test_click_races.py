@@ -7,7 +7,7 @@ import asyncio
 from dataclasses import replace
 
 from bot.domain.proposal import ProposalState
-from bot.ports import Decision
+from bot.ports.proposals import Decision
 from bot.store.engine import Database
 from bot.store.proposals import StoredProposals
 from tests.click_race import holds, of_database, race, stored_row

@@ -13,7 +13,7 @@ from adapters.recorded.history import RecordedHistory
 from bot.domain.events import Evidence
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.domain.session import Ask, TurnState
-from bot.ports import IngestedEvent
+from bot.ports.events import IngestedEvent
 from bot.store.engine import Database
 from bot.store.events import StoredEvents
 from bot.store.incidents import StoredIncidents

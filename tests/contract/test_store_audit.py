@@ -14,7 +14,7 @@ from bot.audit.chain import GENESIS, UNKEYED, AuditKeys, ChainRow
 from bot.audit.checkpoint import sign
 from bot.audit.verify import Summary
 from bot.domain.audit import AuditEvent, AuditKind
-from bot.ports import StorageUnavailable
+from bot.ports.failures import StorageUnavailable
 from bot.privacy.redactor import TextRedactor
 from bot.store.audit import StoredAudit, TrailChanged, append_audit
 from bot.store.audit_erasure import erase

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from bot.ports import IngestedEvent
+from bot.ports.events import IngestedEvent
 from bot.store.engine import Database
 from bot.store.events import StoredDeploys, StoredEvents, kind_of
 from tests.fixtures_database import database, database_url

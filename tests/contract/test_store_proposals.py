@@ -26,7 +26,7 @@ from bot.domain.proposal import (
     canonical,
     digest,
 )
-from bot.ports import Decision, Verdict
+from bot.ports.proposals import Decision, Verdict
 from bot.store.engine import Database
 from bot.store.proposals import StoredProposals
 from tests.fixtures_database import database, database_url, other

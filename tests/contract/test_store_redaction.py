@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 import pytest
 import sqlalchemy as sa
 
-from bot.ports import IngestedEvent, StorageUnavailable
+from bot.ports.events import IngestedEvent
+from bot.ports.failures import StorageUnavailable
 from bot.store.connection import Connection
 from bot.store.engine import Database
 from bot.store.events import StoredEvents

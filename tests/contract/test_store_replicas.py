@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 import pytest
 import sqlalchemy as sa
 
-from bot.ports import StorageUnavailable
+from bot.ports.failures import StorageUnavailable
 from bot.store.columns import Instant
 from bot.store.dialect import seconds_ago
 from bot.store.engine import POOL_OVERFLOW, POOL_SIZE, Database

@@ -9,7 +9,7 @@ import pytest
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.ids import ProposalId, UserId
 from bot.domain.proposal import ProposalState
-from bot.ports import Decision
+from bot.ports.proposals import Decision
 from bot.store.engine import Database
 from bot.store.proposals import StoredProposals
 from bot.store.stranded import StrandedProposals

@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 
 from bot.domain.audit import AuditKind
-from bot.ports import StorageUnavailable
+from bot.ports.failures import StorageUnavailable
 from bot.store.connection import Connection
 from bot.store.engine import Database
 from bot.store.switch import StoredSwitch

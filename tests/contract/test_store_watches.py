@@ -3,7 +3,7 @@
 import asyncio
 
 from bot.domain.ids import ProposalId
-from bot.ports import Watch, WatchKind
+from bot.ports.proposals import Watch, WatchKind
 from bot.store.engine import Database
 from bot.store.watches import StoredWatches
 from tests.fixtures_database import database, database_url, other

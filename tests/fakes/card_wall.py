@@ -1,4 +1,4 @@
-"""`bot.ports.CardSurface`, of which cards, lines and private words are remembered."""
+"""`bot.ports.platform.CardSurface`, of which cards, lines and private words are remembered."""
 
 import asyncio
 import random
@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from bot.domain.ids import MessageTs, Place, ProposalId, UserId
 from bot.domain.proposal import Proposal
-from bot.ports import PlatformTraits, SurfaceFailed, SurfaceGone
+from bot.ports.failures import SurfaceFailed, SurfaceGone
+from bot.ports.platform import PlatformTraits
 
 TRAITS = PlatformTraits(
     name="wall",

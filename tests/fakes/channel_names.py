@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from bot.domain.channel import UNKNOWN, KeptName
 from bot.domain.ids import Place
-from bot.ports import StorageUnavailable
+from bot.ports.failures import StorageUnavailable
 
 
 @dataclass

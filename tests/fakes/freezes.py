@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from bot.domain.freeze import Freeze
-from bot.ports import StorageUnavailable
+from bot.ports.failures import StorageUnavailable
 
 
 class FakeFreezes:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pydantic import JsonValue
 
 from adapters.control_plane.port import ControlOrder, Objects, ProbeFailed
-from bot.ports import StorageUnavailable
+from bot.ports.failures import StorageUnavailable
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""`bot.ports.ChatSurface`: answers and cards, remembered."""
+"""`bot.ports.platform.ChatSurface`: answers and cards, remembered."""
 
 from tests.fakes.card_wall import CardWall
 from tests.fakes.recording_surface import RecordingSurface

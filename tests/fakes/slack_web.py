@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from pydantic import JsonValue
 
-from bot.ports import SurfaceGone
+from bot.ports.failures import SurfaceGone
 from bot.slack.api.calls import SlackCalls
 
 

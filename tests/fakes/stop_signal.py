@@ -5,7 +5,7 @@ from bot.engine.stop_signal import Signal
 
 
 class FakeStops:
-    """`bot.ports.Stops` over one process."""
+    """`bot.ports.durability.Stops` over one process."""
 
     def __init__(self) -> None:
         self.signals: dict[TurnId, Signal] = {}

@@ -15,16 +15,9 @@ from bot.domain.events import Evidence
 from bot.domain.ids import MessageTs, Place, ProposalId, SessionId, TurnId, UserId
 from bot.domain.proposal import LIFETIME, Proposal, ProposalState, Vote, check_transition
 from bot.domain.session import Ask, Session, Summary, Turn, TurnState
-from bot.ports import (
-    Decision,
-    IngestedEvent,
-    Operation,
-    Reservation,
-    Spending,
-    SpentBy,
-    Today,
-    Verdict,
-)
+from bot.ports.events import IngestedEvent
+from bot.ports.money import Operation, Reservation, Spending, SpentBy, Today
+from bot.ports.proposals import Decision, Verdict
 from bot.store.allowance import HELD_S, Amount, Used, exceeded
 
 

@@ -6,12 +6,12 @@ from datetime import datetime, timedelta
 
 from bot.domain.ids import ProposalId
 from bot.domain.proposal import ProposalState
-from bot.ports import Watch, WatchKind
+from bot.ports.proposals import Watch, WatchKind
 from tests.fakes.stores import MemoryProposals
 
 
 class MemoryWatches:
-    """`bot.ports.Watches`; `rows` is (proposal, kind) to (due, until)."""
+    """`bot.ports.proposals.Watches`; `rows` is (proposal, kind) to (due, until)."""
 
     def __init__(self, proposals: MemoryProposals, now: Callable[[], datetime]) -> None:
         self._proposals = proposals

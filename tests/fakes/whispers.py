@@ -1,7 +1,7 @@
-"""`bot.ports.PrivateSurface`, in memory."""
+"""`bot.ports.platform.PrivateSurface`, in memory."""
 
 from bot.domain.ids import Place, UserId
-from bot.ports import PlatformTraits
+from bot.ports.platform import PlatformTraits
 from tests.fakes.card_wall import TRAITS
 
 

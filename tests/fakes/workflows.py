@@ -4,7 +4,7 @@ import asyncio
 
 from bot.domain.ids import ProposalId, TurnId
 from bot.domain.session import Ask
-from bot.ports import Decision
+from bot.ports.proposals import Decision
 
 
 class RecordingWorkflows:

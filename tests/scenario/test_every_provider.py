@@ -19,7 +19,7 @@ from bot.app import Base, build_base, build_conversation
 from bot.commands.headless import NamedByUser, NamedOnTheLine, NeverStopped, headless_ask
 from bot.domain.events import RoundStarted, TextDelta, ToolProgress, TurnEvent, TurnFinished
 from bot.domain.ids import UserId
-from bot.ports import Journal
+from bot.ports.durability import Journal
 from bot.settings.model import Settings
 from bot.wiring.venues import Directory
 from tests.fakes.journal import MemoryJournal

@@ -17,7 +17,8 @@ from bot.chat.broken_turn import LOST
 from bot.domain.audit import AuditKind
 from bot.domain.ids import MessageTs
 from bot.domain.session import Ask, TurnState
-from bot.ports import AnswerStream, GivenUp
+from bot.ports.failures import GivenUp
+from bot.ports.platform import AnswerStream
 from bot.slack.sending.outbox import Outbox
 from bot.slack.sending.scheduler import EditScheduler
 from bot.slack.showing.surface import SlackSurface

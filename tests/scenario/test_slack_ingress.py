@@ -39,7 +39,7 @@ from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.domain.proposal import Proposal, ProposalState
 from bot.domain.providers import ProviderStatus
 from bot.domain.session import Ask, TurnState
-from bot.ports import StorageUnavailable
+from bot.ports.failures import StorageUnavailable
 from bot.slack.api.web_api import create_api
 from bot.slack.connection.bolt import create_bolt
 from bot.slack.connection.http_ingress import PATH, create_http_handler

@@ -21,7 +21,7 @@ from bot.domain.events import RoundStarted, TextDelta, TurnEnd
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.domain.proposal import ProposalState
 from bot.domain.session import Ask
-from bot.ports import SurfaceGone
+from bot.ports.failures import SurfaceGone
 from bot.slack.api.web_api import WebApi, create_api
 from bot.slack.sending.outbox import Outbox
 from bot.slack.sending.pacing import Rates

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from bot.domain.channel import DIRECT, GROUP, UNKNOWN, KeptName
 from bot.domain.ids import ChannelId, MessageTs, Place, TeamId
-from bot.ports import SurfaceFailed, SurfaceGone
+from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.slack.api.calls import SlackCalls
 from bot.slack.api.fresh import Fresh
 from tools.policy import NAMELESS
@@ -80,7 +80,7 @@ def _is_within(kept: KeptName | None, seconds: float) -> TypeGuard[KeptName]:
 
 
 class SlackChannelNames:
-    """`bot.ports.ChannelNames` over the Web API."""
+    """`bot.ports.platform.ChannelNames` over the Web API."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class SlackChannelNames:
         self._asked = Fresh(self._ask, clock)
 
     async def for_asking(self, place: Place, patience_s: float = 0.0) -> str:
-        """See `bot.ports.ChannelNames.for_asking`."""
+        """See `bot.ports.platform.ChannelNames.for_asking`."""
         found = await self._read(place, TTL_S, KEPT_S)
         if found.may_come and patience_s > 0:
             with suppress(TimeoutError):
@@ -107,7 +107,7 @@ class SlackChannelNames:
         return found.name
 
     async def for_deciding(self, place: Place) -> str:
-        """See `bot.ports.ChannelNames.for_deciding`."""
+        """See `bot.ports.platform.ChannelNames.for_deciding`."""
         return (await self._read(place, DECIDING_S, DECIDING_S)).name
 
     async def renamed(self, team: TeamId, channel: str) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from bot.ports import SurfaceFailed, SurfaceGone
+from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.slack.api.calls import SlackCalls
 from bot.slack.api.fresh import Fresh
 

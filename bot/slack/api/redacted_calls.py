@@ -6,7 +6,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from bot.ports import SurfaceFailed
+from bot.ports.failures import SurfaceFailed
 from bot.slack.api.calls import SlackCalls
 from tools.redactor import RedactionFailed, Redactor
 

@@ -15,7 +15,7 @@ from pydantic import JsonValue
 from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.ports import MessageGone, SurfaceFailed, SurfaceGone
+from bot.ports.failures import MessageGone, SurfaceFailed, SurfaceGone
 
 Answer = Mapping[str, JsonValue]
 

@@ -14,7 +14,7 @@ import structlog
 from pydantic import BaseModel, JsonValue, ValidationError
 from slack_bolt.async_app import AsyncAck, AsyncApp, AsyncBoltRequest
 
-from bot.ports import StorageUnavailable
+from bot.ports.failures import StorageUnavailable
 from bot.slack.handling import words
 from bot.slack.handling.answer_clicks import AnswerClicks
 from bot.slack.handling.commands import COMMAND, Commands

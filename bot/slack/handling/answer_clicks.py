@@ -7,7 +7,7 @@ from collections.abc import Awaitable
 import structlog
 
 from bot.domain.ids import TurnId
-from bot.ports import StorageUnavailable, SurfaceFailed, SurfaceGone
+from bot.ports.failures import StorageUnavailable, SurfaceFailed, SurfaceGone
 from bot.slack.handling import words
 from bot.slack.handling.errands import Errands
 from bot.slack.handling.ingress_ports import IngressPorts

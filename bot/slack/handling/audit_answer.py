@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from bot.domain.audit import TrailEntry
-from bot.ports import Trail
+from bot.ports.trail import Trail
 from bot.slack.text.mrkdwn import escape, visible
 
 ROWS = 15

@@ -8,7 +8,7 @@ from bot.chat.budget_report import budget_report
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.ids import Person, TeamId, UserId
 from bot.domain.providers import ProviderStatus
-from bot.ports import StorageUnavailable
+from bot.ports.failures import StorageUnavailable
 from bot.slack.handling import words
 from bot.slack.handling.audit_answer import audit_answer
 from bot.slack.handling.budget_answer import budget_answer

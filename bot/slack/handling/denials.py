@@ -5,7 +5,8 @@ from collections.abc import Mapping
 import structlog
 
 from bot.domain.audit import AuditEvent, AuditKind
-from bot.ports import AuditLog, StorageUnavailable
+from bot.ports.failures import StorageUnavailable
+from bot.ports.trail import AuditLog
 
 _log = structlog.stdlib.get_logger(__name__)
 

@@ -8,7 +8,8 @@ from datetime import UTC
 from typing import Final
 
 from bot.domain.freeze import Freeze
-from bot.ports import KillSwitch, StorageUnavailable
+from bot.ports.failures import StorageUnavailable
+from bot.ports.proposals import KillSwitch
 from bot.slack.text.mrkdwn import escape, visible
 
 MAX_REASON: Final = 200

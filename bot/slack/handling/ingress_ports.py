@@ -9,20 +9,12 @@ from bot.domain.channel import ChannelNow, ChannelRule
 from bot.domain.ids import MessageTs, ProposalId, TeamId
 from bot.domain.providers import ProviderStatus
 from bot.domain.tool_status import ToolReport
-from bot.ports import (
-    AuditLog,
-    FreezeState,
-    KillSwitch,
-    Ledger,
-    PrivateSurface,
-    ProposalStore,
-    Revisions,
-    RoleDirectory,
-    SessionStore,
-    StopRequests,
-    Trail,
-    Workflows,
-)
+from bot.ports.durability import StopRequests, Workflows
+from bot.ports.money import Ledger
+from bot.ports.platform import PrivateSurface, RoleDirectory
+from bot.ports.proposals import FreezeState, KillSwitch, ProposalStore, Revisions
+from bot.ports.sessions import SessionStore
+from bot.ports.trail import AuditLog, Trail
 from bot.slack.api.calls import SlackCalls
 from bot.slack.received.identity import SlackIdentity
 

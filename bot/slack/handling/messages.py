@@ -9,7 +9,7 @@ from typing import assert_never
 
 from bot.domain.ids import ChannelId, MessageTs, Place, UserId
 from bot.domain.session import Ask
-from bot.ports import StorageUnavailable
+from bot.ports.failures import StorageUnavailable
 from bot.slack.api.keyed_lock import KeyedLock
 from bot.slack.handling import words
 from bot.slack.handling.ask_limiter import AskLimiter

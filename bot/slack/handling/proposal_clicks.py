@@ -17,7 +17,8 @@ from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.channel import Channel, out_of_place
 from bot.domain.ids import ProposalId
 from bot.domain.proposal import Proposal, ProposalState
-from bot.ports import Decision, StorageUnavailable, SurfaceFailed, SurfaceGone
+from bot.ports.failures import StorageUnavailable, SurfaceFailed, SurfaceGone
+from bot.ports.proposals import Decision
 from bot.slack.api.person_names import PersonNames
 from bot.slack.handling import words
 from bot.slack.handling.errands import Errands

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from adapters.on_call.port import OnCall
 from bot.domain.ids import Person, TeamId, UserId
 from bot.domain.roles import HeldRoles
-from bot.ports import SurfaceFailed, SurfaceGone
+from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.slack.api.calls import SlackCalls
 from bot.slack.api.fresh import Fresh
 from bot.slack.roles.on_duty import OnCallUnreadable, OnDutyDirectory

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from adapters.errors import AdapterError
 from adapters.on_call.port import SLACK_ID, OnCall
-from bot.ports import SurfaceFailed, SurfaceGone
+from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.slack.api.calls import SlackCalls
 from bot.slack.api.fresh import Fresh
 from bot.slack.api.web_api import Refused

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from bot.domain.ids import ChannelId, MessageTs, Place
-from bot.ports import SurfaceGone
+from bot.ports.failures import SurfaceGone
 from bot.slack.api.calls import SlackCalls
 from bot.slack.api.web_api import RateLimited, Refused
 from bot.slack.sending.scheduler import EditScheduler

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from bot.ports import SurfaceFailed
+from bot.ports.failures import SurfaceFailed
 from bot.slack.api.web_api import RateLimited
 
 T = TypeVar("T")

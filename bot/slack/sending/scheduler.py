@@ -15,7 +15,7 @@ from typing import Self
 
 import structlog
 
-from bot.ports import SurfaceFailed, SurfaceGone
+from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.slack.api.web_api import RateLimited
 from bot.slack.sending.pacing import Bucket, EditPlanner, Rates, Urgency
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import structlog
 
 from bot.domain.ids import ChannelId, MessageTs, Place, TeamId
-from bot.ports import SurfaceFailed, SurfaceGone
+from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.slack.roles.directory import SlackRoleDirectory
 from bot.slack.sending.outbox import Outbox, note_mark
 from bot.slack.text.blocks import Part, markdown

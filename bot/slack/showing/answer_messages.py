@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import structlog
 
 from bot.domain.ids import MessageTs, Place, TurnId
-from bot.ports import SurfaceFailed, SurfaceGone
+from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.slack.api.web_api import Refused, Unreachable
 from bot.slack.sending.outbox import Outbox, answer_mark
 from bot.slack.text.blocks import Part

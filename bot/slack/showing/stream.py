@@ -4,7 +4,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from bot.domain.events import TextDelta, TurnEvent, TurnFinished
-from bot.ports import AnswerStream, SurfaceFailed
+from bot.ports.failures import SurfaceFailed
+from bot.ports.platform import AnswerStream
 from bot.privacy.stream import showable
 from bot.slack.sending.persist import Patience, persist
 from bot.slack.sending.scheduler import EditScheduler

@@ -8,7 +8,8 @@ import structlog
 from bot.domain.ids import MessageTs, Place, TurnId, UserId
 from bot.domain.proposal import Proposal, deciders
 from bot.domain.session import Ask
-from bot.ports import AnswerStream, ChatSurface, PlatformTraits, SurfaceFailed, SurfaceGone
+from bot.ports.failures import SurfaceFailed, SurfaceGone
+from bot.ports.platform import AnswerStream, ChatSurface, PlatformTraits
 from bot.slack.api.keyed_lock import KeyedLock
 from bot.slack.sending.outbox import Outbox, card_mark, note_mark
 from bot.slack.sending.pacing import Rates

@@ -11,7 +11,7 @@ from bot.actions.expire import expiry
 from bot.domain.audit import AuditKind
 from bot.domain.ids import ProposalId, UserId
 from bot.domain.proposal import ProposalState
-from bot.ports import MessageGone, SurfaceFailed, SurfaceGone
+from bot.ports.failures import MessageGone, SurfaceFailed, SurfaceGone
 from tests.fakes.control_plane import LOST, FakeControlPlane
 from tests.fakes.journal import Fuse, MemoryJournal
 from tests.fixtures_actions import DRAFT, ROLLBACK, SCALE, World, confirm, reject

@@ -20,7 +20,7 @@ from bot.actions.expire import expiry
 from bot.domain.audit import AuditKind
 from bot.domain.ids import ProposalId, UserId
 from bot.domain.proposal import Proposal, ProposalState, unapproved
-from bot.ports import Decision
+from bot.ports.proposals import Decision
 from bot.store import tables
 from bot.store.audit import StoredAudit
 from bot.store.connection import Connection

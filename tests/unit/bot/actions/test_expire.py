@@ -2,7 +2,7 @@
 
 from bot.actions.expire import ExpirySweep
 from bot.domain.proposal import ProposalState
-from bot.ports import StorageUnavailable
+from bot.ports.failures import StorageUnavailable
 from tests.fakes.workflows import RecordingWorkflows
 from tests.fixtures_actions import World
 

@@ -10,7 +10,7 @@ from bot.actions.guard import Refused
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.ids import UserId
 from bot.domain.proposal import Proposal, ProposalState, confirmed_from_row
-from bot.ports import StorageUnavailable
+from bot.ports.failures import StorageUnavailable
 from tests.fakes.stores import MemoryAudit
 from tests.fixtures_actions import ROLLBACK, World, confirm
 

@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from bot.actions.expire import expiry
 from bot.domain.audit import AuditKind
 from bot.domain.proposal import LEGAL, LIFETIME, ProposalState
-from bot.ports import Decision
+from bot.ports.proposals import Decision
 from tests.fakes.control_plane import DONE, LOST
 from tests.fakes.journal import Crash, Fuse, MemoryJournal
 from tests.fixtures_actions import NOW, World, confirm, reject

@@ -9,7 +9,7 @@ import pytest
 from bot.domain.audit import AuditKind
 from bot.domain.channel import Channel, ChannelRule
 from bot.domain.proposal import LIFETIME, ProposalState
-from bot.ports import StorageUnavailable, SurfaceFailed, SurfaceGone
+from bot.ports.failures import StorageUnavailable, SurfaceFailed, SurfaceGone
 from bot.slack.showing.cards import CONFIRM_ACTION, card
 from tests.fakes.card_wall import TRAITS
 from tests.fixtures_actions import DRAFT, NOW, PLACE, ROLLBACK, World, call

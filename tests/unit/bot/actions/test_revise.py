@@ -12,7 +12,7 @@ from bot.domain.audit import AuditKind
 from bot.domain.channel import Channel, ChannelRule
 from bot.domain.ids import UserId
 from bot.domain.proposal import LIFETIME, Proposal, ProposalState, digest
-from bot.ports import Decision
+from bot.ports.proposals import Decision
 from tests.fakes.card_wall import TRAITS
 from tests.fakes.journal import Fuse
 from tests.fakes.redactor import FakeRedactor

@@ -11,7 +11,7 @@ from bot.actions.stranded import StrandedSweep
 from bot.domain.audit import AuditKind
 from bot.domain.ids import ProposalId
 from bot.domain.proposal import ProposalState
-from bot.ports import StorageUnavailable
+from bot.ports.failures import StorageUnavailable
 from tests.fakes.journal import Crash, Fuse, MemoryJournal
 from tests.fixtures_actions import World, confirm, no_sleep, reject
 

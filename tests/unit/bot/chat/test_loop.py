@@ -32,7 +32,7 @@ from bot.domain.events import (
     TurnEnd,
     TurnEvent,
 )
-from bot.ports import StorageUnavailable
+from bot.ports.failures import StorageUnavailable
 from tests.fakes.journal import Crash, Fuse, MemoryJournal
 from tests.fixtures_rounds import said
 from tools.budget import Spent

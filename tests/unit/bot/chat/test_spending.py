@@ -29,7 +29,7 @@ from bot.domain.events import Notice, TextDelta, TurnEvent
 from bot.domain.ids import ChannelId, SessionId, UserId
 from bot.domain.session import Ask
 from bot.engine.stop_signal import Signal
-from bot.ports import StorageUnavailable
+from bot.ports.failures import StorageUnavailable
 from bot.telemetry.metrics import Metrics
 from tests.fakes.scripted_provider import PAID, ScriptedProvider, text
 from tests.fakes.stores import Memory, MemoryAudit, MemoryLedger

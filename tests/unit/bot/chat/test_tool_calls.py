@@ -6,7 +6,7 @@ from adapters.llm.messages import ToolCall
 from bot.chat.tool_calls import Toolbox, ToolDesk, record_calls
 from bot.domain.audit import AuditKind
 from bot.engine.stop_signal import Signal
-from bot.ports import StorageUnavailable
+from bot.ports.failures import StorageUnavailable
 from bot.telemetry.metrics import Metrics
 from tests.fakes.capabilities import FakeClock, call_context
 from tests.fakes.stores import Memory, MemoryAudit

@@ -15,7 +15,7 @@ from bot.domain.audit import AuditKind
 from bot.domain.budget import BudgetLimits
 from bot.domain.events import TurnEnd
 from bot.domain.session import TurnState
-from bot.ports import StorageUnavailable, SurfaceFailed, SurfaceGone
+from bot.ports.failures import StorageUnavailable, SurfaceFailed, SurfaceGone
 from tests.fakes.journal import MemoryJournal
 from tests.fakes.recording_surface import RecordingSurface
 from tests.fakes.redactor import FakeRedactor

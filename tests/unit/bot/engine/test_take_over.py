@@ -9,7 +9,7 @@ import pytest
 import sqlalchemy as sa
 
 from bot.engine.take_over import AT_ONCE, Left, TakeOver
-from bot.ports import StorageUnavailable
+from bot.ports.failures import StorageUnavailable
 from bot.store.columns import Instant
 from bot.store.dialect import seconds_ago
 from bot.store.engine import Database

@@ -9,7 +9,7 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from bot.ports import StorageUnavailable
+from bot.ports.failures import StorageUnavailable
 from bot.store import engine, schema
 from bot.store.connection import Connection
 from bot.store.engine import Database

@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy as sa
 
 from bot.domain.audit import AuditEvent, AuditKind
-from bot.ports import StorageUnavailable
+from bot.ports.failures import StorageUnavailable
 from bot.store.audit import append_audit
 from bot.store.connection import Connection
 from bot.store.engine import Database

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bot.domain.audit import AuditEvent, AuditKind
-from bot.ports import StorageUnavailable
+from bot.ports.failures import StorageUnavailable
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError, load
 from bot.upkeep.reload import Prepared, Reload

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
-from bot.ports import StorageUnavailable
+from bot.ports.failures import StorageUnavailable
 from bot.store import writable
 from bot.store.engine import Database
 from bot.store.schema import migrate

@@ -10,7 +10,8 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
-from bot.ports import IngestedEvent, StorageUnavailable
+from bot.ports.events import IngestedEvent
+from bot.ports.failures import StorageUnavailable
 from bot.store.engine import Database
 from bot.store.events import StoredDeploys, StoredEvents
 from bot.store.incidents import StoredIncidents

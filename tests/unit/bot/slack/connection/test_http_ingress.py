@@ -13,7 +13,7 @@ import pytest
 from aiohttp import ClientResponse, web
 from aiohttp.test_utils import TestClient, TestServer
 
-from bot.ports import StorageUnavailable
+from bot.ports.failures import StorageUnavailable
 from bot.slack.connection.http_ingress import MAX_BYTES, PATH, create_http_handler
 from bot.slack.handling import words
 from bot.slack.handling.ingress_ports import IngressSettings

@@ -5,7 +5,7 @@ import pytest
 from bot.domain.events import Evidence
 from bot.domain.ids import MessageTs
 from bot.domain.session import TurnState
-from bot.ports import SurfaceFailed
+from bot.ports.failures import SurfaceFailed
 from bot.slack.handling import words
 from tests.slack_ingress import NOW, Ingress, Payload, pressed
 

@@ -14,7 +14,8 @@ from bot.domain.budget import BudgetLimits
 from bot.domain.ids import SessionId, TurnId, UserId
 from bot.domain.providers import ProviderStatus
 from bot.domain.tool_status import ToolHealth, ToolReport, ToolsetCost, ToolStatus
-from bot.ports import Spending, StorageUnavailable
+from bot.ports.failures import StorageUnavailable
+from bot.ports.money import Spending
 from bot.slack.handling import words
 from bot.slack.handling.commands import Commands
 from bot.slack.handling.ingress_ports import IngressSettings

@@ -8,7 +8,7 @@ import pytest
 from bot.domain.audit import AuditKind
 from bot.domain.ids import Place
 from bot.domain.session import Ask, Session
-from bot.ports import StorageUnavailable
+from bot.ports.failures import StorageUnavailable
 from bot.slack.handling import words
 from bot.slack.handling.ingress_ports import IngressSettings
 from tests.slack_ingress import (

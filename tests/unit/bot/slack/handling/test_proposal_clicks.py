@@ -7,7 +7,7 @@ import pytest
 from bot.domain.audit import AuditKind
 from bot.domain.ids import ChannelId, MessageTs, Place, TeamId, UserId
 from bot.domain.proposal import ProposalState
-from bot.ports import StorageUnavailable, SurfaceFailed
+from bot.ports.failures import StorageUnavailable, SurfaceFailed
 from bot.slack.handling import words
 from bot.slack.handling.ingress_ports import IngressSettings
 from tests.fakes.role_table import NOT_YOU

@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from adapters.errors import BadAnswer, Overloaded
 from bot.domain.ids import Person, TeamId, UserId
 from bot.domain.roles import HeldRoles
-from bot.ports import SurfaceFailed, SurfaceGone
+from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.slack.api.web_api import Refused
 from bot.slack.roles.directory import (
     CANNOT_CHECK,

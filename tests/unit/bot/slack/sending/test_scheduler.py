@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from bot.ports import SurfaceFailed, SurfaceGone
+from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.slack.api.web_api import RateLimited
 from bot.slack.sending.pacing import Rates
 from bot.slack.sending.scheduler import EditScheduler

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from bot.domain.events import TextDelta
-from bot.ports import SurfaceFailed, SurfaceGone
+from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.slack.api.web_api import RateLimited, Refused, Unreachable
 from bot.slack.sending.outbox import Outbox
 from bot.slack.sending.persist import Patience

@@ -9,7 +9,7 @@ import pytest
 
 from bot.domain.ids import MessageTs, ProposalId, UserId
 from bot.domain.proposal import LIFETIME, ProposalState
-from bot.ports import SurfaceFailed, SurfaceGone
+from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.slack.api.web_api import RateLimited, Unreachable
 from bot.slack.sending.outbox import Outbox
 from bot.slack.sending.persist import Patience

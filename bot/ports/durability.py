@@ -1,0 +1,65 @@
+"""Steps that run once, starts that survive a crash, and stops."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol
+
+from pydantic import JsonValue
+
+from bot.domain.ids import ProposalId, TurnId, UserId
+from bot.domain.session import Ask
+from bot.ports.proposals import Decision
+
+
+class Journal(Protocol):
+    """Durable steps of one workflow: a finished step is never run again, its value is replayed."""
+
+    async def step(self, name: str, run: Callable[[], Awaitable[JsonValue]]) -> JsonValue:
+        """Run once; afterwards answer from the record. Raises GivenUp."""
+        ...
+
+    async def steps(
+        self, parts: Sequence[tuple[str, Callable[[], Awaitable[JsonValue]]]]
+    ) -> Sequence[JsonValue]:
+        """Several at once; values in the order given."""
+        ...
+
+
+class StopSignal(Protocol):
+    """Whether somebody asked a turn to stop."""
+
+    async def wait(self) -> None:
+        """Return when they did."""
+        ...
+
+    @property
+    def requested(self) -> bool:
+        """Whether they did."""
+        ...
+
+
+class StopRequests(Protocol):
+    """Stops asked for, across replicas, ahead of any queue."""
+
+    async def request(self, turn: TurnId, by: UserId) -> bool:
+        """Ask a running turn to stop; False when it is not running."""
+        ...
+
+
+class Stops(StopRequests, Protocol):
+    """And heard of, where the turn runs."""
+
+    def watch(self, turn: TurnId) -> StopSignal:
+        """The signal of a turn that runs here."""
+        ...
+
+
+class Workflows(Protocol):
+    """Durable starts: when a call returns, the work survives a crash and runs once."""
+
+    async def start_turn(self, ask: Ask) -> None:
+        """Answer a message. The same ask again, here or on another replica, is the same turn."""
+        ...
+
+    async def start_decision(self, proposal_id: ProposalId, decision: Decision) -> None:
+        """Carry a person's or the clock's decision through: decide, dispatch, show."""
+        ...

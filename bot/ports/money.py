@@ -1,0 +1,115 @@
+"""Spending: held before a round, recorded after it, reported."""
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Protocol
+
+from adapters.llm.messages import Usage
+from bot.domain.budget import DAY_S, BudgetLimits, Refusal
+from bot.domain.ids import SessionId, TurnId, UserId
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """One round's cost. `cost_usd_micros` None is unknown, never zero.
+
+    `counted_usd_micros` is what limits count where that differs: an assumption for an unknown cost.
+    `channel_id` stays when a channel is renamed.
+    """
+
+    session_id: SessionId
+    turn_id: TurnId
+    round: int
+    user: UserId
+    channel: str
+    provider: str
+    model: str
+    purpose: str
+    usage: Usage
+    cost_usd_micros: int | None
+    duration_ms: int
+    counted_usd_micros: int | None = None
+    channel_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """The worst case of a round that is about to be asked. Known by `id` from then on."""
+
+    id: str
+    session_id: SessionId
+    turn_id: TurnId
+    user: UserId
+    channel_id: str
+    usd_micros: int
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One row of the usage export: a round that was paid for, and when it was started."""
+
+    at: datetime
+    spending: Spending
+
+
+@dataclass(frozen=True, slots=True)
+class Today:
+    """The budget's day so far. `held` is reserved by rounds that run, or whose process died.
+
+    `used` is what limits count, `spent` what is known to have been spent.
+    """
+
+    spent_usd_micros: int
+    used_usd_micros: int
+    held_usd_micros: int
+    at: datetime
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since midnight UTC by the database's clock."""
+        return self.at.timestamp() % DAY_S
+
+
+@dataclass(frozen=True, slots=True)
+class SpentBy:
+    """One row of a report. `rounds_unpriced` had no known price."""
+
+    name: str
+    usd_micros: int
+    rounds: int
+    rounds_unpriced: int
+    tokens: int
+
+
+class Ledger(Protocol):
+    """Spending, recorded per round, and held before it. Atomic over all replicas."""
+
+    async def reserve(self, wanted: Reservation, limits: BudgetLimits) -> Refusal | None:
+        """Hold the worst case, or say which limit is in the way; then nothing is held anew.
+
+        The same id again replaces what it held. What is spent or held never passes a limit. What a
+        dead process held counts until its day or hour ends; of a thread's tokens, for an hour.
+        """
+        ...
+
+    async def release(self, reservation: str) -> None:
+        """Hold nothing under that id any more."""
+        ...
+
+    async def record(self, spending: Spending, reservation: str = "") -> None:
+        """Idempotent by (turn, round, provider). Takes the place of the reservation, at its time."""
+        ...
+
+    async def today(self) -> Today:
+        """Since midnight UTC by the database's clock."""
+        ...
+
+    def operations(self, since: datetime, until: datetime) -> AsyncIterator[Operation]:
+        """Every recorded round of that time, oldest first, however many."""
+        ...
+
+    async def report(self, day: date | None, by: str) -> Sequence[SpentBy]:
+        """Totals of a day (None: today) by "user", "channel", "provider" or "session"."""
+        ...

@@ -1,0 +1,126 @@
+"""What the conversation and the actions need from a chat platform. One passes the suite in `tests/contract/test_chat_platform.py`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from bot.domain.events import TurnEvent, TurnFinished
+from bot.domain.ids import MessageTs, Person, Place, UserId
+from bot.domain.proposal import Proposal
+from bot.domain.roles import HeldRoles
+from bot.domain.session import Ask
+
+
+class RoleHolders(Protocol):
+    """Which roles somebody holds, now."""
+
+    async def held(self, person: Person, roles: Sequence[str]) -> HeldRoles:
+        """Of those roles. Never raises; what cannot be looked up is not held."""
+        ...
+
+
+class RoleDirectory(RoleHolders, Protocol):
+    """Who is in which role, now."""
+
+    async def refusal(
+        self, person: Person, roles: Sequence[str], also: Sequence[str] = ()
+    ) -> str | None:
+        """None when the person holds one of the roles; else why not, in words for them.
+
+        Where `also` names any, one of those has to be held too. Fails closed: no `roles` and a
+        lookup that fails are a refusal, as are guests, strangers, bots and other workspaces unless
+        a role of each kind lists them by id, and always deactivated people.
+        """
+        ...
+
+
+class ChannelNames(Protocol):
+    """What channels are called, which rules are written in. Every method raises StorageUnavailable.
+
+    A name is never guessed: "" is a channel whose name could not be read. What has none is
+    "@direct" or "@group".
+    """
+
+    async def for_asking(self, place: Place, patience_s: float = 0.0) -> str:
+        """To read by. One read a while ago does; asked again for so many seconds while unknown."""
+        ...
+
+    async def for_deciding(self, place: Place) -> str:
+        """To decide by: read within the last minute, or unknown."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PlatformTraits:
+    """What a chat platform can do, as far as the conversation and the actions have to know.
+
+    `card_chars` is what a card holds of a proposal's arguments, as they are shown at worst, and
+    `preview_chars` of its dry run: what would not be shown whole cannot be confirmed.
+    """
+
+    name: str
+    card_chars: int
+    preview_chars: int
+    message_chars: int  # of one message; longer answers go on in the next one
+    edits_per_minute: float  # of all answers together; infinite where nothing is edited
+    private_messages: bool
+    forms: bool  # whether a person can be asked for text: a reason, changed arguments
+    native_stream: bool = False  # whether text can be appended without editing
+    charts: bool = False
+
+
+class AnswerStream(Protocol):
+    """One live answer. `feed` never blocks and never raises."""
+
+    def feed(self, event: TurnEvent) -> None:
+        """Show it when the workspace's edit budget allows; the newest state wins."""
+        ...
+
+    async def finish(self, final: TurnFinished) -> None:
+        """Deliver the whole final text. Raises SurfaceGone, SurfaceFailed."""
+        ...
+
+    async def aclose(self) -> None:
+        """Stop editing without a final text (the turn moved elsewhere)."""
+        ...
+
+
+class AnswerSurface(Protocol):
+    """Where answers grow. All texts are plain Markdown; the surface escapes and defuses."""
+
+    async def open_answer(self, ask: Ask) -> MessageTs:
+        """Post the placeholder, or find the one an earlier attempt posted."""
+        ...
+
+    def stream(self, ask: Ask, ts: MessageTs) -> AnswerStream:
+        """Edit that message as the turn goes on."""
+        ...
+
+
+class PrivateSurface(Protocol):
+    """Words for one person."""
+
+    @property
+    def traits(self) -> PlatformTraits:
+        """What the platform can do."""
+        ...
+
+    async def whisper(self, place: Place, user: UserId, text: str) -> None:
+        """Tell one person privately; best effort."""
+        ...
+
+
+class CardSurface(PrivateSurface, Protocol):
+    """Where proposals are decided on."""
+
+    async def show_card(self, proposal: Proposal) -> MessageTs:
+        """Post the proposal's card, or bring the one already posted up to date."""
+        ...
+
+    async def say(self, place: Place, text: str, key: str) -> MessageTs:
+        """Post in the thread once per `key`."""
+        ...
+
+
+class ChatSurface(AnswerSurface, CardSurface, Protocol):
+    """Where people read."""

@@ -1,0 +1,198 @@
+"""Proposals as they are stored and changed, and what may stop them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Protocol
+
+from bot.domain.audit import AuditEvent
+from bot.domain.freeze import Freeze
+from bot.domain.ids import ProposalId, SessionId, UserId
+from bot.domain.proposal import Proposal, ProposalState
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A person's or the clock's wish to change a pending proposal. `key` makes a retry the same.
+
+    `params` are those of the proposal that is to supersede it, as canonical text.
+    """
+
+    to: ProposalState
+    by: UserId | str
+    key: str
+    reason: str = ""
+    params: str = ""
+
+
+def decision_workflow(key: str) -> str:
+    """The id of the workflow that carries out the decision of that key."""
+    return f"decision:{key}"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the compare-and-set said. `proposal` is the row afterwards, whoever won.
+
+    `voted`: the confirmation counts, and more people have to give theirs before it is decided.
+    """
+
+    won: bool
+    proposal: Proposal
+    voted: bool = False
+
+
+class ProposalStore(Protocol):
+    """Proposals. Every change of state and its audit row are one transaction on database time."""
+
+    async def create(self, proposal: Proposal, audit: AuditEvent) -> Proposal:
+        """Insert, or return the row already there under that id."""
+        ...
+
+    async def now(self) -> datetime:
+        """The database's clock, by which a proposal lives: a process's own may have jumped."""
+        ...
+
+    async def get(self, proposal_id: ProposalId) -> Proposal | None:
+        """The row now."""
+        ...
+
+    async def decide(
+        self, proposal_id: ProposalId, decision: Decision, audit: AuditEvent
+    ) -> Verdict | None:
+        """pending → confirmed | rejected | expired | superseded; None when there is no such row.
+
+        Confirm and reject need `expires_at` in the future, expire in the past, both on the
+        database's clock. The same `decision.key` again is the same win. Where several approvals
+        are wanted a confirmation is a vote, one per person, and the last one wanted decides.
+        """
+        ...
+
+    async def supersede(
+        self,
+        proposal_id: ProposalId,
+        decision: Decision,
+        audit: AuditEvent,
+        successor: Proposal,
+        created: AuditEvent,
+    ) -> Verdict | None:
+        """Like `decide`, with the successor stored in the same transaction, from when it lives."""
+        ...
+
+    async def advance(
+        self,
+        proposal_id: ProposalId,
+        before: ProposalState,
+        after: ProposalState,
+        outcome: str,
+        audit: AuditEvent,
+    ) -> bool:
+        """confirmed → dispatching → an end, one compare-and-set; False when it was not `before`."""
+        ...
+
+    async def due(self, limit: int) -> Sequence[ProposalId]:
+        """Pending ones past their time, by the database's clock."""
+        ...
+
+    async def of_session(
+        self, session: SessionId, state: ProposalState | None = None
+    ) -> Sequence[Proposal]:
+        """Those of a session, in one state or in any, oldest first."""
+        ...
+
+    async def dispatches_since(self, action: str, product: str, seconds: float) -> int:
+        """How many of that action reached dispatch in the last seconds, over all replicas."""
+        ...
+
+
+class KillSwitch(Protocol):
+    """The one switch that stops every action, on all replicas."""
+
+    async def freeze(self, by: str, reason: str) -> bool:
+        """Stop every action now. False: it holds here and is stored as soon as that is possible."""
+        ...
+
+    async def lift(self, by: str) -> None:
+        """Let actions run again, on record. Raises StorageUnavailable; then it stays frozen."""
+        ...
+
+    async def sync(self) -> bool:
+        """Store what could not be stored before; False when that is still to be done."""
+        ...
+
+    async def state(self) -> Freeze:
+        """How it stands. Raises StorageUnavailable; then nothing may run."""
+        ...
+
+
+class WatchKind(StrEnum):
+    """What is looked at again after a dispatch."""
+
+    PROGRESS = "progress"  # an order that its executor has and is not done with
+    EFFECT = "effect"  # whether an action that succeeded helped
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """One thing to look at now. `is_last` when there is no time for another look."""
+
+    proposal_id: ProposalId
+    kind: WatchKind
+    is_last: bool
+
+
+class Watches(Protocol):
+    """What is due to be looked at, over all replicas. Every method raises StorageUnavailable."""
+
+    async def begin(
+        self, proposal_id: ProposalId, kind: WatchKind, first_s: float, for_s: float
+    ) -> None:
+        """Look first after `first_s` seconds, for at most `for_s`. A second begin changes nothing."""
+        ...
+
+    async def claim(self, limit: int, again_s: float) -> Sequence[Watch]:
+        """Those due, each given to one caller; due again after `again_s` unless they end."""
+        ...
+
+    async def end(self, watch: Watch) -> None:
+        """Look no more."""
+        ...
+
+    async def tell(self, proposal_id: ProposalId, progress: str) -> None:
+        """Keep how far a running dispatch is, as JSON text."""
+        ...
+
+
+class FreezeState(Protocol):
+    """Whether anything may be dispatched now: the kill switch, freeze windows, quiet hours."""
+
+    async def refusal(self, action: str, product: str) -> str | None:
+        """None when it may, else who froze it and until when.
+
+        Raises StorageUnavailable; then nothing may run.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class FormField:
+    """One parameter in a form. `kind` is its JSON type, or "json" for all of them in one text."""
+
+    name: str
+    label: str
+    value: str
+    kind: str
+    optional: bool = False
+
+
+class Revisions(Protocol):
+    """What a person may change of an open proposal. Both raise InvalidArguments, in words."""
+
+    def form(self, proposal: Proposal) -> Sequence[FormField]:
+        """The parameters as they are."""
+        ...
+
+    def read(self, proposal: Proposal, answers: Mapping[str, str]) -> str:
+        """The changed parameters as canonical text, checked like a model's."""
+        ...

@@ -1,0 +1,76 @@
+"""Sessions, their messages and turns, as they are stored."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Protocol
+
+from adapters.llm.messages import Message
+from bot.domain.events import Evidence
+from bot.domain.ids import MessageTs, Place, SessionId, TurnId
+from bot.domain.session import Ask, Session, Summary, TurnState
+
+
+class SessionStore(Protocol):
+    """Sessions, their messages and turns."""
+
+    async def open(self, ask: Ask, name: str, at: datetime) -> Session:
+        """The session of the ask's place, created if new; `active_at` moves. Idempotent.
+
+        One that was closed, or idle for too long, begins anew with this ask.
+        """
+        ...
+
+    async def find(self, place: Place) -> Session | None:
+        """Whether the bot has a session here."""
+        ...
+
+    async def get(self, session_id: SessionId) -> Session | None:
+        """The session of that id."""
+        ...
+
+    async def begin_turn(self, ask: Ask, session: Session, at: datetime, told: str = "") -> None:
+        """Store the turn and its user message, with its audit row. Idempotent by turn id.
+
+        `told` is what the model is told with the question.
+        """
+        ...
+
+    async def history(
+        self, session: SessionId, before: TurnId, after_ts: str = ""
+    ) -> Sequence[Message]:
+        """The messages of the earlier, finished turns of the session, oldest first.
+
+        Not those from before it began anew, nor of messages up to `after_ts`.
+        """
+        ...
+
+    async def finish_turn(
+        self,
+        turn: TurnId,
+        state: TurnState,
+        messages: Sequence[Message],
+        evidence: Sequence[Evidence],
+        at: datetime,
+        summary: Summary | None = None,
+    ) -> None:
+        """Store what the turn said and consulted, with its audit row. Idempotent by turn id.
+
+        A `summary` stands, for later turns, in the place of the oldest that this one read.
+        """
+        ...
+
+    async def set_answer(self, turn: TurnId, ts: MessageTs) -> None:
+        """Remember which message is edited."""
+        ...
+
+    async def turn_of_answer(self, place: Place, ts: MessageTs) -> TurnId | None:
+        """The turn whose answer is that message."""
+        ...
+
+    async def running_turn(self, place: Place) -> TurnId | None:
+        """The turn that is being answered in that place, or waits to be, if any."""
+        ...
+
+    async def evidence(self, turn: TurnId, number: int) -> Evidence | None:
+        """One numbered result of a finished turn."""
+        ...
