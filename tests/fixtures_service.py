@@ -17,7 +17,6 @@ import pytest
 import pytest_asyncio
 from blockbuster import BlockBuster
 
-from bot.app import open_redactor
 from bot.demo.workspace.app import serving as workspace_serving
 from bot.demo.workspace.ratelimit import RateLimits
 from bot.demo.workspace.seeds import RESPONDERS
@@ -26,6 +25,7 @@ from bot.service.lifecycle import serving
 from bot.settings.model import Settings
 from bot.slack.sending.pacing import Rates
 from bot.telemetry import logs
+from bot.wiring.stores import open_redactor
 from tests.fakes.control_plane_server import ControlPlaneServer, control_plane_server
 from tests.fakes.model_server import ModelServer, Script
 from tests.fixtures_database import place_sqlite

@@ -9,7 +9,6 @@ from pathlib import Path
 import orjson
 from pydantic import JsonValue
 
-from bot.app import open_redactor, open_stores
 from bot.audit.checkpoint import Checkpoint, checkpoints_in
 from bot.audit.verify import Summary
 from bot.commands.instant_option import instant_option
@@ -24,6 +23,7 @@ from bot.store.engine import Database
 from bot.store.schema import standing
 from bot.store.sealing import Sealing
 from bot.wiring import rules
+from bot.wiring.stores import open_redactor, open_stores
 from bot.wiring.trail import kept_outside
 
 PAGE_ROWS = 1_000

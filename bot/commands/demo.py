@@ -5,12 +5,12 @@ import tempfile
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
-from bot.app import open_redactor
 from bot.commands import verbs
 from bot.demo.setup import demo_control_plane, demo_settings, local, plane_values
 from bot.telemetry import logs
 from bot.upkeep.attention import Attention, StoppedEarly
 from bot.upkeep.signals import Signals
+from bot.wiring.stores import open_redactor
 
 
 def demo(port: int, signals: Signals) -> int:

@@ -18,7 +18,6 @@ from pydantic import JsonValue, ValidationError
 
 from adapters.recorded.packs.archive import TRUTH_FILE, BadPack, CaseFiles, case_files
 from adapters.recorded.packs.recording import read_recording
-from bot.app import open_redactor
 from bot.commands import verbs
 from bot.commands.console import answer_here
 from bot.commands.eval_score import Result, Tally, Truth, table
@@ -31,6 +30,7 @@ from bot.settings.reading import ConfigurationError, load
 from bot.store import schema
 from bot.telemetry import logs
 from bot.wiring.packed import world_of
+from bot.wiring.stores import open_redactor
 
 _CHANNEL = "incident-eval"
 Tell = Callable[[str], None]

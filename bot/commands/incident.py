@@ -12,7 +12,6 @@ from pathlib import Path
 
 import aiohttp
 
-from bot.app import Stores, open_redactor, open_stores
 from bot.audit.checkpoint import Checkpoint, sign
 from bot.commands.headless import TEAM as HEADLESS
 from bot.commands.verbs import FAILED, OK, guarded, loaded
@@ -32,6 +31,7 @@ from bot.slack.showing.surface import SlackSurface
 from bot.store.audit_reading import verify
 from bot.store.dossiers import Dossiers
 from bot.wiring import rules
+from bot.wiring.stores import Stores, open_redactor, open_stores
 from tools.redactor import Redactor
 
 LOOK_UP_TIMEOUT_S = 30.0

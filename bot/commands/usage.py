@@ -8,13 +8,13 @@ from pathlib import Path
 import orjson
 from pydantic import JsonValue
 
-from bot.app import open_stores
 from bot.chat.budget_report import BudgetReport, budget_report
 from bot.commands.instant_option import instant_option
 from bot.commands.verbs import OK, guarded, loaded
 from bot.ports.money import Operation
 from bot.settings.model import Settings
 from bot.wiring import rules
+from bot.wiring.stores import open_stores
 
 _NEVER = datetime(9999, 1, 1, tzinfo=UTC)
 _EVER = datetime(1970, 1, 1, tzinfo=UTC)

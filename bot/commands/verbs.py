@@ -15,7 +15,6 @@ from pydantic import JsonValue
 
 from adapters.plugins.yaml_source import ManifestInvalid
 from bot.actions.errors import ActionsError
-from bot.app import open_redactor
 from bot.commands.console import answer_here
 from bot.engine.database_lock import SecondProcess
 from bot.ports.failures import StorageUnavailable
@@ -28,6 +27,7 @@ from bot.telemetry import logs
 from bot.upkeep.attention import Attention, StoppedEarly
 from bot.upkeep.garbage import spare_what_stays
 from bot.upkeep.signals import Signals
+from bot.wiring.stores import open_redactor
 
 if TYPE_CHECKING:
     from bot.service.lifecycle import Service

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from adapters.errors import AdapterError
 from adapters.llm.port import Provider
-from bot.app import Base, open_redactor
+from bot.app import Base
 from bot.demo.on_call import ROTA_PATH, create_on_call
 from bot.demo.setup import demo_control_plane, demo_settings, local, plane_values
 from bot.demo.workspace.app import serving as workspace_serving
@@ -19,6 +19,7 @@ from bot.demo.workspace.providers import ProviderOption
 from bot.demo.workspace.state import Workspace
 from bot.service.lifecycle import Service, serving
 from bot.telemetry import logs
+from bot.wiring.stores import open_redactor
 
 TRIAGE_PACE_S = 0.03  # a word every 30 ms reads like a model that answers quickly
 _ON_CALL = ("mira@example.com", "jonas@example.com")

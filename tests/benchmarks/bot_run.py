@@ -14,13 +14,13 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
-from bot.app import open_redactor
 from bot.service.lifecycle import serving
 from bot.settings.model import Settings
 from bot.settings.reading import parse
 from bot.slack.sending.pacing import Rates
 from bot.telemetry import logs
 from bot.upkeep.garbage import spare_what_stays
+from bot.wiring.stores import open_redactor
 from tests.benchmarks.child import Child, child, say
 from tests.benchmarks.figures import loop_lag, peak_rss_mb, quantile
 from tests.benchmarks.floor import floor_client, floor_turn

@@ -11,7 +11,6 @@ from blockbuster import BlockBuster
 from hypothesis import HealthCheck, assume, given, settings
 from pydantic import SecretStr
 
-from bot.app import open_stores
 from bot.audit.chain import AuditKeys, ChainRow
 from bot.audit.checkpoint import sign
 from bot.commands.audit_check import check_audit
@@ -25,6 +24,7 @@ from bot.store.audit_seal import seal
 from bot.store.engine import Database
 from bot.store.schema import migrate
 from bot.store.sealing import Sealing
+from bot.wiring.stores import open_stores
 from bot.wiring.trail import verified
 from tests.fixtures_audit import verdict
 from tests.fixtures_forgery import COLUMNS, FORGERIES, GUARDS, Forgery

@@ -12,13 +12,13 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
-from bot.app import open_redactor
 from bot.commands import verbs
 from bot.service.lifecycle import serving
 from bot.settings.reading import load
 from bot.slack.sending.pacing import Rates
 from bot.telemetry import logs
 from bot.upkeep.signals import Signals
+from bot.wiring.stores import open_redactor
 
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(["tests.scenario.durability.preloaded"])

@@ -12,12 +12,12 @@ from aiohttp.test_utils import TestClient, TestServer
 from blockbuster import BlockBuster
 
 from bot import cli
-from bot.app import open_stores
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
 from bot.store import schema
 from bot.store.engine import Database
 from bot.web.server import create_web_app
+from bot.wiring.stores import open_stores
 from tests.fixtures_database import empty_url
 from tests.plain_logging import logging_put_back
 

@@ -1,0 +1,93 @@
+"""From settings to the repositories over one database, and the redactor that every one of them writes through."""
+
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from bot.privacy.redactor import Remember, TextRedactor
+from bot.settings.model import Settings
+from bot.settings.reading import ConfigurationError
+from bot.store import schema
+from bot.store.audit import StoredAudit
+from bot.store.audit_reading import StoredTrail
+from bot.store.cards import StoredCards
+from bot.store.channel_names import StoredNames
+from bot.store.engine import Database
+from bot.store.events import StoredDeploys, StoredEvents
+from bot.store.incidents import StoredIncidents
+from bot.store.ledger import StoredLedger
+from bot.store.proposals import StoredProposals
+from bot.store.sealing import Sealing
+from bot.store.sessions import StoredSessions
+from bot.store.watches import StoredWatches
+from bot.wiring import backends, rules
+from bot.wiring.plugins import plugin_secrets
+from bot.wiring.trail import check_trail
+
+
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """The repositories over one database."""
+
+    database: Database
+    sessions: StoredSessions
+    names: StoredNames
+    proposals: StoredProposals
+    cards: StoredCards
+    watches: StoredWatches
+    audit: StoredAudit
+    trail: StoredTrail
+    ledger: StoredLedger
+    events: StoredEvents
+    deploys: StoredDeploys
+    incidents: StoredIncidents
+
+
+async def open_stores(settings: Settings, stack: AsyncExitStack) -> Stores:
+    """Open the database; the embedded SQLite default migrates itself.
+
+    Raises ConfigurationError for a URL that is none or a schema that is old, StorageUnavailable.
+    """
+    url = settings.database.url.get_secret_value()
+    try:
+        embedded = sa.make_url(url).drivername.startswith("sqlite")
+        if embedded:
+            await schema.migrate(url)
+        elif problem := (await schema.standing_of(url)).problem:
+            raise ConfigurationError(f"database.url: {problem}")
+        sealing = Sealing(rules.audit_keys(settings), open_redactor(settings))
+        database = await Database.open(url, sealing=sealing)
+    except (ValueError, sa.exc.ArgumentError, schema.SchemaUnserved) as error:
+        raise ConfigurationError(f"database.url: {error}") from error
+    stack.push_async_callback(database.close)
+    trail = StoredTrail(database)
+    await check_trail(settings, trail, sealing.keys)
+    return Stores(
+        database=database,
+        sessions=StoredSessions(
+            database,
+            settings.llm.session_idle_ttl,
+            retain=not settings.llm.privacy.do_not_retain_default,
+        ),
+        names=StoredNames(database),
+        proposals=StoredProposals(database),
+        cards=StoredCards(database),
+        watches=StoredWatches(database),
+        audit=StoredAudit(database),
+        trail=trail,
+        ledger=StoredLedger(database),
+        events=StoredEvents(database),
+        deploys=StoredDeploys(database),
+        incidents=StoredIncidents(database),
+    )
+
+
+def open_redactor(settings: Settings, remember: Remember | None = None) -> TextRedactor:
+    """The one redactor of every sink: providers, Slack, logs, rows."""
+    return TextRedactor(
+        settings.secrets() | plugin_secrets(settings),
+        backends.installation_key(settings),
+        pii=settings.llm.privacy.redact_pii,
+        remember=remember,
+    )
