@@ -111,6 +111,8 @@ async def test_what_a_model_is_shown_only_reads_or_proposes(shared_stage: Stage)
     listed = {tool["function"]["name"] for tool in shared_stage.models.bodies[-1]["tools"]}
     assert listed == {
         "core__compare_to_baseline",
+        "core__error_patterns",
+        "core__find_metrics",
         "core__get_admin_info",
         "core__get_current_time",
         "core__get_incident_history",
@@ -122,7 +124,10 @@ async def test_what_a_model_is_shown_only_reads_or_proposes(shared_stage: Stage)
         "core__kubectl_logs",
         "core__get_recent_deploys",
         "core__get_traces",
+        "core__query_metrics",
+        "core__report_findings",
         "core__search_patterns",
+        "core__search_traces",
         PROPOSE,
     }
 

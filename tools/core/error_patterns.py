@@ -31,9 +31,9 @@ class PatternsInput(ToolInput):
     time_range: TimeRangeText
     level: Annotated[
         Literal["debug", "info", "warn", "error", "fatal"] | None,
-        Field(description="Minimum severity; leave out for lines of every level"),
+        Field(description="Minimum severity"),
     ] = "warn"
-    query: Annotated[str, Field(max_length=2000, description="Text that lines must hold")] = ""
+    query: Annotated[str, Field(max_length=2000)] = ""
 
 
 class LogPattern(ToolOutput):
@@ -72,9 +72,8 @@ class ErrorPatterns:
     contract = ToolContract(
         id="core__error_patterns",
         description=(
-            "Warnings and errors of a product ('*': of all), folded into patterns with counts: which"
-            " are new or more frequent than in the time before, since when, on which hosts, naming"
-            " whom. Use before reading single lines with core__get_logs."
+            "Warnings and errors of a product, folded into patterns with counts: which are new or"
+            " more frequent than before, since when, where, naming whom. Use before core__get_logs."
         ),
         input=PatternsInput,
         output=PatternsOutput,

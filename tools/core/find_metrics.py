@@ -22,8 +22,8 @@ class FindInput(ToolInput):
     """Of what, and which."""
 
     product: ProductOrAny
-    role: Annotated[Role | None, Field(description="Only metrics that tell of this")] = None
-    words: Annotated[str, Field(max_length=200, description="Parts of a name, any of them")] = ""
+    role: Role | None = None
+    words: Annotated[str, Field(max_length=200, description="Parts of names")] = ""
     time_range: TimeRangeText = "last 1h"
 
 
@@ -59,8 +59,8 @@ class FindMetrics:
     contract = ToolContract(
         id="core__find_metrics",
         description=(
-            "The metrics that exist for a product ('*': for all), each with its role (traffic,"
-            " errors, latency, cpu, ...), unit and how it is read. Use before guessing a name."
+            "The metrics that a product has, with role, unit and reading. Use before guessing a"
+            " name."
         ),
         input=FindInput,
         output=FindOutput,

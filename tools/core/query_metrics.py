@@ -40,9 +40,8 @@ class QueryMetrics:
     contract = ToolContract(
         id="core__query_metrics",
         description=(
-            "Runs a PromQL query over a time range, or with instant at its end. Use where"
-            " core__get_metrics is not enough: sums over labels, ratios, quantiles, topk. Rates"
-            " need a window of four scrapes. Find names first with core__find_metrics."
+            "Runs PromQL over a time range. Use where core__get_metrics is not enough: sums over"
+            " labels, ratios, topk. Find names with core__find_metrics."
         ),
         input=QueryInput,
         output=MetricsOutput,

@@ -23,13 +23,9 @@ class SearchInput(ToolInput):
 
     product: Product
     time_range: TimeRangeText
-    min_duration: Annotated[
-        str | None, Field(max_length=20, description="Of a span of the product: '500ms', '2s'")
-    ] = None
-    errors: Annotated[bool, Field(description="Only where a span of the product failed")] = False
-    operation: Annotated[
-        str, Field(max_length=200, description="Exact name, e.g. 'POST /orders'")
-    ] = ""
+    min_duration: Annotated[str | None, Field(max_length=20, description="'500ms', '2s'")] = None
+    errors: Annotated[bool, Field(description="Only failed spans")] = False
+    operation: Annotated[str, Field(max_length=200, description="Exact name")] = ""
     limit: Annotated[int, Field(ge=1, le=MAX_TRACES)] = 20
 
 
@@ -59,9 +55,8 @@ class SearchTraces:
     contract = ToolContract(
         id="core__search_traces",
         description=(
-            "Traces in which a product took part, the slowest first, by duration, failure or"
-            " operation. Use to find an example of a slow or failed request, then read it with"
-            " core__get_traces."
+            "Traces with a span of the product, the slowest first. Use to find a slow or failed"
+            " request, then read it with core__get_traces."
         ),
         input=SearchInput,
         output=SearchOutput,
