@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from bot.actions.catalog import ActionCatalog
 from bot.actions.errors import ActionsError
@@ -16,6 +16,7 @@ from bot.commands.plugins_check import check_plugins
 from bot.commands.provider_check import check_providers
 from bot.commands.role_check import check_roles
 from bot.ports.failures import StorageUnavailable
+from bot.commands.sight_check import sight
 from bot.reports.finding import Finding
 from bot.reports.tools import toolset_costs
 from bot.settings.model import Settings
@@ -32,9 +33,6 @@ from bot.wiring.observed import Observed, make_observed
 from bot.wiring.toolboxes import OwnTools, policy_of
 from tools.capabilities import (
     CallContext,
-    Interval,
-    LogQuery,
-    MetricQuery,
     Patterns,
     Platform,
 )
@@ -65,8 +63,9 @@ async def examine(settings: Settings) -> list[Finding]:
         observed = make_observed(
             settings, base.clock, base.stores.deploys, base.stores.incidents, stack, base.cluster
         )
-        products = next((c.products for c in settings.channels if c.products), ("checkout",))
-        findings += await _backends(settings, observed(""), products[0], base.clock.now())
+        named = dict.fromkeys(one for channel in settings.channels for one in channel.products)
+        products = tuple(one for one in named if one != "*")
+        findings += await _backends(settings, observed(""), products, base.clock.now())
         findings.append(await _cluster(base.cluster))
         findings += await _platform(settings, observed("").platform, base.clock.now())
         findings.append(await _patterns(settings, observed("").patterns))
@@ -119,29 +118,9 @@ async def _slack(settings: Settings) -> tuple[Finding, SlackIdentity | None]:
 
 
 async def _backends(
-    settings: Settings, observed: Observed, product: str, now: datetime
+    settings: Settings, observed: Observed, products: Sequence[str], now: datetime
 ) -> list[Finding]:
-    interval = Interval(now - timedelta(minutes=5), now)
-    logs, metrics = observed.logs, observed.metrics
-    found = []
-    if logs is None:
-        found.append(Finding("logs", False, "not set in [observe.logs]", configured=False))
-    else:
-        found.append(
-            await _probe(
-                "logs", settings.observe.logs.kind, logs.query(LogQuery(product, interval, limit=1))
-            )
-        )
-    if metrics is None:
-        found.append(Finding("metrics", False, "not set in [observe.metrics]", configured=False))
-    else:
-        found.append(
-            await _probe(
-                "metrics",
-                settings.observe.metrics.kind,
-                metrics.query_range(MetricQuery(product, "up", interval)),
-            )
-        )
+    found = await sight(settings.observe, observed, products, now)
     found.append(await _traces(settings, observed))
     return found
 

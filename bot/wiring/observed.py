@@ -3,11 +3,12 @@
 `bot.app` decides what is put together.
 """
 
+import base64
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, fields
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
 import httpx
 
@@ -231,16 +232,36 @@ def make_patterns(settings: PatternsSettings) -> Patterns | None:
 
 
 def backend_client(url: str, bearer: str, key: str, stack: AsyncExitStack) -> httpx.AsyncClient:
-    """Reaches that host alone. `key` is what an error names. Raises ConfigurationError."""
-    host = urlsplit(url).hostname
-    if not host:
+    """Reaches that host alone. `key` is what an error names. Raises ConfigurationError.
+
+    A name and password in the address (`https://user:pass@loki`) are sent as basic credentials.
+    """
+    try:
+        parts = urlsplit(url.strip().rstrip("/"))
+        host, port = parts.hostname, parts.port
+    except ValueError as error:
+        raise ConfigurationError(f"{key}: not an address: {error}") from error
+    if not host or parts.scheme not in {"http", "https"}:
         raise ConfigurationError(f"{key}: needs an address such as http://loki:3100")
+    credentials = _credentials(parts, bearer, key)
+    named = f"[{host}]" if ":" in host else host
+    address = parts._replace(netloc=f"{named}:{port}" if port else named)
     client = http_client(
-        base_url=url.rstrip("/"),
-        headers={"Authorization": f"Bearer {bearer}"} if bearer else None,
+        base_url=urlunsplit(address),
+        headers={"Authorization": credentials} if credentials else None,
         read_s=QUERY.ceiling_s,  # the runner's timeout cuts earlier
         max_connections=BACKEND_CONNECTIONS,
         allowed_hosts=frozenset({host}),
     )
     stack.push_async_callback(client.aclose)
     return client
+
+
+def _credentials(parts: SplitResult, bearer: str, key: str) -> str:
+    """The Authorization header, empty for none. Raises ConfigurationError for two kinds at once."""
+    if parts.username is None:
+        return f"Bearer {bearer}" if bearer else ""
+    if bearer:
+        raise ConfigurationError(f"{key}: has a user in the address and a token; set one of them")
+    pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+    return f"Basic {base64.b64encode(pair.encode()).decode()}"

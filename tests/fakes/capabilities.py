@@ -106,7 +106,8 @@ class FakeLogs:
     async def discover(self, products: Sequence[str], interval: Interval) -> LogsFound:
         wanted = tuple(products) or tuple(self.lines)
         without = tuple(product for product in wanted if product not in self.lines)
-        return LogsFound(wanted, without, {"service": len(wanted) - len(without)})
+        count = len(wanted) - len(without)
+        return LogsFound(wanted, without, {"service": count} if count else {})
 
     async def sweep(self, query: LogSweepQuery) -> SweptLogs:
         self.sweeps.append(query)
@@ -185,6 +186,8 @@ class FakeMetrics:
 
     async def discover(self, products: Sequence[str], interval: Interval) -> Discovered:
         """Gauges by the names they were given."""
+        if self.failure is not None:
+            raise self.failure
         wanted = tuple(products) or tuple(dict.fromkeys(product for product, _ in self.series))
         names = dict.fromkeys(name for product, name in self.series if product in wanted)
         signals = [
