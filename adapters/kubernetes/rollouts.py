@@ -103,7 +103,8 @@ class KubernetesRollouts:
             sets = await self._list("replicasets", namespace)
             for one in deployments:
                 name = one.metadata.labels.get(self._label) or one.metadata.name
-                if product in {"*", name, one.metadata.name}:
+                qualified = f"{namespace}/{one.metadata.name}"
+                if product in {"*", name, one.metadata.name, qualified}:
                     found += _deploys(name, one, sets)
         inside = [deploy for deploy in found if interval.start <= deploy.at < interval.end]
         return sorted(inside, key=lambda deploy: deploy.at, reverse=True)

@@ -57,11 +57,12 @@ class LokiLogs:
         codec: CursorCodec,
         selector: str = "",
         org_id: str = "",
+        preferred_labels: Sequence[str] = (),
     ) -> None:
         self._backend = Backend("Loki", client, org_id)
         self._codec = codec
         template = Selector(selector) if selector else None
-        self._places = LokiPlaces(self._backend, template)
+        self._places = LokiPlaces(self._backend, template, preferred_labels)
         self._max_entries = _MAX_ENTRIES  # until the server says less
 
     async def query(self, query: LogQuery) -> LogPage:

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from adapters.observe.line_filter import quoted
-from adapters.observe.product_places import workload_of
-from adapters.observe.signal_promql import POD_TAIL
 from tools.errors import InvalidArguments
+from tools.product_names import POD_TAIL, workload_of
 
 _PLACE: Final = re.compile(r'([A-Za-z_][A-Za-z0-9_]*)\s*(=~|=)\s*"([^"\\]*)\$product([^"\\]*)"')
 _MAX_CHARS: Final = 128

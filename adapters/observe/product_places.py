@@ -10,31 +10,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from adapters.observe.signal_promql import POD_TAIL
+from tools.product_names import (
+    NAMESPACE_LABELS,
+    POD_LABELS,
+    POD_TAIL,
+    WORKLOAD_LABELS,
+    workload_of,
+)
 from tools.signals import Place
 
-# The most telling first: what the telemetry says of itself, then the platform, then the scrape.
-WORKLOAD_LABELS: Final = (
-    "service_name", "service", "exported_service", "app", "application", "app_kubernetes_io_name",
-    "label_app_kubernetes_io_name", "label_app", "microservice", "component", "container",
-    "container_name", "k8s_container_name", "deployment", "k8s_deployment_name", "statefulset",
-    "k8s_statefulset_name", "daemonset", "k8s_daemonset_name", "destination_service_name",
-    "destination_workload", "destination_canonical_service", "workload", "owner_name", "ingress",
-    "horizontalpodautoscaler", "job_name", "persistentvolumeclaim", "queue", "consumergroup",
-    "dimension_DBInstanceIdentifier", "dbinstance_identifier", "DBInstanceIdentifier",
-    "dimension_FunctionName", "dimension_LoadBalancer", "dimension_QueueName",
-    "dimension_ClusterName", "dimension_ServiceName", "resource_name", "resourceName", "cluster",
-    "job", "exported_job", "name", "node", "instance",
-)  # fmt: skip
-POD_LABELS: Final = (
-    "pod", "pod_name", "k8s_pod_name", "kubernetes_pod_name", "exported_pod",
-)  # fmt: skip
-NAMESPACE_LABELS: Final = (
-    "namespace",
-    "k8s_namespace_name",
-    "kubernetes_namespace",
-    "exported_namespace",
-)
 # Of a sidecar's own labels and the other end's, the served workload is the product.
 _BY_PREFIX: Final[Mapping[str, Sequence[str]]] = {
     "istio_": ("destination_service_name", "destination_workload", "destination_canonical_service"),
@@ -121,12 +105,6 @@ def _may_hold(sighting: Sighting) -> bool:
         if sighting.metric.startswith(prefix):
             return sighting.label in labels
     return True
-
-
-def workload_of(pod: str) -> str:
-    """The Deployment, StatefulSet or DaemonSet that made a pod; the name itself when none did."""
-    found = re.fullmatch(f"(.+?){POD_TAIL}", pod)
-    return found[1] if found else pod
 
 
 def _products_of(name: str, namespace: str, products: Sequence[str]) -> list[str]:

@@ -33,7 +33,8 @@ _NOTHING: Final = (
 class PrometheusMetrics:
     """Metric series by name and product.
 
-    `product_label` is the label that names a product; empty, it is found for each metric. Counters
+    `product_label` is the label that names a product; empty, it is found for each metric, those of
+    `preferred_labels` before the usual ones. Counters
     are read as rates over at least four scrapes; `scrape_interval_s` is how far these lie apart,
     None: learned from the data. A name such as `http_request_duration_seconds_p99` that does not
     exist is estimated from the histogram `http_request_duration_seconds_bucket` when that does.
@@ -48,6 +49,7 @@ class PrometheusMetrics:
         org_id: str = "",
         scrape_interval_s: float | None = None,
         conventions: Conventions = SHIPPED,
+        preferred_labels: Sequence[str] = (),
     ) -> None:
         if product_label and not _LABEL_NAME.fullmatch(product_label):
             raise ValueError(f"product_label {product_label!r} is not a label name")
@@ -55,7 +57,7 @@ class PrometheusMetrics:
         self._clock = clock
         self._product_label = product_label
         self._kinds = Kinds(self._backend, scrape_interval_s, conventions)
-        preferred = (product_label,) if product_label else ()
+        preferred = (product_label,) if product_label else tuple(preferred_labels)
         self._sweeper = Sweeper(self._backend, clock, self._kinds, preferred)
 
     async def query_range(self, query: MetricQuery) -> MetricResult:

@@ -15,8 +15,6 @@ from typing import Final
 from adapters.observe.backend import Answer, Backend
 from adapters.observe.instants import seconds_text
 from adapters.observe.product_places import (
-    NAMESPACE_LABELS,
-    WORKLOAD_LABELS,
     LabelAsked,
     Sighting,
     labels_to_ask,
@@ -35,6 +33,7 @@ from adapters.observe.signal_promql import (
     spacing_of,
 )
 from tools.capabilities import Clock, Interval
+from tools.product_names import NAMESPACE_LABELS, WORKLOAD_LABELS
 from tools.signals import Discovered, Metric, MetricType, Place, Signal
 
 LABEL: Final = "kortex_label"

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from tools.product_names import POD_TAIL
 from tools.signals import Combine, Discovered, Place, Signal
 
 PRODUCT: Final = "kortex_product"
@@ -18,11 +19,6 @@ TERM: Final = "kortex_term"
 USUAL_SPACING_S: Final = 60.0  # Prometheus's default scrape_interval, where nothing was learned
 _USUAL_S: Final = (300.0, 120.0, 60.0, 30.0, 20.0, 15.0, 10.0, 5.0, 1.0)
 QUANTILE: Final = "0.99"
-
-# What Kubernetes makes of a workload's name: a ReplicaSet's hash and a pod's suffix use these letters
-# (k8s.io/apimachinery/pkg/util/rand SafeEncodeString), a StatefulSet's pods have a number.
-_SAFE: Final = "[bcdfghjklmnpqrstvwxz2456789]"
-POD_TAIL: Final = f"(?:-{_SAFE}{{6,10}})?-(?:{_SAFE}{{5}}|[0-9]{{1,3}})"
 
 
 @dataclass(frozen=True, slots=True)

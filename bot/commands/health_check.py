@@ -15,8 +15,8 @@ from bot.commands.mcp_check import report as mcp_report
 from bot.commands.plugins_check import check_plugins
 from bot.commands.provider_check import check_providers
 from bot.commands.role_check import check_roles
-from bot.ports.failures import StorageUnavailable
 from bot.commands.sight_check import sight
+from bot.ports.failures import StorageUnavailable
 from bot.reports.finding import Finding
 from bot.reports.tools import toolset_costs
 from bot.settings.model import Settings

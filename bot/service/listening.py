@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import AsyncExitStack
+from functools import partial
 
 from aiohttp import web
 from slack_bolt.async_app import AsyncApp
@@ -10,9 +11,11 @@ from bot.app import Base, Conversation
 from bot.chat.budget_report import budget_report
 from bot.domain.tool_status import ToolReport
 from bot.reports.providers import provider_report
+from bot.settings.model import Settings
 from bot.slack.connection.http_ingress import create_http_handler
 from bot.slack.connection.socket_ingress import SocketMode
 from bot.slack.handling.ingress_ports import ProvidersReport
+from bot.web.alertmanager_events import ProductOf
 from bot.web.budget import budget_route
 from bot.web.front import serving
 from bot.web.ingest import ingest_handler
@@ -21,6 +24,14 @@ from bot.web.server import create_web_app
 from bot.web.tools import tools_route
 from bot.web.webhooks import webhook_routes
 from bot.wiring import rules
+from tools.product_names import product_in
+
+
+def _product_of(settings: Settings) -> ProductOf:
+    """One of the channels' products where an alert's labels hold one."""
+    named = dict.fromkeys(one for channel in settings.channels for one in channel.products)
+    products = tuple(one for one in named if one != "*")
+    return partial(product_in, products=products, preferred=settings.observe.product_labels)
 
 
 def providers_report(base: Base) -> ProvidersReport:
@@ -57,6 +68,7 @@ async def listen(
                 base.clock,
                 api_token=token,
                 github_secret=settings.http.github_secret.get_secret_value(),
+                product_of=_product_of(settings),
             ),
             *(_private(base, conversation, token) if token else []),
         ],

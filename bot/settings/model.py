@@ -214,8 +214,11 @@ class TracesSettings(Section):
 
 
 class ObserveSettings(Section):
-    """`[observe]`."""
+    """`[observe]`. `product_labels` name a product before the usual labels do, wherever it speaks:
+    metrics, logs, alerts.
+    """
 
+    product_labels: tuple[str, ...] = ()
     logs: LogsSettings = LogsSettings()
     metrics: MetricsSettings = MetricsSettings()
     traces: TracesSettings = TracesSettings()

@@ -5,16 +5,17 @@ fingerprint and start, never the request. While an alert fires, `endsAt` is the 
 https://prometheus.io/docs/alerting/latest/configuration/#webhook_config
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Literal
 
 from pydantic import AwareDatetime, BaseModel, Field, JsonValue
 
 from bot.ports.events import IngestedEvent
+from tools.product_names import product_in
 
 SOURCE = "alertmanager"
-_PRODUCT = ("product", "service", "app", "application", "job")
+ProductOf = Callable[[Mapping[str, str]], str]
 _TITLE = ("summary", "title", "message")
 
 
@@ -26,7 +27,7 @@ class _Alert(BaseModel):
     ends_at: AwareDatetime | None = Field(default=None, alias="endsAt")
     fingerprint: str = Field(min_length=1, max_length=128)
 
-    def event(self, received_at: datetime) -> IngestedEvent:
+    def event(self, received_at: datetime, product_of: ProductOf) -> IngestedEvent:
         """The incident opens with the alert and closes when it is resolved."""
         identity = f"{self.fingerprint}:{self.starts_at.isoformat()}"
         name = self.labels.get("alertname", "")
@@ -43,7 +44,7 @@ class _Alert(BaseModel):
             id=f"{identity}:{self.status}",
             source=SOURCE,
             type=f"com.alertmanager.alert.{self.status}",
-            product=_first(self.labels, _PRODUCT) or name or "unknown",
+            product=product_of(self.labels) or name or "unknown",
             at=self.starts_at if self.status == "firing" else ended,
             data=data,
         )
@@ -55,9 +56,11 @@ class AlertmanagerPayload(BaseModel):
     version: Literal["4"]
     alerts: list[_Alert] = Field(max_length=10_000)
 
-    def events(self, received_at: datetime) -> list[IngestedEvent]:
-        """An event per alert."""
-        return [alert.event(received_at) for alert in self.alerts]
+    def events(
+        self, received_at: datetime, product_of: ProductOf = product_in
+    ) -> list[IngestedEvent]:
+        """An event per alert; `product_of` says from its labels whose it is."""
+        return [alert.event(received_at, product_of) for alert in self.alerts]
 
 
 def _first(texts: Mapping[str, str], names: tuple[str, ...]) -> str:

@@ -5,6 +5,7 @@ senders repeat what they have no answer for.
 """
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol, TypeVar
 
@@ -13,11 +14,12 @@ from pydantic import ValidationError
 
 from bot.ports.events import EventStore, IngestedEvent
 from bot.ports.failures import StorageUnavailable
-from bot.web.alertmanager_events import AlertmanagerPayload
+from bot.web.alertmanager_events import AlertmanagerPayload, ProductOf
 from bot.web.argocd_events import ArgoNotification
 from bot.web.github_events import EVENT, DeploymentStatus, is_signed
 from bot.web.ingest import MAX_BYTES, IngestRefused, check_token, read_body, refusal
 from tools.capabilities import Clock
+from tools.product_names import product_in
 
 ALERTMANAGER_PATH = "/ingest/v1/alertmanager"
 ARGOCD_PATH = "/ingest/v1/argocd"
@@ -29,19 +31,33 @@ class _Payload(Protocol):
     def events(self, received_at: datetime) -> list[IngestedEvent]: ...
 
 
+@dataclass(frozen=True, slots=True)
+class _Alerts:
+    payload: AlertmanagerPayload
+    product_of: ProductOf
+
+    def events(self, received_at: datetime) -> list[IngestedEvent]:
+        return self.payload.events(received_at, self.product_of)
+
+
 PayloadT = TypeVar("PayloadT", AlertmanagerPayload, ArgoNotification, DeploymentStatus)
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _Reader = Callable[[web.Request], Awaitable[_Payload | None]]
 
 
 def webhook_routes(
-    events: EventStore, clock: Clock, *, api_token: str, github_secret: str
+    events: EventStore,
+    clock: Clock,
+    *,
+    api_token: str,
+    github_secret: str,
+    product_of: ProductOf = product_in,
 ) -> list[web.RouteDef]:
-    """The routes of the senders whose secret is set."""
+    """The routes of the senders whose secret is set. `product_of` says whose an alert is."""
     readers: list[tuple[str, _Reader]] = []
     if api_token:
         readers += [
-            (ALERTMANAGER_PATH, _with_token(api_token, AlertmanagerPayload)),
+            (ALERTMANAGER_PATH, _alerts(api_token, product_of)),
             (ARGOCD_PATH, _with_token(api_token, ArgoNotification)),
         ]
     if github_secret:
@@ -53,6 +69,16 @@ def _with_token(token: str, payload: type[PayloadT]) -> _Reader:
     async def read(request: web.Request) -> _Payload:
         check_token(request, token)
         return _parsed(payload, await read_body(request, MAX_BYTES))
+
+    return read
+
+
+def _alerts(token: str, product_of: ProductOf) -> _Reader:
+    async def read(request: web.Request) -> _Payload:
+        check_token(request, token)
+        return _Alerts(
+            _parsed(AlertmanagerPayload, await read_body(request, MAX_BYTES)), product_of
+        )
 
     return read
 

@@ -168,7 +168,7 @@ def _logs(settings: ObserveSettings, stack: AsyncExitStack) -> Logs | None:
     if logs.kind != "loki":
         return None
     client = backend_client(logs.url, logs.token.get_secret_value(), "observe.logs.url", stack)
-    return LokiLogs(client, UnsealedCodec(), logs.selector, logs.tenant)
+    return LokiLogs(client, UnsealedCodec(), logs.selector, logs.tenant, settings.product_labels)
 
 
 def _metrics(settings: ObserveSettings, clock: Clock, stack: AsyncExitStack) -> Metrics | None:
@@ -187,6 +187,7 @@ def _metrics(settings: ObserveSettings, clock: Clock, stack: AsyncExitStack) -> 
         metrics.tenant,
         scraped.total_seconds() if scraped else None,
         Conventions(own),
+        settings.product_labels,
     )
 
 

@@ -1,6 +1,6 @@
 """core__get_incident_history: incidents of the past that resemble this one, and how they ended."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Annotated
 
 from pydantic import Field
@@ -15,6 +15,7 @@ from tools.timerange import instant_text, parse_time_range
 
 MAX_INCIDENTS = 25
 LONGEST_RANGE = timedelta(days=3650)
+LONGEST_ONGOING = timedelta(days=7)
 
 
 class HistoryInput(ToolInput):
@@ -42,9 +43,10 @@ class IncidentEntry(ToolOutput):
 
 
 class HistoryOutput(ToolOutput):
-    """The best match first."""
+    """The best match first. `ongoing` have not ended: alerts that fire are the present, no history."""
 
     incidents: list[IncidentEntry]
+    ongoing: list[IncidentEntry] | None = None
     range: str | None = None
     notes: list[str] | None = None
 
@@ -56,14 +58,19 @@ class GetIncidentHistory:
         id="core__get_incident_history",
         description=(
             "Past incidents like this one and how they were resolved, by free text, best match"
-            " first. Use once the symptoms are known, to check a suspicion against what happened"
+            " first; what has not ended is in `ongoing`. Use once the symptoms are known, to check a suspicion against what happened"
             " before."
         ),
         input=HistoryInput,
         output=HistoryOutput,
         effect=Effect.READ_ONLY,
         redaction=frozenset(
-            {"range", "notes", *(f"incidents[].{name}" for name in IncidentEntry.model_fields)}
+            {"range", "notes"}
+            | {
+                f"{of}[].{name}"
+                for of in ("incidents", "ongoing")
+                for name in IncidentEntry.model_fields
+            }
         ),
         timeouts=LOOKUP,
         capabilities=frozenset({"incidents"}),
@@ -102,7 +109,13 @@ class GetIncidentHistory:
         number = len(output.incidents)
         noun = "past incident" if number == 1 else "past incidents"
         words = " ".join(clean_text(arguments.query).split())
-        return f'{number or "no"} {noun}, "{words[:40]}"'
+        going_on = f", {len(output.ongoing)} ongoing" if output.ongoing else ""
+        return f'{number or "no"} {noun}{going_on}, "{words[:40]}"'
+
+
+def _goes_on(one: PastIncident, now: datetime) -> bool:
+    """Without an end, unless it began so long ago that its end was never sent."""
+    return one.closed_at is None and now - one.opened_at <= LONGEST_ONGOING
 
 
 def _entry(one: PastIncident) -> IncidentEntry:

@@ -9,11 +9,11 @@ from itertools import pairwise
 from statistics import median
 from typing import Final
 
-from adapters.observe.product_places import WORKLOAD_LABELS
 from adapters.observe.signal_map import Known, dimension_labels, signals_of
 from adapters.recorded.packs.readings import Points, combined, read
 from adapters.recorded.packs.recording import RecordedSeries
 from tools.capabilities import Interval, SweepQuery, Swept, SweptSeries
+from tools.product_names import WORKLOAD_LABELS
 from tools.signals import Discovered, Place, Signal
 
 _MATCHER: Final = re.compile(r'(\w+)\s*(=~|!=|!~|=)\s*"((?:[^"\\]|\\.)*)"')

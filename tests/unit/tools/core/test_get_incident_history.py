@@ -76,3 +76,22 @@ async def test_a_refusal_in_words_reaches_the_model() -> None:
         "error": "validation",
         "message": "query: name words of the incident",
     }
+
+
+@pytest.mark.parametrize(
+    ("opened_days_ago", "closed", "where"),
+    [(1, False, "ongoing"), (1, True, "incidents"), (30, False, "incidents")],
+)
+async def test_what_still_fires_is_the_present_and_no_history(
+    opened_days_ago: int, closed: bool, where: str
+) -> None:
+    alert = PastIncident(
+        "alertmanager:1",
+        "checkout down",
+        NOW - timedelta(days=opened_days_ago),
+        NOW if closed else None,
+        "checkout",
+    )
+    b = bench([GetIncidentHistory()], caps=fake_capabilities(incidents=FakeHistory([alert])))
+    found = await asked(b, query="checkout")
+    assert {name for name, rows in found.items() if rows} == {where}
