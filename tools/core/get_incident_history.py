@@ -58,7 +58,8 @@ class GetIncidentHistory:
         id="core__get_incident_history",
         description=(
             "Past incidents like this one and how they were resolved, by free text, best match"
-            " first; what has not ended is in `ongoing`. Use once the symptoms are known, to check a suspicion against what happened"
+            " first; `ongoing` are those that have not ended. Use once the symptoms are known, to"
+            " check a suspicion against what happened"
             " before."
         ),
         input=HistoryInput,
@@ -96,10 +97,10 @@ class GetIncidentHistory:
                 limit=arguments.limit,
             )
         )
+        told = [one for one in found if not one.product or within(call, one.product)]
         return HistoryOutput(
-            incidents=[
-                _entry(one) for one in found if not one.product or within(call, one.product)
-            ],
+            incidents=[_entry(one) for one in told if not _goes_on(one, call.now)],
+            ongoing=[_entry(one) for one in told if _goes_on(one, call.now)] or None,
             range=when.text if when else None,
             notes=[when.assumed] if when and when.assumed else None,
         )
