@@ -1,6 +1,6 @@
 """Checks of personal data: checksums, prefixes and lengths that chance seldom gets right.
 
-A check gets the name the value stands under, which these ignore, and the value.
+A check gets what stands before the value on its line (for rules with `before`) and the value.
 """
 
 import hashlib
@@ -14,6 +14,28 @@ _BASE58: Final = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 # A digit doubled, its digits added up, as Luhn's sum takes every second one.
 _DOUBLED: Final = bytes.maketrans(b"0123456789", b"0246813579")
 _DATE = re.compile(r"(?:19|20)\d\d[ .-][01]?\d[ .-]")
+_EPOCH = re.compile(r"1[5-9]\d{8}(?:\d{3})?")  # seconds or milliseconds of these years
+_CARD_WORD = re.compile(
+    r"(?i)card|visa|amex|discover|diners|jcb|maestro|\bpan\b|\bcc\b|credit|debit|\bpa(?:y|id)|charge|\bbill"
+)
+_PHONE_WORD = re.compile(
+    r"(?i)phone|\btel\b|telephone|mobile|\bcell|\bcall|dial|\bfax|\bsms|\btext|\bring|contact|reach|whatsapp"
+    r"|hotline|desk|\b(?:my|his|her|our|your)\b[^:=]{0,16}number"
+)
+_PART_WORD = re.compile(
+    r"(?i)(?:part|sku|serial|model|isbn|range|ports?|batch|build|version|release|ticket|invoice|case|ref)\b"
+    r"(?:[ _-]?(?:no|number|id))?[\s.:#=\"']*$"
+)
+# A name with `=` or `:`, a metric's, a figure in a row of them, or the word for what is counted.
+_NUMBERED = re.compile(
+    r"(?i)(?:[\w.\]})-]+[\"']?\s?[=:]\s?[\"']?|\b\w+_\w+\s+|[\d.}%]\s?[\s,;|/]\s?"
+    r"|\b[\w-]*(?:ids?|n[or]|number|order|req(?:uest)?|trace|span|seq|sequence|offset|message|msg|event|job|run|task"
+    r"|process|pid|thread|session|user|tenant|customer|account|object|chunk|block|page|row|record|shipment"
+    r"|tracking|node|volume|inode|lsn|xid|txid|transaction|txn|key|hash|mem|memory|heap|bytes|size|total|count|counter"
+    r"|limit|value|sum|rate|took|at|since|timestamp|ts|time|epoch|nanos|snapshot|revision|rev|generation"
+    r"|partition|cursor|index|position|max|min|avg|used|free|capacity|allocated|sent|received|read|written|rx|tx"
+    r"|device|entity|item|product|latency|p\d\d|sku|serial|build|version|batch|ticket|invoice)[\s#(\[]{1,3})$"
+)
 _NOT_DIGITS: Final = str.maketrans("", "", " -.")
 _AS_NUMBERS: Final = {ord(c): str(int(c, 36)) for c in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
 _IBAN_LENGTHS: Final = {
@@ -23,8 +45,13 @@ _IBAN_LENGTHS: Final = {
 }
 
 
-def card(_: str, value: str) -> bool:
-    """A scheme's prefix and length, and Luhn's checksum."""
+def card(before: str, value: str) -> bool:
+    """A scheme's prefix and length, and Luhn's checksum.
+
+    Every tenth number passes that: one without groups is a card unless something else is named.
+    """
+    if value.isdigit() and is_number_of_something(before) and not _CARD_WORD.search(before):
+        return False
     digits = value.translate(_NOT_DIGITS)
     if not _scheme(digits) or (value.isdigit() and _is_instant(digits)) or len(set(digits)) <= 1:
         return False
@@ -46,6 +73,11 @@ def _scheme(digits: str) -> bool:
     )
 
 
+def is_number_of_something(before: str) -> bool:
+    """Whether what stands before a number says that it counts or names something."""
+    return _NUMBERED.search(before) is not None
+
+
 def _is_instant(digits: str) -> bool:
     """Epoch milliseconds to nanoseconds of this century."""
     return len(digits) in (13, 16, 19) and digits.startswith(("15", "16", "17", "18", "19", "20"))
@@ -60,9 +92,11 @@ def iban(_: str, value: str) -> bool:
     return int((compact[4:length] + compact[:4]).translate(_AS_NUMBERS)) % 97 == 1
 
 
-def us_ssn(_: str, value: str) -> bool:
+def us_ssn(before: str, value: str) -> bool:
     """No group of zeros; area 666 and what the tax authority gives out are none."""
     area, group, serial = re.split(r"[-. ]", value)
+    if _PART_WORD.search(before) or ("-" not in value and is_number_of_something(before)):
+        return False
     return area not in ("000", "666") and area < "900" and group != "00" and serial != "0000"
 
 
@@ -107,16 +141,25 @@ def email(_: str, value: str) -> bool:
     return local.lower() not in ("git", "hg", "svn") and ".." not in value
 
 
-def phone(_: str, value: str) -> bool:
-    """Ten to fifteen digits; groups that are all alike separated belong together."""
+def phone(before: str, value: str) -> bool:
+    """Ten to fifteen digits. Bare groups of North America's 3-3-4 are a number only where one is due.
+
+    Groups with spaces are columns of figures as often; an exchange begins with 2 to 9 (NANP).
+    """
     digits = re.sub(r"\D", "", value)
+    if value[0].isdigit() and not _PHONE_WORD.search(before):
+        is_figures = " " in value or digits[-7] in "01"
+        if is_figures or _PART_WORD.search(before) or is_number_of_something(before):
+            return False
     return (9 if value.startswith("+") else 10) <= len(digits) <= 15
 
 
-def phone_named(name: str, value: str) -> bool:
+def phone_named(_: str, value: str) -> bool:
     """After a word such as `tel`: numbers of one country may be shorter; a date is none."""
     digits = re.sub(r"\D", "", value)
-    return not _DATE.match(value) and (len(digits) == 9 or phone(name, value))
+    if _DATE.match(value) or _EPOCH.fullmatch(value):
+        return False
+    return (9 if value.startswith("+") else 10) <= len(digits) <= 15 or len(digits) == 9
 
 
 def base58check(_: str, value: str) -> bool:

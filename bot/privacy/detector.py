@@ -23,6 +23,8 @@ MAX_FINDINGS: Final = 96
 # What is found at a window's end goes on as long as it looks the same.
 # As much of a value as tells what it is.
 CHECKED_BYTES: Final = 256
+# What a number is called stands so near before it.
+BEFORE_BYTES: Final = 40
 _REST = re.compile(rb"[A-Za-z0-9+/=_.~%-]*")
 
 
@@ -110,8 +112,11 @@ class _Search:
         """The check's verdict, remembered: a text repeats itself."""
         first, last = spans[rule.group]
         value = self._data[first : min(last, first + CHECKED_BYTES)]
-        start, end = spans[rule.name_group] if rule.name_group else (0, 0)
-        name = self._data[start:end]
+        if rule.before:
+            name = self._data[max(0, first - BEFORE_BYTES) : first].rpartition(b"\n")[2]
+        else:
+            start, end = spans[rule.name_group] if rule.name_group else (0, 0)
+            name = self._data[start:end]
         verdict = self._verdicts.get((rank, name, value))
         if verdict is None:
             verdict = check(name.decode("latin-1"), value.decode("latin-1"))

@@ -44,6 +44,11 @@ _KEY_WORD = re.compile(r"(?i)key|token|secret|auth|api|pass|access|client|app")
 _CAMEL = re.compile(r"[A-Za-z][a-z]{1,15}(?:[A-Z][a-z]{1,15}){1,4}")
 # A variable in code, where a value would be.
 _VARIABLE = re.compile(r"(?:[a-z]+\.)?[a-z]+(?:_[a-z]+)+")
+# What stands after an empty value on its line.
+_NEXT_PAIR = re.compile(
+    r"(?:user(?:name)?|host(?:name)?|port|level|lvl|msg|message|err(?:or)?|status|path|method|code|ip|addr|db|database"
+    r"|name|url|uri|duration|took|time|ts|id|request_?id|trace_?id|caller|component|service|namespace|pod|container)="
+)
 _SEPARATED = re.compile(r"[-_./:]")
 _DIGIT = re.compile(r"[0-9]")
 _LOWER = re.compile(r"[a-z]")
@@ -92,7 +97,7 @@ def assigned_quoted(name: str, value: str) -> bool:
 def assigned_plain(name: str, value: str) -> bool:
     """An unquoted value, which ends at the first space."""
     text = value.rstrip(".,;:!?")
-    if len(text) < 6 or _is_open(name, text):
+    if len(text) < 6 or _is_open(name, text) or _NEXT_PAIR.match(text):
         return False
     if re.search(r"(?i)pass|pwd", name):
         return _strong(name, text)

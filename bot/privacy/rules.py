@@ -24,6 +24,7 @@ class _Entry(BaseModel):
     gate: tuple[str, ...] = ()
     family: str = ""
     list: str = ""
+    before: bool = False
 
 
 _SECTION = TypeAdapter(dict[str, _Entry | str])
@@ -42,6 +43,7 @@ class Rule:
     check: Check | None
     group: int
     name_group: int
+    before: bool  # the check gets what stands before the value on its line, as its name
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +105,7 @@ def _compiled(section: object, kind: Kind) -> list[Rule]:
                 check,
                 numbers.get("s", 0),
                 numbers.get("k", 0),
+                entry.before,
             )
         )
     return rules
