@@ -1,44 +1,203 @@
-"""Base64 that people can read once it is decoded, in which a secret may stand."""
+"""Text in another encoding, or cut in two, in which a secret may stand.
+
+Each piece is decoded and all of a text's are looked at together; a piece that hides a secret is masked
+whole. What is decoded is bounded, so hostile text costs little; a secret behind more is not found.
+"""
 
 import base64
 import binascii
-from collections.abc import Iterator
-from typing import Final
+import re
+import zlib
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate
+from typing import Final, NamedTuple
 
 from bot.privacy.matching import finder
+from bot.privacy.split import Halves
 
-_SHORTEST: Final = 40
 # So much of a text is decoded: enough for a Kubernetes Secret, and little work for hostile text.
-_MOST_BYTES: Final = 128 * 1024
+MOST_BYTES: Final = 96 * 1024
+MOST_PIECES: Final = 3000
+# Of a compressed piece so much is looked at; what a bomb would unpack to is never made.
+MOST_UNPACKED_BYTES: Final = 64 * 1024
+# Helm keeps a release as gzip in Base64 in Base64.
+DEPTH: Final = 3
+_BEFORE_BYTES: Final = 48
 _UNREADABLE: Final = bytes(set(range(256)) - set(range(0x20, 0x7F)) - {0x09, 0x0A, 0x0D})
+_BETWEEN: Final = b"\n\0\n"  # no rule reaches across a NUL
+# Four characters of Base64 of ASCII text: its bytes' high bits are zero, which leaves so few for each.
+_QUAD: Final = rb"[CDI-Za-f][A-HQ-Xg-nw-z0-3][ABEFIJMNQRUVYZcdghklopstwx014589][A-Za-z0-9+/_-]"
+_END: Final = rb"[A-Za-z0-9+/_-]{0,3}={0,2}"
+_NEXT: Final = rb"\r?\n[ \t]{0,16}"
+_BASE64: Final = (
+    rb"(?:%(q)s){6,}(?:%(n)s(?:%(q)s){10,})*(?:%(n)s(?:%(q)s){3,}%(e)s(?:[\s\"',]|\z)|%(e)s)"
+    % {b"q": _QUAD, b"n": _NEXT, b"e": _END}
+)
+# What gzip and zlib make begins so.
+_PACKED: Final = (
+    rb"\b(?:H4sI|e[AJN])[A-Za-z0-9+/_-]{20,}(?:%(n)s[A-Za-z0-9+/_-]{40,})*(?:%(n)s[A-Za-z0-9+/_-]{2,}=|=){0,2}"
+    % {b"n": _NEXT}
+)
+_ASCII_HEX: Final = rb"(?:[2-7][0-9A-Fa-f]|0[9AaDd])"
+_HEX: Final = rb"(?:%(h)s){12,}|(?:(?:0x|\\x)?%(h)s[ :,-]{1,2}[\r\n]{0,2}){9,}(?:0x)?%(h)s" % {
+    b"h": _ASCII_HEX
+}
+_DUMP_LINE: Final = rb"(?:0x)?[0-9A-Fa-f]{4,16}:?[ \t]{1,4}(?:[0-9A-Fa-f]{2}){1,2}(?:[ \t]{1,3}(?:[0-9A-Fa-f]{2}){1,2}){3,15}\b[^\n]*"
+_DUMP: Final = (
+    rb"\b"
+    + _DUMP_LINE
+    + rb"(?:\n[ \t]{0,8}(?:0x)?[0-9A-Fa-f]{4,16}:?[ \t]{1,4}[0-9A-Fa-f]{2}[^\n]*)*"
+)
+# Letters and digits have no need of an escape, so one of them is enough to look.
+_PLAIN: Final = rb"(?:3[0-9]|[46][1-9A-Fa-f]|[57][0-9Aa])"
+_ESCAPED: Final = rb"(?:%%%(c)s|\\{1,4}u00%(c)s|\\{1,4}x%(c)s|&#(?:[xX]0{0,2}%(c)s|0{0,2}%(d)s);)"
+_ESCAPE: Final = _ESCAPED % {
+    b"c": _PLAIN,
+    b"d": rb"(?:4[89]|5[0-7]|6[5-9]|[78][0-9]|9[0789]|1[01][0-9]|12[0-2])",
+}
+_ANY_ESCAPE: Final = _ESCAPED % {b"c": rb"[0-7][0-9A-Fa-f]", b"d": rb"[0-9]{2,3}"}
+_ESCAPES: Final = _ESCAPE + rb"(?:" + _ANY_ESCAPE + rb"|[A-Za-z0-9_.~+/=-])*"
+_BEGINNING = re.compile(rb"(?:%[0-7][0-9A-Fa-f]|[A-Za-z0-9_.~+/-])*\Z")
+_ONE_ESCAPE = re.compile(
+    rb"%([0-7][0-9A-Fa-f])|\\{1,4}(?:u00|x)([0-7][0-9A-Fa-f])|&#[xX]0{0,2}([0-7][0-9A-Fa-f]);|&#0{0,2}([0-9]{2,3});"
+)
+_BLANK = re.compile(rb"[\s:,-]+|0x|\\x")
+_LINE_BREAK = re.compile(rb"\s+")
+_DUMPED = re.compile(
+    rb"(?m)^[ \t]*(?:0x)?[0-9A-Fa-f]{4,16}:?[ \t]{1,4}((?:(?:[0-9A-Fa-f]{2}){1,2}(?:[ \t]{1,2}|$)){1,16})"
+)
+_URL_SAFE = bytes.maketrans(b"-_", b"+/")
+
+Search = Callable[[bytes], Sequence[tuple[int, int]]]  # where secrets stand
+
+
+class _Piece(NamedTuple):
+    """`parts` of a text say `says`; `before` stands in clear in front of it."""
+
+    parts: Sequence[tuple[int, int]]
+    before: bytes
+    says: bytes
 
 
 class Encoded:
-    """Finds readable Base64."""
+    """Finds what hides a secret."""
 
     def __init__(self) -> None:
-        self._find = finder(b"[A-Za-z0-9+/]{%d,}={0,2}" % _SHORTEST)
+        self._kinds = (
+            (finder(_ESCAPES), _unescaped),
+            (finder(_DUMP), _undumped),
+            (finder(_HEX), _unhexed),
+            (finder(_BASE64), _unbased),
+            (finder(_PACKED), _unbased),
+        )
+        self._halves = Halves()
+        heads = (_ESCAPE, _DUMP_LINE, _HEX, rb"(?:%s){6}" % _QUAD, _PACKED, self._halves.pattern)
+        self._any = finder(b"|".join(b"(?:%s)" % head for head in heads))
 
-    def pieces(self, data: bytes) -> Iterator[tuple[int, int, bytes]]:
-        """Start and end of each, and what it says."""
-        at, left = 0, _MOST_BYTES
-        while left > 0:
-            start, end = self._find(data, at, len(data))[0]
-            if start < 0:
-                return
-            at = end
-            raw = data[start : min(end, start + left)]
-            left -= len(raw)
-            text = _decoded(raw)
-            if text:
-                yield start, end, text
+    def hiding(self, data: bytes, search: Search, depth: int = DEPTH) -> Iterator[tuple[int, int]]:
+        """Start and end of each piece in which `search` finds a secret, once decoded."""
+        pieces = [*self._pieces(data)]
+        if not pieces:
+            return
+        text = _BETWEEN.join(p.before + p.says for p in pieces)
+        sizes = (len(p.before) + len(p.says) + len(_BETWEEN) for p in pieces)
+        ends = [*accumulate(sizes)]
+        found = [*search(text)]
+        if depth > 1:
+            found += self.hiding(text, search, depth - 1)
+        hiding: set[int] = set()
+        for start, end in found:
+            at = bisect_right(ends, start)
+            says = (ends[at - 1] if at else 0) + len(pieces[at].before)
+            if end > says:
+                hiding.add(at)
+        for at in sorted(hiding):
+            yield from pieces[at].parts
+
+    def _pieces(self, data: bytes) -> Iterator[_Piece]:
+        if self._any(data, 0, len(data))[0][0] < 0:
+            return
+        for parts, says in self._halves.joined(data):
+            yield _Piece(parts, b"", says)
+        for find, decode in self._kinds:
+            at, left = 0, MOST_BYTES
+            for _ in range(MOST_PIECES):
+                start, end = find(data, at, len(data))[0]
+                if start < 0 or left <= 0:
+                    break
+                at = max(end, start + 1)
+                if decode is _unescaped:
+                    start = _beginning(data, start)
+                for first, last, says in decode(data[start : min(end, start + left)]):
+                    left -= len(says)
+                    own = (start + first, end if start + last >= start + left else start + last)
+                    before = data[max(0, start - _BEFORE_BYTES) : start] if first == 0 else b""
+                    yield _Piece([own], before.rpartition(b"\n")[2], says)
+
+
+def _beginning(data: bytes, at: int) -> int:
+    """Where the word begins in which an escape stands."""
+    first = max(0, at - _BEFORE_BYTES)
+    found = _BEGINNING.search(data[first:at])
+    return first + found.start() if found else at
+
+
+def _unescaped(raw: bytes) -> Iterator[tuple[int, int, bytes]]:
+    yield 0, len(raw), _ONE_ESCAPE.sub(_character, raw)
+
+
+def _character(found: re.Match[bytes]) -> bytes:
+    digits = found[1] or found[2] or found[3]
+    code = int(digits, 16) if digits else int(found[4])
+    return bytes([code]) if code < 0x80 else b"?"
+
+
+def _undumped(raw: bytes) -> Iterator[tuple[int, int, bytes]]:
+    """As it stands, and with the bytes of each word swapped, as `hexdump` and `od -x` print them."""
+    rows = [re.sub(rb"\s+", b" ", row).strip() for row in _DUMPED.findall(raw)]
+    plain = b"".join(_readable(row.replace(b" ", b"")[:32]) for row in rows)
+    words = b" ".join(rows).split()
+    swapped = b"".join(_readable(w[2:] + w[:2]) for w in words if len(w) == 4)
+    yield 0, len(raw), plain + _BETWEEN + swapped
+
+
+def _readable(digits: bytes) -> bytes:
+    return binascii.unhexlify(digits[: len(digits) // 2 * 2]).translate(None, _UNREADABLE)
+
+
+def _unhexed(raw: bytes) -> Iterator[tuple[int, int, bytes]]:
+    digits = _BLANK.sub(b"", raw)
+    says = _text(binascii.unhexlify(digits[: len(digits) // 2 * 2]))
+    if says:
+        yield 0, len(raw), says
+
+
+def _unbased(raw: bytes) -> Iterator[tuple[int, int, bytes]]:
+    says = _decoded(_LINE_BREAK.sub(b"", raw))
+    if says:
+        yield 0, len(raw), says
 
 
 def _decoded(raw: bytes) -> bytes:
-    """What it says; empty when that is not text."""
-    plain = raw.rstrip(b"=")
+    """What Base64 says; empty when that is not text, nor text once it is unpacked."""
+    plain = raw.rstrip(b"= \t\r\n\"',").translate(_URL_SAFE)
     try:
-        text = base64.b64decode(plain[: len(plain) // 4 * 4])
+        made = base64.b64decode(plain[: len(plain) // 4 * 4])
     except binascii.Error:
         return b""
-    return b"" if text.translate(None, _UNREADABLE) != text else text
+    if made[:2] in (b"\x1f\x8b", b"\x78\x9c", b"\x78\x01", b"\x78\xda"):
+        made = _unpacked(made)
+    return _text(made)
+
+
+def _unpacked(packed: bytes) -> bytes:
+    """The beginning of what gzip or zlib packed, also when its end is missing."""
+    try:
+        return zlib.decompressobj(zlib.MAX_WBITS | 32).decompress(packed, MOST_UNPACKED_BYTES)
+    except zlib.error:
+        return b""
+
+
+def _text(made: bytes) -> bytes:
+    return made if made.translate(None, _UNREADABLE) == made else b""

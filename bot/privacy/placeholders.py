@@ -19,6 +19,11 @@ _PLACEHOLDER: Final = re.compile(re.escape(MASK_PREFIX) + r"[a-z-]{1,40}#[0-9a-f
 _SESSION: ContextVar[str] = ContextVar("session whose texts are being redacted", default="")
 
 
+def current_session() -> str:
+    """The session whose texts are being redacted; "" outside of any."""
+    return _SESSION.get()
+
+
 class Placeholders:
     """Told by the redactor while a session's texts are redacted `within` it."""
 

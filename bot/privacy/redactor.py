@@ -15,6 +15,8 @@ from bot.privacy import fields, literals
 from bot.privacy.detector import Span, detector
 from bot.privacy.encoded import Encoded
 from bot.privacy.evasion import as_read
+from bot.privacy.found import NEW_PER_TEXT, FoundSecrets, is_telling, repeated
+from bot.privacy.placeholders import current_session
 from tools.redactor import MASK_PREFIX, RedactionFailed
 
 Remember = Callable[[str, str], None]  # a placeholder and what it stands for
@@ -24,6 +26,7 @@ _PREFIX: Final = MASK_PREFIX.encode()
 # What is left of a finding beside a mark that stands in it is no secret if it is shorter.
 _SHORTEST_PIECE: Final = 6
 _CONFIGURED: Final = "configured"
+_FOUND: Final = "seen-before"
 _LAST: Final = 1_000_000  # any other finding gives the name
 # Enough to tell secrets apart; identifiers are resolved by theirs, so no two may share one.
 _TAG_BYTES: Final = 2
@@ -32,6 +35,9 @@ _IDENTIFIER_TAG_BYTES: Final = 6
 
 class TextRedactor:
     """Masks configured secrets, secret shapes and, unless switched off, personal data.
+
+    A secret that only its place gave away is masked wherever it stands from then on: in the rest of the
+    text, and in later texts of the session.
 
     `remember` is told the placeholders of identifiers; without it they cannot be resolved.
     """
@@ -48,6 +54,7 @@ class TextRedactor:
         self._literals = literals.matcher(secrets)
         self._detector = detector(pii=pii)
         self._encoded = Encoded()
+        self._found = FoundSecrets()
         fields.prepare()
         self._remember = remember
 
@@ -75,6 +82,8 @@ class TextRedactor:
         try:
             data = text.encode("utf-8", errors="replace")
             spans = [*self._spans(data), *self._disguised(text)]
+            spans.sort()
+            spans += self._seen_before(data, spans)
             if show_identifiers:
                 spans = [s for s in spans if s.kind != "identifier"]
             if not spans:
@@ -90,9 +99,25 @@ class TextRedactor:
         return [*self._literal_spans(data), *self._detector.spans(data)]
 
     def _encoded_spans(self, data: bytes) -> Iterator[Span]:
-        for start, end, text in self._encoded.pieces(data):
-            if any(span.kind == "secret" for span in self._shown(text)):
-                yield Span(start, end, _LAST, "encoded", "secret")
+        for start, end in self._encoded.hiding(data, self._secrets):
+            yield Span(start, end, _LAST, "encoded", "secret")
+
+    def _secrets(self, data: bytes) -> list[tuple[int, int]]:
+        return [(s.start, s.end) for s in self._shown(data) if s.kind == "secret"]
+
+    def _seen_before(self, data: bytes, spans: list[Span]) -> list[Span]:
+        new: dict[bytes, int] = {}
+        for span in spans:
+            value = data[span.start : span.end]
+            is_new = span.kind == "secret" and span.rank >= 0 and span.rank != _LAST
+            if is_new and value not in new and is_telling(value):
+                new[value] = span.end
+                if len(new) == NEW_PER_TEXT:
+                    break
+        session = current_session()
+        where = [*self._found.standing(session, data), *(repeated(data, new) if new else ())]
+        self._found.remember(session, new)
+        return [Span(start, end, _LAST, _FOUND, "secret") for start, end in where]
 
     def _disguised(self, text: str) -> list[Span]:
         """What is found in a text as people read it, where that is not how it is written."""
@@ -138,7 +163,9 @@ class TextRedactor:
         return mark
 
     def _masked(self, value: str) -> str:
-        tag = self._tag(value.encode("utf-8", errors="replace"), _TAG_BYTES)
+        raw = value.encode("utf-8", errors="replace")
+        self._found.remember(current_session(), [raw])
+        tag = self._tag(raw, _TAG_BYTES)
         return f"{MASK_PREFIX}field#{tag}]"
 
     def _tag(self, found: bytes, size: int) -> str:

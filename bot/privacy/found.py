@@ -1,0 +1,92 @@
+"""Secrets that were found by their place, to be masked where they stand without it later.
+
+Kept per session (a thread), in this process's memory only: a restart forgets them.
+"""
+
+import re
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
+from threading import Lock
+from typing import Any, Final
+
+from bot.privacy.looks import random
+from bot.privacy.matching import compiled
+
+SESSIONS_KEPT: Final = 500
+SECRETS_PER_SESSION: Final = 200
+# A shorter one, or one that reads like a name, would be met by chance.
+SHORTEST: Final = 8
+LONGEST: Final = 512
+# So many new ones of one text are looked for in the rest of it.
+NEW_PER_TEXT: Final = 64
+_FEW_BYTES: Final = 64 * 1024  # to search this often costs less than to compile a pattern
+
+
+class FoundSecrets:
+    """Safe to share between threads."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._sessions: OrderedDict[str, OrderedDict[bytes, None]] = OrderedDict()
+        self._patterns: dict[str, Any] = {}
+
+    def remember(self, session: str, values: Iterable[bytes]) -> None:
+        """Keep what is telling; outside of a session ("") nothing is kept."""
+        kept = [v for v in values if is_telling(v)]
+        if not session or not kept:
+            return
+        with self._lock:
+            known = self._sessions.setdefault(session, OrderedDict())
+            before = len(known)
+            known.update(dict.fromkeys(kept))
+            self._sessions.move_to_end(session)
+            if len(known) != before:
+                self._patterns.pop(session, None)
+            while len(known) > SECRETS_PER_SESSION:
+                known.popitem(last=False)
+            while len(self._sessions) > SESSIONS_KEPT:
+                forgotten, _ = self._sessions.popitem(last=False)
+                self._patterns.pop(forgotten, None)
+
+    def standing(self, session: str, data: bytes) -> Iterator[tuple[int, int]]:
+        """Where those of the session stand."""
+        pattern = self._pattern(session)
+        if pattern is not None:
+            yield from (m.span() for m in pattern.finditer(data))
+
+    def _pattern(self, session: str) -> Any:
+        with self._lock:
+            known = self._sessions.get(session)
+            if not known:
+                return None
+            if session not in self._patterns:
+                self._patterns[session] = _any_of(known)
+            return self._patterns[session]
+
+
+def repeated(data: bytes, found: Mapping[bytes, int]) -> Iterator[tuple[int, int]]:
+    """Where values stand again behind the place at which each was found."""
+    if len(data) * len(found) <= _FEW_BYTES:
+        for value, end in found.items():
+            at = data.find(value, end)
+            while at >= 0:
+                yield at, at + len(value)
+                at = data.find(value, at + len(value))
+    else:
+        for match in _any_of(found).finditer(data):
+            if match.start() >= found[match[0]]:
+                yield match.span()
+
+
+def is_telling(value: bytes) -> bool:
+    """Whether a value is met again only as itself."""
+    return SHORTEST <= len(value) <= LONGEST and random("", value.decode("latin-1"))
+
+
+def _any_of(values: Iterable[bytes]) -> Any:
+    longest_first = sorted(values, key=lambda v: (-len(v), v))
+    return compiled(b"|".join(re.escape(v) if v.isascii() else _hex(v) for v in longest_first))
+
+
+def _hex(value: bytes) -> bytes:
+    return b"".join(b"\\x%02x" % b for b in value)

@@ -1,0 +1,66 @@
+"""A secret that its place gave away is masked where it stands bare from then on, in its session alone."""
+
+from collections.abc import Callable
+
+import pytest
+
+from bot.privacy.found import SECRETS_PER_SESSION, FoundSecrets
+from bot.privacy.placeholders import Placeholders
+from bot.privacy.redactor import TextRedactor
+
+SECRET = "dipPr179Gg7x"
+
+
+@pytest.fixture
+def redactor() -> TextRedactor:
+    return TextRedactor([], b"key")
+
+
+def test_it_is_masked_further_on_in_its_text(redactor: TextRedactor) -> None:
+    redacted = redactor.redact(f"DB_PASSWORD={SECRET}\nlogin with {SECRET} failed, {SECRET}")
+
+    assert SECRET not in redacted
+    assert redacted.endswith("failed, " + redacted.rpartition(" ")[2])
+
+
+def test_what_stands_before_its_place_is_shown_as_it_streams(redactor: TextRedactor) -> None:
+    assert redactor.redact(f"{SECRET} and password={SECRET}").startswith(f"{SECRET} and")
+
+
+def in_a_text(redactor: TextRedactor) -> None:
+    redactor.redact(f"password: {SECRET}")
+
+
+def in_a_field(redactor: TextRedactor) -> None:
+    redactor.redact_value({"password": SECRET})
+
+
+@pytest.mark.parametrize("find", [in_a_text, in_a_field])
+def test_it_is_masked_in_later_texts_of_its_session_only(
+    redactor: TextRedactor, find: Callable[[TextRedactor], None]
+) -> None:
+    sessions = Placeholders()
+    with sessions.within("a thread"):
+        find(redactor)
+        assert SECRET not in redactor.redact(f"later {SECRET} bare")
+        assert SECRET not in redactor.redact_for_people(f"later {SECRET} bare")
+    with sessions.within("another"):
+        assert redactor.redact(f"later {SECRET} bare") == f"later {SECRET} bare"
+    assert redactor.redact(f"later {SECRET} bare") == f"later {SECRET} bare"
+
+
+@pytest.mark.parametrize("word", ["letmein", "checkout", "checkout-api-v2", "true"])
+def test_a_word_is_not_remembered(redactor: TextRedactor, word: str) -> None:
+    with Placeholders().within("a thread"):
+        redactor.redact(f'password="{word}"')
+
+        assert redactor.redact(f"the {word} pods") == f"the {word} pods"
+
+
+def test_no_more_is_kept_than_a_session_may() -> None:
+    found = FoundSecrets()
+    values = [f"Secret{n}xY".encode() for n in range(SECRETS_PER_SESSION + 1)]
+    found.remember("a", values)
+
+    assert [*found.standing("a", values[0])] == []
+    assert [*found.standing("a", values[-1])] == [(0, len(values[-1]))]
