@@ -126,7 +126,10 @@ class Engine:
         self._background = background
         self._launch()
         self._accepting = True
-        self._watchers = [background.create_task(self._watch_stops(), name="stops")]
+        self._watchers = [
+            background.create_task(self._watch_stops(), name="stops"),
+            background.create_task(self._order.watch(), name="thread order"),
+        ]
         if not self._config.sqlite_path:
             lease = Lease(self._presence, self._config.lease_s)
             holding = lease.hold(self._look_after_others, self._let_turns_go, self._let_lost_go)

@@ -1,8 +1,9 @@
 """Turns of a thread one after the other, the oldest message first, over all replicas."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Collection, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 import structlog
@@ -15,11 +16,18 @@ from bot.store.tickets import Tickets
 T = TypeVar("T")
 log = structlog.get_logger(__name__)
 
-POLL_BUSY_THREAD_S: Final = 0.25  # for turns that end on other replicas
+# For what others did: one reading query for all that wait here, and none while nobody does.
+LOOK_AGAIN_S: Final = 0.25
 RETRY_S: Final = 1.0
 ENTERING: Final = (
     4  # at once: more would take the database from starts, which people's platform waits for
 )
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    ask: Ask
+    woken: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class ThreadOrder:
@@ -35,7 +43,8 @@ class ThreadOrder:
         self._owner = owner
         self._starts_first = starts_first
         self._entering = asyncio.Semaphore(ENTERING)
-        self._left: dict[str, asyncio.Event] = {}
+        self._waiting: dict[TurnId, _Waiting] = {}
+        self._anybody = asyncio.Event()
         self._first_attempts: set[TurnId] = set()
         self._unstarted: Collection[str] = ()
 
@@ -80,8 +89,20 @@ class ThreadOrder:
     async def leave(self, ask: Ask) -> None:
         """Let the next one in. Raises StorageUnavailable."""
         await self._tickets.leave(ask.turn_id, self._owner)
-        if waiting := self._left.pop(ask.place.key, None):
-            waiting.set()
+        here = [each for each in self._waiting.values() if each.ask.place.key == ask.place.key]
+        if here:
+            min(here, key=lambda each: (each.ask.ts, each.ask.turn_id)).woken.set()
+
+    async def watch(self) -> None:
+        """Wake those whose time came by what was done elsewhere, until cancelled."""
+        while True:
+            await self._anybody.wait()
+            await asyncio.sleep(LOOK_AGAIN_S)
+            with suppress(StorageUnavailable):
+                blocked = await self._tickets.blocked(self._owner)
+                for turn, waiting in self._waiting.items():
+                    if turn not in blocked:
+                        waiting.woken.set()
 
     def is_first_look(self, ask: Ask) -> bool:
         """Whether nothing can have been posted for this ask yet: true once, on a first attempt.
@@ -99,15 +120,27 @@ class ThreadOrder:
 
     async def _entered(self, ask: Ask) -> bool:
         thread = ask.place.key
-        async with self._entering:
-            await self._starts_first()
-            if fresh := await self._tickets.is_fresh(ask.turn_id):
-                self._first_attempts.add(ask.turn_id)
-            entered = await self._tickets.try_enter(ask.turn_id, thread, ask.ts, self._owner)
-        while not entered:
-            left = self._left.setdefault(thread, asyncio.Event())
-            with suppress(TimeoutError):
-                async with asyncio.timeout(POLL_BUSY_THREAD_S):
-                    await left.wait()
-            entered = await self._tickets.try_enter(ask.turn_id, thread, ask.ts, self._owner)
+        with self._listed(ask) as woken:
+            async with self._entering:
+                await self._starts_first()
+                if fresh := await self._tickets.is_fresh(ask.turn_id):
+                    self._first_attempts.add(ask.turn_id)
+                entered = await self._tickets.try_enter(ask.turn_id, thread, ask.ts, self._owner)
+            while not entered:
+                self._anybody.set()
+                await woken.wait()
+                woken.clear()
+                entered = await self._tickets.try_enter(ask.turn_id, thread, ask.ts, self._owner)
         return fresh
+
+    @contextmanager
+    def _listed(self, ask: Ask) -> Iterator[asyncio.Event]:
+        """Among the waiting from before its first try: who leaves meanwhile is not missed."""
+        waiting = self._waiting[ask.turn_id] = _Waiting(ask)
+        try:
+            yield waiting.woken
+        finally:
+            if self._waiting.get(ask.turn_id) is waiting:
+                del self._waiting[ask.turn_id]
+            if not self._waiting:
+                self._anybody.clear()

@@ -94,6 +94,34 @@ class Tickets:
 
         return await self._database.transact(work)
 
+    async def blocked(self, owner: str) -> Collection[str]:
+        """Those of this replica for which a try to enter would change nothing now."""
+        workflows = self._workflows.c
+        other = tickets.alias()
+        held = sa.exists().where(
+            workflows.workflow_uuid == tickets.c.id,
+            workflows.executor_id == owner,
+            workflows.status == _HELD,
+        )
+        before = sa.exists().where(
+            other.c.thread == tickets.c.thread,
+            other.c.id != tickets.c.id,
+            sa.or_(
+                other.c.state == "running",
+                sa.tuple_(other.c.ts, other.c.id) < sa.tuple_(tickets.c.ts, tickets.c.id),
+            ),
+        )
+
+        async def work(connection: Connection) -> Collection[str]:
+            found = await connection.scalars(
+                sa.select(tickets.c.id).where(
+                    tickets.c.owner == owner, tickets.c.state == "waiting", held, before
+                )
+            )
+            return set(found.all())
+
+        return await self._database.fetch(work)
+
     async def is_started(self, workflow: str) -> bool:
         """Whether the engine has that workflow, in whatever state."""
 

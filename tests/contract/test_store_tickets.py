@@ -365,3 +365,57 @@ async def test_three_at_once_on_an_idle_thread_let_one_in(
     assert entered.count(True) <= 1
     assert [state for state, _ in kept.values()].count("running") == entered.count(True)
     assert set(kept) == {"t0", "t1", "t2"}
+
+
+IN_LINE = {
+    "alone": (),
+    "an older one waits": (("t1", THREAD, "1", "a"),),
+    "an older one waits elsewhere": (("t1", THREAD, "1", "b"),),
+    "a later one runs": (("t9", THREAD, "9", "b"),),
+    "another thread is busy": (("t1", "T1:C1:other", "1", "b"),),
+}
+
+
+@pytest.mark.parametrize("running", [True, False], ids=["running", "waiting"])
+@pytest.mark.parametrize("line", IN_LINE.values(), ids=IN_LINE.keys())
+async def test_blocked_are_those_whose_try_would_fail(
+    engine: Engine,
+    tickets: Tickets,
+    database: Database,
+    line: tuple[tuple[str, str, str, str], ...],
+    running: bool,
+) -> None:
+    for name, thread, ts, owner in line:
+        await engine.run(name, owner)
+        await tickets.announce(name, thread, ts)
+        await in_state(database, name, owner, "running" if running else "waiting")
+    await engine.run("t5", "a")
+    await tickets.announce("t5", THREAD, "5")
+    await in_state(database, "t5", "a", "waiting")
+
+    blocked = await tickets.blocked("a")
+
+    assert ("t5" in blocked) == (not await tickets.try_enter("t5", THREAD, "5", "a"))
+
+
+async def in_state(database: Database, ticket: str, owner: str, state: str) -> None:
+    async with database.write() as connection:
+        await connection.execute(
+            sa.text("UPDATE tickets SET owner = :owner, state = :state WHERE id = :id"),
+            {"id": ticket, "owner": owner, "state": state},
+        )
+
+
+@pytest.mark.parametrize(("executor", "status"), [("b", "PENDING"), ("a", "ENQUEUED")])
+async def test_who_lost_the_workflow_is_not_blocked_but_told(
+    engine: Engine, tickets: Tickets, executor: str, status: str
+) -> None:
+    for name, ts in (("t1", "1"), ("t2", "2")):
+        await engine.run(name, "a")
+        await tickets.try_enter(name, THREAD, ts, "a")
+    assert await tickets.blocked("a") == {"t2"}
+    await engine.run("t2", executor, status)
+
+    assert await tickets.blocked("a") == set()
+    with pytest.raises(Superseded):
+        await tickets.try_enter("t2", THREAD, "2", "a")

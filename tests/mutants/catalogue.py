@@ -18,6 +18,7 @@ _ENGINE = "tests/unit/bot/engine/test_engine.py::"
 _FLOW = "tests/scenario/test_proposal_flow.py::"
 _KILL = "tests/scenario/test_durability_kill.py::"
 _LEDGER = "tests/contract/test_store_ledger.py::"
+_ORDER = "tests/unit/bot/engine/test_thread_order.py::"
 _RACES = "tests/contract/test_click_races.py::"
 _SHUTDOWN = "tests/scenario/test_durability_shutdown.py::"
 _STOP = "tests/scenario/test_durability_stop.py::"
@@ -232,6 +233,20 @@ MUTANTS = (
             "tests/scenario/test_replayed_turn.py::"
             "test_a_turn_that_dies_six_times_ends_as_if_it_had_not",
         ),
+    ),
+    Mutant(
+        "who leaves lets nobody in",
+        "bot/engine/thread_order.py",
+        "key=lambda each: (each.ask.ts, each.ask.turn_id)).woken.set()",
+        "key=lambda each: (each.ask.ts, each.ask.turn_id)).woken.clear()",
+        (f"{_ORDER}test_who_leaves_wakes_the_next_and_nobody_else[sqlite]",),
+    ),
+    Mutant(
+        "nobody hears of a turn that ended on another replica",
+        "bot/engine/thread_order.py",
+        "blocked = await self._tickets.blocked(self._owner)",
+        "blocked = set(self._waiting)",
+        (f"{_ORDER}test_who_leaves_on_another_replica_is_noticed[sqlite]",),
     ),
     Mutant(
         "a resumed turn does not look for the message it has posted",
