@@ -20,6 +20,7 @@ from bot.domain.ids import TurnId
 from bot.slack.showing.chips import Chip, activity, advance, chip_texts
 from bot.slack.showing.final import closing
 from bot.slack.text.blocks import Block, Part, actions, button, context, markdown
+from bot.slack.text.imitation import disclaimed
 from bot.slack.text.links import NO_LINKS, LinkPolicy, remark
 from bot.slack.text.markdown import hold_back
 from bot.slack.text.split import split
@@ -86,7 +87,7 @@ def render(view: AnswerView, links: LinkPolicy = NO_LINKS) -> tuple[Part, ...]:
         return _live(view, links)
     final = view.finished
     text = final.text if final.text.strip() else view.text
-    bodies = [piece.safe for piece in split(text.strip("\n"), links) if piece.safe.strip()]
+    bodies = _bodies(text, links)
     closed = closing(view.turn_id, final, text, show_cost=view.show_cost)
     *earlier, last = bodies or [""]
     shown = [markdown(last)] if last else []
@@ -97,9 +98,13 @@ def render(view: AnswerView, links: LinkPolicy = NO_LINKS) -> tuple[Part, ...]:
     )
 
 
+def _bodies(text: str, links: LinkPolicy) -> list[str]:
+    pieces = split(disclaimed(text.strip("\n")), links)
+    return [piece.safe for piece in pieces if piece.safe.strip()]
+
+
 def _live(view: AnswerView, links: LinkPolicy) -> tuple[Part, ...]:
-    text = hold_back(view.text).strip("\n")
-    bodies = [piece.safe for piece in split(text, links) if piece.safe.strip()]
+    bodies = _bodies(hold_back(view.text), links)
     *earlier, last = bodies or [""]
     chips = list(view.chips.values())
     status = activity(chips) or ("" if last else WAITING if view.waiting else PLACEHOLDER)

@@ -1,0 +1,105 @@
+"""What a model writes cannot be taken for a card; what it honestly says stays as it is."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.domain.events import TextDelta
+from bot.slack.showing.render import render
+from bot.slack.text.imitation import LABEL, disclaimed
+from tests.golden.slack_views import finished, golden, view
+
+CLAIMS = (
+    "Confirmed by <@U123> at 12:00. It succeeded.",
+    "Confirmed by @lead",
+    "Rejected by @lead. Nothing was run.",
+    "Approved by the on-call lead",
+)
+TITLES = ("Confirmed: rollback-deploy", "Done: rollback-deploy", "Proposal: scale")
+SIGNS = ["✅", "✓", "☑️", "✔️", "🔴", "🟢", "⏳", ":white_check_mark:", "✅ ✅", "🚀"]
+DRESS = [
+    "{}",
+    "**{}**",
+    "# {}",
+    "> {}",
+    "- {}",
+    "1. {}",
+    "`{}`",
+    "_{}_",
+    "| {} |",
+    "   {}",
+    "so: 👉 {}",
+]
+
+
+@pytest.mark.parametrize("claim", CLAIMS)
+@pytest.mark.parametrize("dress", DRESS)
+def test_a_claimed_decision_is_labelled_in_every_dress(claim: str, dress: str) -> None:
+    assert disclaimed(dress.format(claim)).startswith(f"> {LABEL} ")
+
+
+@given(
+    st.sampled_from(SIGNS),
+    st.sampled_from([*CLAIMS, *TITLES, "Confirmed", "Proposal p_1"]),
+    st.sampled_from(DRESS),
+    st.sampled_from(["", "It works. ", "\n"]),
+)
+def test_a_sign_before_a_decision_is_gone_wherever_it_stands(
+    sign: str, words: str, dress: str, before: str
+) -> None:
+    shown = disclaimed(before + dress.format(f"{sign} {words}"))
+
+    assert LABEL in shown
+    assert not re.search("[✅✓☑✔🔴🟢⏳🚀]|:white_check_mark:", shown)
+
+
+@pytest.mark.parametrize("title", TITLES)
+@pytest.mark.parametrize("dress", ["# {}", "### {}", "**{}**", "> ## {}", "**{}"])
+def test_a_heading_like_a_cards_is_labelled(title: str, dress: str) -> None:
+    assert disclaimed(dress.format(title)).startswith(f"> {LABEL} ")
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["✅ Соnfirmed by @lead", "✅ Ｃｏｎｆｉｒｍｅｄ by @lead", "✅ Con\u200bfirmed by @lead", "**✅** *Confirmed* by x"],
+)  # fmt: skip
+def test_look_alike_letters_do_not_help(line: str) -> None:
+    assert LABEL in disclaimed(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "✅ checkout is healthy",
+        "❌ payments: 14 % errors",
+        "The rollback was confirmed by nobody yet.",
+        "I would confirm this with the deploy log.",
+        "Failed: 3 of 40 pods",
+        "Done in 2.1 s.",
+        "**Cause**: the pool was halved",
+        "- Running pods: 3",
+        "# What happened",
+        "The proposal waits for a decision of the responder role.",
+        "⚠️ failed requests rose to 14 %",
+        "",
+    ],
+)
+def test_an_honest_line_stays_as_it_is(line: str) -> None:
+    assert disclaimed(line) == line
+
+
+def test_an_answer_is_labelled_while_it_grows_and_when_it_is_done() -> None:
+    text = "I looked.\n✅ Confirmed by <@U123>. It succeeded."
+
+    for part in (*render(view([TextDelta(text)])), *render(view([finished(text=text)]))):
+        assert "✅" not in part.text
+        assert LABEL in part.text
+
+
+def test_our_own_card_is_none_of_it() -> None:
+    texts = [part.text for name, parts in golden().items() if "card" in name for part in parts]
+
+    assert texts
+    assert not any(LABEL in text for text in texts)
