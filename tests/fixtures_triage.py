@@ -19,6 +19,7 @@ from adapters.llm.messages import (
 )
 from adapters.llm.port import collect
 from adapters.llm.triage.provider import Triage
+from bot.chat.claims.answer import checked
 from bot.chat.loop import wrap_evidence
 from bot.domain.events import Evidence
 
@@ -55,6 +56,14 @@ class Investigation:
     def asked(self, tool: str) -> list[dict[str, Any]]:
         """The arguments of the calls of a tool."""
         return [arguments for name, arguments in self.calls if name == tool]
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """The marks that its answer would bear."""
+        pairs = zip(self.evidence, self.calls, strict=True)
+        asked = {e.tool_call_id: arguments for e, (_, arguments) in pairs}
+        _, claims = checked(self.text, self.evidence, asked, "")
+        return tuple(claim.note for claim in claims if claim.note)
 
     @property
     def cited(self) -> set[int]:

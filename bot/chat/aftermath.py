@@ -6,12 +6,13 @@ from dataclasses import replace
 from adapters.llm.messages import Message, Role
 from bot.chat.loop import Conversation, stop_reason
 from bot.domain.audit import AuditEvent, AuditKind
+from bot.domain.claims import Claim
 from bot.domain.events import TurnEnd, TurnFinished
 from bot.domain.session import Ask, TurnState
 
 
 def finished(
-    end: TurnEnd, talk: Conversation, text: str, notices: Sequence[str], doubts: Sequence[str]
+    end: TurnEnd, talk: Conversation, text: str, notices: Sequence[str], claims: Sequence[Claim]
 ) -> TurnFinished:
     """The one final event, from what the loop gathered."""
     answered = next((r for r in reversed(talk.rounds) if r.provider), None)
@@ -27,7 +28,7 @@ def finished(
         outcomes=tuple(talk.outcomes),
         evidence=tuple(talk.evidence),
         notices=tuple(dict.fromkeys(notices)),
-        doubts=tuple(doubts),
+        claims=tuple(claims),
         proposal_ids=talk.proposal_ids,
     )
 

@@ -4,6 +4,7 @@ A workflow body: everything with an effect is a step of the journal, so a turn t
 goes on from its last finished step on another one.
 """
 
+import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -20,7 +21,7 @@ from adapters.llm.messages import (
 from bot.chat.aftermath import depth_finding, finished, said_of, state_of
 from bot.chat.authority import RolesOf, unread_notice
 from bot.chat.broken_turn import broken, lost, not_kept
-from bot.chat.grounding import doubts
+from bot.chat.claims.answer import checked
 from bot.chat.history import newest_note
 from bot.chat.loop import Conversation, Emit, Loop, Renew
 from bot.chat.quiet_replay import QuietReplay
@@ -237,7 +238,7 @@ class Turns:
             request = await self._requests.request(ask, standing.channel, opened, context)
             recalled = await self._recalled(request, list(notices), spender, stop, journal)
             end, talk = await loop.run(recalled.request, journal.feed, recalled.aside)
-            final = self._final(ask, end, talk, [*notices, *recalled.notices])
+            final = await self._final(ask, end, talk, [*notices, *recalled.notices])
             return _Investigated(final, said_of(end, talk), recalled.summary)
         except Exception as error:  # noqa: BLE001 - a bug must not leave people without an end
             said = said_of(TurnEnd.FAILED, loop.talk) if loop.talk else ()
@@ -295,7 +296,7 @@ class Turns:
         most = self._config.max_tool_rounds
         return Loop(one_round, one_call, journal, max_tool_rounds=most, renew=renew)
 
-    def _final(
+    async def _final(
         self, ask: Ask, end: TurnEnd, talk: Conversation, before: Sequence[str]
     ) -> TurnFinished:
         text = self._redactor.redact(talk.text)
@@ -303,7 +304,10 @@ class Turns:
         notices = newest_note([*before, *(n for r in rounds for n in r.notices)])
         if end is TurnEnd.FAILED:
             notices.append(talk.rounds[-1].error_message)
-        return finished(end, talk, text, notices, doubts(text, talk.evidence, ask.text))
+        asked = {o.record.tool_call_id: o.record.arguments or {} for o in talk.outcomes}
+        # Milliseconds to a tenth of a second of work: not on the loop.
+        marked, claims = await asyncio.to_thread(checked, text, talk.evidence, asked, ask.text)
+        return finished(end, talk, marked, notices, claims)
 
     async def _keep(
         self, ask: Ask, ended: _Investigated | None, journal: Journal, session: str = ""

@@ -175,7 +175,7 @@ def answer_json(
         },
         "cost_usd_micros": final.cost_usd_micros,
         "notices": [*final.notices, *_unfinished(final)],
-        "doubts": list(final.doubts),
+        "claims": [claim.as_json() for claim in final.claims],
         "proposal": _proposal_json(proposals[-1]) if proposals else None,
     }
 

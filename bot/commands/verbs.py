@@ -142,8 +142,7 @@ async def ask_with(settings: Settings, question: str, channel: str, *, as_json: 
         sys.stdout.write(orjson.dumps(answer, option=orjson.OPT_INDENT_2).decode() + "\n")
     else:
         print(f"\n{answer['answer']}\n")
-        for label in ("notices", "doubts"):
-            _print_lines(label, answer[label])
+        _print_lines("notices", answer["notices"])
         if answer["proposal"]:
             print(f"proposed: {orjson.dumps(answer['proposal']).decode()}")
     return FAILED if answer["end"] in ("failed", "budget", "depth_exceeded") else OK

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from adapters.llm.messages import StopReason, Usage
+from bot.domain.claims import Claim
 from bot.domain.ids import ProposalId
 from tools.records import CallEvent, ToolOutcome
 
@@ -98,7 +99,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class TurnFinished:
-    """The one final event. `text` is the whole answer; `doubts` are what grounding flagged."""
+    """The one final event. `text` is the whole answer, marked where a claim fails; `claims` say why."""
 
     end: TurnEnd
     text: str
@@ -111,7 +112,7 @@ class TurnFinished:
     outcomes: Sequence[ToolOutcome] = ()
     evidence: Sequence[Evidence] = ()
     notices: Sequence[str] = ()
-    doubts: Sequence[str] = ()
+    claims: Sequence[Claim] = ()
     proposal_ids: Sequence[ProposalId] = ()
 
 

@@ -6,6 +6,7 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 
 from adapters.llm.messages import StopReason, Usage
+from bot.domain.claims import Claim, ClaimState
 from bot.domain.events import (
     Evidence,
     Notice,
@@ -187,7 +188,11 @@ def _views() -> dict[str, AnswerView]:
             [
                 finished(
                     **found,
-                    doubts=("“42 %” appears in no result", "cites E9, which does not exist"),
+                    claims=(
+                        Claim("p99 is 2.41 s [E1].", (1,), ClaimState.SUPPORTED),
+                        Claim("42 % fail [E1].", (1,), ClaimState.UNSUPPORTED, "not in E1: 42 %"),
+                        Claim("It is the deploy.", (), ClaimState.UNCHECKED),
+                    ),
                     notices=("anthropic was overloaded; openai answered",),
                 )
             ]

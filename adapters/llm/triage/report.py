@@ -17,7 +17,7 @@ from adapters.llm.triage.plan import PROPOSE, worth_rolling_back
 from adapters.llm.triage.surroundings import around
 
 _MOST_RULED_OUT = 3
-_MOST_MARKS = 6
+_MOST_MARKS = 12
 _UNITS = {"seconds": " s", "milliseconds": " ms"}
 
 

@@ -26,7 +26,7 @@ _TROUBLE_LINES = 4
 _LINE_CHARS = 110
 # Three full groups of a menu; an investigation of 8 rounds stays far below.
 MAX_OPENABLE = 300
-# With 8 lines, doubts, remarks and 3,800 bytes of text this stays below the 13,200 characters that
+# With 8 lines, remarks and 3,800 bytes of text this stays below the 13,200 characters that
 # Slack takes in one message.
 _MENU_CHARS = 5_200
 _NAMED = 5

@@ -1,8 +1,10 @@
-"""What stands below a finished answer: how it ended, doubts, what was consulted, the footer."""
+"""What stands below a finished answer: how it ended, what was consulted, the footer."""
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import assert_never
 
+from bot.domain.claims import ClaimState
 from bot.domain.events import TurnEnd, TurnFinished
 from bot.domain.ids import TurnId
 from bot.slack.showing.consulted import consulted
@@ -28,8 +30,6 @@ def closing(turn_id: TurnId, final: TurnFinished, text: str, *, show_cost: bool 
     """Everything below the answer's text, which may be what was streamed."""
     ending = _ending(final)
     blocks = [context(ending)] if ending else []
-    if final.doubts:
-        blocks.append(context(_doubts(final)))
     records = {each.record.tool_call_id: each.record for each in final.outcomes}
     blocks += consulted(turn_id, text, final.evidence, records)
     remarks = [f"ℹ️ {remark(each, _REMARK_CHARS)}" for each in final.notices[:_REMARKS_SHOWN]]
@@ -76,22 +76,23 @@ def _kept(final: TurnFinished) -> str:
     return f"{count} result{'s' if count > 1 else ''} kept below."
 
 
-def _doubts(final: TurnFinished) -> str:
-    shown = [f"• {remark(each, _REMARK_CHARS)}" for each in final.doubts[:_REMARKS_SHOWN]]
-    more = len(final.doubts) - len(shown)
-    rest = [f"• … and {more} more"] if more else []
-    return "\n".join(
-        ["⚠ *Check before you rely on it:* not found in what was consulted", *shown, *rest]
-    )
-
-
 def _footer(final: TurnFinished, *, show_cost: bool) -> str:
     rounds = f"{final.rounds} round{'' if final.rounds == 1 else 's'}"
+    held = _held(final)
     if final.provider == _TRIAGE:
-        return f"no model was used · triage · {rounds}"
+        return " · ".join(filter(None, ("no model was used", "triage", rounds, held)))
     model = "/".join(inline(each, 60) for each in (final.provider, final.model) if each)
     cost = _dollars(final.cost_usd_micros) if show_cost else ""
-    return " · ".join(filter(None, (model, rounds, cost)))
+    return " · ".join(filter(None, (model, rounds, cost, held)))
+
+
+def _held(final: TurnFinished) -> str:
+    """How much of the text was held against its evidence; what failed is marked in the text."""
+    states = Counter(claim.state for claim in final.claims)
+    marked = states[ClaimState.UNSUPPORTED] + states[ClaimState.CONTRADICTED]
+    told = ((states[ClaimState.SUPPORTED], "checked"), (marked, "marked ⚠"),
+            (states[ClaimState.UNCHECKED], "not checkable"))  # fmt: skip
+    return ", ".join(f"{count} {word}" for count, word in told if count)
 
 
 def _dollars(usd_micros: int | None) -> str:

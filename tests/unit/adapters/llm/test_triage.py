@@ -13,7 +13,6 @@ from adapters.llm.messages import CompleteRequest
 from adapters.llm.port import collect
 from adapters.llm.triage.case import names, plain
 from adapters.llm.triage.provider import Triage
-from bot.chat.grounding import doubts
 from tests.fixtures_triage import (
     ERRORS,
     LATENCY,
@@ -36,7 +35,7 @@ async def test_a_products_own_deploy_shortly_before_its_trouble_is_blamed(deploy
     found = await investigate(world(SLOW, [deploy("checkout", f"2026-04-07T{deployed}:00Z")]))
 
     assert f"the deploy of checkout v2 at {deployed} UTC" in found.text
-    assert doubts(found.text, found.evidence, "") == ()
+    assert found.marks == ()
 
 
 @pytest.mark.parametrize(
@@ -203,7 +202,7 @@ async def test_without_any_data_it_says_that_it_cannot_say(answer: Any, words: s
 
     assert found.text.startswith("**I could not look at any metric")
     assert words in found.text
-    assert doubts(found.text, found.evidence, "") == ()
+    assert found.marks == ()
 
 
 async def test_without_any_tool_it_says_that_it_cannot_say() -> None:
@@ -268,7 +267,7 @@ async def test_what_fails_around_the_cause_is_told_before_what_works() -> None:
     assert "- Kubernetes warns of checkout: BackOff [E" in found.text
     assert "workflow migrate at 14:08 UTC: failed [E" in found.text
     assert '- seen before (2026-01-02), "checkout down" [E' in found.text
-    assert doubts(found.text, found.evidence, "") == ()
+    assert found.marks == ()
 
 
 async def test_what_cannot_be_asked_is_left_out() -> None:

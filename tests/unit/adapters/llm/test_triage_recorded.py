@@ -12,7 +12,6 @@ from adapters.recorded.history import RecordedHistory
 from adapters.recorded.incidents import RecordedIncidents
 from adapters.recorded.pages import recorded_pages
 from adapters.recorded.simulator.past_incidents import past_incidents
-from bot.chat.grounding import doubts
 from tests.fakes.capabilities import FakeClock, FakeProposals, call_context
 from tests.fakes.redactor import FakeRedactor
 from tests.fixtures_triage import MOST_ROUNDS, TOOLS, Investigation, investigate
@@ -74,7 +73,7 @@ async def look_into(channel: str, question: str) -> Investigation:
 async def test_every_figure_and_citation_comes_from_a_tool(channel: str, question: str) -> None:
     found = await look_into(channel, question)
 
-    assert doubts(found.text, found.evidence, "") == ()
+    assert found.marks == ()
     assert found.cited
     assert found.rounds <= MOST_ROUNDS
 

@@ -13,6 +13,7 @@ from adapters.llm.messages import ErrorChunk, ErrorKind, Role, StreamChunk, Text
 from bot.chat.broken_turn import CUT_SHORT, NOT_KEPT, NOTHING_STARTED
 from bot.domain.audit import AuditKind
 from bot.domain.budget import BudgetLimits
+from bot.domain.claims import ClaimState
 from bot.domain.events import TurnEnd
 from bot.domain.session import TurnState
 from bot.ports.failures import StorageUnavailable, SurfaceFailed, SurfaceGone
@@ -42,7 +43,8 @@ async def test_an_answer_is_shown_once_kept_and_counted() -> None:
 
     assert final is not None
     assert bench.surface.finals == [final]
-    assert (final.end, final.rounds, final.doubts) == (TurnEnd.ANSWERED, 2, ())
+    assert (final.end, final.rounds) == (TurnEnd.ANSWERED, 2)
+    assert [c.state for c in final.claims] == [ClaimState.SUPPORTED]
     assert final.text == "Looking.\n\nIt takes 41.5 ms [E1]."
     assert bench.state() is TurnState.ANSWERED
     assert bench.metrics.registry.get_sample_value("kortex_turns_total", {"end": "answered"}) == 1
@@ -87,11 +89,11 @@ async def test_a_redactor_that_fails_sends_and_stores_nothing_and_people_are_tol
     assert {a.text for a in bench.surface.asks} == {""}
 
 
-async def test_a_figure_that_no_tool_returned_is_a_doubt() -> None:
+async def test_a_figure_that_no_tool_returned_is_marked_where_it_stands() -> None:
     final = await turn_bench([calls(ECHO), text("It takes 97.3 ms [E1].")]).answer()
 
     assert final is not None
-    assert final.doubts == ("not found in any tool result: 97.3 ms",)
+    assert final.text == "It takes 97.3 ms [E1]. (⚠ not in E1: 97.3 ms)"
 
 
 async def test_a_place_that_is_gone_ends_the_turn_quietly_and_closes_its_row() -> None:

@@ -73,9 +73,7 @@ def test_many_results_and_a_full_text_still_fit_one_message(count: int) -> None:
     outcomes = tuple(outcome(str(n), summary="<&>" * 200) for n in range(count))
     evidence = tuple(Evidence.of(n, made) for n, made in enumerate(outcomes, 1))
     remarks = ("<&>" * 500,) * 50
-    final = finished(
-        text="y" * 3_700, outcomes=outcomes, evidence=evidence, notices=remarks, doubts=remarks
-    )
+    final = finished(text="y" * 3_700, outcomes=outcomes, evidence=evidence, notices=remarks)
 
     (part,) = render(view([final]))
 
@@ -144,7 +142,6 @@ def test_model_text_cannot_notify_anyone_anywhere() -> None:
         outcomes=(made,),
         evidence=(Evidence.of(1, made),),
         notices=(hostile,),
-        doubts=(hostile,),
         model=hostile,
     )
 

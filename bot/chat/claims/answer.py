@@ -1,0 +1,85 @@
+"""A whole answer: its claims, and its text with the marks where they belong."""
+
+from collections.abc import Mapping, Sequence
+
+from pydantic import JsonValue
+
+from bot.chat.claims.results import Result
+from bot.chat.claims.sentences import Sentence, sentences
+from bot.chat.claims.verdict import Known, judged
+from bot.domain.claims import Claim, ClaimState
+from bot.domain.events import Evidence
+
+# An answer for people is a tenth of this; what lies behind is said to be unchecked, not looked at.
+MOST_CHARS = 24_000
+MOST_SENTENCES = 500
+_REST = "\n\n⚠ From here on nothing was checked: the answer is too long.\n\n"
+
+
+def checked(
+    text: str,
+    evidence: Sequence[Evidence],
+    arguments: Mapping[str, Mapping[str, JsonValue]],
+    question: str,
+) -> tuple[str, tuple[Claim, ...]]:
+    """The marked text and its claims. `arguments` are those of the calls, by call id."""
+    head, tail = _split(text)
+    results = {e.number: Result(e, arguments.get(e.tool_call_id, {})) for e in evidence}
+    known = Known(results, question.lower(), _vocabulary(results))
+    said = sentences(head)
+    if len(said) > MOST_SENTENCES:
+        at = said[MOST_SENTENCES].start
+        head, tail = head[:at], head[at:] + tail
+        said = said[:MOST_SENTENCES]
+    found: dict[int, Claim] = {}
+    # Those with a citation first: what they show to stand may be repeated without one.
+    for at, one in sorted(enumerate(said), key=lambda each: not each[1].evidence):
+        claim = judged(one, known)
+        if claim is not None:
+            found[at] = claim
+    marked = _marked(head, [(said[at], found[at]) for at in sorted(found)])
+    claims = tuple(found[at] for at in sorted(found))
+    return (marked + _REST + tail if tail.strip() else marked + tail), claims
+
+
+def _split(text: str) -> tuple[str, str]:
+    """What is checked and what is too much, cut between lines where there are any."""
+    if len(text) <= MOST_CHARS:
+        return text, ""
+    at = text.rfind("\n", 0, MOST_CHARS) + 1 or MOST_CHARS
+    return text[:at], text[at:]
+
+
+def _vocabulary(results: Mapping[int, Result]) -> frozenset[str]:
+    """The names that any result has: one in the wrong place is known by them."""
+    return frozenset(name for r in results.values() if r.evidence.ok for name in r.walked.names)
+
+
+def _marked(text: str, claims: Sequence[tuple[Sentence, Claim]]) -> str:
+    pieces: list[str] = []
+    at = 0
+    held: list[tuple[int, str]] = []
+    for sentence, claim in claims:
+        if claim.state not in (ClaimState.UNSUPPORTED, ClaimState.CONTRADICTED):
+            continue
+        struck = claim.state is ClaimState.CONTRADICTED and _can_be_struck(sentence)
+        mark = f" (⚠ {claim.note})"
+        if sentence.code:
+            held.append((sentence.mark_at, f"\n⚠ {claim.note}"))
+            continue
+        while held and held[0][0] <= sentence.start:
+            pieces += [text[at : held[0][0]], held[0][1]]
+            at = held.pop(0)[0]
+        body = text[sentence.start : sentence.mark_at]
+        pieces += [text[at : sentence.start], f"~~{body}~~" if struck else body, mark]
+        at = sentence.mark_at
+    for place, mark in held:
+        pieces += [text[at:place], mark]
+        at = place
+    return "".join([*pieces, text[at:]])
+
+
+def _can_be_struck(sentence: Sentence) -> bool:
+    """Not across a table's cells or half of what is bold."""
+    body = sentence.text
+    return "|" not in body and "~~" not in body and body.count("**") % 2 == 0 and "\n" not in body

@@ -1,0 +1,221 @@
+"""Names in a sentence: versions, times, days, hosts, products, identifiers; and whether a result has them.
+
+A name is known by its shape, by its place ("the logs of …"), or because another result has it.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+_ISO = re.compile(
+    r"\b(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(?::\d\d)?(?:\.\d{1,9})?(?:Z|\+00:?00)?(?!\w)"
+)
+_DATE = re.compile(r"(?<![\w-])\d{4}-\d\d-\d\d(?![\w-])")
+_CLOCK = re.compile(
+    r"(?<![\w:.-])([01]?\d|2[0-3]):([0-5]\d)(?::[0-5]\d)?(?![\d:])(?:[ \u00a0]?(UTC|GMT|Z|CEST|CET|BST|EST|EDT|PST|PDT|IST|JST)\b)?"
+)
+_ZONES = {"CET": 60, "CEST": 120, "BST": 60, "EST": -300, "EDT": -240, "PST": -480, "PDT": -420, "IST": 330, "JST": 540}  # fmt: skip
+_ONSET = re.compile(
+    r"(?:since|began|begins|begin|started|starts|start|onset|from)(?: at| around| about)?\s$",
+    re.IGNORECASE,
+)
+_ROUGHLY = re.compile(
+    r"(?:about|around|roughly|approximately|shortly after|just after|shortly before|just before|~|≈)\s?$",
+    re.IGNORECASE,
+)
+_VERSION = re.compile(
+    r"(?<![\w./-])(?:v\d{1,6}(?:\.\d{1,6}){0,4}|\d{1,6}(?:\.\d{1,6}){2,4})(?:[-+][A-Za-z0-9.]{1,30})?(?![\w/]|\.\d|-\d)"
+)
+_SHAPED = re.compile(
+    r"(?<![\w./@-])[a-z][a-z0-9]{0,40}(?:[-_.][a-z0-9]{1,40}){1,12}(?![\w@]|[-_.]\w)", re.IGNORECASE
+)
+_IP = re.compile(r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w.])")
+_HEX = re.compile(r"(?<![\w-])(?=[0-9a-f]{0,39}\d)(?=[0-9a-f]{0,39}[a-f])[0-9a-f]{7,40}(?![\w-])")
+_CAMEL = re.compile(
+    r"(?<![\w.-])(?:[A-Z][a-z]{1,20}(?:[A-Z][a-z]{1,20}){1,5}|[A-Z]{2,6}[a-z]{2,20})(?![\w-])"
+)
+_NO_CAMEL = frozenset(
+    ["postgresql", "mysql", "rabbitmq", "pagerduty", "github", "gitlab", "javascript", "opentelemetry", "replicaset", "statefulset", "daemonset", "configmap", "networkpolicy", "victoriametrics", "cloudwatch", "dynamodb", "mongodb", "graphql", "pods", "apis", "ids", "urls"]
+)  # fmt: skip
+_CODE = re.compile(r"`([^`\n]{1,200})`")
+_CODE_NAME = re.compile(r"[A-Za-z][\w./:@-]{1,120}")
+_TOKEN = re.compile(r"(?<![\w.-])[A-Za-z][A-Za-z0-9]*(?:[-_.][A-Za-z0-9]+){0,12}(?![\w-])")
+_OF = re.compile(
+    r"\b(?:deploy(?:ment)?|rollout|release|rollback|logs?|warnings?|errors?|pods?|latency|p9\d|traffic|requests|"
+    r"cpu|memory|metrics|figures|service|product|host|node|container|database|time is spent|calls?|version|replicas|"
+    r"connections?) "
+    r"(?:of|in|on|for|from|to) (?:the )?([a-z][\w-]{1,60})",
+    re.IGNORECASE,
+)  # fmt: skip
+_KIND_OF = re.compile(
+    r"\b(?:service|product|host|pod|node|container|namespace|app) ([a-z][\w-]{1,60})", re.IGNORECASE
+)
+_OWNED = re.compile(
+    r"(?<![\w-])([A-Za-z][\w-]{1,60})['’]s? (?:p\d\d|latency|errors?|error|logs?|pods?|pool|cpu|memory|traffic|connections?|warnings|deploy|version|disk|database)",
+)
+_BY = re.compile(
+    r"\b(?:deployed|released|shipped|pushed|rolled out|rolled back|started|triggered) by ([a-z][\w.-]{1,60})",
+    re.IGNORECASE,
+)
+_SUBJECT = re.compile(
+    r"(?:^|[,;:] |\band )\W{0,3}([A-Za-z][\w-]{1,60}) (?:is|was|has been|became|went) (?:saturated|slow|slower|down|failing|crashing|unhealthy|overloaded|deployed|abnormal|degraded)",
+)
+_SUFFIX = re.compile(
+    r"-(?:db|api|svc|service|worker|cache|gateway|prod|primary|replica|proxy|server|store|queue|broker|redis|postgres|mysql|kafka|frontend|backend|web|app|cluster|node|pool)$"
+)
+# What stands where a name could, and is none.
+_GENERIC = frozenset(
+    ["a", "an", "the", "its", "it", "this", "that", "these", "those", "them", "their", "our", "your", "his", "her", "all", "any", "both", "each", "every", "either", "some", "most", "many", "more", "few", "one", "two", "three", "other", "others", "another", "such", "same", "own", "which", "what", "who", "whom", "where", "when", "latency", "latencies", "error", "errors", "traffic", "request", "requests", "response", "responses", "cpu", "memory", "disk", "pool", "pools", "queue", "database", "databases", "db", "cache", "service", "services", "product", "products", "host", "hosts", "pod", "pods", "node", "nodes", "container", "containers", "replica", "replicas", "deploy", "deploys", "deployment", "deployments", "release", "releases", "rollback", "rollout", "change", "changes", "version", "versions", "metric", "metrics", "log", "logs", "line", "lines", "warning", "warnings", "trace", "traces", "span", "spans", "baseline", "window", "time", "times", "minute", "minutes", "hour", "hours", "second", "seconds", "day", "days", "everything", "nothing", "something", "anything", "there", "here", "now", "then", "so", "and", "or", "but", "not", "no", "is", "was", "were", "are", "be", "been", "being", "has", "have", "had", "p50", "p90", "p95", "p99", "p999", "production", "prod", "staging", "test", "default", "system", "user", "users", "customer", "customers", "call", "calls", "connection", "connections", "saturation", "usage", "load", "limit", "limits", "cause", "evidence", "question", "answer", "incident", "incidents", "page", "pages", "runbook", "upstream", "downstream", "client", "clients", "server", "servers", "application", "app", "apps", "platform", "cluster", "namespace", "workflow", "workflows", "event", "events", "average", "mean", "median", "peak", "maximum", "minimum", "slow", "fast", "high", "low", "up", "down", "above", "below", "about", "around", "over", "under", "only", "roughly", "nearly", "almost", "at", "in", "on", "of", "for", "from", "to", "with", "within", "without", "while", "responder", "responders", "oncall", "on-call", "people", "team", "somebody", "nobody", "new", "old", "previous", "last", "first", "later", "earlier", "worker", "main", "api", "data", "names", "name", "since", "until", "before", "after", "during", "because", "neither", "none", "hand", "code", "job", "jobs", "scheduled", "normal", "usual", "it's", "details", "total", "every", "kubernetes", "range", "health", "timeouts", "timeout", "order", "orders", "checks", "results", "result", "status", "state", "failed", "failing", "successful", "affected", "dependent", "dependents", "callers", "caller", "itself", "p75", "throughput", "volume", "rate", "rates", "ratio", "figures"]
+)  # fmt: skip
+MOST_NAMES = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A name as written. `kind`: clock, onset, date, version, id, or name."""
+
+    text: str
+    kind: str
+    key: str  # what to look for
+    margin_min: int = 0
+
+
+def names(text: str, vocabulary: frozenset[str]) -> tuple[list[Name], str]:
+    """The names of a sentence, and the sentence with versions, times and ids blanked out."""
+    found: list[Name] = []
+    rest = text
+    for pattern, make in _SHAPES:
+        for match in pattern.finditer(rest):
+            found.extend(make(match, rest))
+        rest = pattern.sub(lambda m: " " * len(m[0]), rest)
+    found.extend(_in_code(rest))
+    found.extend(_by_place(rest))
+    found.extend(_known(rest, vocabulary))
+    rest = _SHAPED.sub(lambda m: " " * len(m[0]), rest)
+    unique = {(name.kind, name.key): name for name in reversed(found)}
+    return list(reversed(unique.values()))[:MOST_NAMES], rest
+
+
+def _iso(match: re.Match[str], _: str) -> Iterator[Name]:
+    yield Name(match[1], "date", match[1])
+    yield Name(match[2], "clock", match[2])
+
+
+def _date(match: re.Match[str], _: str) -> Iterator[Name]:
+    yield Name(match[0], "date", match[0])
+
+
+def _clock(match: re.Match[str], text: str) -> Iterator[Name]:
+    before = text[max(0, match.start() - 24) : match.start()]
+    minutes = (int(match[1]) * 60 + int(match[2]) - _ZONES.get(match[3] or "", 0)) % 1440
+    kind = "onset" if _ONSET.search(before) else "clock"
+    margin = 5 if _ROUGHLY.search(before) else 0
+    yield Name(match[0].strip(), kind, f"{minutes // 60:02d}:{minutes % 60:02d}", margin)
+
+
+def _version(match: re.Match[str], _: str) -> Iterator[Name]:
+    yield Name(match[0], "version", match[0].lower().removeprefix("v"))
+
+
+def _id(match: re.Match[str], _: str) -> Iterator[Name]:
+    yield Name(match[0], "id", match[0].lower())
+
+
+def _camel(match: re.Match[str], _: str) -> Iterator[Name]:
+    if match[0].lower() not in _NO_CAMEL:
+        yield Name(match[0], "name", match[0].lower())
+
+
+def _shaped(match: re.Match[str], _: str) -> Iterator[Name]:
+    word = match[0].lower()
+    parts = re.split("[-_.]", word)
+    has_digit = any(any(c.isdigit() for c in part) and len(parts[0]) > 1 for part in parts[1:])
+    if (
+        ("-" in word and (has_digit or _SUFFIX.search(word)) and parts[0] not in _NOT_HOSTS)
+        or ("_" in word and len(parts) >= 2)
+        or ("." in word and len(parts) >= 3)
+    ):
+        yield Name(match[0], "name", word)
+
+
+_NOT_HOSTS = frozenset(
+    [
+        "utf",
+        "sha",
+        "top",
+        "covid",
+        "re",
+        "non",
+        "pre",
+        "post",
+        "per",
+        "sub",
+        "multi",
+        "half",
+        "on",
+        "in",
+        "all",
+        "one",
+        "two",
+        "up",
+        "end",
+        "to",
+        "out",
+        "self",
+        "long",
+        "short",
+        "high",
+        "low",
+        "p99",
+        "p95",
+        "p50",
+        "web-based",
+    ]
+)
+_SHAPES = (
+    (_ISO, _iso), (_DATE, _date), (_CLOCK, _clock), (_IP, _id), (_VERSION, _version), (_HEX, _id),
+)  # fmt: skip
+
+
+def _in_code(text: str) -> Iterator[Name]:
+    for match in _CODE.finditer(text):
+        word = match[1].strip()
+        if _CODE_NAME.fullmatch(word) and word.lower() not in _GENERIC:
+            yield Name(word, "code", word.lower())
+
+
+def _by_place(text: str) -> Iterator[Name]:
+    for match in _SHAPED.finditer(text):
+        yield from _shaped(match, text)
+    for match in _CAMEL.finditer(text):
+        yield from _camel(match, text)
+    for pattern in (_OF, _KIND_OF, _OWNED, _BY, _SUBJECT):
+        for match in pattern.finditer(text):
+            word = match[1].lower().rstrip("-")
+            if word not in _GENERIC and not word.endswith(("ing", "ly", "ed")) and len(word) > 2:
+                yield Name(match[1], "place", word)
+
+
+def _known(text: str, vocabulary: frozenset[str]) -> Iterator[Name]:
+    for match in _TOKEN.finditer(text):
+        word = match[0].lower()
+        if word in vocabulary and word not in _GENERIC:
+            yield Name(match[0], "name", word)
+
+
+def stands_in(name: Name, text: str) -> bool:
+    """Whether the lower-case text has the name as a word, or as the beginning of a longer name."""
+    after = r"(?!\.?[a-z0-9])" if name.kind != "version" else r"(?!\.\d|[a-z0-9])"
+    before = r"(?<![a-z0-9])(?:v)?(?<!\d\.)" if name.kind == "version" else r"(?<![a-z0-9])"
+    at = text.find(name.key)
+    if at < 0:
+        return name.kind == "place" and name.key.endswith("s") and name.key[:-1] in text
+    return re.search(before + re.escape(name.key) + after, text) is not None
+
+
+def near(clock: str, clocks: frozenset[str], margin_min: int) -> bool:
+    """Whether a minute is one of them, or within `margin_min` of one."""
+    if clock in clocks or not margin_min:
+        return clock in clocks
+    at = int(clock[:2]) * 60 + int(clock[3:])
+    return any(abs(at - int(c[:2]) * 60 - int(c[3:])) <= margin_min for c in clocks)

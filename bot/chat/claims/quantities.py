@@ -1,0 +1,194 @@
+"""Figures with their units: those of a sentence, those of a text, and whether one is the other.
+
+A figure stands for what rounds to it in the place it was written to: 1.8 s is 1.75 s to 1.85 s.
+Units of one family are converted; nothing else is scaled.
+"""
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+# unit → (family, how many of the family's base); bases: seconds, 1, bytes.
+_UNITS: dict[str, tuple[str, float]] = {
+    **dict.fromkeys(("ns", "nanoseconds"), ("time", 1e-9)),
+    **dict.fromkeys(("µs", "μs", "us", "microseconds"), ("time", 1e-6)),
+    **dict.fromkeys(("ms", "msec", "millisecond", "milliseconds"), ("time", 1e-3)),
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), ("time", 1.0)),
+    **dict.fromkeys(("m", "min", "mins", "minute", "minutes"), ("time", 60.0)),
+    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), ("time", 3600.0)),
+    **dict.fromkeys(("d", "day", "days"), ("time", 86400.0)),
+    **dict.fromkeys(("%", "percent"), ("ratio", 0.01)),
+    **dict.fromkeys(("x", "×", "times", "-fold", "fold"), ("factor", 1.0)),
+    **dict.fromkeys(("σ", "sigma"), ("z", 1.0)),
+    **dict.fromkeys(("rps", "qps", "req/s", "requests/s", "/s"), ("rate", 1.0)),
+    **dict.fromkeys(("B", "byte", "bytes"), ("bytes", 1.0)),
+    **dict.fromkeys(("KB", "kB"), ("bytes", 1e3)),
+    "MB": ("bytes", 1e6), "GB": ("bytes", 1e9), "TB": ("bytes", 1e12),
+    **dict.fromkeys(("KiB", "Ki"), ("bytes", 2.0**10)), **dict.fromkeys(("MiB", "Mi"), ("bytes", 2.0**20)),
+    **dict.fromkeys(("GiB", "Gi"), ("bytes", 2.0**30)), "TiB": ("bytes", 2.0**40),
+    "k": ("", 1e3), "K": ("", 1e3), "M": ("", 1e6),
+}  # fmt: skip
+_UNIT = "|".join(re.escape(u) for u in sorted(_UNITS, key=len, reverse=True))
+# 15 digits are all that a float holds; longer runs are ids.
+_DIGITS = r"\d{1,3}(?:,\d{3}){1,4}(?:\.\d{1,9})?(?!\d)|\d{1,15}(?:\.\d{1,15})?(?!\d)"
+_FIGURE = re.compile(
+    rf"(?<![\w.:/@#-])(?:[-−+])?({_DIGITS})(?:[ \u00a0\u202f]?({_UNIT})(?![\w/-]))?(?![\w/:@-]|\.\d)"
+)
+_LOOSE = re.compile(rf"(?<![\w.:-])({_DIGITS})(?:[ \u00a0\u202f]?({_UNIT})(?!\w))?(?![\w:]|\.\d)")
+_COMPOUND = re.compile(
+    r"(?<![\w.:/-])(?:(\d{1,4}) ?(?:d|days?) ?)?(?:(\d{1,4}) ?(?:h|hours?) ?)?"
+    r"(?:(\d{1,4}) ?(?:m|min|minutes?) ?)?(?:(\d{1,4}) ?(?:s|sec|seconds?))?(?![\w/-])"
+)
+_RANGE = re.compile(r"(?<=\d)[-–—](?=\d)")
+_ONE_IN = re.compile(r"(?<![\w.-])1 in (\d{1,4})(?![\w.])")
+_HEDGE = re.compile(
+    r"(?:about|around|roughly|approximately|nearly|almost|some|circa|ca\.|~|≈)\s?$", re.IGNORECASE
+)
+_BOUND = re.compile(
+    r"(?:more than|over|above|at least|exceed\w*|beyond|>|≥|less than|under|below|at most|<|≤|fewer than)\s?$",
+    re.IGNORECASE,
+)
+_ORDINAL = re.compile(
+    r"(?:step|option|section|page|line|item|phase|level|sev|severity|priority|round|part|point|top|chapter|port|http|status|code|#)\s?$",
+    re.IGNORECASE,
+)
+_HEDGE_SHARE = 0.05
+_BOUND_SHARE = 0.5
+_ONE_IN_SHARE = 0.15
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure of a sentence. `value` is in its family's base, `raw` as written."""
+
+    text: str
+    raw: float
+    value: float
+    family: str
+    half: float  # half a unit of its last place, in the base
+    half_raw: float
+    at: int
+    end: int
+    usual: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A number that a result holds. `loose`: from free text, without a unit."""
+
+    raw: float
+    value: float
+    family: str
+    loose: bool = False
+
+
+def figures(text: str) -> Iterator[Figure]:
+    """The figures of a sentence from which names, versions and times were taken out."""
+    text = _RANGE.sub(" ", text)
+    for match in _ONE_IN.finditer(text):
+        share = 1 / max(1, int(match[1]))
+        yield Figure(
+            match[0], share, share, "ratio", share * _ONE_IN_SHARE, 0.0, match.start(), match.end()
+        )
+    text = _ONE_IN.sub(lambda m: " " * len(m[0]), text)
+    taken = 0
+    for match in _FIGURE.finditer(text):
+        if match.start() < taken:
+            continue
+        before = text[max(0, match.start() - 14) : match.start()]
+        if match[2] is None and _ORDINAL.search(before):
+            continue
+        compound = _COMPOUND.match(text, match.start(1))
+        if compound is not None and compound.end() > match.end() and _parts(compound) > 1:
+            taken = compound.end()
+            yield _lasting(compound, before)
+            continue
+        yield _figure(match, before)
+
+
+def _parts(match: re.Match[str]) -> int:
+    return sum(1 for each in match.groups() if each)
+
+
+def _lasting(match: re.Match[str], before: str) -> Figure:
+    """`1m 58s`, `2 h 10 min`: to half of its smallest part."""
+    sizes = (86400.0, 3600.0, 60.0, 1.0)
+    value = sum(int(n) * size for n, size in zip(match.groups(), sizes, strict=True) if n)
+    least = min(size for n, size in zip(match.groups(), sizes, strict=True) if n)
+    return Figure(
+        match[0].strip(), value, value, "time", least / 2, least / 2, match.start(), match.end(),
+        _is_usual(before),
+    )  # fmt: skip
+
+
+def _figure(match: re.Match[str], before: str) -> Figure:
+    digits = match[1].replace(",", "")
+    unit = match[2] or ""
+    family, size = _UNITS.get(unit, ("", 1.0))
+    raw = float(digits)
+    half = 0.5 * 10.0 ** -len(digits.partition(".")[2])
+    if _HEDGE.search(before):
+        half = max(half, abs(raw) * _HEDGE_SHARE)
+    elif _BOUND.search(before):
+        half = max(half, abs(raw) * _BOUND_SHARE)
+    return Figure(
+        match[0].strip(), raw, raw * size, family, half * size, half, match.start(), match.end(),
+        _is_usual(before),
+    )  # fmt: skip
+
+
+_USUAL = re.compile(
+    r"(?:usually|normally|typically|baseline|baseline of)[\s(:]{1,3}$", re.IGNORECASE
+)
+
+
+def _is_usual(before: str) -> bool:
+    return _USUAL.search(before) is not None
+
+
+def loose_numbers(text: str) -> Iterator[Known]:
+    """The numbers of free text, with the units that stand behind them."""
+    for match in _LOOSE.finditer(text):
+        raw = float(match[1].replace(",", ""))
+        family, size = _UNITS.get(match[2] or "", ("", 1.0))
+        yield Known(raw, raw * size, family, loose=not match[2])
+
+
+class Numbers:
+    """Numbers to look figures up in, each look-up in the logarithm of their count."""
+
+    def __init__(self, known: Iterable[Known]) -> None:
+        by_family: dict[str, set[float]] = {}
+        raws: set[float] = set()
+        plain: set[float] = set()
+        for one in known:
+            raws.add(abs(one.raw))
+            by_family.setdefault(one.family, set()).add(abs(one.value))
+            if not one.family and (not one.loose or abs(one.raw) >= 100):
+                plain.add(abs(one.raw))
+        self._families = {family: sorted(values) for family, values in by_family.items()}
+        self._raws = sorted(raws)
+        self._plain = sorted(plain)
+
+    def hold(self, figure: Figure, *, exactly: bool = False) -> bool:
+        """Whether one of them is the figure: of its family, or unscaled where no unit is known."""
+        tiny = abs(figure.value) * 1e-6 + 1e-15
+        half = tiny if exactly else figure.half + tiny
+        half_raw = abs(figure.raw) * 1e-6 if exactly else figure.half_raw + abs(figure.raw) * 1e-6
+        if not figure.family:
+            if figure.value != figure.raw:  # 45k
+                return _near(self._raws, abs(figure.value), half)
+            return _near(self._raws, abs(figure.raw), half_raw)
+        if _near(self._families.get(figure.family, ()), abs(figure.value), half):
+            return True
+        if figure.family == "factor":  # "restarted 14 times" is a count
+            return figure.text.endswith("times") and _near(
+                self._raws, abs(figure.raw), 1e-6 * abs(figure.raw)
+            )
+        return _near(self._plain, abs(figure.raw), half_raw)
+
+
+def _near(values: "list[float] | tuple[()]", value: float, half: float) -> bool:
+    at = bisect_left(values, value - half)
+    return at < len(values) and values[at] <= value + half

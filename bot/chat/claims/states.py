@@ -1,0 +1,165 @@
+"""What a sentence says of states, of who took the time, and of things that were not there."""
+
+import re
+from collections.abc import Mapping
+
+from pydantic import JsonValue
+
+from bot.chat.claims.results import Result
+
+_NONE = re.compile(
+    r"\b(?:no|zero|without(?: any)?) (?:recent |other |new |further )?(deploy|release|rollout|error|warning|log line|event|incident)s?\b"
+    r"(?!\s(?:after|before|since|other|of|for|that|from|in (?!the|that)))",
+    re.IGNORECASE,
+)
+_LISTS = {
+    "deploy": "deploys", "release": "deploys", "rollout": "deploys", "error": "lines",
+    "warning": "lines", "log line": "lines", "event": "events", "incident": "incidents",
+}  # fmt: skip
+_LEVELS = {"error": ("error", "fatal"), "warning": ("warn", "warning")}
+_HAVE = re.compile(r"\blogs? (?:show|hold|contain|are full of|have|has)\b(?! no\b)", re.IGNORECASE)
+_GOOD = re.compile(
+    r"\b(?:pods?|replicas?|containers?)\b[^.;]{0,40}\b(?:run|runs|running|ready|healthy)\b"
+    r"|\b(?:succeeded|completed|finished) ?(?:successfully)?\b|: completed\b",
+    re.IGNORECASE,
+)
+_BAD = re.compile(
+    r"\b(?:pods?|replicas?|containers?)\b[^.;]{0,40}\b(?:crash\w*|pending|not ready|failing|failed|restarting|down|evicted)\b"
+    r"|\b(?:workflow|deploy|deployment|rollout|release)\b[^.;]{0,30}\b(?:failed|was aborted|was cancelled)\b",
+    re.IGNORECASE,
+)
+_ROLLED = re.compile(r"\b(?:was|were|has been|have been|got) rolled back\b", re.IGNORECASE)
+_NEGATED = re.compile(r"\b(?:not|no|none|never|n't|neither|0)\b", re.IGNORECASE)
+_GOOD_STATES = frozenset(
+    ["running", "ok", "completed", "succeeded", "success", "active", "ready", "healthy", "normal"]
+)
+_BAD_STATES = re.compile(
+    r"crash|error|failed|oomkilled|pending|backoff|evicted|aborted|cancelled|unhealthy|stopped"
+)
+_MOST_TIME = re.compile(
+    r"most of (?:the|its) time (?:is|was|goes|went)(?: spent)? (?:in|to|into|on) (?:the )?([a-z][\w-]*)",
+    re.IGNORECASE,
+)
+_REPLACED = re.compile(
+    r"(v?\d[\w.]*)[^.;]{0,40}?,? ?(?:replacing|replaced|replaces|superseded|superseding) (v?\d[\w.+-]*\d)",
+    re.IGNORECASE,
+)
+
+
+def opposite(words: str, result: Result) -> str:
+    """What the result says instead, in words; empty when it does not say the opposite."""
+    return (
+        _not_none(words, result)
+        or _state(words, result)
+        or _time_taker(words, result)
+        or _order(words, result)
+    )
+
+
+def _not_none(words: str, result: Result) -> str:
+    lines = result.fields.get("lines")
+    if lines == [] and _HAVE.search(words):
+        return "no lines"
+    for match in _NONE.finditer(words):
+        thing = match[1].lower()
+        rows = result.fields.get(_LISTS[thing])
+        if not isinstance(rows, list):
+            continue
+        levels = _LEVELS.get(thing)
+        count = sum(
+            1 for r in rows if levels is None or (isinstance(r, dict) and r.get("level") in levels)
+        )
+        if count:
+            return f"{count} {thing}{'s' if count > 1 else ''}"
+    return ""
+
+
+def _state(words: str, result: Result) -> str:
+    rows = result.fields.get("deploys")
+    if isinstance(rows, list) and rows and _ROLLED.search(words) and not _NEGATED.search(words):
+        undone = [r.get("rolled_back") for r in rows if isinstance(r, dict)]
+        if all(each is False for each in undone):
+            return "not rolled back"
+    states = _states(result)
+    if not states or _NEGATED.search(words):
+        return ""
+    good = [s for s in states if s in _GOOD_STATES]
+    bad = [s for s in states if _BAD_STATES.search(s)]
+    claims_bad, claims_good = _BAD.search(words), _GOOD.search(words)
+    if claims_bad and good and not bad:
+        return good[0]
+    if claims_good and not claims_bad and bad and not good:
+        return re.sub(r"[^a-z0-9_ :/-]", "", bad[0])[:40]
+    if claims_good and not claims_bad and bad and re.search(r"\ball\b", words, re.IGNORECASE):
+        return re.sub(r"[^a-z0-9_ :/-]", "", bad[0])[:40]
+    return ""
+
+
+def _states(result: Result) -> list[str]:
+    columns, rows = result.fields.get("columns"), result.fields.get("rows")
+    if isinstance(columns, list) and isinstance(rows, list):
+        at = next((i for i, c in enumerate(columns) if str(c).lower() == "status"), None)
+        return [
+            str(r[at]).lower()
+            for r in rows
+            if at is not None and isinstance(r, list) and len(r) > at
+        ]
+    return (
+        result.walked.statuses
+        if {"deploys", "workflows", "workflow", "status"} & set(result.fields)
+        else []
+    )
+
+
+def _time_taker(words: str, result: Result) -> str:
+    match = _MOST_TIME.search(words)
+    root = result.fields.get("root")
+    if match is None or not isinstance(root, dict):
+        return ""
+    own = _self_times(root)
+    taker = max(own, key=lambda name: own[name], default="")
+    if taker and match[1].lower() != taker and match[1].lower() in own:
+        return f"most of it in {re.sub(r'[^a-z0-9_.-]', '', taker)[:60]}"
+    return ""
+
+
+def _self_times(root: Mapping[str, JsonValue]) -> dict[str, float]:
+    own: dict[str, float] = {}
+    waiting: list[JsonValue] = [dict(root)]
+    while waiting:
+        span = waiting.pop()
+        if not isinstance(span, dict):
+            continue
+        children = span.get("children")
+        below = children if isinstance(children, list) else []
+        waiting.extend(below)
+        value = span.get("self_us")
+        if not isinstance(value, int | float):
+            inside = sum(_duration(c) for c in below)
+            value = max(0.0, _duration(span) - inside)
+        name = str(span.get("service", "")).lower()
+        own[name] = own.get(name, 0.0) + float(value)
+    return own
+
+
+def _duration(span: JsonValue) -> float:
+    value = span.get("duration_us") if isinstance(span, dict) else None
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
+def _order(words: str, result: Result) -> str:
+    """Which version came after which."""
+    rows = result.fields.get("deploys")
+    match = _REPLACED.search(words)
+    if match is None or not isinstance(rows, list):
+        return ""
+    new, old = match[1].lower().removeprefix("v"), match[2].lower().removeprefix("v")
+    pairs = {
+        (
+            str(r.get("version", "")).lower().removeprefix("v"),
+            str(r.get("previous_version", "")).lower().removeprefix("v"),
+        )
+        for r in rows
+        if isinstance(r, dict)
+    }
+    return f"{old} replaced {new}" if (old, new) in pairs and (new, old) not in pairs else ""

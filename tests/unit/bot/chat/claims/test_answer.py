@@ -1,0 +1,131 @@
+"""Every sentence of an answer is held against the results it cites, and marked where it fails."""
+
+import sys
+import time
+from collections import Counter, defaultdict
+
+import pytest
+
+from bot.chat.claims.answer import checked
+from bot.domain.claims import ClaimState
+from bot.domain.events import Evidence
+from tests.claims_corpus import Said, fabrications, honest
+
+
+def _evidence(content: str, number: int = 1, *, ok: bool = True) -> Evidence:
+    return Evidence(
+        number, f"c{number}", "core__get_metrics", "", ok, 80, truncated=False, content=content
+    )
+
+
+SEEN = [
+    _evidence('{"unit": "seconds", "baseline_window": "", "window_max": 1.79, "baseline_mean": 0.318, "direction": "up", "anomalous": true}'),
+    _evidence('{"error": "upstream: 503"}', 2, ok=False),
+    _evidence('{"ratio": 0.079, "product": "cart", "ts": "2026-04-07T14:10:30Z"}', 3),
+]  # fmt: skip
+
+
+def _marked(sayings: list[Said]) -> list[bool]:
+    """Which are marked. Those of one world are paragraphs of one answer."""
+    worlds: defaultdict[str, list[Said]] = defaultdict(list)
+    for said in sayings:
+        worlds[said.world].append(said)
+    noted: set[tuple[str, str]] = set()
+    for name, of_it in worlds.items():
+        answer = "\n\n".join(said.text for said in of_it)
+        _, claims = checked(answer, of_it[0].evidence, of_it[0].arguments, "why?")
+        noted |= {(name, claim.text) for claim in claims if claim.note}
+    return [
+        any(name == said.world and text in said.text for name, text in noted) for said in sayings
+    ]
+
+
+def test_fabrications_are_marked() -> None:
+    made_up = fabrications()
+    marked = _marked(made_up)
+    missed = Counter(said.kind for said, seen in zip(made_up, marked, strict=True) if not seen)
+    sys.stdout.write(
+        f"\nfabrications: {len(made_up)}, marked {sum(marked) / len(made_up):.1%}, missed {dict(missed)}"
+    )
+
+    assert len(made_up) >= 200
+    assert sum(marked) / len(made_up) >= 0.95
+
+
+def test_honest_sentences_are_left_alone() -> None:
+    sayings = honest()
+    marked = _marked(sayings)
+    sys.stdout.write(f"\nhonest sentences: {len(sayings)}, marked {sum(marked) / len(sayings):.1%}")
+
+    assert len(sayings) >= 200
+    assert sum(marked) / len(sayings) <= 0.02
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "p99 rose to 1.8 s [E1], usually 0.32 s.",
+        "p99 rose to 1790 ms [E1]. Usually it is 318 ms.",
+        "7.9 % of the requests to cart fail [E3].",
+        "- **Slow** [E1]:\n  - p99 is 1.79 s",
+        "The question of logs is open: the call failed [E2].",
+        "`cart` since 14:10 UTC [E3].",
+    ],
+)
+def test_what_the_cited_result_says_stands(answer: str) -> None:
+    text, claims = checked(answer, SEEN, {}, "why?")
+
+    assert text == answer
+    assert {c.state for c in claims} <= {ClaimState.SUPPORTED, ClaimState.UNCHECKED}
+
+
+@pytest.mark.parametrize(
+    ("answer", "shown"),
+    [
+        ("It is 1.8 ms [E1]. Next.", "It is 1.8 ms [E1]. (⚠ not in E1: 1.8 ms) Next."),
+        ("It is `9.7 s` [E1].", "It is `9.7 s` [E1]. (⚠ not in E1: 9.7 s)"),
+        ("p99 fell [E1].", "~~p99 fell [E1].~~ (⚠ E1 says: above its baseline)"),
+        ("It is cart [E2].", "It is cart [E2]. (⚠ E2 failed)"),
+        ("It is cart [E7].", "It is cart [E7]. (⚠ E7 does not exist)"),
+        ("cart is slow since 14:20 [E3].", "cart is slow since 14:20 [E3]. (⚠ not in E3: 14:20)"),
+        ("| p99 | 9.7 s [E1] |", "| p99 | 9.7 s [E1]  (⚠ not in E1: 9.7 s)|"),
+        ("p99 is 1.7 s.", "p99 is 1.7 s. (⚠ not in any result: 1.7 s)"),
+        ("See [E1]:\n```\nlatency 9.7 s\n```\nEnd.", "See [E1]:\n```\nlatency 9.7 s\n```\n⚠ not in E1: 9.7 s\nEnd."),
+    ],
+)  # fmt: skip
+def test_what_fails_is_marked_in_its_place(answer: str, shown: str) -> None:
+    assert checked(answer, SEEN, {}, "why?")[0] == shown
+
+
+def test_a_sentence_without_a_citation_is_checked_against_the_nearest_of_its_paragraph() -> None:
+    _, claims = checked("p99 rose [E1]. It is 1.79 s.\n\nIt is 1.79 s.", SEEN, {}, "why?")
+
+    assert [c.evidence for c in claims] == [(1,), (1,), ()]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "I can look at logs and metrics.",
+        "You said 250 ms; is that p99?",
+        "I cannot say whether checkout is slow.",
+        "A pool can be exhausted by a slow query.",
+        "You are welcome!",
+    ],
+)
+def test_a_turn_without_tools_may_talk_but_not_claim(answer: str) -> None:
+    assert checked(answer, (), {}, "why 250 ms?") == (answer, ())
+    assert "no tool was called" in checked("The deploy caused it.", (), {}, "why?")[0]
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["1", "1.1 ", "1,", "9:", "a-1", "v1.", "`1", "- 1\n", "[E1]. A", "from 1 ", "| 1 ", "```\n1\n", "A", " ", "a.",
+     "not ", "1-", "deadbeef", "1m 2", "2026-01-01T"],
+)  # fmt: skip
+def test_a_hostile_megabyte_is_checked_in_half_a_second(piece: str) -> None:
+    began = time.process_time()
+    text, _ = checked(piece * (1_000_000 // len(piece)), SEEN, {}, "why?")
+
+    assert time.process_time() - began < 0.5
+    assert "⚠" in text or not text.strip()
