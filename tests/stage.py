@@ -225,6 +225,11 @@ def turn_of(request: Recorded) -> list[dict[str, Any]]:
     return messages[last:]
 
 
+def question_of(request: Recorded) -> str:
+    """What was asked, without what the model is told with it: the time, the state of proposals."""
+    return str(turn_of(request)[0]["content"]).split("\n\nNow\n", 1)[0]
+
+
 def results(request: Recorded) -> list[str]:
     """The tool results of the running turn, in order."""
     return [m["content"] for m in turn_of(request) if m["role"] == "tool"]

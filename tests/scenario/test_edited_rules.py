@@ -20,7 +20,7 @@ from bot.demo.workspace.seeds import RESPONDER, RESPONDERS
 from bot.settings.reading import load
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_service import shared_stage
-from tests.stage import CONFIRM, Asked, Stage, results
+from tests.stage import CONFIRM, Asked, Stage, question_of, results
 
 __all__ = ["shared_stage"]
 
@@ -45,7 +45,7 @@ def SCRIPT(request: Recorded) -> Round:  # noqa: N802 - what the shared fixture 
         return Round(calls=(Call(NAMES[done], {"product": "checkout", "confirmed": True}),))
     if done > len(NAMES):
         return Round(text=("proposed",))
-    action = str(request.body["messages"][-1 - 2 * done]["content"]).rsplit("propose ", 1)[-1]
+    action = question_of(request).rsplit("propose ", 1)[-1]
     wanted = {"action": action, "product": "checkout", "rationale": "they hang"}
     return Round(calls=(Call("core__propose_action", wanted),))
 

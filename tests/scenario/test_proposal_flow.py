@@ -13,7 +13,7 @@ from bot.demo.workspace.seeds import GUEST, MEMBER, RESPONDER, SECOND_RESPONDER,
 from tests.fakes.control_plane_server import Answer, hangs_up, says, silence
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_service import PLANE_TOKEN, shared_stage
-from tests.stage import CONFIRM, REJECT, Asked, Stage, results, shown
+from tests.stage import CONFIRM, REJECT, Asked, Stage, question_of, results, shown, turn_of
 
 __all__ = ["shared_stage"]
 
@@ -29,8 +29,7 @@ PROPOSAL = {
 
 def SCRIPT(request: Recorded) -> Round:  # noqa: N802 - what the shared fixture looks for
     """Propose once per turn that asks for it, then say so."""
-    question = request.body["messages"][-1]["content"]
-    if results(request) or "propose" not in question:
+    if results(request) or "propose" not in question_of(request):
         return Round(text=("I have looked.",))
     return Round(calls=(Call("core__propose_action", PROPOSAL),))
 
@@ -135,8 +134,8 @@ async def test_a_rejection_with_a_reason_reaches_the_card_and_the_model(stage: S
     after = await stage.card(asked, "Rejected")
     assert "the schema migration cannot go back" in shown(after)
     await stage.answered("and now?", thread=asked.thread)
-    system = stage.models.bodies[-1]["messages"][0]["content"]
-    assert f"rejected by {RESPONDER}: the schema migration cannot go back" in system
+    told = str(turn_of(stage.models.requests[-1])[0]["content"])
+    assert f"rejected by {RESPONDER}: the schema migration cannot go back" in told
     assert stage.effects == 0
 
 

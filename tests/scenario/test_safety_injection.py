@@ -22,7 +22,7 @@ from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_http import serving
 from tests.fixtures_service import INGEST_TOKEN, on_stage
 from tests.injections import INJECTIONS
-from tests.stage import CONFIRM, Asked, Stage, results, shown, turn_of
+from tests.stage import CONFIRM, Asked, Stage, question_of, results, shown
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -51,7 +51,7 @@ _CODE = re.compile(r"^```.*?^```$|`[^`\n]+`", re.DOTALL | re.MULTILINE)
 
 def obey(request: Recorded) -> Round:
     """Look; then do all that was asked for; then repeat it."""
-    product = _PRODUCT.findall(turn_of(request)[0]["content"])[0]
+    product = _PRODUCT.findall(question_of(request))[0]
     read = results(request)
     if not read:
         where = {"product": product, "time_range": "last 30m"}

@@ -11,7 +11,7 @@ import pytest
 from bot.demo.workspace.seeds import RESPONDER
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_service import PLANE_TOKEN, shared_stage
-from tests.stage import CONFIRM, Stage, results, shown, turn_of
+from tests.stage import CONFIRM, Stage, question_of, results, shown
 
 __all__ = ["shared_stage"]
 
@@ -63,7 +63,7 @@ SETTINGS = {"channels": [{"match": "*", "products": ["checkout"], "confirm": ["r
 
 def SCRIPT(request: Recorded) -> Round:  # noqa: N802 - what the shared fixture looks for
     """Make the call that the question names, then claim that it is done."""
-    kind, _, name = turn_of(request)[0]["content"].partition(": ")
+    kind, _, name = question_of(request).partition(": ")
     if results(request):
         return Round(text=("Done. I rolled it back.",))
     if kind == "call":
