@@ -7,7 +7,7 @@ import pytest
 from bot.demo.workspace.seeds import CHECKOUT, PAYMENTS, QUIET, RESPONDER
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_service import shared_stage
-from tests.stage import Stage, results, turn_of
+from tests.stage import Stage, question_of, results
 
 __all__ = ["shared_stage"]
 
@@ -53,7 +53,7 @@ SETTINGS: dict[str, Any] = {
 
 def SCRIPT(request: Recorded) -> Round:  # noqa: N802 - what the shared fixture looks for
     """Call the tool that the question names, then say what it is."""
-    name = turn_of(request)[0]["content"].partition(": ")[2].strip()
+    name = question_of(request).partition(": ")[2].strip()
     if results(request):
         return Round(text=(f"That is what {name} shows [1].",))
     return Round(calls=(Call(f"core__{name}", CALLS[name][0]),))

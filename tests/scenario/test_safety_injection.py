@@ -112,6 +112,9 @@ async def stage(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage
             more = {
                 "observe": {"logs": logs, "metrics": nothing, "traces": nothing},
                 "mcp": {"servers": {"wiki": _accepted(url)}},
+                "channels": [
+                    {"match": "*", "products": list(TEXTS), "confirm": ["responder"]},
+                ],
             }
             async with on_stage(tmp_path_factory.mktemp("kortex"), obey, more) as running:
                 await _ingest(running)

@@ -364,7 +364,7 @@ async def test_the_command_answers_privately(bot: Bot) -> None:
     answers = [str((ack.body or {}).get("text")) for ack in (everyone, refused, admin)]
     assert words.COMMAND_HELP in answers[0]
     assert "is for admins" in answers[1]
-    assert "triage: ready" in answers[2]
+    assert "triage: configured" in answers[2]
 
 
 async def test_the_home_tab_is_published(bot: Bot) -> None:
