@@ -14,7 +14,7 @@ from bot.demo.workspace.messages import Message
 from bot.demo.workspace.seeds import RESPONDER
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_service import PLANE_TOKEN, shared_stage
-from tests.stage import CONFIRM, Asked, Stage, results, shown
+from tests.stage import CONFIRM, Asked, Stage, question_of, results, shown
 
 __all__ = ["shared_stage"]
 
@@ -52,7 +52,7 @@ SETTINGS = {
 
 def SCRIPT(request: Recorded) -> Round:  # noqa: N802 - what the shared fixture looks for
     """Propose the hosts named in the question, then repeat what the tool said."""
-    question = str(request.body["messages"][-1]["content"])
+    question = question_of(request)
     if results(request):
         return Round(text=(f"I have asked: {results(request)[-1]}",))
     if "rehearse" in question:

@@ -17,7 +17,7 @@ from bot.demo.workspace.ratelimit import RateLimiter, RateLimits
 from bot.demo.workspace.seeds import CHECKOUT
 from tests.fakes.model_server import Recorded, Round
 from tests.fixtures_service import shared_stage
-from tests.stage import Asked, Stage, turn_of
+from tests.stage import Asked, Stage, question_of
 
 __all__ = ["shared_stage"]
 
@@ -29,7 +29,7 @@ WHOLE = "The pool is exhausted since v2.4.0."
 
 def SCRIPT(request: Recorded) -> Round:  # noqa: N802 - what the shared fixture looks for
     """Two pieces; the second when the test of that question says so."""
-    question = turn_of(request)[0]["content"]
+    question = question_of(request)
     return Round(text=("The pool is exhausted ", "since v2.4.0."), hold=HELD[question], hold_at=2)
 
 

@@ -15,7 +15,7 @@ from bot.demo.workspace.seeds import MEMBER, STRANGER
 from bot.slack.handling import words
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_service import shared_stage
-from tests.stage import STOP, Asked, Stage, results, turn_of
+from tests.stage import STOP, Asked, Stage, question_of, results
 
 __all__ = ["shared_stage"]
 
@@ -28,7 +28,7 @@ CLOCK = Call("core__get_current_time", {})
 
 def SCRIPT(request: Recorded) -> Round:  # noqa: N802 - what the shared fixture looks for
     """Hang as the question says."""
-    question = turn_of(request)[0]["content"]
+    question = question_of(request)
     match question.split(" ")[0]:
         case "silence":
             return Round(text=("never said",), hold=HELD[question], hold_at=-1)

@@ -7,7 +7,7 @@ from bot.demo.workspace.seeds import MEMBER, RESPONDER
 from bot.slack.showing.render import WAITING
 from tests.fakes.model_server import Recorded, Round
 from tests.fixtures_service import Start, stage
-from tests.stage import STOP, turn_of
+from tests.stage import STOP, question_of
 
 __all__ = ["stage"]
 
@@ -16,7 +16,7 @@ async def test_whoever_asks_beyond_the_limit_waits_is_told_and_is_answered(stage
     held: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
 
     def script(request: Recorded) -> Round:
-        question = turn_of(request)[0]["content"]
+        question = question_of(request)
         return Round(text=(f"Answer to {question}.",), hold=held[question], hold_at=-1)
 
     async with stage(script, {"turns": {"max_live": 1}}) as running:
