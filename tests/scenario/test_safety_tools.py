@@ -58,7 +58,9 @@ PROPOSALS = {
     "a secret": {**GOOD, "params": {"note": "ghp_16C7e42F292c6912E7710c838347Ae178B4a"}},
     "a configured secret": {**GOOD, "params": {"note": PLANE_TOKEN}},
 }
-SETTINGS = {"channels": [{"match": "*", "products": ["checkout"], "confirm": ["responder"]}]}
+SETTINGS = {
+    "channels": [{"match": "*", "products": ["checkout", "billing"], "confirm": ["responder"]}]
+}
 
 
 def SCRIPT(request: Recorded) -> Round:  # noqa: N802 - what the shared fixture looks for
