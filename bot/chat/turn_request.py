@@ -126,23 +126,23 @@ class TurnRequests:
     ) -> CompleteRequest:
         """The same conversation under the channel's rule. Raises StorageUnavailable."""
         rule = channel.rule
-        system = self._redactor.redact(
-            prompts.system_prompt(
-                prompts.PromptFacts(
-                    channel=channel.name,
-                    products=rule.products,
-                    actions=self._config.actions,
-                )
-            )
-        )
         specs = tuple(
             ToolSpec(d.name, d.description, dict(d.input_schema))
             for d in self._tools.visible(context)
         )
+        facts = prompts.PromptFacts(
+            channel=channel.name,
+            products=rule.products,
+            actions=self._config.actions,
+            purpose=rule.toolset,
+            tools=tuple(spec.name for spec in specs),
+        )
+        system = self._redactor.redact(prompts.system_prompt(facts))
+        stable = prompts.stable_part(facts)
         return replace(
             request,
             system=system,
-            system_stable_chars=prompts.stable_chars(system),
+            system_stable_chars=len(stable) if system.startswith(stable) else 0,
             tools=specs,
             meta=Meta(opened.session, ask.asker.user, rule.toolset, rule.products),
         )

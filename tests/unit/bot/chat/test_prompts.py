@@ -1,10 +1,25 @@
 """The system text: static first, what changes last, and honest about what is not there."""
 
+import re
+from collections.abc import Collection
 from datetime import UTC, datetime
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from bot.chat.prompts import PromptFacts, situation, system_prompt
+from bot.chat.jobs import JOBS, NO_TOOLS
+from bot.chat.prompts import PromptFacts, situation, stable_part, system_prompt
+from tests.fakes.capabilities import FakeClock, call_context, fake_capabilities
+from tools.capabilities import Capabilities
+from tools.catalog import ToolCatalog
+from tools.core.all import built_in_toolsets, core_tools
+from tools.cursor import CursorSigner
+from tools.policy import ToolPolicy
+
+TOOLSETS = built_in_toolsets()
+EVERY_TOOL = sorted({name for names in TOOLSETS.values() for name in names})
+PROPOSE = "core__propose_action"
 
 
 def facts(**changes: object) -> PromptFacts:
@@ -12,8 +27,20 @@ def facts(**changes: object) -> PromptFacts:
         "channel": "incident-checkout",
         "products": ("checkout", "cart"),
         "actions": ("restart: Restart it (*)",),
+        "tools": TOOLSETS["investigate"],
     }
     return PromptFacts(**{**fields, **changes})  # type: ignore[arg-type]
+
+
+def named(text: str) -> set[str]:
+    """Every tool that a text names, by its id or the short name that people see."""
+    words = set(re.findall(r"[a-z0-9_]+", text))
+    return {tool for tool in EVERY_TOOL if tool in words or tool.removeprefix("core__") in words}
+
+
+def offered(purpose: str, policy: ToolPolicy, bound: Capabilities | None) -> tuple[str, ...]:
+    catalog = ToolCatalog(core_tools(CursorSigner(b"k" * 32)), policy, bound)
+    return tuple(d.name for d in catalog.visible(call_context(purpose=purpose)))
 
 
 @pytest.mark.parametrize(
@@ -44,3 +71,59 @@ def test_what_is_not_configured_is_said() -> None:
 )
 def test_what_has_no_name_is_told_in_words(name: str, shown: str) -> None:
     assert f"Channel: {shown}." in system_prompt(facts(channel=name))
+
+
+@pytest.mark.parametrize("purpose", [*sorted(TOOLSETS), "of-our-own"])
+@given(tools=st.sets(st.sampled_from(EVERY_TOOL)))
+def test_a_prompt_names_only_tools_that_are_offered(purpose: str, tools: Collection[str]) -> None:
+    assert named(system_prompt(facts(purpose=purpose, tools=tools))) <= set(tools)
+
+
+@pytest.mark.parametrize("purpose", sorted(TOOLSETS))
+@pytest.mark.parametrize(
+    "denied", ["core__nothing", PROPOSE, "core__get_*", "core__kubectl_*", "core__*"]
+)
+@pytest.mark.parametrize("bound", [None, Capabilities(FakeClock()), fake_capabilities()])
+def test_a_prompt_names_only_what_policy_and_backends_leave(
+    purpose: str, denied: str, bound: Capabilities | None
+) -> None:
+    tools = offered(purpose, ToolPolicy(toolsets=TOOLSETS, denied=(denied,)), bound)
+
+    assert named(system_prompt(facts(purpose=purpose, tools=tools, actions=()))) <= set(tools)
+
+
+@pytest.mark.parametrize("purpose", sorted(TOOLSETS))
+def test_every_toolset_has_a_job_that_uses_most_of_its_tools(purpose: str) -> None:
+    told = named(system_prompt(facts(purpose=purpose, tools=TOOLSETS[purpose])))
+
+    assert purpose in JOBS
+    assert len(told) >= 0.5 * len(TOOLSETS[purpose])
+    assert PROPOSE in told
+
+
+def test_the_jobs_differ_and_a_toolset_of_ones_own_investigates() -> None:
+    told = {purpose: stable_part(facts(purpose=purpose, tools=EVERY_TOOL)) for purpose in JOBS}
+
+    assert len(set(told.values())) == len(JOBS)
+    assert stable_part(facts(purpose="of-our-own", tools=EVERY_TOOL)) == told["investigate"]
+
+
+def test_without_the_tool_nothing_can_be_proposed_and_no_action_is_listed() -> None:
+    text = system_prompt(facts(tools=("core__get_logs",)))
+
+    assert "nothing can be proposed here" in text
+    assert "Restart it" not in text
+
+
+def test_without_any_tool_it_is_said_that_nothing_can_be_known() -> None:
+    text = system_prompt(facts(tools=()))
+
+    assert NO_TOOLS in text
+    assert "[E1]" not in text
+
+
+def test_the_beginning_is_the_same_in_every_channel() -> None:
+    one, other = facts(), facts(channel="ops", products=("web",), actions=())
+
+    assert stable_part(one) == stable_part(other)
+    assert system_prompt(one).startswith(stable_part(one))
