@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from bot.domain.events import Evidence
+from bot.domain.turn_events import Evidence
 
 SEEDS = range(16)
 _PRODUCTS = ("checkout", "payments", "orders", "ledger", "search", "pricing", "shipping")

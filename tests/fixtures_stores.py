@@ -13,8 +13,8 @@ import sqlalchemy as sa
 from adapters.llm.messages import Usage
 from bot.domain.audit import AuditKind
 from bot.domain.ids import SessionId, TurnId, UserId
-from bot.ports.events import EventStore
-from bot.ports.money import Ledger, Reservation, Spending
+from bot.ports.ingested_events import EventStore
+from bot.ports.ledger import Ledger, Reservation, Spending
 from bot.ports.proposals import ProposalStore
 from bot.ports.sessions import SessionStore
 from bot.ports.trail import AuditLog
@@ -22,7 +22,7 @@ from bot.store.audit import StoredAudit
 from bot.store.cards import StoredCards
 from bot.store.connection import Connection
 from bot.store.engine import Database
-from bot.store.events import StoredEvents
+from bot.store.ingested_events import StoredEvents
 from bot.store.ledger import StoredLedger
 from bot.store.proposals import StoredProposals
 from bot.store.sessions import StoredSessions

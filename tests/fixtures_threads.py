@@ -18,8 +18,8 @@ from dbos import DBOSPortableJSONSerializer
 
 from bot.app import Base, Conversation, build_base, build_conversation
 from bot.commands.headless import NamedByUser, NamedOnTheLine, NeverStopped, headless_ask
-from bot.domain.events import TurnFinished
 from bot.domain.ids import MessageTs, UserId
+from bot.domain.turn_events import TurnFinished
 from bot.settings.model import Settings
 from bot.wiring.venues import Directory
 from tests.fakes.journal import MemoryJournal

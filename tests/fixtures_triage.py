@@ -21,7 +21,7 @@ from adapters.llm.port import collect
 from adapters.llm.triage.provider import Triage
 from bot.chat.claims.answer import checked
 from bot.chat.loop import wrap_evidence
-from bot.domain.events import Evidence
+from bot.domain.turn_events import Evidence
 
 TOOLS = (
     "core__get_recent_deploys",

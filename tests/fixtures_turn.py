@@ -14,10 +14,10 @@ from bot.chat.turn import Turns
 from bot.chat.turn_request import TurnConfig
 from bot.domain.budget import BudgetLimits
 from bot.domain.channel import ChannelRule
-from bot.domain.events import TurnFinished
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, SessionId, TeamId, UserId
 from bot.domain.roles import HeldRoles
 from bot.domain.session import Ask, TurnState
+from bot.domain.turn_events import TurnFinished
 from bot.ports.durability import Journal
 from bot.ports.failures import StorageUnavailable
 from bot.telemetry.metrics import Metrics

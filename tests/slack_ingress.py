@@ -23,7 +23,7 @@ from bot.domain.ids import (
     UserId,
 )
 from bot.domain.proposal import Proposal, ProposalState, digest
-from bot.domain.providers import ProviderStatus
+from bot.domain.provider_status import ProviderStatus
 from bot.domain.session import Ask
 from bot.domain.tool_status import ToolReport
 from bot.slack.connection.bolt import create_bolt

@@ -1,4 +1,4 @@
-"""What a call must pass before its tool runs: catalog, policy, budget, authorisation, connections,
+"""What a call must pass before its tool runs: catalog, policy, limits, authorisation, connections,
 input, products, capabilities. Each check either narrows the call or ends it with a CallFailed.
 """
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import orjson
 from pydantic import BaseModel, ValidationError
 
-from tools.budget import Budget
+from tools.call_limits import CallLimits
 from tools.capabilities import CallContext, Capabilities
 from tools.catalog import BoundTool, ToolCatalog, missing_capabilities
 from tools.contract import ToolContract
@@ -36,7 +36,7 @@ class Admitted:
     entry: BoundTool
     arguments: BaseModel
     context: CallContext
-    budget: Budget
+    limits: CallLimits
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +53,8 @@ class Admission:
         entry = self.catalog.get(name)
         if entry is None or not self.policy.allows(entry.contract, context):
             raise CallFailed(ToolErrorCode.POLICY_DENIED, NO_SUCH_TOOL)
-        budget = self.policy.budget(context)
-        too_much = budget.refusal(context.spent)
+        limits = self.policy.limits_of(context)
+        too_much = limits.refusal(context.spent)
         if too_much is not None:
             raise CallFailed(ToolErrorCode.POLICY_DENIED, too_much)
         await self._check_authority(entry.contract, context)
@@ -66,7 +66,7 @@ class Admission:
         missing = missing_capabilities(entry.contract, self.capabilities)
         if missing:
             raise CallFailed(ToolErrorCode.UNAVAILABLE, f"not configured: {', '.join(missing)}")
-        return Admitted(entry, model, context, budget)
+        return Admitted(entry, model, context, limits)
 
     async def _check_authority(self, contract: ToolContract, context: CallContext) -> None:
         """Nobody in particular may not call; a look-up that fails denies."""

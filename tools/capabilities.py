@@ -12,7 +12,7 @@ from typing import Protocol, TypeVar, cast
 
 from pydantic import JsonValue
 
-from tools.budget import NOTHING_SPENT, Spent
+from tools.call_limits import NOTHING_SPENT, Spent
 from tools.cluster_objects import ClusterEvent, ObjectQuery, ObjectTable, PodLogQuery
 from tools.cluster_offer import OfferedKind, ResourceSchema, WrittenPattern
 from tools.platform import Application, PlatformResource, PlatformStats, Workflow

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Protocol
 
-from tools.budget import DEFAULT_BUDGET, Budget, smallest
+from tools.call_limits import DEFAULT_LIMITS, CallLimits, smallest
 from tools.contract import PROPOSE_TOOL_ID, Effect, ToolContract
 from tools.products import Bounded
 
@@ -55,7 +55,7 @@ class ToolPolicy:
     `toolsets` maps a purpose to globs of tool ids; a purpose that is not listed has no tools.
     `sessions` maps a tool id to globs of session names; a tool not listed there fits any session.
     `channels` are pairs of a channel's glob and tool globs, the first that matches narrows what the
-    purpose gives; `denied` are globs of tools that nobody has. `budgets` are by purpose.
+    purpose gives; `denied` are globs of tools that nobody has. `limits` are by purpose.
     `purposes` are those that some channel has: where the channel is not known, a tool is allowed
     that each of them has and no pair of `channels` takes away.
     `roles` maps a role to globs of the tools that its holders may use of all that; `*` is everybody's;
@@ -72,8 +72,8 @@ class ToolPolicy:
     purposes: frozenset[str] = frozenset()
     denied: tuple[str, ...] = ()
     roles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    budgets: Mapping[str, Budget] = field(default_factory=dict)
-    default_budget: Budget = DEFAULT_BUDGET
+    limits: Mapping[str, CallLimits] = field(default_factory=dict)
+    default_limits: CallLimits = DEFAULT_LIMITS
 
     def __post_init__(self) -> None:
         """Refuse a policy that would let a tool act. Raises ValueError."""
@@ -98,9 +98,9 @@ class ToolPolicy:
         held = (*sorted(asking.roles), EVERYBODY)
         return any(_names(glob, contract.id) for role in held for glob in self.roles.get(role, ()))
 
-    def budget(self, asking: Asking) -> Budget:
+    def limits_of(self, asking: Asking) -> CallLimits:
         """What a turn of this purpose may ask; the least of all where the channel is not known."""
-        own = [self.budgets.get(each, self.default_budget) for each in self._purposes(asking)]
+        own = [self.limits.get(each, self.default_limits) for each in self._purposes(asking)]
         return smallest(own)
 
     def connections(self, requested: frozenset[str]) -> frozenset[str]:

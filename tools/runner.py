@@ -184,7 +184,7 @@ class ToolRunner:
         slow = asyncio.get_running_loop().call_later(
             self._slow_after_s, self._emit, call, CallSlow(call.id, call.name)
         )
-        deadline = asyncio.timeout(min(self._timeout_s(contract), admitted.budget.call_time_s))
+        deadline = asyncio.timeout(min(self._timeout_s(contract), admitted.limits.call_time_s))
         try:
             async with deadline:
                 answer: object = await tool.execute(
@@ -202,7 +202,7 @@ class ToolRunner:
         entry = admitted.entry
         call.output = validated(entry.contract, output)
         value = dumped(call.output)
-        parts = (entry, value, self._redactor, admitted.budget.result_bytes - NOTE_BYTES)
+        parts = (entry, value, self._redactor, admitted.limits.result_bytes - NOTE_BYTES)
         if weight(value, OFF_LOOP_CHARS) > OFF_LOOP_CHARS:
             answer = await asyncio.to_thread(rendered, *parts)
         else:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import orjson
 from pydantic import JsonValue
 
-from tools.budget import MAX_RESULT_BYTES
+from tools.call_limits import MAX_RESULT_BYTES
 
 MIN_CAP_BYTES = 4096
 CUT_MARK = "…[cut]"

@@ -7,8 +7,8 @@ from adapters.llm.messages import Message, Role
 from bot.chat.loop import Conversation, stop_reason
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.claims import Claim
-from bot.domain.events import TurnEnd, TurnFinished
 from bot.domain.session import Ask, TurnState
+from bot.domain.turn_events import TurnEnd, TurnFinished
 
 
 def finished(

@@ -8,8 +8,8 @@ import structlog
 from adapters.llm.messages import CompleteRequest
 from bot.chat.aftermath import finished
 from bot.chat.loop import Conversation
-from bot.domain.events import TurnEnd, TurnFinished
 from bot.domain.session import Ask
+from bot.domain.turn_events import TurnEnd, TurnFinished
 from bot.ports.failures import GivenUp, StorageUnavailable
 from tools.redactor import RedactionFailed, Redactor
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from bot.domain.budget import BudgetLimits, projected_usd_micros
-from bot.ports.money import Ledger, SpentBy, Today
+from bot.ports.ledger import Ledger, SpentBy, Today
 
 GROUPS = ("user", "channel", "provider", "session")
 

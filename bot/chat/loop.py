@@ -30,7 +30,8 @@ from bot.chat.round_record import (
     round_from_json,
     round_to_json,
 )
-from bot.domain.events import (
+from bot.domain.ids import ProposalId
+from bot.domain.turn_events import (
     Evidence,
     Notice,
     ProposalRaised,
@@ -41,9 +42,8 @@ from bot.domain.events import (
     TurnEnd,
     TurnEvent,
 )
-from bot.domain.ids import ProposalId
 from bot.ports.durability import Journal
-from tools.budget import Spent
+from tools.call_limits import Spent
 from tools.records import CallEnded, CallEvent, ToolOutcome
 
 PARALLEL_CALLS = 10  # of one round at once; the others wait

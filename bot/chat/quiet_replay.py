@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from pydantic import JsonValue
 
-from bot.domain.events import TurnEvent
+from bot.domain.turn_events import TurnEvent
 from bot.ports.durability import Journal
 
 

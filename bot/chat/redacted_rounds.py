@@ -22,7 +22,7 @@ from bot.chat.circuits import Circuits
 from bot.chat.gate import Gate
 from bot.chat.round_record import RoundRecord
 from bot.chat.rounds import OPEN_GATE, Emit, Rounds
-from bot.domain.events import Notice, TurnEvent
+from bot.domain.turn_events import Notice, TurnEvent
 from bot.ports.durability import StopSignal
 from tools.redactor import RedactionFailed, Redactor
 

@@ -29,7 +29,7 @@ from bot.chat.round_record import RoundRecord
 from bot.chat.stopping import StoppedByPerson, unless_stopped
 from bot.chat.trial import MarkerFilter, passed_on
 from bot.domain.budget import cost_usd_micros
-from bot.domain.events import Notice, RoundStarted, TextDelta, TurnEvent
+from bot.domain.turn_events import Notice, RoundStarted, TextDelta, TurnEvent
 from bot.ports.durability import StopSignal
 
 # Behind each provider's own limit, which knows what was billed by then.

@@ -13,11 +13,11 @@ from bot.chat.rounds import Rounds
 from bot.chat.till import Bill, Till
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.budget import BudgetLimits, Refusal
-from bot.domain.events import TurnEvent
 from bot.domain.ids import SessionId
 from bot.domain.session import Ask
+from bot.domain.turn_events import TurnEvent
 from bot.ports.durability import StopSignal
-from bot.ports.money import Ledger, Reservation, Spending
+from bot.ports.ledger import Ledger, Reservation, Spending
 from bot.ports.trail import AuditLog
 from bot.telemetry.metrics import Metrics
 

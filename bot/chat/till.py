@@ -17,7 +17,7 @@ from bot.domain.budget import (
     refusal_words,
     worst_case_usd_micros,
 )
-from bot.ports.money import Ledger, Reservation
+from bot.ports.ledger import Ledger, Reservation
 
 # Vendors put instructions of their own before tools; Anthropic's are 264 to 804 tokens by its page
 # on tool use.

@@ -6,7 +6,7 @@ from dataclasses import replace
 from adapters.llm.messages import StopReason
 from bot.chat.models import NEED_MORE_CONTEXT
 from bot.chat.round_record import RoundRecord
-from bot.domain.events import TextDelta, TurnEvent
+from bot.domain.turn_events import TextDelta, TurnEvent
 
 TURNED_DOWN = "it asked for a stronger one"
 CUT_OFF = "its answer did not fit"

@@ -32,16 +32,16 @@ from bot.chat.standing import UNKNOWN_NOTICE, Standing
 from bot.chat.tool_calls import ToolDesk
 from bot.chat.turn_request import Notes, Opened, TurnConfig, TurnRequests
 from bot.domain.channel import channel_of, session_name
-from bot.domain.events import Notice, TurnEnd, TurnEvent, TurnFinished
 from bot.domain.ids import MessageTs, SessionId
 from bot.domain.session import Ask, Session, Summary, TurnState
+from bot.domain.turn_events import Notice, TurnEnd, TurnEvent, TurnFinished
 from bot.ports.durability import Journal, Stops, StopSignal
 from bot.ports.failures import GivenUp, StorageUnavailable, SurfaceFailed, SurfaceGone
 from bot.ports.platform import AnswerStream, AnswerSurface, ChannelNames
 from bot.ports.sessions import SessionStore
 from bot.privacy.placeholders import Placeholders
 from bot.telemetry.metrics import Metrics
-from tools.budget import Spent
+from tools.call_limits import Spent
 from tools.capabilities import CallContext, Clock
 from tools.records import CallEvent, ToolOutcome
 from tools.redactor import Redactor

@@ -10,12 +10,12 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 import orjson
 from pydantic import JsonValue
 
-from bot.domain.events import ToolProgress, TurnEnd, TurnEvent, TurnFinished
 from bot.domain.findings import findings_of
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, TurnId, UserId
 from bot.domain.proposal import Proposal
 from bot.domain.roles import HeldRoles
 from bot.domain.session import Ask
+from bot.domain.turn_events import ToolProgress, TurnEnd, TurnEvent, TurnFinished
 from bot.ports.platform import PlatformTraits
 from tools.records import CallEnded, ToolOutcome
 

@@ -8,8 +8,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from bot.chat.rounds import Rounds
 from bot.commands.live import asked
-from bot.domain.providers import ProviderStatus
-from bot.reports.providers import provider_report
+from bot.domain.provider_status import ProviderStatus
+from bot.reports.provider_report import provider_report
 from bot.settings.model import Settings
 from bot.wiring.backends import asked_in_order, make_providers
 

@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from bot.chat.budget_report import BudgetReport, budget_report
 from bot.commands.instant_option import instant_option
 from bot.commands.verbs import OK, guarded, loaded
-from bot.ports.money import Operation
+from bot.ports.ledger import Operation
 from bot.settings.model import Settings
 from bot.wiring import rules
 from bot.wiring.stores import open_stores

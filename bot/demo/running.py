@@ -15,7 +15,7 @@ from bot.demo.on_call import ROTA_PATH, create_on_call
 from bot.demo.setup import demo_control_plane, demo_settings, local, plane_values
 from bot.demo.workspace.app import serving as workspace_serving
 from bot.demo.workspace.errors import CannotDoThat
-from bot.demo.workspace.providers import ProviderOption
+from bot.demo.workspace.provider_choice import ProviderOption
 from bot.demo.workspace.state import Workspace
 from bot.service.lifecycle import Service, serving
 from bot.telemetry import logs

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from bot.domain.audit import TrailEntry
-from bot.domain.events import Evidence
 from bot.domain.proposal import Proposal
 from bot.domain.session import Session
+from bot.domain.turn_events import Evidence
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import Final, Literal, get_args
 
 from pydantic import JsonValue
 
-from bot.domain.events import TurnFinished
+from bot.domain.turn_events import TurnFinished
 
 TOOL: Final = "core__report_findings"
 Verdict = Literal["cause", "symptoms", "healthy", "unknown"]

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from bot.domain.events import TurnEvent, TurnFinished
 from bot.domain.ids import MessageTs, Person, Place, UserId
 from bot.domain.proposal import Proposal
 from bot.domain.roles import HeldRoles
 from bot.domain.session import Ask
+from bot.domain.turn_events import TurnEvent, TurnFinished
 
 
 class RoleHolders(Protocol):

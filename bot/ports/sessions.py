@@ -5,9 +5,9 @@ from datetime import datetime
 from typing import Protocol
 
 from adapters.llm.messages import Message
-from bot.domain.events import Evidence
 from bot.domain.ids import MessageTs, Place, SessionId, TurnId
 from bot.domain.session import Ask, Session, Summary, TurnState
+from bot.domain.turn_events import Evidence
 
 
 class SessionStore(Protocol):

@@ -10,7 +10,7 @@ from slack_bolt.async_app import AsyncApp
 from bot.app import Base, Conversation
 from bot.chat.budget_report import budget_report
 from bot.domain.tool_status import ToolReport
-from bot.reports.providers import provider_report
+from bot.reports.provider_report import provider_report
 from bot.settings.model import Settings
 from bot.slack.connection.http_ingress import create_http_handler
 from bot.slack.connection.socket_ingress import SocketMode

@@ -6,7 +6,7 @@ from typing import Final, Literal
 from pydantic import Field
 
 from bot.settings.section import Duration, Section
-from tools.budget import MAX_RESULT_BYTES, MIN_RESULT_BYTES
+from tools.call_limits import MAX_RESULT_BYTES, MIN_RESULT_BYTES
 
 MAX_TURN_BYTES: Final = 1 << 30  # in memory, of every turn at once
 

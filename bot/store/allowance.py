@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from bot.domain.budget import NO_MODEL, BudgetLimits, Limit, Refusal
-from bot.ports.money import Reservation
+from bot.ports.ledger import Reservation
 from bot.store.connection import Connection
 from bot.store.dialect import seconds_ago, this_hour, today
 from bot.store.tables import reservations, spending

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from pydantic import JsonValue
 
 from adapters.llm.messages import Message, Role
-from bot.ports.events import IngestedEvent
+from bot.ports.ingested_events import IngestedEvent
 from bot.store import json_text, rows
 from bot.store.connection import Connection
 from bot.store.dialect import insert_into

@@ -1,4 +1,4 @@
-"""`bot.ports.money.Ledger` in the database: what rounds hold and cost, dated by the database's clock."""
+"""`bot.ports.ledger.Ledger` in the database: what rounds hold and cost, dated by the database's clock."""
 
 from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, date, datetime, time, timedelta
@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from adapters.llm.messages import Usage
 from bot.domain.budget import BudgetLimits, Refusal
 from bot.domain.ids import SessionId, TurnId, UserId
-from bot.ports.money import Operation, Reservation, Spending, SpentBy, Today
+from bot.ports.ledger import Operation, Reservation, Spending, SpentBy, Today
 from bot.store import allowance
 from bot.store.connection import Connection
 from bot.store.dialect import insert_into, lock_budget, now, seconds_ago, today

@@ -8,8 +8,8 @@ import sqlalchemy as sa
 from pydantic import TypeAdapter
 
 from adapters.llm.messages import Message
-from bot.domain.events import Evidence
 from bot.domain.ids import TurnId
+from bot.domain.turn_events import Evidence
 from bot.store import json_text
 
 _MESSAGE = TypeAdapter(Message)

@@ -8,9 +8,9 @@ import sqlalchemy as sa
 
 from adapters.llm.messages import Message, Role
 from bot.domain.audit import AuditEvent, AuditKind
-from bot.domain.events import Evidence
 from bot.domain.ids import ChannelId, MessageTs, Place, SessionId, TeamId, TurnId
 from bot.domain.session import Ask, Session, Summary, TurnState
+from bot.domain.turn_events import Evidence
 from bot.store import rows
 from bot.store.audit import append_audit
 from bot.store.connection import Connection

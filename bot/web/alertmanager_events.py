@@ -11,7 +11,7 @@ from typing import Literal
 
 from pydantic import AwareDatetime, BaseModel, Field, JsonValue
 
-from bot.ports.events import IngestedEvent
+from bot.ports.ingested_events import IngestedEvent
 from tools.product_names import product_in
 
 SOURCE = "alertmanager"

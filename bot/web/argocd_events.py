@@ -10,7 +10,7 @@ from datetime import datetime
 
 from pydantic import AliasChoices, AwareDatetime, BaseModel, Field, JsonValue
 
-from bot.ports.events import IngestedEvent
+from bot.ports.ingested_events import IngestedEvent
 
 SOURCE = "argocd"
 _FAILED = frozenset({"Failed", "Error"})

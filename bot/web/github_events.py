@@ -11,7 +11,7 @@ from datetime import datetime
 
 from pydantic import AwareDatetime, BaseModel, Field, JsonValue
 
-from bot.ports.events import IngestedEvent
+from bot.ports.ingested_events import IngestedEvent
 
 SOURCE = "github"
 EVENT = "deployment_status"

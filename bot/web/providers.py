@@ -6,7 +6,7 @@ from typing import Final
 from aiohttp import web
 from pydantic import JsonValue
 
-from bot.domain.providers import ProviderStatus
+from bot.domain.provider_status import ProviderStatus
 from bot.web.bearer import private_json
 
 PATH: Final = "/api/v1/llm/providers"

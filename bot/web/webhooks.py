@@ -12,8 +12,8 @@ from typing import Protocol, TypeVar
 from aiohttp import web
 from pydantic import ValidationError
 
-from bot.ports.events import EventStore, IngestedEvent
 from bot.ports.failures import StorageUnavailable
+from bot.ports.ingested_events import EventStore, IngestedEvent
 from bot.web.alertmanager_events import AlertmanagerPayload, ProductOf
 from bot.web.argocd_events import ArgoNotification
 from bot.web.github_events import EVENT, DeploymentStatus, is_signed

@@ -6,7 +6,7 @@ from dataclasses import replace
 from bot.settings.model import ChannelSettings, Settings
 from bot.settings.policy import PolicySettings, ToolBudgetSettings, ToolsetSettings
 from bot.settings.reading import ConfigurationError
-from tools.budget import Budget
+from tools.call_limits import CallLimits
 from tools.contract import Effect
 from tools.policy import EVERYBODY, ToolPolicy
 
@@ -36,8 +36,8 @@ def under(settings: Settings, built_in: ToolPolicy) -> ToolPolicy:
         purposes=frozenset(
             each.toolset for each in (*settings.channels, ChannelSettings(match="*"))
         ),
-        budgets={name: _budget(policy.budget, each) for name, each in policy.toolsets.items()},
-        default_budget=_budget(policy.budget, None),
+        limits={name: _limits(policy.budget, each) for name, each in policy.toolsets.items()},
+        default_limits=_limits(policy.budget, None),
     )
 
 
@@ -50,10 +50,10 @@ def _toolsets(
     return named
 
 
-def _budget(base: ToolBudgetSettings, toolset: ToolsetSettings | None) -> Budget:
+def _limits(base: ToolBudgetSettings, toolset: ToolsetSettings | None) -> CallLimits:
     own = toolset.budget.model_dump(exclude_unset=True) if toolset else {}
     limits = base.model_copy(update=own)
-    return Budget(
+    return CallLimits(
         calls=limits.calls,
         same_calls=limits.same_calls,
         turn_bytes=limits.turn_bytes,

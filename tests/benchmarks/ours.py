@@ -25,7 +25,7 @@ from bot.wiring.clock import SystemClock
 from tests.benchmarks.transcript import SYSTEM_BYTES, log_lines, question
 from tests.fakes.capabilities import call_context, fake_capabilities
 from tests.fakes.journal import MemoryJournal
-from tools.budget import Spent
+from tools.call_limits import Spent
 from tools.capabilities import LogLine, LogPage, LogQuery
 from tools.catalog import ToolCatalog
 from tools.core.all import core_tools

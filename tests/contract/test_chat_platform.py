@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 import pytest
 
 from bot.commands.headless import HeadlessSurface
-from bot.domain.events import TextDelta
 from bot.domain.ids import MessageTs, ProposalId, UserId
 from bot.domain.proposal import ProposalState
+from bot.domain.turn_events import TextDelta
 from bot.ports.platform import ChatSurface
 from bot.slack.sending.outbox import Outbox
 from bot.slack.sending.persist import Patience

@@ -10,13 +10,13 @@ import pytest
 
 from adapters.llm.messages import Message, Role, ToolCall, ToolResult
 from adapters.recorded.history import RecordedHistory
-from bot.domain.events import Evidence
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.domain.session import Ask, TurnState
-from bot.ports.events import IngestedEvent
+from bot.domain.turn_events import Evidence
+from bot.ports.ingested_events import IngestedEvent
 from bot.store.engine import Database
-from bot.store.events import StoredEvents
 from bot.store.incidents import StoredIncidents
+from bot.store.ingested_events import StoredEvents
 from bot.store.sessions import StoredSessions
 from tests.fixtures_database import database, database_url, new_database
 from tools.capabilities import IncidentHistory, IncidentQuery, Interval, PastIncident

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from bot.domain.budget import BudgetLimits, Limit, Refusal
 from bot.domain.ids import SessionId, TurnId, UserId
-from bot.ports.money import SpentBy
+from bot.ports.ledger import SpentBy
 from bot.store.allowance import HELD_S
 from bot.store.columns import Instant
 from bot.store.dialect import seconds_ago

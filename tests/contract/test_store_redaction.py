@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 import pytest
 import sqlalchemy as sa
 
-from bot.ports.events import IngestedEvent
 from bot.ports.failures import StorageUnavailable
+from bot.ports.ingested_events import IngestedEvent
 from bot.store.connection import Connection
 from bot.store.engine import Database
-from bot.store.events import StoredEvents
+from bot.store.ingested_events import StoredEvents
 from bot.store.sealing import Sealing
 from bot.store.tables import events, incidents, switches
 from tests.fakes.redactor import MASK, FakeRedactor

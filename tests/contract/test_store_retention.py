@@ -7,9 +7,9 @@ import sqlalchemy as sa
 
 from adapters.llm.messages import Message, Role
 from bot.domain.audit import AuditKind
-from bot.domain.events import Evidence
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.domain.session import Ask, TurnState
+from bot.domain.turn_events import Evidence
 from bot.store import tables
 from bot.store.engine import Database
 from bot.store.retention import DAY_S, StoredRetention

@@ -8,9 +8,9 @@ import pytest
 
 from adapters.llm.messages import Message, Role, ToolCall, ToolResult
 from bot.domain.audit import AuditKind
-from bot.domain.events import Evidence
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, SessionId, TeamId, TurnId, UserId
 from bot.domain.session import Ask, Session, Summary, TurnState
+from bot.domain.turn_events import Evidence
 from tests.fixtures_stores import Stores, stores
 
 __all__ = ["stores"]

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass, field
 
-from bot.domain.events import TurnEvent, TurnFinished
 from bot.domain.ids import MessageTs, TurnId
 from bot.domain.session import Ask
+from bot.domain.turn_events import TurnEvent, TurnFinished
 
 
 @dataclass

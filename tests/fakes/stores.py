@@ -11,12 +11,12 @@ from datetime import UTC, date, datetime, timedelta
 from adapters.llm.messages import Message, Role
 from bot.domain.audit import AuditEvent, AuditKind, TrailEntry
 from bot.domain.budget import BudgetLimits, Refusal
-from bot.domain.events import Evidence
 from bot.domain.ids import MessageTs, Place, ProposalId, SessionId, TurnId, UserId
 from bot.domain.proposal import LIFETIME, Proposal, ProposalState, Vote, check_transition
 from bot.domain.session import Ask, Session, Summary, Turn, TurnState
-from bot.ports.events import IngestedEvent
-from bot.ports.money import Operation, Reservation, Spending, SpentBy, Today
+from bot.domain.turn_events import Evidence
+from bot.ports.ingested_events import IngestedEvent
+from bot.ports.ledger import Operation, Reservation, Spending, SpentBy, Today
 from bot.ports.proposals import Decision, Verdict
 from bot.store.allowance import HELD_S, Amount, Used, exceeded
 

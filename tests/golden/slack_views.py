@@ -7,16 +7,6 @@ from datetime import UTC, datetime, timedelta
 
 from adapters.llm.messages import StopReason, Usage
 from bot.domain.claims import Claim, ClaimState
-from bot.domain.events import (
-    Evidence,
-    Notice,
-    RoundStarted,
-    TextDelta,
-    ToolProgress,
-    TurnEnd,
-    TurnEvent,
-    TurnFinished,
-)
 from bot.domain.ids import (
     ChannelId,
     MessageTs,
@@ -29,6 +19,16 @@ from bot.domain.ids import (
     UserId,
 )
 from bot.domain.proposal import Proposal, ProposalState, Vote, canonical, deciders, digest
+from bot.domain.turn_events import (
+    Evidence,
+    Notice,
+    RoundStarted,
+    TextDelta,
+    ToolProgress,
+    TurnEnd,
+    TurnEvent,
+    TurnFinished,
+)
 from bot.slack.showing.cards import card
 from bot.slack.showing.render import AnswerView, render
 from bot.slack.text.blocks import Part

@@ -140,7 +140,7 @@ MUTANTS = (
     # Turns.
     Mutant(
         "a message is known by its event, not by itself",
-        "bot/slack/handling/messages.py",
+        "bot/slack/handling/message_intake.py",
         "Ask(place=heard.place, ts=heard.ts, ",
         "Ask(place=heard.place, ts=MessageTs(heard.event_id), ",
         (f"{_DUPLICATES}test_an_event_that_two_replicas_get_at_once_is_one_turn",),
@@ -287,11 +287,11 @@ MUTANTS = (
     ),
     Mutant(
         "messages of a thread are looked up side by side",
-        "bot/slack/handling/messages.py",
+        "bot/slack/handling/message_intake.py",
         "async with self._threads.hold(heard.place.key):",
         "async with self._threads.hold(heard.ts):",
         (
-            "tests/unit/bot/slack/handling/test_messages.py::"
+            "tests/unit/bot/slack/handling/test_message_intake.py::"
             "test_a_message_does_not_overtake_one_of_its_thread_that_needs_looking_up",
         ),
     ),
@@ -386,10 +386,10 @@ MUTANTS = (
     # Tool calls.
     Mutant(
         "the same call may be made for ever",
-        "tools/budget.py",
+        "tools/call_limits.py",
         "if spent.same_calls >= self.same_calls:",
         "if spent.same_calls < 0:",
-        ("tests/unit/tools/test_budget.py::test_a_call_too_many_is_an_error_that_says_so",),
+        ("tests/unit/tools/test_call_limits.py::test_a_call_too_many_is_an_error_that_says_so",),
     ),
     Mutant(
         "a cached result is anybody's",

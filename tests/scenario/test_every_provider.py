@@ -17,8 +17,8 @@ import pytest_asyncio
 
 from bot.app import Base, build_base, build_conversation
 from bot.commands.headless import NamedByUser, NamedOnTheLine, NeverStopped, headless_ask
-from bot.domain.events import RoundStarted, TextDelta, ToolProgress, TurnEvent, TurnFinished
 from bot.domain.ids import UserId
+from bot.domain.turn_events import RoundStarted, TextDelta, ToolProgress, TurnEvent, TurnFinished
 from bot.ports.durability import Journal
 from bot.settings.model import Settings
 from bot.wiring.venues import Directory

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from bot.domain.events import TurnFinished
+from bot.domain.turn_events import TurnFinished
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_providers import WIRES
 from tests.fixtures_threads import Bots, Thread, bots, bots_on_postgresql

@@ -34,11 +34,11 @@ from bot.demo.workspace.seeds import (
     STRANGER,
 )
 from bot.demo.workspace.state import Setup, Workspace
-from bot.domain.events import Evidence
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.domain.proposal import Proposal, ProposalState
-from bot.domain.providers import ProviderStatus
+from bot.domain.provider_status import ProviderStatus
 from bot.domain.session import Ask, TurnState
+from bot.domain.turn_events import Evidence
 from bot.ports.failures import StorageUnavailable
 from bot.slack.api.web_api import create_api
 from bot.slack.connection.bolt import create_bolt

@@ -17,10 +17,10 @@ from bot.actions.display import CardSweep, ProposalDisplay
 from bot.demo.workspace.app import api_base_url, serving
 from bot.demo.workspace.seeds import CHECKOUT, DIRECT, MEMBER, PAYMENTS, QUIET, RESPONDER
 from bot.demo.workspace.state import Clocks, Setup, Workspace
-from bot.domain.events import RoundStarted, TextDelta, TurnEnd
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.domain.proposal import ProposalState
 from bot.domain.session import Ask
+from bot.domain.turn_events import RoundStarted, TextDelta, TurnEnd
 from bot.ports.failures import SurfaceGone
 from bot.slack.api.web_api import WebApi, create_api
 from bot.slack.sending.outbox import Outbox

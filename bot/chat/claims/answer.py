@@ -8,7 +8,7 @@ from bot.chat.claims.results import Result
 from bot.chat.claims.sentences import Sentence, sentences
 from bot.chat.claims.verdict import Known, judged
 from bot.domain.claims import Claim, ClaimState
-from bot.domain.events import Evidence
+from bot.domain.turn_events import Evidence
 
 # An answer for people is a tenth of this; what lies behind is said to be unchecked, not looked at.
 MOST_CHARS = 24_000

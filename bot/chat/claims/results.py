@@ -12,7 +12,7 @@ import orjson
 from pydantic import JsonValue
 
 from bot.chat.claims.quantities import Known, loose_numbers
-from bot.domain.events import Evidence
+from bot.domain.turn_events import Evidence
 
 STAMP = re.compile(r"\b(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(:\d\d)?(?:\.\d{1,9})?(Z|[+-]\d\d:?\d\d)?")
 _CLOCK = re.compile(r"(?<![\d:.T-])([01]?\d|2[0-3]):([0-5]\d)(?::[0-5]\d)?(?![\d:])")

@@ -3,18 +3,18 @@
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from bot.demo.workspace import events, interactions
+from bot.demo.workspace import event_payloads, interactions
 from bot.demo.workspace.answers import show_answer
-from bot.demo.workspace.delivery import Ack, Outbox
+from bot.demo.workspace.delivery import Ack, EventQueue
 from bot.demo.workspace.errors import CannotDoThat, SlackRefused
 from bot.demo.workspace.feed import Change
 from bot.demo.workspace.ids import opaque
+from bot.demo.workspace.interaction_handles import InteractionHandles
 from bot.demo.workspace.json_access import JsonObject, object_at, text_at
 from bot.demo.workspace.messages import Message, interactive_elements
 from bot.demo.workspace.modals import Modals
 from bot.demo.workspace.people import Channel, User
 from bot.demo.workspace.posting import Posting, with_block_ids
-from bot.demo.workspace.tickets import Tickets
 from bot.demo.workspace.typed_text import as_rich_text, as_sent
 
 
@@ -23,8 +23,8 @@ class Acts:
     """Acting as a person. Every method raises CannotDoThat for what Slack would not allow."""
 
     posting: Posting
-    outbox: Outbox
-    tickets: Tickets
+    outbox: EventQueue
+    handles: InteractionHandles
     modals: Modals
     origin: str = field(default="http://127.0.0.1", init=False)
 
@@ -97,7 +97,7 @@ class Acts:
             is_ephemeral=ephemeral is not None,
             chosen=chosen or {},
         )
-        path = self.tickets.response_url(user, channel, message_ts, shown.thread_ts)
+        path = self.handles.response_url(user, channel, message_ts, shown.thread_ts)
         return await self._interact(user, payload | {"response_url": self.origin + path})
 
     def _shown(self, channel: str, ts: str, action_id: str, *, stale: bool) -> Message:
@@ -164,8 +164,8 @@ class Acts:
             raise CannotDoThat(f"{command} is not a valid command")
         escaped = as_sent(text, self.posting.roster.users.values())
         form = interactions.slash_command(self.posting.app, person, place, command, escaped)
-        form["response_url"] = self.origin + self.tickets.response_url(user, channel)
-        form["trigger_id"] = self.tickets.trigger(user)
+        form["response_url"] = self.origin + self.handles.response_url(user, channel)
+        form["trigger_id"] = self.handles.trigger(user)
         ack = await self.outbox.request("slash_commands", form)
         if ack.ok and ack.body:
             with suppress(SlackRefused):  # Slack shows nothing when it cannot read the answer
@@ -180,11 +180,11 @@ class Acts:
         channel = next(direct, "D" + user[1:])
         view = self.modals.home(user) if tab == "home" else None
         at = self.posting.timestamps.next()
-        event = events.home_opened(person, channel, tab, view, at)
+        event = event_payloads.home_opened(person, channel, tab, view, at)
         self.posting.emit("app_home_opened", event, channel, person)
 
     async def _interact(self, user: str, payload: JsonObject) -> Ack:
-        payload["trigger_id"] = self.tickets.trigger(user)
+        payload["trigger_id"] = self.handles.trigger(user)
         return await self.outbox.request("interactive", payload)
 
     def _own_view(self, user: str, view_id: str) -> JsonObject:

@@ -8,10 +8,10 @@ from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
 from bot.demo.workspace.person_api import PersonApi, person_errors
-from bot.demo.workspace.providers import ProviderChoice
+from bot.demo.workspace.provider_choice import ProviderChoice
 from bot.demo.workspace.response_urls import ResponseUrls
 from bot.demo.workspace.state import Workspace
-from bot.demo.workspace.web_api import WebApi
+from bot.demo.workspace.web_api import SimulatedWebApi
 from bot.page.files import PageFiles
 
 LOOPBACK_HOSTS = frozenset({"127.0.0.1", "localhost", "::1"})
@@ -35,7 +35,7 @@ def create_app(
     )
     PersonApi(workspace, providers).add_routes(app.router)
     PageFiles().add_to(app)
-    app.router.add_route("*", "/api/{method}", WebApi(workspace).handle)
+    app.router.add_route("*", "/api/{method}", SimulatedWebApi(workspace).handle)
     app.router.add_get("/link/", workspace.sockets.serve)
     app.router.add_post("/actions/{key}", ResponseUrls(workspace).handle)
     app.cleanup_ctx.append(_deliveries(workspace))

@@ -47,7 +47,7 @@ class Transport(Protocol):
         ...
 
 
-class Outbox:
+class EventQueue:
     """Events wait here for `run`; interactions go straight through."""
 
     def __init__(

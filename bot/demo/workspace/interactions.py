@@ -6,7 +6,7 @@ from pydantic import JsonValue
 
 from bot.demo.workspace.block_elements import options_of
 from bot.demo.workspace.errors import CannotDoThat
-from bot.demo.workspace.events import VERIFICATION_TOKEN
+from bot.demo.workspace.event_payloads import VERIFICATION_TOKEN
 from bot.demo.workspace.identity import AppIdentity
 from bot.demo.workspace.json_access import JsonObject, object_at, text_at
 from bot.demo.workspace.messages import Message, interactive_elements

@@ -12,7 +12,7 @@ from bot.demo.workspace.errors import CannotDoThat
 from bot.demo.workspace.feed import Change
 from bot.demo.workspace.json_access import JsonObject, object_at, text_at
 from bot.demo.workspace.people import Channel, User
-from bot.demo.workspace.providers import ProviderChoice
+from bot.demo.workspace.provider_choice import ProviderChoice
 from bot.demo.workspace.state import Workspace
 
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from bot.demo.workspace import events
-from bot.demo.workspace.delivery import Outbox
+from bot.demo.workspace import event_payloads
+from bot.demo.workspace.delivery import EventQueue
 from bot.demo.workspace.feed import Change, Feed
 from bot.demo.workspace.identity import AppIdentity
 from bot.demo.workspace.ids import Timestamps, opaque
@@ -24,7 +24,7 @@ class Posting:
     roster: Roster
     timeline: Timeline
     feed: Feed
-    outbox: Outbox
+    outbox: EventQueue
     timestamps: Timestamps
 
     def post(self, message: Message) -> None:
@@ -36,17 +36,17 @@ class Posting:
         is_own = message.user == self.app.bot_user_id
         calls_bot = self.app.bot_user_id in mentioned(message.text)
         if calls_bot and not is_own and channel.kind != "im":
-            self.emit("app_mention", events.app_mention(message), channel.id, author)
-        kind = events.SUBSCRIPTION_OF_KIND[channel.kind]
-        self.emit(kind, events.message_posted(message, channel), channel.id, author)
+            self.emit("app_mention", event_payloads.app_mention(message), channel.id, author)
+        kind = event_payloads.SUBSCRIPTION_OF_KIND[channel.kind]
+        self.emit(kind, event_payloads.message_posted(message, channel), channel.id, author)
 
     def edit(self, before: Message, after: Message) -> None:
         """A new version of a message."""
         self.timeline.put(after)
         self._show("edit", after)
         channel = self.roster.channel(after.channel)
-        event = events.message_changed(before, after, channel, self.timestamps.next())
-        kind = events.SUBSCRIPTION_OF_KIND[channel.kind]
+        event = event_payloads.message_changed(before, after, channel, self.timestamps.next())
+        kind = event_payloads.SUBSCRIPTION_OF_KIND[channel.kind]
         self.emit(kind, event, channel.id, self.roster.user(after.user))
 
     def react(self, message: Message, name: str, user: str) -> None:
@@ -63,12 +63,12 @@ class Posting:
         at = self.timestamps.next()
         if tombstone:
             self._show("edit", tombstone)
-            event = events.message_changed(message, tombstone, channel, at)
+            event = event_payloads.message_changed(message, tombstone, channel, at)
         else:
             gone: JsonObject = {"ts": message.ts, "thread_ts": message.thread_ts}
             self.feed.publish(Change("delete", gone, channel=message.channel))
-            event = events.message_deleted(message, channel, at)
-        kind = events.SUBSCRIPTION_OF_KIND[channel.kind]
+            event = event_payloads.message_deleted(message, channel, at)
+        kind = event_payloads.SUBSCRIPTION_OF_KIND[channel.kind]
         self.emit(kind, event, channel.id, self.roster.user(message.user))
 
     def whisper(self, ephemeral: Ephemeral) -> None:
@@ -107,9 +107,9 @@ class Posting:
         sees = channel is None or self.app.bot_user_id in channel.members
         if subscription not in self.app.subscriptions or not sees:
             return
-        event = events.strangers_teams(event, author, self.app)
+        event = event_payloads.strangers_teams(event, author, self.app)
         shared = channel is not None and channel.is_ext_shared
-        self.outbox.post_event(events.callback(self.app, event, is_ext_shared=shared))
+        self.outbox.post_event(event_payloads.callback(self.app, event, is_ext_shared=shared))
 
     def _show(self, kind: Literal["message", "edit"], message: Message) -> None:
         body = self.timeline.as_slack(message)

@@ -8,10 +8,10 @@ from aiohttp import web
 from bot.demo.workspace import content
 from bot.demo.workspace.answers import read_answer, show_answer
 from bot.demo.workspace.errors import SlackRefused
+from bot.demo.workspace.interaction_handles import ResponseUrl
 from bot.demo.workspace.json_access import JsonObject
 from bot.demo.workspace.posting import with_block_ids
 from bot.demo.workspace.state import Workspace
-from bot.demo.workspace.tickets import ResponseUrl
 
 _KNOWN = frozenset(
     {
@@ -35,30 +35,30 @@ class ResponseUrls:
             return web.Response(status=400, text="invalid_payload")
         if not isinstance(body, dict) or set(body) - _KNOWN:
             return web.Response(status=400, text="invalid_payload")
-        ticket = self.workspace.tickets.use_response_url(request.match_info["key"])
-        if ticket is None:
+        handle = self.workspace.handles.use_response_url(request.match_info["key"])
+        if handle is None:
             return web.Response(status=404, text="used_url")
         try:
-            self._apply(ticket, body)
+            self._apply(handle, body)
         except SlackRefused as refused:
             return web.Response(status=400, text=refused.code)
         return web.json_response({"ok": True})
 
-    def _apply(self, ticket: ResponseUrl, body: JsonObject) -> None:
+    def _apply(self, handle: ResponseUrl, body: JsonObject) -> None:
         posting = self.workspace.posting
         if body.get("delete_original") is True:
-            posting.unwhisper(ticket.channel, ticket.message_ts)
+            posting.unwhisper(handle.channel, handle.message_ts)
             return
-        if body.get("replace_original") is True and self._replace(ticket, read_answer(body)):
+        if body.get("replace_original") is True and self._replace(handle, read_answer(body)):
             return
-        show_answer(posting, body, ticket.user, ticket.channel, ticket.thread_ts)
+        show_answer(posting, body, handle.user, handle.channel, handle.thread_ts)
 
-    def _replace(self, ticket: ResponseUrl, said: content.Content) -> bool:
+    def _replace(self, handle: ResponseUrl, said: content.Content) -> bool:
         posting = self.workspace.posting
-        shown = self.workspace.timeline.ephemeral(ticket.channel, ticket.message_ts)
+        shown = self.workspace.timeline.ephemeral(handle.channel, handle.message_ts)
         before = shown.message if shown else None
         if before is None:
-            before = self.workspace.timeline.get(ticket.channel, ticket.message_ts)
+            before = self.workspace.timeline.get(handle.channel, handle.message_ts)
         if before is None:
             return False
         after = replace(

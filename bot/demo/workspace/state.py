@@ -8,10 +8,11 @@ from typing import TypeVar
 
 from bot.demo.workspace import seeds
 from bot.demo.workspace.acts import Acts
-from bot.demo.workspace.delivery import Ack, DeliveryPolicy, Outbox, Transport
+from bot.demo.workspace.delivery import Ack, DeliveryPolicy, EventQueue, Transport
 from bot.demo.workspace.feed import Change, Feed
 from bot.demo.workspace.identity import AppIdentity
 from bot.demo.workspace.ids import Timestamps
+from bot.demo.workspace.interaction_handles import InteractionHandles
 from bot.demo.workspace.json_access import JsonObject
 from bot.demo.workspace.messages import Message
 from bot.demo.workspace.modals import Modals
@@ -20,7 +21,6 @@ from bot.demo.workspace.posting import Posting
 from bot.demo.workspace.ratelimit import Counters, RateLimiter, RateLimits
 from bot.demo.workspace.signed_http import SignedHttp
 from bot.demo.workspace.socket_mode import SocketModeHub
-from bot.demo.workspace.tickets import Tickets
 from bot.demo.workspace.timeline import Timeline
 
 T = TypeVar("T")
@@ -67,10 +67,10 @@ class Workspace:
         self.calls: deque[ApiCall] = deque(maxlen=MAX_CALLS_KEPT)
         self.sockets = SocketModeHub(self.app.app_id, self.feed.notify)
         self.limiter = RateLimiter(self.setup.limits, self.setup.clocks.monotonic)
-        self.tickets = Tickets(self.setup.clocks.monotonic)
+        self.handles = InteractionHandles(self.setup.clocks.monotonic)
         self.modals = Modals(self.app)
         self.http = self._signed_http(self.setup.request_url)
-        self.outbox = Outbox(self.setup.delivery, self._transport(), self.feed.notify)
+        self.outbox = EventQueue(self.setup.delivery, self._transport(), self.feed.notify)
         self.posting = Posting(
             self.app,
             self.roster,
@@ -79,7 +79,7 @@ class Workspace:
             self.outbox,
             Timestamps(self.setup.clocks.wall),
         )
-        self.acts = Acts(self.posting, self.outbox, self.tickets, self.modals)
+        self.acts = Acts(self.posting, self.outbox, self.handles, self.modals)
 
     def _signed_http(self, url: str) -> SignedHttp | None:
         if not url:

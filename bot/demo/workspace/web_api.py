@@ -14,7 +14,7 @@ from bot.demo.workspace.state import ApiCall, Workspace
 
 
 @dataclass(slots=True)
-class WebApi:
+class SimulatedWebApi:
     """Answers `/api/<method>`."""
 
     workspace: Workspace

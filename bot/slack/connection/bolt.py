@@ -23,7 +23,7 @@ from bot.slack.handling.denials import Denials
 from bot.slack.handling.errands import Errands
 from bot.slack.handling.home import Home
 from bot.slack.handling.ingress_ports import IngressPorts, IngressSettings
-from bot.slack.handling.messages import MessageIntake
+from bot.slack.handling.message_intake import MessageIntake
 from bot.slack.handling.proposal_clicks import ProposalClicks
 from bot.slack.received.identity import SlackIdentity
 

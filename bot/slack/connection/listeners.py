@@ -20,7 +20,7 @@ from bot.slack.handling.answer_clicks import AnswerClicks
 from bot.slack.handling.commands import COMMAND, Commands
 from bot.slack.handling.denials import Denials
 from bot.slack.handling.home import Home
-from bot.slack.handling.messages import NOT_OURS, MessageIntake
+from bot.slack.handling.message_intake import NOT_OURS, MessageIntake
 from bot.slack.handling.proposal_clicks import ProposalClicks, Refusal
 from bot.slack.received.clicks import Click, click_of, installed_team, recall
 from bot.slack.received.identity import SlackIdentity

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pydantic import JsonValue
 
 from bot.chat.budget_report import BudgetReport
-from bot.ports.money import SpentBy
+from bot.ports.ledger import SpentBy
 from bot.slack.text.blocks import Block, Part, section
 from bot.slack.text.mrkdwn import escape, visible
 

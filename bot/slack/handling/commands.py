@@ -7,7 +7,7 @@ from typing import assert_never
 from bot.chat.budget_report import budget_report
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.ids import Person, TeamId, UserId
-from bot.domain.providers import ProviderStatus
+from bot.domain.provider_status import ProviderStatus
 from bot.ports.failures import StorageUnavailable
 from bot.slack.handling import words
 from bot.slack.handling.audit_answer import audit_answer

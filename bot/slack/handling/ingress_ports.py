@@ -7,10 +7,10 @@ from typing import Literal, TypeAlias
 from bot.domain.budget import BudgetLimits
 from bot.domain.channel import ChannelNow, ChannelRule
 from bot.domain.ids import MessageTs, ProposalId, TeamId
-from bot.domain.providers import ProviderStatus
+from bot.domain.provider_status import ProviderStatus
 from bot.domain.tool_status import ToolReport
 from bot.ports.durability import StopRequests, Workflows
-from bot.ports.money import Ledger
+from bot.ports.ledger import Ledger
 from bot.ports.platform import PrivateSurface, RoleDirectory
 from bot.ports.proposals import FreezeState, KillSwitch, ProposalStore, Revisions
 from bot.ports.sessions import SessionStore

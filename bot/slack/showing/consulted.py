@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from bot.domain.citations import cited
-from bot.domain.events import Evidence
 from bot.domain.ids import TurnId
+from bot.domain.turn_events import Evidence
 from bot.slack.showing.chips import duration, short, span, subject
 from bot.slack.text.blocks import Block, Option, actions, button, context, select
 from bot.slack.text.limits import BUTTONS_PER_ROW, OPTION_TEXT_CHARS

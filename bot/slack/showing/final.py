@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from bot.domain.claims import ClaimState
-from bot.domain.events import TurnEnd, TurnFinished
 from bot.domain.ids import TurnId
+from bot.domain.turn_events import TurnEnd, TurnFinished
 from bot.slack.showing.consulted import consulted
 from bot.slack.text.blocks import Block, context
 from bot.slack.text.links import remark

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from pydantic import JsonValue
 
-from bot.domain.events import Evidence
+from bot.domain.turn_events import Evidence
 from bot.ports.proposals import FormField
 from bot.slack.showing.chips import duration, short
 from bot.slack.text.mrkdwn import visible

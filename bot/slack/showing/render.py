@@ -6,7 +6,8 @@ Pure. Events cost O(1) each; rendering costs O(text) and happens once per edit.
 from dataclasses import dataclass, field
 from typing import assert_never
 
-from bot.domain.events import (
+from bot.domain.ids import TurnId
+from bot.domain.turn_events import (
     Notice,
     ProposalRaised,
     RoundReplaced,
@@ -16,7 +17,6 @@ from bot.domain.events import (
     TurnEvent,
     TurnFinished,
 )
-from bot.domain.ids import TurnId
 from bot.slack.showing.chips import Chip, activity, advance, chip_texts
 from bot.slack.showing.final import closing
 from bot.slack.text.blocks import Block, Part, actions, button, context, markdown

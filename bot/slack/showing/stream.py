@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
-from bot.domain.events import TextDelta, TurnEvent, TurnFinished
+from bot.domain.turn_events import TextDelta, TurnEvent, TurnFinished
 from bot.ports.failures import SurfaceFailed
 from bot.ports.platform import AnswerStream
 from bot.privacy.stream import showable

@@ -27,7 +27,7 @@ def open_view(workspace: Workspace, arguments: Arguments) -> JsonObject:
     """views.open."""
     view = _view(arguments, "modal")
     trigger = arguments.text("trigger_id") or arguments.text("interactivity_pointer")
-    user = workspace.tickets.spend_trigger(trigger)
+    user = workspace.handles.spend_trigger(trigger)
     shown = workspace.modals.open(user, view)
     workspace.feed.publish(Change("view", shown, user=user))
     return {"view": shown}

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from bot.chat.budget_alert import BudgetAlert
 from bot.domain.audit import AuditKind
 from bot.domain.budget import BudgetLimits, is_alert_due, projected_usd_micros
-from bot.ports.money import Spending
+from bot.ports.ledger import Spending
 from bot.store import alert_days
 from bot.store.alert_days import StoredAlertDays
 from bot.store.engine import Database

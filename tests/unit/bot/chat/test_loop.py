@@ -23,7 +23,7 @@ from adapters.llm.messages import (
 from bot.chat.loop import PARALLEL_CALLS, Conversation, Emit, Loop, stop_reason, wrap_evidence
 from bot.chat.round_record import RoundRecord
 from bot.commands.headless import PlainJournal
-from bot.domain.events import (
+from bot.domain.turn_events import (
     Notice,
     ProposalRaised,
     RoundReplaced,
@@ -35,7 +35,7 @@ from bot.domain.events import (
 from bot.ports.failures import StorageUnavailable
 from tests.fakes.journal import Crash, Fuse, MemoryJournal
 from tests.fixtures_rounds import said
-from tools.budget import Spent
+from tools.call_limits import Spent
 from tools.errors import ToolErrorCode
 from tools.records import CallEnded, CallEvent, CallStarted, ToolInvocationRecord, ToolOutcome
 

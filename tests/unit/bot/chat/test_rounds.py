@@ -6,7 +6,7 @@ import pytest
 
 from adapters.llm.messages import CompleteRequest, ErrorChunk, ErrorKind, StopReason, TextChunk
 from bot.chat.rounds import Rounds
-from bot.domain.events import Notice, TextDelta, TurnEvent
+from bot.domain.turn_events import Notice, TextDelta, TurnEvent
 from bot.engine.stop_signal import Signal
 from tests.fakes.scripted_provider import PAID, ScriptedProvider, text
 

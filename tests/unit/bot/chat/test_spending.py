@@ -25,9 +25,9 @@ from bot.chat.rounds import Rounds
 from bot.chat.spending import Purse, Spender
 from bot.domain.audit import AuditKind
 from bot.domain.budget import ASSUMED_PRICE, BudgetLimits, Limit, Refusal, refusal_words
-from bot.domain.events import Notice, TextDelta, TurnEvent
 from bot.domain.ids import ChannelId, SessionId, UserId
 from bot.domain.session import Ask
+from bot.domain.turn_events import Notice, TextDelta, TurnEvent
 from bot.engine.stop_signal import Signal
 from bot.ports.failures import StorageUnavailable
 from bot.telemetry.metrics import Metrics

@@ -11,14 +11,14 @@ import structlog.testing
 from adapters.llm.messages import CompleteRequest
 from bot.chat.standing import PATIENCE_S, UNKNOWN_NOTICE
 from bot.domain.channel import UNKNOWN, ChannelRule, channel_of, narrowest
-from bot.domain.events import TurnEnd
 from bot.domain.ids import Place
+from bot.domain.turn_events import TurnEnd
 from tests.fakes.channel_names import FakeNames
 from tests.fakes.journal import Crash, Fuse, MemoryJournal
 from tests.fakes.scripted_provider import ScriptedProvider, calls, text
 from tests.fakes.tools import FakeTool, contract
 from tests.fixtures_turn import ASK, TurnBench, turn_bench
-from tools.budget import Budget
+from tools.call_limits import CallLimits
 from tools.policy import ToolPolicy
 from tools.products import Reading
 
@@ -32,7 +32,7 @@ POLICY = ToolPolicy(
     toolsets={"investigate": ("core__*",), "support": (ECHO, LOGS)},
     channels=(("support-*", (ECHO,)),),
     purposes=frozenset({"investigate", "support"}),
-    budgets={"support": Budget(calls=3)},
+    limits={"support": CallLimits(calls=3)},
 )
 ASKS = calls(("c1", ECHO, '{"text":"hi"}'), ("c2", LOGS, '{"text":"hi"}'))
 
@@ -173,8 +173,8 @@ def test_what_an_unknown_channel_may_use_every_channel_may(name: str, tool: str)
         for channel in (unknown, known)
     }
     assert fits[UNKNOWN] <= fits[name]
-    least = POLICY.budget(_Asked("investigate", UNKNOWN, ""))
-    assert least.calls <= POLICY.budget(_Asked(known.rule.toolset, name, "")).calls
+    least = POLICY.limits_of(_Asked("investigate", UNKNOWN, ""))
+    assert least.calls <= POLICY.limits_of(_Asked(known.rule.toolset, name, "")).calls
 
 
 def test_a_tool_of_some_sessions_is_not_an_unknown_channels() -> None:

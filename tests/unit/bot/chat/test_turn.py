@@ -14,8 +14,8 @@ from bot.chat.broken_turn import CUT_SHORT, NOT_KEPT, NOTHING_STARTED
 from bot.domain.audit import AuditKind
 from bot.domain.budget import BudgetLimits
 from bot.domain.claims import ClaimState
-from bot.domain.events import TurnEnd
 from bot.domain.session import TurnState
+from bot.domain.turn_events import TurnEnd
 from bot.ports.failures import StorageUnavailable, SurfaceFailed, SurfaceGone
 from tests.fakes.journal import MemoryJournal
 from tests.fakes.recording_surface import RecordingSurface

@@ -6,8 +6,8 @@ import pytest
 from pydantic import JsonValue
 
 from adapters.llm.messages import StopReason, Usage
-from bot.domain.events import Evidence, TurnEnd, TurnFinished
 from bot.domain.findings import TOOL, findings_of
+from bot.domain.turn_events import Evidence, TurnEnd, TurnFinished
 from tools.records import ToolInvocationRecord, ToolOutcome
 
 AT = datetime(2026, 11, 20, tzinfo=UTC)

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from bot.ports.failures import StorageUnavailable
-from bot.store import engine, schema
+from bot.store import schema
 from bot.store.connection import Connection
 from bot.store.engine import Database
 from bot.store.failures import ConnectionLost
@@ -390,7 +390,7 @@ async def test_a_lost_connection_is_named_where_nothing_may_be_repeated(
 async def test_a_transaction_that_stands_still_is_ended_and_frees_its_locks(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "IDLE_IN_TRANSACTION_S", 0.1)
+    monkeypatch.setattr("bot.store.engine.IDLE_IN_TRANSACTION_S", 0.1)
     frozen = await Database.open(postgres_url, patience_s=())
     successor = await Database.open(postgres_url)
 

@@ -6,7 +6,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
-from bot.domain.providers import ProviderStatus
+from bot.domain.provider_status import ProviderStatus
 from bot.web.providers import PATH, providers_route
 
 TOKEN = "api-token"

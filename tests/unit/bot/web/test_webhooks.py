@@ -10,11 +10,11 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
-from bot.ports.events import IngestedEvent
 from bot.ports.failures import StorageUnavailable
+from bot.ports.ingested_events import IngestedEvent
 from bot.store.engine import Database
-from bot.store.events import StoredDeploys, StoredEvents
 from bot.store.incidents import StoredIncidents
+from bot.store.ingested_events import StoredDeploys, StoredEvents
 from bot.web.webhooks import ALERTMANAGER_PATH, ARGOCD_PATH, GITHUB_PATH, webhook_routes
 from tests.fakes.set_clock import SetClock
 from tests.fakes.stores import MemoryEvents

@@ -11,7 +11,7 @@ from bot.wiring.rules import TOOLSETS
 from bot.wiring.tool_rules import under
 from tests.fakes.capabilities import call_context
 from tests.fakes.tools import FakeTool, bench, contract
-from tools.budget import Budget
+from tools.call_limits import CallLimits
 from tools.catalog import ToolCatalog
 from tools.errors import ToolErrorCode
 from tools.policy import ToolPolicy
@@ -31,7 +31,7 @@ def seen(made: ToolPolicy, **asking: object) -> list[str]:
 
 def test_without_a_policy_the_built_in_toolsets_are_in_force() -> None:
     assert seen(policy()) == list(IDS)
-    assert policy().budget(call_context()) == Budget()
+    assert policy().limits_of(call_context()) == CallLimits()
 
 
 def test_a_toolset_replaces_the_built_in_one_and_others_are_added() -> None:
@@ -97,8 +97,10 @@ def test_a_toolsets_budget_is_the_common_one_but_for_what_it_says() -> None:
         }
     )
 
-    assert made.budget(call_context()) == Budget(calls=30, call_time_s=20.0)
-    assert made.budget(call_context(purpose="recommend")) == Budget(calls=5, call_time_s=20.0)
+    assert made.limits_of(call_context()) == CallLimits(calls=30, call_time_s=20.0)
+    assert made.limits_of(call_context(purpose="recommend")) == CallLimits(
+        calls=5, call_time_s=20.0
+    )
     assert seen(made, purpose="recommend") == ["core__get_logs"]
 
 

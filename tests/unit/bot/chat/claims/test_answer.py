@@ -8,7 +8,7 @@ import pytest
 
 from bot.chat.claims.answer import checked
 from bot.domain.claims import ClaimState
-from bot.domain.events import Evidence
+from bot.domain.turn_events import Evidence
 from tests.claims_corpus import Said, fabrications, honest
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from bot.domain.events import Evidence
 from bot.domain.ids import MessageTs
 from bot.domain.session import TurnState
+from bot.domain.turn_events import Evidence
 from bot.ports.failures import SurfaceFailed
 from bot.slack.handling import words
 from tests.slack_ingress import NOW, Ingress, Payload, pressed

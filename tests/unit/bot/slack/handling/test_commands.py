@@ -12,10 +12,10 @@ from bot.demo.workspace.block_rules import check_blocks
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.budget import BudgetLimits
 from bot.domain.ids import SessionId, TurnId, UserId
-from bot.domain.providers import ProviderStatus
+from bot.domain.provider_status import ProviderStatus
 from bot.domain.tool_status import ToolHealth, ToolReport, ToolsetCost, ToolStatus
 from bot.ports.failures import StorageUnavailable
-from bot.ports.money import Spending
+from bot.ports.ledger import Spending
 from bot.slack.handling import words
 from bot.slack.handling.commands import Commands
 from bot.slack.handling.ingress_ports import IngressSettings

@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from bot.domain.events import Evidence
+from bot.domain.turn_events import Evidence
 from bot.slack.showing.modals import evidence_view, reject_view
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.demo.workspace.block_rules import check_blocks
-from bot.domain.events import (
+from bot.domain.turn_events import (
     Evidence,
     RoundReplaced,
     RoundStarted,

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.domain.events import TextDelta
+from bot.domain.turn_events import TextDelta
 from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.slack.api.web_api import RateLimited, Refused, Unreachable
 from bot.slack.sending.outbox import Outbox

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.domain.events import TextDelta
+from bot.domain.turn_events import TextDelta
 from bot.slack.showing.render import render
 from bot.slack.text.imitation import LABEL, disclaimed
 from tests.golden.slack_views import finished, golden, view

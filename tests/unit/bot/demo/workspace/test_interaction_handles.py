@@ -3,7 +3,7 @@
 import pytest
 
 from bot.demo.workspace.errors import SlackRefused
-from bot.demo.workspace.tickets import Tickets
+from bot.demo.workspace.interaction_handles import InteractionHandles
 
 
 class Clock:
@@ -15,40 +15,40 @@ class Clock:
 
 
 def test_a_trigger_opens_one_modal() -> None:
-    tickets = Tickets(Clock())
-    trigger = tickets.trigger("U1")
+    handles = InteractionHandles(Clock())
+    trigger = handles.trigger("U1")
 
-    assert tickets.spend_trigger(trigger) == "U1"
+    assert handles.spend_trigger(trigger) == "U1"
     with pytest.raises(SlackRefused, match="exchanged_trigger_id"):
-        tickets.spend_trigger(trigger)
+        handles.spend_trigger(trigger)
 
 
 def test_a_trigger_expires_after_three_seconds() -> None:
     clock = Clock()
-    tickets = Tickets(clock)
-    trigger = tickets.trigger("U1")
+    handles = InteractionHandles(clock)
+    trigger = handles.trigger("U1")
     clock.now_s = 3.1
 
     with pytest.raises(SlackRefused, match="expired_trigger_id"):
-        tickets.spend_trigger(trigger)
+        handles.spend_trigger(trigger)
 
 
 def test_an_invented_trigger_is_invalid() -> None:
     with pytest.raises(SlackRefused, match="invalid_trigger_id"):
-        Tickets().spend_trigger("1.2.3")
+        InteractionHandles().spend_trigger("1.2.3")
 
 
 def test_a_response_url_works_five_times() -> None:
-    tickets = Tickets(Clock())
-    key = tickets.response_url("U1", "C1").rpartition("/")[2]
+    handles = InteractionHandles(Clock())
+    key = handles.response_url("U1", "C1").rpartition("/")[2]
 
-    assert [tickets.use_response_url(key) is None for _ in range(6)] == [False] * 5 + [True]
+    assert [handles.use_response_url(key) is None for _ in range(6)] == [False] * 5 + [True]
 
 
 def test_a_response_url_works_for_half_an_hour() -> None:
     clock = Clock()
-    tickets = Tickets(clock)
-    key = tickets.response_url("U1", "C1").rpartition("/")[2]
+    handles = InteractionHandles(clock)
+    key = handles.response_url("U1", "C1").rpartition("/")[2]
     clock.now_s = 1801
 
-    assert tickets.use_response_url(key) is None
+    assert handles.use_response_url(key) is None

@@ -7,8 +7,8 @@ from typing import Any
 import sqlalchemy as sa
 from pydantic import JsonValue
 
-from bot.ports.events import IngestedEvent
 from bot.ports.failures import StorageUnavailable
+from bot.ports.ingested_events import IngestedEvent
 from bot.store import json_text
 from bot.store.connection import Connection
 from bot.store.dialect import insert_into, now
@@ -39,7 +39,7 @@ def kind_of(event_type: str) -> str:
 
 
 class StoredEvents:
-    """`bot.ports.events.EventStore` in the database."""
+    """`bot.ports.ingested_events.EventStore` in the database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -23,7 +23,7 @@ NOTHING_SPENT = Spent()
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class CallLimits:
     """Limits of a turn (`calls`, `turn_bytes`, `same_calls`) and of each call (the other two).
 
     `call_time_s` only shortens what a tool's timeout allows. Raises ValueError when a limit is not
@@ -39,7 +39,7 @@ class Budget:
     def __post_init__(self) -> None:
         """Refuse what would be no limit."""
         if min(self.calls, self.same_calls, self.turn_bytes) < 1 or not self.call_time_s > 0:
-            raise ValueError("a tool budget must be positive")
+            raise ValueError("a limit of tool calls must be positive")
         if not MIN_RESULT_BYTES <= self.result_bytes <= MAX_RESULT_BYTES:
             raise ValueError("a result may have 8 to 64 KiB")
 
@@ -58,10 +58,12 @@ class Budget:
         return None
 
 
-DEFAULT_BUDGET = Budget()
+DEFAULT_LIMITS = CallLimits()
 
 
-def smallest(budgets: Iterable[Budget]) -> Budget:
+def smallest(limits: Iterable[CallLimits]) -> CallLimits:
     """The least of each limit."""
-    found = list(budgets)
-    return Budget(**{f.name: min(getattr(each, f.name) for each in found) for f in fields(Budget)})
+    found = list(limits)
+    return CallLimits(
+        **{f.name: min(getattr(each, f.name) for each in found) for f in fields(CallLimits)}
+    )

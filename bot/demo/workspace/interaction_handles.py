@@ -35,7 +35,7 @@ class ResponseUrl:
 
 
 @dataclass(slots=True)
-class Tickets:
+class InteractionHandles:
     """The rights given out."""
 
     now: Callable[[], float] = time.monotonic
@@ -72,10 +72,10 @@ class Tickets:
 
     def use_response_url(self, key: str) -> ResponseUrl | None:
         """Where to answer; None when unknown, expired or used up."""
-        ticket = self._response_urls.get(key)
-        if ticket is None or ticket.uses >= RESPONSE_URL_USES:
+        handle = self._response_urls.get(key)
+        if handle is None or handle.uses >= RESPONSE_URL_USES:
             return None
-        if self.now() - ticket.made_at > RESPONSE_URL_LIFETIME_S:
+        if self.now() - handle.made_at > RESPONSE_URL_LIFETIME_S:
             return None
-        self._response_urls[key] = replace(ticket, uses=ticket.uses + 1)
-        return ticket
+        self._response_urls[key] = replace(handle, uses=handle.uses + 1)
+        return handle

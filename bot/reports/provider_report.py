@@ -7,7 +7,7 @@ from adapters.llm.port import Provider
 from adapters.llm.triage.provider import NAME as TRIAGE
 from bot.chat.circuits import Circuit, CircuitState
 from bot.chat.rounds import Rounds
-from bot.domain.providers import ProviderStatus
+from bot.domain.provider_status import ProviderStatus
 
 
 def provider_report(

@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from bot.ports.events import IngestedEvent
+from bot.ports.ingested_events import IngestedEvent
 from bot.store.engine import Database
-from bot.store.events import StoredDeploys, StoredEvents, kind_of
+from bot.store.ingested_events import StoredDeploys, StoredEvents, kind_of
 from tests.fixtures_database import database, database_url
 from tests.fixtures_stores import Stores, stores
 from tools.capabilities import Deploy, Interval

@@ -6,12 +6,12 @@ import orjson
 import pytest
 
 from tests.fakes.tools import ALL, FakeTool, bench
-from tools.budget import MAX_RESULT_BYTES, MIN_RESULT_BYTES, Budget, Spent
+from tools.call_limits import MAX_RESULT_BYTES, MIN_RESULT_BYTES, CallLimits, Spent
 from tools.errors import ToolErrorCode
 from tools.policy import ToolPolicy
 
 SMALL = ToolPolicy(
-    ALL.toolsets, budgets={"investigate": Budget(calls=3, same_calls=2, turn_bytes=1000)}
+    ALL.toolsets, limits={"investigate": CallLimits(calls=3, same_calls=2, turn_bytes=1000)}
 )
 
 
@@ -45,7 +45,7 @@ async def test_up_to_the_limit_a_call_runs() -> None:
 
 async def test_a_purpose_without_a_budget_of_its_own_has_the_default() -> None:
     policy = ToolPolicy(
-        {"recommend": ("core__*",)}, budgets=SMALL.budgets, default_budget=Budget(calls=7)
+        {"recommend": ("core__*",)}, limits=SMALL.limits, default_limits=CallLimits(calls=7)
     )
 
     outcome = await bench([FakeTool()], policy).run(purpose="recommend", spent=Spent(calls=7))
@@ -60,7 +60,7 @@ async def test_a_tool_that_is_not_allowed_says_nothing_of_budgets() -> None:
 
 
 async def test_a_result_is_cut_to_what_the_purpose_allows() -> None:
-    policy = ToolPolicy(ALL.toolsets, default_budget=Budget(result_bytes=MIN_RESULT_BYTES))
+    policy = ToolPolicy(ALL.toolsets, default_limits=CallLimits(result_bytes=MIN_RESULT_BYTES))
 
     outcome = await bench([FakeTool()], policy).run('{"text":"abcdefgh","times":5000}')
 
@@ -69,7 +69,7 @@ async def test_a_result_is_cut_to_what_the_purpose_allows() -> None:
 
 
 async def test_a_call_is_cut_at_the_time_the_purpose_allows() -> None:
-    policy = ToolPolicy(ALL.toolsets, default_budget=Budget(call_time_s=0.001))
+    policy = ToolPolicy(ALL.toolsets, default_limits=CallLimits(call_time_s=0.001))
 
     outcome = await bench([FakeTool(gate=asyncio.Event())], policy).run()
 
@@ -89,5 +89,5 @@ async def test_a_call_is_cut_at_the_time_the_purpose_allows() -> None:
     ],
 )
 def test_what_is_no_limit_is_refused(limits: dict[str, float]) -> None:
-    with pytest.raises(ValueError, match=r"budget|result"):
-        Budget(**limits)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"limit|result"):
+        CallLimits(**limits)  # type: ignore[arg-type]
