@@ -30,9 +30,9 @@ from bot.chat.authority import RolesOf, authority
 from bot.chat.call_audit import calls_audit
 from bot.chat.redacted_rounds import RedactedRounds
 from bot.chat.rounds import Rounds
-from bot.chat.spending import Purse
 from bot.chat.tool_calls import Toolbox, ToolDesk, record_calls
 from bot.chat.turn import Turns
+from bot.chat.turn_budget import Budget
 from bot.domain.channel import ChannelNow
 from bot.domain.ids import Person
 from bot.domain.proposal import Proposal
@@ -76,7 +76,7 @@ class Base:
     placeholders: Placeholders
     providers: Mapping[str, Provider]
     rounds: Rounds
-    purse: Purse
+    budget: Budget
     actions: ActionCatalog
     in_force: InForce
     metrics: Metrics
@@ -130,7 +130,7 @@ async def build_base(
         placeholders=placeholders,
         providers=providers,
         rounds=rounds,
-        purse=Purse(
+        budget=Budget(
             rounds,
             stores.ledger,
             calls_audit(stores.audit, every_call=settings.llm.privacy.audit_every_call),
@@ -184,7 +184,7 @@ def build_conversation(
         channels=channels,
         roles_of=roles_of,
         surface=surface,
-        purse=base.purse,
+        budget=base.budget,
         tools=tools,
         stops=stops,
         clock=base.clock,
@@ -223,7 +223,7 @@ def _toolboxes(base: Base, desk: ProposalDesk, stack: AsyncExitStack) -> Toolbox
             timeouts=base.in_force.tool_timeouts,
             hooks=RunnerHooks(
                 authority(policy),
-                record_calls(base.purse.audit, base.metrics),
+                record_calls(base.budget.audit, base.metrics),
                 base.metrics.tool_broke,
             ),
         )

@@ -14,7 +14,7 @@ from adapters.llm.messages import Usage
 from bot.domain.audit import AuditKind
 from bot.domain.ids import SessionId, TurnId, UserId
 from bot.ports.ingested_events import EventStore
-from bot.ports.ledger import Ledger, Reservation, Spending
+from bot.ports.ledger import Ledger, LedgerEntry, Reservation
 from bot.ports.proposals import ProposalStore
 from bot.ports.sessions import SessionStore
 from bot.ports.trail import AuditLog
@@ -39,7 +39,7 @@ from tests.fakes.stores import (
 from tests.fixtures_actions import LapsingCards
 from tests.fixtures_database import new_database
 
-ROUND = Spending(
+ROUND = LedgerEntry(
     session_id=SessionId("session:1"),
     turn_id=TurnId("turn:1"),
     round=1,

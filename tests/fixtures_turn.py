@@ -1,4 +1,4 @@
-"""A whole turn in memory: real loop, rounds, purse and tool desk over a scripted model."""
+"""A whole turn in memory: real loop, rounds, budget and tool desk over a scripted model."""
 
 import asyncio
 from collections.abc import Sequence
@@ -8,9 +8,9 @@ from typing import Any
 from adapters.llm.messages import StreamChunk
 from adapters.llm.port import Provider
 from bot.chat.rounds import Rounds
-from bot.chat.spending import Purse
 from bot.chat.tool_calls import Toolbox, ToolDesk
 from bot.chat.turn import Turns
+from bot.chat.turn_budget import Budget
 from bot.chat.turn_request import TurnConfig
 from bot.domain.budget import BudgetLimits
 from bot.domain.channel import ChannelRule
@@ -119,7 +119,7 @@ def turn_bench(
         channels=called,
         roles_of=roles_of,
         surface=shown,
-        purse=Purse(asked, ledger, MemoryAudit(memory), limits or BudgetLimits(), metrics),
+        budget=Budget(asked, ledger, MemoryAudit(memory), limits or BudgetLimits(), metrics),
         tools=ToolDesk(lambda _: Toolbox(box.catalog, box.runner), FakeClock()),
         stops=stops,
         clock=FakeClock(),

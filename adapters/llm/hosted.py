@@ -11,7 +11,8 @@ from adapters.llm.decoding import Decoder
 from adapters.llm.exchange import Exchange, ReadError, only
 from adapters.llm.messages import CompleteRequest, ErrorChunk, ErrorKind, StreamChunk
 from adapters.llm.model_table import model_table
-from adapters.llm.port import Cost, Model
+from adapters.llm.port import Model
+from adapters.llm.price import Price
 
 
 class HostedProvider(ABC):
@@ -82,9 +83,9 @@ class HostedProvider(ABC):
         first = (self.model, self.config.fast_model)
         return self.table.models(first, self.max_context_tokens)
 
-    def cost(self, model: str) -> Cost | None:
+    def price_of(self, model: str) -> Price | None:
         """See `Provider`."""
-        return self.table.cost(model)
+        return self.table.price_of(model)
 
     def stream(self, request: CompleteRequest) -> AsyncGenerator[StreamChunk, None]:
         """See `Provider`."""

@@ -6,7 +6,8 @@ from typing import Final
 from adapters.llm.config import ProviderConfig
 from adapters.llm.exchange import only
 from adapters.llm.messages import CompleteRequest, ErrorChunk, ErrorKind, StreamChunk
-from adapters.llm.port import Cost, Model
+from adapters.llm.port import Model
+from adapters.llm.price import Price
 
 _REASON: Final = "koder-ai is reserved for a model that does not exist yet"
 
@@ -32,7 +33,7 @@ class KoderAI:
         """None."""
         return ()
 
-    def cost(self, model: str) -> Cost | None:
+    def price_of(self, model: str) -> Price | None:
         """Unknown."""
         del model
         return None

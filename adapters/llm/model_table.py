@@ -13,7 +13,8 @@ from typing import Annotated, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from adapters.llm.port import Cost, Model, Tier
+from adapters.llm.port import Model, Tier
+from adapters.llm.price import Price
 
 # Where Bedrock serves it from: "us.", "global.", an inference profile's ARN.
 _PLACE: Final = re.compile(r"^(?:arn:.*/)?(?:(?:us|eu|apac|jp|au|ca|us-gov|global)\.)?")
@@ -27,7 +28,7 @@ Micros = Annotated[int, Field(ge=0)]
 class ModelOverride:
     """What an operator says of a model; None and empty leave the table's word."""
 
-    cost: Cost | None = None
+    price: Price | None = None
     context_tokens: int | None = None
     tier: Tier | None = None
     display_name: str = ""
@@ -56,12 +57,12 @@ class ModelRow(BaseModel):
     listed: bool = True  # offered for selection; False: only priced
 
     @property
-    def cost(self) -> Cost:
+    def price(self) -> Price:
         """The price by bucket."""
-        usual = Cost(self.input, self.cache_read, self.cache_write, self.output)
+        usual = Price(self.input, self.cache_read, self.cache_write, self.output)
         if not self.long_from:
             return usual
-        above = Cost(
+        above = Price(
             self.input * self.long_input_pct // 100,
             self.cache_read * self.long_input_pct // 100,
             self.cache_write * self.long_input_pct // 100,
@@ -81,11 +82,11 @@ class ModelTable:
             self._rows.setdefault(row.model, []).append(row)
         self._overrides = dict(overrides or {})
 
-    def cost(self, model: str, on: date | None = None) -> Cost | None:
+    def price_of(self, model: str, on: date | None = None) -> Price | None:
         """The list price of a model on a day (default: today, UTC); None is unknown."""
-        own = self.own(model).cost
+        own = self.own(model).price
         row = self.row(model, on)
-        return own or (row.cost if row else None)
+        return own or (row.price if row else None)
 
     def context_tokens(self, model: str, otherwise: int) -> int:
         """How much a model holds; `otherwise` where nobody said."""

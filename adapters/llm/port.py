@@ -14,6 +14,7 @@ from adapters.llm.messages import (
     ToolCall,
     ToolCallChunk,
 )
+from adapters.llm.price import Price
 
 
 class Tier(StrEnum):
@@ -32,21 +33,6 @@ class Model:
     display_name: str
     context_tokens: int
     tier: Tier = Tier.BALANCED
-
-
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """List price in micro-dollars per million tokens, by bucket.
-
-    A request with more than `above_tokens` of input costs `above`, all of it.
-    """
-
-    input_uncached: int
-    cache_read: int
-    cache_write: int
-    output: int
-    above_tokens: int = 0
-    above: "Cost | None" = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +72,7 @@ class Provider(Protocol):
         """One round, streamed."""
         ...
 
-    def cost(self, model: str) -> Cost | None:
+    def price_of(self, model: str) -> Price | None:
         """The list price; None is unknown, never free."""
         ...
 

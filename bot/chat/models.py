@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from adapters.llm.port import Cost, Provider
-from bot.domain.budget import NO_MODEL, Price
+from adapters.llm.port import Provider
+from adapters.llm.price import Price
+from bot.domain.budget import NO_MODEL
 
 NEED_MORE_CONTEXT = "<need_more_context/>"
 _FRUGAL = f"""
@@ -23,21 +24,7 @@ class KnownModel:
 
     def price(self, provider: Provider) -> Price | None:
         """The list price; None is unknown."""
-        return price_of(provider.cost(self.id or self.priced_as))
-
-
-def price_of(cost: Cost | None) -> Price | None:
-    """A provider's list price in the budget's terms; None is unknown."""
-    if cost is None:
-        return None
-    return Price(
-        cost.input_uncached,
-        cost.cache_read,
-        cost.cache_write,
-        cost.output,
-        cost.above_tokens,
-        price_of(cost.above),
-    )
+        return provider.price_of(self.id or self.priced_as)
 
 
 @dataclass(frozen=True, slots=True)

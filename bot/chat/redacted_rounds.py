@@ -19,9 +19,9 @@ from adapters.llm.messages import (
 from adapters.llm.port import Provider
 from adapters.llm.vendor_blocks import readable
 from bot.chat.circuits import Circuits
-from bot.chat.gate import Gate
+from bot.chat.round_budget import RoundBudget
 from bot.chat.round_record import RoundRecord
-from bot.chat.rounds import OPEN_GATE, Emit, Rounds
+from bot.chat.rounds import Emit, Rounds
 from bot.domain.turn_events import Notice, TurnEvent
 from bot.ports.durability import StopSignal
 from tools.redactor import RedactionFailed, Redactor
@@ -48,8 +48,8 @@ class RedactedRounds(Rounds):
         emit: Emit,
         stop: StopSignal,
         *,
+        budget: RoundBudget,
         prefer: str = "",
-        gate: Gate = OPEN_GATE,
     ) -> RoundRecord:
         """See `Rounds.run`. What cannot be redacted becomes a failed round without words."""
 
@@ -60,7 +60,7 @@ class RedactedRounds(Rounds):
             request = self._safe_request(request)
         except RedactionFailed:
             return _unsent(number)
-        record = await super().run(request, number, safe_emit, stop, prefer=prefer, gate=gate)
+        record = await super().run(request, number, safe_emit, stop, prefer=prefer, budget=budget)
         try:
             return self._safe(record)
         except RedactionFailed:

@@ -23,12 +23,11 @@ from adapters.llm.messages import (
 from adapters.llm.port import Provider
 from adapters.llm.translation import encoding
 from bot.chat.circuits import Circuit, Circuits
-from bot.chat.gate import Admitted, Gate, NotAdmitted, OpenGate
-from bot.chat.models import NEED_MORE_CONTEXT, KnownModel, price_of
+from bot.chat.models import NEED_MORE_CONTEXT, KnownModel
+from bot.chat.round_budget import Admitted, NotAdmitted, RoundBudget
 from bot.chat.round_record import RoundRecord
 from bot.chat.stopping import StoppedByPerson, unless_stopped
 from bot.chat.trial import MarkerFilter, passed_on
-from bot.domain.budget import cost_usd_micros
 from bot.domain.turn_events import Notice, RoundStarted, TextDelta, TurnEvent
 from bot.ports.durability import StopSignal
 
@@ -39,7 +38,6 @@ LONGEST_RETRY_S = 8.0  # the vendors' own clients wait no longer between tries
 BRIEF_WAIT_S = 2.0  # a rate limit that lifts this soon is waited for rather than fled from
 _RETRYABLE = frozenset({ErrorKind.OVERLOADED, ErrorKind.UNREACHABLE, ErrorKind.CUT})
 
-OPEN_GATE = OpenGate()
 Emit = Callable[[TurnEvent], None]
 
 
@@ -89,35 +87,35 @@ class Rounds:
         emit: Emit,
         stop: StopSignal,
         *,
+        budget: RoundBudget,
         prefer: str = "",
-        gate: Gate = OPEN_GATE,
     ) -> RoundRecord:
-        """Ask until one answers. Raises only what the gate raises, and on cancellation.
+        """Ask until one answers. Raises only what the budget raises, and on cancellation.
 
-        `prefer` keeps a turn with the provider that answered its earlier rounds; what the `gate`
+        `prefer` keeps a turn with the provider that answered its earlier rounds; what the `budget`
         does not admit is not asked.
         """
         notices: list[str] = []
         failed: ErrorChunk | None = None
         held_back = False
-        for provider in self._candidates(prefer, notices, gate):
+        for provider in self._candidates(prefer, notices, budget):
             asked = False
-            for model in self._ready(provider, gate):
-                admitted = await self._admitted(provider, model, request, notices, emit, gate)
+            for model in self._ready(provider, budget):
+                admitted = await self._admitted(provider, model, request, notices, emit, budget)
                 if admitted is None:
                     continue  # the next one is cheaper
                 asked = True
                 emit(RoundStarted(number, provider.name, admitted.request.model))
-                attempt = await self._attempt(provider, model, admitted, emit, stop, gate)
+                attempt = await self._attempt(provider, model, admitted, emit, stop, budget)
                 if attempt.stopped or attempt.shown or isinstance(attempt.end, DoneChunk):
-                    record = self._record(provider, number, attempt, notices)
+                    record = self._record(provider, number, attempt, notices, budget)
                     return passed_on(record) if admitted.trial else record
                 failed = attempt.end or ErrorChunk(ErrorKind.CUT, "no answer")
                 self._told(notices, emit, f"{provider.name}: {failed.message}")
                 if not _limits_one_model(provider, failed):
                     break
             held_back = held_back or not asked
-        return _unanswered(number, failed, notices, out_of_budget=held_back)
+        return _unanswered(number, failed, notices, budget, out_of_budget=held_back)
 
     async def _attempt(
         self,
@@ -126,11 +124,13 @@ class Rounds:
         admitted: Admitted,
         emit: Emit,
         stop: StopSignal,
-        gate: Gate,
+        budget: RoundBudget,
     ) -> _Attempt:
         """Ask, and remember how it went."""
         turn_down = MarkerFilter(NEED_MORE_CONTEXT, emit) if admitted.trial else None
-        attempt = await self._try(provider, model, admitted.request, turn_down or emit, stop, gate)
+        attempt = await self._try(
+            provider, model, admitted.request, turn_down or emit, stop, budget
+        )
         self._circuits.heard(
             provider.name, attempt.end, model.id, by_model=provider.limits_by_model
         )
@@ -145,10 +145,10 @@ class Rounds:
         request: CompleteRequest,
         notices: list[str],
         emit: Emit,
-        gate: Gate,
+        budget: RoundBudget,
     ) -> Admitted | None:
         """What that model is sent, if it may be asked."""
-        admitted = await gate.admit(provider, model, request)
+        admitted = await budget.admit(provider, model, request)
         if isinstance(admitted, Admitted):
             for notice in admitted.notices:
                 self._told(notices, emit, notice)
@@ -157,7 +157,7 @@ class Rounds:
             self._told(notices, emit, admitted.reason)
         return None
 
-    def _candidates(self, prefer: str, notices: list[str], gate: Gate) -> list[Provider]:
+    def _candidates(self, prefer: str, notices: list[str], budget: RoundBudget) -> list[Provider]:
         """Who is asked, in order. When all are left alone, those that asked for no wait are tried:
         a person may have mended what was wrong, and an answer is worth one failed request.
         """
@@ -167,7 +167,7 @@ class Rounds:
             self._providers, key=lambda p: p.name != prefer if prefer else False
         ):
             reason = provider.unavailable_reason
-            circuit = self._soonest(provider, gate)
+            circuit = self._soonest(provider, budget)
             if reason is None and not circuit.wait_s:
                 ready.append(provider)
                 continue
@@ -177,15 +177,15 @@ class Rounds:
                 notices.append(f"{provider.name}: {reason or _left_alone(circuit)}")
         return ready or left_alone
 
-    def _soonest(self, provider: Provider, gate: Gate) -> Circuit:
+    def _soonest(self, provider: Provider, budget: RoundBudget) -> Circuit:
         """The circuit of that of its models which may be asked first."""
-        models = gate.models(provider)
+        models = budget.models(provider)
         circuits = [self._circuits.of(provider.name, model.id) for model in models]
         return min(circuits, key=lambda circuit: circuit.wait_s, default=Circuit())
 
-    def _ready(self, provider: Provider, gate: Gate) -> Sequence[KnownModel]:
+    def _ready(self, provider: Provider, budget: RoundBudget) -> Sequence[KnownModel]:
         """Its models that are not left alone, in order; all of them where all are."""
-        models = gate.models(provider)
+        models = budget.models(provider)
         ready = [m for m in models if not self._circuits.of(provider.name, m.id).wait_s]
         return ready or models
 
@@ -201,11 +201,11 @@ class Rounds:
         request: CompleteRequest,
         emit: Emit,
         stop: StopSignal,
-        gate: Gate,
+        budget: RoundBudget,
     ) -> _Attempt:
         self._circuits.asked(provider.name, model.id)
         attempt = await self._ask(provider, request, emit, stop)
-        gate.note(provider, model, attempt.end, answered=attempt.answered)
+        budget.note(provider, model, attempt.end, answered=attempt.answered)
         if _worth_retrying(attempt):
             assert isinstance(attempt.end, ErrorChunk)  # noqa: S101 - said by _worth_retrying
             delay_s = attempt.end.retry_after_s or RETRY_DELAY_S
@@ -215,10 +215,10 @@ class Rounds:
                 except StoppedByPerson:
                     attempt.stopped = True
                     return attempt
-                if isinstance(await gate.admit(provider, model, request), NotAdmitted):
+                if isinstance(await budget.admit(provider, model, request), NotAdmitted):
                     return attempt
                 attempt = await self._ask(provider, request, emit, stop)
-                gate.note(provider, model, attempt.end, answered=attempt.answered)
+                budget.note(provider, model, attempt.end, answered=attempt.answered)
         return attempt
 
     async def _ask(
@@ -243,22 +243,24 @@ class Rounds:
 
     @staticmethod
     def _record(
-        provider: Provider, number: int, attempt: _Attempt, notices: Sequence[str]
+        provider: Provider,
+        number: int,
+        attempt: _Attempt,
+        notices: Sequence[str],
+        budget: RoundBudget,
     ) -> RoundRecord:
         end = attempt.end
         done = end if isinstance(end, DoneChunk) else None
         usage = (end.usage if end else None) or Usage()
-        model = done.model if done else ""
-        priced = done is None or (done.usage_known and done.at_list_price)
         return RoundRecord(
             number=number,
             provider=provider.name,
-            model=model,
+            model=done.model if done else "",
             text="".join(attempt.text),
             tool_calls=tuple(attempt.calls) if done else (),
             stop_reason=done.stop_reason if done else StopReason.ERROR,
             usage=usage,
-            cost_usd_micros=_cost(provider, model, usage) if priced else None,
+            cost_usd_micros=budget.cost_usd_micros,
             provider_blocks=done.provider_blocks if done else (),
             notices=(*notices, *(done.warnings if done else ())),
             error=end.kind if isinstance(end, ErrorChunk) else None,
@@ -294,7 +296,12 @@ def _limits_one_model(provider: Provider, failed: ErrorChunk) -> bool:
 
 
 def _unanswered(
-    number: int, failed: ErrorChunk | None, notices: Sequence[str], *, out_of_budget: bool
+    number: int,
+    failed: ErrorChunk | None,
+    notices: Sequence[str],
+    budget: RoundBudget,
+    *,
+    out_of_budget: bool,
 ) -> RoundRecord:
     if failed is None:
         failed = ErrorChunk(ErrorKind.UNAVAILABLE, "; ".join(notices) or "no provider")
@@ -306,7 +313,7 @@ def _unanswered(
         tool_calls=(),
         stop_reason=StopReason.ERROR,
         usage=Usage(),
-        cost_usd_micros=0,
+        cost_usd_micros=budget.cost_usd_micros,
         notices=tuple(notices),
         error=failed.kind,
         error_message=failed.message,
@@ -323,16 +330,3 @@ def _worth_retrying(attempt: _Attempt) -> bool:
     wait_s = end.retry_after_s
     brief = end.kind is ErrorKind.RATE_LIMITED and wait_s is not None and wait_s <= BRIEF_WAIT_S
     return brief or end.kind in _RETRYABLE
-
-
-def _cost(provider: Provider, model: str, usage: Usage) -> int | None:
-    price = price_of(provider.cost(model))
-    if price is None:
-        return None
-    return cost_usd_micros(
-        price,
-        input_uncached=usage.input_uncached,
-        cache_read=usage.cache_read,
-        cache_write=usage.cache_write,
-        output=usage.output,
-    )

@@ -27,9 +27,9 @@ from bot.chat.loop import Conversation, Emit, Loop, Renew
 from bot.chat.quiet_replay import QuietReplay
 from bot.chat.recall import PURPOSE, SUMMARY_ROUND, Recalled, recall
 from bot.chat.round_record import RoundRecord
-from bot.chat.spending import Purse, Spender
 from bot.chat.standing import UNKNOWN_NOTICE, Standing
 from bot.chat.tool_calls import ToolDesk
+from bot.chat.turn_budget import Budget, TurnBudget
 from bot.chat.turn_request import Notes, Opened, TurnConfig, TurnRequests
 from bot.domain.channel import channel_of, session_name
 from bot.domain.ids import MessageTs, SessionId
@@ -67,7 +67,7 @@ class Turns:
         channels: ChannelNames,
         roles_of: RolesOf,
         surface: AnswerSurface,
-        purse: Purse,
+        budget: Budget,
         tools: ToolDesk,
         stops: Stops,
         clock: Clock,
@@ -82,7 +82,7 @@ class Turns:
         self._channels = channels
         self._roles_of = roles_of
         self._surface = surface
-        self._purse = purse
+        self._budget = budget
         self._tools = tools
         self._stops = stops
         self._clock = clock
@@ -218,7 +218,7 @@ class Turns:
         rule = standing.channel.rule
         context = self._requests.context(ask, standing.channel, opened)
         stop = self._stops.watch(ask.turn_id)
-        spender = self._purse.spender(ask, opened.session, rule.toolset, rule.daily_usd_micros)
+        budget = self._budget.for_turn(ask, opened.session, rule.toolset, rule.daily_usd_micros)
         notices = list(opened.notices)
         if opened.roles.unread:
             notices.append(unread_notice(opened.roles.unread))
@@ -233,10 +233,10 @@ class Turns:
                 journal.feed(Notice(UNKNOWN_NOTICE))
             return request
 
-        loop = self._loop(lambda: context, spender, stop, journal, renew)
+        loop = self._loop(lambda: context, budget, stop, journal, renew)
         try:
             request = await self._requests.request(ask, standing.channel, opened, context)
-            recalled = await self._recalled(request, list(notices), spender, stop, journal)
+            recalled = await self._recalled(request, list(notices), budget, stop, journal)
             end, talk = await loop.run(recalled.request, journal.feed, recalled.aside)
             final = await self._final(ask, end, talk, [*notices, *recalled.notices])
             return _Investigated(final, said_of(end, talk), recalled.summary)
@@ -248,7 +248,7 @@ class Turns:
         self,
         request: CompleteRequest,
         before: Sequence[str],
-        spender: Spender,
+        budget: TurnBudget,
         stop: StopSignal,
         journal: QuietReplay,
     ) -> Recalled:
@@ -260,11 +260,11 @@ class Turns:
                 journal.feed(event)
 
         async def summarise(asking: CompleteRequest) -> RoundRecord:
-            return await spender.round(
+            return await budget.round(
                 asking, SUMMARY_ROUND, only_notices, "", stop, full=True, purpose=PURPOSE
             )
 
-        recalled = await recall(request, spender.window_tokens(), journal, summarise)
+        recalled = await recall(request, budget.window_tokens(), journal, summarise)
         for notice in recalled.notices:
             journal.feed(Notice(notice))
         return recalled
@@ -272,7 +272,7 @@ class Turns:
     def _loop(
         self,
         context: Callable[[], CallContext],
-        spender: Spender,
+        budget: TurnBudget,
         stop: StopSignal,
         journal: Journal,
         renew: Renew,
@@ -280,7 +280,7 @@ class Turns:
         async def one_round(
             request: CompleteRequest, number: int, emit: Emit, prefer: str, *, full: bool
         ) -> RoundRecord:
-            return await spender.round(request, number, emit, prefer, stop, full=full)
+            return await budget.round(request, number, emit, prefer, stop, full=full)
 
         async def one_call(
             call: ToolCall,
@@ -318,7 +318,7 @@ class Turns:
 
         async def store() -> JsonValue:
             if ended is not None and (finding := depth_finding(ask, session, ended.final)):
-                await self._purse.audit.append(finding)
+                await self._budget.audit.append(finding)
             await self._sessions.finish_turn(
                 ask.turn_id, state, said, evidence, self._clock.now(), summary
             )

@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from bot.chat.budget_report import BudgetReport, budget_report
 from bot.commands.instant_option import instant_option
 from bot.commands.verbs import OK, guarded, loaded
-from bot.ports.ledger import Operation
+from bot.ports.ledger import DatedEntry
 from bot.settings.model import Settings
 from bot.wiring import rules
 from bot.wiring.stores import open_stores
@@ -44,34 +44,34 @@ def export(config: Path, since: str, until: str) -> int:
         end = instant_option("--until", until) if until else _NEVER
         async with AsyncExitStack() as stack:
             stores = await open_stores(settings, stack)
-            async for operation in stores.ledger.operations(start, end):
-                sys.stdout.write(orjson.dumps(operation_json(operation)).decode() + "\n")
+            async for dated in stores.ledger.entries(start, end):
+                sys.stdout.write(orjson.dumps(entry_json(dated)).decode() + "\n")
         return OK
 
     return guarded(lambda: work(loaded(config)))
 
 
-def operation_json(operation: Operation) -> dict[str, JsonValue]:
+def entry_json(dated: DatedEntry) -> dict[str, JsonValue]:
     """One model call. `cost_usd_micros` is null where the price is not known."""
-    spending = operation.spending
-    usage = spending.usage
+    entry = dated.entry
+    usage = entry.usage
     return {
-        "timestamp": operation.at.isoformat(),
-        "operation": spending.purpose,
-        "provider": spending.provider,
-        "model": spending.model,
-        "session": spending.session_id,
-        "turn": spending.turn_id,
-        "round": spending.round,
-        "user": spending.user,
-        "channel": spending.channel,
+        "timestamp": dated.at.isoformat(),
+        "operation": entry.purpose,
+        "provider": entry.provider,
+        "model": entry.model,
+        "session": entry.session_id,
+        "turn": entry.turn_id,
+        "round": entry.round,
+        "user": entry.user,
+        "channel": entry.channel,
         "input_tokens": usage.input,
         "input_uncached_tokens": usage.input_uncached,
         "cache_read_tokens": usage.cache_read,
         "cache_write_tokens": usage.cache_write,
         "output_tokens": usage.output,
-        "cost_usd_micros": spending.cost_usd_micros,
-        "duration_ms": spending.duration_ms,
+        "cost_usd_micros": entry.cost_usd_micros,
+        "duration_ms": entry.duration_ms,
     }
 
 

@@ -4,6 +4,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
+from adapters.llm.price import Price
+
 NO_MODEL: Final = "triage"  # the provider that is no model: no limit holds for it
 DAY_S: Final = 86_400
 
@@ -61,54 +63,9 @@ class Refusal:
     wanted: int
 
 
-@dataclass(frozen=True, slots=True)
-class Price:
-    """Micro-dollars per million tokens, by bucket.
-
-    A request with more than `above_tokens` of input costs `above`, all of it.
-    """
-
-    input_uncached: int
-    cache_read: int
-    cache_write: int
-    output: int
-    above_tokens: int = 0
-    above: "Price | None" = None
-
-    @property
-    def is_free(self) -> bool:
-        """Whether nothing of it costs anything."""
-        return not (self.input_uncached or self.cache_read or self.cache_write or self.output)
-
-    def for_input(self, tokens: int) -> "Price":
-        """What a request with so much input costs."""
-        return self.above if self.above is not None and tokens > self.above_tokens else self
-
-
 # What a model without a known price is taken to cost when limits are checked: the dearest list
 # price there is. It is never reported as what was spent.
 ASSUMED_PRICE: Final = Price(11_000_000, 1_100_000, 13_750_000, 55_000_000)
-
-
-def cost_usd_micros(
-    price: Price, *, input_uncached: int, cache_read: int, cache_write: int, output: int
-) -> int:
-    """What a round costs, rounded up so that many small rounds never sum to less than the bill."""
-    price = price.for_input(input_uncached + cache_read + cache_write)
-    total = (
-        price.input_uncached * input_uncached
-        + price.cache_read * cache_read
-        + price.cache_write * cache_write
-        + price.output * output
-    )
-    return -(-total // 1_000_000)
-
-
-def worst_case_usd_micros(price: Price, input_tokens: int, output_tokens: int) -> int:
-    """The most a round can cost: all its input in the dearest bucket, all its output used."""
-    price = price.for_input(input_tokens)
-    dearest = max(price.input_uncached, price.cache_read, price.cache_write)
-    return -(-(dearest * input_tokens + price.output * output_tokens) // 1_000_000)
 
 
 def projected_usd_micros(spent_usd_micros: int, elapsed_s: float) -> int:

@@ -1,4 +1,4 @@
-"""Spending: held before a round, recorded after it, reported."""
+"""The ledger: what rounds may cost is reserved before them, what they cost is recorded after them."""
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from bot.domain.ids import SessionId, TurnId, UserId
 
 
 @dataclass(frozen=True, slots=True)
-class Spending:
+class LedgerEntry:
     """One round's cost. `cost_usd_micros` None is unknown, never zero.
 
     `counted_usd_micros` is what limits count where that differs: an assumption for an unknown cost.
@@ -47,11 +47,11 @@ class Reservation:
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class DatedEntry:
     """One row of the usage export: a round that was paid for, and when it was started."""
 
     at: datetime
-    spending: Spending
+    entry: LedgerEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class SpentBy:
 
 
 class Ledger(Protocol):
-    """Spending, recorded per round, and held before it. Atomic over all replicas."""
+    """What rounds cost, and what is reserved for those that run. Atomic over all replicas."""
 
     async def reserve(self, wanted: Reservation, limits: BudgetLimits) -> Refusal | None:
         """Hold the worst case, or say which limit is in the way; then nothing is held anew.
@@ -98,7 +98,7 @@ class Ledger(Protocol):
         """Hold nothing under that id any more."""
         ...
 
-    async def record(self, spending: Spending, reservation: str = "") -> None:
+    async def record(self, entry: LedgerEntry, reservation: str = "") -> None:
         """Idempotent by (turn, round, provider). Takes the place of the reservation, at its time."""
         ...
 
@@ -106,7 +106,7 @@ class Ledger(Protocol):
         """Since midnight UTC by the database's clock."""
         ...
 
-    def operations(self, since: datetime, until: datetime) -> AsyncIterator[Operation]:
+    def entries(self, since: datetime, until: datetime) -> AsyncIterator[DatedEntry]:
         """Every recorded round of that time, oldest first, however many."""
         ...
 

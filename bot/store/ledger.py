@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from adapters.llm.messages import Usage
 from bot.domain.budget import BudgetLimits, Refusal
 from bot.domain.ids import SessionId, TurnId, UserId
-from bot.ports.ledger import Operation, Reservation, Spending, SpentBy, Today
+from bot.ports.ledger import DatedEntry, LedgerEntry, Reservation, SpentBy, Today
 from bot.store import allowance
 from bot.store.connection import Connection
 from bot.store.dialect import insert_into, lock_budget, now, seconds_ago, today
@@ -82,7 +82,7 @@ class StoredLedger:
 
         await self._database.transact(work)
 
-    async def record(self, spending: Spending, reservation: str = "") -> None:
+    async def record(self, entry: LedgerEntry, reservation: str = "") -> None:
         """Insert unless (turn, round, provider) is there; the reservation goes in its place."""
 
         async def work(connection: Connection) -> None:
@@ -97,7 +97,7 @@ class StoredLedger:
             )
             await connection.execute(
                 insert_into(connection, table)
-                .values(**_row(spending), at=held_at or now())
+                .values(**_row(entry), at=held_at or now())
                 .on_conflict_do_nothing(index_elements=["turn_id", "round", "provider"])
             )
 
@@ -122,7 +122,7 @@ class StoredLedger:
 
         return await self._database.fetch(work)
 
-    async def operations(self, since: datetime, until: datetime) -> AsyncIterator[Operation]:
+    async def entries(self, since: datetime, until: datetime) -> AsyncIterator[DatedEntry]:
         """In pages, so that a year of rounds needs no more memory than an hour."""
         after: sa.ColumnElement[bool] = sa.true()
         while True:
@@ -140,7 +140,7 @@ class StoredLedger:
 
             rows = await self._database.fetch(page)
             for row in rows:
-                yield _operation(row)
+                yield _dated(row)
             if len(rows) < _PAGE:
                 return
             last = rows[-1]
@@ -188,31 +188,31 @@ def _within(day: date | None) -> tuple[sa.ColumnElement[bool], ...]:
     return (table.c.at >= start, table.c.at < start + timedelta(days=1))
 
 
-def _row(spending: Spending) -> dict[str, object]:
+def _row(entry: LedgerEntry) -> dict[str, object]:
     return {
-        "turn_id": spending.turn_id,
-        "round": spending.round,
-        "provider": spending.provider,
-        "session_id": spending.session_id,
-        "user_id": spending.user,
-        "channel": spending.channel,
-        "channel_id": spending.channel_id,
-        "model": spending.model,
-        "purpose": spending.purpose,
-        "input_uncached": spending.usage.input_uncached,
-        "cache_read": spending.usage.cache_read,
-        "cache_write": spending.usage.cache_write,
-        "output": spending.usage.output,
-        "cost_usd_micros": spending.cost_usd_micros,
-        "counted_usd_micros": spending.counted_usd_micros,
-        "duration_ms": spending.duration_ms,
+        "turn_id": entry.turn_id,
+        "round": entry.round,
+        "provider": entry.provider,
+        "session_id": entry.session_id,
+        "user_id": entry.user,
+        "channel": entry.channel,
+        "channel_id": entry.channel_id,
+        "model": entry.model,
+        "purpose": entry.purpose,
+        "input_uncached": entry.usage.input_uncached,
+        "cache_read": entry.usage.cache_read,
+        "cache_write": entry.usage.cache_write,
+        "output": entry.usage.output,
+        "cost_usd_micros": entry.cost_usd_micros,
+        "counted_usd_micros": entry.counted_usd_micros,
+        "duration_ms": entry.duration_ms,
     }
 
 
-def _operation(row: sa.Row[Any]) -> Operation:
-    return Operation(
+def _dated(row: sa.Row[Any]) -> DatedEntry:
+    return DatedEntry(
         row.at,
-        Spending(
+        LedgerEntry(
             session_id=SessionId(row.session_id),
             turn_id=TurnId(row.turn_id),
             round=row.round,

@@ -20,7 +20,8 @@ from adapters.kubernetes.rollouts import KubernetesRollouts
 from adapters.llm.config import ProviderConfig
 from adapters.llm.hosted import HostedProvider
 from adapters.llm.model_table import ModelOverride
-from adapters.llm.port import Cost, Provider, Tier
+from adapters.llm.port import Provider, Tier
+from adapters.llm.price import Price
 from adapters.llm.registry import create, known
 from adapters.llm.triage.provider import NAME as TRIAGE
 from adapters.llm.triage.provider import Triage
@@ -121,17 +122,17 @@ def _provider(name: str, llm: LlmSettings, stack: AsyncExitStack, pace_s: float)
 
 
 def _override(own: ModelSettings) -> ModelOverride:
-    price = own.usd_per_mtok
-    if price is None:
-        cost = None
+    usd = own.usd_per_mtok
+    if usd is None:
+        price = None
     else:
-        read = price.input if price.cache_read is None else price.cache_read
-        write = price.input if price.cache_write is None else price.cache_write
-        buckets = (price.input, read, write, price.output)
-        uncached, read_micros, write_micros, output = (round(usd * 1_000_000) for usd in buckets)
-        cost = Cost(uncached, read_micros, write_micros, output)
+        read = usd.input if usd.cache_read is None else usd.cache_read
+        write = usd.input if usd.cache_write is None else usd.cache_write
+        buckets = (usd.input, read, write, usd.output)
+        uncached, read_micros, write_micros, output = (round(each * 1_000_000) for each in buckets)
+        price = Price(uncached, read_micros, write_micros, output)
     return ModelOverride(
-        cost, own.context_tokens, Tier(own.tier) if own.tier else None, own.display_name, own.api
+        price, own.context_tokens, Tier(own.tier) if own.tier else None, own.display_name, own.api
     )
 
 

@@ -25,6 +25,7 @@ from bot.wiring.clock import SystemClock
 from tests.benchmarks.transcript import SYSTEM_BYTES, log_lines, question
 from tests.fakes.capabilities import call_context, fake_capabilities
 from tests.fakes.journal import MemoryJournal
+from tests.fixtures_rounds import unlimited
 from tools.call_limits import Spent
 from tools.capabilities import LogLine, LogPage, LogQuery
 from tools.catalog import ToolCatalog
@@ -61,7 +62,9 @@ class Ours:
         async def ask(
             request: CompleteRequest, number: int, emit: Emit, prefer: str, *, full: bool
         ) -> RoundRecord:
-            return await self.rounds.run(request, number, emit, stop, prefer=prefer)
+            return await self.rounds.run(
+                request, number, emit, stop, budget=unlimited(), prefer=prefer
+            )
 
         async def execute(
             call: ToolCall,

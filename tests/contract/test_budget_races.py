@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.llm.messages import CompleteRequest, Usage
+from adapters.llm.price import Price
 from bot.chat.rounds import Rounds
-from bot.chat.spending import Purse
-from bot.domain.budget import BudgetLimits, Price, cost_usd_micros, worst_case_usd_micros
+from bot.chat.turn_budget import Budget
+from bot.domain.budget import BudgetLimits
 from bot.domain.ids import MessageTs, SessionId
 from bot.engine.stop_signal import Signal
 from bot.store.engine import Database
@@ -40,16 +41,16 @@ async def test_two_hundred_turns_on_two_replicas_never_overspend(
     ledgers = [StoredLedger(database), StoredLedger(other)]
     model = ScriptedProvider([text("x", usage=Usage(100, 0, 0, 10))], price=PAID)
     audit = MemoryAudit(Memory())
-    purses = [
-        Purse(Rounds([model]), ledger, audit, BudgetLimits(daily_usd_micros=limit), Metrics())
+    budgets = [
+        Budget(Rounds([model]), ledger, audit, BudgetLimits(daily_usd_micros=limit), Metrics())
         for ledger in ledgers
     ]
     most: list[int] = []
 
     async def turn(number: int) -> None:
         ask = replace(ASK, ts=MessageTs(f"1700000000.{number:06}"))
-        spender = purses[number % 2].spender(ask, SessionId(f"s{number}"), "investigate")
-        record = await spender.round(REQUEST, 1, lambda _: None, "", Signal())
+        budget = budgets[number % 2].for_turn(ask, SessionId(f"s{number}"), "investigate")
+        record = await budget.round(REQUEST, 1, lambda _: None, "", Signal())
         assert record.provider in ("scripted", "")
         if number % 20 == 0:
             today = await ledgers[number % 2].today()
@@ -74,21 +75,16 @@ tokens = st.integers(0, 300_000)
 def test_no_round_costs_more_than_its_worst_case(
     price: Price, uncached: int, read: int, written: int, out: int, spare: int
 ) -> None:
-    cost = cost_usd_micros(
-        price, input_uncached=uncached, cache_read=read, cache_write=written, output=out
-    )
+    cost = price.cost_usd_micros(Usage(uncached, read, written, out))
 
-    assert cost <= worst_case_usd_micros(price, uncached + read + written + spare, out + spare)
+    assert cost <= price.worst_case_usd_micros(uncached + read + written + spare, out + spare)
 
 
 @given(price=prices, rounds=st.lists(st.tuples(tokens, tokens), max_size=8))
 def test_many_rounds_sum_to_the_bill_and_a_rounding_each(
     price: Price, rounds: list[tuple[int, int]]
 ) -> None:
-    each = [
-        cost_usd_micros(price, input_uncached=i, cache_read=0, cache_write=0, output=o)
-        for i, o in rounds
-    ]
+    each = [price.cost_usd_micros(Usage(input_uncached=i, output=o)) for i, o in rounds]
     bill = sum(price.input_uncached * i + price.output * o for i, o in rounds)
 
     assert bill <= sum(each) * 1_000_000 < bill + len(rounds) * 1_000_000 + 1

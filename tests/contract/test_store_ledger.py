@@ -213,10 +213,10 @@ async def test_every_operation_is_read_once_and_in_order(stores: Stores) -> None
     for row in rows:
         await stores.ledger.record(row)
     since = datetime.now(UTC) - timedelta(hours=1)
-    read = [o async for o in stores.ledger.operations(since, since + timedelta(hours=2))]
-    assert sorted(o.spending.turn_id + str(o.spending.round) for o in read) == sorted(
+    read = [o async for o in stores.ledger.entries(since, since + timedelta(hours=2))]
+    assert sorted(o.entry.turn_id + str(o.entry.round) for o in read) == sorted(
         row.turn_id + str(row.round) for row in rows
     )
     assert [o.at for o in read] == sorted(o.at for o in read)
-    assert ROUND in [replace(o.spending, turn_id=ROUND.turn_id, round=1) for o in read]
-    assert [o async for o in stores.ledger.operations(since, since)] == []
+    assert ROUND in [replace(o.entry, turn_id=ROUND.turn_id, round=1) for o in read]
+    assert [o async for o in stores.ledger.entries(since, since)] == []

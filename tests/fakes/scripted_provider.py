@@ -15,10 +15,11 @@ from adapters.llm.messages import (
     ToolCallChunk,
     Usage,
 )
-from adapters.llm.port import Cost, Model
+from adapters.llm.port import Model
+from adapters.llm.price import Price
 
-FREE = Cost(0, 0, 0, 0)
-PAID = Cost(3_000_000, 300_000, 3_750_000, 15_000_000)
+FREE = Price(0, 0, 0, 0)
+PAID = Price(3_000_000, 300_000, 3_750_000, 15_000_000)
 
 
 def text(*pieces: str, usage: Usage | None = None) -> list[StreamChunk]:
@@ -40,7 +41,7 @@ class ScriptedProvider:
 
     script: Sequence[Sequence[StreamChunk]]
     name: str = "scripted"
-    price: Cost | None = FREE
+    price: Price | None = FREE
     unavailable_reason: str | None = None
     supports_tools: bool = True
     supports_streaming: bool = True
@@ -55,7 +56,7 @@ class ScriptedProvider:
     async def models(self) -> Sequence[Model]:
         return (Model("scripted-1", "Scripted", self.max_context_tokens),)
 
-    def cost(self, model: str) -> Cost | None:
+    def price_of(self, model: str) -> Price | None:
         return self.price
 
     async def stream(self, request: CompleteRequest) -> AsyncIterator[StreamChunk]:

@@ -16,7 +16,7 @@ from bot.domain.proposal import LIFETIME, Proposal, ProposalState, Vote, check_t
 from bot.domain.session import Ask, Session, Summary, Turn, TurnState
 from bot.domain.turn_events import Evidence
 from bot.ports.ingested_events import IngestedEvent
-from bot.ports.ledger import Operation, Reservation, Spending, SpentBy, Today
+from bot.ports.ledger import DatedEntry, LedgerEntry, Reservation, SpentBy, Today
 from bot.ports.proposals import Decision, Verdict
 from bot.store.allowance import HELD_S, Amount, Used, exceeded
 
@@ -350,7 +350,7 @@ class MemoryLedger:
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
-        self.rows: dict[tuple[TurnId, int, str], tuple[datetime, Spending]] = {}
+        self.rows: dict[tuple[TurnId, int, str], tuple[datetime, LedgerEntry]] = {}
         self.held: dict[str, tuple[datetime, Reservation]] = {}
 
     async def reserve(self, wanted: Reservation, limits: BudgetLimits) -> Refusal | None:
@@ -393,7 +393,7 @@ class MemoryLedger:
     async def release(self, reservation: str) -> None:
         self.held.pop(reservation, None)
 
-    async def record(self, spending: Spending, reservation: str = "") -> None:
+    async def record(self, spending: LedgerEntry, reservation: str = "") -> None:
         key = (spending.turn_id, spending.round, spending.provider)
         at, _ = self.held.pop(reservation, (self._memory.now(), None))
         self.rows.setdefault(key, (at, spending))
@@ -409,14 +409,14 @@ class MemoryLedger:
             now,
         )
 
-    async def operations(self, since: datetime, until: datetime) -> AsyncIterator[Operation]:
+    async def entries(self, since: datetime, until: datetime) -> AsyncIterator[DatedEntry]:
         ordered = sorted(self.rows.items(), key=lambda item: (item[1][0], item[0]))
         for _, (at, spending) in ordered:
             if since <= at < until:
-                yield Operation(at, spending)
+                yield DatedEntry(at, spending)
 
     async def report(self, day: date | None, by: str) -> Sequence[SpentBy]:
-        names: dict[str, Callable[[Spending], str]] = {
+        names: dict[str, Callable[[LedgerEntry], str]] = {
             "user": lambda s: s.user,
             "channel": lambda s: s.channel,
             "provider": lambda s: s.provider,
@@ -425,7 +425,7 @@ class MemoryLedger:
         if by not in names:
             raise ValueError(f"no report by {by}")
         wanted = day or self._memory.now().date()
-        groups: dict[str, list[Spending]] = defaultdict(list)
+        groups: dict[str, list[LedgerEntry]] = defaultdict(list)
         for at, spending in self.rows.values():
             if at.date() == wanted:
                 groups[names[by](spending)].append(spending)
@@ -433,12 +433,12 @@ class MemoryLedger:
         return sorted(totals, key=lambda total: (-total.usd_micros, total.name))
 
 
-def _counted(spending: Spending) -> int:
+def _counted(spending: LedgerEntry) -> int:
     counted = spending.counted_usd_micros
     return (spending.cost_usd_micros or 0) if counted is None else counted
 
 
-def _total(name: str, spent: Sequence[Spending]) -> SpentBy:
+def _total(name: str, spent: Sequence[LedgerEntry]) -> SpentBy:
     return SpentBy(
         name=name,
         usd_micros=sum(s.cost_usd_micros or 0 for s in spent),

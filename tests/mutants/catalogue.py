@@ -258,8 +258,8 @@ MUTANTS = (
     Mutant(
         "a round is written down once per attempt",
         "bot/store/ledger.py",
-        ".values(**_row(spending), at",
-        '.values(**_row(spending) | {"turn_id": __import__("uuid").uuid4().hex}, at',
+        ".values(**_row(entry), at",
+        '.values(**_row(entry) | {"turn_id": __import__("uuid").uuid4().hex}, at',
         (f"{_LEDGER}test_a_round_counts_once",),
     ),
     Mutant(

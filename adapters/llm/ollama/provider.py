@@ -17,7 +17,8 @@ from adapters.llm.ollama.decode import OllamaDecoder
 from adapters.llm.ollama.encode import encode
 from adapters.llm.ollama.errors import lacks_tools, read_error
 from adapters.llm.ollama.server import OllamaServer, address, runs_in_cloud
-from adapters.llm.port import Cost, Model, Tier
+from adapters.llm.port import Model, Tier
+from adapters.llm.price import Price
 from adapters.llm.wire_json import as_int
 
 _DEFAULT_URL: Final = "http://127.0.0.1:11434"
@@ -75,10 +76,10 @@ class Ollama:
             self._model(name) for name in sorted(allowed, key=lambda name: name not in configured)
         )
 
-    def cost(self, model: str) -> Cost | None:
+    def price_of(self, model: str) -> Price | None:
         """Nothing for a model that runs here; unknown for one that runs at ollama.com."""
         free = self.is_local and not runs_in_cloud(model)
-        return Cost(0, 0, 0, 0) if free else None
+        return Price(0, 0, 0, 0) if free else None
 
     async def stream(self, request: CompleteRequest) -> AsyncGenerator[StreamChunk, None]:
         """See `Provider`. A model found to have no tools is asked again with emulated ones."""

@@ -12,7 +12,8 @@ from adapters.llm.messages import (
     ToolCallChunk,
     Usage,
 )
-from adapters.llm.port import Cost, Model, Tier
+from adapters.llm.port import Model, Tier
+from adapters.llm.price import Price
 from adapters.llm.triage.case import Signals, read_case
 from adapters.llm.triage.plan import next_calls
 from adapters.llm.triage.report import report
@@ -42,9 +43,9 @@ class Triage:
         """No model."""
         return (Model("none", "no model was used", self.max_context_tokens, Tier.FAST),)
 
-    def cost(self, model: str) -> Cost | None:  # noqa: ARG002 - the same for every name
+    def price_of(self, model: str) -> Price | None:  # noqa: ARG002 - the same for every name
         """Nothing."""
-        return Cost(0, 0, 0, 0)
+        return Price(0, 0, 0, 0)
 
     async def stream(self, request: CompleteRequest) -> AsyncIterator[StreamChunk]:
         """Tool calls while there is something to look at, then the report."""

@@ -5,7 +5,7 @@ import pytest
 from adapters.llm.config import ProviderConfig, endpoint
 from adapters.llm.model_table import ModelOverride
 from adapters.llm.ollama.server import address
-from adapters.llm.port import Cost
+from adapters.llm.price import Price
 from adapters.llm.registry import create, known
 
 
@@ -90,8 +90,8 @@ def test_only_what_stays_inside_counts_as_local(config: ProviderConfig, local: b
 
 def test_a_local_model_is_free_and_a_cloud_model_behind_it_is_unknown() -> None:
     provider = create(ProviderConfig("ollama", model="qwen3"))
-    assert provider.cost("qwen3") == Cost(0, 0, 0, 0)
-    assert provider.cost("gpt-oss:120b-cloud") is None
+    assert provider.price_of("qwen3") == Price(0, 0, 0, 0)
+    assert provider.price_of("gpt-oss:120b-cloud") is None
 
 
 def test_the_context_size_comes_from_the_table_unless_configured() -> None:

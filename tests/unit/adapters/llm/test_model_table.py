@@ -5,7 +5,8 @@ from datetime import date
 import pytest
 
 from adapters.llm.model_table import ModelOverride, ModelRow, ModelTable, model_table
-from adapters.llm.port import Cost, Model, Tier
+from adapters.llm.port import Model, Tier
+from adapters.llm.price import Price
 
 
 def row(model: str, price: int, since: date = date(2026, 1, 1), tier: Tier = Tier.FAST) -> ModelRow:
@@ -30,40 +31,40 @@ DATED = ModelTable([row("m", 3_000_000, date(2026, 9, 1)), row("m", 2_000_000, d
     [(date(2026, 8, 31), 2_000_000), (date(2026, 9, 1), 3_000_000), (date(2027, 1, 1), 3_000_000)],
 )
 def test_the_price_is_the_one_of_the_day(on: date, price: int) -> None:
-    cost = DATED.cost("m", on)
+    cost = DATED.price_of("m", on)
     assert cost is not None
     assert cost.input_uncached == price
 
 
 def test_before_its_first_row_a_model_has_no_price() -> None:
-    assert DATED.cost("m", date(2025, 12, 31)) is None
+    assert DATED.price_of("m", date(2025, 12, 31)) is None
 
 
 def test_an_unknown_model_has_no_price() -> None:
-    assert model_table("anthropic").cost("claude-unheard-of") is None
+    assert model_table("anthropic").price_of("claude-unheard-of") is None
 
 
 @pytest.mark.parametrize("suffix", ["-20251101", "-2025-11-01", "-latest"])
 def test_a_snapshot_costs_what_its_model_costs(suffix: str) -> None:
-    assert DATED.cost(f"m{suffix}") == DATED.cost("m")
+    assert DATED.price_of(f"m{suffix}") == DATED.price_of("m")
 
 
 def test_prices_are_micro_dollars_per_million_tokens() -> None:
-    assert model_table("anthropic").cost("claude-opus-5-5") == Cost(
+    assert model_table("anthropic").price_of("claude-opus-5-5") == Price(
         4_000_000, 200_000, 5_000_000, 20_000_000
     )
 
 
 def test_an_operators_price_wins_and_may_be_zero() -> None:
-    free = {"gpt-4o": ModelOverride(cost=Cost(0, 0, 0, 0))}
-    assert model_table("openai", free).cost("gpt-4o") == Cost(0, 0, 0, 0)
-    assert model_table("openai", free).cost("gpt-4o-2024-08-06") == Cost(0, 0, 0, 0)
+    free = {"gpt-4o": ModelOverride(price=Price(0, 0, 0, 0))}
+    assert model_table("openai", free).price_of("gpt-4o") == Price(0, 0, 0, 0)
+    assert model_table("openai", free).price_of("gpt-4o-2024-08-06") == Price(0, 0, 0, 0)
 
 
 def test_an_operator_may_change_one_thing_and_keep_the_rest() -> None:
     table = model_table("openai", {"gpt-4o": ModelOverride(context_tokens=64_000)})
     assert table.context_tokens("gpt-4o", 1) == 64_000
-    assert table.cost("gpt-4o") == model_table("openai").cost("gpt-4o")
+    assert table.price_of("gpt-4o") == model_table("openai").price_of("gpt-4o")
 
 
 def test_an_operators_own_model_is_offered_as_described() -> None:
@@ -82,7 +83,7 @@ def test_an_operators_own_model_is_offered_as_described() -> None:
     ],
 )
 def test_a_bedrock_model_is_known_wherever_it_is_served(model: str) -> None:
-    assert model_table("bedrock").cost(model) == Cost(1_100_000, 110_000, 1_375_000, 5_500_000)
+    assert model_table("bedrock").price_of(model) == Price(1_100_000, 110_000, 1_375_000, 5_500_000)
 
 
 @pytest.mark.parametrize(

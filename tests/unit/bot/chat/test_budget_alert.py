@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from bot.chat.budget_alert import BudgetAlert
 from bot.domain.audit import AuditKind
 from bot.domain.budget import BudgetLimits, is_alert_due, projected_usd_micros
-from bot.ports.ledger import Spending
+from bot.ports.ledger import LedgerEntry
 from bot.store import alert_days
 from bot.store.alert_days import StoredAlertDays
 from bot.store.engine import Database
@@ -75,7 +75,7 @@ async def test_at_the_threshold_admins_are_told_once_a_day_over_all_replicas(
     assert len(office.told) == 2
 
 
-def _tomorrow() -> Spending:
+def _tomorrow() -> LedgerEntry:
     return replace(ROUND, round=2)
 
 

@@ -9,6 +9,7 @@ from bot.chat.rounds import Rounds
 from bot.domain.turn_events import Notice, TextDelta, TurnEvent
 from bot.engine.stop_signal import Signal
 from tests.fakes.scripted_provider import PAID, ScriptedProvider, text
+from tests.fixtures_rounds import unlimited
 
 REQUEST = CompleteRequest(system="s", messages=())
 DOWN = [ErrorChunk(ErrorKind.AUTH, "401 unauthorized")]
@@ -22,7 +23,9 @@ async def test_the_default_provider_answers() -> None:
     events: list[TurnEvent] = []
     first, second = ScriptedProvider([text("all ", "well")]), ScriptedProvider([text("no")], "b")
 
-    record = await Rounds([first, second]).run(REQUEST, 1, events.append, Signal())
+    record = await Rounds([first, second]).run(
+        REQUEST, 1, events.append, Signal(), budget=unlimited()
+    )
 
     assert (record.provider, record.text, _texts(events)) == ("scripted", "all well", "all well")
     assert second.requests == []
@@ -36,7 +39,9 @@ async def test_a_failure_before_any_text_turns_to_the_next_provider_and_says_so(
     failing = ScriptedProvider([[ErrorChunk(kind, "went wrong", retry_after_s=0.0)]], "a")
     backup = ScriptedProvider([text("from backup")], "b")
 
-    record = await Rounds([failing, backup]).run(REQUEST, 1, events.append, Signal())
+    record = await Rounds([failing, backup]).run(
+        REQUEST, 1, events.append, Signal(), budget=unlimited()
+    )
 
     assert record.provider == "b"
     assert record.notices == ("a: went wrong",)
@@ -47,7 +52,9 @@ async def test_a_failure_after_text_ends_the_round_with_what_was_shown() -> None
     failing = ScriptedProvider([[TextChunk("half an"), ErrorChunk(ErrorKind.CUT, "cut")]], "a")
     backup = ScriptedProvider([text("never")], "b")
 
-    record = await Rounds([failing, backup]).run(REQUEST, 1, lambda _: None, Signal())
+    record = await Rounds([failing, backup]).run(
+        REQUEST, 1, lambda _: None, Signal(), budget=unlimited()
+    )
 
     assert (record.text, record.error, record.stop_reason) == (
         "half an",
@@ -64,8 +71,8 @@ async def test_a_rate_limited_provider_is_left_alone_until_it_may_be_asked_again
     backup = ScriptedProvider([text("one"), text("two")], "b")
     rounds = Rounds([limited, backup])
 
-    await rounds.run(REQUEST, 1, lambda _: None, Signal())
-    await rounds.run(REQUEST, 2, lambda _: None, Signal())
+    await rounds.run(REQUEST, 1, lambda _: None, Signal(), budget=unlimited())
+    await rounds.run(REQUEST, 2, lambda _: None, Signal(), budget=unlimited())
 
     assert len(limited.requests) == 1
     assert rounds.circuit("a").wait_s > 50
@@ -76,7 +83,7 @@ async def test_a_passing_overload_is_tried_once_more_before_turning_away() -> No
         [[ErrorChunk(ErrorKind.OVERLOADED, "529", retry_after_s=0.001)], text("fine now")], "a"
     )
 
-    record = await Rounds([busy]).run(REQUEST, 1, lambda _: None, Signal())
+    record = await Rounds([busy]).run(REQUEST, 1, lambda _: None, Signal(), budget=unlimited())
 
     assert (record.text, len(busy.requests)) == ("fine now", 2)
 
@@ -87,7 +94,9 @@ async def test_a_rate_limit_that_lifts_at_once_is_waited_out() -> None:
     )
     backup = ScriptedProvider([text("never")], "b")
 
-    record = await Rounds([limited, backup]).run(REQUEST, 1, lambda _: None, Signal())
+    record = await Rounds([limited, backup]).run(
+        REQUEST, 1, lambda _: None, Signal(), budget=unlimited()
+    )
 
     assert (record.provider, record.text, backup.requests) == ("a", "now", [])
 
@@ -101,7 +110,7 @@ async def test_the_backends_own_word_on_retrying_outranks_its_status(
     )
     asked = ScriptedProvider([[end], text("x")], "a")
 
-    await Rounds([asked]).run(REQUEST, 1, lambda _: None, Signal())
+    await Rounds([asked]).run(REQUEST, 1, lambda _: None, Signal(), budget=unlimited())
 
     assert len(asked.requests) == requests
 
@@ -111,8 +120,8 @@ async def test_a_refused_key_is_not_tried_with_every_round() -> None:
     backup = ScriptedProvider([text("one"), text("two")], "b")
     rounds = Rounds([locked_out, backup])
 
-    await rounds.run(REQUEST, 1, lambda _: None, Signal())
-    second = await rounds.run(REQUEST, 2, lambda _: None, Signal())
+    await rounds.run(REQUEST, 1, lambda _: None, Signal(), budget=unlimited())
+    second = await rounds.run(REQUEST, 2, lambda _: None, Signal(), budget=unlimited())
 
     assert len(locked_out.requests) == 1
     assert second.notices == ("a: left alone for 300 s (auth)",)
@@ -133,8 +142,8 @@ async def test_when_nobody_else_is_left_only_those_that_named_a_time_are_not_ask
     only = ScriptedProvider([[end], text("mended")], "a")
     rounds = Rounds([only])
 
-    await rounds.run(REQUEST, 1, lambda _: None, Signal())
-    again = await rounds.run(REQUEST, 2, lambda _: None, Signal())
+    await rounds.run(REQUEST, 1, lambda _: None, Signal(), budget=unlimited())
+    again = await rounds.run(REQUEST, 2, lambda _: None, Signal(), budget=unlimited())
 
     assert (again.text == "mended") is answered
     assert any("left alone" in notice for notice in again.notices)
@@ -144,14 +153,18 @@ async def test_an_unavailable_provider_is_skipped_and_named() -> None:
     absent = ScriptedProvider([text("never")], "a", unavailable_reason="no API key")
     backup = ScriptedProvider([text("here")], "b")
 
-    record = await Rounds([absent, backup]).run(REQUEST, 1, lambda _: None, Signal())
+    record = await Rounds([absent, backup]).run(
+        REQUEST, 1, lambda _: None, Signal(), budget=unlimited()
+    )
 
     assert (record.provider, record.notices) == ("b", ("a: no API key",))
     assert absent.requests == []
 
 
 async def test_when_nobody_answers_the_record_says_why() -> None:
-    record = await Rounds([ScriptedProvider([DOWN], "a")]).run(REQUEST, 1, lambda _: None, Signal())
+    record = await Rounds([ScriptedProvider([DOWN], "a")]).run(
+        REQUEST, 1, lambda _: None, Signal(), budget=unlimited()
+    )
 
     assert (record.provider, record.error, record.error_message) == (
         "",
@@ -163,7 +176,9 @@ async def test_when_nobody_answers_the_record_says_why() -> None:
 async def test_a_turn_stays_with_the_provider_that_answered_before() -> None:
     first, second = ScriptedProvider([text("a")], "a"), ScriptedProvider([text("b")], "b")
 
-    record = await Rounds([first, second]).run(REQUEST, 2, lambda _: None, Signal(), prefer="b")
+    record = await Rounds([first, second]).run(
+        REQUEST, 2, lambda _: None, Signal(), budget=unlimited(), prefer="b"
+    )
 
     assert record.provider == "b"
 
@@ -172,7 +187,9 @@ async def test_a_stop_ends_the_round_keeps_the_text_and_closes_the_stream() -> N
     stop = Signal()
     slow = ScriptedProvider([text("so far")], hold=asyncio.Event())
     async with asyncio.timeout(5), asyncio.TaskGroup() as group:
-        running = group.create_task(Rounds([slow]).run(REQUEST, 1, lambda _: None, stop))
+        running = group.create_task(
+            Rounds([slow]).run(REQUEST, 1, lambda _: None, stop, budget=unlimited())
+        )
         await slow.holding.wait()
         stop.set()
 
@@ -184,8 +201,8 @@ async def test_cost_is_counted_in_whole_micro_dollars_and_unknown_is_not_zero() 
     paid = ScriptedProvider([text("x")], price=PAID)
     unknown = ScriptedProvider([text("x")], price=None)
 
-    priced = await Rounds([paid]).run(REQUEST, 1, lambda _: None, Signal())
-    unpriced = await Rounds([unknown]).run(REQUEST, 1, lambda _: None, Signal())
+    priced = await Rounds([paid]).run(REQUEST, 1, lambda _: None, Signal(), budget=unlimited())
+    unpriced = await Rounds([unknown]).run(REQUEST, 1, lambda _: None, Signal(), budget=unlimited())
 
     assert priced.cost_usd_micros == 100 * 3 + 10 * 15
     assert unpriced.cost_usd_micros is None
@@ -202,7 +219,9 @@ async def test_a_stop_while_waiting_to_try_again_is_heard_at_once() -> None:
                 yield chunk
 
     async with asyncio.timeout(5), asyncio.TaskGroup() as group:
-        running = group.create_task(Rounds([Told([])]).run(REQUEST, 1, lambda _: None, stop))
+        running = group.create_task(
+            Rounds([Told([])]).run(REQUEST, 1, lambda _: None, stop, budget=unlimited())
+        )
         await told.wait()
         stop.set()
 
@@ -212,7 +231,7 @@ async def test_a_stop_while_waiting_to_try_again_is_heard_at_once() -> None:
 
 async def test_a_stream_without_an_end_is_a_cut_and_no_answer() -> None:
     record = await Rounds([ScriptedProvider([[TextChunk("half")]])]).run(
-        REQUEST, 1, lambda _: None, Signal()
+        REQUEST, 1, lambda _: None, Signal(), budget=unlimited()
     )
 
     assert (record.text, record.error) == ("half", ErrorKind.CUT)

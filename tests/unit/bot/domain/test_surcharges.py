@@ -7,16 +7,15 @@ import pytest
 from adapters.llm.anthropic.decode import AnthropicDecoder
 from adapters.llm.bedrock.decode import BedrockDecoder
 from adapters.llm.decoding import Decoder
-from adapters.llm.messages import DoneChunk
+from adapters.llm.messages import DoneChunk, Usage
 from adapters.llm.model_table import model_table
 from adapters.llm.openai.decode import OpenAIDecoder
 from adapters.llm.openai.responses_decode import ResponsesDecoder
-from bot.chat.models import price_of
-from bot.domain.budget import Price, cost_usd_micros, worst_case_usd_micros
+from adapters.llm.price import Price
 
 
 def listed(provider: str, model: str) -> Price:
-    price = price_of(model_table(provider).cost(model))
+    price = model_table(provider).price_of(model)
     assert price is not None
     return price
 
@@ -35,12 +34,13 @@ def test_a_long_prompt_costs_what_the_vendor_takes_for_it(
     provider: str, model: str, tokens: int, usd_micros: int
 ) -> None:
     price = listed(provider, model)
-    used = {"input_uncached": 0, "cache_read": 0, "cache_write": 0, "output": 1}
-    cost = cost_usd_micros(price, **{**used, "input_uncached": tokens})
+    cost = price.cost_usd_micros(Usage(input_uncached=tokens, output=1))
 
     assert cost == usd_micros
-    assert cost_usd_micros(price, **used) < cost_usd_micros(price, **{**used, "cache_read": tokens})
-    assert worst_case_usd_micros(price, tokens, 1) >= cost
+    assert price.cost_usd_micros(Usage(output=1)) < price.cost_usd_micros(
+        Usage(cache_read=tokens, output=1)
+    )
+    assert price.worst_case_usd_micros(tokens, 1) >= cost
 
 
 def anthropic(**usage: object) -> dict[str, object]:

@@ -15,7 +15,7 @@ from bot.domain.ids import SessionId, TurnId, UserId
 from bot.domain.provider_status import ProviderStatus
 from bot.domain.tool_status import ToolHealth, ToolReport, ToolsetCost, ToolStatus
 from bot.ports.failures import StorageUnavailable
-from bot.ports.ledger import Spending
+from bot.ports.ledger import LedgerEntry
 from bot.slack.handling import words
 from bot.slack.handling.commands import Commands
 from bot.slack.handling.ingress_ports import IngressSettings
@@ -65,7 +65,7 @@ async def test_numbers_are_for_admins_and_the_attempt_is_written_down(
 
 async def test_budget_says_what_was_spent_by_whom(ingress: Ingress) -> None:
     await ingress.ledger.record(
-        Spending(
+        LedgerEntry(
             SessionId("s"),
             TurnId("t"),
             1,

@@ -1,22 +1,16 @@
-"""One round's money: the worst case is held before a request, what it cost is counted after it."""
+"""One round's share of the budget: which model may be asked, with what of the conversation, and what
+that cost. The worst case is reserved before a request, the charge is counted after it.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from adapters.llm.messages import CompleteRequest, DoneChunk, ErrorChunk, Usage
 from adapters.llm.port import Provider
-from bot.chat.gate import Admitted, NotAdmitted
+from adapters.llm.price import Price
 from bot.chat.history import fit, room_tokens, tool_bytes
 from bot.chat.models import KnownModel, Models, frugal_system, uses_model
-from bot.domain.budget import (
-    ASSUMED_PRICE,
-    BudgetLimits,
-    Price,
-    Refusal,
-    cost_usd_micros,
-    refusal_words,
-    worst_case_usd_micros,
-)
+from bot.domain.budget import ASSUMED_PRICE, BudgetLimits, Refusal, refusal_words
 from bot.ports.ledger import Ledger, Reservation
 
 # Vendors put instructions of their own before tools; Anthropic's are 264 to 804 tokens by its page
@@ -25,17 +19,17 @@ _VENDOR_TOKENS = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Bill:
-    """What one provider is owed for a round. `cost` None is unknown; `counted` is never."""
+class Charge:
+    """What one provider charges for a round. `cost` None is unknown; `counted` is never."""
 
     model: str
     usage: Usage
     cost_usd_micros: int | None
     counted_usd_micros: int
 
-    def __add__(self, other: "Bill") -> "Bill":
+    def __add__(self, other: "Charge") -> "Charge":
         known = (self.cost_usd_micros, other.cost_usd_micros)
-        return Bill(
+        return Charge(
             other.model,
             self.usage + other.usage,
             None if None in known else sum(c for c in known if c is not None),
@@ -43,8 +37,24 @@ class Bill:
         )
 
 
-class Till:
-    """Implements `Gate`. `bills` and `refusals` are what came of the round."""
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """The request as that model gets it. `trial`: it may pass the question on to the full model."""
+
+    request: CompleteRequest
+    notices: tuple[str, ...] = ()
+    trial: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NotAdmitted:
+    """A limit is in the way; `reason` in words for people."""
+
+    reason: str
+
+
+class RoundBudget:
+    """`charges`, by provider, and `refusals` are what came of the round."""
 
     def __init__(
         self,
@@ -62,18 +72,28 @@ class Till:
         self._full = full
         self._worst = 0
         self._sent_tokens = 0
-        self.bills: dict[str, Bill] = {}
+        self.charges: dict[str, Charge] = {}
         self.refusals: list[Refusal] = []
         self.holds = False
 
+    @property
+    def cost_usd_micros(self) -> int | None:
+        """What all of the round cost, failed providers included; None is unknown."""
+        costs = [charge.cost_usd_micros for charge in self.charges.values()]
+        return None if None in costs else sum(c for c in costs if c is not None)
+
     def models(self, provider: Provider) -> Sequence[KnownModel]:
-        """See `Gate`."""
+        """In the order in which they are tried while the limits do not allow them."""
         return self._models.in_order(provider, full=self._full)
 
     async def admit(
         self, provider: Provider, model: KnownModel, request: CompleteRequest
     ) -> Admitted | NotAdmitted:
-        """See `Gate`. The request is made to fit the model's window first."""
+        """Reserve the worst case of asking that model, or say why not.
+
+        The request is made to fit the model's window first. Raises StorageUnavailable when it
+        cannot be known whether money is left.
+        """
         trial = self._models.is_trial(provider, model, full=self._full)
         system = frugal_system(request.system) if trial else request.system
         messages, note = fit(request.messages, system, room_tokens(model.window_tokens, request))
@@ -92,14 +112,14 @@ class Till:
         tokens = min(most_tokens(request), model.window_tokens)
         self._sent_tokens = tokens
         price = model.price(provider) or ASSUMED_PRICE
-        self._worst = worst_case_usd_micros(price, tokens, request.max_tokens)
-        billed = self.bills.values()
+        self._worst = price.worst_case_usd_micros(tokens, request.max_tokens)
+        charged = self.charges.values()
         wanted = replace(
             self._who,
-            usd_micros=self._worst + sum(b.counted_usd_micros for b in billed),
+            usd_micros=self._worst + sum(b.counted_usd_micros for b in charged),
             tokens=tokens
             + request.max_tokens
-            + sum(b.usage.input + b.usage.output for b in billed),
+            + sum(b.usage.input + b.usage.output for b in charged),
         )
         refusal = await self._ledger.reserve(wanted, self._limits)
         self.holds = self.holds or refusal is None
@@ -113,8 +133,10 @@ class Till:
         *,
         answered: bool,
     ) -> None:
-        """See `Gate`. What is billed without a known amount counts at its worst case; of an answer
-        that broke off before its first word, that is what was sent.
+        """The request is over. `answered`: something came back, so it is billed whatever it says.
+
+        What is billed without a known amount counts at its worst case; of an answer that broke off
+        before its first word, that is what was sent.
         """
         usage = _usage(end)
         began = isinstance(end, ErrorChunk) and end.began
@@ -125,14 +147,14 @@ class Till:
         price = price or model.price(provider)
         if isinstance(end, DoneChunk) and not end.at_list_price and not (price and price.is_free):
             price = None  # a surcharge that nobody knows
-        bill = Bill(
+        charge = Charge(
             named or model.id or model.priced_as,
             usage or Usage(),
             _cost(price, usage),
             self._counted(price, usage, answered=answered),
         )
-        before = self.bills.get(provider.name)
-        self.bills[provider.name] = before + bill if before else bill
+        before = self.charges.get(provider.name)
+        self.charges[provider.name] = before + charge if before else charge
 
     def _counted(self, price: Price | None, usage: Usage | None, *, answered: bool) -> int:
         if usage is None and answered:
@@ -164,10 +186,4 @@ def _cost(price: Price | None, usage: Usage | None) -> int | None:
         return None
     if usage is None:
         return 0 if price.is_free else None
-    return cost_usd_micros(
-        price,
-        input_uncached=usage.input_uncached,
-        cache_read=usage.cache_read,
-        cache_write=usage.cache_write,
-        output=usage.output,
-    )
+    return price.cost_usd_micros(usage)

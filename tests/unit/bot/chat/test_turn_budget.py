@@ -19,10 +19,11 @@ from adapters.llm.messages import (
     TextChunk,
     Usage,
 )
-from adapters.llm.port import Cost, Provider
+from adapters.llm.port import Provider
+from adapters.llm.price import Price
 from bot.chat.models import Choice, KnownModel, Models
 from bot.chat.rounds import Rounds
-from bot.chat.spending import Purse, Spender
+from bot.chat.turn_budget import Budget, TurnBudget
 from bot.domain.audit import AuditKind
 from bot.domain.budget import ASSUMED_PRICE, BudgetLimits, Limit, Refusal, refusal_words
 from bot.domain.ids import ChannelId, SessionId, UserId
@@ -42,8 +43,8 @@ WORST = -(-(3_750_000 * 1025 + 15_000_000 * 100) // 1_000_000)
 COST = 450  # of a round of `text`
 
 
-class Till:
-    """A purse over memory, and one turn's spender."""
+class Bench:
+    """The budget over memory, and one turn's."""
 
     def __init__(
         self, *providers: Provider, models: Models | None = None, channel: int = 0, **limits: int
@@ -55,7 +56,7 @@ class Till:
         self.events: list[TurnEvent] = []
         self.channel = channel
         audit = MemoryAudit(self.memory)
-        self.purse = Purse(
+        self.all = Budget(
             Rounds(providers),
             self.ledger,
             audit,
@@ -63,63 +64,63 @@ class Till:
             self.metrics,
             models or Models(),
         )
-        self.spender: Spender = self.spender_of(ASK)
+        self.budget: TurnBudget = self.of(ASK)
 
-    def spender_of(self, ask: Ask, session: str = "s1") -> Spender:
-        return self.purse.spender(ask, SessionId(session), "investigate", self.channel)
+    def of(self, ask: Ask, session: str = "s1") -> TurnBudget:
+        return self.all.for_turn(ask, SessionId(session), "investigate", self.channel)
 
     async def round(  # type: ignore[no-untyped-def]
-        self, number: int = 1, spender: Spender | None = None, request: CompleteRequest = REQUEST
+        self, number: int = 1, budget: TurnBudget | None = None, request: CompleteRequest = REQUEST
     ):
-        asking = spender or self.spender
+        asking = budget or self.budget
         return await asking.round(request, number, self.events.append, "", Signal())
 
 
 async def test_a_round_is_one_row_with_its_price_and_one_line_of_the_trail() -> None:
-    till = Till(ScriptedProvider([text("x", usage=Usage(100, 50, 20, 10))], "a", price=PAID))
+    bench = Bench(ScriptedProvider([text("x", usage=Usage(100, 50, 20, 10))], "a", price=PAID))
 
-    record = await till.round()
+    record = await bench.round()
 
-    ((_, spending),) = till.rows.rows.values()
+    ((_, spending),) = bench.rows.rows.values()
     assert spending.cost_usd_micros == record.cost_usd_micros == 100 * 3 + 15 + 75 + 10 * 15
     assert (spending.turn_id, spending.round, spending.provider) == (ASK.turn_id, 1, "a")
-    (row,) = till.memory.trail
+    (row,) = bench.memory.trail
     assert (row.kind, row.body["cost_usd_micros"]) == (AuditKind.MODEL_CALL, 540)
     assert (
-        till.metrics.registry.get_sample_value("kortex_spent_usd_micros_total", {"provider": "a"})
+        bench.metrics.registry.get_sample_value("kortex_spent_usd_micros_total", {"provider": "a"})
         == 540
     )
 
 
 async def test_an_unknown_price_is_written_down_as_unknown() -> None:
-    till = Till(ScriptedProvider([text("x")], price=None))
+    bench = Bench(ScriptedProvider([text("x")], price=None))
 
-    await till.round()
+    await bench.round()
 
-    ((_, spending),) = till.rows.rows.values()
+    ((_, spending),) = bench.rows.rows.values()
     assert spending.cost_usd_micros is None
 
 
 async def test_a_round_nobody_answered_costs_nothing_and_is_no_row() -> None:
-    till = Till(ScriptedProvider([[ErrorChunk(ErrorKind.AUTH, "401")]]))
+    bench = Bench(ScriptedProvider([[ErrorChunk(ErrorKind.AUTH, "401")]]))
 
-    record = await till.round()
+    record = await bench.round()
 
     assert record.error is ErrorKind.AUTH
-    assert (till.rows.rows, till.memory.trail) == ({}, [])
+    assert (bench.rows.rows, bench.memory.trail) == ({}, [])
 
 
 async def test_a_round_whose_worst_case_does_not_fit_goes_to_one_that_costs_nothing() -> None:
     paid = ScriptedProvider([text("dear")], "paid", price=PAID)
     free = ScriptedProvider([text("free")], "free")
-    till = Till(paid, free, daily_usd_micros=WORST + COST - 1)
+    bench = Bench(paid, free, daily_usd_micros=WORST + COST - 1)
 
-    first, second = await till.round(1), await till.round(2)
+    first, second = await bench.round(1), await bench.round(2)
 
     assert (first.provider, second.provider) == ("paid", "free")
     assert (first.notices, second.notices) == ((), (DAILY,))
-    assert Notice(DAILY) in till.events
-    refused = [e for e in till.memory.trail if e.kind is AuditKind.BUDGET_REFUSED]
+    assert Notice(DAILY) in bench.events
+    refused = [e for e in bench.memory.trail if e.kind is AuditKind.BUDGET_REFUSED]
     assert [(e.body["round"], e.body["limit"]) for e in refused] == [(2, "daily")]
 
 
@@ -131,32 +132,32 @@ DAILY = _too_dear(WORST + COST - 1, spent=COST)
 
 
 async def test_what_is_held_is_given_back_but_for_what_was_spent() -> None:
-    till = Till(ScriptedProvider([text("dear")], price=PAID), daily_usd_micros=WORST + COST)
+    bench = Bench(ScriptedProvider([text("dear")], price=PAID), daily_usd_micros=WORST + COST)
 
-    await till.round(1)
-    second = await till.round(2)
+    await bench.round(1)
+    second = await bench.round(2)
 
     assert second.provider == "scripted"
-    assert till.rows.held == {}
-    assert (await till.rows.today()).used_usd_micros == 2 * COST
+    assert bench.rows.held == {}
+    assert (await bench.rows.today()).used_usd_micros == 2 * COST
 
 
 async def test_with_nobody_free_a_spent_budget_is_the_reason() -> None:
-    till = Till(ScriptedProvider([text("dear")], price=PAID), daily_usd_micros=WORST - 1)
+    bench = Bench(ScriptedProvider([text("dear")], price=PAID), daily_usd_micros=WORST - 1)
 
-    record = await till.round(1)
+    record = await bench.round(1)
 
     assert (record.out_of_budget, record.provider) == (True, "")
-    assert till.rows.held == {}
+    assert bench.rows.held == {}
 
 
 async def test_a_channel_has_a_limit_of_its_own() -> None:
-    till = Till(ScriptedProvider([text("dear")], price=PAID), channel=WORST)
+    bench = Bench(ScriptedProvider([text("dear")], price=PAID), channel=WORST)
     elsewhere = replace(ASK, place=replace(ASK.place, channel=ChannelId("C2")))
 
-    first = await till.round(1)
-    second = await till.round(2)
-    other = await till.round(1, till.spender_of(elsewhere, "s2"))
+    first = await bench.round(1)
+    second = await bench.round(2)
+    other = await bench.round(1, bench.of(elsewhere, "s2"))
 
     assert [r.provider for r in (first, second, other)] == ["scripted", "", "scripted"]
     assert "this channel's budget of today" in second.notices[0]
@@ -164,12 +165,12 @@ async def test_a_channel_has_a_limit_of_its_own() -> None:
 
 async def test_a_person_may_ask_so_many_questions_an_hour_however_many_rounds_they_take() -> None:
     model, triage = ScriptedProvider([text("x")], "local"), ScriptedProvider([text("t")], "triage")
-    till = Till(model, triage, user_hourly_questions=1)
+    bench = Bench(model, triage, user_hourly_questions=1)
     colleague = replace(LATER, asker=replace(LATER.asker, user=UserId("U2")))
 
-    first = [await till.round(number) for number in (1, 2)]
-    second = await till.round(1, till.spender_of(LATER))
-    other = await till.round(1, till.spender_of(colleague))
+    first = [await bench.round(number) for number in (1, 2)]
+    second = await bench.round(1, bench.of(LATER))
+    other = await bench.round(1, bench.of(colleague))
 
     assert [r.provider for r in (*first, second, other)] == ["local", "local", "triage", "local"]
     assert "you asked 1 questions this hour" in second.notices[0]
@@ -177,45 +178,47 @@ async def test_a_person_may_ask_so_many_questions_an_hour_however_many_rounds_th
 
 async def test_a_thread_has_so_many_tokens_and_then_no_model() -> None:
     model, triage = ScriptedProvider([text("x")], "local"), ScriptedProvider([text("t")], "triage")
-    till = Till(model, triage, session_tokens=1125 + 110)
+    bench = Bench(model, triage, session_tokens=1125 + 110)
 
-    got = [(await till.round(number)).provider for number in (1, 2, 3)]
-    other = await till.round(1, till.spender_of(LATER, "s2"))
+    got = [(await bench.round(number)).provider for number in (1, 2, 3)]
+    other = await bench.round(1, bench.of(LATER, "s2"))
 
     assert (got, other.provider) == (["local", "local", "triage"], "local")
 
 
 @pytest.mark.parametrize("price", [None, PAID])
-async def test_a_round_without_known_usage_counts_at_its_worst(price: Cost | None) -> None:
+async def test_a_round_without_known_usage_counts_at_its_worst(price: Price | None) -> None:
     cut: list[StreamChunk] = [TextChunk("half"), ErrorChunk(ErrorKind.CUT, "cut")]
-    till = Till(ScriptedProvider([cut], price=price), daily_usd_micros=10_000_000)
+    bench = Bench(ScriptedProvider([cut], price=price), daily_usd_micros=10_000_000)
 
-    record = await till.round()
+    record = await bench.round()
 
-    today = await till.rows.today()
+    today = await bench.rows.today()
     assert record.cost_usd_micros is None
     assert today.spent_usd_micros == 0
     assert today.used_usd_micros >= WORST
 
 
 async def test_an_unknown_price_counts_as_the_dearest_there_is() -> None:
-    till = Till(ScriptedProvider([text("x")], price=None), daily_usd_micros=10_000_000)
+    bench = Bench(ScriptedProvider([text("x")], price=None), daily_usd_micros=10_000_000)
 
-    await till.round()
+    await bench.round()
 
-    today = await till.rows.today()
+    today = await bench.rows.today()
     assert (today.spent_usd_micros, today.used_usd_micros) == (0, 100 * 11 + 10 * 55)
 
 
 async def test_what_is_not_billed_at_the_list_price_costs_an_unknown_sum() -> None:
     end = DoneChunk(StopReason.END_TURN, Usage(100, 0, 0, 10), "m", at_list_price=False)
-    till = Till(ScriptedProvider([[TextChunk("x"), end]], price=PAID), daily_usd_micros=10_000_000)
+    bench = Bench(
+        ScriptedProvider([[TextChunk("x"), end]], price=PAID), daily_usd_micros=10_000_000
+    )
 
-    record = await till.round()
+    record = await bench.round()
 
-    ((_, spending),) = till.rows.rows.values()
+    ((_, spending),) = bench.rows.rows.values()
     assert (record.cost_usd_micros, spending.cost_usd_micros) == (None, None)
-    assert (await till.rows.today()).used_usd_micros == 100 * 11 + 10 * 55
+    assert (await bench.rows.today()).used_usd_micros == 100 * 11 + 10 * 55
 
 
 def test_no_shipped_price_is_dearer_than_the_assumed_one() -> None:
@@ -227,17 +230,17 @@ def test_no_shipped_price_is_dearer_than_the_assumed_one() -> None:
 
 async def test_a_failed_provider_that_was_billed_is_a_row_of_its_own() -> None:
     billed = [ErrorChunk(ErrorKind.REFUSED, "no", usage=Usage(100, 0, 0, 0))]
-    till = Till(
+    bench = Bench(
         ScriptedProvider([billed], "a", price=PAID),
         ScriptedProvider([text("x")], "b", price=PAID),
         daily_usd_micros=1_000_000,
     )
 
-    record = await till.round()
+    record = await bench.round()
 
-    costs = {s.provider: s.cost_usd_micros for _, s in till.rows.rows.values()}
+    costs = {s.provider: s.cost_usd_micros for _, s in bench.rows.rows.values()}
     assert (costs, record.cost_usd_micros) == ({"a": 300, "b": COST}, 300 + COST)
-    assert till.rows.held == {}
+    assert bench.rows.held == {}
 
 
 FAST = Models({"scripted": Choice(KnownModel("", 100_000), KnownModel("small", 100_000))})
@@ -246,16 +249,16 @@ FAST = Models({"scripted": Choice(KnownModel("", 100_000), KnownModel("small", 1
 class Priced(ScriptedProvider):
     """The fast model costs a tenth."""
 
-    def cost(self, model: str) -> Cost | None:
-        tenth = Cost(300_000, 30_000, 375_000, 1_500_000)
+    def price_of(self, model: str) -> Price | None:
+        tenth = Price(300_000, 30_000, 375_000, 1_500_000)
         return tenth if model == "small" else PAID
 
 
 async def test_when_the_full_model_is_too_dear_the_fast_one_answers() -> None:
     provider = Priced([text("cheap")])
-    till = Till(provider, models=FAST, daily_usd_micros=WORST // 2)
+    bench = Bench(provider, models=FAST, daily_usd_micros=WORST // 2)
 
-    record = await till.round()
+    record = await bench.round()
 
     assert [r.model for r in provider.requests] == ["small"]
     assert (record.text, record.notices) == (
@@ -279,63 +282,63 @@ async def test_a_frugal_round_is_passed_on_and_its_marker_never_shown(
     answer: list[StreamChunk], why: str
 ) -> None:
     provider = Priced([answer])
-    till = Till(provider, models=FRUGAL)
+    bench = Bench(provider, models=FRUGAL)
 
-    record = await till.round()
+    record = await bench.round()
 
     assert (record.passed_on, record.model) == (True, answer[-1].model)  # type: ignore[union-attr]
     assert why in record.notices[0]
     assert provider.requests[0].model == "small"
-    shown = "".join(e.text for e in till.events if isinstance(e, TextDelta))
+    shown = "".join(e.text for e in bench.events if isinstance(e, TextDelta))
     assert "<" not in shown
 
 
 async def test_a_frugal_turn_that_was_passed_on_stays_with_the_full_model() -> None:
     provider = Priced([text("full answer")])
-    till = Till(provider, models=FRUGAL)
+    bench = Bench(provider, models=FRUGAL)
 
-    record = await till.spender.round(REQUEST, 2, till.events.append, "", Signal(), full=True)
+    record = await bench.budget.round(REQUEST, 2, bench.events.append, "", Signal(), full=True)
 
     assert ([r.model for r in provider.requests], record.passed_on) == ([""], False)
 
 
 async def test_a_frugal_answer_that_suffices_is_the_answer() -> None:
     provider = Priced([text("a < b", " is fine <need")])
-    till = Till(provider, models=FRUGAL)
+    bench = Bench(provider, models=FRUGAL)
 
-    record = await till.round()
+    record = await bench.round()
 
-    shown = "".join(e.text for e in till.events if isinstance(e, TextDelta))
+    shown = "".join(e.text for e in bench.events if isinstance(e, TextDelta))
     assert (record.passed_on, shown, record.text) == (False, "a < b is fine <need", shown)
 
 
 async def test_a_round_that_could_not_be_written_down_is_not_bought_again() -> None:
     paid = ScriptedProvider([text("dear")], price=PAID)
-    till = Till(paid)
-    till.ledger.broken = {"record"}
+    bench = Bench(paid)
+    bench.ledger.broken = {"record"}
     with pytest.raises(StorageUnavailable):
-        await till.round()
-    till.ledger.broken = set()
+        await bench.round()
+    bench.ledger.broken = set()
 
-    record = await till.round()
+    record = await bench.round()
 
-    assert (record.text, len(paid.requests), len(till.rows.rows)) == ("dear", 1, 1)
-    assert len(till.events) == 2
+    assert (record.text, len(paid.requests), len(bench.rows.rows)) == ("dear", 1, 1)
+    assert len(bench.events) == 2
 
 
 async def test_when_the_ledger_cannot_be_read_nobody_is_asked() -> None:
     paid = ScriptedProvider([text("dear")], price=PAID)
-    till = Till(paid, daily_usd_micros=1_000_000)
-    till.ledger.broken = {"reserve"}
+    bench = Bench(paid, daily_usd_micros=1_000_000)
+    bench.ledger.broken = {"reserve"}
 
     with pytest.raises(StorageUnavailable):
-        await till.round()
+        await bench.round()
 
     assert paid.requests == []
 
 
-def sample(till: Till, name: str, **labels: str) -> float:
-    return till.metrics.registry.get_sample_value(name, labels) or 0
+def sample(bench: Bench, name: str, **labels: str) -> float:
+    return bench.metrics.registry.get_sample_value(name, labels) or 0
 
 
 async def test_what_took_over_is_counted_by_kind() -> None:
@@ -343,65 +346,66 @@ async def test_what_took_over_is_counted_by_kind() -> None:
         replace(chunk, warnings=(TOOLS_EMULATED,)) if isinstance(chunk, DoneChunk) else chunk
         for chunk in text("x")
     ]
-    till = Till(
+    bench = Bench(
         ScriptedProvider([[ErrorChunk(ErrorKind.AUTH, "401")]], "a"),
         ScriptedProvider([emulated], "b"),
     )
 
-    await till.round()
+    await bench.round()
 
     counted = [
-        sample(till, "kortex_fallbacks_total", kind=kind) for kind in ("provider", "tools", "model")
+        sample(bench, "kortex_fallbacks_total", kind=kind)
+        for kind in ("provider", "tools", "model")
     ]
     assert counted == [1, 1, 0]
 
 
 async def test_who_answers_first_is_no_fallback_and_its_translation_is_measured() -> None:
-    till = Till(ScriptedProvider([text("x")], "a"))
+    bench = Bench(ScriptedProvider([text("x")], "a"))
 
-    await till.round()
+    await bench.round()
 
-    assert sample(till, "kortex_fallbacks_total", kind="provider") == 0
+    assert sample(bench, "kortex_fallbacks_total", kind="provider") == 0
     for direction in ("request", "answer"):
         name = "kortex_translation_seconds_count"
-        assert sample(till, name, provider="a", direction=direction) == 1
+        assert sample(bench, name, provider="a", direction=direction) == 1
 
 
 @pytest.mark.parametrize("kind", [ErrorKind.TIMEOUT, ErrorKind.PROTOCOL])
 async def test_a_round_cut_before_its_first_word_costs_what_is_known_of_it(kind: ErrorKind) -> None:
     billed = [ErrorChunk(kind, "cut", usage=Usage(100, 0, 0, 1), began=True)]
-    till = Till(ScriptedProvider([billed], price=PAID), daily_usd_micros=10**9)
+    bench = Bench(ScriptedProvider([billed], price=PAID), daily_usd_micros=10**9)
 
-    record = await till.round()
+    record = await bench.round()
 
-    ((_, spending),) = till.rows.rows.values()
+    ((_, spending),) = bench.rows.rows.values()
     assert (record.provider, record.error) == ("", kind)
     assert spending.usage == Usage(100, 0, 0, 1)
     assert spending.cost_usd_micros == record.cost_usd_micros == 100 * 3 + 15
 
 
 async def test_one_of_which_nothing_is_known_counts_as_what_it_was_sent() -> None:
-    till = Till(
+    bench = Bench(
         ScriptedProvider([[ErrorChunk(ErrorKind.TIMEOUT, "cut", began=True)]], price=PAID),
         daily_usd_micros=10**9,
     )
 
-    record = await till.round()
+    record = await bench.round()
 
-    ((_, spending),) = till.rows.rows.values()
+    ((_, spending),) = bench.rows.rows.values()
     assert (spending.cost_usd_micros, record.cost_usd_micros) == (None, None)
     assert spending.counted_usd_micros == 1025 * 3
 
 
 async def test_one_that_never_began_costs_nothing() -> None:
-    till = Till(
+    bench = Bench(
         ScriptedProvider([[ErrorChunk(ErrorKind.TIMEOUT, "no answer")]], price=PAID),
         daily_usd_micros=10**9,
     )
 
-    await till.round()
+    await bench.round()
 
-    assert till.rows.rows == {}
+    assert bench.rows.rows == {}
 
 
 LIMITED: list[StreamChunk] = [ErrorChunk(ErrorKind.RATE_LIMITED, "429", retry_after_s=60.0)]
@@ -449,19 +453,19 @@ ASKED_OF = {
 async def test_a_rate_limit_closes_what_it_is_for(case: str) -> None:
     make, by_model, models, small, full, asked = ASKED_OF[case]
     provider = make(by_model, small=small, full=full)
-    till = Till(provider, models=models)
+    bench = Bench(provider, models=models)
 
     for number in (1, 2, 3):
-        await till.round(number)
+        await bench.round(number)
 
     assert [request.model for request in provider.requests] == asked
 
 
 async def test_the_other_model_answers_in_the_round_in_which_the_first_was_limited() -> None:
     provider = two_models(True, small=LIMITED, full=text("full answer"))
-    till = Till(provider, models=FRUGAL)
+    bench = Bench(provider, models=FRUGAL)
 
-    record = await till.round()
+    record = await bench.round()
 
     assert (record.text, record.passed_on, record.error) == ("full answer", False, None)
     assert "scripted: 429" in record.notices

@@ -1,30 +1,30 @@
-"""Money around a round: held before it, written down after it, once."""
+"""The budget of all turns and of one: rounds are held to the limits and written down, once."""
 
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from adapters.llm.messages import TOOLS_EMULATED, CompleteRequest
 from adapters.llm.translation import Translation, measured
 from bot.chat.models import Models
+from bot.chat.round_budget import Charge, RoundBudget
 from bot.chat.round_record import RoundRecord
 from bot.chat.rounds import Rounds
-from bot.chat.till import Bill, Till
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.budget import BudgetLimits, Refusal
 from bot.domain.ids import SessionId
 from bot.domain.session import Ask
 from bot.domain.turn_events import TurnEvent
 from bot.ports.durability import StopSignal
-from bot.ports.ledger import Ledger, Reservation, Spending
+from bot.ports.ledger import Ledger, LedgerEntry, Reservation
 from bot.ports.trail import AuditLog
 from bot.telemetry.metrics import Metrics
 
 NO_CHOICES = Models()
 
 
-class Purse:
+class Budget:
     """Holds rounds to the limits and writes every one down. Shared by all turns of a process."""
 
     def __init__(
@@ -43,12 +43,12 @@ class Purse:
         self.metrics = metrics
         self.models = models
 
-    def spender(
+    def for_turn(
         self, ask: Ask, session: SessionId, purpose: str, channel_daily_usd_micros: int = 0
-    ) -> "Spender":
-        """The purse as one turn uses it."""
+    ) -> "TurnBudget":
+        """The budget as one turn uses it."""
         limits = self.limits.for_channel(channel_daily_usd_micros)
-        return Spender(self, ask, session, purpose, limits)
+        return TurnBudget(self, ask, session, purpose, limits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,17 +56,17 @@ class _Paid:
     """A round that was asked, and is written down as often as that fails."""
 
     record: RoundRecord
-    till: Till
+    budget: RoundBudget
     duration_ms: int
 
 
-class Spender:
+class TurnBudget:
     """One turn's rounds, priced and recorded."""
 
     def __init__(
-        self, purse: Purse, ask: Ask, session: SessionId, purpose: str, limits: BudgetLimits
+        self, budget: Budget, ask: Ask, session: SessionId, purpose: str, limits: BudgetLimits
     ) -> None:
-        self._purse = purse
+        self._budget = budget
         self._ask = ask
         self._session = session
         self._purpose = purpose
@@ -93,25 +93,24 @@ class Spender:
         """
         if number not in self._paid:
             started = time.monotonic()
-            till = self._till(number, full=full)
+            budget = self._for_round(number, full=full)
             with measured() as took:
-                record = await self._purse.rounds.run(
-                    request, number, emit, stop, prefer=prefer, gate=till
+                record = await self._budget.rounds.run(
+                    request, number, emit, stop, prefer=prefer, budget=budget
                 )
-            record = _priced(record, till)
             self._count(record, took)
             duration_ms = round((time.monotonic() - started) * 1000)
-            self._paid[number] = _Paid(record, till, duration_ms)
+            self._paid[number] = _Paid(record, budget, duration_ms)
         paid = self._paid[number]
         await self._write_down(paid, purpose or self._purpose)
         return paid.record
 
     def window_tokens(self) -> int:
         """Of the model that is asked first; what a turn plans by."""
-        first = next(iter(self._purse.rounds.providers), None)
-        return self._purse.models.window_tokens(first) if first else 0
+        first = next(iter(self._budget.rounds.providers), None)
+        return self._budget.models.window_tokens(first) if first else 0
 
-    def _till(self, number: int, *, full: bool) -> Till:
+    def _for_round(self, number: int, *, full: bool) -> RoundBudget:
         who = Reservation(
             id=f"{self._hold}:{number}",
             session_id=self._session,
@@ -121,13 +120,13 @@ class Spender:
             usd_micros=0,
             tokens=0,
         )
-        purse = self._purse
-        return Till(purse.ledger, self._limits, purse.models, who, full=full)
+        of_all = self._budget
+        return RoundBudget(of_all.ledger, self._limits, of_all.models, who, full=full)
 
     def _count(self, record: RoundRecord, took: Translation) -> None:
         if not record.provider:
             return
-        metrics = self._purse.metrics
+        metrics = self._budget.metrics
         outcome = record.error.value if record.error else record.stop_reason.value
         metrics.round_ended(record.provider, outcome)
         metrics.spent(record.provider, record.cost_usd_micros or 0)
@@ -137,7 +136,7 @@ class Spender:
             metrics.fallback(kind)
 
     def _fallbacks(self, record: RoundRecord) -> Iterator[str]:
-        first = next(iter(self._purse.rounds.providers), None)
+        first = next(iter(self._budget.rounds.providers), None)
         if first is not None and record.provider != first.name:
             yield "provider"
         if record.passed_on:
@@ -147,7 +146,7 @@ class Spender:
 
     async def _refused(self, number: int, refusal: Refusal) -> None:
         limit = refusal.limit.value
-        await self._purse.audit.append(
+        await self._budget.audit.append(
             AuditEvent(
                 AuditKind.BUDGET_REFUSED,
                 self._ask.asker.user,
@@ -166,43 +165,43 @@ class Spender:
         )
 
     async def _write_down(self, paid: _Paid, purpose: str) -> None:
-        record, till = paid.record, paid.till
-        for refusal in {each.limit: each for each in reversed(till.refusals)}.values():
+        record, budget = paid.record, paid.budget
+        for refusal in {each.limit: each for each in reversed(budget.refusals)}.values():
             await self._refused(record.number, refusal)
-        held = f"{self._hold}:{record.number}" if till.holds else ""
-        owed = list(till.bills.items())
-        for number, (provider, bill) in enumerate(owed, start=1):
+        held = f"{self._hold}:{record.number}" if budget.holds else ""
+        owed = list(budget.charges.items())
+        for number, (provider, charge) in enumerate(owed, start=1):
             # The last row takes the reservation's place: until then it covers them all.
             takes = held if number == len(owed) else ""
-            await self._purse.ledger.record(
-                self._spending(paid, provider, bill, purpose), reservation=takes
+            await self._budget.ledger.record(
+                self._entry(paid, provider, charge, purpose), reservation=takes
             )
         if held and not owed:
-            await self._purse.ledger.release(held)
+            await self._budget.ledger.release(held)
         if record.provider:
             await self._audited(paid)
 
-    def _spending(self, paid: _Paid, provider: str, bill: Bill, purpose: str) -> Spending:
+    def _entry(self, paid: _Paid, provider: str, charge: Charge, purpose: str) -> LedgerEntry:
         ask = self._ask
-        return Spending(
+        return LedgerEntry(
             session_id=self._session,
             turn_id=ask.turn_id,
             round=paid.record.number,
             user=ask.asker.user,
             channel=ask.channel_name or ask.place.channel,
             provider=provider,
-            model=bill.model,
+            model=charge.model,
             purpose=purpose,
-            usage=bill.usage,
-            cost_usd_micros=bill.cost_usd_micros,
+            usage=charge.usage,
+            cost_usd_micros=charge.cost_usd_micros,
             duration_ms=paid.duration_ms,
-            counted_usd_micros=bill.counted_usd_micros,
+            counted_usd_micros=charge.counted_usd_micros,
             channel_id=ask.place.channel,
         )
 
     async def _audited(self, paid: _Paid) -> None:
         ask, record = self._ask, paid.record
-        await self._purse.audit.append(
+        await self._budget.audit.append(
             AuditEvent(
                 AuditKind.MODEL_CALL,
                 ask.asker.user,
@@ -222,10 +221,3 @@ class Spender:
                 key=f"{ask.turn_id}:round:{record.number}",
             )
         )
-
-
-def _priced(record: RoundRecord, till: Till) -> RoundRecord:
-    """With what all of the round cost, failed providers included."""
-    costs = [bill.cost_usd_micros for bill in till.bills.values()]
-    known = None if None in costs else sum(c for c in costs if c is not None)
-    return replace(record, cost_usd_micros=known)
