@@ -6,7 +6,7 @@ import sys
 from bot.audit.chain import AuditKeys
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.store.audit import append_audit
-from bot.store.engine import Database
+from bot.store.database import Database
 from bot.store.sealing import Sealing
 
 

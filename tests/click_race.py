@@ -23,7 +23,7 @@ from bot.slack.handling.ingress_ports import IngressSettings
 from bot.slack.received.clicks import Click, remember
 from bot.store import tables
 from bot.store.audit import StoredAudit
-from bot.store.engine import Database
+from bot.store.database import Database
 from bot.store.proposals import StoredProposals
 from tests.fakes.card_wall import CardWall, FlakyWall
 from tests.fakes.control_plane import FakeControlPlane

@@ -21,7 +21,7 @@ import pytest
 import sqlalchemy as sa
 from dbos import DBOS
 
-from bot.store.engine import Database
+from bot.store.database import Database
 from bot.store.schema import migrate
 from bot.wiring.rules import engine_database
 

@@ -21,7 +21,7 @@ from bot.engine.engine import WORKFLOW_VERSION, Engine, EngineConfig
 from bot.ports.durability import Journal
 from bot.ports.failures import GivenUp
 from bot.ports.proposals import Decision
-from bot.store.engine import Database
+from bot.store.database import Database
 from bot.store.replicas import Replicas
 from bot.store.stranded_turns import StrandedTurns
 from bot.store.tables import tickets

@@ -21,7 +21,7 @@ from bot.ports.trail import AuditLog
 from bot.store.audit import StoredAudit
 from bot.store.cards import StoredCards
 from bot.store.connection import Connection
-from bot.store.engine import Database
+from bot.store.database import Database
 from bot.store.ingested_events import StoredEvents
 from bot.store.ledger import StoredLedger
 from bot.store.proposals import StoredProposals

@@ -14,10 +14,10 @@ from typing import Any
 
 from bot.demo.workspace import interactions
 from bot.demo.workspace.delivery import Ack
-from bot.demo.workspace.messages import Message
 from bot.demo.workspace.people import User
 from bot.demo.workspace.seeds import CHECKOUT, RESPONDER
 from bot.demo.workspace.state import Workspace
+from bot.demo.workspace.stored_messages import Message
 from bot.service.lifecycle import Service
 from bot.settings.model import Settings
 from tests.fakes.control_plane_server import ControlPlaneServer

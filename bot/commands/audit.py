@@ -19,7 +19,7 @@ from bot.store.audit_erasure import erase as erase_rows
 from bot.store.audit_reading import StoredTrail
 from bot.store.audit_reading import verify as verify_trail
 from bot.store.audit_seal import seal as seal_rows
-from bot.store.engine import Database
+from bot.store.database import Database
 from bot.store.schema import standing
 from bot.store.sealing import Sealing
 from bot.wiring import rules

@@ -25,7 +25,7 @@ from bot.settings.reflexes import ReflexAction
 from bot.slack.connection.startup import StartupError, check_slack
 from bot.slack.received.identity import SlackIdentity
 from bot.store import schema
-from bot.store.engine import Database
+from bot.store.database import Database
 from bot.wiring import rules
 from bot.wiring.audit_outlets import check_sinks
 from bot.wiring.backends import Cluster

@@ -3,8 +3,8 @@
 import sqlalchemy as sa
 
 from bot.store.connection import Connection
+from bot.store.database import Database
 from bot.store.dialect import insert_into, now, seconds_ago
-from bot.store.engine import Database
 from bot.store.tables import budget_alerts as table
 
 CLAIM_S = 120.0  # a replica that died while telling is not waited for longer

@@ -15,8 +15,8 @@ from bot.domain.audit import AuditEvent
 from bot.ports.failures import StorageUnavailable
 from bot.store.columns import clean
 from bot.store.connection import Connection
+from bot.store.database import Database
 from bot.store.dialect import lock_audit, now
-from bot.store.engine import Database
 from bot.store.sealing import Sealing, sealing_of
 from bot.store.tables import audit
 

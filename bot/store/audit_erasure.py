@@ -9,7 +9,7 @@ from bot.audit.verify import as_ranges
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.store.audit import append_audit
 from bot.store.connection import Connection
-from bot.store.engine import Database
+from bot.store.database import Database
 from bot.store.tables import audit
 
 BATCH_ROWS = 1_000  # per transaction: the trail is locked meanwhile

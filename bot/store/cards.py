@@ -12,8 +12,8 @@ import sqlalchemy as sa
 from bot.actions.cards import CardClaim
 from bot.domain.ids import MessageTs, ProposalId
 from bot.store.connection import Connection
+from bot.store.database import Database
 from bot.store.dialect import seconds_ago
-from bot.store.engine import Database
 from bot.store.proposal_rows import proposal_of
 from bot.store.tables import proposals
 

@@ -13,7 +13,7 @@ from bot.domain.proposal import Proposal
 from bot.store import rows
 from bot.store.audit_reading import PAGE_ROWS, StoredTrail
 from bot.store.connection import Connection
-from bot.store.engine import Database
+from bot.store.database import Database
 from bot.store.proposals import StoredProposals
 from bot.store.sessions import StoredSessions
 from bot.store.tables import evidence, messages, proposals, sessions, spending, turns

@@ -12,8 +12,8 @@ from bot.domain.ids import SessionId, TurnId, UserId
 from bot.ports.ledger import DatedEntry, LedgerEntry, Reservation, SpentBy, Today
 from bot.store import allowance
 from bot.store.connection import Connection
+from bot.store.database import Database
 from bot.store.dialect import insert_into, lock_budget, now, seconds_ago, today
-from bot.store.engine import Database
 from bot.store.tables import reservations
 from bot.store.tables import spending as table
 

@@ -13,8 +13,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.ports.failures import StorageUnavailable
 from bot.store.connection import Connection
+from bot.store.database import Database
 from bot.store.dialect import insert_into, now
-from bot.store.engine import Database
 from bot.store.failures import storage_errors
 from bot.store.tables import replicas
 

@@ -17,7 +17,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy.ext.asyncio import create_async_engine
 
 import bot
-from bot.store.engine import Database
+from bot.store.database import Database
 from bot.store.failures import storage_errors
 from bot.store.tables import schema_served
 

@@ -14,8 +14,8 @@ from bot.domain.turn_events import Evidence
 from bot.store import rows
 from bot.store.audit import append_audit
 from bot.store.connection import Connection
+from bot.store.database import Database
 from bot.store.dialect import insert_into
-from bot.store.engine import Database
 from bot.store.incident_rows import keep_session
 from bot.store.session_span import (
     begun_anew,

@@ -9,7 +9,7 @@ from bot.domain.proposal import ProposalState
 from bot.ports.proposals import WatchKind, decision_workflow
 from bot.store.columns import CleanText
 from bot.store.connection import Connection
-from bot.store.engine import Database
+from bot.store.database import Database
 from bot.store.tables import proposals, watches
 from bot.store.tickets import ALIVE, workflow_status
 

@@ -10,7 +10,7 @@ from bot.domain.ids import ChannelId, MessageTs, Place, TeamId, TurnId
 from bot.domain.session import TurnState
 from bot.store.columns import CleanText
 from bot.store.connection import Connection
-from bot.store.engine import Database
+from bot.store.database import Database
 from bot.store.tables import sessions, tickets, turns
 from bot.store.tickets import ALIVE, workflow_status, workflow_steps
 

@@ -13,8 +13,8 @@ import sqlalchemy as sa
 
 from bot.store.columns import CleanText
 from bot.store.connection import Connection
+from bot.store.database import Database
 from bot.store.dialect import insert_into
-from bot.store.engine import Database
 from bot.store.tables import tickets
 
 _HELD = "PENDING"  # the states of the engine's workflows: somebody runs it,

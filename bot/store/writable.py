@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from bot.ports.failures import StorageUnavailable
 from bot.store.connection import Connection
-from bot.store.engine import Database
+from bot.store.database import Database
 from bot.store.schema import head
 from bot.store.tables import schema_served
 

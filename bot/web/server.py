@@ -11,7 +11,7 @@ from aiohttp.web_protocol import RequestPayloadError
 
 from bot.ports.failures import StorageUnavailable
 from bot.store import schema
-from bot.store.engine import Database
+from bot.store.database import Database
 from bot.store.writable import Writable
 from bot.telemetry.metrics import Metrics
 from bot.web.health import Check, healthz, readyz

@@ -26,7 +26,7 @@ from bot.settings.model import AuditSettings, Settings
 from bot.settings.reading import ConfigurationError
 from bot.store.audit_reading import StoredTrail, verify
 from bot.store.audit_sinks import SinkCursors
-from bot.store.engine import Database
+from bot.store.database import Database
 from bot.upkeep.jobs import Job
 from bot.wiring import rules
 from bot.wiring.trail import kept_outside

@@ -37,7 +37,7 @@ from bot.settings.model import (
     Settings,
 )
 from bot.settings.reading import ConfigurationError
-from bot.store.engine import Database
+from bot.store.database import Database
 from bot.store.switch import StoredSwitch
 from bot.wiring.confinement import local_order
 from tools.errors import InvalidArguments

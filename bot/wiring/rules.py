@@ -18,7 +18,7 @@ from bot.domain.freeze import FreezeWindow
 from bot.settings.actions import ActionSettings
 from bot.settings.model import Settings
 from bot.slack.connection.startup import SlackAccess
-from bot.store.engine import IDLE_IN_TRANSACTION_S
+from bot.store.database import IDLE_IN_TRANSACTION_S
 from tools.contract import LOOKUP, PROPOSE_TOOL_ID
 from tools.core.all import built_in_toolsets
 from tools.policy import ToolPolicy

@@ -13,7 +13,7 @@ from bot.store.audit import StoredAudit
 from bot.store.audit_reading import StoredTrail
 from bot.store.cards import StoredCards
 from bot.store.channel_names import StoredNames
-from bot.store.engine import Database
+from bot.store.database import Database
 from bot.store.incidents import StoredIncidents
 from bot.store.ingested_events import StoredDeploys, StoredEvents
 from bot.store.ledger import StoredLedger

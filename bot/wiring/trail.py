@@ -10,7 +10,7 @@ from bot.audit.verify import Summary
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
 from bot.store.audit_reading import StoredTrail, verify, verify_end
-from bot.store.engine import Database
+from bot.store.database import Database
 from bot.wiring import rules
 
 TAIL_BYTES = 65_536  # of the checkpoint file: some 400 checkpoints, of the newest rows

@@ -19,7 +19,7 @@ from bot.engine.stop_signal import Signal
 from bot.privacy.redactor import TextRedactor
 from bot.store import schema
 from bot.store.audit import StoredAudit
-from bot.store.engine import Database
+from bot.store.database import Database
 from bot.telemetry.metrics import Metrics
 from bot.wiring.clock import SystemClock
 from tests.benchmarks.transcript import SYSTEM_BYTES, log_lines, question

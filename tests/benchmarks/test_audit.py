@@ -13,7 +13,7 @@ from bot.audit.verify import Verifier
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.store.audit import StoredAudit
 from bot.store.audit_reading import StoredTrail, verify
-from bot.store.engine import Database
+from bot.store.database import Database
 from bot.store.sealing import Sealing
 from tests.benchmarks.figures import ratios, show, spread
 from tests.fixtures_audit import KEYS, chain_of

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from bot.store.engine import Database
+from bot.store.database import Database
 from tests.benchmarks.figures import quantile, show
 from tests.click_race import PRESSES, holds, race
 from tests.fixtures_database import database, database_url, other

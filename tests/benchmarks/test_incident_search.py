@@ -19,7 +19,7 @@ import pytest
 import sqlalchemy as sa
 
 from bot.store.columns import to_micros
-from bot.store.engine import Database
+from bot.store.database import Database
 from bot.store.incidents import StoredIncidents
 from tests.benchmarks.figures import show
 from tests.fixtures_database import new_database

@@ -13,7 +13,7 @@ from bot.domain.audit import AuditEvent, AuditKind, TrailEntry
 from bot.store.audit import StoredAudit
 from bot.store.audit_reading import StoredTrail
 from bot.store.audit_sinks import SinkCursors
-from bot.store.engine import Database
+from bot.store.database import Database
 from bot.store.tables import audit_sinks
 from tests.fixtures_database import database, database_url, other
 

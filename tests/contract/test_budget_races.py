@@ -16,7 +16,7 @@ from bot.chat.turn_budget import Budget
 from bot.domain.budget import BudgetLimits
 from bot.domain.ids import MessageTs, SessionId
 from bot.engine.stop_signal import Signal
-from bot.store.engine import Database
+from bot.store.database import Database
 from bot.store.ledger import StoredLedger
 from bot.telemetry.metrics import Metrics
 from tests.fakes.scripted_provider import PAID, ScriptedProvider, text

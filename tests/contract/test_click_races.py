@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from bot.domain.proposal import ProposalState
 from bot.ports.proposals import Decision
-from bot.store.engine import Database
+from bot.store.database import Database
 from bot.store.proposals import StoredProposals
 from tests.click_race import holds, of_database, race, stored_row
 from tests.fakes.control_plane import FakeControlPlane

@@ -14,7 +14,7 @@ from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.domain.session import Ask, TurnState
 from bot.domain.turn_events import Evidence
 from bot.ports.ingested_events import IngestedEvent
-from bot.store.engine import Database
+from bot.store.database import Database
 from bot.store.incidents import StoredIncidents
 from bot.store.ingested_events import StoredEvents
 from bot.store.sessions import StoredSessions

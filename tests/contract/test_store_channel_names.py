@@ -5,7 +5,7 @@ import pytest
 from bot.domain.ids import ChannelId, MessageTs, Place, TeamId
 from bot.slack.api.channel_names import NameStore
 from bot.store.channel_names import StoredNames
-from bot.store.engine import Database
+from bot.store.database import Database
 from tests.fakes.channel_names import MemoryNames
 from tests.fixtures_database import database, database_url
 

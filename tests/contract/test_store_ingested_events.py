@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from bot.ports.ingested_events import IngestedEvent
-from bot.store.engine import Database
+from bot.store.database import Database
 from bot.store.ingested_events import StoredDeploys, StoredEvents, kind_of
 from tests.fixtures_database import database, database_url
 from tests.fixtures_stores import Stores, stores

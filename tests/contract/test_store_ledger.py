@@ -12,8 +12,8 @@ from bot.domain.ids import SessionId, TurnId, UserId
 from bot.ports.ledger import SpentBy
 from bot.store.allowance import HELD_S
 from bot.store.columns import Instant
+from bot.store.database import Database
 from bot.store.dialect import seconds_ago
-from bot.store.engine import Database
 from bot.store.ledger import StoredLedger
 from bot.store.tables import reservations
 from tests.fixtures_database import database, database_url

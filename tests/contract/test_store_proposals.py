@@ -27,7 +27,7 @@ from bot.domain.proposal import (
     digest,
 )
 from bot.ports.proposals import Decision, Verdict
-from bot.store.engine import Database
+from bot.store.database import Database
 from bot.store.proposals import StoredProposals
 from tests.fixtures_database import database, database_url, other
 from tests.fixtures_stores import Stores, stored, stores

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from bot.ports.failures import StorageUnavailable
 from bot.ports.ingested_events import IngestedEvent
 from bot.store.connection import Connection
-from bot.store.engine import Database
+from bot.store.database import Database
 from bot.store.ingested_events import StoredEvents
 from bot.store.sealing import Sealing
 from bot.store.tables import events, incidents, switches

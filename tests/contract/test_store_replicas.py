@@ -9,8 +9,8 @@ import sqlalchemy as sa
 
 from bot.ports.failures import StorageUnavailable
 from bot.store.columns import Instant
+from bot.store.database import POOL_OVERFLOW, POOL_SIZE, Database
 from bot.store.dialect import seconds_ago
-from bot.store.engine import POOL_OVERFLOW, POOL_SIZE, Database
 from bot.store.presence import Presence
 from bot.store.replicas import Replicas
 from bot.store.tables import replicas

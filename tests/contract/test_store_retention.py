@@ -11,7 +11,7 @@ from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.domain.session import Ask, TurnState
 from bot.domain.turn_events import Evidence
 from bot.store import tables
-from bot.store.engine import Database
+from bot.store.database import Database
 from bot.store.retention import DAY_S, StoredRetention
 from bot.store.sessions import StoredSessions
 from bot.store.tables import audit, evidence, messages, turns

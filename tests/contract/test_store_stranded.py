@@ -10,7 +10,7 @@ from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.ids import ProposalId, UserId
 from bot.domain.proposal import ProposalState
 from bot.ports.proposals import Decision
-from bot.store.engine import Database
+from bot.store.database import Database
 from bot.store.proposals import StoredProposals
 from bot.store.stranded import StrandedProposals
 from bot.store.tickets import workflow_status

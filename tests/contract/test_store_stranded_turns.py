@@ -7,7 +7,7 @@ import pytest
 
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.domain.session import Ask, TurnState
-from bot.store.engine import Database
+from bot.store.database import Database
 from bot.store.sessions import StoredSessions
 from bot.store.stranded_turns import StrandedTurn, StrandedTurns, ending_workflow
 from bot.store.tickets import Tickets, workflow_status, workflow_steps

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from bot.domain.audit import AuditKind
 from bot.ports.failures import StorageUnavailable
 from bot.store.connection import Connection
-from bot.store.engine import Database
+from bot.store.database import Database
 from bot.store.switch import StoredSwitch
 from tests.fixtures_database import database, database_url, other
 from tests.fixtures_stores import stored

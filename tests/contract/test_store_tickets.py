@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.domain.session import Ask, TurnState
-from bot.store.engine import Database
+from bot.store.database import Database
 from bot.store.sessions import StoredSessions
 from bot.store.tickets import Superseded, Tickets, workflow_status, workflow_steps
 from tests.fixtures_database import database, database_url, other

@@ -4,7 +4,7 @@ import asyncio
 
 from bot.domain.ids import ProposalId
 from bot.ports.proposals import Watch, WatchKind
-from bot.store.engine import Database
+from bot.store.database import Database
 from bot.store.watches import StoredWatches
 from tests.fixtures_database import database, database_url, other
 

@@ -354,7 +354,7 @@ MUTANTS = (
     ),
     Mutant(
         "a frozen replica keeps the locks of the transaction it was in",
-        "bot/store/engine.py",
+        "bot/store/database.py",
         '"idle_in_transaction_session_timeout": f"{IDLE_IN_TRANSACTION_S * 1000:.0f}"',
         "",
         (f"{_ZOMBIE}test_an_intent_that_a_frozen_replica_did_not_finish_is_its_successors",),
@@ -375,7 +375,7 @@ MUTANTS = (
     ),
     Mutant(
         "a lost connection is an error at once",
-        "bot/store/engine.py",
+        "bot/store/database.py",
         "            except ConnectionLost:\n                await asyncio.sleep(wait_s)\n",
         "            except ConnectionLost:\n                raise\n",
         (f"{_DATABASE}test_a_turn_survives_lost_connections",),

@@ -14,7 +14,7 @@ from bot.audit.chain import AuditKeys
 from bot.audit.checkpoint import sign
 from bot.cli import main
 from bot.store.audit_reading import StoredTrail
-from bot.store.engine import Database
+from bot.store.database import Database
 
 KEY = secrets.token_hex(32)
 CONFIG = """

@@ -21,7 +21,7 @@ from bot.store.audit import StoredAudit
 from bot.store.audit_erasure import erase
 from bot.store.audit_reading import StoredTrail, verify, verify_end
 from bot.store.audit_seal import seal
-from bot.store.engine import Database
+from bot.store.database import Database
 from bot.store.schema import migrate
 from bot.store.sealing import Sealing
 from bot.wiring.stores import open_stores

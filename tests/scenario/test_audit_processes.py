@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bot.audit.chain import AuditKeys
 from bot.store.audit_reading import StoredTrail, verify
-from bot.store.engine import Database
+from bot.store.database import Database
 from tests.fixtures_database import database_url
 
 __all__ = ["database_url"]

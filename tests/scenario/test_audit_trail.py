@@ -16,7 +16,7 @@ from bot.audit.checkpoint import Checkpoint, checkpoints_in
 from bot.audit.verify import Summary
 from bot.demo.workspace.seeds import CHECKOUT, RESPONDER
 from bot.store.audit_reading import StoredTrail, verify
-from bot.store.engine import Database
+from bot.store.database import Database
 from tests.fakes.control_plane_server import says
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fakes.nats_server import nats_server

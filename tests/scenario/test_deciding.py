@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from bot.demo.workspace.messages import Message
 from bot.demo.workspace.seeds import CHECKOUT, MEMBER, RESPONDER, SECOND_RESPONDER
+from bot.demo.workspace.stored_messages import Message
 from tests.fakes.control_plane_server import says
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_service import shared_stage

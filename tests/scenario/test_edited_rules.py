@@ -15,8 +15,8 @@ from blockbuster import BlockBuster
 
 from bot import cli
 from bot.commands.health_check import examine
-from bot.demo.workspace.messages import Message
 from bot.demo.workspace.seeds import RESPONDER, RESPONDERS
+from bot.demo.workspace.stored_messages import Message
 from bot.settings.reading import load
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_service import shared_stage

@@ -23,7 +23,7 @@ from slack_bolt.async_app import AsyncApp
 from bot.slack.connection.bolt import create_bolt
 from bot.slack.connection.http_ingress import PATH, create_http_handler
 from bot.slack.handling.ingress_ports import IngressSettings
-from bot.store.engine import Database
+from bot.store.database import Database
 from bot.web.front import serving
 from bot.web.ingest import PATH as INGEST
 from bot.web.ingest import ingest_handler

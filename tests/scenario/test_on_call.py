@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 import pytest
 from aiohttp import web
 
-from bot.demo.workspace.messages import Message
 from bot.demo.workspace.people import UserGroup
 from bot.demo.workspace.seeds import (
     GUEST,
@@ -21,6 +20,7 @@ from bot.demo.workspace.seeds import (
     SECOND_RESPONDER,
     STRANGER,
 )
+from bot.demo.workspace.stored_messages import Message
 from bot.slack.roles.directory import NO_ROTA
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_service import shared_stage

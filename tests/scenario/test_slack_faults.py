@@ -12,9 +12,9 @@ import pytest
 import pytest_asyncio
 
 from bot.demo.workspace.errors import RateLimited, SlackRefused
-from bot.demo.workspace.messages import Message
 from bot.demo.workspace.ratelimit import RateLimiter, RateLimits
 from bot.demo.workspace.seeds import CHECKOUT
+from bot.demo.workspace.stored_messages import Message
 from tests.fakes.model_server import Recorded, Round
 from tests.fixtures_service import shared_stage
 from tests.stage import Asked, Stage, question_of

@@ -11,10 +11,10 @@ from bot.demo.workspace.feed import Change
 from bot.demo.workspace.ids import opaque
 from bot.demo.workspace.interaction_handles import InteractionHandles
 from bot.demo.workspace.json_access import JsonObject, object_at, text_at
-from bot.demo.workspace.messages import Message, interactive_elements
 from bot.demo.workspace.modals import Modals
 from bot.demo.workspace.people import Channel, User
 from bot.demo.workspace.posting import Posting, with_block_ids
+from bot.demo.workspace.stored_messages import Message, interactive_elements
 from bot.demo.workspace.typed_text import as_rich_text, as_sent
 
 

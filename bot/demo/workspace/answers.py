@@ -3,8 +3,8 @@
 from bot.demo.workspace import content
 from bot.demo.workspace.arguments import Arguments
 from bot.demo.workspace.json_access import JsonObject
-from bot.demo.workspace.messages import Ephemeral
 from bot.demo.workspace.posting import Posting
+from bot.demo.workspace.stored_messages import Ephemeral
 
 
 def read_answer(body: JsonObject) -> content.Content:

@@ -6,8 +6,8 @@ import uuid
 from bot.demo.workspace.identity import AppIdentity
 from bot.demo.workspace.ids import opaque
 from bot.demo.workspace.json_access import JsonObject
-from bot.demo.workspace.messages import Message
 from bot.demo.workspace.people import Channel, User
+from bot.demo.workspace.stored_messages import Message
 
 VERIFICATION_TOKEN = "local-verification-token"  # noqa: S105  deprecated field, opens nothing
 

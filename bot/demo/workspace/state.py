@@ -14,13 +14,13 @@ from bot.demo.workspace.identity import AppIdentity
 from bot.demo.workspace.ids import Timestamps
 from bot.demo.workspace.interaction_handles import InteractionHandles
 from bot.demo.workspace.json_access import JsonObject
-from bot.demo.workspace.messages import Message
 from bot.demo.workspace.modals import Modals
 from bot.demo.workspace.people import Roster
 from bot.demo.workspace.posting import Posting
 from bot.demo.workspace.ratelimit import Counters, RateLimiter, RateLimits
 from bot.demo.workspace.signed_http import SignedHttp
 from bot.demo.workspace.socket_mode import SocketModeHub
+from bot.demo.workspace.stored_messages import Message
 from bot.demo.workspace.timeline import Timeline
 
 T = TypeVar("T")

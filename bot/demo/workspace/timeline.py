@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pydantic import JsonValue
 
 from bot.demo.workspace.json_access import JsonObject
-from bot.demo.workspace.messages import Ephemeral, Message
+from bot.demo.workspace.stored_messages import Ephemeral, Message
 
 MAX_VERSIONS = 50  # of different buttons, per message; older ones are forgotten
 

@@ -17,11 +17,11 @@ from aiohttp import web
 
 from bot.demo.control_plane import create_control_plane
 from bot.demo.workspace.app import create_app
-from bot.demo.workspace.messages import Message
 from bot.demo.workspace.seeds import CHECKOUT, RESPONDER
 from bot.demo.workspace.state import Workspace
+from bot.demo.workspace.stored_messages import Message
 from bot.store import tables
-from bot.store.engine import Database
+from bot.store.database import Database
 from bot.store.tickets import workflow_status
 from tests.fakes.loki_server import LokiServer, Stored
 from tests.fakes.model_server import Call, ModelServer, Recorded, Round

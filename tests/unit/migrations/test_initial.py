@@ -12,7 +12,7 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
 from bot.store import schema
-from bot.store.engine import Database
+from bot.store.database import Database
 from bot.store.tables import is_declared, metadata
 from tests.fixtures_database import empty_url
 

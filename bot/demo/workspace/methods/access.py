@@ -1,9 +1,9 @@
 """Which channels and messages the bot may touch, and with which error it is refused."""
 
 from bot.demo.workspace.errors import SlackRefused
-from bot.demo.workspace.messages import Message
 from bot.demo.workspace.people import Channel
 from bot.demo.workspace.state import Workspace
+from bot.demo.workspace.stored_messages import Message
 
 
 def visible_channel(workspace: Workspace, channel_id: str) -> Channel:

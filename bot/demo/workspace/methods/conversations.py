@@ -7,11 +7,11 @@ from pydantic import JsonValue
 from bot.demo.workspace.arguments import Arguments
 from bot.demo.workspace.errors import SlackRefused
 from bot.demo.workspace.json_access import JsonObject
-from bot.demo.workspace.messages import Message
 from bot.demo.workspace.methods import access
 from bot.demo.workspace.methods.paging import page
 from bot.demo.workspace.people import Channel
 from bot.demo.workspace.state import Workspace
+from bot.demo.workspace.stored_messages import Message
 
 # https://docs.slack.dev/reference/methods/conversations.replies, .history and .members
 MAX_LIMIT, DEFAULT_REPLIES, DEFAULT_HISTORY, DEFAULT_MEMBERS = 999, 1000, 100, 100

@@ -13,7 +13,7 @@ from bot.domain.budget import BudgetLimits, is_alert_due, projected_usd_micros
 from bot.ports.ledger import LedgerEntry
 from bot.store import alert_days
 from bot.store.alert_days import StoredAlertDays
-from bot.store.engine import Database
+from bot.store.database import Database
 from tests.fakes.stores import Memory, MemoryAudit, MemoryLedger
 from tests.fixtures_database import database, database_url, other
 from tests.fixtures_stores import ROUND

@@ -11,7 +11,7 @@ import pytest
 
 from bot.cli import main
 from bot.domain.ids import TurnId
-from bot.store.engine import Database
+from bot.store.database import Database
 from bot.store.ledger import StoredLedger
 from bot.store.schema import migrate
 from tests.fixtures_stores import ROUND

@@ -11,8 +11,8 @@ import sqlalchemy as sa
 from bot.engine.take_over import AT_ONCE, Left, TakeOver
 from bot.ports.failures import StorageUnavailable
 from bot.store.columns import Instant
+from bot.store.database import Database
 from bot.store.dialect import seconds_ago
-from bot.store.engine import Database
 from bot.store.replicas import Replicas
 from bot.store.tables import replicas
 from tests.fixtures_database import postgres_url

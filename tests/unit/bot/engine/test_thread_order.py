@@ -11,7 +11,7 @@ from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.domain.session import Ask
 from bot.engine import thread_order
 from bot.engine.thread_order import ThreadOrder
-from bot.store.engine import Database
+from bot.store.database import Database
 from bot.store.tickets import Superseded, Tickets, workflow_status
 from tests.fixtures_database import database as both
 from tests.fixtures_database import database_url, sqlite_url
@@ -162,10 +162,10 @@ async def test_a_turn_enters_once_the_database_has_time_for_it(
     await order.announce(ASK)
     await run_by(database, "here")
     async with database.write():
-        monkeypatch.setattr("bot.store.engine.QUEUE_TIMEOUT_S", 0.01)
+        monkeypatch.setattr("bot.store.database.QUEUE_TIMEOUT_S", 0.01)
         entering = asyncio.create_task(order.enter(ASK))
         await asyncio.wait_for(refused.wait(), 10)
-        monkeypatch.setattr("bot.store.engine.QUEUE_TIMEOUT_S", 60.0)
+        monkeypatch.setattr("bot.store.database.QUEUE_TIMEOUT_S", 60.0)
     await asyncio.wait_for(entering, 10)
     assert order.is_first_look(ASK)
 

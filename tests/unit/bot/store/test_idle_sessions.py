@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import sqlalchemy as sa
 
 from bot.domain.audit import AuditKind
-from bot.store.engine import Database
+from bot.store.database import Database
 from bot.store.sessions import StoredSessions
 from bot.store.tables import audit
 from tests.fixtures_database import database, database_url

@@ -15,7 +15,7 @@ from bot import cli
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
 from bot.store import schema
-from bot.store.engine import Database
+from bot.store.database import Database
 from bot.web.server import create_web_app
 from bot.wiring.stores import open_stores
 from tests.fixtures_database import empty_url

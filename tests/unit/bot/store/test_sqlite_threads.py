@@ -14,7 +14,7 @@ from bot.domain.audit import AuditEvent, AuditKind
 from bot.ports.failures import StorageUnavailable
 from bot.store.audit import append_audit
 from bot.store.connection import Connection
-from bot.store.engine import Database
+from bot.store.database import Database
 from bot.store.tables import audit
 from tests.fixtures_database import sqlite_url
 
@@ -63,7 +63,7 @@ async def test_waiting_for_the_file_is_no_part_of_the_transactions_time(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with file_held(database):
-        monkeypatch.setattr("bot.store.engine.TRANSACTION_TIMEOUT_S", 0.01)
+        monkeypatch.setattr("bot.store.database.TRANSACTION_TIMEOUT_S", 0.01)
         waiting = asyncio.create_task(database.transact(partial(append, actor="patient")))
         ended, _ = await asyncio.wait({waiting}, timeout=0.05)
         assert not ended
@@ -74,7 +74,7 @@ async def test_who_waits_for_too_long_is_told_so_and_nothing_is_written(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with file_held(database):
-        monkeypatch.setattr("bot.store.engine.QUEUE_TIMEOUT_S", 0.01)
+        monkeypatch.setattr("bot.store.database.QUEUE_TIMEOUT_S", 0.01)
         with pytest.raises(StorageUnavailable, match=r"too busy for 0\.01 s; nothing was begun"):
             await database.transact(partial(append, actor="late"))
     monkeypatch.undo()
@@ -91,7 +91,7 @@ async def test_a_transaction_that_stands_still_is_given_up(
         await append(connection, "late")
         go_on.wait(10)
 
-    monkeypatch.setattr("bot.store.engine.TRANSACTION_TIMEOUT_S", 0.01)
+    monkeypatch.setattr("bot.store.database.TRANSACTION_TIMEOUT_S", 0.01)
     with pytest.raises(StorageUnavailable, match="in time"):
         await database.transact(stands_still)
     monkeypatch.undo()

@@ -15,7 +15,7 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from bot.ports.failures import StorageUnavailable
 from bot.store import writable
-from bot.store.engine import Database
+from bot.store.database import Database
 from bot.store.schema import migrate
 from bot.telemetry.metrics import MAX_VALUES, Metrics
 from bot.web import health

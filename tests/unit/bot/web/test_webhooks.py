@@ -12,7 +12,7 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from bot.ports.failures import StorageUnavailable
 from bot.ports.ingested_events import IngestedEvent
-from bot.store.engine import Database
+from bot.store.database import Database
 from bot.store.incidents import StoredIncidents
 from bot.store.ingested_events import StoredDeploys, StoredEvents
 from bot.web.webhooks import ALERTMANAGER_PATH, ARGOCD_PATH, GITHUB_PATH, webhook_routes

@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from bot.ports.failures import StorageUnavailable
 from bot.store import schema
 from bot.store.connection import Connection
-from bot.store.engine import Database
+from bot.store.database import Database
 from bot.store.failures import ConnectionLost
 from bot.store.tables import replicas
 from bot.wiring import rules
@@ -237,7 +237,7 @@ async def test_a_full_disk_is_an_outage_and_nothing_is_half_done(sqlite_url: str
 
 
 async def test_a_locked_file_is_an_outage(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bot.store.engine.SQLITE_BUSY_S", 0.05)
+    monkeypatch.setattr("bot.store.database.SQLITE_BUSY_S", 0.05)
     monkeypatch.setattr("bot.store.write_gate.GATE_TIMEOUT_S", 0.05)
     holder, waiter = await Database.open(sqlite_url), await Database.open(sqlite_url)
     async with holder.write() as connection:
@@ -257,7 +257,7 @@ async def test_a_transaction_has_a_time_limit(
             await insert(connection, "a")
             await asyncio.Event().wait()
 
-    monkeypatch.setattr("bot.store.engine.TRANSACTION_TIMEOUT_S", 0.05)
+    monkeypatch.setattr("bot.store.database.TRANSACTION_TIMEOUT_S", 0.05)
     with pytest.raises(StorageUnavailable, match="in time"):
         await hang()
     monkeypatch.undo()
@@ -277,8 +277,8 @@ async def test_a_transaction_that_nobody_waits_for_any_more_leaves_nothing(
         await connection.execute(
             replicas.update().values(beat=NOW)
         )  # the row, or the file, is held
-        monkeypatch.setattr("bot.store.engine.TRANSACTION_TIMEOUT_S", 0.05)
-        monkeypatch.setattr("bot.store.engine.QUEUE_TIMEOUT_S", 0.05)
+        monkeypatch.setattr("bot.store.database.TRANSACTION_TIMEOUT_S", 0.05)
+        monkeypatch.setattr("bot.store.database.QUEUE_TIMEOUT_S", 0.05)
         with pytest.raises(StorageUnavailable, match=r"in time|too busy"):
             await database.transact(partial(beat_and_insert, name="late"))
         monkeypatch.undo()
@@ -390,7 +390,7 @@ async def test_a_lost_connection_is_named_where_nothing_may_be_repeated(
 async def test_a_transaction_that_stands_still_is_ended_and_frees_its_locks(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bot.store.engine.IDLE_IN_TRANSACTION_S", 0.1)
+    monkeypatch.setattr("bot.store.database.IDLE_IN_TRANSACTION_S", 0.1)
     frozen = await Database.open(postgres_url, patience_s=())
     successor = await Database.open(postgres_url)
 
