@@ -184,6 +184,7 @@ def build_conversation(
         channels=channels,
         roles_of=roles_of,
         surface=surface,
+        undelivered=base.stores.undelivered,
         budget=base.budget,
         tools=tools,
         stops=stops,

@@ -2,7 +2,8 @@
 
 from alembic import context
 
-from bot.store.tables import is_declared, metadata
+from bot.store.columns import metadata
+from bot.store.tables import is_declared
 
 context.configure(
     connection=context.config.attributes["connection"],

@@ -30,6 +30,7 @@ from tests.fakes.scripted_provider import ScriptedProvider
 from tests.fakes.stop_signal import FakeStops
 from tests.fakes.stores import Memory, MemoryAudit, MemoryLedger, MemorySessions
 from tests.fakes.tools import ALL, FakeTool, bench
+from tests.fakes.undelivered import MemoryUndelivered
 from tools.policy import ToolPolicy
 
 PLACE = Place(TeamId("T1"), ChannelId("C1"), MessageTs("1700000000.000100"))
@@ -66,6 +67,7 @@ class TurnBench:
     stops: FakeStops
     metrics: Metrics
     names: FakeNames
+    undelivered: MemoryUndelivered
 
     @property
     def store(self) -> MemorySessions:
@@ -106,6 +108,7 @@ def turn_bench(
     stops = FakeStops()
     shown = surface or RecordingSurface()
     called = names or FakeNames()
+    undelivered = MemoryUndelivered(memory.now)
 
     async def nothing(_: SessionId) -> Sequence[str]:
         return ()
@@ -119,6 +122,7 @@ def turn_bench(
         channels=called,
         roles_of=roles_of,
         surface=shown,
+        undelivered=undelivered,
         budget=Budget(asked, ledger, MemoryAudit(memory), limits or BudgetLimits(), metrics),
         tools=ToolDesk(lambda _: Toolbox(box.catalog, box.runner), FakeClock()),
         stops=stops,
@@ -127,4 +131,4 @@ def turn_bench(
         notes=notes or nothing,
         metrics=metrics,
     )
-    return TurnBench(turns, memory, sessions, ledger, shown, stops, metrics, called)
+    return TurnBench(turns, memory, sessions, ledger, shown, stops, metrics, called, undelivered)

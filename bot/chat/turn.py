@@ -22,6 +22,7 @@ from bot.chat.aftermath import depth_finding, finished, said_of, state_of
 from bot.chat.authority import RolesOf, unread_notice
 from bot.chat.broken_turn import broken, lost, not_kept
 from bot.chat.claims.answer import checked
+from bot.chat.delivery import Delivery
 from bot.chat.history import newest_note
 from bot.chat.loop import Conversation, Emit, Loop, Renew
 from bot.chat.quiet_replay import QuietReplay
@@ -38,7 +39,7 @@ from bot.domain.turn_events import Notice, TurnEnd, TurnEvent, TurnFinished
 from bot.ports.durability import Journal, Stops, StopSignal
 from bot.ports.failures import GivenUp, StorageUnavailable, SurfaceFailed, SurfaceGone
 from bot.ports.platform import AnswerStream, AnswerSurface, ChannelNames
-from bot.ports.sessions import SessionStore
+from bot.ports.sessions import SessionStore, Undelivered
 from bot.privacy.placeholders import Placeholders
 from bot.telemetry.metrics import Metrics
 from tools.call_limits import Spent
@@ -67,6 +68,7 @@ class Turns:
         channels: ChannelNames,
         roles_of: RolesOf,
         surface: AnswerSurface,
+        undelivered: Undelivered,
         budget: Budget,
         tools: ToolDesk,
         stops: Stops,
@@ -82,6 +84,7 @@ class Turns:
         self._channels = channels
         self._roles_of = roles_of
         self._surface = surface
+        self._delivery = Delivery(surface, sessions, undelivered)
         self._budget = budget
         self._tools = tools
         self._stops = stops
@@ -107,7 +110,7 @@ class Turns:
             return
         stream = self._surface.stream(ask, opened.answer_ts)
         try:
-            await self._deliver(ask, lost(), journal, stream)
+            await self._deliver(ask, opened.answer_ts, lost(), journal, stream)
         finally:
             await stream.aclose()
 
@@ -144,12 +147,7 @@ class Turns:
             return [session.id, session.name, now.isoformat(), anew, *summary, channel.name, told]
 
         async def open_answer() -> JsonValue:
-            try:
-                ts = await self._surface.open_answer(ask)
-            except SurfaceGone:
-                return None
-            await self._sessions.set_answer(ask.turn_id, ts)
-            return ts
+            return await self._delivery.open(ask)
 
         kept = await journal.step("open", open_session)
         assert isinstance(kept, list)  # noqa: S101 - written two lines up
@@ -202,7 +200,7 @@ class Turns:
                 with suppress(SurfaceGone, SurfaceFailed):
                     await stream.finish(replace(final, notices=(*final.notices, why)))
                 raise
-            await self._deliver(ask, final, journal, stream)
+            await self._deliver(ask, opened.answer_ts, final, journal, stream)
         finally:
             await stream.aclose()
         return final
@@ -327,14 +325,15 @@ class Turns:
         await journal.step("keep", store)
 
     async def _deliver(
-        self, ask: Ask, final: TurnFinished, journal: Journal, stream: AnswerStream
+        self,
+        ask: Ask,
+        ts: MessageTs,
+        final: TurnFinished,
+        journal: Journal,
+        stream: AnswerStream,
     ) -> None:
         async def show(end: TurnFinished) -> JsonValue:
-            try:
-                await stream.finish(end)
-            except SurfaceGone:
-                return "gone"
-            return "shown"
+            return await self._delivery.deliver(ask, ts, end, stream)
 
         try:
             await journal.step("deliver", lambda: show(final))

@@ -15,6 +15,7 @@ class AuditKind(StrEnum):
 
     TURN_STARTED = "turn.started"
     TURN_ENDED = "turn.ended"
+    ANSWER_UNDELIVERED = "answer.undelivered"
     MODEL_CALL = "model.call"
     TOOL_CALL = "tool.call"
     TOOL_DEPTH_EXCEEDED = "LLMToolDepthExceeded"

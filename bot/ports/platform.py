@@ -93,7 +93,7 @@ class AnswerSurface(Protocol):
         ...
 
     def stream(self, ask: Ask, ts: MessageTs) -> AnswerStream:
-        """Edit that message as the turn goes on."""
+        """Edit that message as the turn goes on; empty: there is none yet, post it when possible."""
         ...
 
 

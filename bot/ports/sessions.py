@@ -1,13 +1,14 @@
 """Sessions, their messages and turns, as they are stored."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
 from adapters.llm.messages import Message
 from bot.domain.ids import MessageTs, Place, SessionId, TurnId
 from bot.domain.session import Ask, Session, Summary, TurnState
-from bot.domain.turn_events import Evidence
+from bot.domain.turn_events import Evidence, TurnFinished
 
 
 class SessionStore(Protocol):
@@ -73,4 +74,33 @@ class SessionStore(Protocol):
 
     async def evidence(self, turn: TurnId, number: int) -> Evidence | None:
         """One numbered result of a finished turn."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class HeldBack:
+    """The end of a turn that people have not seen, and for how many seconds it has been kept."""
+
+    ask: Ask
+    final: TurnFinished
+    age_s: float
+
+
+class Undelivered(Protocol):
+    """Ends of turns that could not be shown. Every method raises StorageUnavailable."""
+
+    async def keep(self, ask: Ask, final: TurnFinished) -> None:
+        """Until it is settled; a second end of the turn changes nothing."""
+        ...
+
+    async def claim(self, limit: int, age_s: float) -> Sequence[HeldBack]:
+        """Those due and kept for less, each given to one caller; due again later unless settled."""
+        ...
+
+    async def overdue(self, limit: int, age_s: float) -> Sequence[HeldBack]:
+        """Likewise, of those kept for so long."""
+        ...
+
+    async def settle(self, turn: TurnId) -> None:
+        """It was shown, or will never be."""
         ...

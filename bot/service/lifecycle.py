@@ -23,9 +23,11 @@ from bot.engine.engine import LEASE_S, Engine, EngineConfig
 from bot.engine.records import forget_ended
 from bot.engine.redacted_starts import RedactedStarts
 from bot.privacy.redactor import ForPeople
+from bot.service.delivering import delivery_jobs
 from bot.service.listening import listen, providers_report, tools_report
 from bot.service.watching import watch_sweep
 from bot.settings.model import Settings
+from bot.slack.api.access import WatchedCalls
 from bot.slack.api.calls import SlackCalls
 from bot.slack.api.channel_names import SlackChannelNames
 from bot.slack.api.counted_calls import CountedCalls
@@ -105,10 +107,8 @@ async def serving(
         identity = await check_slack(rules.slack_access(settings))
         session = await stack.enter_async_context(_slack_session())
         token = settings.slack.bot_token.get_secret_value()
-        counted = CountedCalls(
-            create_api(token, settings.slack.api_base_url, session), base.metrics
-        )
-        api = RedactedCalls(counted, ForPeople(base.redactor))
+        access = WatchedCalls(create_api(token, settings.slack.api_base_url, session))
+        api = RedactedCalls(CountedCalls(access, base.metrics), ForPeople(base.redactor))
         scheduler = EditScheduler(rates)
         await stack.enter_async_context(scheduler.running())
         engine = _engine(base, lease_s)
@@ -122,8 +122,10 @@ async def serving(
         witnesses = audit_jobs(settings, base.stores.database, surface, identity.team, stack)
         await stack.enter_async_context(_engine_running(engine, conversation, surface, grace_s))
         socket = _socket(settings, bolt, errands)
-        port = await listen(base, conversation, bolt, socket, stack)
-        due = _jobs(base, engine, surface, conversation) | _budget_jobs(base, identity, api, outbox)
+        port = await listen(base, conversation, bolt, socket, access, stack)
+        admins = AdminMessages(outbox, known[1], identity.team, base.in_force.admin_roles)
+        due = _jobs(base, engine, surface, conversation) | _budget_jobs(base, admins)
+        due |= delivery_jobs(base, access, surface, admins)
         await stack.enter_async_context(jobs.running({**due, **witnesses}))
         if socket is not None:
             stack.push_async_callback(socket.stop, SOCKET_GRACE_S)
@@ -310,12 +312,8 @@ def _retention(base: Base) -> RetentionSweep:
     )
 
 
-def _budget_jobs(
-    base: Base, identity: SlackIdentity, api: SlackCalls, outbox: Outbox
-) -> dict[str, tuple[float, jobs.Job]]:
+def _budget_jobs(base: Base, admins: AdminMessages) -> dict[str, tuple[float, jobs.Job]]:
     settings, stores = base.settings, base.stores
-    roles = SlackRoleDirectory(api, identity.team, base.in_force.roles, time.monotonic)
-    admins = AdminMessages(outbox, roles, identity.team, base.in_force.admin_roles)
     days = StoredAlertDays(stores.database)
     limits = rules.budget_limits(settings)
     alert = BudgetAlert(stores.ledger, days, stores.audit, limits, admins.tell)

@@ -12,6 +12,7 @@ from bot.chat.budget_report import budget_report
 from bot.domain.tool_status import ToolReport
 from bot.reports.provider_report import provider_report
 from bot.settings.model import Settings
+from bot.slack.api.access import WatchedCalls
 from bot.slack.connection.http_ingress import create_http_handler
 from bot.slack.connection.socket_ingress import SocketMode
 from bot.slack.handling.ingress_ports import ProvidersReport
@@ -50,6 +51,7 @@ async def listen(
     conversation: Conversation,
     bolt: AsyncApp,
     socket: SocketMode | None,
+    access: WatchedCalls,
     stack: AsyncExitStack,
 ) -> int:
     """The port. Without `[http] api_token` nothing private is served and nothing ingested."""
@@ -59,6 +61,7 @@ async def listen(
     app = create_web_app(
         database=base.stores.database,
         slack_connected=socket.is_connected if socket else None,
+        slack_access=access.problem,
         slack_events=create_http_handler(bolt, secret) if socket is None else None,
         metrics=base.metrics,
         ingest=ingest_handler(base.stores.events, token, base.clock) if token else None,

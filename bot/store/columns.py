@@ -15,6 +15,15 @@ from sqlalchemy.types import TypeDecorator, TypeEngine
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
+metadata = sa.MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
 
 def clean(text: str) -> str:
     """Replace what PostgreSQL cannot store, NUL and lone surrogates, by U+FFFD."""
@@ -109,3 +118,9 @@ def sequence() -> sa.Column[int]:
     """The number of a row, given by whoever writes it."""
     number = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
     return sa.Column("seq", number, primary_key=True, autoincrement=False)
+
+
+def index_where(name: str, column: str, condition: str) -> sa.Index:
+    """An index of the rows that meet a condition, which queries write out as it stands here."""
+    where = sa.text(condition)
+    return sa.Index(name, column, sqlite_where=where, postgresql_where=where)

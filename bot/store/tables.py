@@ -8,20 +8,10 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from bot.store.columns import CleanText, Instant
+from bot.store.columns import CleanText, Instant, index_where, metadata
 from bot.store.columns import outside as _outside
 from bot.store.columns import sequence as _sequence
 from bot.store.columns import text as _text
-
-metadata = sa.MetaData(
-    naming_convention={
-        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
-        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
-        "pk": "pk_%(table_name)s",
-    }
-)
-
 
 sessions = sa.Table(
     "sessions",
@@ -132,18 +122,8 @@ proposals = sa.Table(
     sa.Column("card_shown", sa.Integer, nullable=False, server_default=sa.text("0")),
     sa.Column("card_tries", sa.Integer, nullable=False, server_default=sa.text("0")),
     sa.Column("card_due_at", Instant),  # somebody paints, or waits to paint again, until then
-    sa.Index(
-        "ix_proposals_card_differs",
-        "card_due_at",
-        sqlite_where=sa.text("card_shown < card_wanted"),
-        postgresql_where=sa.text("card_shown < card_wanted"),
-    ),
-    sa.Index(
-        "ix_proposals_pending",
-        "expires_at",
-        sqlite_where=sa.text("state = 'pending'"),
-        postgresql_where=sa.text("state = 'pending'"),
-    ),
+    index_where("ix_proposals_card_differs", "card_due_at", "card_shown < card_wanted"),
+    index_where("ix_proposals_pending", "expires_at", "state = 'pending'"),
     sa.Index("ix_proposals_session_id_state", "session_id", "state"),
     sa.Index("ix_proposals_action_product_dispatched_at", "action", "product", "dispatched_at"),
 )
@@ -338,4 +318,15 @@ replicas = sa.Table(
     sa.Column("beat", Instant, nullable=False),
     sa.Column("started_at", Instant, nullable=False),
     sa.Column("version", CleanText),  # of the steps it knows; NULL before it was told
+)
+
+undelivered = sa.Table(
+    "undelivered",  # ends of turns that could not be shown yet
+    metadata,
+    sa.Column("turn_id", CleanText, primary_key=True),
+    _text("ask"),
+    _text("final"),
+    sa.Column("since", Instant, nullable=False),
+    sa.Column("due_at", Instant, nullable=False),
+    sa.Column("tries", sa.Integer, nullable=False, server_default=sa.text("0")),
 )

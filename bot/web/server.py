@@ -28,6 +28,7 @@ def create_web_app(
     *,
     database: Database,
     slack_connected: Callable[[], Awaitable[bool]] | None = None,
+    slack_access: Check | None = None,
     slack_events: Handler | None = None,
     ingest: Handler | None = None,
     metrics: Metrics | None = None,
@@ -39,7 +40,7 @@ def create_web_app(
     """
     app = web.Application(client_max_size=MAX_BODY_BYTES, middlewares=[_refuse_unreadable])
     app.router.add_get("/healthz", healthz)
-    app.router.add_get("/readyz", readyz(_checks(database, slack_connected)))
+    app.router.add_get("/readyz", readyz(_checks(database, slack_connected, slack_access)))
     app.router.add_get("/metrics", metrics_handler((metrics or Metrics()).registry))
     if slack_events is not None:
         app.router.add_post("/slack/events", slack_events)
@@ -63,7 +64,9 @@ async def _refuse_unreadable(request: web.Request, handler: AiohttpHandler) -> w
 
 
 def _checks(
-    database: Database, slack_connected: Callable[[], Awaitable[bool]] | None
+    database: Database,
+    slack_connected: Callable[[], Awaitable[bool]] | None,
+    slack_access: Check | None,
 ) -> Mapping[str, Check]:
     writable = Writable(database)
 
@@ -89,4 +92,6 @@ def _checks(
             return None if await connected() else "not connected"
 
         checks["slack"] = slack
+    if slack_access is not None:
+        checks["slack token"] = slack_access
     return checks

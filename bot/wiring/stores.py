@@ -20,6 +20,7 @@ from bot.store.ledger import StoredLedger
 from bot.store.proposals import StoredProposals
 from bot.store.sealing import Sealing
 from bot.store.sessions import StoredSessions
+from bot.store.undelivered import StoredUndelivered
 from bot.store.watches import StoredWatches
 from bot.wiring import backends, rules
 from bot.wiring.plugins import plugin_secrets
@@ -35,6 +36,7 @@ class Stores:
     names: StoredNames
     proposals: StoredProposals
     cards: StoredCards
+    undelivered: StoredUndelivered
     watches: StoredWatches
     audit: StoredAudit
     trail: StoredTrail
@@ -73,6 +75,7 @@ async def open_stores(settings: Settings, stack: AsyncExitStack) -> Stores:
         names=StoredNames(database),
         proposals=StoredProposals(database),
         cards=StoredCards(database),
+        undelivered=StoredUndelivered(database),
         watches=StoredWatches(database),
         audit=StoredAudit(database),
         trail=trail,

@@ -4,6 +4,7 @@ SurfaceGone               message, channel or membership is gone
 SurfaceFailed             everything else; `retryable` says whether trying again may help
 ├── RateLimited           429: wait `retry_after_s`
 ├── Refused               Slack said no, with its own error code
+│   └── LockedOut         to everything we may ask: the token is not taken
 └── Unreachable           no usable answer; the call may have taken effect
 """
 
@@ -29,13 +30,24 @@ _MAX_RETRY_AFTER_S = 300.0
 # tell any more.
 _GONE = frozenset(
     {
-        "account_inactive",
         "cannot_reply_to_message",
         "channel_not_found",
         "is_archived",
         "is_inactive",
         "not_in_channel",
         "thread_not_found",
+    }
+)
+# Of every method: they say that the token is taken for nothing at all, perhaps only for now.
+_LOCKED_OUT = frozenset(
+    {
+        "account_inactive",
+        "ekm_access_denied",
+        "invalid_auth",
+        "not_authed",
+        "org_login_required",
+        "token_expired",
+        "token_revoked",
     }
 )
 _TRANSIENT = frozenset(
@@ -68,6 +80,10 @@ class Refused(SurfaceFailed):
     def __init__(self, method: str, code: str) -> None:
         super().__init__(f"{method}: {code}", retryable=code in _TRANSIENT)
         self.code = code
+
+
+class LockedOut(Refused):
+    """Slack takes nothing from this token now; what people must get to see is kept for later."""
 
 
 class Unreachable(SurfaceFailed):
@@ -141,6 +157,8 @@ def _mapped(method: str, error: SlackApiError) -> SurfaceGone | SurfaceFailed:
         return RateLimited(method, _retry_after_s(headers))
     if not code:
         return Unreachable(method, f"HTTP {status}, not an answer")
+    if code in _LOCKED_OUT:
+        return LockedOut(method, code)
     if code == "message_not_found":
         return MessageGone(f"{method}: {code}")
     if code in _GONE:

@@ -113,7 +113,10 @@ class SlackSurface(ChatSurface):
         messages = self._answers.get(turn)
         if messages is None:
             messages = self._messages(ask, complete=False)
-            messages.posted.append(ts)
+            if ts:
+                messages.posted.append(ts)
+            else:
+                self._answers[turn] = messages  # its placeholder may still come
         return SlackAnswerStream(
             messages,
             self._outbox.scheduler,

@@ -12,8 +12,9 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 
 from bot.store import schema
+from bot.store.columns import metadata
 from bot.store.database import Database
-from bot.store.tables import is_declared, metadata
+from bot.store.tables import is_declared
 from tests.fixtures_database import empty_url
 
 __all__ = ["empty_url"]

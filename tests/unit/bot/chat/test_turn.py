@@ -198,15 +198,30 @@ async def test_a_bug_in_a_later_round_keeps_what_was_shown_and_found() -> None:
     assert bench.state() is TurnState.FAILED
 
 
-async def test_a_slack_that_refuses_the_placeholder_ends_the_turn_and_closes_its_row() -> None:
-    refusal = SurfaceFailed("not_allowed", retryable=False)
-    bench = turn_bench([text("never")], surface=RecordingSurface(open_failures=[refusal, refusal]))
+async def test_a_question_whose_placeholder_is_refused_is_answered_unseen_and_shown_once_it_can_be() -> (
+    None
+):
+    refusal = SurfaceFailed("invalid_auth", retryable=False)
+    bench = turn_bench([text("found")], surface=RecordingSurface(open_failures=[refusal]))
 
     final = await bench.answer()
 
     assert final is not None
-    assert final.end is TurnEnd.FAILED
-    assert bench.state() is TurnState.FAILED
+    assert (final.end, bench.state()) == (TurnEnd.ANSWERED, TurnState.ANSWERED)
+    assert [shown.text for shown in bench.surface.finals] == ["found"]
+    assert len(bench.surface.placeholders) == 1
+
+
+async def test_an_end_that_cannot_be_shown_is_held_back_and_the_turn_is_over() -> None:
+    refusal = SurfaceFailed("invalid_auth", retryable=False)
+    bench = turn_bench([text("found")], surface=RecordingSurface(finish_failure=refusal))
+
+    final = await bench.answer()
+
+    assert final is not None
+    assert bench.state() is TurnState.ANSWERED
+    ((_, held, _),) = bench.undelivered.rows.values()
+    assert held == final
 
 
 async def test_a_cancelled_turn_ends_nothing_and_stays_open_for_whoever_goes_on() -> None:

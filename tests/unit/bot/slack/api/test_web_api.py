@@ -58,7 +58,7 @@ async def test_an_answer_is_returned(serve: Serve) -> None:
 
 
 @pytest.mark.parametrize(
-    "code", ["message_not_found", "channel_not_found", "is_archived", "not_in_channel", "thread_not_found", "account_inactive"]
+    "code", ["message_not_found", "channel_not_found", "is_archived", "not_in_channel", "thread_not_found"]
 )  # fmt: skip
 async def test_what_is_gone_is_told_as_gone(serve: Serve, code: str) -> None:
     api = await serve(answering(json={"ok": False, "error": code}))

@@ -1,0 +1,143 @@
+"""Bringing an answer to people: its placeholder, its end, and what cannot be brought now.
+
+A platform that refuses everything for a while (a revoked token, an outage) costs no answer: the
+turn goes on unseen, its end is kept, and `Redelivery` brings it as soon as that is possible.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import structlog
+
+from bot.domain.audit import AuditEvent, AuditKind
+from bot.domain.ids import MessageTs
+from bot.domain.session import Ask
+from bot.domain.turn_events import TurnFinished
+from bot.ports.failures import StorageUnavailable, SurfaceFailed, SurfaceGone
+from bot.ports.platform import AnswerStream, AnswerSurface
+from bot.ports.sessions import HeldBack, SessionStore, Undelivered
+from bot.ports.trail import AuditLog
+
+log = structlog.get_logger(__name__)
+
+# An answer to an incident is of no use to anybody later; then people are told that there was one.
+GIVE_UP_S: Final = 3_600.0
+# For how long admins are tried to be told of it.
+TELL_S: Final = 24 * 3_600.0
+BATCH: Final = 10
+NOT_YET: Final = MessageTs("")
+
+TellAdmins = Callable[[str], Awaitable[int]]
+
+
+class Delivery:
+    """One turn's way to people. Raises StorageUnavailable, nothing of the surface's."""
+
+    def __init__(
+        self, surface: AnswerSurface, sessions: SessionStore, undelivered: Undelivered
+    ) -> None:
+        self._surface = surface
+        self._sessions = sessions
+        self._undelivered = undelivered
+
+    async def open(self, ask: Ask) -> MessageTs | None:
+        """The placeholder's message; `NOT_YET` when it cannot be posted now, None: nowhere."""
+        try:
+            ts = await self._surface.open_answer(ask)
+        except SurfaceGone:
+            return None
+        except SurfaceFailed as error:
+            log.warning("answer.unseen", turn=ask.turn_id, error=str(error))
+            return NOT_YET
+        await self._sessions.set_answer(ask.turn_id, ts)
+        return ts
+
+    async def deliver(
+        self, ask: Ask, ts: MessageTs, final: TurnFinished, stream: AnswerStream
+    ) -> str:
+        """Show the end in place of what was shown so far, or keep it for later."""
+        try:
+            if ts == NOT_YET and await self.open(ask) is None:
+                return "gone"
+            await stream.finish(final)
+        except SurfaceGone:
+            return "gone"
+        except SurfaceFailed as error:
+            log.warning("answer.held_back", turn=ask.turn_id, error=str(error))
+            await self._undelivered.keep(ask, final)
+            return "held back"
+        return "shown"
+
+
+class Redelivery:
+    """Brings what was held back. Any number of replicas may run it; each answer is one's."""
+
+    def __init__(
+        self,
+        surface: AnswerSurface,
+        sessions: SessionStore,
+        undelivered: Undelivered,
+        audit: AuditLog,
+        tell_admins: TellAdmins,
+        is_open: Callable[[], bool],
+    ) -> None:
+        self._surface = surface
+        self._sessions = sessions
+        self._undelivered = undelivered
+        self._audit = audit
+        self._tell_admins = tell_admins
+        self._is_open = is_open
+
+    async def run(self) -> int:
+        """How many were brought; what cannot be reached now is a later run's."""
+        brought = 0
+        try:
+            for held in await self._undelivered.overdue(BATCH, GIVE_UP_S):
+                await self._give_up(held)
+            due = await self._undelivered.claim(BATCH, GIVE_UP_S) if self._is_open() else ()
+            for held in due:
+                brought += await self._bring(held)
+        except StorageUnavailable:
+            log.warning("answers.held_back.storage_unavailable", brought=brought)
+        return brought
+
+    async def _bring(self, held: HeldBack) -> bool:
+        ask = held.ask
+        try:
+            ts = await self._surface.open_answer(ask)
+            await self._sessions.set_answer(ask.turn_id, ts)
+            stream = self._surface.stream(ask, ts)
+            try:
+                await stream.finish(held.final)
+            finally:
+                await stream.aclose()
+        except SurfaceGone:
+            await self._undelivered.settle(ask.turn_id)
+            return False
+        except SurfaceFailed as error:
+            log.info("answer.still_held_back", turn=ask.turn_id, error=str(error))
+            return False
+        await self._undelivered.settle(ask.turn_id)
+        return True
+
+    async def _give_up(self, held: HeldBack) -> None:
+        ask = held.ask
+        about = {"turn": ask.turn_id, "channel": ask.place.channel, "asker": ask.asker.user}
+        key = f"{ask.turn_id}:undelivered"
+        await self._audit.append(
+            AuditEvent(
+                AuditKind.ANSWER_UNDELIVERED, "clock", {**about, "end": held.final.end}, key=key
+            )
+        )
+        if held.age_s < GIVE_UP_S + TELL_S and not await self._told(held):
+            return
+        log.error("answer.undelivered", **about)
+        await self._undelivered.settle(ask.turn_id)
+
+    async def _told(self, held: HeldBack) -> bool:
+        ask = held.ask
+        words = (
+            f"An answer to {ask.asker.user} in {ask.place.channel} could not be delivered for an "
+            f"hour and was given up; the audit trail names it as {ask.turn_id}."
+        )
+        return self._is_open() and await self._tell_admins(words) > 0

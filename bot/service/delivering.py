@@ -1,0 +1,32 @@
+"""The clock's part in bringing what could not be shown, and in knowing whether anything can be."""
+
+from collections.abc import Mapping
+
+from bot.app import Base
+from bot.chat.delivery import Redelivery
+from bot.slack.api.access import WatchedCalls
+from bot.slack.showing.admins import AdminMessages
+from bot.slack.showing.surface import SlackSurface
+from bot.upkeep.jobs import Job
+
+TICK_S = 5.0
+
+
+def delivery_jobs(
+    base: Base, access: WatchedCalls, surface: SlackSurface, admins: AdminMessages
+) -> Mapping[str, tuple[float, Job]]:
+    """Every tick on every replica."""
+    redelivery = Redelivery(
+        surface,
+        base.stores.sessions,
+        base.stores.undelivered,
+        base.stores.audit,
+        admins.tell,
+        lambda: access.is_open,
+    )
+
+    async def probe_and_bring() -> None:
+        await access.probe()
+        await redelivery.run()
+
+    return {"delivery": (TICK_S, probe_and_bring)}

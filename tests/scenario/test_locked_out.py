@@ -1,0 +1,99 @@
+"""Slack takes nothing from our token for a while, in mid-sentence: no answer and no question is lost."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncIterator
+
+import aiohttp
+import pytest
+import pytest_asyncio
+
+from bot.demo.workspace.errors import SlackRefused
+from bot.demo.workspace.ratelimit import RateLimiter, RateLimits
+from bot.service import delivering
+from tests.fakes.model_server import Recorded, Round
+from tests.fixtures_service import shared_stage
+from tests.stage import Stage, turn_of
+
+__all__ = ["shared_stage"]
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+HELD: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
+WHOLE = "The pool is exhausted since v2.4.0."
+# Before the shared bot starts: a tick of five seconds would be most of these tests.
+delivering.TICK_S = 0.1
+
+
+def SCRIPT(request: Recorded) -> Round:  # noqa: N802 - what the shared fixture looks for
+    question = str(turn_of(request)[0]["content"]).split("\n")[0]
+    return Round(text=("The pool is exhausted ", "since v2.4.0."), hold=HELD[question], hold_at=2)
+
+
+class Locked(RateLimiter):
+    """Slack's front door; while `code` is set every method of the bot's token is answered by it."""
+
+    def __init__(self) -> None:
+        super().__init__(RateLimits.unlimited())
+        self.code = ""
+
+    def take(self, method: str, tier: int | None, channel: str) -> None:
+        super().take(method, tier, channel)
+        if self.code and method != "apps.connections.open":
+            raise SlackRefused(self.code)
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def door(shared_stage: Stage) -> AsyncIterator[Locked]:
+    door = Locked()
+    shared_stage.workspace.limiter = door
+    yield door
+    door.code = ""
+
+
+async def ready(stage: Stage) -> tuple[int, bool]:
+    url = f"http://127.0.0.1:{stage.service.http_port}/readyz"
+    async with aiohttp.ClientSession() as session, session.get(url) as response:
+        parts = (await response.json())["parts"]
+        return response.status, parts["slack token"]["ok"]
+
+
+async def until_ready(stage: Stage, status: int) -> tuple[int, bool]:
+    async with asyncio.timeout(10):
+        while (found := await ready(stage))[0] != status:  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+        return found
+
+
+@pytest.mark.parametrize("code", ["invalid_auth", "token_revoked", "account_inactive"])
+async def test_answers_and_questions_of_a_lock_out_are_whole_once_it_is_over(
+    shared_stage: Stage, door: Locked, code: str
+) -> None:
+    stage = shared_stage
+    running = await stage.ask(f"@kortex {code}", stage.newcomer())
+    await stage.live(running, "The pool is")
+    assert await ready(stage) == (200, True)
+
+    door.code = code
+    HELD[code].set()
+    assert await until_ready(stage, 503) == (503, False)
+    meanwhile = await stage.ask(f"@kortex during {code}", stage.newcomer())
+    HELD[f"during {code}"].set()
+    await held_back(stage, 2)
+
+    door.code = ""
+    assert WHOLE in await stage.answer(running)
+    assert WHOLE in await stage.answer(meanwhile)
+    assert (len(stage.parts(running)), len(stage.parts(meanwhile))) == (1, 1)
+    assert await until_ready(stage, 200) == (200, True)
+    await held_back(stage, 0)
+    evidence = "SELECT answer_ts FROM turns WHERE id = ?"
+    ts = stage.parts(meanwhile)[0].ts
+    assert stage.query(evidence, meanwhile.turn_in(stage.workspace)) == [(ts,)]
+
+
+async def held_back(stage: Stage, count: int) -> None:
+    """Wait until so many answers are kept."""
+    async with asyncio.timeout(15):
+        while len(stage.query("SELECT turn_id FROM undelivered")) != count:  # noqa: ASYNC110
+            await asyncio.sleep(0.02)

@@ -1,0 +1,114 @@
+"""What could not be shown: brought when it can be, up to an hour, then on record and told."""
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from bot.chat.delivery import GIVE_UP_S, TELL_S, Redelivery
+from bot.domain.audit import AuditKind
+from bot.domain.session import Ask
+from bot.ports.failures import SurfaceFailed, SurfaceGone
+from tests.fakes.recording_surface import RecordingSurface
+from tests.fakes.stores import Memory, MemoryAudit, MemorySessions
+from tests.fakes.undelivered import MemoryUndelivered
+from tests.fixtures_turn import ASK
+from tests.golden.slack_views import finished
+
+REFUSED = SurfaceFailed("invalid_auth", retryable=False)
+
+
+@dataclass
+class Kept:
+    """One answer that was held back, and everything around it."""
+
+    is_open: bool = True
+    admins: int = 1
+    told: list[str] = field(default_factory=list)
+    at: datetime = datetime(2026, 11, 22, tzinfo=UTC)
+
+    def __post_init__(self) -> None:
+        self.memory = Memory()
+        self.surface = RecordingSurface()
+        self.held = MemoryUndelivered(lambda: self.at)
+
+    async def tell(self, text: str) -> int:
+        self.told.append(text)
+        return self.admins
+
+    async def run(self) -> int:
+        return await Redelivery(
+            self.surface,
+            MemorySessions(self.memory),
+            self.held,
+            MemoryAudit(self.memory),
+            self.tell,
+            lambda: self.is_open,
+        ).run()
+
+
+@pytest.fixture
+async def kept() -> Kept:
+    kept = Kept()
+    ask: Ask = ASK
+    await kept.held.keep(ask, finished(text="found"))
+    return kept
+
+
+async def test_nothing_is_tried_while_the_platform_refuses_everything(kept: Kept) -> None:
+    kept.is_open = False
+
+    assert await kept.run() == 0
+    assert kept.surface.asks == []
+    assert kept.held.rows
+
+
+async def test_it_is_brought_once_as_soon_as_that_is_possible(kept: Kept) -> None:
+    kept.surface.finish_failure = REFUSED
+    assert await kept.run() == 0
+
+    kept.surface.finish_failure = None
+    assert [await kept.run(), await kept.run()] == [1, 0]
+
+    assert [shown.text for shown in kept.surface.finals] == ["found"]
+    assert [stream.closed for stream in kept.surface.streams] == [1, 1]
+
+
+async def test_one_whose_place_is_gone_meanwhile_is_settled_quietly(kept: Kept) -> None:
+    kept.surface.finish_failure = SurfaceGone("channel_not_found")
+
+    await kept.run()
+
+    assert kept.held.rows == {}
+    assert kept.told == []
+
+
+async def test_after_an_hour_it_is_on_record_and_admins_are_told_when_they_can_be(
+    kept: Kept,
+) -> None:
+    kept.is_open = False
+    kept.at += timedelta(seconds=GIVE_UP_S + 1)
+    await kept.run()
+    await kept.run()
+    assert kept.memory.kinds() == [AuditKind.ANSWER_UNDELIVERED]
+    assert kept.told == []
+
+    kept.is_open = True
+    await kept.run()
+    await kept.run()
+
+    assert len(kept.told) == 1
+    assert kept.surface.finals == []
+    assert kept.memory.kinds() == [AuditKind.ANSWER_UNDELIVERED]
+
+
+async def test_admins_who_are_never_reached_are_not_tried_for_ever(kept: Kept) -> None:
+    kept.admins = 0
+    kept.at += timedelta(seconds=GIVE_UP_S + 1)
+    await kept.run()
+    assert kept.held.rows
+
+    kept.at += timedelta(seconds=TELL_S)
+    await kept.run()
+
+    assert kept.held.rows == {}

@@ -1,0 +1,72 @@
+"""Whether Slack takes our token: learned from calls, asked for when none is made."""
+
+from collections.abc import Mapping
+
+import pytest
+from pydantic import JsonValue
+
+from bot.ports.failures import SurfaceFailed
+from bot.slack.api.access import WatchedCalls
+from bot.slack.api.web_api import LockedOut, Refused
+
+
+class Scripted:
+    """`SlackCalls` that answers what it is told to."""
+
+    def __init__(self) -> None:
+        self.failure: SurfaceFailed | None = None
+        self.methods: list[str] = []
+
+    async def call(self, method: str, **_: JsonValue) -> Mapping[str, JsonValue]:
+        self.methods.append(method)
+        if self.failure is not None:
+            raise self.failure
+        return {"ok": True}
+
+
+class Hands:
+    """A clock that is turned."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+async def test_a_refused_token_is_a_problem_until_a_call_is_taken_again() -> None:
+    inner = Scripted()
+    access = WatchedCalls(inner, Hands())
+    inner.failure = LockedOut("chat.update", "token_revoked")
+    with pytest.raises(LockedOut):
+        await access.call("chat.update")
+
+    assert "token_revoked" in (await access.problem() or "")
+
+    inner.failure = None
+    await access.probe()
+    assert await access.problem() is None
+    assert access.is_open
+
+
+async def test_another_refusal_says_nothing_about_the_token() -> None:
+    inner = Scripted()
+    access = WatchedCalls(inner, Hands())
+    inner.failure = Refused("chat.update", "msg_too_long")
+    with pytest.raises(Refused):
+        await access.call("chat.update")
+
+    assert access.is_open
+
+
+async def test_a_token_that_nobody_uses_is_tried_now_and_then() -> None:
+    inner, clock = Scripted(), Hands()
+    access = WatchedCalls(inner, clock)
+    await access.probe()
+    assert inner.methods == []
+
+    clock.now = 31.0
+    inner.failure = LockedOut("auth.test", "account_inactive")
+    await access.probe()
+
+    assert inner.methods == ["auth.test"]
+    assert not access.is_open
