@@ -144,7 +144,9 @@ async def build_base(
         freezes=await backends.open_freezes(
             stores.database, in_force.actions, rules.freeze_marker(settings), in_force.windows
         ),
-        cluster=await backends.open_cluster(settings.kubernetes, stack),
+        cluster=await backends.open_cluster(
+            settings.kubernetes, stack, settings.observe.product_labels
+        ),
         mcp=await open_mcp(settings, stack),
         plugins=await asyncio.to_thread(open_plugins, settings, stack),
     )

@@ -52,8 +52,9 @@ def product_in(
     holds it; where none does, what the first usual label says. `app.kubernetes.io/name` is
     `app_kubernetes_io_name`.
     """
-    plain = {re.sub(r"\W", "_", name): value for name, value in labels.items() if value}
-    order = [*preferred, "product", *WORKLOAD_LABELS, *POD_LABELS, *sorted(plain)]
+    plain = {_plain(name): value for name, value in labels.items() if value}
+    first = [*map(_plain, preferred), "product"]
+    order = [*first, *WORKLOAD_LABELS, *POD_LABELS, *sorted(plain)]
     there = [name for name in dict.fromkeys(order) if name in plain]
     namespace = next((plain[name] for name in NAMESPACE_LABELS if name in plain), "")
     for name in there:
@@ -62,6 +63,10 @@ def product_in(
         found = next((product for product in products if product in known), "")
         if found:
             return found
-    usual = [one for one in (*preferred, "product", *WORKLOAD_LABELS) if one not in _NO_WORKLOAD]
+    usual = [one for one in (*first, *WORKLOAD_LABELS) if one not in _NO_WORKLOAD]
     named = next((plain[name] for name in usual if name in plain), "")
     return named or next((workload_of(plain[name]) for name in POD_LABELS if name in plain), "")
+
+
+def _plain(label: str) -> str:
+    return re.sub(r"\W", "_", label)

@@ -14,6 +14,7 @@ from adapters.kubernetes.api import KubernetesApi, parsed
 from adapters.kubernetes.kinds import checked_namespace
 from tools.capabilities import Deploy, Interval
 from tools.errors import InvalidArguments
+from tools.product_names import product_in
 
 _REVISION: Final = "deployment.kubernetes.io/revision"
 _HISTORY: Final = "deployment.kubernetes.io/revision-history"
@@ -88,11 +89,16 @@ _LIST: Final = TypeAdapter(_List)
 
 
 class KubernetesRollouts:
-    """`tools.capabilities.Deploys`. A product is a Deployment's name or its label `product_label`."""
+    """`tools.capabilities.Deploys`.
 
-    def __init__(self, api: KubernetesApi, product_label: str, namespaces: Sequence[str]) -> None:
+    A Deployment's product is found as an alert's is: by its labels, the preferred first, or its name.
+    """
+
+    def __init__(
+        self, api: KubernetesApi, preferred_labels: Sequence[str], namespaces: Sequence[str]
+    ) -> None:
         self._api = api
-        self._label = product_label
+        self._preferred = preferred_labels
         self._namespaces = [checked_namespace(one) for one in namespaces] or [api.namespace]
 
     async def between(self, product: str, interval: Interval) -> Sequence[Deploy]:
@@ -102,10 +108,15 @@ class KubernetesRollouts:
             deployments = await self._list("deployments", namespace)
             sets = await self._list("replicasets", namespace)
             for one in deployments:
-                name = one.metadata.labels.get(self._label) or one.metadata.name
-                qualified = f"{namespace}/{one.metadata.name}"
-                if product in {"*", name, one.metadata.name, qualified}:
-                    found += _deploys(name, one, sets)
+                labels = {
+                    **one.metadata.labels,
+                    "namespace": namespace,
+                    "deployment": one.metadata.name,
+                }
+                named = product_in(labels, (), self._preferred)
+                asked = product_in(labels, (product,), self._preferred)
+                if product in {"*", named, asked}:
+                    found += _deploys(named, one, sets)
         inside = [deploy for deploy in found if interval.start <= deploy.at < interval.end]
         return sorted(inside, key=lambda deploy: deploy.at, reverse=True)
 

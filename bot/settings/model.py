@@ -215,7 +215,7 @@ class TracesSettings(Section):
 
 class ObserveSettings(Section):
     """`[observe]`. `product_labels` name a product before the usual labels do, wherever it speaks:
-    metrics, logs, alerts.
+    metrics, logs, alerts, Deployments. A family's own `product_label` comes before them.
     """
 
     product_labels: tuple[str, ...] = ()
@@ -227,14 +227,14 @@ class ObserveSettings(Section):
 class KubernetesSettings(Section):
     """`[kubernetes]`. `namespaces` are those that may be read, the first is the usual one.
 
-    `product_label` is the label of a Deployment that names its product, else its name does.
+    `product_label` is the label of a Deployment that names its product; empty, it is found.
     """
 
     kind: Literal["cluster", "kubeconfig", "recorded", "none"] = "none"
     kubeconfig: str = ""
     context: str = ""
     namespaces: tuple[str, ...] = ()
-    product_label: str = "app.kubernetes.io/name"
+    product_label: str = ""
 
 
 class AdapterSettings(Section):

@@ -164,8 +164,13 @@ class Cluster:
     offer: KubernetesOffer
 
 
-async def open_cluster(settings: KubernetesSettings, stack: AsyncExitStack) -> Cluster | None:
-    """None when no cluster is configured. Raises ConfigurationError."""
+async def open_cluster(
+    settings: KubernetesSettings, stack: AsyncExitStack, product_labels: Sequence[str] = ()
+) -> Cluster | None:
+    """None when no cluster is configured. `product_labels` are `[observe]`'s.
+
+    Raises ConfigurationError.
+    """
     if settings.kind in ("none", "recorded"):
         return None
     try:
@@ -173,10 +178,11 @@ async def open_cluster(settings: KubernetesSettings, stack: AsyncExitStack) -> C
         api = KubernetesApi(access)
         stack.push_async_callback(api.aclose)
         offer = KubernetesOffer(api)
+        labels = [one for one in (settings.product_label, *product_labels) if one]
         return Cluster(
             api,
             KubernetesReader(api, settings.namespaces, offer),
-            KubernetesRollouts(api, settings.product_label, settings.namespaces),
+            KubernetesRollouts(api, labels, settings.namespaces),
             offer,
         )
     except (ValueError, InvalidArguments) as error:

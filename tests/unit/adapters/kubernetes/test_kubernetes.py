@@ -175,7 +175,7 @@ async def test_an_identity_that_may_write_is_told_loudly(open_api: Open) -> None
     allowed = [("delete", "pods"), ("create", "pods/exec")]
     api = await open_api(KubernetesServer({}, allowed=allowed))
     with capture_logs() as logs:
-        rollouts = KubernetesRollouts(api, "app", [])
+        rollouts = KubernetesRollouts(api, [], [])
         await warn_of_excess(Cluster(api, KubernetesReader(api), rollouts, KubernetesOffer(api)))
     assert logs == [
         {
@@ -311,7 +311,7 @@ def cluster_of(*sets: dict[str, Any], **condition: str) -> KubernetesServer:
 
 
 async def deploys(api: KubernetesApi, product: str = "checkout") -> list[Deploy]:
-    return list(await KubernetesRollouts(api, "app", []).between(product, DAY))
+    return list(await KubernetesRollouts(api, [], []).between(product, DAY))
 
 
 async def test_rollouts_are_deploys_in_order_of_revision(open_api: Open) -> None:
@@ -322,6 +322,27 @@ async def test_rollouts_are_deploys_in_order_of_revision(open_api: Open) -> None
     ]
     assert await deploys(api, "checkout-api") == await deploys(api)
     assert await deploys(api, "payments") == []
+
+
+@pytest.mark.parametrize(
+    ("labels", "preferred", "product"),
+    [
+        ({"app.kubernetes.io/name": "basket"}, [], "basket"),
+        ({"app": "checkout", "team": "shop-core"}, [], "shop-core"),
+        ({"app": "checkout", "acme.io/system": "shop"}, ["acme.io/system"], "shop"),
+        ({}, [], "checkout-api"),
+        ({}, [], "shop/checkout-api"),
+    ],
+)
+async def test_a_deployment_is_found_by_the_labels_that_alerts_and_metrics_are(
+    open_api: Open, labels: dict[str, str], preferred: list[str], product: str
+) -> None:
+    server = cluster_of(replica_set(1, "v1", 9))
+    path = "/apis/apps/v1/namespaces/shop/deployments/checkout-api"
+    server.objects[path]["metadata"]["labels"] = labels
+    rollouts = KubernetesRollouts(await open_api(server), preferred, [])
+    assert [one.version for one in await rollouts.between(product, DAY)] == ["v1"]
+    assert not await rollouts.between("payments", DAY)
 
 
 async def test_a_rollback_is_as_old_as_its_condition_not_its_replica_set(open_api: Open) -> None:
