@@ -9,7 +9,17 @@ from bot.demo.workspace.stored_messages import Message
 from tests.fakes.control_plane_server import says
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_service import shared_stage
-from tests.stage import CONFIRM, EDIT, REJECT, WAIT_S, Asked, Stage, results, shown
+from tests.stage import (
+    CONFIRM,
+    EDIT,
+    REJECT,
+    WAIT_S,
+    Asked,
+    Stage,
+    question_of,
+    results,
+    shown,
+)
 
 __all__ = ["shared_stage"]
 
@@ -42,7 +52,7 @@ SETTINGS = {
 
 def SCRIPT(request: Recorded) -> Round:  # noqa: N802 - what the shared fixture looks for
     """Propose the action that is named after "propose", once."""
-    question = str(request.body["messages"][-1]["content"])
+    question = question_of(request)
     if results(request) or "propose" not in question:
         return Round(text=("I have looked.",))
     name = question.split("propose ", 1)[1].split(maxsplit=1)[0]

@@ -51,7 +51,7 @@ async def test_people_and_tools_get_what_the_model_never_sees(stage: Start) -> N
         asked = await running.ask(f"@kortex why did {ADDRESS} complain?")
         answer = await running.answer(asked)
 
-        assert f"the order of {ADDRESS}" in answer
+        assert f"the order of `{ADDRESS}`" in answer
         assert "[redacted:email#0123456789ab]" in answer
         assert ADDRESS not in running.prompted()
         assert ADDRESS not in running.rows()

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 from aiohttp import web
 
+from bot.actions.display import CLAIM_S
 from bot.demo.control_plane import create_control_plane
 from bot.demo.workspace.app import create_app
 from bot.demo.workspace.seeds import CHECKOUT, RESPONDER
@@ -217,15 +218,22 @@ class World:
         )
 
     async def settled(self) -> None:
-        """Until no workflow is unfinished and no ticket is left. Raises TimeoutError."""
-        await self.until(self._is_settled)
+        """Until no workflow is unfinished, no ticket is left, every card tells its row's state.
+
+        A card that a dead process was painting is painted once its claim has lapsed (CLAIM_S).
+        Raises TimeoutError.
+        """
+        await self.until(self._is_settled, CLAIM_S + TIMEOUT_S)
 
     async def _is_settled(self) -> bool:
         workflows = workflow_status(self.database.dialect)
         unfinished = sa.select(workflows.c.workflow_uuid).where(
             workflows.c.status.in_(("PENDING", "ENQUEUED", "DELAYED"))
         )
-        return not await self.rows(unfinished) and not await self.rows(sa.select(tables.tickets))
+        cards = tables.proposals.c
+        untrue = sa.select(cards.id).where(cards.card_shown < cards.card_wanted)
+        left = (unfinished, sa.select(tables.tickets), untrue)
+        return not any([await self.rows(each) for each in left])
 
     async def propose(self, ask: str, call: Call = RESTART) -> Asked:
         """Have the model propose a restart; its card is there when this returns."""
