@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 import aiohttp
 import pytest
@@ -21,8 +21,6 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 HELD: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
 WHOLE = "The pool is exhausted since v2.4.0."
-# Before the shared bot starts: a tick of five seconds would be most of these tests.
-delivering.TICK_S = 0.1
 
 
 def SCRIPT(request: Recorded) -> Round:  # noqa: N802 - what the shared fixture looks for
@@ -41,6 +39,14 @@ class Locked(RateLimiter):
         super().take(method, tier, channel)
         if self.code and method != "apps.connections.open":
             raise SlackRefused(self.code)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick() -> Iterator[None]:
+    """Before the shared bot starts: a tick of five seconds would be most of these tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(delivering, "TICK_S", 0.1)
+        yield
 
 
 @pytest_asyncio.fixture(loop_scope="module")
