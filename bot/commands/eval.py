@@ -8,18 +8,20 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
 import orjson
-from pydantic import JsonValue, ValidationError
+from pydantic import JsonValue
 
-from adapters.recorded.packs.archive import TRUTH_FILE, BadPack, CaseFiles, case_files
-from adapters.recorded.packs.recording import read_recording
+from adapters.recorded.packs.archive import BadPack
+from adapters.recorded.packs.recording import Recording, read_recording
+from adapters.recorded.packs.shapes import Case
 from bot.commands import verbs
 from bot.commands.console import answer_here
+from bot.commands.eval_cases import judged_cases
 from bot.commands.eval_score import Result, Tally, Truth, table
 from bot.settings.model import (
     ChannelSettings,
@@ -33,15 +35,21 @@ from bot.wiring.packed import world_of
 from bot.wiring.stores import open_redactor
 
 _CHANNEL = "incident-eval"
-Tell = Callable[[str], None]
 
 
-@dataclass(frozen=True, slots=True)
-class _Judged:
-    """A case with the truth taken out of its files."""
+@dataclass(slots=True)
+class _Run:
+    """What was asked so far, and what ended it early."""
 
-    found: CaseFiles
-    truth: Truth
+    results: list[Result] = field(default_factory=list)
+    tallies: dict[str, Tally] = field(default_factory=dict)
+    stopped: str = ""
+
+    def add(self, case: Case, truth: Truth, result: Result) -> None:
+        self.results.append(result)
+        for key in (case.set, f"{case.set}:{truth.suite}" if truth.suite else ""):
+            if key:
+                self.tallies.setdefault(key, Tally(key)).add(case.products, truth, result)
 
 
 def evaluate(
@@ -52,18 +60,11 @@ def evaluate(
     async def work() -> int:
         settings = _settings(config, provider)
         logs.configure(open_redactor(settings), level="ERROR")
-        try:
-            with tempfile.TemporaryDirectory(prefix="kortex-eval-") as folder:
-                results, tallies = await _run(settings, packs, limit, Path(folder))
-        except BadPack as error:
-            raise ConfigurationError(str(error)) from error
-        if as_json:
-            sets: list[JsonValue] = [tally.as_json() for tally in tallies]
-            rows: list[JsonValue] = [result.as_json() for result in results]
-            told = orjson.dumps({"sets": sets, "results": rows}, option=orjson.OPT_INDENT_2)
-            sys.stdout.write(told.decode() + "\n")
-        else:
-            print("\n".join(table(tallies)))
+        with tempfile.TemporaryDirectory(prefix="kortex-eval-") as folder:
+            run = await _run(settings, packs, limit, Path(folder))
+        _print(run, as_json=as_json)
+        if run.stopped:
+            raise ConfigurationError(run.stopped)
         return verbs.OK
 
     return verbs.guarded(work)
@@ -79,54 +80,37 @@ def _settings(config: Path, provider: str) -> Settings:
     return Settings(llm=llm, policy=own.policy, audit=own.audit)
 
 
-async def _run(
-    settings: Settings, packs: Sequence[Path], limit: int | None, folder: Path
-) -> tuple[list[Result], list[Tally]]:
+def _print(run: _Run, *, as_json: bool) -> None:
+    tallies = [run.tallies[key] for key in sorted(run.tallies)]
+    if as_json:
+        sets: list[JsonValue] = [tally.as_json() for tally in tallies]
+        rows: list[JsonValue] = [result.as_json() for result in run.results]
+        told = orjson.dumps({"sets": sets, "results": rows}, option=orjson.OPT_INDENT_2)
+        sys.stdout.write(told.decode() + "\n")
+    elif tallies:
+        print("\n".join(table(tallies)))
+
+
+async def _run(settings: Settings, packs: Sequence[Path], limit: int | None, folder: Path) -> _Run:
+    """A pack that cannot be read ends it; what was asked before counts."""
     template = folder / "template.db"
     await schema.migrate(_url(template))
-    results: list[Result] = []
-    tallies: dict[str, Tally] = {}
-    for case in islice(_judged(packs), limit):
-        with tempfile.TemporaryDirectory(dir=folder) as own:
-            database = Path(own) / "case.db"
-            shutil.copyfile(template, database)
-            result, products, name = await _ask(settings, case.found, database)
-        results.append(result)
-        for key in (name, f"{name}:{case.truth.suite}" if case.truth.suite else ""):
-            if key:
-                tallies.setdefault(key, Tally(key)).add(products, case.truth, result)
-        _progress(len(results), result)
-    return results, [tallies[key] for key in sorted(tallies)]
-
-
-def _judged(packs: Sequence[Path]) -> Iterator[_Judged]:
-    """Cases with a truth that can be counted; those to be graded by reading are left out."""
-    left_out = 0
-    for found in case_files(packs):
-        truth = _truth(found)
-        if truth is None:
-            left_out += 1
-            continue
-        files = {name: content for name, content in found.files.items() if name != TRUTH_FILE}
-        yield _Judged(CaseFiles(found.place, files), truth)
-    if left_out:
-        _tell(f"{left_out} cases without a truth that can be counted were left out")
-
-
-def _truth(found: CaseFiles) -> Truth | None:
+    run = _Run()
     try:
-        raw = orjson.loads(found.files[TRUTH_FILE])
-        return Truth.model_validate(raw) if "healthy" in raw else None
-    except KeyError:
-        return None
-    except (orjson.JSONDecodeError, ValidationError) as error:
-        raise BadPack(f"{found.place}/{TRUTH_FILE}: {error}") from error
+        for judged in islice(judged_cases(packs, _tell), limit):
+            recording = read_recording(judged.found)
+            with tempfile.TemporaryDirectory(dir=folder) as own:
+                database = Path(own) / "case.db"
+                shutil.copyfile(template, database)
+                result = await _ask(settings, recording, database)
+            run.add(recording.case, judged.truth, result)
+            _progress(len(run.results), result)
+    except BadPack as error:
+        run.stopped = f"{error}. {len(run.results)} cases were asked before it."
+    return run
 
 
-async def _ask(
-    settings: Settings, found: CaseFiles, database: Path
-) -> tuple[Result, Sequence[str], str]:
-    recording = read_recording(found)
+async def _ask(settings: Settings, recording: Recording, database: Path) -> Result:
     case = recording.case
     here = settings.model_copy(
         update={
@@ -136,7 +120,7 @@ async def _ask(
     )
     began = time.monotonic()
     answer = await answer_here(here, case.asked, _CHANNEL, lambda _: None, world_of(recording))
-    return _result(case.id, answer, time.monotonic() - began), case.products, case.set
+    return _result(case.id, answer, time.monotonic() - began)
 
 
 def _result(case_id: str, answer: Mapping[str, JsonValue], seconds: float) -> Result:

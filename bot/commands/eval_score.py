@@ -22,6 +22,12 @@ class Truth(BaseModel):
     anchor: str = ""  # what others reached on this set, as text
 
 
+class PossibleTruth(BaseModel):
+    """Whether a `truth.json` says what can be counted: a template, or one to be read, does not."""
+
+    healthy: JsonValue = None
+
+
 @dataclass(frozen=True, slots=True)
 class Result:
     """One answer. `suspects` are product names, best first."""

@@ -21,14 +21,14 @@ class StoppedClock:
 
 
 def world_of(recording: Recording) -> World:
-    """What the case has; deploys, history and a platform are in no case."""
+    """What the case has; history and a platform are in no case."""
     clock = StoppedClock(recording.case.now)
     seen = packed_world(recording, clock, UnsealedCodec())
     observed = Observed(
         logs=seen.logs,
         metrics=seen.metrics,
         traces=seen.traces,
-        deploys=None,
+        deploys=seen.deploys,
         incidents=None,
         rollouts=None,
         kubernetes=seen.kubernetes,

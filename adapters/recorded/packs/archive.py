@@ -1,7 +1,11 @@
-"""The files of recorded cases, out of folders and `.tar.xz` archives, one case at a time."""
+"""The files of recorded cases, out of folders and `.tar.xz` archives, one case at a time.
+
+Packs come from elsewhere: nothing is unpacked to disk, no link is followed, and sizes are bounded.
+"""
 
 import lzma
 import tarfile
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -9,7 +13,18 @@ from typing import Final
 
 CASE_FILE: Final = "case.json"
 TRUTH_FILE: Final = "truth.json"
-_MAX_CASE_BYTES: Final = 1 << 30  # of one case, so that a crafted archive cannot fill the memory
+METRICS_FILE: Final = "metrics.ndjson"
+LOGS_FILE: Final = "logs.ndjson"
+TRACES_FILE: Final = "traces.ndjson"
+GRAPH_FILE: Final = "graph.json"
+CLUSTER_FILE: Final = "kubernetes.json"
+DEPLOYS_FILE: Final = "deploys.json"
+_FILES: Final = frozenset(
+    {CASE_FILE, TRUTH_FILE, METRICS_FILE, LOGS_FILE, TRACES_FILE, GRAPH_FILE, CLUSTER_FILE}
+    | {DEPLOYS_FILE}
+)
+_ARCHIVES: Final = (".tar.xz", ".tar.gz", ".tgz", ".tar")
+MAX_CASE_BYTES: Final = 256 << 20  # the largest of the public ones has 14 MB
 
 
 class BadPack(Exception):
@@ -25,7 +40,7 @@ class CaseFiles:
 
 
 def case_files(paths: Sequence[Path]) -> Iterator[CaseFiles]:
-    """Every case below these folders and archives. Raises BadPack."""
+    """Every case below these folders, in archives of them or beside. Raises BadPack."""
     for path in paths:
         found = 0
         for case in _in_folder(path) if path.is_dir() else _in_archive(path):
@@ -36,12 +51,28 @@ def case_files(paths: Sequence[Path]) -> Iterator[CaseFiles]:
 
 
 def _in_folder(path: Path) -> Iterator[CaseFiles]:
+    """Those that lie there unpacked, then those of the archives directly in it."""
     try:
         for file in sorted(path.rglob(CASE_FILE)):
-            beside = sorted(one for one in file.parent.iterdir() if one.is_file())
-            yield CaseFiles(str(file.parent), {one.name: one.read_bytes() for one in beside})
+            yield CaseFiles(str(file.parent), _beside(file))
+        archives = sorted(one for one in path.iterdir() if one.name.endswith(_ARCHIVES))
     except OSError as error:
         raise BadPack(f"{path}: {error.strerror or error}") from error
+    for archive in archives:
+        yield from _in_archive(archive)
+
+
+def _beside(case: Path) -> dict[str, bytes]:
+    files, size = dict[str, bytes](), 0
+    for one in sorted(case.parent.iterdir()):
+        if one.name not in _FILES:
+            continue
+        if one.is_symlink() or not one.is_file():
+            raise BadPack(f"{one}: not a file; a case holds files, and no links")
+        size += one.stat().st_size
+        _check_size(size, str(case.parent))
+        files[one.name] = one.read_bytes()
+    return files
 
 
 def _in_archive(path: Path) -> Iterator[CaseFiles]:
@@ -51,8 +82,8 @@ def _in_archive(path: Path) -> Iterator[CaseFiles]:
     try:
         with tarfile.open(path) as archive:
             for member in archive:
-                name = PurePosixPath(member.name)
-                opened = archive.extractfile(member) if member.isfile() else None
+                name = _checked(path, member)
+                opened = archive.extractfile(member) if name.name in _FILES else None
                 if opened is None:
                     continue
                 if name.parent != folder:
@@ -62,11 +93,27 @@ def _in_archive(path: Path) -> Iterator[CaseFiles]:
                     folder, files, size = name.parent, {}, 0
                     if folder in given:
                         raise BadPack(f"{path}: the files of {folder} do not lie together")
+                if name.name in files:
+                    raise BadPack(f"{path}: {name} is in it twice")
                 size += member.size
-                if size > _MAX_CASE_BYTES:
-                    raise BadPack(f"{path}: {folder} is larger than {_MAX_CASE_BYTES >> 20} MiB")
+                _check_size(size, f"{path}:{folder}")
                 files[name.name] = opened.read()
-    except (OSError, EOFError, tarfile.TarError, lzma.LZMAError) as error:
+    except (OSError, EOFError, ValueError, tarfile.TarError, lzma.LZMAError, zlib.error) as error:
         raise BadPack(f"{path}: neither a folder nor an archive of cases ({error})") from error
     if CASE_FILE in files:
         yield CaseFiles(f"{path}:{folder}", files)
+
+
+def _checked(path: Path, member: tarfile.TarInfo) -> PurePosixPath:
+    """Its name within the archive. Raises BadPack for what no pack needs."""
+    name = PurePosixPath(member.name)
+    if name.is_absolute() or ".." in name.parts:
+        raise BadPack(f"{path}: {member.name!r} leaves the archive's own folder")
+    if not (member.isfile() or member.isdir()):
+        raise BadPack(f"{path}: {member.name!r} is a link or a device; a pack holds files alone")
+    return name
+
+
+def _check_size(size: int, place: str) -> None:
+    if size > MAX_CASE_BYTES:
+        raise BadPack(f"{place}: is larger than {MAX_CASE_BYTES >> 20} MiB")

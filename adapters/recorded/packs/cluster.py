@@ -143,9 +143,9 @@ def _namespace(one: Object) -> str:
 def _age(one: Object, now: datetime) -> str:
     try:
         created = datetime.fromisoformat(_text(_of(one, "metadata"), "creationTimestamp"))
-    except ValueError:
+        minutes = int((now - created).total_seconds() // 60)
+    except (ValueError, TypeError):  # TypeError: without a time zone
         return "<unknown>"
-    minutes = int((now - created).total_seconds() // 60)
     if minutes < 120:
         return f"{minutes}m"
     return f"{minutes // 60}h" if minutes < 2880 else f"{minutes // 1440}d"

@@ -111,12 +111,23 @@ def _quantiles(buckets: Sequence[RecordedSeries], steps: Sequence[float], step_s
     """As `histogram_quantile`: linear inside the bucket, the last finite bound above all."""
     rates: dict[float, dict[float, float]] = {}
     for bucket in buckets:
-        bound = float(bucket.labels.get("le", "nan").replace("+Inf", "inf"))
+        bound = _bound(bucket.labels.get("le", ""))
+        if bound is None:
+            continue
         for when, rate in _grown(bucket.points, steps, step_s, "rate"):
             at = rates.setdefault(when, {})
             at[bound] = at.get(bound, 0.0) + rate
     found = ((when, _quantile(sorted(at.items()))) for when, at in sorted(rates.items()))
     return [(when, value) for when, value in found if value is not None]
+
+
+def _bound(text: str) -> float | None:
+    """Of a bucket, None for what is no number."""
+    try:
+        bound = float(text)
+    except ValueError:
+        return None
+    return None if math.isnan(bound) else bound
 
 
 def _quantile(buckets: Sequence[tuple[float, float]]) -> float | None:

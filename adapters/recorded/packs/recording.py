@@ -5,68 +5,38 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final, TypeVar
 
-import orjson
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
-from pydantic import ValidationError as Invalid
+from pydantic import BaseModel, JsonValue, TypeAdapter
 
-from adapters.recorded.packs.archive import CASE_FILE, BadPack, CaseFiles
-from tools.capabilities import Span
+from adapters.recorded.packs.archive import (
+    CASE_FILE,
+    CLUSTER_FILE,
+    DEPLOYS_FILE,
+    GRAPH_FILE,
+    LOGS_FILE,
+    METRICS_FILE,
+    TRACES_FILE,
+    CaseFiles,
+)
+from adapters.recorded.packs.shapes import (
+    Case,
+    ClusterState,
+    Deployed,
+    Graph,
+    LineRow,
+    SeriesRow,
+    SpanRow,
+    document_of,
+    rows_of,
+)
+from tools.capabilities import Deploy, Span
 
 _NS: Final = 1_000_000_000
 M = TypeVar("M", bound=BaseModel)
 
 
-class Case(BaseModel):
-    """`case.json`: what is asked, where, and when."""
-
-    model_config = ConfigDict(frozen=True)
-
-    id: str
-    set: str
-    asked: str
-    now: AwareDatetime
-    products: tuple[str, ...]
-
-
-class _Series(BaseModel):
-    name: str
-    labels: dict[str, str] = Field(default_factory=dict)
-    unit: str | None = None
-    points: list[tuple[float, float | None]]
-
-
-class _Line(BaseModel):
-    ts_ns: int
-    labels: dict[str, str] = Field(default_factory=dict)
-    line: str
-    trace_id: str | None = None
-
-
-class _Span(BaseModel):
-    trace_id: str
-    span_id: str
-    parent_id: str | None = None
-    service: str
-    name: str
-    start_ns: int
-    end_ns: int
-    status: str | None = None
-    message: str = ""
-    tags: dict[str, str] = Field(default_factory=dict)
-
-
-class _Graph(BaseModel):
-    edges: list[tuple[str, str]] = Field(default_factory=list)
-
-
-class _Cluster(BaseModel):
-    objects: list[dict[str, JsonValue]] = Field(default_factory=list)
-    events: list[dict[str, JsonValue]] = Field(default_factory=list)
-
-
-_SERIES: Final = TypeAdapter(_Series)
-_LINE: Final = TypeAdapter(_Line)
-_SPAN: Final = TypeAdapter(_Span)
+_SERIES: Final = TypeAdapter(SeriesRow)
+_LINE: Final = TypeAdapter(LineRow)
+_SPAN: Final = TypeAdapter(SpanRow)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,22 +70,20 @@ class Recording:
     edges: Sequence[tuple[str, str]] = ()
     objects: Sequence[Mapping[str, JsonValue]] | None = None
     events: Sequence[Mapping[str, JsonValue]] = field(default=())
+    deploys: Sequence[Deploy] | None = None
 
 
 def read_case(found: CaseFiles) -> Case:
     """Only what is asked. Raises BadPack."""
-    try:
-        return Case.model_validate_json(found.files[CASE_FILE])
-    except Invalid as error:
-        raise BadPack(f"{found.place}/{CASE_FILE}: {_first(error)}") from error
+    return document_of(found.files[CASE_FILE], Case, f"{found.place}/{CASE_FILE}")
 
 
 def read_recording(found: CaseFiles) -> Recording:
     """Everything of a case but its truth. Raises BadPack."""
     case = read_case(found)
     reader = _Reader(found, case.now)
-    cluster = reader.document("kubernetes.json", _Cluster)
-    graph = reader.document("graph.json", _Graph)
+    cluster = reader.document(CLUSTER_FILE, ClusterState)
+    graph = reader.document(GRAPH_FILE, Graph)
     return Recording(
         case=case,
         series=reader.series(),
@@ -124,26 +92,23 @@ def read_recording(found: CaseFiles) -> Recording:
         edges=tuple(graph.edges) if graph else (),
         objects=cluster.objects if cluster else None,
         events=cluster.events if cluster else (),
+        deploys=reader.deploys(),
     )
 
 
 class _Reader:
     def __init__(self, found: CaseFiles, now: datetime) -> None:
         self._found = found
+        self._now = now
         self._now_s = now.astimezone(UTC).timestamp()
         self._now_ns = round(self._now_s * _NS)
 
     def document(self, name: str, model: type[M]) -> M | None:
         content = self._found.files.get(name)
-        if content is None:
-            return None
-        try:
-            return model.model_validate_json(content)
-        except Invalid as error:
-            raise BadPack(f"{self._found.place}/{name}: {_first(error)}") from error
+        return None if content is None else document_of(content, model, self._place(name))
 
     def series(self) -> Sequence[RecordedSeries] | None:
-        rows = self._rows("metrics.ndjson", _SERIES)
+        rows = self._rows(METRICS_FILE, _SERIES)
         if rows is None:
             return None
         kept = []
@@ -153,7 +118,7 @@ class _Reader:
         return kept
 
     def lines(self) -> Sequence[RecordedLine] | None:
-        rows = self._rows("logs.ndjson", _LINE)
+        rows = self._rows(LOGS_FILE, _LINE)
         if rows is None:
             return None
         kept = [
@@ -164,7 +129,7 @@ class _Reader:
         return sorted(kept, key=lambda line: line.ts_ns)
 
     def spans(self) -> Mapping[str, Sequence[Span]] | None:
-        rows = self._rows("traces.ndjson", _SPAN)
+        rows = self._rows(TRACES_FILE, _SPAN)
         if rows is None:
             return None
         traces: dict[str, list[Span]] = {}
@@ -175,19 +140,21 @@ class _Reader:
             traces.setdefault(row.trace_id, []).append(_span(row))
         return {trace: spans for trace, spans in traces.items() if trace not in late}
 
-    def _rows(self, name: str, rows: TypeAdapter[M]) -> list[M] | None:
-        content = self._found.files.get(name)
-        if content is None:
+    def deploys(self) -> Sequence[Deploy] | None:
+        found = self.document(DEPLOYS_FILE, Deployed)
+        if found is None:
             return None
-        try:
-            return [
-                rows.validate_python(orjson.loads(line)) for line in content.splitlines() if line
-            ]
-        except (Invalid, orjson.JSONDecodeError) as error:
-            raise BadPack(f"{self._found.place}/{name}: {_first(error)}") from error
+        return [Deploy(**row.model_dump()) for row in found.deploys if row.at <= self._now]
+
+    def _rows(self, name: str, rows: TypeAdapter[M]) -> Sequence[M] | None:
+        content = self._found.files.get(name)
+        return None if content is None else rows_of(content, rows, self._place(name))
+
+    def _place(self, name: str) -> str:
+        return f"{self._found.place}/{name}"
 
 
-def _span(row: _Span) -> Span:
+def _span(row: SpanRow) -> Span:
     start_us = row.start_ns // 1000
     return Span(
         span_id=row.span_id,
@@ -200,11 +167,3 @@ def _span(row: _Span) -> Span:
         message=row.message,
         tags=row.tags,
     )
-
-
-def _first(error: Exception) -> str:
-    """The first thing wrong, in a line."""
-    if not isinstance(error, Invalid):
-        return str(error)
-    wrong = error.errors(include_url=False, include_input=False)[0]
-    return f"{'.'.join(str(part) for part in wrong['loc'])}: {wrong['msg']}"

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from adapters.observe.cursor import CursorCodec
 from adapters.recorded.packs.cluster import PackedKubernetes
+from adapters.recorded.packs.deploys import PackedDeploys
 from adapters.recorded.packs.logs import PackedLogs
 from adapters.recorded.packs.metrics import PackedMetrics
 from adapters.recorded.packs.recording import Recording
@@ -19,6 +20,7 @@ class PackedWorld:
     metrics: PackedMetrics | None
     traces: PackedTraces | None
     kubernetes: PackedKubernetes | None
+    deploys: PackedDeploys | None
 
 
 def packed_world(recording: Recording, clock: Clock, codec: CursorCodec) -> PackedWorld:
@@ -31,4 +33,5 @@ def packed_world(recording: Recording, clock: Clock, codec: CursorCodec) -> Pack
         kubernetes=None
         if objects is None
         else PackedKubernetes(objects, recording.events, lines or (), clock),
+        deploys=None if recording.deploys is None else PackedDeploys(recording.deploys),
     )
