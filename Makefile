@@ -8,7 +8,7 @@ BIN    := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev setup-mcp demo test lint types layers unit test-backends mutants coverage bench screenshots format lock dist-check clean
+.PHONY: help setup setup-dev setup-mcp demo test lint types layers unit test-backends evals mutants coverage bench screenshots format lock dist-check clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -65,6 +65,10 @@ test-backends: setup-dev $(MCP_SERVERS)/.done ## real Prometheus, VictoriaMetric
 	  { apt-get update -qq && apt-get install -y -qq --no-install-recommends prometheus victoria-metrics nats-server; }
 	$(PYTEST) -m backends tests/backends
 	$(PYTEST) -k postgresql tests/contract/test_incident_history.py
+
+evals: setup ## ask the recorded incidents of EVALS=<folder> and print how often it was right (ARGS="--limit 5")
+	@test -n "$(EVALS)" || { echo "Say where the packs are: make evals EVALS=<folder of packs, unpacked or .tar.xz>"; exit 2; }
+	@$(BIN)/kortex eval "$(EVALS)" $(ARGS)
 
 mutants: setup-dev ## break copies of the source and see that the tests notice (minutes)
 	$(BIN)/python -m tests.mutants

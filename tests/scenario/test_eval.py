@@ -122,3 +122,31 @@ def test_folder_without_cases_is_a_sentence_and_exit_2(
 
     assert code == 2
     assert "holds no case" in err
+
+
+def test_figures_of_what_was_asked_before_a_broken_case_are_kept(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flat(tmp_path, "a", QUIET)
+    (flat(tmp_path, "b", QUIET) / "metrics.ndjson").write_text("{}\nnot json")
+
+    code, out, err = run(capsys, str(tmp_path), "--json")
+
+    assert code == 2
+    assert [one["id"] for one in json.loads(out)["results"]] == ["a"]
+    assert "metrics.ndjson:1: name" in err
+    assert "1 cases were asked before it" in err
+    assert "Traceback" not in err
+
+
+def test_case_is_asked_once_however_often_it_lies_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flat(tmp_path / "own", "a", QUIET)
+    with tarfile.open(tmp_path / "own.tar.xz", "w:xz") as archive:
+        archive.add(tmp_path / "own", "own")
+
+    _code, out, err = run(capsys, str(tmp_path), "--json")
+
+    assert [one["id"] for one in json.loads(out)["results"]] == ["a"]
+    assert "asked already; left out" in err

@@ -4,13 +4,12 @@ import contextlib
 import io
 import json
 import tarfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import product
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from adapters.observe.cursor import UnsealedCodec
@@ -27,14 +26,20 @@ HOUR = Interval(NOW - timedelta(hours=1), NOW)
 NOW_S = NOW.timestamp()
 NOW_NS = round(NOW_S) * 10**9
 SPAN = {"trace_id": "a1", "span_id": "b1", "service": "web", "name": "GET /"}
-CASE = {"id": "c", "set": "s", "asked": "?", "now": NOW.isoformat(), "products": ["web"]}
-SERIES = {
+CASE: dict[str, JsonValue] = {
+    "id": "c",
+    "set": "s",
+    "asked": "?",
+    "now": NOW.isoformat(),
+    "products": ["web"],
+}
+SERIES: dict[str, JsonValue] = {
     "name": "request_duration_seconds_bucket",
     "labels": {"service": "web", "le": "0.5"},
     "unit": "seconds",
     "points": [[NOW_S - 120, 0.2], [NOW_S - 60, 0.3]],
 }
-POD = {
+POD: dict[str, JsonValue] = {
     "kind": "Pod",
     "metadata": {"name": "web-1", "creationTimestamp": "2026-11-20T00:00:00Z"},
     "status": {"phase": "Running", "containerStatuses": [{"restartCount": 1}]},
@@ -51,7 +56,9 @@ GOOD: Mapping[str, JsonValue] = {
 
 
 def files(changed: Mapping[str, bytes]) -> CaseFiles:
-    return CaseFiles("p", {name: json.dumps(one).encode() for name, one in GOOD.items()} | changed)
+    return CaseFiles(
+        "p", {**{name: json.dumps(one).encode() for name, one in GOOD.items()}, **changed}
+    )
 
 
 @pytest.mark.parametrize(
@@ -108,14 +115,10 @@ def test_bad_document_is_named(name: str, content: bytes) -> None:
         read_recording(files({name: content}))
 
 
-values = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.integers(),
-    st.floats(allow_nan=False, allow_infinity=False),
-    st.sampled_from(["", "x" * 600, "\x00", "NaN", "-1", "1e400", "2026-11-21T14:03:00"]),
-    st.sampled_from([[], {}, [[]], [None], {"": None}, [{}], 10**30, -1, 1e308, 5e-324]),
-)
+VALUES: Sequence[JsonValue] = [
+    None, True, -1, 10**30, 1e308, 5e-324, "", "x" * 600, "\x00", "NaN", "-1", "1e400",
+    "2026-11-21T14:03:00", [], {}, [[]], [None], {"": None}, [{}],
+]  # fmt: skip
 
 
 def places(value: JsonValue, at: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
@@ -136,9 +139,6 @@ def put(value: JsonValue, place: tuple[str | int, ...], new: JsonValue) -> JsonV
     return [put(v, place[1:], new) if k == place[0] else v for k, v in enumerate(value)]
 
 
-ALL_PLACES = [(name, place) for name, one in GOOD.items() for place in places(one)]
-
-
 async def looked_at(world: PackedWorld) -> None:
     """Everything that tools ask of it."""
     assert world.metrics and world.logs and world.kubernetes and world.deploys and world.traces  # noqa: PT018 - all that a case has
@@ -152,17 +152,13 @@ async def looked_at(world: PackedWorld) -> None:
     await world.deploys.between("*", HOUR)
 
 
-@given(st.sampled_from(ALL_PLACES), values)
-@settings(max_examples=300, deadline=None)
-async def test_any_value_anywhere_is_refused_or_can_be_looked_at(
-    where: tuple[str, tuple[str | int, ...]], value: JsonValue
-) -> None:
-    name, place = where
-    content = json.dumps(put(GOOD[name], place, value)).encode()
-
-    with contextlib.suppress(BadPack, InvalidArguments):
-        recording = read_recording(files({name: content}))
-        await looked_at(packed_world(recording, SetClock(NOW), UnsealedCodec()))
+@pytest.mark.parametrize("name", GOOD)
+async def test_any_value_anywhere_is_refused_or_can_be_looked_at(name: str) -> None:
+    for place, value in product(places(GOOD[name]), VALUES):
+        content = json.dumps(put(GOOD[name], place, value)).encode()
+        with contextlib.suppress(BadPack, InvalidArguments):
+            recording = read_recording(files({name: content}))
+            await looked_at(packed_world(recording, SetClock(NOW), UnsealedCodec()))
 
 
 def archive(folder: Path, *members: tuple[tarfile.TarInfo, bytes]) -> Path:
