@@ -6,8 +6,9 @@ there is: no provider can continue another's sentence.
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from adapters.llm.held_text import HeldText
 from adapters.llm.limits import ROUND_LIMIT_S
 from adapters.llm.messages import (
     CompleteRequest,
@@ -22,6 +23,7 @@ from adapters.llm.messages import (
 )
 from adapters.llm.port import Provider
 from adapters.llm.translation import encoding
+from adapters.llm.written_calls import CALLS_WRITTEN
 from bot.chat.circuits import Circuit, Circuits
 from bot.chat.models import NEED_MORE_CONTEXT, KnownModel
 from bot.chat.round_budget import Admitted, NotAdmitted, RoundBudget
@@ -49,6 +51,12 @@ class _Attempt:
     calls: list[ToolCall] = field(default_factory=list)
     end: DoneChunk | ErrorChunk | None = None
     stopped: bool = False
+
+    def say(self, text: str, emit: Emit) -> None:
+        """Text for people; empty is nothing."""
+        if text:
+            self.text.append(text)
+            emit(TextDelta(text))
 
     @property
     def shown(self) -> bool:
@@ -274,16 +282,31 @@ async def _read(
 ) -> None:
     with encoding():
         stream = provider.stream(request)
-    async for chunk in stream:
-        if isinstance(chunk, TextChunk):
-            attempt.text.append(chunk.text)
-            emit(TextDelta(chunk.text))
-        elif isinstance(chunk, ToolCallChunk):
-            attempt.calls.append(chunk.call)
-        else:
-            attempt.end = chunk
+    held = HeldText(request)
+    try:
+        async for chunk in stream:
+            if isinstance(chunk, TextChunk):
+                attempt.say(held.feed(chunk.text), emit)
+            elif isinstance(chunk, ToolCallChunk):
+                attempt.calls.append(chunk.call)
+            else:
+                attempt.end = chunk
+    finally:  # a person's stop included: what was said stays
+        _release(held, attempt, emit)
     if attempt.end is None:
         attempt.end = ErrorChunk(ErrorKind.CUT, "the stream ended without its end")
+
+
+def _release(held: HeldText, attempt: _Attempt, emit: Emit) -> None:
+    """What was held back: shown, or made the calls that it was."""
+    end = attempt.end
+    whole = isinstance(end, DoneChunk) and end.stop_reason is not StopReason.MAX_TOKENS
+    rest, written = held.close(may_call=whole and not attempt.calls)
+    attempt.say(rest, emit)
+    if written and isinstance(end, DoneChunk):
+        attempt.calls.extend(written)
+        warnings = (*end.warnings, CALLS_WRITTEN)
+        attempt.end = replace(end, stop_reason=StopReason.TOOL_USE, warnings=warnings)
 
 
 def _left_alone(circuit: Circuit) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from adapters.llm.messages import TOOLS_EMULATED, CompleteRequest
 from adapters.llm.translation import Translation, measured
+from adapters.llm.written_calls import CALLS_WRITTEN
 from bot.chat.models import Models
 from bot.chat.round_budget import Charge, RoundBudget
 from bot.chat.round_record import RoundRecord
@@ -141,7 +142,7 @@ class TurnBudget:
             yield "provider"
         if record.passed_on:
             yield "model"
-        if TOOLS_EMULATED in record.notices:
+        if TOOLS_EMULATED in record.notices or CALLS_WRITTEN in record.notices:
             yield "tools"
 
     async def _refused(self, number: int, refusal: Refusal) -> None:

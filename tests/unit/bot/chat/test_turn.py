@@ -10,12 +10,13 @@ import pytest
 import structlog.testing
 
 from adapters.llm.messages import ErrorChunk, ErrorKind, Role, StreamChunk, TextChunk, Usage
+from adapters.llm.written_calls import CALLS_WRITTEN
 from bot.chat.broken_turn import CUT_SHORT, NOT_KEPT, NOTHING_STARTED
 from bot.domain.audit import AuditKind
 from bot.domain.budget import BudgetLimits
 from bot.domain.claims import ClaimState
 from bot.domain.session import TurnState
-from bot.domain.turn_events import TurnEnd
+from bot.domain.turn_events import TextDelta, TurnEnd
 from bot.ports.failures import StorageUnavailable, SurfaceFailed, SurfaceGone
 from tests.fakes.journal import MemoryJournal
 from tests.fakes.recording_surface import RecordingSurface
@@ -23,6 +24,12 @@ from tests.fakes.redactor import FakeRedactor
 from tests.fakes.scripted_provider import PAID, ScriptedProvider, calls, text
 from tests.fakes.tools import FakeTool
 from tests.fixtures_turn import ASK, LATER, turn_bench
+from tools.policy import ToolPolicy
+
+
+def shown_text(surface: RecordingSurface) -> list[str]:
+    return [e.text for s in surface.streams for e in s.events if isinstance(e, TextDelta)]
+
 
 ECHO = ("c1", "core__echo", '{"text":"41.5 ms"}')
 LATER_AT = datetime(2026, 4, 7, 15, tzinfo=UTC)
@@ -94,6 +101,44 @@ async def test_a_figure_that_no_tool_returned_is_marked_where_it_stands() -> Non
 
     assert final is not None
     assert final.text == "It takes 97.3 ms [E1]. (⚠ not in E1: 97.3 ms)"
+
+
+async def test_a_call_written_into_the_text_runs_like_any_and_is_no_answer() -> None:
+    written = '```json\n{"name": "core__echo", "arguments": {"text": "41.5 ms"}}\n```'
+    tool = FakeTool()
+    bench = turn_bench(
+        [text("I look.\n\n", *written), text("It takes 41.5 ms [E1].")], tools=[tool]
+    )
+
+    final = await bench.answer()
+
+    assert final is not None
+    assert final.text == "I look.\n\nIt takes 41.5 ms [E1]."
+    assert [(o.record.name, o.record.ok) for o in final.outcomes] == [("core__echo", True)]
+    assert [context.actor for _, context in tool.calls] == ["U1"]
+    assert CALLS_WRITTEN in final.notices
+    assert "core__echo" not in "".join(shown_text(bench.surface))
+
+
+async def test_a_written_call_is_held_to_the_policy_of_any_other() -> None:
+    written = '{"name": "core__echo", "arguments": {"text": "x"}}'
+    tool = FakeTool()
+    policy = ToolPolicy(toolsets={"investigate": ("core__other",)})
+    bench = turn_bench([text(written), text("done")], tools=[tool], policy=policy)
+
+    final = await bench.answer()
+
+    assert final is not None
+    assert (tool.calls, final.outcomes) == ([], ())
+
+
+async def test_text_beside_a_call_that_the_model_made_itself_stays_text() -> None:
+    written = '{"name": "core__echo", "arguments": {"text": "x"}}'
+    final = await turn_bench([calls(ECHO, say=written), text("done")]).answer()
+
+    assert final is not None
+    assert len(final.outcomes) == 1
+    assert final.text.startswith(written)
 
 
 async def test_a_place_that_is_gone_ends_the_turn_quietly_and_closes_its_row() -> None:
