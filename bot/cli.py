@@ -1,20 +1,24 @@
 """The `kortex` command: arguments, exit codes, and nothing that a library module should know.
 
-Exit 0 ok, 1 failed, 2 usage or configuration. Heavy modules are imported by the command that needs
+Exit 0 ok, 1 failed, 2 usage or configuration, 141 nobody read the output to its end. Heavy modules are imported by the command that needs
 them, so that `--help` answers at once.
 """
 
 import argparse
+import errno
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from bot.commands import audit_arguments as cli_audit
+from bot.commands import completion
+from bot.commands import demo_arguments as cli_demo
 from bot.commands import eval_arguments as cli_eval
 from bot.commands import usage_arguments as cli_usage
-from bot.upkeep.signals import Signals
+from bot.commands.standard_output import READER_LEFT, discard, reader_left
+from bot.upkeep.signals import Signals, heeding
 
-OK, FAILED, USAGE = 0, 1, 2
+OK, FAILED = 0, 1
 
 EPILOG = """\
 start here:
@@ -31,9 +35,30 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command and exit."""
     parsed = _parser().parse_args(arguments)
     try:
-        sys.exit(parsed.run(parsed))
+        code = _run_to_its_end(parsed)
     except KeyboardInterrupt:
-        sys.exit(130)
+        code = 130
+    sys.exit(code)
+
+
+def _run_to_its_end(parsed: argparse.Namespace) -> int:
+    """The exit code. A reader that had enough (`| head -1`) ends the command without a word."""
+    try:
+        code: int = parsed.run(parsed)
+        if sys.stdout is not None:  # started with it closed
+            sys.stdout.flush()
+    except BrokenPipeError:
+        if not reader_left():
+            raise  # another pipe than ours
+        discard()
+        return READER_LEFT
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        print(f"kortex: cannot write: {error.strerror}", file=sys.stderr)
+        discard()
+        return FAILED
+    return code
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -46,24 +71,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    _add_demo(commands)
+    cli_demo.add(commands)
     _add(commands, "run", _run, "serve the Slack workspace of the configuration until stopped")
-    check = _add(
-        commands, "check", _check, "say what of the configuration works; exit 1 if not all"
-    )
-    check.add_argument("--json", action="store_true", help="the table as JSON")
-    check.add_argument(
-        "--plugin",
-        type=Path,
-        metavar="FILE",
-        help="validate this manifest and call it once; needs no other configuration",
-    )
-    check.add_argument(
-        "--arguments",
-        default="",
-        metavar="JSON",
-        help="what the plugin is called with (default: the examples of its parameters)",
-    )
+    _add_check(commands)
     _add(commands, "migrate", _migrate, "bring the database's schema to this version")
     ask = _add(commands, "ask", _ask, "ask one question here, without Slack")
     ask.add_argument("question", help='for instance "why is checkout slow?"')
@@ -85,7 +95,38 @@ def _parser() -> argparse.ArgumentParser:
     cli_audit.add(commands, _add)
     cli_usage.add(commands, _add)
     cli_eval.add(commands, _add)
+    _add_completion(commands)
     return parser
+
+
+def _add_check(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    check = _add(
+        commands, "check", _check, "say what of the configuration works; exit 1 if not all"
+    )
+    check.add_argument("--json", action="store_true", help="the table as JSON")
+    check.add_argument(
+        "--plugin",
+        type=Path,
+        metavar="FILE",
+        help="validate this manifest and call it once; needs no other configuration",
+    )
+    check.add_argument(
+        "--arguments",
+        default="",
+        metavar="JSON",
+        help="what the plugin is called with (default: the examples of its parameters)",
+    )
+
+
+def _add_completion(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    text = "print a script that completes kortex in bash or zsh"
+    shell = commands.add_parser(
+        "completion",
+        help=text,
+        description=f"{text[0].upper()}{text[1:]}: source <(kortex completion bash)",
+    )
+    shell.add_argument("shell", choices=completion.SHELLS)
+    shell.set_defaults(run=_completion)
 
 
 class _Version(argparse.Action):
@@ -116,33 +157,9 @@ def _add(
     return parser
 
 
-def _add_demo(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    text = "start Kortex on recorded incidents in a local workspace, and print its URL"
-    parser = commands.add_parser("demo", help=text, description=text[0].upper() + text[1:] + ".")
-    parser.add_argument("--ask", metavar="QUESTION", help="run one question headless and exit")
-    parser.add_argument(
-        "--channel",
-        default="incident-checkout",
-        metavar="NAME",
-        help="incident-checkout, incident-payments or incident-quiet (with --ask)",
-    )
-    parser.add_argument("--json", action="store_true", help="with --ask: print JSON")
-    parser.add_argument("--port", type=int, default=8420, help="of the page (default: %(default)s)")
-    parser.set_defaults(run=_demo)
-
-
-def _demo(parsed: argparse.Namespace) -> int:
-    if parsed.ask is not None:
-        from bot.commands.demo import demo_ask
-
-        return demo_ask(parsed.ask, parsed.channel, as_json=parsed.json)
-
-    def serve(signals: Signals) -> int:
-        from bot.commands.demo import demo
-
-        return demo(parsed.port, signals)
-
-    return _heeding(Signals(hangup_stops=True), serve)
+def _completion(parsed: argparse.Namespace) -> int:
+    print(completion.script(_parser(), parsed.shell), end="")
+    return OK
 
 
 def _run(parsed: argparse.Namespace) -> int:
@@ -151,16 +168,7 @@ def _run(parsed: argparse.Namespace) -> int:
 
         return run(parsed.config, signals)
 
-    return _heeding(Signals(), serve)
-
-
-def _heeding(signals: Signals, serve: Callable[[Signals], int]) -> int:
-    """Serve with signals that are taken before the imports, which last a second, and to the end."""
-    signals.take()
-    try:
-        return serve(signals)
-    finally:
-        signals.ignore()
+    return heeding(Signals(), serve)
 
 
 def _check(parsed: argparse.Namespace) -> int:

@@ -13,7 +13,7 @@ from bot.upkeep.signals import Signals
 from bot.wiring.stores import open_redactor
 
 
-def demo(port: int, signals: Signals) -> int:
+def demo(port: int | None, signals: Signals) -> int:
     """Serve the demo until stopped. Its data lives in a temporary folder and goes with it."""
     return verbs.guarded(lambda: _demo(port, signals))
 
@@ -32,9 +32,9 @@ def demo_ask(question: str, channel: str, *, as_json: bool) -> int:
     return verbs.guarded(work)
 
 
-async def _demo(port: int, signals: Signals) -> int:
+async def _demo(port: int | None, signals: Signals) -> int:
     # Imported when it is wanted: the page needs the engine and the workspace, a question neither.
-    from bot.demo.running import demo_running
+    from bot.demo.running import USUAL_PORT, demo_running
 
     attention = Attention(signals)
     with attention.paid(), suppress(StoppedEarly):
@@ -43,6 +43,11 @@ async def _demo(port: int, signals: Signals) -> int:
             print("Kortex is starting ...", flush=True)
             with attention.starting():
                 url = await stack.enter_async_context(demo_running(Path(folder), port))
+            if port is None and not url.endswith(f":{USUAL_PORT}"):
+                print(
+                    f"Port {USUAL_PORT} is in use, perhaps by another demo, so this one has a free "
+                    "port. `kortex demo --port N` chooses one."
+                )
             print(
                 f'\n  Open {url}\n\n  Ask there: "@kortex why is checkout slow?"'
                 "   Stop with Ctrl-C.\n",

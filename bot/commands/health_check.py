@@ -49,7 +49,7 @@ UNKNOWN_TRACE_ID = "f" * 32  # nobody's: only whether the backend answers counts
 async def examine(settings: Settings) -> list[Finding]:
     """Try everything. Raises nothing that an operator can mend: it becomes a finding."""
     slack, identity = await _slack(settings)
-    findings = [_actions(settings), await check_audit(settings), slack]
+    findings = [*_variables(settings), _actions(settings), await check_audit(settings), slack]
     findings += [*await check_sinks(settings), *await check_roles(settings, identity)]
     async with AsyncExitStack() as stack:
         try:
@@ -73,6 +73,18 @@ async def examine(settings: Settings) -> list[Finding]:
         findings += await mcp_report(base.mcp, base.redactor)
         findings += _toolsets((base.plugins, base.mcp), settings)
     return findings
+
+
+def _variables(settings: Settings) -> list[Finding]:
+    """A misspelt one by itself, the others in one row: not every key is wanted everywhere."""
+    misspelt = [
+        Finding("environment", False, f"{each.key}: {each.as_words()}", warning=True)
+        for each in settings.unset
+        if each.near
+    ]
+    others = ", ".join(f"{u.variable} ({u.key})" for u in settings.unset if not u.near)
+    empty = [Finding("environment", False, f"without {others}", configured=False)]
+    return misspelt + (empty if others else [])
 
 
 async def _database(database: Database) -> Finding:

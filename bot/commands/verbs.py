@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from pydantic import JsonValue
 
+from adapters.llm.triage.provider import NAME as TRIAGE
 from adapters.plugins.yaml_source import ManifestInvalid
 from bot.actions.errors import ActionsError
 from bot.commands.console import answer_here
+from bot.commands.standard_output import announce
 from bot.engine.database_lock import SecondProcess
 from bot.ports.failures import StorageUnavailable
 from bot.reports.finding import Finding
@@ -135,7 +137,9 @@ def tools(config: Path, *, as_json: bool) -> int:
 
 
 async def ask_with(settings: Settings, question: str, channel: str, *, as_json: bool) -> int:
-    """Ask headless and print; exit 1 when there is no conclusion."""
+    """Ask headless and print; exit 1 without a conclusion, or without the model that should have
+    answered.
+    """
     tell: Callable[[str], None] = (lambda _: None) if as_json else print
     answer = await answer_here(settings, question, channel, tell)
     if as_json:
@@ -145,6 +149,13 @@ async def ask_with(settings: Settings, question: str, channel: str, *, as_json: 
         _print_lines("notices", answer["notices"])
         if answer["proposal"]:
             print(f"proposed: {orjson.dumps(answer['proposal']).decode()}")
+    if settings.llm.default_provider != TRIAGE and answer["provider"] in ("", TRIAGE):
+        print(
+            f"kortex: no model answered ({settings.llm.default_provider} is the default_provider); "
+            "`kortex check` says what is wrong with each",
+            file=sys.stderr,
+        )
+        return FAILED
     return FAILED if answer["end"] in ("failed", "budget", "depth_exceeded") else OK
 
 
@@ -155,6 +166,7 @@ def _print_lines(label: str, lines: JsonValue) -> None:
 
 def guarded(command: Callable[[], Coroutine[Any, Any, int]]) -> int:
     """Run a command; what an operator can mend is a sentence and exit 2, never a traceback."""
+    logs.configure(None)  # until the settings say what to redact, event names, on standard error
     try:
         return asyncio.run(command())
     except (*_MENDABLE, StorageUnavailable, ExceptionGroup) as error:
@@ -165,6 +177,8 @@ def guarded(command: Callable[[], Coroutine[Any, Any, int]]) -> int:
                 file=sys.stderr,
             )
             return FAILED
+        if isinstance(cause, BrokenPipeError):
+            raise cause from None
         if isinstance(cause, _MENDABLE):
             print(f"kortex: {cause}", file=sys.stderr)
             return USAGE
@@ -182,6 +196,9 @@ def loaded(config: Path) -> Settings:
     """The settings of that file, with logging set up to redact by them."""
     settings = load(config)
     logs.configure(open_redactor(settings))
+    for each in settings.unset:
+        if each.near:
+            print(f"kortex: {config}: {each.key}: {each.as_words()}", file=sys.stderr)
     return settings
 
 
@@ -192,9 +209,8 @@ async def _serve(config: Path, signals: Signals) -> int:
 
     def ready(service: "Service") -> None:
         spare_what_stays()
-        print(
-            f"kortex is serving; health at http://{settings.http.host}:{service.http_port}/readyz",
-            flush=True,
+        announce(
+            f"kortex is serving; health at http://{settings.http.host}:{service.http_port}/readyz"
         )
 
     return await stay(serving(settings, read=lambda: load(config)), signals, ready)
@@ -218,14 +234,14 @@ async def stay(
             await stack.enter_async_context(service.reload.at_each(attention.reload))
             ready(service)
             await attention.stop.wait()
-            print("stopping: nothing new is taken, running answers end", flush=True)
+            announce("stopping: nothing new is taken, running answers end")
     return OK
 
 
 async def _check(settings: Settings, *, as_json: bool) -> int:
     from bot.commands.health_check import examine
 
-    found = await examine(settings)
+    found = sorted(await examine(settings), key=lambda finding: finding.rank)
     if as_json:
         rows = [
             {

@@ -18,10 +18,13 @@ from bot.demo.workspace.errors import CannotDoThat
 from bot.demo.workspace.provider_choice import ProviderOption
 from bot.demo.workspace.state import Workspace
 from bot.service.lifecycle import Service, serving
+from bot.settings.reading import ConfigurationError
 from bot.telemetry import logs
+from bot.web.addresses import why_not
 from bot.wiring.stores import open_redactor
 
 TRIAGE_PACE_S = 0.03  # a word every 30 ms reads like a model that answers quickly
+USUAL_PORT = 8420
 _ON_CALL = ("mira@example.com", "jonas@example.com")
 _OFFERED = ("triage", "anthropic", "openai", "ollama")
 _LABELS = {
@@ -34,9 +37,12 @@ _LABELS = {
 
 @asynccontextmanager
 async def demo_running(
-    folder: Path, port: int, *, pace_s: float = TRIAGE_PACE_S
+    folder: Path, port: int | None, *, pace_s: float = TRIAGE_PACE_S
 ) -> AsyncIterator[str]:
-    """The page's URL while everything runs. A port that is taken is replaced by a free one."""
+    """The page's URL while everything runs. Without a port the usual one, or a free one.
+
+    Raises ConfigurationError when the port that was asked for cannot be had.
+    """
     workspace = Workspace()
     choice = DemoProviders()
     token, read_token = secrets.token_urlsafe(24), secrets.token_urlsafe(24)
@@ -62,13 +68,19 @@ async def demo_running(
 
 
 @asynccontextmanager
-async def _page(workspace: Workspace, port: int, choice: "DemoProviders") -> AsyncIterator[str]:
+async def _page(
+    workspace: Workspace, port: int | None, choice: "DemoProviders"
+) -> AsyncIterator[str]:
     async with AsyncExitStack() as stack:
+        wanted = USUAL_PORT if port is None else port
         try:
             origin = await stack.enter_async_context(
-                workspace_serving(workspace, port=port, providers=choice)
+                workspace_serving(workspace, port=wanted, providers=choice)
             )
-        except OSError:
+        except OSError as error:
+            if port is not None:
+                why = why_not(error, "127.0.0.1", port)
+                raise ConfigurationError(f"--port: {why} (0 is any free one)") from error
             origin = await stack.enter_async_context(
                 workspace_serving(workspace, port=0, providers=choice)
             )

@@ -22,6 +22,11 @@ class Finding:
         return not self.ok and self.configured and not self.warning
 
     @property
+    def rank(self) -> int:
+        """For sorting: what failed first, what is not set up last."""
+        return ("FAILED", "WARNING", "ok", "not set").index(self.mark)
+
+    @property
     def mark(self) -> str:
         """For a table."""
         if self.ok:

@@ -12,10 +12,12 @@ from bot.chat.budget_report import budget_report
 from bot.domain.tool_status import ToolReport
 from bot.reports.provider_report import provider_report
 from bot.settings.model import Settings
+from bot.settings.reading import ConfigurationError
 from bot.slack.api.access import WatchedCalls
 from bot.slack.connection.http_ingress import create_http_handler
 from bot.slack.connection.socket_ingress import SocketMode
 from bot.slack.handling.ingress_ports import ProvidersReport
+from bot.web.addresses import why_not
 from bot.web.alertmanager_events import ProductOf
 from bot.web.budget import budget_route
 from bot.web.front import serving
@@ -54,7 +56,10 @@ async def listen(
     access: WatchedCalls,
     stack: AsyncExitStack,
 ) -> int:
-    """The port. Without `[http] api_token` nothing private is served and nothing ingested."""
+    """The port. Without `[http] api_token` nothing private is served and nothing ingested.
+
+    Raises ConfigurationError when the address cannot be listened on.
+    """
     settings = base.settings
     secret = settings.slack.signing_secret.get_secret_value()
     token = settings.http.api_token.get_secret_value()
@@ -76,7 +81,11 @@ async def listen(
             *(_private(base, conversation, token) if token else []),
         ],
     )
-    return await stack.enter_async_context(serving(app, settings.http.host, settings.http.port))
+    host, port = settings.http.host, settings.http.port
+    try:
+        return await stack.enter_async_context(serving(app, host, port))
+    except OSError as error:
+        raise ConfigurationError(f"http.port: {why_not(error, host, port)}") from error
 
 
 def _private(base: Base, conversation: Conversation, token: str) -> list[web.RouteDef]:

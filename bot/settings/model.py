@@ -10,6 +10,7 @@ from bot.settings.mcp import McpSettings
 from bot.settings.policy import PolicySettings
 from bot.settings.roles import RoleSettings
 from bot.settings.section import Duration, Section, Token
+from bot.settings.slack_ids import ChannelIdOrNone, ChannelNames, PersonIdOrAll
 from tools.products import Reading
 
 MOST_TOKENS = 100_000_000  # of one request; no model takes a tenth
@@ -255,7 +256,7 @@ class ControlPlaneSettings(Section):
 class ConnectionSettings(Section):
     """`[platform.connections.NAME]`: whose it is (Slack user ids, or `*`), and the token."""
 
-    users: tuple[str, ...]
+    users: tuple[PersonIdOrAll, ...]
     token: Token = SecretStr("")
 
 
@@ -285,7 +286,7 @@ class ChannelSettings(Section):
     `products` bound what may be proposed, and as `reading` says what tools may read.
     """
 
-    match: str = Field(min_length=1, pattern=r"^([^@].*|@direct|@group)$")
+    match: ChannelNames = Field(min_length=1)
     session: str = "{channel}"
     products: tuple[str, ...] = ()
     reading: Reading = Reading.PRODUCTS
@@ -310,7 +311,7 @@ class AuditSettings(Section):
     checkpoint_file: str = ""
     checkpoint_url: str = ""
     checkpoint_token: Token = SecretStr("")
-    checkpoint_channel: str = ""
+    checkpoint_channel: ChannelIdOrNone = ""
     events_url: str = ""
     events_token: Token = SecretStr("")
     events_nats: str = ""

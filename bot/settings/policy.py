@@ -6,6 +6,7 @@ from typing import Final, Literal
 from pydantic import Field
 
 from bot.settings.section import Duration, Section
+from bot.settings.slack_ids import ChannelNames
 from tools.call_limits import MAX_RESULT_BYTES, MIN_RESULT_BYTES
 
 MAX_TURN_BYTES: Final = 1 << 30  # in memory, of every turn at once
@@ -31,7 +32,7 @@ class ToolsetSettings(Section):
 class ChannelToolSettings(Section):
     """One `[[policy.channels]]`: in channels of that name, of their toolset only these tools."""
 
-    match: str
+    match: ChannelNames
     tools: tuple[str, ...]
 
 

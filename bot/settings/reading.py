@@ -4,7 +4,6 @@ The only module that reads the environment.
 """
 
 import os
-import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,11 +12,12 @@ from typing import TypeVar
 from pydantic import ValidationError
 
 from bot.settings.actions import ActionSettings
+from bot.settings.keys import line_of, meant
 from bot.settings.model import ChannelSettings, Settings
 from bot.settings.reflexes import ReflexFile
 from bot.settings.section import Section
+from bot.settings.variables import Interpolation
 
-_REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _MAX_CONFIG_BYTES = 1_000_000  # a configuration is a page; more is a mistake or an attack
 
 
@@ -91,66 +91,28 @@ def _validated(shape: type[Read], text: str, name: str, env: Mapping[str, str]) 
         raise ConfigurationError(f"{name}: not valid TOML: {error}") from error
     except (ValueError, RecursionError) as error:  # a number of 5,000 digits, brackets without end
         raise ConfigurationError(f"{name}: no TOML that can be read ({error})") from error
+    variables = Interpolation(env)
     try:
-        return shape.model_validate(_interpolate(tree, env))
+        read = shape.model_validate(variables.fill(tree))
     except ValidationError as error:
-        raise ConfigurationError(_explain(error, text, name)) from None
+        raise ConfigurationError(_explain(error, shape, text, name)) from None
+    read.remember(variables.unset())
+    return read
 
 
-def _interpolate(value: object, env: Mapping[str, str]) -> object:
-    match value:
-        case str():
-            return _REFERENCE.sub(lambda m: _lookup(m, env), value)
-        case dict():
-            return {k: _interpolate(v, env) for k, v in value.items()}
-        case list():
-            return [_interpolate(v, env) for v in value]
-        case _:
-            return value
-
-
-def _lookup(match: re.Match[str], env: Mapping[str, str]) -> str:
-    """A missing variable is empty: a missing key marks its user unavailable, not the bot broken."""
-    return env.get(match[1], "").strip() or match[2] or ""
-
-
-def _explain(error: ValidationError, text: str, name: str) -> str:
+def _explain(error: ValidationError, shape: type[Section], text: str, name: str) -> str:
     lines = []
     for item in error.errors(include_url=False, include_input=False)[:20]:
         path = [str(part) for part in item["loc"]]
-        what = "unknown key" if item["type"] == "extra_forbidden" else _words(item["msg"])
-        lines.append(f"{name}:{line_of(text, path)}: {'.'.join(path)}: {what}")
-    return "\n".join(lines)
+        unknown = item["type"] == "extra_forbidden"
+        what = f"unknown key{meant(shape, path)}" if unknown else _words(item["msg"])
+        lines.append((line_of(text, path), f"{'.'.join(path)}: {what}"))
+    return "\n".join(f"{name}:{line}: {what}" for line, what in sorted(lines))
 
 
 def _words(message: str) -> str:
     """Without what pydantic puts in front of a validator's own sentence."""
     return message.removeprefix("Value error, ")
-
-
-def line_of(text: str, path: list[str]) -> int:
-    """The line (from 1) where a key is set, or its table begins, or 1."""
-    keys = [p for p in path if not p.isdigit()]
-    index = next((int(p) for p in path if p.isdigit()), 0)
-    best, table, seen = 1, "", 0
-    for number, line in enumerate(text.splitlines(), start=1):
-        stripped = line.strip()
-        header = re.match(r"^\[\[?([^\]]+)\]\]?", stripped)
-        if header:
-            table = header[1].strip().replace('"', "")
-            seen += stripped.startswith("[[") and table == keys[0]
-        in_entry = seen in (0, index + 1) or table.split(".")[0] != keys[0]
-        if header:
-            if ".".join(keys).startswith(table) and in_entry:
-                best = number
-            continue
-        key = stripped.split("=", 1)[0].strip().strip('"')
-        full = f"{table}.{key}" if table else key
-        if key and in_entry and ".".join(keys).startswith(full):
-            best = number
-            if full == ".".join(keys):
-                return number
-    return best
 
 
 def _check_references(settings: Settings, text: str, name: str) -> None:

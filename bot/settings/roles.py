@@ -8,6 +8,7 @@ from pydantic import Field, SecretStr, model_validator
 
 from adapters.on_call.path import steps
 from bot.settings.section import Duration, Section, Token
+from bot.settings.slack_ids import GroupId, PersonId
 
 LONGEST: Final = timedelta(seconds=2)  # a click is judged within three, accounts included
 _SCHEDULE: Final = re.compile(r"[A-Z0-9]{2,32}")
@@ -38,6 +39,6 @@ class OnCallSettings(Section):
 class RoleSettings(Section):
     """`[roles.NAME]`: Slack user groups, users, and who is on call."""
 
-    usergroups: tuple[str, ...] = ()
-    users: tuple[str, ...] = ()
+    usergroups: tuple[GroupId, ...] = ()
+    users: tuple[PersonId, ...] = ()
     oncall: OnCallSettings | None = None

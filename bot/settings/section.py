@@ -5,7 +5,17 @@ import re
 from datetime import timedelta
 from typing import Annotated, Final
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    SecretStr,
+)
+
+from bot.settings.variables import Unset
 
 _DURATION = re.compile(r"^(\d+(?:\.\d+)?)(ms|s|m|h|d)$")
 _UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -54,3 +64,14 @@ class Section(BaseModel):
     """A table; unknown keys are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    _unset: tuple[Unset, ...] = PrivateAttr(default=())
+
+    def remember(self, unset: tuple[Unset, ...]) -> None:
+        """Keep which variables the environment lacked when this file was read."""
+        self._unset = unset
+
+    @property
+    def unset(self) -> tuple[Unset, ...]:
+        """Those variables; of a whole file, not of a table within."""
+        return self._unset

@@ -4,6 +4,7 @@ import json
 import logging
 import sys
 from collections.abc import MutableMapping
+from contextlib import suppress
 from typing import Any
 
 import orjson
@@ -18,6 +19,7 @@ _MUTE = ("mcp", "client")
 
 def configure(redactor: Redactor | None, *, level: str = "INFO") -> None:
     """Set up logging for the process. Without a redactor nothing but event names is written."""
+    lines = _Lines(sys.stderr)
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
@@ -27,7 +29,7 @@ def configure(redactor: Redactor | None, *, level: str = "INFO") -> None:
             _Redacting(redactor),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelName(level)),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=lambda *_: lines,
         cache_logger_on_first_use=False,
     )
     logging.basicConfig(handlers=[_Bridge()], level=logging.WARNING, force=True)
@@ -36,6 +38,18 @@ def configure(redactor: Redactor | None, *, level: str = "INFO") -> None:
         logging.getLogger(name).setLevel(logging.ERROR)
     for name in _MUTE:
         logging.getLogger(name).setLevel(logging.CRITICAL)
+
+
+class _Lines(structlog.PrintLogger):
+    """Writes lines; one that cannot be written (reader gone, disk full) breaks nothing."""
+
+    def msg(self, message: str) -> None:
+        """Write it, if that can be done."""
+        with suppress(OSError):
+            super().msg(message)
+
+    log = debug = info = warn = warning = msg
+    fatal = failure = err = error = critical = exception = msg
 
 
 class _Redacting:

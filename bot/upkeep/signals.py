@@ -51,3 +51,12 @@ class Signals:
             self.stop_asked = True
         if self._told is not None:
             self._told()
+
+
+def heeding(signals: Signals, serve: Callable[[Signals], int]) -> int:
+    """Serve with signals that are taken before the imports, which last a second, and to the end."""
+    signals.take()
+    try:
+        return serve(signals)
+    finally:
+        signals.ignore()

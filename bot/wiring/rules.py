@@ -203,6 +203,7 @@ def slack_access(settings: Settings) -> SlackAccess:
         bot_token=slack.bot_token.get_secret_value(),
         app_token=slack.app_token.get_secret_value(),
         signing_secret=slack.signing_secret.get_secret_value(),
+        why_empty={each.key: each.as_words() for each in settings.unset},
     )
 
 

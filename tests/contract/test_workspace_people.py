@@ -398,6 +398,24 @@ async def test_the_feed_shows_messages_and_only_ones_own_whispers(
     ]
 
 
+async def test_a_tab_that_was_closed_is_nothing_to_report(
+    workspace: Workspace, page: aiohttp.ClientSession, caplog: pytest.LogCaptureFixture
+) -> None:
+    tab = await page.get("/person/feed", params={"user": MEMBER})
+    await tab.content.readuntil(b"\n\n")
+    assert tab.connection
+    assert tab.connection.transport
+    tab.connection.transport.abort()
+
+    for text in ("a", "b", "c"):
+        body = {"user": RESPONDER, "channel": CHECKOUT, "text": text}
+        async with page.post("/person/messages", json=body) as response:
+            assert response.status == 200
+    await workspace.feed.wait_for(lambda: workspace.feed.followers == 0, 5)
+
+    assert caplog.records == []
+
+
 class TwoProviders:
     def __init__(self) -> None:
         self.chosen = "triage"

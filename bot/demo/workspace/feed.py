@@ -58,6 +58,12 @@ class Feed:
             yield self._drain(queue)
         finally:
             self._subscribers.discard(queue)
+            self.notify()
+
+    @property
+    def followers(self) -> int:
+        """How many subscribe now."""
+        return len(self._subscribers)
 
     @staticmethod
     async def _drain(queue: asyncio.Queue[Change | None]) -> AsyncIterator[Change]:

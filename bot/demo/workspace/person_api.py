@@ -1,5 +1,6 @@
 """What the page asks and does on behalf of a person. Not Slack's; loopback only."""
 
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 
 import orjson
@@ -113,7 +114,8 @@ class PersonApi:
         response = web.StreamResponse(
             headers={"content-type": "text/event-stream", "cache-control": "no-store"}
         )
-        with self.workspace.feed.subscribe() as changes:
+        # A tab that was closed shows when something is written to it, and that ends it.
+        with suppress(ConnectionResetError), self.workspace.feed.subscribe() as changes:
             await response.prepare(request)
             await response.write(b"retry: 1000\n\n")
             async for change in changes:

@@ -4,7 +4,7 @@ A wrong app token reconnects for ever and a wrong bot token acknowledges everyth
 nothing, so a process that cannot work ends here instead.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -27,6 +27,7 @@ class SlackAccess:
     app_token: str = field(default="", repr=False)
     signing_secret: str = field(default="", repr=False)
     trusted_teams: frozenset[str] = frozenset()
+    why_empty: Mapping[str, str] = field(default_factory=dict)  # by setting: what its value lacks
 
 
 class StartupError(Exception):
@@ -69,24 +70,61 @@ async def check_slack(access: SlackAccess) -> SlackIdentity:
 
 
 def _check_shape(access: SlackAccess) -> None:
-    if not access.bot_token.strip():
-        raise StartupError(
-            "slack.bot_token",
-            "is empty; copy the Bot User OAuth Token (xoxb-…) from your app's "
-            "“OAuth & Permissions” page into SLACK_BOT_TOKEN",
-        )
-    if access.mode == "socket" and not access.app_token.strip():
-        raise StartupError(
-            "slack.app_token",
-            "is empty; Socket Mode needs an app-level token (xapp-…) with connections:write, "
-            "from your app's “Basic Information” page, in SLACK_APP_TOKEN",
-        )
-    if access.mode == "http" and not access.signing_secret.strip():
-        raise StartupError(
-            "slack.signing_secret",
-            "is empty; HTTP mode verifies every request with it. Copy it from your app's "
-            "“Basic Information” page into SLACK_SIGNING_SECRET",
-        )
+    """What can be told without asking Slack."""
+    bot = _Credential(
+        "slack.bot_token",
+        access.bot_token,
+        "the Bot User OAuth Token (xoxb-…) from your app's “OAuth & Permissions” page",
+    )
+    app = _Credential(
+        "slack.app_token",
+        access.app_token,
+        "an app-level token (xapp-…) with connections:write, which Socket Mode needs, from your "
+        "app's “Basic Information” page",
+    )
+    secret = _Credential(
+        "slack.signing_secret",
+        access.signing_secret,
+        "the Signing Secret, by which HTTP mode verifies every request, from your app's "
+        "“Basic Information” page",
+    )
+    other = app if access.mode == "socket" else secret
+    for one in (bot, other):
+        one.refuse_another_kind(of=(bot, app, secret))
+        if not one.value.strip():
+            why = access.why_empty.get(one.key, "")
+            raise StartupError(one.key, f"is empty{f': {why}' if why else ''}. Use {one.wanted}")
+
+
+# https://docs.slack.dev/authentication/tokens: what each begins with, and whose it is.
+_KINDS = {
+    "xoxb-": ("slack.bot_token", "a bot token"),
+    "xapp-": ("slack.app_token", "an app-level token"),
+    "xoxp-": ("", "a person's token"),
+    "xoxe-": ("", "a refresh token"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Credential:
+    key: str
+    value: str = field(repr=False)
+    wanted: str
+
+    @property
+    def kind(self) -> tuple[str, str]:
+        """The setting it belongs in, and what it is called; "" for what does not show."""
+        return _KINDS.get(self.value.strip()[:5], ("", ""))
+
+    def refuse_another_kind(self, of: Sequence["_Credential"]) -> None:
+        """Raises StartupError when it is another one of Slack's credentials."""
+        belongs, name = self.kind
+        if not name or belongs == self.key:
+            return
+        swapped = any(each.key == belongs and each.kind[0] == self.key for each in of)
+        how = f"; it and {belongs} are swapped" if swapped else ""
+        how = how or (f"; that belongs in {belongs}" if belongs else "")
+        raise StartupError(self.key, f"holds {name}{how}. Use {self.wanted}")
 
 
 async def _call(

@@ -1,0 +1,316 @@
+"""`kortex` as people type it: pipes that close, busy ports, slips in words, and completion."""
+
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from blockbuster import BlockBuster
+
+from bot import cli
+from tests.plain_logging import logging_put_back
+
+KORTEX = [sys.executable, "-m", "bot"]
+EXAMPLE = Path(__file__).parents[2] / "docs" / "kortex.example.toml"
+
+
+@pytest.fixture(autouse=True)
+def _a_process_of_its_own(_nothing_blocks_the_loop: BlockBuster) -> Iterator[None]:
+    _nothing_blocks_the_loop.deactivate()
+    with logging_put_back():
+        yield
+
+
+def ran(*arguments: str) -> int:
+    """The exit code of `kortex ...`."""
+    with pytest.raises(SystemExit) as ended:
+        cli.main(arguments)
+    return int(str(ended.value.code))
+
+
+@pytest.fixture
+def taken_port() -> Iterator[int]:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
+
+
+@pytest.mark.parametrize(
+    "command", [["completion", "bash"], ["--help"], ["tools", "--config", str(EXAMPLE)]]
+)
+def test_a_reader_that_left_ends_a_command_without_a_word(command: list[str]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = subprocess.run(
+            [*KORTEX, *command], stdout=writing, stderr=subprocess.PIPE, check=False, timeout=60
+        )
+    finally:
+        os.close(writing)
+
+    assert done.stderr == b""
+    assert done.returncode in (0, 141)
+
+
+def test_an_output_that_cannot_be_written_is_said() -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [*KORTEX, "completion", "bash"],
+            stdout=full, stderr=subprocess.PIPE, check=False, timeout=60,
+        )  # fmt: skip
+
+    assert done.returncode == 1
+    assert done.stderr.startswith(b"kortex: cannot write: No space left")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--port", "80000"], "'80000' is no port"),
+        (["--port", "-1"], "'-1' is no port"),
+        (["--port", "http"], "'http' is no port"),
+        (["--channel", "incident-quiet"], "--channel goes with --ask"),
+        (["--json"], "--json goes with --ask"),
+        (["--ask", "why?", "--port", "8420"], "--port is of the page"),
+        (["--ask", "why?", "--channel", "incident-chekout"], "incident-checkout"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ran("demo", *arguments) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_a_busy_port_of_the_page_is_said(
+    taken_port: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ran("demo", "--port", str(taken_port)) == 2
+
+    told = capsys.readouterr().err
+    assert f"--port: port {taken_port} of 127.0.0.1 is in use" in told
+    assert "0 is any free one" in told
+
+
+MISTAKES = """
+[slak]
+mode = "socket"
+[llm]
+max_tool_dept = 8
+[llm.provider.openai]
+api_key = "k"
+[budget]
+alert_at_pct = 80
+[roles.responder]
+usergroups = ["@sre"]
+users = ["mira@example.com"]
+[platform.connections.mira]
+users = ["@mira"]
+[audit]
+checkpoint_channel = "#audit"
+[[channels]]
+match = "incident-*"
+[[channels]]
+match = "#payments-*"
+[[channels]]
+match = "C0123ABCDEF"
+[[channels]]
+match = "@sre"
+confrim = ["responder"]
+[[policy.channels]]
+match = "#web"
+tools = ["*"]
+"""
+
+
+def test_slips_in_a_configuration_are_told_by_line_with_what_was_meant(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "kortex.toml"
+    path.write_text(MISTAKES)
+
+    assert ran("tools", "--config", str(path)) == 2
+
+    told = capsys.readouterr().err.removeprefix("kortex: ").replace(f"{path}:", "").splitlines()
+    beginnings = [
+        "2: slak: unknown key; did you mean [slack]?",
+        "5: llm.max_tool_dept: unknown key; did you mean max_tool_depth?",
+        "6: llm.provider: unknown key; did you mean [llm.providers]?",
+        "8: budget: unknown key; did you mean [llm.budget] or [policy.budget]",
+        "11: roles.responder.usergroups.0: '@sre' is no id of a user group",
+        "12: roles.responder.users.0: 'mira@example.com' is no id of a person",
+        "14: platform.connections.mira.users.0: '@mira' is no id of a person",
+        "16: audit.checkpoint_channel: '#audit' is no id of a channel",
+        "20: channels.1.match: names are compared without #: write 'payments-*'",
+        "22: channels.2.match: 'C0123ABCDEF' is a channel's id",
+        "24: channels.3.match: '@sre': only @direct",
+        "25: channels.3.confrim: unknown key; did you mean confirm?",
+        "27: policy.channels.0.match: names are compared without #: write 'web'",
+    ]
+    assert [
+        line[: len(wanted)] for line, wanted in zip(told, beginnings, strict=True)
+    ] == beginnings
+
+
+SLACK = """
+[slack]
+bot_token = "{bot}"
+app_token = "{app}"
+api_base_url = "http://127.0.0.1:9/"
+[database]
+url = "sqlite+aiosqlite:///{folder}/kortex.db"
+[llm.providers.openai]
+api_key = "${{OPENAI_API_KEY}}"
+[observe.logs]
+kind = "loki"
+url = "http://127.0.0.1:9"
+"""
+
+
+@pytest.fixture
+def variables(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.setenv("SLACK_BOT_TOKEN", "xoxb-1")
+    monkeypatch.setenv("SLACK_APP_TOKEN", "xapp-1")
+    return monkeypatch
+
+
+@pytest.mark.parametrize(
+    ("bot", "app", "words"),
+    [
+        ("xapp-1", "xoxb-1", "slack.bot_token: holds an app-level token; it and slack.app_token are swapped"),
+        ("xoxb-1", "xoxb-1", "slack.app_token: holds a bot token; that belongs in slack.bot_token"),
+        ("xoxp-1", "xapp-1", "slack.bot_token: holds a person's token. Use the Bot User OAuth Token"),
+        (
+            "${SLACK_BOT_TOKN}", "${SLACK_APP_TOKEN}",
+            "slack.bot_token: is empty: the environment has no SLACK_BOT_TOKN "
+            "(SLACK_BOT_TOKEN is set: did you mean that?). Use",
+        ),
+        (
+            "${SLACK_BOT_TOKEN}", "${NOWHERE_SET}",
+            "slack.app_token: is empty: the environment has no NOWHERE_SET. Use",
+        ),
+        ("", "xapp-1", "slack.bot_token: is empty. Use the Bot User OAuth Token (xoxb-…)"),
+    ],
+)  # fmt: skip
+def test_tokens_are_told_apart_without_asking_slack(
+    tmp_path: Path,
+    variables: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    bot: str,
+    app: str,
+    words: str,
+) -> None:
+    path = tmp_path / "kortex.toml"
+    path.write_text(SLACK.format(bot=bot, app=app, folder=tmp_path))
+
+    assert ran("run", "--config", str(path)) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_check_says_first_what_failed_and_logs_elsewhere(
+    tmp_path: Path, variables: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "kortex.toml"
+    path.write_text(SLACK.format(bot="${SLACK_BOT_TOKN}", app="xapp-1", folder=tmp_path))
+
+    assert ran("check", "--config", str(path)) == 1
+
+    table = capsys.readouterr().out.splitlines()
+    marks = [line[:7].strip() for line in table if line[:7].strip()]
+    ranks = [("FAILED", "WARNING", "ok", "not set").index(mark) for mark in marks]
+    assert ranks == sorted(ranks)
+    assert {"FAILED", "WARNING", "ok", "not set"} == set(marks)
+    warned = next(line for line in table if line.startswith("WARNING environment"))
+    assert "slack.bot_token: the environment has no SLACK_BOT_TOKN" in warned
+    unset = next(line for line in table if line.startswith("not set environment"))
+    assert "OPENAI_API_KEY (llm.providers.openai.api_key)" in unset
+
+
+def test_a_busy_port_of_the_service_is_said(
+    tmp_path: Path, taken_port: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def both() -> int:
+        from bot.demo.workspace.app import serving
+        from bot.demo.workspace.state import Workspace
+
+        workspace = Workspace()
+        async with serving(workspace):
+            path = tmp_path / "kortex.toml"
+            text = SLACK.format(bot=workspace.bot_token, app=workspace.app_token, folder=tmp_path)
+            text = text.replace("http://127.0.0.1:9/", f"{workspace.origin}/api/")
+            path.write_text(f"{text}[http]\nport = {taken_port}\n")
+            return await asyncio.to_thread(ran, "run", "--config", str(path))
+
+    assert asyncio.run(both()) == 2
+    told = capsys.readouterr().err
+    assert f"http.port: port {taken_port} of 127.0.0.1 is in use" in told
+    assert "Traceback" not in told
+
+
+ASK = """
+[database]
+url = "sqlite+aiosqlite:///{folder}/kortex.db"
+[llm]
+default_provider = "{first}"
+[llm.providers.openai]
+api_key = "k"
+base_url = "http://127.0.0.1:9"
+model = "m"
+"""
+
+
+@pytest.mark.parametrize(("first", "code"), [("openai", 1), ("triage", 0)])
+def test_an_answer_without_the_model_that_was_wanted_is_exit_1(
+    tmp_path: Path, first: str, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "kortex.toml"
+    path.write_text(ASK.format(folder=tmp_path, first=first))
+
+    assert ran("ask", "why is checkout slow?", "--config", str(path)) == code
+    assert ("no model answered" in capsys.readouterr().err) is bool(code)
+
+
+def completed(script: str, *words: str) -> list[str]:
+    """What a real bash offers for the last of these words."""
+    typed = " ".join(f"'{word}'" for word in words)
+    line = (
+        f"set -u; source /dev/stdin; COMP_WORDS=({typed}); COMP_CWORD={len(words) - 1}; "
+        '_kortex; printf "%s\\n" "${COMPREPLY[@]}"'
+    )
+    shell = ["bash", "--norc", "-c", line]
+    done = subprocess.run(shell, input=script.encode(), capture_output=True, check=True, timeout=60)
+    return done.stdout.decode().split()
+
+
+@pytest.fixture
+def script(capsys: pytest.CaptureFixture[str]) -> str:
+    ran("completion", "bash")
+    return capsys.readouterr().out
+
+
+def test_bash_completes_commands_options_and_their_values(script: str) -> None:
+    assert completed(script, "kortex", "mi") == ["migrate"]
+    assert completed(script, "kortex", "audit", "ve") == ["verify"]
+    assert completed(script, "kortex", "audit", "verify", "--ch") == ["--checkpoint"]
+    assert completed(script, "kortex", "demo", "--channel", "incident-q") == ["incident-quiet"]
+    assert completed(script, "kortex", "completion", "") == ["--help", "bash", "zsh"]
+    assert completed(script, "kortex", "run", "--config", "") == []  # bash itself offers files then
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+def test_the_script_names_every_command(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ran("completion", shell) == 0
+
+    script = capsys.readouterr().out
+    commands = ["demo", "run", "check", "migrate", "ask", "audit", "incident", "eval", "completion"]
+    assert [name for name in commands if f'" {name}"' not in script] == []
+
+
+def test_bash_reads_the_script(script: str) -> None:
+    done = subprocess.run(["bash", "-n"], input=script.encode(), check=False, timeout=60)
+
+    assert done.returncode == 0
