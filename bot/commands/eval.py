@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -17,6 +18,7 @@ import orjson
 from pydantic import JsonValue
 
 from adapters.recorded.packs.archive import BadPack
+from adapters.recorded.packs.loading import NotLoaded
 from adapters.recorded.packs.recording import Recording, read_recording
 from adapters.recorded.packs.shapes import Case
 from bot.commands import verbs
@@ -31,10 +33,24 @@ from bot.settings.model import (
 from bot.settings.reading import ConfigurationError, load
 from bot.store import schema
 from bot.telemetry import logs
+from bot.wiring.loaded import with_logs_at, with_metrics_at
+from bot.wiring.observed import World
 from bot.wiring.packed import world_of
 from bot.wiring.stores import open_redactor
 
 _CHANNEL = "incident-eval"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is asked, of whom. With a URL, cases are loaded into that server and asked through it."""
+
+    packs: Sequence[Path]
+    provider: str = ""
+    limit: int | None = None
+    as_json: bool = False
+    metrics_url: str = ""
+    logs_url: str = ""
 
 
 @dataclass(slots=True)
@@ -52,17 +68,15 @@ class _Run:
                 self.tallies.setdefault(key, Tally(key)).add(case.products, truth, result)
 
 
-def evaluate(
-    config: Path, packs: Sequence[Path], provider: str, limit: int | None, *, as_json: bool
-) -> int:
+def evaluate(config: Path, wanted: Wanted) -> int:
     """Run and print. Exit 2 for a pack or a configuration that cannot be used."""
 
     async def work() -> int:
-        settings = _settings(config, provider)
+        settings = _settings(config, wanted.provider)
         logs.configure(open_redactor(settings), level="ERROR")
         with tempfile.TemporaryDirectory(prefix="kortex-eval-") as folder:
-            run = await _run(settings, packs, limit, Path(folder))
-        _print(run, as_json=as_json)
+            run = await _run(settings, wanted, Path(folder))
+        _print(run, as_json=wanted.as_json)
         if run.stopped:
             raise ConfigurationError(run.stopped)
         return verbs.OK
@@ -91,27 +105,38 @@ def _print(run: _Run, *, as_json: bool) -> None:
         print("\n".join(table(tallies)))
 
 
-async def _run(settings: Settings, packs: Sequence[Path], limit: int | None, folder: Path) -> _Run:
+async def _run(settings: Settings, wanted: Wanted, folder: Path) -> _Run:
     """A pack that cannot be read ends it; what was asked before counts."""
     template = folder / "template.db"
     await schema.migrate(_url(template))
     run = _Run()
     try:
-        for judged in islice(judged_cases(packs, _tell), limit):
+        for judged in islice(judged_cases(wanted.packs, _tell), wanted.limit):
             recording = read_recording(judged.found)
             with tempfile.TemporaryDirectory(dir=folder) as own:
                 database = Path(own) / "case.db"
                 shutil.copyfile(template, database)
-                result = await _ask(settings, recording, database)
+                async with AsyncExitStack() as stack:
+                    world = await _world(recording, wanted, stack)
+                    result = await _ask(settings, recording.case, world, database)
             run.add(recording.case, judged.truth, result)
             _progress(len(run.results), result)
-    except BadPack as error:
+    except (BadPack, NotLoaded) as error:
         run.stopped = f"{error}. {len(run.results)} cases were asked before it."
     return run
 
 
-async def _ask(settings: Settings, recording: Recording, database: Path) -> Result:
-    case = recording.case
+async def _world(recording: Recording, wanted: Wanted, stack: AsyncExitStack) -> World:
+    """Raises ConfigurationError (no address), NotLoaded."""
+    world = world_of(recording)
+    if wanted.metrics_url:
+        world = await with_metrics_at(wanted.metrics_url, recording, world, stack)
+    if wanted.logs_url:
+        world = await with_logs_at(wanted.logs_url, recording, world, stack)
+    return world
+
+
+async def _ask(settings: Settings, case: Case, world: World, database: Path) -> Result:
     here = settings.model_copy(
         update={
             "database": DatabaseSettings.model_validate({"url": _url(database)}),
@@ -119,7 +144,7 @@ async def _ask(settings: Settings, recording: Recording, database: Path) -> Resu
         }
     )
     began = time.monotonic()
-    answer = await answer_here(here, case.asked, _CHANNEL, lambda _: None, world_of(recording))
+    answer = await answer_here(here, case.asked, _CHANNEL, lambda _: None, world)
     return _result(case.id, answer, time.monotonic() - began)
 
 

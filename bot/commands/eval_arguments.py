@@ -22,6 +22,15 @@ def add(
         metavar="NAME",
         help="who answers, and nobody else (default: the configuration's; triage without one)",
     )
+    command.add_argument(
+        "--metrics-url",
+        default="",
+        metavar="URL",
+        help="load each case's metrics into this VictoriaMetrics and ask through it",
+    )
+    command.add_argument(
+        "--logs-url", default="", metavar="URL", help="and its log lines into this Loki"
+    )
     command.add_argument("--limit", type=_positive, metavar="N", help="only the first N cases")
     command.add_argument("--json", action="store_true", help="figures and answers as JSON")
 
@@ -34,6 +43,14 @@ def _positive(text: str) -> int:
 
 
 def _eval(parsed: argparse.Namespace) -> int:
-    from bot.commands.eval import evaluate
+    from bot.commands.eval import Wanted, evaluate
 
-    return evaluate(parsed.config, parsed.packs, parsed.provider, parsed.limit, as_json=parsed.json)
+    wanted = Wanted(
+        packs=parsed.packs,
+        provider=parsed.provider,
+        limit=parsed.limit,
+        as_json=parsed.json,
+        metrics_url=parsed.metrics_url,
+        logs_url=parsed.logs_url,
+    )
+    return evaluate(parsed.config, wanted)

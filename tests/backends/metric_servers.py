@@ -59,15 +59,20 @@ def prometheus(folder: Path, series: Sequence[StoredSeries]) -> Iterator[str]:
 
 
 @contextmanager
-def victoria_metrics(folder: Path, series: Sequence[StoredSeries]) -> Iterator[str]:
-    """A VictoriaMetrics filled through its import, showing also its newest 30 s."""
+def victoria_metrics(
+    folder: Path, series: Sequence[StoredSeries] = (), retention: str = "2"
+) -> Iterator[str]:
+    """A VictoriaMetrics filled through its import, showing also its newest 30 s.
+
+    `retention` is in months, or as its flag takes it.
+    """
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     command = [
         binary("victoria-metrics"),
         f"-storageDataPath={folder / 'data'}",
         f"-httpListenAddr=127.0.0.1:{port}",
-        "-retentionPeriod=2",
+        f"-retentionPeriod={retention}",
         "-search.latencyOffset=0s",
     ]
     with _running(command, f"{url}/health", folder / "victoria-metrics.log"):

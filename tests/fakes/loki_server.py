@@ -60,6 +60,7 @@ class LokiServer:
 
     def app(self) -> web.Application:
         app = web.Application()
+        app.router.add_post("/loki/api/v1/push", self._push)
         app.router.add_get("/loki/api/v1/query_range", self._guarded(self._query_range))
         app.router.add_get("/loki/api/v1/query", self._guarded(self._query))
         app.router.add_get("/loki/api/v1/labels", self._guarded(self._labels))
@@ -77,6 +78,14 @@ class LokiServer:
                 return web.Response(status=refusal.status, text=refusal.text)
 
         return handler
+
+    async def _push(self, request: web.Request) -> web.Response:
+        for stream in (await request.json())["streams"]:
+            self.entries += [
+                Stored(int(ts_ns), line, stream["stream"], metadata)
+                for ts_ns, line, metadata in stream["values"]
+            ]
+        return web.Response(status=204)
 
     def _check_tenant(self, request: web.Request) -> None:
         if self.tenant and "X-Scope-OrgID" not in request.headers:

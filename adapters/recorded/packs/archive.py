@@ -1,10 +1,13 @@
 """The files of recorded cases, out of folders and `.tar.xz` archives, one case at a time.
 
-Packs come from elsewhere: nothing is unpacked to disk, no link is followed, and sizes are bounded.
+Packs come from elsewhere: no name in one says where anything is written, no link is followed, and
+sizes are bounded.
 """
 
 import lzma
+import shutil
 import tarfile
+import tempfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -63,7 +66,8 @@ def _in_folder(path: Path) -> Iterator[CaseFiles]:
 
 
 def _beside(case: Path) -> dict[str, bytes]:
-    files, size = dict[str, bytes](), 0
+    files: dict[str, bytes] = {}
+    size = 0
     for one in sorted(case.parent.iterdir()):
         if one.name not in _FILES:
             continue
@@ -76,9 +80,19 @@ def _beside(case: Path) -> dict[str, bytes]:
 
 
 def _in_archive(path: Path) -> Iterator[CaseFiles]:
-    """Archives written case by case are read so; a case is given once the next one begins."""
-    given: set[PurePosixPath] = set()
-    folder, files, size = PurePosixPath(), dict[str, bytes](), 0
+    """Files of cases lie in an archive in any order: they are put apart on disk, a folder a case."""
+    with tempfile.TemporaryDirectory(prefix="kortex-pack-") as apart:
+        folders = _put_apart(path, Path(apart))
+        for folder, place in sorted(folders.items()):
+            if (place / CASE_FILE).exists():
+                beside = {one.name: one.read_bytes() for one in sorted(place.iterdir())}
+                yield CaseFiles(f"{path}:{folder}", beside)
+
+
+def _put_apart(path: Path, apart: Path) -> Mapping[PurePosixPath, Path]:
+    """Only files of the known names, into folders of numbers: nothing in the archive says where."""
+    places: dict[PurePosixPath, Path] = {}
+    sizes: dict[PurePosixPath, int] = {}
     try:
         with tarfile.open(path) as archive:
             for member in archive:
@@ -86,22 +100,17 @@ def _in_archive(path: Path) -> Iterator[CaseFiles]:
                 opened = archive.extractfile(member) if name.name in _FILES else None
                 if opened is None:
                     continue
-                if name.parent != folder:
-                    if CASE_FILE in files:
-                        yield CaseFiles(f"{path}:{folder}", files)
-                    given.add(folder)
-                    folder, files, size = name.parent, {}, 0
-                    if folder in given:
-                        raise BadPack(f"{path}: the files of {folder} do not lie together")
-                if name.name in files:
+                sizes[name.parent] = sizes.get(name.parent, 0) + member.size
+                _check_size(sizes[name.parent], f"{path}:{name.parent}")
+                place = places.setdefault(name.parent, apart / str(len(places)))
+                place.mkdir(exist_ok=True)
+                if (place / name.name).exists():
                     raise BadPack(f"{path}: {name} is in it twice")
-                size += member.size
-                _check_size(size, f"{path}:{folder}")
-                files[name.name] = opened.read()
+                with (place / name.name).open("wb") as kept:
+                    shutil.copyfileobj(opened, kept)
     except (OSError, EOFError, ValueError, tarfile.TarError, lzma.LZMAError, zlib.error) as error:
         raise BadPack(f"{path}: neither a folder nor an archive of cases ({error})") from error
-    if CASE_FILE in files:
-        yield CaseFiles(f"{path}:{folder}", files)
+    return places
 
 
 def _checked(path: Path, member: tarfile.TarInfo) -> PurePosixPath:

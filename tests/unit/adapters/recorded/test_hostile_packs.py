@@ -244,3 +244,11 @@ def test_archives_in_a_folder_are_read_as_well(tmp_path: Path) -> None:
     places = [case.place.removeprefix(str(tmp_path)) for case in case_files([tmp_path])]
 
     assert places == ["/b", "/pack.tar.xz:a"]
+
+
+def test_files_of_cases_lie_in_any_order(tmp_path: Path) -> None:
+    names = ("a/case.json", "b/case.json", "a/logs.ndjson", "b/notes.txt", "b/logs.ndjson")
+
+    found = list(case_files([archive(tmp_path, *map(member, names))]))
+
+    assert [sorted(case.files) for case in found] == [["case.json", "logs.ndjson"]] * 2
