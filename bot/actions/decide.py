@@ -5,8 +5,8 @@ Who may press was judged at the click (by the platform's handling of clicks).
 """
 
 from collections.abc import Awaitable, Callable
-from datetime import datetime
-from typing import Final, assert_never
+from dataclasses import replace
+from typing import Final
 
 import structlog
 from pydantic import JsonValue
@@ -22,6 +22,7 @@ from bot.actions.revise import successor
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.ids import ProposalId, UserId
 from bot.domain.proposal import IllegalTransition, Proposal, ProposalState, confirmed_from_row
+from bot.domain.proposal_words import too_late
 from bot.ports.durability import Journal
 from bot.ports.proposals import Decision, ProposalStore
 from bot.ports.trail import AuditLog
@@ -176,38 +177,14 @@ class Decide:
         return await self._display.say(row.place, line(row), key)
 
     async def _what_happened(self, row: Proposal, decision: Decision) -> str:
-        by = await self._name_of(row.decided_by) if row.decided_by else "someone"
-        match row.state:
-            case ProposalState.PENDING if any(vote.by == decision.by for vote in row.votes):
+        if row.state is ProposalState.PENDING:
+            if any(vote.by == decision.by for vote in row.votes):
                 return (
                     f"You have confirmed it already: {len(row.votes)} of {row.approvals}. "
                     "Someone else has to confirm it too; nothing was run yet."
                 )
-            case ProposalState.PENDING | ProposalState.EXPIRED:
-                return (
-                    f"It expired{_at(row.expires_at)} before you pressed. "
-                    "Nothing was run; ask for a new proposal."
-                )
-            case ProposalState.REJECTED:
-                return f"Already rejected by {by}{_at(row.decided_at)}. Nothing was run."
-            case ProposalState.SUPERSEDED:
-                return "It was superseded. Nothing was run; use the newer card, or ask for one."
-            case (
-                ProposalState.CONFIRMED
-                | ProposalState.DISPATCHING
-                | ProposalState.SUCCEEDED
-                | ProposalState.FAILED
-                | ProposalState.UNKNOWN
-            ):
-                return (
-                    f"Already confirmed by {by}{_at(row.decided_at)}. Your click changed nothing."
-                )
-            case _:
-                assert_never(row.state)
-
-
-def _at(when: datetime | None) -> str:
-    return f" at {when:%H:%M} UTC" if when else ""
+            row = replace(row, state=ProposalState.EXPIRED)  # past its time, and no clock told yet
+        return too_late(row, await self._name_of(row.decided_by) if row.decided_by else "someone")
 
 
 def _decided(row: Proposal, decision: Decision) -> AuditEvent:

@@ -1,10 +1,11 @@
 """What a model is told about the proposals of its session: what is open, what people decided."""
 
 from collections.abc import Sequence
-from typing import Final, assert_never
+from typing import Final
 
 from bot.domain.ids import SessionId
 from bot.domain.proposal import Proposal, ProposalState
+from bot.domain.proposal_words import became, word
 from bot.ports.proposals import ProposalStore
 
 MAX_NOTES: Final = 10
@@ -22,26 +23,8 @@ def _note(row: Proposal) -> str:
 
 
 def _became(row: Proposal) -> str:
-    by = row.decided_by or "someone"
-    outcome = row.outcome[:MAX_WORDS]
-    match row.state:
-        case ProposalState.PENDING:
-            return f"open until {row.expires_at:%H:%M} UTC; do not propose it again."
-        case ProposalState.CONFIRMED | ProposalState.DISPATCHING:
-            return f"confirmed by {by}; running."
-        case ProposalState.SUCCEEDED:
-            return f"confirmed by {by}; succeeded: {outcome}"
-        case ProposalState.FAILED:
-            return f"confirmed by {by}; failed: {outcome}"
-        case ProposalState.UNKNOWN:
-            return f"confirmed by {by}; whether it took effect is unknown: {outcome}"
-        case ProposalState.REJECTED:
-            return f"rejected by {by}: {row.reason[:MAX_WORDS] or 'no reason given'}"
-        case ProposalState.EXPIRED:
-            return "expired; nobody decided."
-        case ProposalState.SUPERSEDED:
-            if not row.outcome:
-                return f"edited by {by}: replaced by a newer proposal."
-            return f"confirmed by {by}; not run, its target had changed: {outcome}"
-        case _:
-            assert_never(row.state)
+    if row.state is ProposalState.PENDING:
+        return f"{word(row.state)} until {row.expires_at:%H:%M} UTC; do not propose it again."
+    told = (row.outcome or row.reason)[:MAX_WORDS]
+    who = "" if row.state is ProposalState.EXPIRED else f" by {row.decided_by or 'someone'}"
+    return became(row, who) + (f": {told}" if told else ".")

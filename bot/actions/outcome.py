@@ -9,6 +9,7 @@ from pydantic import JsonValue
 from adapters.control_plane.port import AnswerKind, ControlAnswer
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.proposal import Proposal, ProposalState
+from bot.domain.proposal_words import became, sign
 from tools.redactor import RedactionFailed, Redactor
 
 MAX_CHARS: Final = 4_000  # of an answer's JSON text, as kept and shown
@@ -17,6 +18,10 @@ CHECK: Final = (
     "for this proposal's id, before you ask for it once more."
 )
 
+_NEXT: Final = {
+    ProposalState.UNKNOWN: f" {CHECK}",
+    ProposalState.SUPERSEDED: " Ask for a new proposal.",
+}
 _NOTHING_DONE: Final = "not sent, nothing was changed: "
 
 
@@ -80,25 +85,13 @@ def refusal(guard: str, reason: str, *, outdated: bool = False) -> Outcome:
 
 
 def line(proposal: Proposal) -> str:
-    """The thread's line about a proposal that reached an end."""
-    what = f"{proposal.action} for {proposal.product}"
+    """The thread's line about a proposal that runs or reached an end."""
+    state = proposal.state
+    told = f"{sign(state)} {proposal.action} for {proposal.product}: {became(proposal)}."
+    if state is ProposalState.DISPATCHING:
+        return f"{told} The card shows how far it is, this thread its end."
     said = words_of(proposal.outcome).replace("`", "´")
-    match proposal.state:
-        case ProposalState.SUCCEEDED:
-            return f"✓ {what}: done.\n```\n{said}\n```"
-        case ProposalState.DISPATCHING:
-            return f"⏳ {what}: still running. The card shows how far it is, this thread its end."
-        case ProposalState.FAILED:
-            return f"✗ {what}: failed.\n```\n{said}\n```"
-        case ProposalState.SUPERSEDED:
-            return (
-                f"↷ {what}: not run, its target is no longer what the card showed. "
-                f"Ask for a new proposal.\n```\n{said}\n```"
-            )
-        case ProposalState.UNKNOWN:
-            return f"⚠ {what}: whether it took effect is unknown. {CHECK}\n```\n{said}\n```"
-        case _:
-            return f"{what}: {proposal.state}."
+    return f"{told}{_NEXT.get(state, '')}" + (f"\n```\n{said}\n```" if said else "")
 
 
 def words_of(outcome: str) -> str:

@@ -10,6 +10,7 @@ from bot.audit.verify import Summary
 from bot.domain.audit import AuditKind, TrailEntry
 from bot.domain.dossier import Dossier, DossierTurn
 from bot.domain.proposal import Proposal
+from bot.domain.proposal_words import word
 
 USD_MICROS = 1_000_000
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]")
@@ -123,7 +124,7 @@ def _decisions(dossier: Dossier, facts: ReportFacts) -> Iterator[str]:
 
 def _decision(proposal: Proposal, dossier: Dossier, facts: ReportFacts) -> Iterator[str]:
     card = facts.links.get(proposal.card_ts or "")
-    yield f"### {_cell(proposal.action)} on {_cell(proposal.product)}: {proposal.state.value}"
+    yield f"### {_cell(proposal.action)} on {_cell(proposal.product)}: {word(proposal.state)}"
     yield ""
     yield f"- Proposal `{proposal.id}`" + (f" ([card]({card}))" if card else "")
     yield f"- Parameters `{_cell(proposal.params)}`, digest `{proposal.digest}`"

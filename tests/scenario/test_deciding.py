@@ -93,7 +93,7 @@ async def test_two_people_have_to_confirm_and_the_card_tells_who_did(stage: Stag
 
     await stage.press(SECOND_RESPONDER, after, CONFIRM)
 
-    done = await stage.card(asked, "It failed.")
+    done = await stage.card(asked, "; failed.")
     assert f"<@{RESPONDER}>" in shown(done)
     assert f"<@{SECOND_RESPONDER}>" in shown(done)
 
@@ -126,7 +126,7 @@ async def test_a_freeze_refuses_confirmation_until_it_is_lifted(stage: Stage) ->
     assert "Not frozen any more" in await command(stage, "freeze off")
 
     await stage.press(SECOND_RESPONDER, card, CONFIRM)
-    await stage.card(asked, "It failed.")
+    await stage.card(asked, "; failed.")
     changes = stage.query("SELECT actor, body FROM audit WHERE kind = 'freeze.changed'")
     assert [(actor, '"frozen":true' in body) for actor, body in changes] == [
         (RESPONDER, True),
@@ -165,7 +165,7 @@ async def test_an_edited_proposal_takes_the_place_of_the_old_one(stage: Stage) -
     assert "v2" in shown(new)
     assert f"<@{RESPONDER}>" in shown(new)
     old = await stage.workspace.wait_for(
-        lambda: next((c for c in stage.cards(asked) if "Replaced by a newer" in shown(c)), None)
+        lambda: next((c for c in stage.cards(asked) if "uperseded by a newer" in shown(c)), None)
     )
     assert (old.ts, old.action_ids, state_of(stage, old)) == (card.ts, (), "superseded")
     async with asyncio.timeout(WAIT_S):
@@ -175,7 +175,7 @@ async def test_an_edited_proposal_takes_the_place_of_the_old_one(stage: Stage) -
     told = await stage.told(RESPONDER, stage.press(RESPONDER, new, CONFIRM))
     assert "someone else has to confirm it" in told
     await stage.press(SECOND_RESPONDER, new, CONFIRM)
-    await stage.card(asked, "It failed.")
+    await stage.card(asked, "; failed.")
 
 
 async def test_an_edit_that_does_not_fit_is_told_in_the_form(stage: Stage) -> None:

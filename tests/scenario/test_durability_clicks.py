@@ -127,7 +127,7 @@ async def test_a_confirmation_whose_time_runs_out_while_it_waits_does_nothing(
         await via(world, replicas[0], _confirm(world, asked, MIRA), clicks)
         await queued(world, 1)
         await expire(connection, asked)
-    await _told(world, MIRA, "It expired")
+    await _told(world, MIRA, "Already expired")
     await _ended(world, asked, state="expired", posts=0)
 
 
@@ -143,7 +143,7 @@ async def test_an_expiry_before_a_confirmation_wins(world: World) -> None:
             await second
             await via(world, first, _confirm(world, asked, MIRA), clicks)
             await queued(world, 2)
-    await _told(world, MIRA, "It expired")
+    await _told(world, MIRA, "Already expired")
     row = await _ended(world, asked, state="expired", posts=0)
     assert row.decided_by == "clock"
 

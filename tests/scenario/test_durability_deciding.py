@@ -135,7 +135,7 @@ async def test_an_edit_before_the_last_confirmation_runs_nothing(pair: Pair) -> 
         await queued(pair.world, 1)
         await via(pair.world, pair.a, pair.confirm(asked, MIRA), clicks)
         await queued(pair.world, 2)
-    await pair.told(MIRA, "It was superseded. Nothing was run")
+    await pair.told(MIRA, "superseded by a newer proposal, nothing was run")
     await pair.world.settled()
     old, new = await pair.proposals(asked)
     assert (old.state, new.state, new.params, new.votes) == (

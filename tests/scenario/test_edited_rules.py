@@ -113,7 +113,7 @@ async def test_a_rule_fires_once_when_confirmed_and_its_other_guards_hold(
 
     await running.press(RESPONDER, card, CONFIRM)
     await running.press(RESPONDER, card, CONFIRM, stale=True)
-    await running.card(asked, "It succeeded.")
+    await running.card(asked, "succeeded.")
     assert running.effects == before + 1
 
     again, second = await proposed(running, "restart-workers")

@@ -123,7 +123,7 @@ async def test_the_preview_is_on_the_card_and_nothing_but_a_confirm_uses_the_act
 
     await stage.press(RESPONDER, card, CONFIRM)
 
-    await stage.card(asked, "It succeeded.")
+    await stage.card(asked, "succeeded.")
     assert orders(stage) == [True, True, False]
     assert stage.plane.of("POST")[-1].headers["Authorization"] == f"Bearer {PLANE_TOKEN}"
     verdicts = stage.query("SELECT body FROM audit WHERE kind = 'guard.verdict' ORDER BY seq")
@@ -143,9 +143,9 @@ async def test_a_target_that_drifts_after_the_card_is_not_touched_and_both_facts
 
     await stage.press(RESPONDER, card, CONFIRM)
 
-    after = await stage.card(asked, "no longer what this card showed")
+    after = await stage.card(asked, "not what the card showed")
     assert "config_hash was a1, is b2" in shown(after)
-    await stage.note(asked, "not run, its target is no longer what the card showed")
+    await stage.note(asked, "not run: its target is not what the card showed")
     assert orders(stage) == [True, True]
     assert stage.query("SELECT state FROM proposals WHERE card_ts = ?", card.ts) == [
         ("superseded",)
@@ -182,7 +182,7 @@ async def test_a_rehearsal_goes_the_whole_way_and_sends_nothing(
 
     await stage.press(RESPONDER, card, CONFIRM)
 
-    await stage.note(asked, "rehearse for payments: done.")
+    await stage.note(asked, "rehearse for payments: succeeded.")
     assert stage.plane.received == []
 
     # Ten minutes later.

@@ -101,8 +101,8 @@ async def test_a_confirmation_is_one_post_and_the_thread_tells_its_answer(stage:
 
     await stage.press(RESPONDER, card, CONFIRM)
 
-    await stage.note(asked, "rollback-deploy for checkout: done.")
-    after = await stage.card(asked, "It succeeded.")
+    await stage.note(asked, "rollback-deploy for checkout: succeeded.")
+    after = await stage.card(asked, "succeeded.")
     (post,) = stage.plane.of("POST")
     (proposal_id,) = stage.query("SELECT id FROM proposals WHERE card_ts = ?", card.ts)[0]
     assert post.raw_path == "/products/checkout/rollback"
@@ -135,7 +135,7 @@ async def test_a_rejection_with_a_reason_reaches_the_card_and_the_model(stage: S
     assert "the schema migration cannot go back" in shown(after)
     await stage.answered("and now?", thread=asked.thread)
     told = str(turn_of(stage.models.requests[-1])[0]["content"])
-    assert f"rejected by {RESPONDER}: the schema migration cannot go back" in told
+    assert f"rejected by {RESPONDER}, nothing was run: the schema migration cannot go back" in told
     assert stage.effects == 0
 
 
@@ -144,7 +144,7 @@ async def test_the_form_of_a_rejection_is_judged_again_when_it_is_sent(stage: St
     await stage.press(RESPONDER, card, REJECT)
     view = await stage.workspace.wait_for(lambda: stage.workspace.modals_of(RESPONDER))
     await stage.press(SECOND_RESPONDER, card, CONFIRM)
-    await stage.card(asked, "It succeeded.")
+    await stage.card(asked, "succeeded.")
 
     sent = stage.workspace.submit(RESPONDER, str(view[-1]["id"]), {"text": "too late"})
     assert "Already confirmed by jonas" in await stage.told(RESPONDER, sent)
@@ -158,7 +158,7 @@ async def test_an_expired_proposal_is_never_run_and_its_card_says_so(stage: Stag
     told = await stage.told(RESPONDER, stage.press(RESPONDER, card, CONFIRM))
 
     after = await stage.card(asked, "Expired")
-    assert "Nothing was run; ask for a new proposal." in told
+    assert "nothing was run. Ask for a new proposal." in told
     assert after.action_ids == ()
     assert row_of(stage, card)[0] == "expired"
     assert stage.effects == 0
@@ -168,7 +168,7 @@ async def test_an_expired_proposal_is_never_run_and_its_card_says_so(stage: Stag
 async def test_a_click_from_an_outdated_client_changes_nothing(stage: Stage, action: str) -> None:
     asked, card = await proposed(stage)
     await stage.press(RESPONDER, card, CONFIRM)
-    after = await stage.card(asked, "It succeeded.")
+    after = await stage.card(asked, "succeeded.")
 
     press = stage.press(SECOND_RESPONDER, card, action, stale=True)
     assert "Already confirmed by mira" in await stage.told(SECOND_RESPONDER, press)
@@ -182,20 +182,20 @@ async def test_two_confirmations_at_once_are_one_effect(stage: Stage) -> None:
         for user in (RESPONDER, SECOND_RESPONDER) * 3:
             presses.create_task(stage.forge(user, card, CONFIRM))
 
-    await stage.note(asked, "done.")
-    await stage.card(asked, "It succeeded.")
+    await stage.note(asked, ": succeeded.")
+    await stage.card(asked, "succeeded.")
     assert stage.effects == 1
 
 
 @pytest.mark.parametrize(
     ("answer", "title", "note", "state"),
     [
-        (says(422, {"reason": "freeze"}), "It failed.", "failed.", "failed"),
-        (says(401, text="who are you"), "It failed.", "failed.", "failed"),
+        (says(422, {"reason": "freeze"}), "Failed:", "failed.", "failed"),
+        (says(401, text="who are you"), "Failed:", "failed.", "failed"),
         (says(503, {"error": "busy"}), "Outcome unknown", "whether it took effect", "unknown"),
         (says(302, text="", Location="/x"), "Outcome unknown", "whether it took", "unknown"),
-        (silence, "Outcome unknown", "whether it took effect is unknown", "unknown"),
-        (hangs_up, "Outcome unknown", "whether it took effect is unknown", "unknown"),
+        (silence, "Outcome unknown", "whether it took effect", "unknown"),
+        (hangs_up, "Outcome unknown", "whether it took effect", "unknown"),
     ],
     ids=["422", "401", "503", "302", "silence", "hangs up"],
 )

@@ -76,7 +76,7 @@ async def test_what_is_typed_read_and_answered_leaves_nowhere(stage: Start) -> N
         asked = await running.ask(f"@kortex {TYPED} does not work, password=Hunter2-{TYPED}")
         answer = await running.answer(asked)
         await running.press(RESPONDER, await running.card(asked), CONFIRM)
-        await running.note(asked, "done.")
+        await running.note(asked, ": succeeded.")
         await running.answered(f"and {TYPED}?", thread=asked.thread)
         evidence = "evidence:open:1"
         await running.press(RESPONDER, running.parts(asked)[-1], evidence)

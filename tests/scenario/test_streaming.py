@@ -191,7 +191,7 @@ async def test_a_card_lives_through_its_states_in_one_message(slack: Slack) -> N
     for state in (ProposalState.CONFIRMED, ProposalState.DISPATCHING, ProposalState.SUCCEEDED):
         await slack.surface.show_card(proposal(state, place=ask.place, card_ts=ts))
 
-    assert slack.answer(ask) == ["Done: rollback-deploy on checkout"]
+    assert slack.answer(ask) == ["Succeeded: rollback-deploy on checkout"]
 
 
 async def test_a_card_decided_while_the_bot_was_out_is_true_once_it_is_back(slack: Slack) -> None:

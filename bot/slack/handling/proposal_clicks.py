@@ -8,8 +8,6 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import assert_never
 
 import structlog
 
@@ -17,6 +15,7 @@ from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.channel import Channel, out_of_place
 from bot.domain.ids import ProposalId
 from bot.domain.proposal import Proposal, ProposalState
+from bot.domain.proposal_words import too_late
 from bot.ports.failures import StorageUnavailable, SurfaceFailed, SurfaceGone
 from bot.ports.proposals import Decision
 from bot.slack.api.person_names import PersonNames
@@ -215,27 +214,8 @@ class ProposalClicks:
         return None
 
     async def _what_happened(self, proposal: Proposal) -> str:
-        at = _at(proposal.decided_at)
         by = await self._names.name(proposal.decided_by) if proposal.decided_by else "someone"
-        match proposal.state:
-            case ProposalState.PENDING:
-                return "It still waits for a decision."
-            case ProposalState.REJECTED:
-                return f"Already rejected by {by}{at}. Nothing was run."
-            case ProposalState.EXPIRED:
-                return "It expired before anyone decided. Nothing was run; ask for a new proposal."
-            case ProposalState.SUPERSEDED:
-                return "A newer proposal replaced this one. Nothing was run; use the newer card."
-            case (
-                ProposalState.CONFIRMED
-                | ProposalState.DISPATCHING
-                | ProposalState.SUCCEEDED
-                | ProposalState.FAILED
-                | ProposalState.UNKNOWN
-            ):
-                return f"Already confirmed by {by}{at}. Your click changed nothing."
-            case _:
-                assert_never(proposal.state)
+        return too_late(proposal, by)
 
     async def _record(
         self, click: Click, proposal: Proposal | None, to: ProposalState, refusal: Refusal
@@ -292,7 +272,3 @@ def _is_card(proposal: Proposal, click: Click) -> bool:
     here, there = click.place, proposal.place
     same = (here.team, here.channel) == (there.team, there.channel)
     return same and proposal.card_ts == click.message_ts
-
-
-def _at(when: datetime | None) -> str:
-    return f" at {when:%H:%M} UTC" if when else ""

@@ -6,11 +6,12 @@ Pure. A card that cannot show the arguments whole has no Confirm button.
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
-from typing import assert_never
 
 from bot.actions.outcome import words_of
 from bot.domain.proposal import Proposal, ProposalState
+from bot.domain.proposal_words import became, sign, title
 from bot.slack.text.blocks import Block, Part, actions, button, context, dialog, header, section
 from bot.slack.text.limits import SECTION_CHARS
 from bot.slack.text.links import remark
@@ -28,11 +29,11 @@ _DIGEST_CHARS = 12
 
 def card(proposal: Proposal, roles_text: str, now: datetime) -> Part:
     """The card as it is now. `roles_text` names who may decide, in plain words."""
-    state = _shown_state(proposal, now)
+    proposal = _as_of(proposal, now)
     arguments = _json_block("Arguments", proposal.params)
     preview = _json_block("Dry run", proposal.preview)
     confirmable = arguments is not None and preview is not None and _shown_whole(proposal)
-    blocks: list[Block] = [header(f"{_TITLES[state]}: {visible(proposal.action)}")]
+    blocks: list[Block] = [header(f"{title(proposal.state)}: {visible(proposal.action)}")]
     blocks.append(section(_what(proposal)))
     blocks.append(section(arguments or "*Arguments*\nnot shown"))
     if proposal.preview:
@@ -48,32 +49,21 @@ def card(proposal: Proposal, roles_text: str, now: datetime) -> Part:
             )
         )
     blocks.append(section(_model_words(proposal)))
-    blocks += _ending(proposal, state, roles_text, confirmable=confirmable)
+    blocks += _ending(proposal, roles_text, confirmable=confirmable)
     blocks.append(context(f"Proposal `{inline(proposal.id, 60)}` · digest `{_digest(proposal)}`"))
-    return Part(_fallback(proposal, state), tuple(blocks))
+    return Part(_fallback(proposal), tuple(blocks))
 
 
-_TITLES = {
-    ProposalState.PENDING: "Proposal",
-    ProposalState.CONFIRMED: "Confirmed",
-    ProposalState.DISPATCHING: "Running",
-    ProposalState.SUCCEEDED: "Done",
-    ProposalState.FAILED: "Failed",
-    ProposalState.UNKNOWN: "Outcome unknown",
-    ProposalState.REJECTED: "Rejected",
-    ProposalState.EXPIRED: "Expired",
-    ProposalState.SUPERSEDED: "Superseded",
-}
 _TOO_LONG = (
     "⚠ This is too long to show whole, so the proposal cannot be confirmed. "
     "Ask for a smaller change."
 )
 
 
-def _shown_state(proposal: Proposal, now: datetime) -> ProposalState:
-    if proposal.state is ProposalState.PENDING and now >= proposal.expires_at:
-        return ProposalState.EXPIRED
-    return proposal.state
+def _as_of(proposal: Proposal, now: datetime) -> Proposal:
+    """The row as it is now: past its time it has expired, whether or not the clock has said so."""
+    late = proposal.state is ProposalState.PENDING and now >= proposal.expires_at
+    return replace(proposal, state=ProposalState.EXPIRED) if late else proposal
 
 
 def _shown_whole(proposal: Proposal) -> bool:
@@ -152,13 +142,11 @@ def _within(lines: Sequence[str], max_chars: int) -> Iterator[str]:
         yield said
 
 
-def _ending(
-    proposal: Proposal, state: ProposalState, roles_text: str, *, confirmable: bool
-) -> list[Block]:
-    if state is ProposalState.PENDING:
+def _ending(proposal: Proposal, roles_text: str, *, confirmable: bool) -> list[Block]:
+    if proposal.state is ProposalState.PENDING:
         return _open(proposal, roles_text, confirmable=confirmable)
-    lines = [_decision(proposal, state)]
-    if proposal.outcome and state in _WITH_OUTCOME:
+    lines = [_decision(proposal)]
+    if proposal.outcome and proposal.state in _WITH_OUTCOME:
         outcome = escape_within(
             visible(words_of(proposal.outcome)).replace("`", "´"), _OUTCOME_CHARS
         )
@@ -202,57 +190,35 @@ def _progress(proposal: Proposal) -> list[str]:
     return [count, *(f"• {_person(vote.by)} at {_time(vote.at)}" for vote in proposal.votes)]
 
 
-def _confirmed(proposal: Proposal) -> str:
-    if not proposal.votes:
-        by = _person(proposal.decided_by) if proposal.decided_by else "nobody"
-        at = f" at {_time(proposal.decided_at)}" if proposal.decided_at else ""
-        return f"Confirmed by {by}{at}."
-    given = ", ".join(f"{_person(vote.by)} at {_time(vote.at)}" for vote in proposal.votes)
-    return f"Confirmed by {given}."
-
-
-def _decision(proposal: Proposal, state: ProposalState) -> str:
-    by = _person(proposal.decided_by) if proposal.decided_by else "nobody"
-    at = f" at {_time(proposal.decided_at)}" if proposal.decided_at else ""
+def _decision(proposal: Proposal) -> str:
+    said = became(proposal, _deciders(proposal))
     reason = f"\n*Reason*  {remark(visible(proposal.reason), 500)}" if proposal.reason else ""
-    confirmed = _confirmed(proposal)
-    match state:
-        case ProposalState.PENDING:
-            return "Waiting for a decision."
-        case ProposalState.CONFIRMED:
-            return f"✓ {confirmed} It is about to run."
-        case ProposalState.DISPATCHING:
-            return f"⏳ {confirmed} Running…"
-        case ProposalState.SUCCEEDED:
-            return f"✓ {confirmed} It succeeded."
-        case ProposalState.FAILED:
-            return f"🔴 ✗ {confirmed} It failed.{reason}"
-        case ProposalState.UNKNOWN:
-            return (
-                f"🟡 ⚠ {confirmed} Whether it took effect is unknown, and it was not sent again. "
-                "Look at the target before you try once more."
-            )
-        case ProposalState.REJECTED:
-            return f"✗ Rejected by {by}{at}. Nothing was run.{reason}"
-        case ProposalState.EXPIRED:
-            return f"⌛ Nobody decided before {_time(proposal.expires_at)}. Nothing was run."
-        case ProposalState.SUPERSEDED:
-            return _superseded(proposal, by, at, reason)
-        case _:
-            assert_never(state)
+    signs = f"{_COLOURS.get(proposal.state, '')}{sign(proposal.state)}"
+    return f"{signs} {said[0].upper()}{said[1:]}.{_NEXT.get(proposal.state, '')}{reason}"
 
 
-def _superseded(proposal: Proposal, by: str, at: str, reason: str) -> str:
-    if proposal.outcome:
-        confirmed = _confirmed(proposal)
-        return f"↷ {confirmed} Not run: its target is no longer what this card showed."
-    edited = f"Edited by {by}{at}. " if proposal.decided_by else ""
-    return f"↷ {edited}Replaced by a newer proposal. Nothing was run.{reason}"
+_COLOURS = {ProposalState.FAILED: "🔴 ", ProposalState.UNKNOWN: "🟡 "}
+_NEXT = {
+    ProposalState.UNKNOWN: " It was not sent again: look at the target before you try once more.",
+}
 
 
-def _fallback(proposal: Proposal, state: ProposalState) -> str:
+def _deciders(proposal: Proposal) -> str:
+    """Whoever decided, after " by", with the times; empty where nobody did."""
+    if proposal.state is ProposalState.EXPIRED:
+        return f" at {_time(proposal.expires_at)}"
+    rejected = proposal.state is ProposalState.REJECTED
+    edited = proposal.state is ProposalState.SUPERSEDED and not proposal.outcome
+    if proposal.votes and not rejected and not edited:
+        given = ", ".join(f"{_person(vote.by)} at {_time(vote.at)}" for vote in proposal.votes)
+        return f" by {given}"
+    at = f" at {_time(proposal.decided_at)}" if proposal.decided_at else ""
+    return f" by {_person(proposal.decided_by)}{at}" if proposal.decided_by else ""
+
+
+def _fallback(proposal: Proposal) -> str:
     action = inline(visible(proposal.action), 100)
-    return f"{_TITLES[state]}: {action} on {inline(visible(proposal.product), 100)}"
+    return f"{title(proposal.state)}: {action} on {inline(visible(proposal.product), 100)}"
 
 
 def _person(user: str) -> str:

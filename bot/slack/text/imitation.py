@@ -9,6 +9,9 @@ import re
 import unicodedata
 from functools import lru_cache
 
+from bot.domain.proposal import ProposalState
+from bot.domain.proposal_words import title
+
 LABEL = "_The model's words, no card:_"
 _MARKS = re.compile(r"^[\s>#*_~`|•+-]*(?:\d{1,3}[.)]\s+)?")
 _SHORTCODE = re.compile(r":[a-z][a-z0-9_+-]{1,40}:")
@@ -18,9 +21,7 @@ _SIGN = "\x01"
 _SIGNS = re.compile(rf"[{_SIGN}\s]*{_SIGN}[{_SIGN}\s]*")
 # What stands on cards (`bot.slack.showing.cards`), and what else reads as somebody's decision.
 _DECIDED = r"(?:confirmed|approved|rejected|authori[sz]ed|expired|superseded|proposal)\b"
-_TITLE = (
-    r"(?:proposal|confirmed|running|done|failed|outcome unknown|rejected|expired|superseded) ?:"
-)
+_TITLE = rf"(?:{'|'.join(title(state).casefold() for state in ProposalState)}|done) ?:"
 _BY = r"(?:confirmed|approved|rejected|authori[sz]ed|edited)(?: and \w+)? by\b"
 _FIELD = r"(?:may decide|waiting for a decision|proposal p_|(?:press|click) (?:confirm|reject))\b"
 _CLAIM = re.compile(rf"^(?:{_BY}|{_FIELD})|{_SIGN}(?:{_DECIDED}|{_TITLE}|{_BY}|{_FIELD})")

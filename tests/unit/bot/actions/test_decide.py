@@ -34,7 +34,7 @@ async def test_a_confirmed_proposal_is_sent_once_with_what_the_card_showed() -> 
     assert world.wall.shown(row.id).state is S.SUCCEEDED
     assert [p.state for p in world.wall.cards[row.id]] == [S.PENDING, S.CONFIRMED, S.SUCCEEDED]
     assert world.came_into == [S.PENDING, S.CONFIRMED, S.SUCCEEDED]
-    assert "done" in world.wall.words()[0]
+    assert "succeeded" in world.wall.words()[0]
 
 
 async def test_everything_is_on_the_trail_before_it_happens() -> None:

@@ -15,7 +15,7 @@ async def test_open_confirmed_and_rejected_are_told_oldest_first_with_the_reason
 
     rejected, succeeded, still_open = await proposal_notes(world.store, rows[0].session_id)
 
-    assert rejected.endswith("rejected by U-other: not now")
+    assert rejected.endswith("rejected by U-other, nothing was run: not now")
     assert 'succeeded: {"status":"rolled back"}' in succeeded
     assert "open until 12:10 UTC" in still_open
 

@@ -132,7 +132,7 @@ async def test_what_is_confirmed_afterwards_is_what_was_edited() -> None:
     await world.carry(new, confirm(new))
     (order,) = world.control.posts
     assert (order.idempotency_key, order.params) == (new.id, {"version": "v40"})
-    assert "use the newer card" in world.wall.whispers[0][1]
+    assert "Use the newer card" in world.wall.whispers[0][1]
 
 
 async def test_votes_are_not_carried_over() -> None:

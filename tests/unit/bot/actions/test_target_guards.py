@@ -109,7 +109,7 @@ async def test_a_target_that_changed_supersedes_the_proposal_with_both_facts(
     assert said in after.outcome
     assert f'"guard":"{guard}"' in after.outcome
     assert world.control.posts == []
-    assert "no longer what the card showed" in world.wall.words()[0]
+    assert "not what the card showed" in world.wall.words()[0]
     assert world.wall.shown(row.id).state is S.SUPERSEDED
 
 

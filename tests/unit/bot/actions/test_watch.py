@@ -73,7 +73,7 @@ async def test_an_order_that_runs_on_keeps_its_card_open_and_is_told_once() -> N
     assert after.state is S.DISPATCHING
     assert "step 1 of 3" in after.outcome
     assert world.wall.words() == [
-        "⏳ rollback-deploy for checkout: still running. The card shows how far it is, this thread "
+        "⏳ rollback-deploy for checkout: running. The card shows how far it is, this thread "
         "its end."
     ]
     assert world.memory.kinds().count(AuditKind.DISPATCH_OUTCOME) == 0
@@ -93,7 +93,7 @@ async def test_progress_is_edited_into_the_card_and_the_end_said_in_the_thread()
     assert "step 2 of 3" in shown[0].outcome
     assert shown[1] == shown[0]
     assert shown[2].state is S.SUCCEEDED
-    assert world.wall.words()[1].startswith("✓ rollback-deploy for checkout: done.")
+    assert world.wall.words()[1].startswith("✓ rollback-deploy for checkout: succeeded.")
     assert (again, len(world.wall.words()), len(world.control.posts)) == (0, 2, 1)
     assert world.came_into[-1] is S.SUCCEEDED
 
@@ -132,7 +132,7 @@ async def test_an_end_that_was_not_told_is_told_by_the_next_look() -> None:
 
     await sweep(world).run()
 
-    assert "done." in world.wall.words()[1]
+    assert "succeeded." in world.wall.words()[1]
     assert world.watches.rows == {}
 
 
@@ -198,7 +198,7 @@ async def test_without_a_rollback_what_got_worse_is_only_told() -> None:
 
 async def test_a_metric_that_cannot_be_read_is_tried_again_and_then_told() -> None:
     world, said = await checked(None, GOOD)
-    assert "done." in said
+    assert "succeeded." in said
 
     world.later(minutes=10)
     await sweep(world, None, None).run()

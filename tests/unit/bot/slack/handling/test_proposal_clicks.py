@@ -170,11 +170,11 @@ async def test_a_made_up_id_gets_the_same_neutral_answer(ingress: Ingress, value
 @pytest.mark.parametrize(
     ("state", "said"),
     [
-        (ProposalState.CONFIRMED, "Already confirmed by Ana at 14:35 UTC."),
-        (ProposalState.SUCCEEDED, "Already confirmed by Ana at 14:35 UTC."),
-        (ProposalState.REJECTED, "Already rejected by Ana at 14:35 UTC."),
-        (ProposalState.EXPIRED, "It expired"),
-        (ProposalState.SUPERSEDED, "A newer proposal"),
+        (ProposalState.CONFIRMED, "Already confirmed by Ana at 14:35 UTC, about to run."),
+        (ProposalState.SUCCEEDED, "Already confirmed by Ana at 14:35 UTC; succeeded."),
+        (ProposalState.REJECTED, "Already rejected by Ana at 14:35 UTC, nothing was run."),
+        (ProposalState.EXPIRED, "Already expired"),
+        (ProposalState.SUPERSEDED, "Already edited by Ana at 14:35 UTC and superseded by a newer"),
     ],
 )
 async def test_a_decided_proposal_says_who_decided_what_and_when(

@@ -115,7 +115,7 @@ async def test_a_card_is_posted_once_and_then_brought_up_to_date(
 
     assert await surface.show_card(proposal(ProposalState.REJECTED)) == ts
     assert await surface.show_card(proposal(ProposalState.SUCCEEDED, card_ts=ts)) == ts
-    assert slack.texts() == ["Done: rollback-deploy on checkout"]
+    assert slack.texts() == ["Succeeded: rollback-deploy on checkout"]
 
 
 async def test_a_card_goes_by_the_clock_that_judges_it(
@@ -142,7 +142,7 @@ async def test_two_updates_of_a_card_keep_their_order(
         surface.show_card(proposal(ProposalState.SUCCEEDED, card_ts=ts)),
     )
 
-    assert slack.texts() == ["Done: rollback-deploy on checkout"]
+    assert slack.texts() == ["Succeeded: rollback-deploy on checkout"]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,60 @@
+"""Whoever shows a proposal's state says the same word."""
+
+from dataclasses import replace
+
+import pytest
+
+from bot.actions.notes import proposal_notes
+from bot.actions.outcome import line
+from bot.audit.verify import Summary
+from bot.domain.dossier import Dossier
+from bot.domain.ids import UserId
+from bot.domain.proposal import Proposal, ProposalState
+from bot.domain.proposal_words import title, too_late, word
+from bot.domain.session import Session
+from bot.reports.incident import ReportFacts, report
+from bot.slack.showing.cards import card
+from bot.slack.text.imitation import LABEL, disclaimed
+from tests.fakes.stores import Memory, MemoryProposals
+from tests.golden.slack_views import proposal
+
+BEFORE_IT_EXPIRES = proposal().created_at
+
+
+def in_state(state: ProposalState, outcome: str) -> Proposal:
+    return replace(
+        proposal(state),
+        decided_by=UserId("U2"),
+        decided_at=BEFORE_IT_EXPIRES,
+        outcome=outcome,
+    )
+
+
+def reported(row: Proposal) -> str:
+    session = Session(row.session_id, row.place, "s", row.created_at, row.created_at)
+    facts = ReportFacts(row.created_at, Summary(0, "", None, 0, 0, 0), None)
+    return report(Dossier(session, (), (row,), (), ()), facts)
+
+
+@pytest.mark.parametrize("outcome", ["", '{"error":"503"}'])
+@pytest.mark.parametrize("state", ProposalState)
+async def test_all_who_show_a_state_show_the_same_word(state: ProposalState, outcome: str) -> None:
+    row = in_state(state, outcome)
+    store = MemoryProposals(Memory())
+    store.rows[row.id] = row
+
+    (note,) = await proposal_notes(store, row.session_id)
+    shown = card(row, "responder", BEFORE_IT_EXPIRES)
+
+    assert f" on {row.product}: {word(state)}\n" in reported(row)
+    assert word(state) in note
+    assert f"{row.action} for {row.product}: " in line(row)
+    assert word(state) in line(row)
+    assert word(state) in too_late(row, "Ana")
+    assert shown.text.startswith(f"{title(state)}: ")
+    assert str(shown.blocks[0]).count(title(state)) == 1
+
+
+@pytest.mark.parametrize("state", ProposalState)
+def test_what_stands_on_a_card_is_known_where_a_model_imitates_one(state: ProposalState) -> None:
+    assert LABEL in disclaimed(f"**{title(state)}: rollback-deploy**")
