@@ -39,7 +39,56 @@ def _add_incident(
         metavar="FILE",
         help="where to (default: NAME-DATE.md here; - is standard output)",
     )
+    _add_record(under, add_command)
     report.add_argument("--post", action="store_true", help="also post it in the session's thread")
+
+
+def _add_record(
+    under: "argparse._SubParsersAction[argparse.ArgumentParser]",
+    add_command: Callable[..., argparse.ArgumentParser],
+) -> None:
+    record = add_command(
+        under,
+        "record",
+        _record,
+        "write what the backends know of an incident, redacted, as a case for `kortex eval`",
+    )
+    when = '"2h" ago, "2026-11-21T14:00" (UTC) or an ISO time'
+    record.add_argument("--since", required=True, metavar="WHEN", help=f"when it began: {when}")
+    record.add_argument(
+        "--until",
+        default="",
+        metavar="WHEN",
+        help="the moment of the question (default: now); nothing later is in the case",
+    )
+    record.add_argument(
+        "--products",
+        default="",
+        metavar="A,B,C",
+        help="who takes part (default: all products of the configured channels)",
+    )
+    record.add_argument(
+        "--before",
+        default="24h",
+        metavar="TIME",
+        help="how much of the time before, to compare with (default: %(default)s)",
+    )
+    record.add_argument("--asked", default="", metavar="QUESTION", help="what people asked then")
+    record.add_argument(
+        "--set", default="own", metavar="NAME", help="the set it is counted in (default: own)"
+    )
+    record.add_argument(
+        "--output",
+        default="",
+        metavar="FOLDER",
+        help="where to (default: incidents/DATE-TIME-PRODUCT; never over another)",
+    )
+    record.add_argument(
+        "--channel",
+        default="incident-console",
+        metavar="NAME",
+        help="the channel whose backends are read (default: %(default)s)",
+    )
 
 
 def _add_audit(
@@ -119,3 +168,19 @@ def _report(parsed: argparse.Namespace) -> int:
     from bot.commands.incident import write_report
 
     return write_report(parsed.config, parsed.session, parsed.output, post=parsed.post)
+
+
+def _record(parsed: argparse.Namespace) -> int:
+    from bot.commands.incident_record import Wanted, record
+
+    wanted = Wanted(
+        since=parsed.since,
+        until=parsed.until,
+        products=parsed.products,
+        before=parsed.before,
+        asked=parsed.asked,
+        set=parsed.set,
+        output=parsed.output,
+        channel=parsed.channel,
+    )
+    return record(parsed.config, wanted)

@@ -14,7 +14,7 @@ from adapters.recorded.packs.readings import Points, combined, read
 from adapters.recorded.packs.recording import RecordedSeries
 from tools.capabilities import Interval, SweepQuery, Swept, SweptSeries
 from tools.product_names import WORKLOAD_LABELS
-from tools.signals import Discovered, Place, Signal
+from tools.signals import Discovered, Metric, Place, Signal
 
 _MATCHER: Final = re.compile(r'(\w+)\s*(=~|!=|!~|=)\s*"((?:[^"\\]|\\.)*)"')
 
@@ -60,7 +60,8 @@ class PackedSignals:
             for signal in signals_of(known)
         ]
         without = tuple(product for product in wanted if product not in there)
-        return Discovered(signals, wanted, without, labels)
+        metrics = [Metric(one.metric, one.type, one.unit, one.places) for one in known]
+        return Discovered(signals, wanted, without, labels, metrics=metrics)
 
     def _all(self) -> tuple[str, ...]:
         """Whoever a series says that it is of, by the most telling of its labels."""

@@ -40,9 +40,9 @@ class ImportServer:
         return web.json_response({"data": {"resultType": "vector", "result": result}})
 
 
-async def loaded(server: ImportServer) -> None:
+async def loaded(server: ImportServer, patience_s: float = 15.0) -> None:
     async with serving(server.answer) as url, http_client(base_url=url) as client:
-        await load_metrics(client, SERIES, "m1", patience_s=0.01)
+        await load_metrics(client, SERIES, "m1", patience_s)
 
 
 async def test_samples_are_imported_with_the_mark() -> None:
@@ -57,7 +57,7 @@ async def test_samples_are_imported_with_the_mark() -> None:
 
 async def test_server_that_lost_samples_is_told_what_to_set() -> None:
     with pytest.raises(NotLoaded, match="all of the 2 samples: is its retention long enough"):
-        await loaded(ImportServer(counted=1))
+        await loaded(ImportServer(counted=1), patience_s=0.01)
 
 
 async def test_server_without_an_import_is_named() -> None:

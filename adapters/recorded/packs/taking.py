@@ -1,0 +1,255 @@
+"""Takes a case out of the backends of the day: rows in the shapes of a pack, and what was not read.
+
+Bounded in everything; what was cut or could not be read is a note, and the rest is taken all the same.
+"""
+
+import asyncio
+import math
+import re
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Final, TypeVar
+
+from pydantic import JsonValue
+
+from adapters.observe.signal_promql import groups_of, quoted
+from tools.capabilities import (
+    Deploys,
+    Interval,
+    Logs,
+    LogSweepQuery,
+    Metrics,
+    Series,
+    Trace,
+    TraceQuery,
+    Traces,
+)
+from tools.errors import InvalidArguments, ToolError
+from tools.signals import Discovered, Metric, Place
+
+Row = dict[str, JsonValue]
+T = TypeVar("T")
+
+MOST_SERIES: Final = 4_000
+MOST_SAMPLES: Final = 2_000_000  # some 40 MB of text
+MOST_LINES: Final = 50_000
+MOST_TRACES: Final = 200
+_LINES_A_SLICE: Final = 10_000
+_SLICE: Final = timedelta(minutes=15)
+_EACH_S: Final = 60.0  # for one answer
+_TOGETHER: Final = 8  # questions at a time
+_BARE_NAME: Final = re.compile(r"[a-zA-Z_:][\w:]*")
+
+
+@dataclass(slots=True)
+class Taken:
+    """Rows of one file, and what of it was not read."""
+
+    rows: list[Row] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+async def take_metrics(
+    metrics: Metrics, products: Sequence[str], interval: Interval, step_s: float
+) -> Taken:
+    """Every series of these products as the backend has it: counters count, nothing is rated."""
+    taken = Taken()
+    found = await _asked(metrics.discover(products, interval), "metrics", taken)
+    if found is None:
+        return taken
+    taken.notes += [f"metrics: none are of {product}" for product in found.without]
+    left = _by_meaning(found)
+    samples = 0
+    while left and samples < MOST_SAMPLES and len(taken.rows) < MOST_SERIES:
+        now, left = left[:_TOGETHER], left[_TOGETHER:]
+        answers = await asyncio.gather(
+            *(_series(metrics, one, interval, step_s, taken) for one in now)
+        )
+        for metric, series in zip(now, answers, strict=True):
+            new = [row for one in series if (row := _series_row(metric, one))]
+            taken.rows += new
+            samples += sum(len(series.points) for series in series)
+    if left:
+        taken.notes.append(f"metrics: {len(left)} of {len(found.metrics)} names were left out")
+    return taken
+
+
+def _by_meaning(found: Discovered) -> list[Metric]:
+    """Those that signals are made of first: they may be all that there is room for."""
+    telling = {name for signal in found.signals for name in (signal.metric, signal.over) if name}
+    return sorted(
+        found.metrics, key=lambda one: (not any(one.name.startswith(n) for n in telling), one.name)
+    )
+
+
+async def _series(
+    metrics: Metrics, metric: Metric, interval: Interval, step_s: float, taken: Taken
+) -> Sequence[Series]:
+    """All products in one question; where the backend refuses that, one by one."""
+    together = list(_selectors(metric, metric.places))
+    try:
+        return await _queried(metrics, together, interval, step_s)
+    except InvalidArguments:
+        pass
+    except (ToolError, TimeoutError) as error:
+        taken.notes.append(f"metrics: {metric.name} was not read: {words_of(error)}")
+        return ()
+    found: list[Series] = []
+    for product, places in metric.places.items():
+        try:
+            each = list(_selectors(metric, {product: places}))
+            found += await _queried(metrics, each, interval, step_s)
+        except (ToolError, TimeoutError) as error:
+            taken.notes.append(
+                f"metrics: {metric.name} of {product} was not read: {words_of(error)}"
+            )
+    return found
+
+
+async def _queried(
+    metrics: Metrics, selectors: Sequence[str], interval: Interval, step_s: float
+) -> Sequence[Series]:
+    found: dict[str, Series] = {}
+    for selector in selectors:
+        async with asyncio.timeout(_EACH_S):
+            result = await metrics.promql(selector, interval, step_s)
+        found |= {repr(sorted(one.labels.items())): one for one in result.series}
+    return list(found.values())
+
+
+def _selectors(metric: Metric, places: Mapping[str, Sequence[Place]]) -> Iterator[str]:
+    bare = _BARE_NAME.fullmatch(metric.name) is not None
+    for group in groups_of(places):
+        alone = len(group.values) == 1 and not group.pods and not group.namespace
+        mine = f"{group.label}={quoted(next(iter(group.values)))}" if alone else group.matchers()
+        named = metric.name if bare else ""
+        yield f"{named}{{{mine if bare else f'__name__={quoted(metric.name)},{mine}'}}}"
+
+
+def _series_row(metric: Metric, one: Series) -> Row | None:
+    points: list[JsonValue] = [
+        [round(at.timestamp()), int(value) if value.is_integer() else value]
+        for at, value in one.points
+        if value is not None and math.isfinite(value)
+    ]
+    if not points:
+        return None
+    return {"name": metric.name, "labels": dict(one.labels), "unit": metric.unit, "points": points}
+
+
+async def take_logs(logs: Logs, products: Sequence[str], interval: Interval) -> Taken:
+    """Lines of all levels, the newest first while there is room."""
+    taken = Taken()
+    held, counted = 0, 0
+    for slice_ in _slices(interval):
+        limit = min(_LINES_A_SLICE, MOST_LINES - len(taken.rows))
+        if limit <= 0:
+            taken.notes.append(f"logs: nothing from before {slice_.end:%Y-%m-%d %H:%M} UTC")
+            break
+        swept = await _asked(
+            logs.sweep(LogSweepQuery(products, slice_, limit=limit)), "logs", taken
+        )
+        if swept is None:
+            break
+        for product, lines in swept.lines.items():
+            for line in lines:
+                labels: Row = {"service": product, "host": line.host, "level": line.level}
+                row: Row = {
+                    "ts_ns": line.ts_ns,
+                    "labels": {name: value for name, value in labels.items() if value},
+                    "line": line.message,
+                }
+                taken.rows.append({**row, "trace_id": line.trace_id} if line.trace_id else row)
+        held += sum(len(lines) for lines in swept.lines.values())
+        counted += sum(swept.counts.values())
+    if counted > held:
+        taken.notes.append(
+            f"logs: {held} of {counted} lines were kept, the newest of each quarter hour"
+        )
+    return taken
+
+
+def _slices(interval: Interval) -> Iterator[Interval]:
+    end = interval.end
+    while end > interval.start:
+        start = max(interval.start, end - _SLICE)
+        yield Interval(start, end)
+        end = start
+
+
+async def take_traces(
+    traces: Traces, products: Sequence[str], intervals: Sequence[Interval]
+) -> Taken:
+    """Whole traces of each interval, as many of each."""
+    taken = Taken()
+    each = max(1, min(100, MOST_TRACES // (len(intervals) * max(1, len(products)))))
+    ids: dict[str, None] = {}
+    for interval in intervals:
+        for product in products:
+            query = TraceQuery(product, interval, limit=each)
+            found = await _asked(traces.search(query), f"traces of {product}", taken)
+            ids |= dict.fromkeys(one.trace_id for one in found.traces) if found else {}
+    wanted = list(ids)[:MOST_TRACES]
+    for at in range(0, len(wanted), _TOGETHER):
+        answers = await asyncio.gather(
+            *(_asked(traces.get(one), "traces", taken) for one in wanted[at : at + _TOGETHER])
+        )
+        for trace in answers:
+            taken.rows += _span_rows(trace) if trace else ()
+    return taken
+
+
+def _span_rows(trace: Trace) -> Iterator[Row]:
+    for span in trace.spans:
+        yield {
+            "trace_id": trace.trace_id,
+            "span_id": span.span_id,
+            "parent_id": span.parent_id or None,
+            "service": span.service,
+            "name": span.operation,
+            "start_ns": span.start_us * 1000,
+            "end_ns": (span.start_us + span.duration_us) * 1000,
+            "status": span.status,
+            "message": span.message,
+            "tags": dict(span.tags),
+        }
+
+
+async def take_deploys(
+    sources: Sequence[Deploys], products: Sequence[str], interval: Interval
+) -> Taken:
+    """What was deployed, from every source that knows."""
+    taken = Taken()
+    for source in sources:
+        for product in products:
+            found = await _asked(source.between(product, interval), f"deploys of {product}", taken)
+            taken.rows += [
+                {
+                    "product": one.product,
+                    "version": one.version,
+                    "at": one.at.isoformat(),
+                    "actor": one.actor,
+                    "host": one.host,
+                    "commit": one.commit,
+                    "status": one.status,
+                    "previous_version": one.previous_version,
+                }
+                for one in found or ()
+            ]
+    return taken
+
+
+async def _asked(answer: Awaitable[T], what: str, taken: Taken) -> T | None:
+    """None with a note where the backend does not answer."""
+    try:
+        async with asyncio.timeout(_EACH_S):
+            return await answer
+    except (ToolError, TimeoutError) as error:
+        taken.notes.append(f"{what}: not read: {words_of(error)}")
+        return None
+
+
+def words_of(error: ToolError | TimeoutError) -> str:
+    """What happened."""
+    return error.message if isinstance(error, ToolError) else "no answer in time"

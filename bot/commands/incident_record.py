@@ -1,0 +1,227 @@
+"""`kortex incident record`: an incident of the team's own, out of its backends, as a case for `eval`."""
+
+import asyncio
+import getpass
+import re
+import sys
+from collections.abc import Awaitable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+from pydantic import JsonValue
+
+from adapters.recorded.packs.archive import (
+    CLUSTER_FILE,
+    DEPLOYS_FILE,
+    LOGS_FILE,
+    METRICS_FILE,
+    TRACES_FILE,
+)
+from adapters.recorded.packs.cluster_taking import take_cluster
+from adapters.recorded.packs.taking import (
+    Row,
+    Taken,
+    take_deploys,
+    take_logs,
+    take_metrics,
+    take_traces,
+)
+from adapters.recorded.packs.writing import NotWritten, WrittenCase, write_case
+from bot.app import build_base
+from bot.commands.instant_option import instant_option
+from bot.commands.verbs import FAILED, OK, guarded, loaded
+from bot.domain.audit import AuditEvent, AuditKind
+from bot.settings.model import Settings
+from bot.settings.reading import ConfigurationError
+from bot.settings.section import duration
+from bot.wiring.observed import Observed, make_observed
+from tools.capabilities import Interval
+from tools.redactor import RedactionFailed
+
+LONGEST: Final = timedelta(hours=24)  # of an incident
+LONGEST_BEFORE: Final = timedelta(days=7)
+STEP_S: Final = 60.0
+TRACES_BEFORE: Final = timedelta(hours=1)
+CLUSTER_IS_NOW: Final = timedelta(minutes=30)  # after it, what the cluster says is of another time
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """As it was typed."""
+
+    since: str
+    until: str
+    products: str
+    before: str
+    asked: str
+    set: str
+    output: str
+    channel: str
+
+
+@dataclass(slots=True)
+class _Gathered:
+    rows: dict[str, list[Row]] = field(default_factory=dict)
+    documents: dict[str, JsonValue] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def add(self, file: str, taken: Taken) -> None:
+        self.notes += taken.notes
+        if taken.rows:
+            self.rows[file] = taken.rows
+
+
+def record(config: Path, wanted: Wanted) -> int:
+    """Read, redact, write. Exit 1 when nothing was there to write, 2 for what was typed wrong."""
+    return guarded(lambda: _record(loaded(config), wanted))
+
+
+async def _record(settings: Settings, wanted: Wanted) -> int:
+    async with AsyncExitStack() as stack:
+        base = await build_base(settings, stack)
+        incident, before = _times(wanted, base.clock.now())
+        products = _products(wanted, settings)
+        folder = _folder(wanted, incident, products)
+        observe = make_observed(
+            settings, base.clock, base.stores.deploys, base.stores.incidents, stack, base.cluster
+        )
+        is_now = base.clock.now() - incident.end <= CLUSTER_IS_NOW
+        gathered = await _gather(observe(wanted.channel), products, incident, before, is_now)
+        if not gathered.rows and not gathered.documents:
+            _tell_notes(gathered.notes)
+            print("kortex: nothing was found, so nothing was written", file=sys.stderr)
+            return FAILED
+        case = WrittenCase(
+            id=folder.name,
+            set=wanted.set,
+            asked=wanted.asked or f"what is wrong with {products[0]}?",
+            now=incident.end,
+            products=products,
+            rows=gathered.rows,
+            documents=gathered.documents,
+            notes=gathered.notes,
+        )
+        await base.stores.audit.append(_on_record(case, incident))
+        try:
+            left_out = await asyncio.to_thread(write_case, folder, case, base.redactor.redact_value)
+        except NotWritten as error:
+            raise ConfigurationError(str(error)) from error
+        except RedactionFailed as error:
+            raise ConfigurationError(
+                f"{folder}: nothing was written, for it could not be redacted ({error})"
+            ) from error
+    _tell_notes([*gathered.notes, *left_out])
+    _tell_written(folder, gathered)
+    return OK
+
+
+async def _gather(
+    observed: Observed,
+    products: Sequence[str],
+    incident: Interval,
+    before: timedelta,
+    cluster_is_now: bool,
+) -> _Gathered:
+    gathered = _Gathered()
+    whole = Interval(incident.start - before, incident.end)
+    earlier = Interval(incident.start - TRACES_BEFORE, incident.start)
+    if observed.metrics:
+        taken = take_metrics(observed.metrics, products, whole, STEP_S)
+        gathered.add(METRICS_FILE, await _told("metrics", taken))
+    if observed.logs:
+        gathered.add(LOGS_FILE, await _told("logs", take_logs(observed.logs, products, whole)))
+    if observed.traces:
+        taken = take_traces(observed.traces, products, (incident, earlier))
+        gathered.add(TRACES_FILE, await _told("traces", taken))
+    sources = [one for one in (observed.deploys, observed.rollouts) if one]
+    deploys = await _told("deploys", take_deploys(sources, products, whole))
+    gathered.notes += deploys.notes
+    if deploys.rows:
+        gathered.documents[DEPLOYS_FILE] = {"deploys": list[JsonValue](deploys.rows)}
+    if observed.kubernetes and cluster_is_now:
+        print("reading Kubernetes", file=sys.stderr, flush=True)
+        state, notes = await take_cluster(observed.kubernetes, products)
+        gathered.documents[CLUSTER_FILE] = state
+        gathered.notes += notes
+    elif observed.kubernetes:
+        gathered.notes.append(
+            f"Kubernetes: says how it is now, not at {incident.end:%Y-%m-%d %H:%M} UTC; left out"
+        )
+    missing = {
+        "metrics": observed.metrics, "logs": observed.logs, "traces": observed.traces,
+        "Kubernetes": observed.kubernetes,
+    }  # fmt: skip
+    gathered.notes += [f"{name}: not configured" for name, one in missing.items() if one is None]
+    return gathered
+
+
+async def _told(what: str, work: Awaitable[Taken]) -> Taken:
+    print(f"reading {what}", file=sys.stderr, flush=True)
+    return await work
+
+
+def _times(wanted: Wanted, now: datetime) -> tuple[Interval, timedelta]:
+    """The incident, and how much of the time before it belongs to the case."""
+    start = instant_option("--since", wanted.since)
+    end = min(instant_option("--until", wanted.until) if wanted.until else now, now)
+    if not timedelta(0) < end - start <= LONGEST:
+        raise ConfigurationError(
+            f"--since {start:%Y-%m-%d %H:%M} --until {end:%Y-%m-%d %H:%M} UTC: an incident lasts up to "
+            "24 h and begins before it ends; the time before it is --before"
+        )
+    try:
+        before = duration(wanted.before)
+    except ValueError as error:
+        raise ConfigurationError(f"--before {wanted.before}: {error}") from error
+    assert isinstance(before, timedelta)  # noqa: S101 - what duration returns
+    if not timedelta(0) <= before <= LONGEST_BEFORE:
+        raise ConfigurationError(f"--before {wanted.before}: up to 168h")
+    return Interval(start, end), before
+
+
+def _products(wanted: Wanted, settings: Settings) -> Sequence[str]:
+    typed = [one.strip() for one in wanted.products.split(",") if one.strip()]
+    named = [one for channel in settings.channels for one in channel.products if one != "*"]
+    found = tuple(dict.fromkeys(typed or named))
+    if not found:
+        raise ConfigurationError("--products: name those that belong to the incident, a,b,c")
+    return found
+
+
+def _folder(wanted: Wanted, incident: Interval, products: Sequence[str]) -> Path:
+    name = re.sub(r"[^\w.-]+", "-", products[0])
+    folder = Path(wanted.output or f"incidents/{incident.end:%Y-%m-%d-%H%M}-{name}")
+    if folder.exists():
+        raise ConfigurationError(f"{folder}: is there already; name another with --output")
+    return folder
+
+
+def _on_record(case: WrittenCase, incident: Interval) -> AuditEvent:
+    return AuditEvent(
+        AuditKind.ADMIN_COMMAND,
+        f"cli:{getpass.getuser()}",
+        {
+            "command": "incident record",
+            "case": case.id,
+            "since": incident.start.isoformat(),
+            "until": incident.end.isoformat(),
+            "products": list(case.products),
+        },
+    )
+
+
+def _tell_notes(notes: Sequence[str]) -> None:
+    for note in dict.fromkeys(notes):
+        print(f"not all: {note}", file=sys.stderr)
+
+
+def _tell_written(folder: Path, gathered: _Gathered) -> None:
+    print(f"written to {folder}, redacted:")
+    for file, rows in gathered.rows.items():
+        print(f"  {file}: {len(rows)} lines")
+    for file in gathered.documents:
+        print(f"  {file}")
+    print(f"Fill in {folder / 'truth.json'}, then: kortex eval {folder}")

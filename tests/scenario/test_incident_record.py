@@ -1,0 +1,119 @@
+"""`kortex incident record` writes what the backends know, and `kortex eval` asks it again."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from blockbuster import BlockBuster
+
+from bot.cli import main
+from tests.plain_logging import logging_put_back
+
+CONFIG = """
+[database]
+url = "sqlite+aiosqlite:///{folder}/k.db"
+[observe]
+logs = {{ kind = "recorded" }}
+metrics = {{ kind = "recorded" }}
+traces = {{ kind = "recorded" }}
+[kubernetes]
+kind = "recorded"
+[[channels]]
+match = "*"
+products = ["web", "checkout", "pricing", "payments"]
+"""
+
+
+@pytest.fixture(autouse=True)
+def _a_command_blocks_its_own_loop(_nothing_blocks_the_loop: BlockBuster) -> None:
+    _nothing_blocks_the_loop.deactivate()
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> str:
+    (tmp_path / "kortex.toml").write_text(CONFIG.format(folder=tmp_path))
+    return str(tmp_path / "kortex.toml")
+
+
+def run(capsys: pytest.CaptureFixture[str], arguments: Sequence[str]) -> tuple[int, str, str]:
+    with logging_put_back(), pytest.raises(SystemExit) as end:
+        main(arguments)
+    printed = capsys.readouterr()
+    assert isinstance(end.value.code, int)
+    return end.value.code, printed.out, printed.err
+
+
+def recorded(capsys: pytest.CaptureFixture[str], config: str, *more: str) -> tuple[int, str, str]:
+    asked = ["--asked", "why is checkout slow?", "--channel", "incident-checkout"]
+    times = ["--since", "40m", "--before", "3h"]
+    arguments = ["incident", "record", "--config", config, *times, *asked]
+    return run(capsys, [*arguments, *more])
+
+
+def test_incident_is_recorded_and_asked_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], config: str
+) -> None:
+    pack = tmp_path / "packs" / "slow"
+    code, out, _err = recorded(capsys, config, "--output", str(pack))
+    assert code == 0
+    assert "truth.json" in out
+
+    _code, unjudged, told = run(capsys, ["eval", str(tmp_path / "packs"), "--json"])
+    assert json.loads(unjudged)["results"] == []
+    assert "1 cases without a truth" in told
+
+    truth = json.loads((pack / "truth.json").read_text())
+    (pack / "truth.json").write_text(
+        json.dumps({**truth, "healthy": False, "culprit": ["checkout"]})
+    )
+    _code, judged, _told = run(capsys, ["eval", str(pack), "--json"])
+    (result,) = json.loads(judged)["results"]
+    assert result["suspects"][:1] == ["checkout"]
+    assert json.loads(judged)["sets"][0]["top_1"] == 1.0
+
+
+def test_recording_is_on_record(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], config: str
+) -> None:
+    recorded(capsys, config, "--products", "checkout", "--output", str(tmp_path / "pack"))
+
+    _code, trail, _err = run(capsys, ["audit", "export", "--config", config, "--since", "1h"])
+
+    assert "incident record" in trail
+
+
+@pytest.mark.parametrize(
+    ("wrong", "names"),
+    [
+        (["--since", "yesterday"], "--since yesterday"),
+        (["--since", "2026-11-20T10:00", "--until", "2026-11-20T09:00"], "--since"),
+        (["--since", "90h"], "up to 24 h"),
+        (["--before", "much"], "--before much"),
+        (["--before", "1000h"], "--before 1000h"),
+        (["--output", "."], "is there already"),
+    ],
+)
+def test_what_is_typed_wrong_is_a_sentence(
+    capsys: pytest.CaptureFixture[str], config: str, wrong: Sequence[str], names: str
+) -> None:
+    code, _out, err = recorded(capsys, config, *wrong)
+
+    assert code == 2
+    assert names in err
+    assert "Traceback" not in err
+
+
+def test_without_backends_nothing_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "kortex.toml"
+    config.write_text(f'[database]\nurl = "sqlite+aiosqlite:///{tmp_path}/k.db"\n')
+    arguments = ["--products", "web", "--output", str(tmp_path / "pack")]
+
+    code, _out, err = recorded(capsys, str(config), *arguments)
+
+    assert code == 1
+    assert "nothing was written" in err
+    assert "metrics: not configured" in err
+    assert not (tmp_path / "pack").exists()
