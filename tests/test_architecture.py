@@ -152,6 +152,24 @@ def test_the_environment_is_read_in_one_place() -> None:
     assert readers == {"bot/settings/reading.py"}
 
 
+def _says_nothing(docstring: str) -> bool:
+    """Fewer than three words, unless they name an error, or point at a name in backticks."""
+    return len(docstring.split()) < 3 and not re.search(r"`|Raises |\w\.\w", docstring)
+
+
+def test_every_docstring_says_something() -> None:
+    documented = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    empty = [
+        f"{_relative(path)}: {node.name}"
+        for path in SOURCES
+        for node in ast.walk(_tree(path))
+        if isinstance(node, documented)
+        and _says_nothing(ast.get_docstring(node) or "none but fine")
+    ]
+
+    assert empty == []
+
+
 def test_what_people_talk_on_has_no_name_where_answers_and_actions_are_made() -> None:
     rooms = ("bot/domain/", "bot/chat/", "bot/actions/", "bot/engine/", "bot/ports")
     platform = re.compile(r"(?i)slack|block kit|usergroup|mrkdwn")

@@ -493,10 +493,10 @@ class Proposals(Protocol):
 
 
 class Clock(Protocol):
-    """The time."""
+    """Tells the time that answers go by."""
 
     def now(self) -> datetime:
-        """Aware, UTC."""
+        """The time now, aware, in UTC."""
         ...
 
 

@@ -57,7 +57,7 @@ class Bounded(Protocol):
 
     @property
     def products(self) -> tuple[str, ...]:
-        """The channel's."""
+        """Those of the channel; `*` is any."""
         ...
 
     @property

@@ -157,7 +157,7 @@ class KubernetesReader:
         return _table(whole, with_namespace=kind.namespaced and namespace == EVERYWHERE)
 
     async def describe(self, query: ObjectQuery) -> dict[str, JsonValue]:
-        """One object."""
+        """One object, without what may be secret. Raises ToolError."""
         kind = await self._kind(query.kind)
         if not query.name:
             raise InvalidArguments("name: which one")

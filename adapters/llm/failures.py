@@ -5,7 +5,7 @@ keeping secrets out of messages.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -24,6 +24,7 @@ from adapters.errors import (
 )
 from adapters.http import retry_after_s
 from adapters.llm.messages import ErrorChunk, ErrorKind
+from adapters.llm.wire_json import as_object, parse
 
 _MAX_WORDS: Final = 300
 
@@ -64,6 +65,21 @@ class VendorError:
     name: str
     words: str
     kind: ErrorKind | None
+
+
+ReadError = Callable[[int, httpx.Headers, bytes], VendorError]
+
+
+def error_reader(error_of: Callable[[Mapping[str, object]], VendorError]) -> ReadError:
+    """Reads the error in an HTTP answer; a body of another shape decides nothing."""
+
+    def read_error(_status: int, _headers: httpx.Headers, body: bytes) -> VendorError:
+        try:
+            return error_of(as_object(parse(body)))
+        except ValueError:
+            return VendorError("", "", None)
+
+    return read_error
 
 
 def is_overflow(words: str) -> bool:

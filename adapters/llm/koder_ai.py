@@ -30,11 +30,11 @@ class KoderAI:
         return _REASON
 
     async def models(self) -> Sequence[Model]:
-        """None."""
+        """There is nothing to select."""
         return ()
 
     def price_of(self, model: str) -> Price | None:
-        """Unknown."""
+        """Unknown, as nothing is sold under the name."""
         del model
         return None
 

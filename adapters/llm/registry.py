@@ -17,7 +17,7 @@ class ClosableProvider(Provider, Protocol):
     """A provider that owns its connections."""
 
     async def aclose(self) -> None:
-        """Close them."""
+        """Close every provider's connections."""
         ...
 
 

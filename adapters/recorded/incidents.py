@@ -41,7 +41,10 @@ class RecordedIncidents:
 
     def of_channel(self, channel: str) -> Recorded | None:
         """The capabilities of the scenario that plays in a channel, None when none does."""
-        for name, scenario in self.scenarios.items():
-            if scenario.channel == channel.lstrip("#"):
-                return self.of(name)
-        return None
+        name = self.name_in(channel)
+        return self.of(name) if name else None
+
+    def name_in(self, channel: str) -> str | None:
+        """The scenario that plays in a channel, None when none does."""
+        plain = channel.lstrip("#")
+        return next((n for n, each in self.scenarios.items() if each.channel == plain), None)

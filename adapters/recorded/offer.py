@@ -105,7 +105,7 @@ class RecordedOffer:
     """The same for every incident."""
 
     async def kinds(self) -> Sequence[OfferedKind]:
-        """Five."""
+        """The five kinds that the recorded cluster offers."""
         return [
             OfferedKind(
                 one.kind, one.api_version, one.plural, one.namespaced, one.short_names,

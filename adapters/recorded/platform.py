@@ -55,7 +55,7 @@ class RecordedPlatform:
     async def workflows(
         self, application: str, status: str, call: CallContext
     ) -> Sequence[Workflow]:
-        """Newest first."""
+        """Recorded runs, the newest first."""
         del call
         return [
             one
@@ -83,7 +83,7 @@ class RecordedPlatform:
         ]
 
     async def stats(self, call: CallContext) -> PlatformStats:
-        """Counted."""
+        """Counted from what is recorded."""
         applications, resources = await self.applications(call), list(_resources())
         kinds = sorted({one.type for one in resources})
         return PlatformStats(

@@ -9,4 +9,4 @@ OnState: TypeAlias = Callable[[ProposalState], None]
 
 
 def uncounted(_state: ProposalState) -> None:
-    """Nobody counts."""
+    """For where no metrics are kept."""

@@ -20,6 +20,7 @@ log = structlog.stdlib.get_logger(__name__)
 
 RETRY_DELAYS_S: Final = (1.0, 2.0, 4.0)
 CALL_TIMEOUT_S: Final = 10.0
+TELL_TIMEOUT_S: Final = 40.0  # with the waits that a platform asks for
 # Longer than a call: an edit that was given up on may still land, and nothing is painted under it.
 CLAIM_S: Final = CALL_TIMEOUT_S + 5.0
 BATCH: Final = 10
@@ -63,11 +64,11 @@ class ProposalDisplay:
 
     async def say(self, place: Place, text: str, key: str) -> bool:
         """One line in the thread, once per `key`."""
-        return await self._tried("say", lambda: self._surface.say(place, text, key)) is not None
+        return await self._told("say", self._surface.say(place, text, key)) is not None
 
     async def whisper(self, place: Place, user: UserId, text: str) -> None:
         """A private word."""
-        await self._tried("whisper", lambda: self._surface.whisper(place, user, text))
+        await self._told("whisper", self._surface.whisper(place, user, text))
 
     async def _painted(self, claim: CardClaim, *, may_retry: bool) -> bool | None:
         """Whether the card shows what was claimed; None when it is worth another try at once."""
@@ -87,20 +88,16 @@ class ProposalDisplay:
         await self._cards.showed(claim, ts)
         return True
 
-    async def _tried(self, what: str, call: Callable[[], Awaitable[T]]) -> T | None:
-        for delay_s in (*RETRY_DELAYS_S, None):
-            try:
-                async with asyncio.timeout(CALL_TIMEOUT_S):
-                    return await call()
-            except SurfaceGone:
-                return None
-            except (SurfaceFailed, TimeoutError) as error:
-                retryable = not isinstance(error, SurfaceFailed) or error.retryable
-                if delay_s is None or not retryable:
-                    log.warning("proposal.not_shown", what=what, error=type(error).__name__)
-                    return None
-                await self._sleep(delay_s)
-        return None
+    async def _told(self, what: str, call: Awaitable[T]) -> T | None:
+        """The surface tries as often as it is worth; here is only how long that may take."""
+        try:
+            async with asyncio.timeout(TELL_TIMEOUT_S):
+                return await call
+        except SurfaceGone:
+            return None
+        except (SurfaceFailed, TimeoutError) as error:
+            log.warning("proposal.not_shown", what=what, error=type(error).__name__)
+            return None
 
 
 class CardSweep:

@@ -10,7 +10,7 @@ _ANSWER = TypeAdapter(ControlAnswer)
 
 
 def from_proposal(proposal: Proposal) -> JsonValue:
-    """As JSON."""
+    """A proposal as JSON for the journal."""
     value: JsonValue = _PROPOSAL.dump_python(proposal, mode="json")
     return value
 
@@ -21,7 +21,7 @@ def to_proposal(value: JsonValue) -> Proposal:
 
 
 def from_answer(answer: ControlAnswer) -> JsonValue:
-    """As JSON."""
+    """A control plane's answer as JSON for the journal."""
     value: JsonValue = _ANSWER.dump_python(answer, mode="json")
     return value
 

@@ -32,7 +32,7 @@ class NamedOnTheLine:
     """`bot.ports.platform.ChannelNames` where the channel is the one that was typed."""
 
     async def for_asking(self, place: Place, patience_s: float = 0.0) -> str:  # noqa: ARG002 - the port's
-        """As typed."""
+        """The channel as it was typed: nobody can look it up here."""
         return place.channel
 
     async def for_deciding(self, place: Place) -> str:
@@ -55,7 +55,7 @@ class PlainJournal:
     """Steps that are run and not remembered: one process, one question."""
 
     async def step(self, name: str, run: Callable[[], Awaitable[JsonValue]]) -> JsonValue:  # noqa: ARG002 - the port's
-        """Run it."""
+        """Run it; nothing is recorded."""
         return await run()
 
     async def steps(
@@ -115,15 +115,15 @@ class HeadlessSurface:
 
     @property
     def traits(self) -> PlatformTraits:
-        """A terminal's."""
+        """What a terminal can show."""
         return TRAITS
 
     async def open_answer(self, ask: Ask) -> MessageTs:
-        """No placeholder."""
+        """A terminal needs no placeholder."""
         return ask.ts
 
     def stream(self, ask: Ask, ts: MessageTs) -> HeadlessStream:  # noqa: ARG002 - the port's
-        """Progress lines."""
+        """Progress goes to standard error, line by line."""
         return HeadlessStream(self._tell)
 
     async def show_card(self, proposal: Proposal) -> MessageTs:
@@ -132,11 +132,11 @@ class HeadlessSurface:
         return MessageTs(proposal.id)
 
     async def whisper(self, place: Place, user: UserId, text: str) -> None:  # noqa: ARG002
-        """Tell it."""
+        """Print it: there is one person here."""
         self._tell(text)
 
     async def say(self, place: Place, text: str, key: str) -> MessageTs:  # noqa: ARG002
-        """Tell it."""
+        """Print the line, whatever the key."""
         self._tell(text)
         return MessageTs(key)
 
@@ -240,7 +240,7 @@ class _Never:
     requested = False
 
     async def wait(self) -> None:
-        """For ever."""
+        """Never returns: nobody can press stop here."""
         await asyncio.Event().wait()
 
 
@@ -252,5 +252,5 @@ class NeverStopped:
         return False
 
     def watch(self, turn: TurnId) -> _Never:  # noqa: ARG002 - the port's
-        """Never."""
+        """A signal that never comes."""
         return _Never()

@@ -11,7 +11,7 @@ from bot.domain.ids import SessionId, UserId
 
 
 class AuditKind(StrEnum):
-    """What happened."""
+    """The kinds of rows in the audit trail."""
 
     TURN_STARTED = "turn.started"
     TURN_ENDED = "turn.ended"

@@ -104,7 +104,7 @@ def out_of_place(now: Channel, shown_in: str, product: str) -> str | None:
 
 
 def not_covered(channel: Channel, product: str) -> str:
-    """In words."""
+    """Say in words that the action is not for this product here."""
     if not channel.is_known:
         return f"the channel's name cannot be read now, so nothing may be proposed for {product}"
     whose = ", ".join(channel.rule.products)

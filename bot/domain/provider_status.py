@@ -29,7 +29,7 @@ class ProviderStatus:
     answered: bool = False
 
     def as_json(self) -> dict[str, JsonValue]:
-        """For programs."""
+        """The object that the HTTP API and `--json` answer with."""
         return {
             "name": self.name,
             "available": self.available,

@@ -24,14 +24,14 @@ class RoundStarted:
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:
-    """A piece of the answer, already safe to show."""
+    """A piece of the answer as the model wrote it: whoever shows it redacts it first."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class RoundReplaced:
-    """The text of this round's attempt is void; another provider starts over."""
+    """The text of this round is void: the fast model passed the question on to the full one."""
 
     number: int
 
@@ -46,7 +46,7 @@ class ToolProgress:
 
 @dataclass(frozen=True, slots=True)
 class ProposalRaised:
-    """A proposal was stored; its card is to be shown."""
+    """A proposal was stored. Its card is a message of its own, shown by who stored it."""
 
     proposal_id: ProposalId
 

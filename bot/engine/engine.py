@@ -199,9 +199,9 @@ class Engine:
         else:
             await self._replicas.give_up(self.executor_id)
 
-    def is_first_look(self, ask: Ask) -> bool:
-        """See `ThreadOrder.is_first_look`."""
-        return self._order.is_first_look(ask)
+    def take_first_look(self, ask: Ask) -> bool:
+        """See `ThreadOrder.take_first_look`."""
+        return self._order.take_first_look(ask)
 
     async def look_after_threads(self) -> int:
         """Free threads of turns that nobody carries on, which are ended with a word; how many.

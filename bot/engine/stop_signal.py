@@ -19,5 +19,5 @@ class Signal:
         await self._event.wait()
 
     def set(self) -> None:
-        """Somebody asked."""
+        """Somebody asked the turn to stop."""
         self._event.set()

@@ -104,10 +104,11 @@ class ThreadOrder:
                     if turn not in blocked:
                         waiting.woken.set()
 
-    def is_first_look(self, ask: Ask) -> bool:
-        """Whether nothing can have been posted for this ask yet: true once, on a first attempt.
+    def take_first_look(self, ask: Ask) -> bool:
+        """Take the right to post without looking first; whether there was one. It is taken once.
 
-        Only asked for a second time when a post may have been sent and its answer lost.
+        Only a first attempt has it: nothing can have been posted for its ask yet. Who comes again may
+        have sent a post whose answer was lost, and has to look.
         """
         if ask.turn_id not in self._first_attempts:
             return False

@@ -114,11 +114,14 @@ class CardSurface(PrivateSurface, Protocol):
     """Where proposals are decided on."""
 
     async def show_card(self, proposal: Proposal) -> MessageTs:
-        """Post the proposal's card, or bring the one already posted up to date."""
+        """Post the proposal's card, or bring the one already posted up to date; tried once.
+
+        Raises SurfaceGone, SurfaceFailed.
+        """
         ...
 
     async def say(self, place: Place, text: str, key: str) -> MessageTs:
-        """Post in the thread once per `key`."""
+        """Post in the thread once per `key`, patiently. Raises SurfaceGone, SurfaceFailed."""
         ...
 
 

@@ -166,7 +166,7 @@ def _surface(base: Base, outbox: Outbox, engine: Engine) -> SlackSurface:
         outbox,
         links=LinkPolicy(frozenset(base.settings.slack.link_hosts)),
         now=base.stores.database.now,
-        is_new=engine.is_first_look,
+        take_first_look=engine.take_first_look,
         redact=base.redactor.redact_for_people,
         resolve=lambda text, place: base.placeholders.resolved(text, place.key),
         show_cost=base.settings.llm.show_cost,

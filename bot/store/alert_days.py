@@ -33,7 +33,7 @@ class StoredAlertDays:
         return await self._database.transact(work)
 
     async def told(self, day: str) -> None:
-        """Done."""
+        """Keep that the day was told of, so that no replica tells it again."""
 
         async def work(connection: Connection) -> None:
             await connection.execute(table.update().where(table.c.day == day).values(told=True))

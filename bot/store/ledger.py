@@ -65,7 +65,7 @@ class StoredLedger:
         return await self._database.transact(work)
 
     async def release(self, reservation: str) -> None:
-        """Delete it."""
+        """Delete the reservation: nothing is held under that id any more."""
 
         async def work(connection: Connection) -> None:
             await connection.execute(reservations.delete().where(reservations.c.id == reservation))

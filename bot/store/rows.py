@@ -36,7 +36,7 @@ def to_message(body: str, blocks: str = "") -> Message:
 
 
 def of_evidence(turn: TurnId, evidence: Evidence) -> dict[str, Any]:
-    """A row."""
+    """The row of one numbered result."""
     return {
         "turn_id": turn,
         "number": evidence.number,

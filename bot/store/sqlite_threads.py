@@ -194,7 +194,7 @@ class InThread:
 
     @property
     def dialect(self) -> sa.Dialect:
-        """SQLite's."""
+        """The dialect statements are compiled for: SQLite's."""
         return self._connection.dialect
 
     @property

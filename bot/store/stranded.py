@@ -17,7 +17,7 @@ _UNDER_WAY = (ProposalState.CONFIRMED.value, ProposalState.DISPATCHING.value)
 
 
 class StrandedProposals:
-    """Read only."""
+    """Reads which proposals nobody carries on; changes nothing."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -62,7 +62,7 @@ class StoredUndelivered:
         return await self._claimed(undelivered.c.since <= seconds_ago(age_s), limit)
 
     async def settle(self, turn: TurnId) -> None:
-        """Gone."""
+        """It was delivered, or given up: delete its row."""
 
         async def work(connection: Connection) -> None:
             await connection.execute(undelivered.delete().where(undelivered.c.turn_id == turn))

@@ -23,7 +23,7 @@ class StoredWatches:
     async def begin(
         self, proposal_id: ProposalId, kind: WatchKind, first_s: float, for_s: float
     ) -> None:
-        """Idempotent."""
+        """Look after that order from now on; again is no second row."""
 
         async def work(connection: Connection) -> None:
             await connection.execute(
@@ -75,7 +75,7 @@ class StoredWatches:
         return await self._database.transact(work)
 
     async def end(self, watch: Watch) -> None:
-        """Gone."""
+        """Look after it no more: delete its row."""
 
         async def work(connection: Connection) -> None:
             await connection.execute(

@@ -64,7 +64,7 @@ class _Application(BaseModel):
 
 
 class ArgoNotification(BaseModel):
-    """One notification."""
+    """The body of one delivery of Argo CD notifications."""
 
     app: _Application = Field(validation_alias=AliasChoices("app", "application"))
 

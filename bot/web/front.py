@@ -121,5 +121,5 @@ class _Refused(asyncio.Protocol):
     """A connection for which there is no room: all others are at work."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """End it."""
+        """Close it at once: there is no room."""
         transport.close()

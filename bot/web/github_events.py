@@ -43,7 +43,7 @@ class _Status(BaseModel):
 
 
 class DeploymentStatus(BaseModel):
-    """One delivery."""
+    """The body of one `deployment_status` delivery."""
 
     status: _Status = Field(alias="deployment_status")
     deployment: _Deployment

@@ -7,5 +7,5 @@ class SystemClock:
     """Wall time in UTC. Expiry and budgets are judged by the database's clock, not by this one."""
 
     def now(self) -> datetime:
-        """Aware, UTC."""
+        """The time now, aware, in UTC."""
         return datetime.now(UTC)

@@ -7,6 +7,7 @@ import base64
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, fields
+from functools import cache
 from pathlib import Path
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
@@ -56,9 +57,9 @@ from tools.capabilities import (
 from tools.contract import QUERY
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Observed:
-    """What one channel's tools look at; None is not configured."""
+    """What one channel's tools look at; None is not configured. Channels that share it see the same."""
 
     logs: Logs | None
     metrics: Metrics | None
@@ -144,8 +145,9 @@ def _recorded(clock: Clock, stored: IncidentHistory, asked: _Asked) -> Callable[
     first = next(iter(incidents.scenarios))
     history = RecordedHistory(past_incidents(incidents.anchor), beside=stored)
 
-    def of(channel: str) -> Observed:
-        recorded = incidents.of_channel(channel) or incidents.of(first)
+    @cache
+    def of_incident(name: str) -> Observed:
+        recorded = incidents.of(name)
         return Observed(
             logs=recorded.logs,
             metrics=recorded.metrics,
@@ -160,7 +162,7 @@ def _recorded(clock: Clock, stored: IncidentHistory, asked: _Asked) -> Callable[
             patterns=asked.patterns or recorded_pages(),
         )
 
-    return of
+    return lambda channel: of_incident(incidents.name_in(channel) or first)
 
 
 def _logs(settings: ObserveSettings, stack: AsyncExitStack) -> Logs | None:

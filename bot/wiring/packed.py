@@ -16,7 +16,7 @@ class StoppedClock:
     at: datetime
 
     def now(self) -> datetime:
-        """Aware, UTC."""
+        """The pack's time, aware, in UTC."""
         return self.at
 
 

@@ -25,7 +25,7 @@ class OwnTools(Protocol):
 
     @property
     def version(self) -> int:
-        """From 0."""
+        """Counts from 0 how often the tools have changed."""
         ...
 
     @property
@@ -63,18 +63,18 @@ class Toolboxes:
         self._bind = bind
         self._make = make
         self._policy_version = 0
-        self._made: dict[int, tuple[tuple[int, ...], Toolbox]] = {}
+        self._made: dict[Observed, tuple[tuple[int, ...], Toolbox]] = {}
         policy_of(settings, own)
 
     def choose(self, call: CallContext) -> Toolbox:
         """The toolbox of the call's channel."""
         observed = self._observed_in(call.channel)
-        key = id(observed.logs)
         version = (self._policy_version, *(each.version for each in self._own))
-        if key not in self._made or self._made[key][0] != version:
+        if observed not in self._made or self._made[observed][0] != version:
             policy = policy_of(self._settings, self._own)
-            self._made[key] = version, self._make(self._tools(), policy, self._bind(observed))
-        return self._made[key][1]
+            made = self._make(self._tools(), policy, self._bind(observed))
+            self._made[observed] = version, made
+        return self._made[observed][1]
 
     @property
     def roles_named(self) -> tuple[str, ...]:

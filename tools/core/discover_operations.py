@@ -14,7 +14,7 @@ class DiscoverInput(ToolInput):
 
 
 class OperationEntry(ToolOutput):
-    """One action."""
+    """One action that may be proposed."""
 
     name: str
     description: str

@@ -25,7 +25,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class PatternsInput(ToolInput):
-    """Which lines."""
+    """Whose log lines, and the window to fold."""
 
     product: ProductOrAny
     time_range: TimeRangeText

@@ -15,7 +15,7 @@ from tools.products import ProductScope
 
 
 class ApplicationInput(ToolInput):
-    """Which one."""
+    """Which application to read."""
 
     app_name: ApplicationName
 

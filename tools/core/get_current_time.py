@@ -11,7 +11,7 @@ class CurrentTimeInput(ToolInput):
 
 
 class CurrentTimeOutput(ToolOutput):
-    """Now."""
+    """The time now, in UTC."""
 
     now: str
     timezone: str = "UTC"

@@ -31,7 +31,7 @@ class HistoryInput(ToolInput):
 
 
 class IncidentEntry(ToolOutput):
-    """One incident."""
+    """One past incident that fits."""
 
     id: str
     title: str

@@ -24,7 +24,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class LogsInput(ToolInput):
-    """Which lines."""
+    """Whose log lines, and from when."""
 
     product: Product
     time_range: TimeRangeText
@@ -40,7 +40,7 @@ class LogsInput(ToolInput):
 
 
 class LogsOutput(ToolOutput):
-    """One page."""
+    """One page of lines, the newest first."""
 
     range: str
     lines: list[LogEntry]

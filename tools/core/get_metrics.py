@@ -14,7 +14,7 @@ from tools.timerange import parse_time_range
 
 
 class MetricsInput(ToolInput):
-    """Which metric."""
+    """Which metric of which product."""
 
     product: Product
     metric_name: MetricName

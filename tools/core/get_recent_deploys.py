@@ -24,7 +24,7 @@ class DeploysInput(ToolInput):
 
 
 class DeployEntry(ToolOutput):
-    """One deploy."""
+    """One deploy of a product."""
 
     ts: str
     product: str
@@ -39,7 +39,7 @@ class DeployEntry(ToolOutput):
 
 
 class DeploysOutput(ToolOutput):
-    """Newest first."""
+    """The deploys, newest first."""
 
     range: str
     deploys: list[DeployEntry]

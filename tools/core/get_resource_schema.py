@@ -41,7 +41,7 @@ class SchemaInput(ToolInput):
 
 
 class FieldEntry(ToolOutput):
-    """One field."""
+    """One field of a kind's schema."""
 
     path: str
     type: str

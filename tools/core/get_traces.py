@@ -37,7 +37,7 @@ def _trace_id(text: str) -> str:
 
 
 class TracesInput(ToolInput):
-    """Which trace."""
+    """Which trace to read."""
 
     request_id: Annotated[
         str, AfterValidator(_trace_id), Field(description="Trace id, e.g. a log line's trace_id")

@@ -10,13 +10,13 @@ from tools.products import ProductScope, within
 
 
 class WorkflowInput(ToolInput):
-    """Which one."""
+    """Which run to read."""
 
     workflow_id: WorkflowId
 
 
 class StepEntry(ToolOutput):
-    """One step."""
+    """One step of the run."""
 
     name: str
     status: str | None = None

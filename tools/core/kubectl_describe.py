@@ -17,7 +17,7 @@ from tools.products import CANNOT_BE_TOLD
 
 
 class DescribeInput(ToolInput):
-    """Which object."""
+    """Which object to describe."""
 
     kind: KindName
     name: ObjectName

@@ -21,7 +21,7 @@ MAX_MESSAGE_CHARS = 500
 
 
 class EventsInput(ToolInput):
-    """Whose events."""
+    """Whose events to list."""
 
     namespace: Namespace = ""
     kind: Annotated[str, Field(max_length=40, description="Only of this kind")] = ""

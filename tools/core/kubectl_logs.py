@@ -35,7 +35,7 @@ class PodLogsInput(ToolInput):
 
 
 class PodLogsOutput(ToolOutput):
-    """Oldest first."""
+    """The lines, oldest first."""
 
     lines: list[str]
     truncated: bool

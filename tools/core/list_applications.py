@@ -13,7 +13,7 @@ class ApplicationsInput(ToolInput):
 
 
 class ApplicationEntry(ToolOutput):
-    """One application."""
+    """One application of the list."""
 
     name: str
     environment: str | None = None

@@ -15,7 +15,7 @@ from tools.products import ProductScope, within
 
 
 class ResourcesInput(ToolInput):
-    """Which ones."""
+    """Whose resources to list."""
 
     app_name: ApplicationName = ""
     type: FilterWord = ""

@@ -15,14 +15,14 @@ from tools.products import ProductScope, within
 
 
 class WorkflowsInput(ToolInput):
-    """Which ones."""
+    """Whose runs to list."""
 
     app_name: ApplicationName = ""
     status: FilterWord = ""
 
 
 class WorkflowsOutput(ToolOutput):
-    """Newest first."""
+    """The runs, newest first."""
 
     workflows: list[WorkflowEntry]
     total: int

@@ -11,7 +11,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class LogEntry(ToolOutput):
-    """One line."""
+    """One log line, cut and redacted."""
 
     ts: str
     level: str | None = None

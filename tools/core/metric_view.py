@@ -35,7 +35,7 @@ REDACTION = frozenset(
 
 
 class Sample(ToolOutput):
-    """One point."""
+    """One point of a series."""
 
     ts: str
     value: float

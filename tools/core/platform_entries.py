@@ -35,7 +35,7 @@ FilterWord = Annotated[str, AfterValidator(_name)]
 
 
 class ResourceEntry(ToolOutput):
-    """One resource."""
+    """One resource of an application."""
 
     name: str
     type: str | None = None
@@ -45,7 +45,7 @@ class ResourceEntry(ToolOutput):
 
 
 class WorkflowEntry(ToolOutput):
-    """One run."""
+    """One run of a workflow."""
 
     id: str
     name: str

@@ -22,7 +22,7 @@ def _query(text: str) -> str:
 
 
 class QueryInput(ToolInput):
-    """Which query."""
+    """The PromQL, and when to evaluate it."""
 
     query: Annotated[
         str,

@@ -20,7 +20,7 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 class CapabilitiesInput(ToolInput):
-    """What for."""
+    """What the kinds should be good for."""
 
     query: Annotated[
         str, Field(min_length=1, max_length=500, description="Words: intent, kind or operator")
@@ -29,7 +29,7 @@ class CapabilitiesInput(ToolInput):
 
 
 class CapabilityEntry(ToolOutput):
-    """One kind."""
+    """One kind that the cluster offers."""
 
     kind: str
     api_version: str

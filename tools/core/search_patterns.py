@@ -14,7 +14,7 @@ MAX_TEXT_CHARS = 2000
 
 
 class PatternsInput(ToolInput):
-    """What about."""
+    """What the written patterns should be about."""
 
     intent: Annotated[
         str, Field(min_length=1, max_length=500, description="Words: symptom, system or intent")

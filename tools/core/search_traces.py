@@ -19,7 +19,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class SearchInput(ToolInput):
-    """Which traces."""
+    """Which traces to look for."""
 
     product: Product
     time_range: TimeRangeText
@@ -50,7 +50,7 @@ class SearchOutput(ToolOutput):
 
 
 class SearchTraces:
-    """Searches traces."""
+    """Searches traces by product, duration, error and operation."""
 
     contract = ToolContract(
         id="core__search_traces",

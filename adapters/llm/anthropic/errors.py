@@ -3,11 +3,9 @@
 from collections.abc import Mapping
 from typing import Final
 
-import httpx
-
-from adapters.llm.failures import VendorError, is_overflow
+from adapters.llm.failures import VendorError, error_reader, is_overflow
 from adapters.llm.messages import ErrorKind
-from adapters.llm.wire_json import as_object, as_text, parse
+from adapters.llm.wire_json import as_object, as_text
 
 _KINDS: Final[Mapping[str, ErrorKind]] = {
     "api_error": ErrorKind.OVERLOADED,
@@ -25,15 +23,6 @@ _KINDS: Final[Mapping[str, ErrorKind]] = {
 _SPENT: Final = "enforced_spend_limit_reached"
 
 
-def read_error(status: int, headers: httpx.Headers, body: bytes) -> VendorError:
-    """The error in an HTTP answer; a body of another shape decides nothing."""
-    del status, headers
-    try:
-        return error_of(as_object(parse(body)).get("error"))
-    except ValueError:
-        return VendorError("", "", None)
-
-
 def error_of(error: object) -> VendorError:
     """One error object: `{type, message, details?}`; a compatible server may send a text."""
     fields = as_object(error)
@@ -46,3 +35,6 @@ def error_of(error: object) -> VendorError:
     elif "credit balance" in words:  # a 400 invalid_request_error in practice
         kind = ErrorKind.QUOTA
     return VendorError(name, words, kind)
+
+
+read_error = error_reader(lambda answer: error_of(answer.get("error")))

@@ -31,7 +31,7 @@ class Anthropic(HostedProvider):
         return {**headers, "x-api-key": self.config.api_key} if self.config.api_key else headers
 
     def exchange_for(self, request: CompleteRequest) -> AsyncGenerator[StreamChunk, None]:
-        """One round."""
+        """The HTTP request of one round, and the decoder of its answer."""
         model = self.model_for(request)
         body = encode(request, model, self.max_tokens_for(request), self.config.extra)
         return self.post(body, AnthropicDecoder(), read_error)

@@ -76,7 +76,7 @@ class Bedrock(HostedProvider):
         return {"authorization": f"Bearer {self.config.api_key}"} if self.config.api_key else {}
 
     def exchange_for(self, request: CompleteRequest) -> AsyncGenerator[StreamChunk, None]:
-        """One round."""
+        """The HTTP request of one round, and the decoder of its answer."""
         model = self.model_for(request)
         body = encode(request, model, self.max_tokens_for(request), self.config.extra)
         url = self._address(model)

@@ -1,19 +1,8 @@
 """Nirmata's errors: words under `error`, `message` or `detail`; the status decides the rest."""
 
-import httpx
-
-from adapters.llm.failures import VendorError, is_overflow
+from adapters.llm.failures import VendorError, error_reader, is_overflow
 from adapters.llm.messages import ErrorKind
-from adapters.llm.wire_json import as_object, parse
-
-
-def read_error(status: int, headers: httpx.Headers, body: bytes) -> VendorError:
-    """The error in an HTTP answer; a body of another shape decides nothing."""
-    del status, headers
-    try:
-        return error_of(as_object(parse(body)))
-    except ValueError:
-        return VendorError("", "", None)
+from adapters.llm.wire_json import as_object
 
 
 def error_of(answer: object) -> VendorError:
@@ -35,3 +24,6 @@ def lacks_tools(message: str) -> bool:
     """Whether an error says that tools are not supported."""
     words = message.lower()
     return "tool" in words and "support" in words
+
+
+read_error = error_reader(error_of)

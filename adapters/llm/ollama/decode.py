@@ -34,7 +34,7 @@ class OllamaDecoder(NdjsonDecoder):
         self._calls: list[OpenCall] = []
 
     def on_event(self, event: Mapping[str, object], out: list[StreamChunk]) -> None:
-        """One line."""
+        """Turn one line of JSON into chunks."""
         if event.get("error"):
             self.fail_as(out, error_of(event["error"]))
             return

@@ -3,11 +3,9 @@
 from collections.abc import Mapping
 from typing import Final
 
-import httpx
-
-from adapters.llm.failures import VendorError, is_overflow
+from adapters.llm.failures import VendorError, error_reader, is_overflow
 from adapters.llm.messages import ErrorKind
-from adapters.llm.wire_json import as_object, as_text, parse
+from adapters.llm.wire_json import as_object, as_text
 
 # Words of the server's source; without one of them the status decides.
 _KINDS: Final[Mapping[str, ErrorKind]] = {
@@ -18,15 +16,6 @@ _KINDS: Final[Mapping[str, ErrorKind]] = {
     "unauthorized": ErrorKind.AUTH,
 }
 _NO_TOOLS: Final = "does not support tools"
-
-
-def read_error(status: int, headers: httpx.Headers, body: bytes) -> VendorError:
-    """The error in an HTTP answer; a body of another shape decides nothing."""
-    del status, headers
-    try:
-        return error_of(as_object(parse(body)).get("error"))
-    except ValueError:
-        return VendorError("", "", None)
 
 
 def error_of(error: object) -> VendorError:
@@ -41,3 +30,6 @@ def error_of(error: object) -> VendorError:
 def lacks_tools(message: str) -> bool:
     """Whether an error says that the model has no tools of its own."""
     return _NO_TOOLS in message
+
+
+read_error = error_reader(lambda answer: error_of(answer.get("error")))

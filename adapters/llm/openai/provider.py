@@ -35,7 +35,7 @@ class OpenAI(HostedProvider):
         return {"authorization": f"Bearer {self.config.api_key}"} if self.config.api_key else {}
 
     def exchange_for(self, request: CompleteRequest) -> AsyncGenerator[StreamChunk, None]:
-        """One round."""
+        """The HTTP request of one round, and the decoder of its answer."""
         model, max_tokens = self.model_for(request), self.max_tokens_for(request)
         extra = self.config.extra
         if self.uses_responses(model):

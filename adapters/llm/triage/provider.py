@@ -40,11 +40,11 @@ class Triage:
         self._pace_s = pace_s
 
     async def models(self) -> Sequence[Model]:
-        """No model."""
+        """There is no model to select."""
         return (Model("none", "no model was used", self.max_context_tokens, Tier.FAST),)
 
     def price_of(self, model: str) -> Price | None:  # noqa: ARG002 - the same for every name
-        """Nothing."""
+        """Free, whatever the name."""
         return Price(0, 0, 0, 0)
 
     async def stream(self, request: CompleteRequest) -> AsyncIterator[StreamChunk]:

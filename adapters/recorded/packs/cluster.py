@@ -55,7 +55,7 @@ class PackedKubernetes:
         return ObjectTable(columns, rows, more=len(found) > _MAX_ROWS)
 
     async def describe(self, query: ObjectQuery) -> dict[str, JsonValue]:
-        """One object."""
+        """One object as it was recorded. Raises ToolError."""
         kind = kind_of(query.kind)
         if not query.name:
             raise InvalidArguments("name: which one")

@@ -146,12 +146,12 @@ class Arguments:
         return name in self.values
 
     def text(self, name: str) -> str:
-        """A string."""
+        """Read the argument as text."""
         value = self.values.get(name)
         return value if isinstance(value, str) else ""
 
     def flag(self, name: str) -> bool:
-        """A boolean."""
+        """Read the argument as true or false."""
         return self.values.get(name) is True
 
     def number(self, name: str, default: int) -> int:

@@ -47,7 +47,7 @@ def message_changed(before: Message, after: Message, channel: Channel, at: str) 
 
 
 def message_deleted(before: Message, channel: Channel, at: str) -> JsonObject:
-    """A deletion."""
+    """A `message` event that says one was deleted."""
     event: JsonObject = {
         "type": "message",
         "subtype": "message_deleted",

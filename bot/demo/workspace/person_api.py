@@ -34,7 +34,7 @@ class PersonApi:
     providers: ProviderChoice | None = None
 
     def add_routes(self, router: web.UrlDispatcher) -> None:
-        """Register them."""
+        """Register the routes of all a person can do."""
         router.add_get("/person/workspace", self.describe)
         router.add_get("/person/channels/{channel}", self.read)
         router.add_get("/person/feed", self.follow)

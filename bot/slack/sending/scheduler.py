@@ -99,17 +99,17 @@ class EditScheduler:
         return slot
 
     def want(self, key: int, urgency: Urgency) -> None:
-        """For slots."""
+        """The message with that key looks different now; wakes the pump where an edit is due sooner."""
         if self._planner.want(key, urgency, self._clock()):
             self._wake.set()
 
     def done(self, key: int) -> None:
-        """For slots."""
+        """The edit that was granted to that key is over."""
         self._planner.finished(key, self._clock())
         self._wake.set()
 
     def close(self, key: int) -> None:
-        """For slots."""
+        """Forget that key: its message is edited no more."""
         self._planner.close(key)
         self._slots.pop(key, None)
 

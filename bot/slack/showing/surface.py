@@ -46,8 +46,8 @@ TRAITS = PlatformTraits(
 class SlackSurface(ChatSurface):
     """One workspace.
 
-    `is_new` may vouch that no attempt before this one can have answered an ask; each look-up it
-    saves is one of fifty a minute. Without it every ask is looked up first. `redact` masks secrets in
+    `take_first_look` gives, once for an ask, the right to post without looking for an answer that an
+    earlier attempt posted; each look-up it saves is one of fifty a minute. Without it every ask is looked up first. `redact` masks secrets in
     answers while they are written; it may raise RedactionFailed. `now` is the clock that judges
     proposals: a card that went by another would hide its buttons too early. `resolve` turns
     the placeholders of a place's session into what people may read.
@@ -60,7 +60,7 @@ class SlackSurface(ChatSurface):
         links: LinkPolicy = NO_LINKS,
         roles_text: Callable[[Proposal], str] = deciders,
         now: Callable[[], Awaitable[datetime]] | None = None,
-        is_new: Callable[[Ask], bool] = lambda _ask: False,
+        take_first_look: Callable[[Ask], bool] = lambda _ask: False,
         patience: Patience | None = None,
         redact: Callable[[str], str] = str,
         show_cost: bool = True,
@@ -70,7 +70,7 @@ class SlackSurface(ChatSurface):
         self._links = links
         self._roles_text = roles_text
         self._now = now or _own_clock
-        self._is_new = is_new
+        self._take_first_look = take_first_look
         self._patience = patience or Patience()
         self._redact = redact
         self._show_cost = show_cost
@@ -80,7 +80,7 @@ class SlackSurface(ChatSurface):
 
     @property
     def traits(self) -> PlatformTraits:
-        """Slack's."""
+        """What Slack can show, and its limits."""
         return TRAITS
 
     async def open_answer(self, ask: Ask) -> MessageTs:
@@ -98,7 +98,7 @@ class SlackSurface(ChatSurface):
         async with self._locks.hold(ask.turn_id):
             messages = self._answers.get(ask.turn_id)
             if messages is None:
-                messages = self._messages(ask, complete=self._is_new(ask))
+                messages = self._messages(ask, complete=self._take_first_look(ask))
             if not messages.posted:
                 (placeholder,) = render(view)
                 await persist(self._patience, lambda: _open(messages, placeholder))
@@ -129,9 +129,12 @@ class SlackSurface(ChatSurface):
         )
 
     async def show_card(self, proposal: Proposal) -> MessageTs:
-        """Post the proposal's card, or bring the one already posted up to date."""
+        """Post the proposal's card, or bring the one already posted up to date.
+
+        Tried once: who keeps on record that a card differs from its row tries again.
+        """
         async with self._locks.hold(proposal.id):
-            return await persist(self._patience, lambda: self._card(proposal))
+            return await self._card(proposal)
 
     async def whisper(self, place: Place, user: UserId, text: str) -> None:
         """Tell one person privately; best effort."""

@@ -167,7 +167,7 @@ async def test_a_turn_enters_once_the_database_has_time_for_it(
         await asyncio.wait_for(refused.wait(), 10)
         monkeypatch.setattr("bot.store.database.QUEUE_TIMEOUT_S", 60.0)
     await asyncio.wait_for(entering, 10)
-    assert order.is_first_look(ASK)
+    assert order.take_first_look(ASK)
 
 
 async def test_a_turn_does_not_enter_while_starts_go_first(database: Database) -> None:
@@ -213,7 +213,7 @@ async def test_an_attempt_after_the_first_may_have_been_seen(database: Database)
     await again.leave(ASK)
     gone = ThreadOrder(Tickets(database), "here", at_once)
     await gone.enter(ASK)
-    looks = [each.is_first_look(ASK) for each in (order, again, gone)]
+    looks = [each.take_first_look(ASK) for each in (order, again, gone)]
     assert looks == [True, False, False]
 
 

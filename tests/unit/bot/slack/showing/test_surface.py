@@ -83,7 +83,7 @@ async def test_a_lost_answer_to_the_post_does_not_post_twice(
 async def test_an_ask_known_to_be_new_is_not_looked_up(
     slack: FakeSlackWeb, surface: SlackSurface
 ) -> None:
-    vouching = SlackSurface(surface._outbox, is_new=lambda ask: ask == ASK)
+    vouching = SlackSurface(surface._outbox, take_first_look=lambda ask: ask == ASK)
     await vouching.open_answer(ASK)
 
     assert slack.count("conversations.replies") == 0
@@ -116,6 +116,16 @@ async def test_a_card_is_posted_once_and_then_brought_up_to_date(
     assert await surface.show_card(proposal(ProposalState.REJECTED)) == ts
     assert await surface.show_card(proposal(ProposalState.SUCCEEDED, card_ts=ts)) == ts
     assert slack.texts() == ["Succeeded: rollback-deploy on checkout"]
+
+
+async def test_a_card_is_tried_once_for_whoever_paints_it_tries_again(
+    slack: FakeSlackWeb, surface: SlackSurface
+) -> None:
+    slack.faults["chat.postMessage"].append(SurfaceFailed("no", retryable=True))
+
+    with pytest.raises(SurfaceFailed):
+        await surface.show_card(proposal())
+    assert slack.messages == {}
 
 
 async def test_a_card_goes_by_the_clock_that_judges_it(
