@@ -122,7 +122,9 @@ class HttpTickets:
 
 
 def test_a_tool_that_asks_something_outside_is_one_more_file_and_one_line(tmp_path: Path) -> None:
-    scratch = Scratch(tmp_path, "Add a tool that asks something outside", "tools", "adapters", "bot")
+    scratch = Scratch(
+        tmp_path, "Add a tool that asks something outside", "tools", "adapters", "bot"
+    )
     tool = renamed(CLOCK, "count_tickets").replace("class CountTickets:", f"{PORT}:")
     needs = "capabilities=frozenset(),\n        ports=frozenset({TICKETS})"
     tool = tool.replace('capabilities=frozenset({"clock"})', needs)

@@ -1,0 +1,90 @@
+"""The pages: on the map, with links that lead somewhere, lines that fit, and commands that exist."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from bot.cli import _parser
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+MAP = ROOT / "docs" / "README.md"
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+MAX_LINE = 119
+
+
+def _name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def _slug(heading: str) -> str:
+    """The anchor of a heading, as GitHub makes it."""
+    kept = re.sub(r"[^\w\- ]", "", heading.strip().lower())
+    return kept.replace(" ", "-")
+
+
+def _prose(path: Path) -> str:
+    return re.sub(r"```.*?```|`[^`]*`", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+
+
+LINKS = [
+    pytest.param(page, link, id=f"{_name(page)}: {link}")
+    for page in PAGES
+    for link in LINK.findall(_prose(page))
+    if not link.startswith(("https:", "http:", "mailto:"))
+]
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if p.name != "CHANGELOG.md"], ids=_name)
+def test_a_line_fits(page: Path) -> None:
+    lines = page.read_text(encoding="utf-8").splitlines()
+    # What holds no space cannot be broken: a path, an address.
+    long = [each for each in lines if len(each) > MAX_LINE and " " in each.strip(" -")]
+    assert long == []
+
+
+@pytest.mark.parametrize(("page", "link"), LINKS)
+def test_a_link_leads_somewhere(page: Path, link: str) -> None:
+    file, _, anchor = link.partition("#")
+    target = (page.parent / file).resolve() if file else page
+    assert target.exists()
+    headings = re.findall(r"^#+ (.*)$", target.read_text("utf-8"), re.MULTILINE) if anchor else []
+    assert not anchor or anchor in map(_slug, headings)
+
+
+def test_every_page_is_on_the_map() -> None:
+    linked = {(MAP.parent / link.partition("#")[0]).resolve() for link in LINK.findall(_prose(MAP))}
+    pages = {*ROOT.glob("docs/*.md"), *ROOT.glob("docs/*.toml"), *ROOT.glob("docs/proof/*.md")}
+    assert pages - linked - {MAP} == set()
+
+
+def test_the_map_has_the_four_kinds() -> None:
+    headings = re.findall(r"^## (.*)$", MAP.read_text(encoding="utf-8"), re.MULTILINE)
+    assert headings[:4] == ["The first hour", "How to", "Reference", "Explanation"]
+
+
+def test_test_paths_stand_in_the_proof_pages() -> None:
+    pages = [page for page in ROOT.glob("docs/*.md") if "| `tests/" in page.read_text("utf-8")]
+    assert pages == []
+
+
+def _commands() -> list[tuple[str, str]]:
+    blocks = [
+        (page, block)
+        for page in PAGES
+        for block in re.findall(r"```sh\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    ]
+    return [
+        (_name(page), line.strip())
+        for page, block in blocks
+        for line in block.replace("\\\n", " ").splitlines()
+        if re.match(r"\s*(\.venv/bin/)?kortex ", line)
+    ]
+
+
+@pytest.mark.parametrize(("page", "line"), _commands())
+def test_a_command_that_is_shown_exists(page: str, line: str) -> None:
+    command = re.split(r" (?:\||>|&&) ", line)[0]
+    assert _parser().parse_args(shlex.split(command, comments=True)[1:]).run
