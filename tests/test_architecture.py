@@ -2,6 +2,7 @@
 
 import ast
 import dataclasses
+import functools
 import importlib.metadata
 import io
 import re
@@ -52,6 +53,7 @@ def _relative(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
+@functools.cache
 def _tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
