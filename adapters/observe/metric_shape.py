@@ -2,8 +2,14 @@
 
 import math
 import re
+from collections.abc import Collection
+from typing import Final
 
 from tools.capabilities import Interval
+from tools.signals import MetricType
+
+HISTOGRAM_PARTS: Final = ("_bucket", "_sum", "_count")
+QUANTILE_NAME: Final = re.compile(r"(.+)_p(\d\d|999)")
 
 TARGET_POINTS = 300  # enough to see a shape; a chat answer shows no more
 MAX_STEPS = 11_000  # Prometheus and Mimir refuse (end - start) / step above it
@@ -30,6 +36,28 @@ def step_for(interval: Interval, asked_s: float | None, finest_s: float) -> tupl
     if asked_s >= least_s:
         return float(asked_s), ""
     return least_s, f"step raised from {asked_s:g} s to {least_s:g} s, the finest possible here"
+
+
+def unit_read(metric: str, *, is_counter: bool) -> str | None:
+    """Of the values as they arrive: of a counter that is not called `_total`, its rate's."""
+    if not is_counter or metric.endswith("_total"):
+        return unit_of(metric)
+    counts = metric.endswith(("_count", "_bucket"))
+    return "per second" if counts else unit_of(f"{metric}_total")
+
+
+def is_counter_by_name(metric: str, names: Collection[str], typed: MetricType) -> bool:
+    """What its suffix says, with the parts of a histogram beside it among `names`.
+
+    `typed` is what conventions say of the name, for one that says nothing itself.
+    """
+    part = next((one for one in HISTOGRAM_PARTS if metric.endswith(one)), "")
+    if metric.endswith("_total") or part == "_bucket":
+        return True
+    if part:
+        base = metric.removesuffix(part)
+        return sum(f"{base}{one}" in names for one in HISTOGRAM_PARTS) > 1
+    return typed == "counter"
 
 
 def unit_of(metric: str) -> str | None:

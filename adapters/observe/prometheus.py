@@ -9,7 +9,7 @@ import httpx
 from adapters.observe.backend import Backend
 from adapters.observe.conventions import SHIPPED, Conventions
 from adapters.observe.instants import check_order, seconds_text
-from adapters.observe.metric_shape import step_for, unit_of
+from adapters.observe.metric_shape import QUANTILE_NAME, step_for, unit_read
 from adapters.observe.prometheus_answer import instant_of, matrix_of, names_of
 from adapters.observe.prometheus_kinds import Kinds
 from adapters.observe.prometheus_notes import absence_note, staleness_notes
@@ -20,7 +20,6 @@ from tools.errors import InvalidArguments, UpstreamFailed
 from tools.signals import Discovered
 
 _METRIC_NAME: Final = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
-_QUANTILE_NAME: Final = re.compile(r"(.+)_p(\d\d|999)")
 _LABEL_NAME: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 _FINEST_STEP_S: Final = 15.0
 _ITS_FAULT: Final = frozenset({400, 422})  # bad_data and execution: what was asked, not the server
@@ -76,7 +75,7 @@ class PrometheusMetrics:
         if not series:
             series, note = await self._otherwise(query, step_s)
             notes.append(note)
-        unit = _unit(query.metric, is_counter)
+        unit = unit_read(query.metric, is_counter=is_counter)
         if not series:
             return MetricResult((), unit, step_s, tuple(notes))
         notes.extend(staleness_notes(series, query.interval, step_s, self._clock.now()))
@@ -153,7 +152,7 @@ class PrometheusMetrics:
         nothing. A misspelt name looks like no traffic, so find out which it is.
         """
         metrics = await self._metrics_of(query)
-        quantile = _QUANTILE_NAME.fullmatch(query.metric)
+        quantile = QUANTILE_NAME.fullmatch(query.metric)
         buckets = f"{quantile[1]}_bucket" if quantile else ""
         if quantile is not None and query.metric not in metrics and buckets in metrics:
             rates = await self._rates(await self._selectors(query, buckets), query, step_s)
@@ -198,11 +197,3 @@ def _check(query: MetricQuery) -> None:
     wrong = [name for name in query.labels if not _LABEL_NAME.fullmatch(name)]
     if wrong:
         raise InvalidArguments(f"not a label's name: {', '.join(map(repr, wrong))}")
-
-
-def _unit(metric: str, is_counter: bool) -> str | None:
-    """Of a counter that is not called `_total`, its rate's."""
-    if not is_counter or metric.endswith("_total"):
-        return unit_of(metric)
-    counts = metric.endswith(("_count", "_bucket"))
-    return "per second" if counts else unit_of(f"{metric}_total")

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -15,9 +15,10 @@ from tests.fixtures_logs_contract import LogsContract, contract_lines
 from tests.fixtures_metrics_contract import MetricsContract, contract_series
 from tests.fixtures_signals_contract import SignalsContract
 from tests.fixtures_traces_contract import TracesContract, contract_traces
-from tools.capabilities import Logs, Metrics, Traces
+from tools.capabilities import Interval, Logs, MetricQuery, Metrics, Traces
 
 NOW = datetime(2026, 11, 21, 14, 3, tzinfo=UTC)
+HALF_HOUR = Interval(NOW - timedelta(minutes=30), NOW)
 
 
 def world(name: str, rows: Sequence[Mapping[str, object]]) -> PackedWorld:
@@ -64,6 +65,40 @@ class TestPackedMetrics(MetricsContract):
         found = world("metrics.ndjson", series()).metrics
         assert found is not None
         return found
+
+    async def test_counter_is_read_as_its_rate(self) -> None:
+        result = await counted().query_range(
+            MetricQuery("shop", "orders_total", HALF_HOUR, step_s=60)
+        )
+        assert [value for _at, value in result.series[0].points] == pytest.approx([2.0] * 30)
+        assert result.unit == "per second"
+
+    async def test_quantile_is_estimated_from_a_histogram(self) -> None:
+        asked = MetricQuery("shop", "render_seconds_p95", HALF_HOUR, step_s=60)
+        result = await counted().query_range(asked)
+        # 90 of 100 requests are under 0.1 s, the rest between 0.1 and 0.5 s, spread evenly.
+        assert [value for _at, value in result.series[0].points] == pytest.approx([0.3] * 30)
+        assert "estimated from the histogram render_seconds_bucket" in result.notes[0]
+
+    async def test_names_without_a_meaning_are_found_as_well(self) -> None:
+        found = await counted().discover(["shop"], HALF_HOUR)
+        assert "render_seconds_bucket" in {metric.name for metric in found.metrics}
+
+
+def counted() -> Metrics:
+    """A counter that grows by 2 a second, and a histogram that grows with it."""
+    first = NOW.timestamp() - 3600
+    points = [(first + 15 * number, 30.0 * number) for number in range(241)]
+    rows: list[dict[str, object]] = [
+        {"name": "orders_total", "labels": {"service": "shop"}, "points": points}
+    ]
+    for le, share in {"0.1": 0.9, "0.5": 1.0, "+Inf": 1.0}.items():
+        labels = {"service": "shop", "le": le}
+        of_bucket = [(at, value * share) for at, value in points]
+        rows.append({"name": "render_seconds_bucket", "labels": labels, "points": of_bucket})
+    found = world("metrics.ndjson", rows).metrics
+    assert found is not None
+    return found
 
 
 class TestPackedSignals(SignalsContract):

@@ -1,14 +1,22 @@
 """The metrics of a case, under the names that its source gave them."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from statistics import median
 
+from adapters.observe.conventions import SHIPPED
 from adapters.observe.instants import check_order
-from adapters.observe.metric_shape import step_for, unit_of
+from adapters.observe.metric_shape import (
+    QUANTILE_NAME,
+    is_counter_by_name,
+    step_for,
+    unit_of,
+    unit_read,
+)
 from adapters.observe.selector_query import name_and_labels
+from adapters.recorded.packs.readings import Points, quantile_of, rate_of
 from adapters.recorded.packs.recording import RecordedSeries
 from adapters.recorded.packs.signals import PackedSignals
 from tools.capabilities import (
@@ -45,26 +53,42 @@ class PackedMetrics:
         return await self._signals.swept(query)
 
     async def query_range(self, query: MetricQuery) -> MetricResult:
-        """The last value at or before each step, no older than the source's own spacing."""
+        """As on a real backend: counters as rates, a quantile's name estimated from its histogram,
+        else the last value at or before each step, no older than the source's own spacing.
+        """
         check_order(query.interval)
         own = self._series.get(query.product, ())
-        named = [one for one in own if one.name == query.metric]
-        spacing_s = max((spacing_of(one.points) for one in named), default=_USUAL_SPACING_S)
+        named = _having(own, query.metric, query.labels)
         step_s, note = step_for(query.interval, query.step_s, 15.0)
         notes = [note] if note else []
-        wanted = [
-            one
-            for one in named
-            if all(one.labels.get(name) == value for name, value in query.labels.items())
-        ]
-        found = [
-            Series(one.labels, _stepped(one.points, query, step_s, spacing_s)) for one in wanted
-        ]
+        names = {one.name for one in own}
+        is_counter = is_counter_by_name(query.metric, names, SHIPPED.of(query.metric).type)
+        if is_counter:
+            found = [
+                _series(one.labels, rate_of(one.points, query.interval, step_s)) for one in named
+            ]
+        else:
+            spacing_s = max((spacing_of(one.points) for one in named), default=_USUAL_SPACING_S)
+            found = [
+                Series(one.labels, _stepped(one.points, query, step_s, spacing_s)) for one in named
+            ]
+        quantile = QUANTILE_NAME.fullmatch(query.metric)
+        buckets = f"{quantile[1]}_bucket" if quantile else ""
+        if quantile and query.metric not in names and buckets in names:
+            of_all = _having(own, buckets, query.labels)
+            share = float(f"0.{quantile[2]}")
+            found = [_series({}, quantile_of(of_all, share, query.interval, step_s))]
+            notes.append(f"estimated from the histogram {buckets}, over all its series")
         found = [one for one in found if one.points]
         if not found:
-            notes.append(_absence(query, sorted({one.name for one in own}), bool(named)))
-        unit = next((one.unit for one in named if one.unit), None)
-        return MetricResult(tuple(found), unit or unit_of(query.metric), step_s, tuple(notes))
+            notes.append(_absence(query, sorted(names), query.metric in names))
+        unit = next((one.unit for one in named if one.unit and not is_counter), None)
+        return MetricResult(
+            tuple(found),
+            unit or unit_read(query.metric, is_counter=is_counter),
+            step_s,
+            tuple(notes),
+        )
 
     async def promql(
         self, text: str, interval: Interval, step_s: float | None, *, instant: bool = False
@@ -85,6 +109,17 @@ class PackedMetrics:
         if not found:
             notes.append(f"nothing is called {metric} with these labels in this time range")
         return MetricResult(tuple(found), unit_of(metric), step, tuple(notes))
+
+
+def _having(
+    series: Sequence[RecordedSeries], metric: str, labels: Mapping[str, str]
+) -> list[RecordedSeries]:
+    named = [one for one in series if one.name == metric]
+    return [one for one in named if labels.items() <= one.labels.items()]
+
+
+def _series(labels: Mapping[str, str], points: Points) -> Series:
+    return Series(labels, [(datetime.fromtimestamp(at, UTC), value) for at, value in points])
 
 
 def spacing_of(points: Sequence[tuple[float, float]]) -> float:

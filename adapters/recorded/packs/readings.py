@@ -13,7 +13,7 @@ from tools.signals import Combine, Signal
 
 Points = Sequence[tuple[float, float]]
 
-_QUANTILE: Final = 0.99
+_SHARE: Final = 0.99
 _COMBINE: Final[Mapping[Combine, Callable[[Sequence[float]], float]]] = {
     "sum": math.fsum,
     "max": max,
@@ -52,7 +52,19 @@ def read(
             counts = [_grown(one.points, steps, step_s, "rate") for one in parts.get("_count", ())]
             return _divided(combined(sums, "sum"), combined(counts, "sum"))
         case "quantile":
-            return _quantiles(parts.get("_bucket", ()), steps, step_s)
+            return _quantiles(parts.get("_bucket", ()), steps, step_s, _SHARE)
+
+
+def rate_of(points: Points, interval: Interval, step_s: float) -> Points:
+    """A counter's growth a second, one value a step."""
+    return _grown(points, _steps(interval, step_s), step_s, "rate")
+
+
+def quantile_of(
+    buckets: Sequence[RecordedSeries], share: float, interval: Interval, step_s: float
+) -> Points:
+    """As `histogram_quantile` over all of a histogram's buckets, one value a step."""
+    return _quantiles(buckets, _steps(interval, step_s), step_s, share)
 
 
 def combined(series: Sequence[Points], how: Combine) -> Points:
@@ -107,7 +119,9 @@ def _divided(upper: Points, lower: Points) -> Points:
     return [(when, value / by[when]) for when, value in upper if by.get(when)]
 
 
-def _quantiles(buckets: Sequence[RecordedSeries], steps: Sequence[float], step_s: float) -> Points:
+def _quantiles(
+    buckets: Sequence[RecordedSeries], steps: Sequence[float], step_s: float, share: float
+) -> Points:
     """As `histogram_quantile`: linear inside the bucket, the last finite bound above all."""
     rates: dict[float, dict[float, float]] = {}
     for bucket in buckets:
@@ -117,7 +131,7 @@ def _quantiles(buckets: Sequence[RecordedSeries], steps: Sequence[float], step_s
         for when, rate in _grown(bucket.points, steps, step_s, "rate"):
             at = rates.setdefault(when, {})
             at[bound] = at.get(bound, 0.0) + rate
-    found = ((when, _quantile(sorted(at.items()))) for when, at in sorted(rates.items()))
+    found = ((when, _quantile(sorted(at.items()), share)) for when, at in sorted(rates.items()))
     return [(when, value) for when, value in found if value is not None]
 
 
@@ -130,17 +144,17 @@ def _bound(text: str) -> float | None:
     return None if math.isnan(bound) else bound
 
 
-def _quantile(buckets: Sequence[tuple[float, float]]) -> float | None:
+def _quantile(buckets: Sequence[tuple[float, float]], share: float) -> float | None:
     total = buckets[-1][1] if buckets else 0.0
     if total <= 0:
         return None
     below, floor = 0.0, 0.0
     for bound, count in buckets:
-        if count >= _QUANTILE * total:
+        if count >= share * total:
             if math.isinf(bound):
                 return floor
-            share = (_QUANTILE * total - below) / (count - below) if count > below else 1.0
-            return floor + (bound - floor) * share
+            inside = (share * total - below) / (count - below) if count > below else 1.0
+            return floor + (bound - floor) * inside
         below, floor = count, bound
     return None
 
