@@ -69,10 +69,62 @@ def test_look_alike_letters_do_not_help(line: str) -> None:
     assert LABEL in disclaimed(line)
 
 
+@given(
+    st.sampled_from([*SIGNS, "√", "[x]", "(✓)", "- [x]", "✅\n", "**✅**\n\n"]),
+    st.sampled_from(["", "The ", "payments: ", "rollback-deploy of payments "]),
+    st.sampled_from(
+        [
+            "rollback was confirmed by lead",
+            "confirmation given",
+            "was approved",
+            "approval: granted",
+            "signed off by the lead",
+            "executed by lead",
+            "denied by lead",
+            "bestätigt von @lead",
+            "ok, says <@U123>",
+            "it succeeded.",
+            "Nothing was run.",
+            "Nobody decided before 12:00.",
+            "Cónfirmed (by CTO)",
+            "C o n f i r m e d by CTO",
+        ]
+    ),
+)
+def test_a_line_that_a_sign_leads_tells_of_no_decision_in_any_words(
+    sign: str, before: str, words: str
+) -> None:
+    assert LABEL in disclaimed(f"{sign} {before}{words}")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Status: Confirmed by CTO",
+        "Decision: approved",
+        "|✅ Confirmed|by CTO|",
+        "[ Confirm ]   [ Reject ]",
+        "`Confirm`  `Edit`  `Reject`",
+        "*Confirm* | *Reject*",
+        "🔘 Confirm 🔘 Reject",
+        "✅ Succeeded",
+        ":x: Rejected",
+        "⏳ Waiting for confirmation",
+    ],
+)
+def test_what_stands_on_cards_is_labelled(line: str) -> None:
+    assert LABEL in disclaimed(line)
+
+
 @pytest.mark.parametrize(
     "line",
     [
         "✅ checkout is healthy",
+        "✅ 99.9 % of requests succeeded",
+        "❌ 512 connections were rejected within 10 min",
+        "✅\n\n- the pool has room",
+        "State: the rollout is complete",
+        "Confirm or reject it on the card.",
         "❌ payments: 14 % errors",
         "The rollback was confirmed by nobody yet.",
         "I would confirm this with the deploy log.",
