@@ -26,7 +26,10 @@ _TOKEN = re.compile(
 _ESCAPED_PUNCTUATION = re.compile(r"\\(?=[:/.@])")
 # What is left of a link that the grammar above did not recognise.
 _LINK_JOINT = re.compile(r"\](?=[(\[])")
-_DEFINITION = re.compile(r"^(\s*\[[^\]\n]*\]):")
+# Of where a link leads, also in a quote or a list.
+_DEFINITION = re.compile(r"^((?:\s|>|[-*+]\s|\d{1,9}[.)]\s)*\[[^\]\n]*\]):")
+# An address that stayed, and whatever a reader takes for more of it.
+_OPEN_ADDRESS = re.compile(r"https?://[^\s<>]*$", re.IGNORECASE)
 _LEADING = "*_~'"
 _TRAILING = ".,;:!?)'\"*_~"
 
@@ -59,8 +62,12 @@ NO_LINKS = LinkPolicy()
 
 
 def code(text: str, before: str = "") -> str:
-    """Inline code; `before` is what precedes it, lest a backslash or backtick there undo it."""
-    space = " " if before.endswith(("`", "\\")) else ""
+    """Inline code; `before` is what precedes it, lest a backslash or backtick there undo it.
+
+    Nor may an address run into it: readers take all up to the next space for the address, and the
+    code's first mark with it.
+    """
+    space = " " if before.endswith(("`", "\\")) or _OPEN_ADDRESS.search(before) else ""
     return f"{space}`{escape(text.replace('`', INERT_BACKTICK))}`"
 
 

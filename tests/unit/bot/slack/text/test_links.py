@@ -201,3 +201,26 @@ def test_a_dotted_name_is_whole_and_readable_as_code(written: str, sent: str) ->
 
 def test_hostile_words_are_judged_in_linear_time() -> None:
     safe_markdown("a." * 50_000 + "@" * 50_000 + "&" * 50_000 + "1." * 50_000, NO_LINKS)
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        "[x](https://grafana.example.com/`) evil.com `",
+        "https://grafana.example.com/`a` evil.com",
+        "https://grafana.example.com|evil.com",
+        "https://grafana.example.com/d`evil.com`",
+        "(https://grafana.example.com/)`) evil.com`",
+    ],
+)
+def test_an_allowed_address_never_runs_into_code(sent: str) -> None:
+    """An eager client takes all up to the next space for the address, a code's first mark too."""
+    shown = safe_markdown(sent, GRAFANA)
+
+    assert not re.search(r"https://[^\s`]*`[^\s]", re.sub(r"(?<!\S)\(?`[^`]*`", "", shown))
+    assert linked(re.sub(r"https://grafana\.example\.com\S*", "", shown)) is None
+
+
+@pytest.mark.parametrize("mark", ["> ", "- ", "* ", "1. ", "> - ", "  "])
+def test_where_a_link_leads_is_not_defined_anywhere(mark: str) -> None:
+    assert "]:" not in safe_markdown(f"{mark}[x]: //evil\n\n[x]", NO_LINKS)
