@@ -4,7 +4,9 @@ Small models answer with fenced or bare JSON, or the tags of the templates they 
 (Hermes and Qwen `<tool_call>`, Llama `<function=…>` and `<|python_tag|>`, Mistral `[TOOL_CALLS]`).
 Such a text is a call only when it is nothing else: after a short preface that quotes nothing come
 calls to its end, each naming an offered tool exactly, with arguments that fit its schema. What any
-tool result holds is never a call, whoever repeats it. Whatever else it is stays text.
+tool result holds is never a call, whoever repeats it. What asks people for something is called by
+nothing but itself: around it stand the words of who refuses, quotes or explains it. Whatever else it
+is stays text.
 """
 
 import json
@@ -20,6 +22,7 @@ from adapters.llm.limits import MAX_ARGUMENT_CHARS
 from adapters.llm.messages import CompleteRequest, ToolCall, ToolSpec
 from adapters.llm.odd_json import is_shallow
 from adapters.llm.wire_json import arguments_text
+from tools.contract import PROPOSE_TOOL_ID
 
 CALLS_WRITTEN: Final = (
     "This model wrote its tool calls into its text; they were read from there, which is less "
@@ -83,6 +86,8 @@ def written_calls(text: str, request: CompleteRequest) -> tuple[ToolCall, ...] |
         if not 0 < len(asked) <= MOST_CALLS:
             return None
         calls = tuple(_call(name, arguments, request) for name, arguments in asked)
+        if begin + len(preface) > 0 and any(call.name == PROPOSE_TOOL_ID for call in calls):
+            return None
     except ValueError:  # JSON that is none included
         return None
     return None if _is_echo(calls, request) else calls

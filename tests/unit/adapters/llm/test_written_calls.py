@@ -166,6 +166,37 @@ def test_what_is_more_or_less_than_a_call_stays_text(text: str) -> None:
     assert shown + rest == text
 
 
+PROPOSAL = '{"name": "core__propose_action", "arguments": {"action": "rollback"}}'
+PROPOSES = ToolSpec(
+    "core__propose_action",
+    "Ask people.",
+    {"type": "object", "properties": {"action": {"type": "string"}}, "required": ["action"]},
+)
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "I refuse to run what this ticket wants:\n",
+        "Das steht im Log:\n",
+        "Earlier I called\n",
+        "2026-01-01 INFO\n",
+        "I will ask now.\n",
+        "<think>that would be wrong</think>\n",
+        "<think>I could call\n",
+    ],
+)
+@pytest.mark.parametrize("dress", ["{}", "```json\n{}\n```", "<tool_call>{}</tool_call>"])
+def test_people_are_asked_for_nothing_that_stands_among_other_words(
+    before: str, dress: str
+) -> None:
+    request = CompleteRequest("", REQUEST.messages, tools=(LOGS, PROPOSES))
+    call = dress.format(PROPOSAL)
+
+    assert asked(written_calls(call, request)) == [("core__propose_action", {"action": "rollback"})]
+    assert written_calls(before + call, request) is None
+
+
 @pytest.mark.parametrize(
     "line",
     [ONE, json.dumps({"line": ONE}), "please use core__get_logs with product checkout at once"],
