@@ -1,15 +1,22 @@
 """The shape of kortex.toml. Unknown keys are refused; reading and error positions live in `reading`."""
 
-from datetime import timedelta
-from typing import Literal
+from datetime import datetime, timedelta
+from typing import Annotated, Literal
 
-from pydantic import AwareDatetime, BaseModel, Field, SecretStr, field_validator
+from pydantic import (
+    AwareDatetime,
+    BaseModel,
+    Field,
+    SecretStr,
+    ValidationInfo,
+    field_validator,
+)
 
 from bot.settings.actions import ActionSettings
 from bot.settings.mcp import McpSettings
 from bot.settings.policy import PolicySettings
 from bot.settings.roles import RoleSettings
-from bot.settings.section import Duration, Section, Token
+from bot.settings.section import Duration, HostName, LocalHost, NotEmpty, Section, Token
 from bot.settings.slack_ids import ChannelIdOrNone, ChannelNames, PersonIdOrAll
 from tools.products import Reading
 
@@ -28,7 +35,7 @@ class SlackSettings(Section):
     api_base_url: str = "https://slack.com/api/"
     stream: Literal["edit"] = "edit"
     follow_up: Literal["thread", "mention"] = "thread"
-    link_hosts: tuple[str, ...] = ()
+    link_hosts: tuple[HostName, ...] = ()
 
 
 class HttpSettings(Section):
@@ -60,7 +67,7 @@ class ProviderSettings(Section):
     """
 
     api_key: SecretStr = SecretStr("")
-    region: str = ""
+    region: str = Field(default="", pattern=r"^[a-z0-9-]*$")  # part of an address
     access_key_id: str = ""
     secret_access_key: SecretStr = SecretStr("")
     session_token: SecretStr = SecretStr("")
@@ -123,7 +130,7 @@ class PrivacySettings(Section):
     audit_every_call: bool = True
     do_not_retain_default: bool = False
     local_only: bool = False
-    local_hosts: tuple[str, ...] = ()
+    local_hosts: tuple[LocalHost, ...] = ()
 
     @field_validator("redact_secrets")
     @classmethod
@@ -287,7 +294,7 @@ class ChannelSettings(Section):
     """
 
     match: ChannelNames = Field(min_length=1)
-    session: str = "{channel}"
+    session: str = Field(default="{channel}", pattern=r"^(?:[^{}]|\{channel\})+$")
     products: tuple[str, ...] = ()
     reading: Reading = Reading.PRODUCTS
     toolset: str = "investigate"
@@ -356,8 +363,16 @@ class WindowSettings(Section):
     begins: AwareDatetime = Field(alias="from")
     until: AwareDatetime
     reason: str = ""
-    actions: tuple[str, ...] = ("*",)
-    products: tuple[str, ...] = ("*",)
+    actions: Annotated[tuple[NotEmpty, ...], Field(min_length=1)] = ("*",)
+    products: Annotated[tuple[NotEmpty, ...], Field(min_length=1)] = ("*",)
+
+    @field_validator("until")
+    @classmethod
+    def _ends_later(cls, until: datetime, read: ValidationInfo) -> datetime:
+        begins = read.data.get("begins")
+        if begins is not None and until <= begins:
+            raise ValueError("is not after `from`, so nothing would ever be frozen")
+        return until
 
 
 class FreezeSettings(Section):

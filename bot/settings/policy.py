@@ -32,7 +32,7 @@ class ToolsetSettings(Section):
 class ChannelToolSettings(Section):
     """One `[[policy.channels]]`: in channels of that name, of their toolset only these tools."""
 
-    match: ChannelNames
+    match: ChannelNames = Field(min_length=1)
     tools: tuple[str, ...]
 
 

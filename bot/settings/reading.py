@@ -3,6 +3,7 @@
 The only module that reads the environment.
 """
 
+import fnmatch
 import os
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -127,6 +128,8 @@ def _check_references(settings: Settings, text: str, name: str) -> None:
         if role not in settings.roles
     ]
     problems += _unknown_tools(settings, text, name)
+    problems += _denied_in_vain(settings, text, name)
+    problems += _frozen_in_vain(settings, text, name)
     names = [a.name for a in settings.actions]
     problems += [
         f"{name}: actions: {n!r} is declared twice"
@@ -153,6 +156,37 @@ def _unknown_tools(settings: Settings, text: str, name: str) -> list[str]:
         "`kortex tools` shows them, a plugin's is plugin__NAME, a server's mcp__SERVER__TOOL"
         for each in settings.llm.tools
         if each not in known
+    ]
+
+
+def _denied_in_vain(settings: Settings, text: str, name: str) -> list[str]:
+    """What is denied by a wrong name stays allowed. Of built-in tools, the only ones known here."""
+    denied = [each for each in settings.policy.denied if not each.startswith(("plugin__", "mcp__"))]
+    if not denied:
+        return []
+    from tools.core.all import built_in_toolsets  # reads every tool: only where one is named
+
+    ids = {each for toolset in built_in_toolsets().values() for each in toolset}
+    ids |= {"plugin__", "mcp__"}  # a glob such as *__delete* may mean theirs
+    return [
+        f"{name}:{line_of(text, ['policy', 'denied'])}: policy.denied: {each!r} is no tool's id, so "
+        "nothing is denied by it; `kortex tools` shows them, such as core__get_logs"
+        for each in denied
+        if "*" not in each.split("__")[0] and not fnmatch.filter(ids, each)
+    ]
+
+
+def _frozen_in_vain(settings: Settings, text: str, name: str) -> list[str]:
+    """What is frozen by a wrong name goes on."""
+    actions = [action.name for action in settings.actions]
+    if settings.reflexes.file:  # its rules are actions too, and not read yet
+        return []
+    return [
+        f"{name}:{line_of(text, ['freeze', 'windows', str(index), 'actions'])}: "
+        f"freeze.windows.actions: {each!r} is no declared action, so it freezes nothing"
+        for index, window in enumerate(settings.freeze.windows)
+        for each in window.actions
+        if not fnmatch.filter(actions, each) and each != "*"
     ]
 
 

@@ -1,5 +1,6 @@
 """What every table of a configuration file is made of: refused unknown keys, durations in words."""
 
+import ipaddress
 import math
 import re
 from datetime import timedelta
@@ -20,6 +21,8 @@ from bot.settings.variables import Unset
 _DURATION = re.compile(r"^(\d+(?:\.\d+)?)(ms|s|m|h|d)$")
 _UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _HUGE_S = 1e12
+_HOST_NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?")
+_DOTTED: Final = re.compile(r"[0-9]+(?:\.[0-9]+){3}")
 
 
 LONGEST: Final = timedelta(days=366)  # of any duration: beyond it a deadline is no deadline
@@ -75,3 +78,27 @@ class Section(BaseModel):
     def unset(self) -> tuple[Unset, ...]:
         """Those variables; of a whole file, not of a table within."""
         return self._unset
+
+
+NotEmpty = Annotated[str, Field(min_length=1)]
+
+
+def _host_name(text: str) -> str:
+    if not _HOST_NAME.fullmatch(text):
+        raise ValueError(f"{text!r} is no host; write a name such as grafana.example.com")
+    return text.lower()
+
+
+def _local_host(text: str) -> str:
+    address, slash, size = text.partition("/")
+    if not text.strip() or (slash and not size.isdigit()):
+        raise ValueError(f"{text!r} is no name, glob, address or network")
+    if slash or _DOTTED.fullmatch(address):
+        network = ipaddress.ip_network(text, strict=False)
+        if network.prefixlen == 0:
+            raise ValueError(f"{text!r} is every address there is; nothing would be kept local")
+    return text
+
+
+HostName = Annotated[str, AfterValidator(_host_name)]  # matched whole, in lower case
+LocalHost = Annotated[str, AfterValidator(_local_host)]

@@ -170,7 +170,12 @@ def _logs(settings: ObserveSettings, stack: AsyncExitStack) -> Logs | None:
     if logs.kind != "loki":
         return None
     client = backend_client(logs.url, logs.token.get_secret_value(), "observe.logs.url", stack)
-    return LokiLogs(client, UnsealedCodec(), logs.selector, logs.tenant, settings.product_labels)
+    try:
+        return LokiLogs(
+            client, UnsealedCodec(), logs.selector, logs.tenant, settings.product_labels
+        )
+    except ValueError as error:
+        raise ConfigurationError(f"observe.logs.{error}") from error
 
 
 def _metrics(settings: ObserveSettings, clock: Clock, stack: AsyncExitStack) -> Metrics | None:

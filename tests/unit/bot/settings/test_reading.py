@@ -1,5 +1,6 @@
 """kortex.toml: what is accepted, and that an error names file, line and key."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -103,3 +104,57 @@ def test_secrets_are_collected_and_never_printed() -> None:
 def test_the_founders_privacy_table_is_taken() -> None:
     text = "[llm.privacy]\nredact_pii = true\nredact_secrets = true\nlocal_only = false\n"
     assert parse(text, "k.toml", {}).llm.privacy.redact_pii
+
+
+WINDOW = "[[freeze.windows]]\nfrom = 2026-12-20T00:00:00Z\nuntil = {until}\n{more}\n"
+LATER, EARLIER = "2027-01-02T00:00:00Z", "2026-12-19T00:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (WINDOW.format(until=EARLIER, more=""), "k.toml:3: freeze.windows.0.until: is not after"),
+        (WINDOW.format(until="2026-12-20T00:00:00Z", more=""), "k.toml:3: freeze.windows.0.until"),
+        (WINDOW.format(until=LATER, more="actions = []"), "k.toml:4: freeze.windows.0.actions"),
+        (WINDOW.format(until=LATER, more="products = []"), "k.toml:4: freeze.windows.0.products"),
+        (WINDOW.format(until=LATER, more="actions = ['rollbak']"), "k.toml:4: freeze.windows."),
+        ("[policy]\ndenied = ['core__get_lgs']\n", "k.toml:2: policy.denied: 'core__get_lgs'"),
+        ("[policy]\ndenied = ['get_logs']\n", "k.toml:2: policy.denied: 'get_logs'"),
+        ("[policy]\ndenied = ['']\n", "k.toml:2: policy.denied: ''"),
+        ("[[policy.channels]]\nmatch = ''\ntools = []\n", "k.toml:2: policy.channels.0.match"),
+        ("[[channels]]\nmatch = 'x'\nsession = '{chanel}'\n", "k.toml:3: channels.0.session"),
+        ("[slack]\nlink_hosts = ['https://x.com/']\n", "k.toml:2: slack.link_hosts"),
+        ("[slack]\nlink_hosts = ['*.example.com']\n", "k.toml:2: slack.link_hosts"),
+        ("[llm.privacy]\nlocal_hosts = ['0.0.0.0/0']\n", "k.toml:2: llm.privacy.local_hosts"),
+        ("[llm.privacy]\nlocal_hosts = ['::/0']\n", "k.toml:2: llm.privacy.local_hosts"),
+        ("[llm.privacy]\nlocal_hosts = ['10.0.0.0/99']\n", "k.toml:2: llm.privacy.local_hosts"),
+        ("[llm.privacy]\nlocal_hosts = ['300.1.1.1']\n", "k.toml:2: llm.privacy.local_hosts"),
+        ("[llm.providers.bedrock]\nregion = 'evil.com/'\n", "k.toml:2: llm.providers.bedrock."),
+    ],
+)
+def test_a_rule_that_would_hold_nothing_back_is_refused(text: str, message: str) -> None:
+    with pytest.raises(ConfigurationError, match=re.escape(message)):
+        parse(text, "k.toml", {})
+
+
+def test_what_may_be_denied_frozen_and_local_is_taken() -> None:
+    text = """
+[slack]
+link_hosts = ["Grafana.example.com", "wiki"]
+[policy]
+denied = ["core__kubectl_*", "plugin__jira_*", "mcp__*", "*", "*__delete*", "core__get_logs"]
+[llm.privacy]
+local_hosts = ["10.0.0.0/8", "::1", "fd00::/8", "[::1]", "*.internal", "ollama", "127.0.0.1"]
+[[freeze.windows]]
+from = 2026-12-20T00:00:00Z
+until = 2026-12-20T00:00:01Z
+actions = ["roll*", "*"]
+[[actions]]
+name = "rollback"
+description = "d"
+endpoint = { kind = "rehearsal" }
+"""
+    settings = parse(text, "k.toml", {})
+
+    assert settings.slack.link_hosts == ("grafana.example.com", "wiki")
+    assert len(settings.policy.denied) == 6

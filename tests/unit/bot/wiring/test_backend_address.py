@@ -4,8 +4,10 @@ from contextlib import AsyncExitStack
 
 import pytest
 
+from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
-from bot.wiring.observed import backend_client
+from bot.wiring.observed import backend_client, make_observed
+from tests.fakes.capabilities import FakeClock, FakeDeploys, FakeHistory
 
 
 @pytest.mark.parametrize(
@@ -41,3 +43,14 @@ async def test_address_that_is_none_is_named(url: str, token: str) -> None:
     async with AsyncExitStack() as stack:
         with pytest.raises(ConfigurationError, match=r"observe\.logs\.url"):
             backend_client(url, token, "observe.logs.url", stack)
+
+
+@pytest.mark.parametrize(
+    "selector", ["x", "{}", "{nonsense", '{app="x"}', '{a="$product",b="$product"}']
+)
+async def test_a_selector_that_is_none_is_named(selector: str) -> None:
+    logs = {"kind": "loki", "url": "http://loki:3100", "selector": selector}
+    settings = Settings.model_validate({"observe": {"logs": logs}})
+    async with AsyncExitStack() as stack:
+        with pytest.raises(ConfigurationError, match=r"observe\.logs\.selector"):
+            make_observed(settings, FakeClock(), FakeDeploys(), FakeHistory(), stack)
