@@ -15,14 +15,13 @@ from adapters.control_plane.probe import HttpProbe
 from adapters.egress import confined_to
 from adapters.http import http_client
 from adapters.llm.port import Provider
-from bot.actions.catalog import ActionCatalog
+from bot.actions.catalog import ActionCatalog, OfferedOperations
 from bot.actions.decide import Decide
 from bot.actions.dispatch import Dispatch
 from bot.actions.display import ProposalDisplay
 from bot.actions.freeze import FreezeJudge
 from bot.actions.guards import GuardLine
 from bot.actions.notes import proposal_notes
-from bot.actions.operations import OfferedOperations
 from bot.actions.propose import ProposalDesk
 from bot.actions.rehearse import placed, rehearsed
 from bot.actions.target import Target
@@ -44,10 +43,10 @@ from bot.privacy.redactor import TextRedactor
 from bot.settings.model import Settings
 from bot.telemetry.metrics import Metrics
 from bot.wiring import backends, rules
+from bot.wiring.backends import make_executors
 from bot.wiring.bindings import bound
 from bot.wiring.clock import SystemClock
 from bot.wiring.confinement import check_edited, local_hosts
-from bot.wiring.executors import make_executors
 from bot.wiring.in_force import InForce
 from bot.wiring.mcp_servers import McpServers, open_mcp
 from bot.wiring.observed import Observed, World, make_observed

@@ -1,14 +1,23 @@
 """The demo's incidents: one set of capabilities per scenario, opened when first asked for."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
+from typing import Final
 
 from adapters.observe.cursor import CursorCodec
 from adapters.recorded.observability import Recorded, recorded
 from adapters.recorded.simulator.dataset import Dataset, floored_to_minute
-from adapters.recorded.simulator.incidents import INCIDENTS
 from adapters.recorded.simulator.scenario import Scenario
+from adapters.recorded.simulator.scenarios import bad_deploy, quiet_day, saturated_dependency
 from tools.capabilities import Clock
+
+# Each takes the anchor: the instant at which people begin to ask.
+INCIDENTS: Final[Mapping[str, Callable[[datetime], Scenario]]] = {
+    "bad-deploy": bad_deploy.build,
+    "saturated-dependency": saturated_dependency.build,
+    "quiet-day": quiet_day.build,
+}
+
 
 _SEED = 20_261_121
 

@@ -5,7 +5,7 @@ not done here.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Final
@@ -18,6 +18,7 @@ from bot.actions.errors import CatalogError
 from bot.actions.params import ParamsSchema, SchemaInvalid
 from bot.domain.freeze import QuietHours
 from bot.domain.proposal import BLAST_RADII
+from tools.capabilities import Operation
 from tools.errors import InvalidArguments
 
 # Names end up in URLs, keys and cards: one short printable word.
@@ -253,3 +254,23 @@ def _check_url(rule: ActionRule, key: str, url: str, *, params: bool = False) ->
         check_template(url, params=params)
     except BadTemplate as error:
         raise CatalogError(rule.name, key, str(error)) from error
+
+
+class OfferedOperations:
+    """`tools.capabilities.Operations` over the catalogue. It reads; proposing is another's."""
+
+    def __init__(self, catalog: ActionCatalog) -> None:
+        self._catalog = catalog
+
+    def offered(self, product: str) -> Sequence[Operation]:
+        """What may be proposed for the product, in the order declared."""
+        return [
+            Operation(
+                name=action.rule.name,
+                description=action.rule.description,
+                reversible=action.rule.reversible,
+                blast_radius=action.rule.blast_radius,
+                params_schema=action.rule.params_schema,
+            )
+            for action in self._catalog.offered(product)
+        ]

@@ -9,7 +9,7 @@ from bot.commands.live import asked
 from bot.domain.tool_status import ToolReport, report_from_json
 from bot.reports.tools import tool_report
 from bot.settings.model import Settings
-from bot.web.tools import PATH
+from bot.web.private import TOOLS_PATH as PATH
 from bot.wiring.plugins import open_plugins
 from bot.wiring.toolboxes import policy_of
 from tools.core.all import core_tools

@@ -20,10 +20,9 @@ from pydantic import JsonValue, TypeAdapter
 from bot.domain.ids import ProposalId, TurnId, UserId
 from bot.domain.session import Ask
 from bot.engine.database_lock import take_lock
-from bot.engine.ending import HAND_OVER_S, end_dbos
 from bot.engine.journal import DurableJournal
 from bot.engine.lease import Lease
-from bot.engine.sqlite_clock import milliseconds
+from bot.engine.library import HAND_OVER_S, end_dbos, milliseconds
 from bot.engine.starts import Starts
 from bot.engine.stop_signal import Signal
 from bot.engine.stranded import StrandedWork

@@ -28,9 +28,8 @@ from bot.service.listening import listen, providers_report, tools_report
 from bot.service.watching import watch_sweep
 from bot.settings.model import Settings
 from bot.slack.api.access import WatchedCalls
-from bot.slack.api.calls import SlackCalls
+from bot.slack.api.calls import CountedCalls, SlackCalls
 from bot.slack.api.channel_names import SlackChannelNames
-from bot.slack.api.counted_calls import CountedCalls
 from bot.slack.api.person_names import PersonNames
 from bot.slack.api.redacted_calls import RedactedCalls
 from bot.slack.api.web_api import create_api

@@ -19,12 +19,10 @@ from bot.slack.connection.socket_ingress import SocketMode
 from bot.slack.handling.ingress_ports import ProvidersReport
 from bot.web.addresses import why_not
 from bot.web.alertmanager_events import ProductOf
-from bot.web.budget import budget_route
 from bot.web.front import serving
 from bot.web.ingest import ingest_handler
-from bot.web.providers import providers_route
+from bot.web.private import budget_route, providers_route, tools_route
 from bot.web.server import create_web_app
-from bot.web.tools import tools_route
 from bot.web.webhooks import webhook_routes
 from bot.wiring import rules
 from tools.product_names import product_in

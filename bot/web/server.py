@@ -1,5 +1,6 @@
 """The HTTP application: probes, metrics, and the handlers it is given for Slack and for events."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final, TypeAlias
 
@@ -8,6 +9,8 @@ from aiohttp import web
 from aiohttp.http_exceptions import BadHttpMessage
 from aiohttp.typedefs import Handler as AiohttpHandler
 from aiohttp.web_protocol import RequestPayloadError
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
 from bot.ports.failures import StorageUnavailable
 from bot.store import schema
@@ -15,7 +18,19 @@ from bot.store.database import Database
 from bot.store.writable import Writable
 from bot.telemetry.metrics import Metrics
 from bot.web.health import Check, healthz, readyz
-from bot.web.metrics import metrics as metrics_handler
+
+
+def metrics_endpoint(
+    registry: CollectorRegistry,
+) -> Callable[[web.Request], Awaitable[web.Response]]:
+    """Reading /proc blocks: it is done beside the loop."""
+
+    async def handle(_request: web.Request) -> web.Response:
+        body = await asyncio.to_thread(generate_latest, registry)
+        return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_PLAIN_0_0_4})
+
+    return handle
+
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -41,7 +56,7 @@ def create_web_app(
     app = web.Application(client_max_size=MAX_BODY_BYTES, middlewares=[_refuse_unreadable])
     app.router.add_get("/healthz", healthz)
     app.router.add_get("/readyz", readyz(_checks(database, slack_connected, slack_access)))
-    app.router.add_get("/metrics", metrics_handler((metrics or Metrics()).registry))
+    app.router.add_get("/metrics", metrics_endpoint((metrics or Metrics()).registry))
     if slack_events is not None:
         app.router.add_post("/slack/events", slack_events)
     if ingest is not None:

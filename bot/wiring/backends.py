@@ -5,13 +5,18 @@
 
 import asyncio
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+import httpx
 from pydantic import JsonValue
 
+from adapters.control_plane.client import HttpControlPlane
+from adapters.control_plane.executors import Executors, Rehearsal
+from adapters.control_plane.pipelines import GitHub, GitLab, Pipelines
+from adapters.control_plane.port import ExecutorKind
 from adapters.kubernetes.api import KubernetesApi
 from adapters.kubernetes.config import Access, from_kubeconfig, in_cluster
 from adapters.kubernetes.offer import KubernetesOffer
@@ -205,3 +210,15 @@ async def open_freezes(
     switch = StoredSwitch(database, marker)
     await switch.sync()
     return FreezeJudge(switch, actions, windows)
+
+
+def make_executors(credentials: Callable[[str], str], client: httpx.AsyncClient) -> Executors:
+    """`credentials` gives an action's token; it is asked when an order is sent, after a Confirm."""
+    return Executors(
+        {
+            ExecutorKind.CONTROL_PLANE: HttpControlPlane(client, credentials),
+            ExecutorKind.GITHUB: Pipelines(GitHub(), client, credentials),
+            ExecutorKind.GITLAB: Pipelines(GitLab(), client, credentials),
+            ExecutorKind.REHEARSAL: Rehearsal(),
+        }
+    )

@@ -23,11 +23,10 @@ from adapters.observe.loki import LokiLogs
 from adapters.observe.prometheus import PrometheusMetrics
 from adapters.observe.tempo import TempoTraces
 from adapters.platform.http_platform import PREFIX, HttpPlatform
-from adapters.recorded.history import RecordedHistory
+from adapters.recorded.history import RecordedHistory, past_incidents
 from adapters.recorded.incidents import RecordedIncidents
 from adapters.recorded.offer import RecordedOffer
-from adapters.recorded.pages import recorded_pages
-from adapters.recorded.simulator.past_incidents import past_incidents
+from adapters.recorded.simulator.pages import recorded_pages
 from adapters.written_pages import FolderPages
 from bot.settings.model import (
     ControlPlaneSettings,

@@ -11,8 +11,8 @@ from aiohttp.test_utils import TestServer
 from adapters.control_plane.admin_info import HttpAdminInfo
 from adapters.http import http_client
 from adapters.recorded.admin_info import RecordedAdminInfo
+from adapters.recorded.incidents import INCIDENTS
 from adapters.recorded.simulator.dataset import Dataset
-from adapters.recorded.simulator.incidents import INCIDENTS
 from bot.settings.model import ControlPlaneSettings
 from bot.settings.reading import ConfigurationError
 from bot.wiring.observed import make_admin_info

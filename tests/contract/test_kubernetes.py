@@ -13,9 +13,9 @@ from aiohttp.test_utils import TestServer
 from adapters.kubernetes.api import KubernetesApi
 from adapters.kubernetes.config import Access
 from adapters.kubernetes.reader import KubernetesReader
+from adapters.recorded.incidents import INCIDENTS
 from adapters.recorded.kubernetes import NAMESPACE, RecordedKubernetes
 from adapters.recorded.simulator.dataset import Dataset
-from adapters.recorded.simulator.incidents import INCIDENTS
 from tests.fakes.kubernetes_server import TOKEN, KubernetesServer
 from tests.fakes.set_clock import SetClock
 from tools.capabilities import (

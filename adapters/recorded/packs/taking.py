@@ -251,5 +251,5 @@ async def _asked(answer: Awaitable[T], what: str, taken: Taken) -> T | None:
 
 
 def words_of(error: ToolError | TimeoutError) -> str:
-    """What happened, in words and without times."""
+    """What went wrong, as a person reads it."""
     return error.message if isinstance(error, ToolError) else "no answer in time"

@@ -2,6 +2,8 @@
 
 from typing import Final
 
+from adapters.written_pages import PageSet, read_page
+
 PAGES: Final = (
     (
         "runbooks/checkout-slow.md",
@@ -54,3 +56,8 @@ one. Readiness before traffic; limits of memory always, of CPU never.
 """,
     ),
 )
+
+
+def recorded_pages() -> PageSet:
+    """The same for every incident."""
+    return PageSet([read_page(file, text) for file, text in PAGES])

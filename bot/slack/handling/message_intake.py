@@ -4,20 +4,69 @@ A start that fails is raised, so that Slack is not acknowledged and delivers the
 """
 
 import asyncio
+from collections import OrderedDict, deque
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import assert_never
 
-from bot.domain.ids import ChannelId, MessageTs, Place, UserId
+from bot.domain.ids import ChannelId, MessageTs, Person, Place, TurnId, UserId
 from bot.domain.session import Ask
 from bot.ports.failures import StorageUnavailable
 from bot.slack.api.keyed_lock import KeyedLock
 from bot.slack.handling import words
-from bot.slack.handling.ask_limiter import AskLimiter
 from bot.slack.handling.denials import Denials
 from bot.slack.handling.errands import Errands
 from bot.slack.handling.ingress_ports import IngressPorts, IngressSettings
 from bot.slack.received.intake import Foreign, Heard, Ignored, read
 from bot.slack.received.payloads import MessageEnvelope, SessionStopped
+
+_PEOPLE_REMEMBERED = 10_000
+
+
+@dataclass(slots=True)
+class _Asked:
+    recent: deque[tuple[float, TurnId]] = field(default_factory=deque)
+    told_at: float | None = None
+
+
+class AskLimiter:
+    """At most `limit` turns per person in `window_s` seconds of a monotonic clock."""
+
+    def __init__(self, limit: int, window_s: float, clock: Callable[[], float]) -> None:
+        self._limit = limit
+        self._window_s = window_s
+        self._clock = clock
+        self._people: OrderedDict[Person, _Asked] = OrderedDict()
+
+    def admits(self, person: Person, turn: TurnId) -> bool:
+        """Whether the turn may start. The same turn delivered again always may."""
+        now = self._clock()
+        asked = self._of(person)
+        while asked.recent and now - asked.recent[0][0] >= self._window_s:
+            asked.recent.popleft()
+        if any(known == turn for _, known in asked.recent):
+            return True
+        if len(asked.recent) >= self._limit:
+            return False
+        asked.recent.append((now, turn))
+        return True
+
+    def tells(self, person: Person) -> bool:
+        """Whether to say so now: once per window, the rest is silence."""
+        now = self._clock()
+        asked = self._of(person)
+        if asked.told_at is not None and now - asked.told_at < self._window_s:
+            return False
+        asked.told_at = now
+        return True
+
+    def _of(self, person: Person) -> _Asked:
+        asked = self._people.setdefault(person, _Asked())
+        self._people.move_to_end(person)
+        if len(self._people) > _PEOPLE_REMEMBERED:
+            self._people.popitem(last=False)
+        return asked
+
 
 # Slack redelivers at once, after 1 and after 5 minutes (https://docs.slack.dev/apis/events-api).
 LAST_RETRY = 3

@@ -8,10 +8,9 @@ import orjson
 import pytest
 
 from adapters.observe.cursor import UnsealedCodec
-from adapters.recorded.history import RecordedHistory
+from adapters.recorded.history import RecordedHistory, past_incidents
 from adapters.recorded.incidents import RecordedIncidents
-from adapters.recorded.pages import recorded_pages
-from adapters.recorded.simulator.past_incidents import past_incidents
+from adapters.recorded.simulator.pages import recorded_pages
 from tests.fakes.capabilities import FakeClock, FakeProposals, call_context
 from tests.fakes.redactor import FakeRedactor
 from tests.fixtures_triage import MOST_ROUNDS, TOOLS, Investigation, investigate

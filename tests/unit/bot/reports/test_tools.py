@@ -10,7 +10,8 @@ from aiohttp.test_utils import TestClient, TestServer
 from bot.domain.tool_status import ToolHealth, ToolReport, report_from_json
 from bot.reports.tools import tool_report, toolset_costs
 from bot.telemetry.metrics import Metrics
-from bot.web.tools import PATH, tools_route
+from bot.web.private import TOOLS_PATH as PATH
+from bot.web.private import tools_route
 from bot.wiring.rules import TOOLSETS
 from tests.fakes.capabilities import NOW, fake_capabilities
 from tests.fakes.tools import FakeTool, contract

@@ -7,7 +7,8 @@ from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
 from bot.domain.provider_status import ProviderStatus
-from bot.web.providers import PATH, providers_route
+from bot.web.private import PROVIDERS_PATH as PATH
+from bot.web.private import providers_route
 
 TOKEN = "api-token"
 LEFT_ALONE = ProviderStatus(

@@ -7,8 +7,7 @@ import pytest
 from pydantic import JsonValue
 
 from adapters.control_plane.port import Endpoint
-from bot.actions.catalog import ActionCatalog, ActionRule
-from bot.actions.operations import OfferedOperations
+from bot.actions.catalog import ActionCatalog, ActionRule, OfferedOperations
 from tests.fakes.capabilities import fake_capabilities
 from tests.fakes.tools import bench
 from tools.capabilities import CallContext

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 from pydantic import JsonValue
 
-from bot.slack.api.counted_calls import CountedCalls
+from bot.slack.api.calls import CountedCalls
 from bot.slack.api.web_api import RateLimited
 from bot.telemetry.metrics import Metrics
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.slack.received.typed_text import is_stop, mentions, question
+from bot.slack.received.intake import is_stop, mentions, question
 
 BOT = "UBOT"
 
