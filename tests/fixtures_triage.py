@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from inspect import isawaitable
 from typing import Any
 
@@ -25,9 +26,12 @@ from bot.domain.turn_events import Evidence
 
 TOOLS = (
     "core__get_recent_deploys",
-    "core__compare_to_baseline",
+    "core__sweep_metrics",
+    "core__sweep_logs",
+    "core__sweep_traces",
+    "core__sweep_cluster",
+    "core__report_findings",
     "core__get_logs",
-    "core__get_traces",
     "core__propose_action",
     "core__kubectl_get",
     "core__kubectl_events",
@@ -36,8 +40,7 @@ TOOLS = (
     "core__get_incident_history",
     "core__search_patterns",
 )
-LATENCY = "http_request_duration_seconds_p99"
-ERRORS = "http_request_error_ratio"
+NOW = datetime(2026, 4, 7, 14, 35, tzinfo=UTC)
 MOST_ROUNDS = 8  # what the loop allows by default
 
 # What a tool answers to arguments: a value (or a coroutine of one), an exception for a failed call.
@@ -85,7 +88,7 @@ async def investigate(
             system="s",
             messages=tuple(messages),
             tools=tuple(ToolSpec(name, "", {}) for name in tools),
-            meta=Meta(products=tuple(products)),
+            meta=Meta(products=tuple(products), now=NOW),
         )
         said = await collect(Triage().stream(request))
         found.rounds += 1
@@ -113,33 +116,24 @@ async def _answered(found: Investigation, call: ToolCall, answer: Answer) -> Mes
     return Message(Role.TOOL, tool_result=result)
 
 
-def usual(mean: float = 0.2) -> dict[str, object]:
-    """A metric within its baseline."""
+def moved(product: str, role: str, since: str = "", **more: object) -> dict[str, object]:
+    """A row of core__sweep_metrics: a signal that left what is usual for it."""
     return {
-        "unit": "seconds",
-        "baseline_mean": mean,
-        "window_max": mean * 1.1,
-        "direction": "flat",
-        "anomalous": False,
-        "max_z_score": 0.4,
-    }
-
-
-def unusual(since: str, *, most: float = 1.9, mean: float = 0.2, z: float = 30.0) -> object:
-    """A metric that left its baseline upwards."""
-    return {
-        **usual(mean),
-        "window_max": most,
+        "product": product,
+        "role": role,
+        "signal": f"{role}_signal",
+        "unit": "seconds" if role == "latency" else "ratio",
+        "usual": 0.2,
+        "worst": 1.9,
+        "now": 1.8,
         "direction": "up",
-        "anomalous": True,
-        "max_z_score": z,
-        "first_anomaly_at": since,
+        "score": 30.0,
+        "beyond_all_before": True,
+        "since": since or None,
+        "since_before": False,
+        "requests": None,
+        **more,
     }
-
-
-def unknown() -> dict[str, object]:
-    """A metric that has no data."""
-    return {"n": 0, "coverage": 0.0, "anomalous": False, "samples": [], "notes": ["no data"]}
 
 
 def deploy(product: str, at: str, version: str = "v2", previous: str = "v1") -> dict[str, object]:
@@ -148,31 +142,30 @@ def deploy(product: str, at: str, version: str = "v2", previous: str = "v1") -> 
 
 
 def world(
-    metrics: Mapping[tuple[str, str], object] | None = None,
+    shifts: Sequence[object] = (),
     deploys: Sequence[object] = (),
-    logs: Mapping[str, Sequence[object]] | None = None,
-    traces: Mapping[str, object] | None = None,
+    within: Mapping[str, str] | None = None,
+    calls: Sequence[str] = (),
     around: Mapping[str, object] | None = None,
 ) -> Answer:
-    """Answers from tables; a metric not listed is within its baseline.
-
-    `around` is what the other tools answer, by short name.
-    """
+    """Answers from tables. `around` is what the other tools answer, by short name."""
+    looked = dict.fromkeys(("checkout", "cart", "payments"), "errors latency traffic")
 
     def answer(tool: str, arguments: Mapping[str, Any]) -> object:
+        del arguments
+        told = (around or {}).get(tool.removeprefix("core__"))
+        if told is not None:
+            return told
         match tool:
             case "core__get_recent_deploys":
                 return {"deploys": list(deploys), "total_matches": len(deploys)}
-            case "core__compare_to_baseline":
-                key = (arguments["product"], arguments["metric_name"])
-                return (metrics or {}).get(key, usual())
-            case "core__get_logs":
-                return {"lines": list((logs or {}).get(arguments["product"], ()))}
-            case "core__get_traces":
-                return (traces or {}).get(arguments["request_id"], {"span_count": 0})
+            case "core__sweep_metrics":
+                return {"shifts": list(shifts), "within": looked if within is None else within}
+            case "core__sweep_traces":
+                return {"calls": list(calls), "traces_before": 9, "traces_after": 9}
             case "core__propose_action":
                 return {"proposal_id": "p1", "state": "pending"}
             case _:
-                return (around or {}).get(tool.removeprefix("core__"), {})
+                return {}
 
     return answer

@@ -279,6 +279,16 @@ class TracesFound:
     notes: Sequence[str] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class TraceSample:
+    """Whole traces, the newest first. `calls` are (caller, called) that are known besides them."""
+
+    traces: Sequence[Trace]
+    calls: Sequence[tuple[str, str]] = ()
+    notes: Sequence[str] = ()
+    requests: int = 0
+
+
 class Traces(Protocol):
     """Looks up traces. Every method raises InvalidArguments, UpstreamFailed, CapabilityUnavailable."""
 
@@ -288,6 +298,10 @@ class Traces(Protocol):
 
     async def search(self, query: TraceQuery) -> TracesFound:
         """Those that fit. An unknown product has none, with a note that says so where it can."""
+        ...
+
+    async def sample(self, products: Sequence[str], interval: Interval, limit: int) -> TraceSample:
+        """The newest that pass through any of these, in a few requests; the first named first."""
         ...
 
 

@@ -4,6 +4,7 @@ Values only. Wire formats live with each provider; storage lives in `bot.store`.
 """
 
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
@@ -99,12 +100,16 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Meta:
-    """What a request is for. Never sent as content; `products` is what the channel is about."""
+    """What a request is for. Never sent as content; `products` is what the channel is about.
+
+    `now` is the moment of the question, None where nobody keeps one.
+    """
 
     session_id: str = ""
     user_id: str = ""
     purpose: str = "investigate"
     products: tuple[str, ...] = ()
+    now: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

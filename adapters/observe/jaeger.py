@@ -1,5 +1,6 @@
 """Traces on Jaeger 1 and 2, and VictoriaTraces, through either of Jaeger's query APIs."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import Final, Literal
 
@@ -7,12 +8,12 @@ import httpx
 from pydantic import BaseModel, Field, TypeAdapter
 
 from adapters.observe.backend import Backend, read_body
-from adapters.observe.instants import to_ns
+from adapters.observe.instants import check_order, to_ns
 from adapters.observe.jaeger_answer import JaegerTrace
 from adapters.observe.otlp_answer import ResourceSpans, spans_of, traces_of
 from adapters.observe.trace_ids import spellings, trace_hex, trace_id_of
 from adapters.observe.trace_search import MOST_TRACES, checked, fits, slowest, summary_of
-from tools.capabilities import Trace, TraceQuery, TracesFound
+from tools.capabilities import Interval, Trace, TraceQuery, TraceSample, TracesFound
 from tools.errors import UpstreamFailed
 
 
@@ -51,6 +52,7 @@ _V1_BODY: Final = TypeAdapter(_V1)
 _V3_BODY: Final = TypeAdapter(_V3)
 _SERVICES: Final = TypeAdapter(_Services)
 _SHOWN_SERVICES: Final = 20
+_MOST_SAMPLED: Final = 4  # services asked for one sample
 _V3_FAILURE: Final = TypeAdapter(_V3Failure)
 
 
@@ -81,6 +83,27 @@ class JaegerTraces:
                 f"Jaeger gave {MOST_TRACES} traces, its limit here; there may be slower ones"
             )
         return TracesFound(slowest(found, query.limit), notes)
+
+    async def sample(self, products: Sequence[str], interval: Interval, limit: int) -> TraceSample:
+        """Of the first few of these that it knows; Jaeger is asked service by service."""
+        check_order(interval)
+        known = set(await self._services())
+        asked = [product for product in products if product in known][:_MOST_SAMPLED]
+        search = self._search_v3 if self._v3 else self._search_v1
+        answers = await asyncio.gather(
+            *(search(TraceQuery(product, interval, limit=limit)) for product in asked)
+        )
+        found = {one.trace_id: one for answer in answers for one in answer if one.spans}
+        newest = sorted(found.values(), key=lambda t: -min(span.start_us for span in t.spans))
+        notes = [] if asked else ["none of these products is a service that Jaeger knows"]
+        return TraceSample(newest[:limit], (), notes, 1 + len(asked))
+
+    async def _services(self) -> Sequence[str]:
+        answer = await self._backend.get("/api/v3/services" if self._v3 else "/api/services", {})
+        if not answer.ok:
+            return ()
+        body = await read_body(answer, _SERVICES)
+        return sorted((body.data or body.services) if body else ())
 
     async def _search_v1(self, query: TraceQuery) -> Sequence[Trace]:
         params = {
@@ -140,11 +163,7 @@ class JaegerTraces:
 
     async def _absence(self, product: str) -> list[str]:
         """An unknown service finds nothing at all; say what there is instead."""
-        answer = await self._backend.get("/api/v3/services" if self._v3 else "/api/services", {})
-        if not answer.ok:
-            return []
-        body = await read_body(answer, _SERVICES)
-        services = sorted((body.data or body.services) if body else ())
+        services = await self._services()
         if not services or product in services:
             return []
         shown = ", ".join(services[:_SHOWN_SERVICES])

@@ -26,7 +26,7 @@ from adapters.observe.trace_ids import trace_id_of
 from adapters.recorded.admin_info import RecordedAdminInfo
 from adapters.recorded.kubernetes import RecordedKubernetes
 from adapters.recorded.platform import RecordedPlatform
-from adapters.recorded.searches import found_traces, products_with_lines, swept_logs
+from adapters.recorded.searches import found_traces, products_with_lines, sampled_traces, swept_logs
 from adapters.recorded.signals import discovered, swept
 from adapters.recorded.simulator.dataset import Dataset
 from adapters.recorded.simulator.series import STEP_S
@@ -47,6 +47,7 @@ from tools.capabilities import (
     SweptLogs,
     Trace,
     TraceQuery,
+    TraceSample,
     TracesFound,
 )
 from tools.errors import InvalidArguments
@@ -251,6 +252,10 @@ class RecordedTraces:
     async def search(self, query: TraceQuery) -> TracesFound:
         """Those that fit, the slowest first."""
         return await found_traces(self._dataset, self._clock, query)
+
+    async def sample(self, products: Sequence[str], interval: Interval, limit: int) -> TraceSample:
+        """The newest first."""
+        return await sampled_traces(self._dataset, self._clock, products, interval, limit)
 
 
 class RecordedDeploys:

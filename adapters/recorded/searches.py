@@ -17,12 +17,15 @@ from tools.capabilities import (
     LogsFound,
     LogSweepQuery,
     SweptLogs,
+    Trace,
     TraceQuery,
+    TraceSample,
     TracesFound,
 )
 
 _LABEL: Final = "service_name"
 _MOST_TRACES_READ: Final = 2000
+_MOST_MINUTES_SAMPLED: Final = 30
 
 
 def products_with_lines(dataset: Dataset, products: Sequence[str], interval: Interval) -> LogsFound:
@@ -92,6 +95,30 @@ async def found_traces(dataset: Dataset, clock: Clock, query: TraceQuery) -> Tra
             break
     notes = ["only the newest traces were searched"] if read >= _MOST_TRACES_READ else []
     return TracesFound(slowest(found, query.limit), notes)
+
+
+async def sampled_traces(
+    dataset: Dataset, clock: Clock, products: Sequence[str], interval: Interval, limit: int
+) -> TraceSample:
+    """As the Traces port says; of a long range its last minutes."""
+    check_order(interval)
+    wanted, now_us = set(products), to_ns(clock.now()) // 1000
+    start_us, end_us = to_ns(interval.start) // 1000, to_ns(interval.end) // 1000
+    found: list[Trace] = []
+    for read, minute in enumerate(reversed(dataset.minutes(interval.start, interval.end))):
+        for trace_id in dataset.trace_ids(minute):
+            trace = dataset.trace(trace_id)
+            if trace is None or not any(span.service in wanted for span in trace.spans):
+                continue
+            begun = min(span.start_us for span in trace.spans)
+            ended = max(span.start_us + span.duration_us for span in trace.spans)
+            if start_us <= begun < end_us and ended <= now_us:
+                found.append(trace)
+        await asyncio.sleep(0)
+        if len(found) >= limit or read >= _MOST_MINUTES_SAMPLED:
+            break
+    found.sort(key=lambda one: -min(span.start_us for span in one.spans))
+    return TraceSample(found[:limit])
 
 
 def _end_ns(interval: Interval, now: datetime) -> int:

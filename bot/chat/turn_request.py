@@ -144,5 +144,5 @@ class TurnRequests:
             system=system,
             system_stable_chars=len(stable) if system.startswith(stable) else 0,
             tools=specs,
-            meta=Meta(opened.session, ask.asker.user, rule.toolset, rule.products),
+            meta=Meta(opened.session, ask.asker.user, rule.toolset, rule.products, opened.now),
         )

@@ -154,6 +154,8 @@ def _result(case_id: str, answer: Mapping[str, JsonValue], seconds: float) -> Re
     assert isinstance(suspects, list)  # noqa: S101 - of our own JSON
     assert isinstance(calls, list)  # noqa: S101
     assert isinstance(usage, dict)  # noqa: S101
+    if answer["end"] == "failed":
+        _tell(f"{case_id}: the turn failed: {answer['notices']}")
     tokens = [usage.get("input_tokens"), usage.get("output_tokens")]
     return Result(
         id=case_id,

@@ -28,6 +28,11 @@ def _product_or_any(text: str) -> str:
     return text if text == ANY_PRODUCT else _product(text)
 
 
+def _product_or_none(text: str) -> str:
+    return _product(text) if text else ""
+
+
+ProductOrNone = Annotated[str, AfterValidator(_product_or_none)]
 # Without a description: every prompt lists the products, and a dozen schemas would repeat it.
 Product = Annotated[str, AfterValidator(_product)]
 ProductOrAny = Annotated[str, AfterValidator(_product_or_any), Field(description="'*' for all")]

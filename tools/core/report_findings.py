@@ -17,10 +17,10 @@ class Suspect(ToolInput):
     """One possible cause. `score` is comparable within one answer only."""
 
     product: Annotated[str, Field(max_length=128)]
-    kind: Annotated[str, Field(max_length=64, description="deploy, cpu, latency, crash, ...")] = ""
-    since: Annotated[str, Field(max_length=40, description="RFC 3339; empty: not known")] = ""
+    kind: Annotated[str, Field(max_length=64, description="deploy, cpu, ...")] = ""
+    since: Annotated[str, Field(max_length=40, description="RFC 3339")] = ""
     score: float = 0.0
-    evidence: Annotated[tuple[str, ...], Field(max_length=_MOST, description="such as E3")] = ()
+    evidence: Annotated[tuple[str, ...], Field(max_length=_MOST, description="E3, ...")] = ()
 
 
 class FindingsInput(ToolInput):
@@ -29,15 +29,14 @@ class FindingsInput(ToolInput):
     verdict: Annotated[
         Verdict,
         Field(
-            description="cause: named and backed by evidence; symptoms: wrong, cause not known;"
-            " healthy: all that exists was looked at and nothing is wrong; unknown: otherwise"
+            description="symptoms: wrong, cause not known; healthy: all that exists was looked at"
         ),
     ]
-    suspects: Annotated[tuple[Suspect, ...], Field(max_length=_MOST, description="best first")] = ()
+    suspects: Annotated[tuple[Suspect, ...], Field(max_length=_MOST)] = ()
     looked_at: Annotated[tuple[Words, ...], Field(max_length=_MOST)] = ()
     missing: Annotated[
         tuple[Words, ...],
-        Field(max_length=_MOST, description="what could not be looked at, and why"),
+        Field(max_length=_MOST, description="and why"),
     ] = ()
 
 

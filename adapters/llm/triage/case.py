@@ -3,27 +3,23 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 import orjson
 from pydantic import JsonValue
 
 from adapters.llm.messages import CompleteRequest, Message, Role
+from adapters.llm.triage.question import Asked, understand
 
 # An underscore is part of a name between letters only; at an edge it is emphasis.
-_NOT_A_NAME = re.compile(r"(?:[^\w.+-]|(?<![^\W_])_|_(?![^\W_]))+")
+_NOT_A_NAME = re.compile(r"(?:[^\w.+:/-]|:/+|(?<![^\W_])_|_(?![^\W_]))+")
 _LONGEST_NAME = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Signals:
-    """The metric names to compare, and the action to propose for a bad deploy.
+    """The action to propose for a bad deploy."""
 
-    `saturation` are ratios that hurt near 1. Names are those of the deployment's metrics.
-    """
-
-    latency: str = "http_request_duration_seconds_p99"
-    errors: str = "http_request_error_ratio"
-    saturation: tuple[str, ...] = ("db_connections_in_use_ratio", "cpu_utilization_ratio")
     rollback_action: str = "rollback-deploy"
 
 
@@ -44,15 +40,22 @@ class Seen:
 
     def number(self, name: str) -> float | None:
         """A numeric field, None when absent."""
-        value = self.result.get(name)
-        return (
-            float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
-        )
+        return number_of(self.result, name)
 
     def rows(self, name: str) -> Sequence[Mapping[str, JsonValue]]:
         """A list of objects, empty when absent."""
         value = self.result.get(name)
         return [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
+
+    def texts(self, name: str) -> Sequence[str]:
+        """A list of strings, empty when absent."""
+        value = self.result.get(name)
+        return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
+
+    def mapping(self, name: str) -> Mapping[str, JsonValue]:
+        """An object, empty when absent."""
+        value = self.result.get(name)
+        return value if isinstance(value, dict) else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,19 +66,19 @@ class Case:
     products: tuple[str, ...]
     tools: frozenset[str]
     seen: tuple[Seen, ...]
+    asked: Asked
+    now: datetime | None = None
     rounds: int = 0  # of tools since the question
 
     @property
     def subject(self) -> str:
         """The product asked about: named in the question, else the channel's first."""
-        words = re.findall(r"[\w-]+", self.question.lower())
-        named = [p for p in self.products if p.lower() in words]
-        return max(named, key=len) if named else (self.products[0] if self.products else "")
+        return self.asked.subject or (self.products[0] if self.products else "")
 
     @property
     def names_subject(self) -> bool:
         """Whether the question names a product of the channel."""
-        return self.subject.lower() in re.findall(r"[\w-]+", self.question.lower())
+        return bool(self.asked.subject)
 
     def of(self, tool: str, **arguments: str) -> Seen | None:
         """The latest successful result of a tool with these arguments."""
@@ -88,19 +91,28 @@ class Case:
         """All successful results of a tool, in order."""
         return [s for s in self.seen if s.tool == tool and s.ok]
 
-    def asked(self, tool: str, **arguments: str) -> bool:
+    def called(self, tool: str, **arguments: str) -> bool:
         """Whether it was called with these arguments, with whatever result."""
         return any(s.tool == tool and _fits(s, arguments) for s in self.seen)
+
+
+def number_of(row: Mapping[str, JsonValue], name: str) -> float | None:
+    """A numeric field of an object, None when absent."""
+    value = row.get(name)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value)
+
+
+def text_of(row: Mapping[str, JsonValue], name: str) -> str:
+    """A string field of an object, empty when absent."""
+    value = row.get(name)
+    return value if isinstance(value, str) else ""
 
 
 def plain(text: str) -> str:
     """A name from outside as one word: no formatting, link, mention or second line survives."""
     return _NOT_A_NAME.sub("-", text)[:_LONGEST_NAME]
-
-
-def names(text: str, product: str) -> bool:
-    """Whether a text names a product, as a word of its own."""
-    return bool(product) and bool(re.search(rf"(?<![\w-]){re.escape(product)}(?![\w-])", text))
 
 
 def _fits(seen: Seen, arguments: Mapping[str, str]) -> bool:
@@ -111,11 +123,14 @@ def read_case(request: CompleteRequest) -> Case:
     """The case as the conversation tells it, from the last question on."""
     start = max((i for i, m in enumerate(request.messages) if m.role is Role.USER), default=0)
     turn = request.messages[start:]
+    question, meta = turn[0].text if turn else "", request.meta
     return Case(
-        question=turn[0].text if turn else "",
-        products=request.meta.products,
+        question=question,
+        products=meta.products,
         tools=frozenset(t.name for t in request.tools),
         seen=tuple(_results(turn)),
+        asked=understand(question, meta.products, meta.now),
+        now=meta.now,
         rounds=sum(1 for m in turn if m.tool_calls),
     )
 

@@ -1,39 +1,33 @@
 """What to look at next, given what was seen. An empty plan means: conclude."""
 
 from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import Final
 
 import orjson
 from pydantic import JsonValue
 
 from adapters.llm.messages import ToolCall
-from adapters.llm.triage.case import Case, Seen, Signals
-from adapters.llm.triage.findings import (
-    COMPARE,
-    DEPLOYS,
-    LOGS,
-    TRACES,
-    Suspicion,
-    deviations,
-    suspicions,
-    time_shares,
-)
+from adapters.llm.triage.case import Case, Signals, plain
+from adapters.llm.triage.evidence import CLUSTER, DEPLOYS, LOGS, METRICS, SWEEPS, TRACES
+from adapters.llm.triage.judgement import Judgement, judged
 from adapters.llm.triage.surroundings import Wish, wishes
+from adapters.llm.triage.weigh import BLAMED, Suspicion
 
-PROPOSE = "core__propose_action"
-MOST_PRODUCTS = 12  # compared in one round; a channel with more names them in its question
-MOST_TRACES = 4
-MOST_SUSPECTS = 3
-MOST_ROUNDS = 6  # of looking; a proposal may follow, and the loop allows eight
-WINDOW = "last 30m"
-DEPLOY_WINDOW = "last 6h"
-_PROPOSE_ABOVE = 5.0  # a deploy and the time it takes, or a deploy that came first
+PROPOSE: Final = "core__propose_action"
+REPORT: Final = "core__report_findings"
+GET_LOGS: Final = "core__get_logs"
+MOST_ROUNDS: Final = 6  # of looking; the findings and a proposal follow, and the loop allows eight
+WINDOWS: Final = ("last 30m", "last 2h", "last 6h")  # wider while the onset lies before it
+DEPLOY_WINDOW: Final = "last 6h"
+_BEFORE_DEPLOYS: Final = timedelta(hours=6)
 
 _Stage = Callable[[Case, Signals], Iterator[Wish]]
 
 
 def next_calls(case: Case, signals: Signals) -> Sequence[ToolCall]:
     """The next round's calls; those already made, and tools that are not there, are left out."""
-    for stage in _stages(case.rounds):
+    for stage in _stages(case):
         wishes = [w for w in stage(case, signals) if w[0] in case.tools and not _done(case, w)]
         if wishes:
             offset = len(case.seen)
@@ -44,112 +38,117 @@ def next_calls(case: Case, signals: Signals) -> Sequence[ToolCall]:
     return ()
 
 
-def _stages(rounds: int) -> Sequence[_Stage]:
+def _stages(case: Case) -> Sequence[_Stage]:
     """What may still be looked at after so many rounds, so that every case is concluded."""
-    if rounds < MOST_ROUNDS:
-        return (_first_look, _around, _blind_spots, _suspects, _traces_of_suspects, _conclusion)
-    return (_proposal,) if rounds == MOST_ROUNDS else ()
+    match case.asked.topic:
+        case "greeting":
+            return ()
+        case "logs":
+            return (_logs,)
+        case "deploys":
+            return (_deploys,)
+        case _:
+            if case.rounds >= MOST_ROUNDS:
+                return (_closing,)
+            return (_sweep, _wider, _surroundings, _closing)
 
 
 def _done(case: Case, wish: Wish) -> bool:
     tool, arguments = wish
-    if tool == PROPOSE:
-        return case.asked(PROPOSE)
+    if tool in {PROPOSE, REPORT}:
+        return case.called(tool)
     key = {k: v for k, v in arguments.items() if isinstance(v, str)}
-    return case.asked(tool, **key)
+    return case.called(tool, **key)
 
 
-def _compare(product: str, metric: str) -> Wish:
-    return COMPARE, {"product": product, "metric_name": metric, "time_range": WINDOW}
+def window_text(case: Case, number: int = 0) -> str:
+    """The window under test: the one asked about, else the usual one or a wider one."""
+    start, end = case.asked.start, case.asked.end
+    if start is None or end is None:
+        return WINDOWS[number]
+    return f"{_instant(start)}/{_instant(end)}"
 
 
-def _first_look(case: Case, signals: Signals) -> Iterator[Wish]:
-    yield DEPLOYS, {"product": "*", "time_range": DEPLOY_WINDOW}
-    if case.subject:
-        yield _compare(case.subject, signals.latency)
-        yield _compare(case.subject, signals.errors)
-        yield LOGS, {"product": case.subject, "time_range": WINDOW, "level": "warn", "limit": 50}
+def _instant(at: datetime) -> str:
+    return at.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _around(case: Case, signals: Signals) -> Iterator[Wish]:
-    """Where the subject's time goes, and how its neighbours are."""
-    for trace_id in _traced(case, case.subject):
-        yield TRACES, {"request_id": trace_id}
-    yield from _next_page(case, case.subject)
-    others = [p for p in case.products if p != case.subject][:MOST_PRODUCTS]
-    for product in others:
-        yield _compare(product, signals.latency)
+def _sweep(case: Case, signals: Signals) -> Iterator[Wish]:
+    del signals
+    window: dict[str, JsonValue] = {"time_range": window_text(case)}
+    if case.asked.subject and plain(case.subject) == case.subject:
+        window["product"] = case.subject
+    for tool in SWEEPS:
+        yield tool, window
+    yield DEPLOYS, {"product": "*", "time_range": _deploy_window(case)}
 
 
-def _traced(case: Case, product: str) -> Sequence[str]:
-    """The traces that a product's log lines name, newest first."""
-    pages = _pages(case, product)
-    rows = pages[0].rows("lines") if pages else []
-    ids = dict.fromkeys(str(r.get("trace_id") or "") for r in rows)
-    return [i for i in ids if i][:MOST_TRACES]
+def _deploy_window(case: Case) -> str:
+    start, end = case.asked.start, case.asked.end
+    if start is None or end is None:
+        return DEPLOY_WINDOW
+    return f"{_instant(start - _BEFORE_DEPLOYS)}/{_instant(end)}"
 
 
-def _pages(case: Case, product: str) -> Sequence[Seen]:
-    """The pages of a product's log, newest first."""
-    return [s for s in case.all_of(LOGS) if s.arguments.get("product") == product]
-
-
-def _next_page(case: Case, product: str) -> Iterator[Wish]:
-    """The second page, where the first was full: what began the trouble is older than its noise."""
-    pages = _pages(case, product)
-    if len(pages) == 1 and (cursor := pages[0].text("next_cursor")):
-        yield LOGS, {**pages[0].arguments, "cursor": cursor}
-
-
-def _blind_spots(case: Case, signals: Signals) -> Iterator[Wish]:
-    """Where there is no latency to compare, as with datastores, capacity is."""
-    if not deviations(case):
+def _wider(case: Case, signals: Signals) -> Iterator[Wish]:
+    """The trouble was under way when the window began: look for where it began."""
+    del signals
+    top = next(iter(judged(case).suspects), None)
+    number = sum(1 for seen in case.seen if seen.tool == METRICS)
+    if case.asked.is_exact or top is None or not top.began_before or number >= len(WINDOWS):
         return
-    for seen in case.all_of(COMPARE):
-        product = str(seen.arguments.get("product", ""))
-        unknown = seen.arguments.get("metric_name") == signals.latency
-        if unknown and seen.number("baseline_mean") is None:
-            for metric in signals.saturation:
-                yield _compare(product, metric)
+    for tool in (METRICS, LOGS, TRACES):
+        if case.called(tool):
+            yield tool, {"time_range": window_text(case, number)}
 
 
-def _traces_of_suspects(case: Case, signals: Signals) -> Iterator[Wish]:
-    """When the subject's own logs named no trace, those of the suspects may."""
-    if case.all_of(TRACES):
+def _surroundings(case: Case, signals: Signals) -> Iterator[Wish]:
+    del signals
+    judgement = judged(case)
+    if judgement.verdict == "unknown" and not judgement.suspects and not case.all_of(CLUSTER):
         return
-    for suspicion in suspicions(case, signals)[:MOST_SUSPECTS]:
-        for trace_id in _traced(case, suspicion.product):
-            yield TRACES, {"request_id": trace_id}
+    yield from wishes(case, next(iter(judgement.suspects), None))
 
 
-def _suspects(case: Case, signals: Signals) -> Iterator[Wish]:
-    """A closer look at where it seems to begin; with nothing abnormal, at what is loud."""
-    if not deviations(case):
+def _closing(case: Case, signals: Signals) -> Iterator[Wish]:
+    """The judgement is made: it is stated, and a proposal raised where one is due."""
+    judgement = judged(case)
+    yield REPORT, findings(judgement)
+    yield from _proposal(judgement, signals)
+
+
+def findings(judgement: Judgement) -> dict[str, JsonValue]:
+    """The arguments of the closing statement."""
+    return {
+        "verdict": judgement.verdict,
+        "suspects": [
+            {
+                "product": one.product,
+                "kind": one.kind[:64],
+                "since": _instant(one.since) if one.since else "",
+                "score": round(one.weight, 1),
+                "evidence": list(dict.fromkeys(mark_of(point.fact) for point in one.ordered[:5])),
+            }
+            for one in judgement.suspects[:5]
+        ],
+        "looked_at": list[JsonValue](judgement.looked_at[:20]),
+        "missing": list[JsonValue](text[:300] for text in judgement.missing[:20]),
+    }
+
+
+def mark_of(fact: object) -> str:
+    """The evidence number that a fact is cited by."""
+    seen = getattr(fact, "seen", None)
+    return str(seen.mark if seen is not None else getattr(fact, "mark", ""))
+
+
+def _proposal(judgement: Judgement, signals: Signals) -> Iterator[Wish]:
+    top = next(iter(judgement.suspects), None)
+    if top is None or not worth_rolling_back(top):
         return
-    shares = time_shares(case)
-    by_time = sorted(shares, key=lambda p: -sum(s for _, s in shares[p]))
-    ranked = [s.product for s in suspicions(case, signals)]
-    known = [p for p in dict.fromkeys([*by_time[:2], *ranked]) if p in case.products]
-    for product in known[:MOST_SUSPECTS]:
-        yield _compare(product, signals.latency)
-        for metric in signals.saturation:
-            yield _compare(product, metric)
-        yield LOGS, {"product": product, "time_range": WINDOW, "level": "warn", "limit": 50}
-
-
-def _conclusion(case: Case, signals: Signals) -> Iterator[Wish]:
-    """The judgement is made: what stands around it, and a proposal where one is due."""
-    yield from wishes(case, next(iter(suspicions(case, signals)), None))
-    yield from _proposal(case, signals)
-
-
-def _proposal(case: Case, signals: Signals) -> Iterator[Wish]:
-    found = suspicions(case, signals)
-    if not found or not worth_rolling_back(found[0]):
-        return
-    top = found[0]
-    assert top.deploy is not None  # noqa: S101 - said by worth_rolling_back
-    params: dict[str, JsonValue] = {"version": top.deploy.previous} if top.deploy.previous else {}
+    deploy = top.deploy
+    assert deploy is not None  # noqa: S101 - said by worth_rolling_back
+    params: dict[str, JsonValue] = {"version": deploy.previous} if deploy.previous else {}
     began = f"{top.since:%H:%M} UTC" if top.since else "right after"
     yield (
         PROPOSE,
@@ -158,8 +157,8 @@ def _proposal(case: Case, signals: Signals) -> Iterator[Wish]:
             "product": top.product,
             "params": params,
             "rationale": (
-                f"{top.product} left its baseline at {began}, after {top.deploy.version} was "
-                f"deployed at {top.deploy.at:%H:%M} UTC. No model was used for this suspicion."
+                f"{top.product} left its baseline at {began}, after {deploy.version} was "
+                f"deployed at {deploy.at:%H:%M} UTC. No model was used for this suspicion."
             ),
             "blast_radius": "one service",
             "reversible": True,
@@ -168,5 +167,19 @@ def _proposal(case: Case, signals: Signals) -> Iterator[Wish]:
 
 
 def worth_rolling_back(suspicion: Suspicion) -> bool:
-    """Whether the evidence for a bad deploy is strong enough to ask people."""
-    return suspicion.deploy is not None and suspicion.weight >= _PROPOSE_ABOVE
+    """Whether there is a deploy and a mechanism of the product's own behind it."""
+    return suspicion.deploy is not None and suspicion.firm >= BLAMED
+
+
+def _logs(case: Case, signals: Signals) -> Iterator[Wish]:
+    del signals
+    if case.subject:
+        window = window_text(case)
+        yield GET_LOGS, {"product": case.subject, "time_range": window, "limit": 20}
+
+
+def _deploys(case: Case, signals: Signals) -> Iterator[Wish]:
+    del signals
+    start, end = case.asked.start, case.asked.end
+    window = f"{_instant(start)}/{_instant(end)}" if start and end else "last 7d"
+    yield DEPLOYS, {"product": case.asked.subject or "*", "time_range": window}

@@ -1,226 +1,189 @@
 """The conclusion in words. Every figure is copied from a tool result and cites it."""
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 
-from adapters.llm.triage.case import Case, Seen, Signals, names, plain
-from adapters.llm.triage.findings import (
-    COMPARE,
-    DEPLOYS,
-    LOGS,
-    Deviation,
-    Suspicion,
-    deploys,
-    suspicions,
-)
-from adapters.llm.triage.plan import PROPOSE, worth_rolling_back
-from adapters.llm.triage.surroundings import around
+from adapters.llm.triage.case import Case, Seen, Signals, plain
+from adapters.llm.triage.evidence import CLUSTER, DEPLOYS, LOGS, SWEEPS, deploys
+from adapters.llm.triage.judgement import DOUBTFUL_FIGURES, Judgement, judged
+from adapters.llm.triage.plan import GET_LOGS, PROPOSE, worth_rolling_back
+from adapters.llm.triage.surroundings import around, quoted
+from adapters.llm.triage.telling import clock, headline, since_text, told
+from adapters.llm.triage.weigh import SUSPECTED, Suspicion
 
-_MOST_RULED_OUT = 3
 _MOST_MARKS = 12
-_UNITS = {"seconds": " s", "milliseconds": " ms"}
+_MOST_LINES = 12
+_CAN = "Ask me what is wrong, to show logs, or what was deployed; a time and a product help."
 
 
 def report(case: Case, signals: Signals) -> str:
-    """Markdown for people on call: cause, evidence, what was ruled out, what to do."""
-    found = suspicions(case, signals)
-    parts = _abnormal(case, found, signals) if found else _normal(case, signals)
-    return "\n\n".join(p for p in parts if p)
+    """Markdown for people on call: cause, evidence, what else was found, what to do."""
+    del signals
+    match case.asked.topic:
+        case "greeting":
+            parts: Iterator[str] = iter([_greeting(case.question)])
+        case "logs":
+            parts = _log_lines(case)
+        case "deploys":
+            parts = _deploy_lines(case)
+        case _:
+            parts = _investigated(case)
+    return "\n\n".join(part for part in parts if part)
 
 
-def _abnormal(case: Case, found: Sequence[Suspicion], signals: Signals) -> Iterator[str]:
-    top = found[0]
-    yield f"**{_headline(top)}**"
-    yield "\n".join(f"- {line}" for line in (*_evidence(top, signals), *_named_by(case, top)))
-    if others := [s for s in found[1:] if s.deviations]:
-        yield (
-            "Also abnormal, most likely as a consequence: "
-            + "; ".join(_consequence(s) for s in others[:4])
-            + "."
-        )
-    if ruled_out := list(_ruled_out(case, found, signals)):
-        yield "Looked at and not the cause: " + "; ".join(ruled_out[:_MOST_RULED_OUT]) + "."
+def _greeting(text: str) -> str:
+    thanks = any(word in text.lower() for word in ("thank", "thx", "ty", "cheers"))
+    return f"You are welcome. {_CAN}" if thanks else f"Hello. {_CAN}"
+
+
+def _investigated(case: Case) -> Iterator[str]:
+    judgement = judged(case)
+    match judgement.verdict:
+        case "cause" | "symptoms":
+            yield from _abnormal(case, judgement)
+        case "healthy":
+            yield from _healthy(case, judgement)
+        case "unknown":
+            yield from _unknown(case, judgement)
+    if case.asked.assumed:
+        yield "Assumed: " + "; ".join(case.asked.assumed) + "."
+
+
+def _abnormal(case: Case, judgement: Judgement) -> Iterator[str]:
+    top = judgement.suspects[0]
+    yield f"**{headline(top)}**"
+    yield "\n".join(f"- {told(point)}" for point in top.ordered[:5])
+    if top.passed_to:
+        yield f"It calls {plain(top.passed_to)}, which is abnormal too."
+    if others := judgement.suspects[1:4]:
+        yield "Also suspected: " + "; ".join(_brief(one) for one in others) + "."
+    if ruled_out := list(_ruled_out(judgement)):
+        yield "Looked at and not the cause: " + "; ".join(ruled_out[:3]) + "."
     if surroundings := list(around(case)):
         yield "Around it:\n" + "\n".join(f"- {line}" for line in surroundings)
+    if judgement.missing:
+        yield "Not looked at: " + "; ".join(judgement.missing[:3]) + "."
     yield _next_step(case, top)
 
 
-def _headline(top: Suspicion) -> str:
-    since = _since(top.since)
-    if top.deploy:
-        return (
-            f"Most likely cause: the deploy of {top.product} {top.deploy.version} "
-            f"at {top.deploy.at:%H:%M} UTC."
-        )
-    if top.saturated:
-        return f"Most likely cause: {top.product} is saturated{since}."
-    return f"The trouble seems to begin in {top.product}{since}; why is not established."
+def _brief(one: Suspicion) -> str:
+    return f"{plain(one.product)}{since_text(one)}, {told(one.ordered[0])}"
 
 
-def _evidence(top: Suspicion, signals: Signals) -> Iterator[str]:
-    if top.deploy:
-        previous = f", replacing {top.deploy.previous}" if top.deploy.previous else ""
-        yield (
-            f"{top.deploy.version} went out at {top.deploy.at:%H:%M} UTC{previous}"
-            f" [{top.deploy.seen.mark}]"
-        )
-    for deviation in top.deviations[:4]:
-        yield _deviation(deviation, signals)
-    if top.traces:
-        seen, share = max(top.traces, key=lambda t: t[1])
-        yield (
-            f"in the slow requests that were traced, most of the time is spent in {top.product} "
-            f"itself [{seen.mark}]"
-            if share > 0.5
-            else f"the slow requests that were traced spend time in {top.product} [{seen.mark}]"
-        )
-
-
-def _named_by(case: Case, top: Suspicion) -> Iterator[str]:
-    """Whose logs complain about it: the logs of others, never its own word."""
-    told = {top.product}
-    for seen in case.all_of(LOGS):
-        product = str(seen.arguments.get("product", ""))
-        lines = [str(row.get("message", "")) for row in seen.rows("lines")]
-        if product not in told and any(names(line, top.product) for line in lines):
-            told.add(product)
-            yield f"the logs of {plain(product)} name {top.product} [{seen.mark}]"
-
-
-def _deviation(deviation: Deviation, signals: Signals) -> str:
-    name = _metric_name(deviation, signals)
-    seen = deviation.seen
-    now, usual = seen.number("window_max"), seen.number("baseline_mean")
-    since = _since(deviation.since)
-    unit = _UNITS.get(seen.text("unit"), "")
-    return f"{name} up to {_figure(now)}{unit}, usually {_figure(usual)}{unit}{since} [{seen.mark}]"
-
-
-def _metric_name(deviation: Deviation, signals: Signals) -> str:
-    words = {signals.latency: "p99 latency", signals.errors: "error ratio"}
-    return words.get(deviation.metric, deviation.metric.replace("_", " "))
-
-
-def _since(at: datetime | None) -> str:
-    return f" since {at:%H:%M} UTC" if at else ""
-
-
-def _figure(value: float | None) -> str:
-    """As the tool told it, rounded to three digits."""
-    if value is None:
-        return "unknown"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
-
-
-def _consequence(suspicion: Suspicion) -> str:
-    first = suspicion.deviations[0]
-    since = _since(suspicion.since)
-    return f"{suspicion.product}{since} [{first.seen.mark}]"
-
-
-def _ruled_out(case: Case, found: Sequence[Suspicion], signals: Signals) -> Iterator[str]:
-    blamed = {s.product for s in found}
-    for fact in deploys(case):
-        compared = case.of(COMPARE, product=fact.product, metric_name=signals.latency)
-        quiet = compared is not None and compared.text("direction") and not _fell(compared)
-        if fact.product not in blamed and compared is not None and quiet:
+def _ruled_out(judgement: Judgement) -> Iterator[str]:
+    """Deploys of others whose product did not move."""
+    blamed = {one.product for one in judgement.suspects if one.weight >= SUSPECTED}
+    for fact in judgement.facts.deploys:
+        if fact.product not in blamed:
             yield (
-                f"the deploy of {fact.product} {fact.version} at {fact.at:%H:%M} UTC "
-                f"[{fact.seen.mark}], whose latency is within its baseline [{compared.mark}]"
+                f"the deploy of {fact.product} {fact.version} at {clock(fact.at)} "
+                f"[{fact.seen.mark}], which hardly moved"
             )
 
 
 def _next_step(case: Case, top: Suspicion) -> str:
+    product = plain(top.product)
     proposed = next((s for s in case.seen if s.tool == PROPOSE), None)
     if proposed is not None and proposed.ok:
         return (
-            f"A rollback of {top.product} is proposed below. Nothing happens unless somebody "
+            f"A rollback of {product} is proposed below. Nothing happens unless somebody "
             "with the role confirms it."
         )
     if proposed is not None:
         return f"A rollback could not be proposed here; see [{proposed.mark}]."
-    if top.saturated:
-        return (
-            f"Next: find who holds {top.product}'s capacity and since when. A rollback would not "
-            "help, so none is proposed."
-        )
     if worth_rolling_back(top):
         return "Next: consider rolling that deploy back."
-    return f"Next: look into {top.product} by hand, starting with the evidence above."
+    return f"Next: look into {product} by hand, starting with the evidence above."
 
 
-def _normal(case: Case, signals: Signals) -> Iterator[str]:
-    compared = case.all_of(COMPARE)
-    known = [s for s in compared if s.number("baseline_mean") is not None and s.text("direction")]
-    blind = _products(compared) - _products(known)
-    if not known:
-        yield "**I could not look at any metric, so I cannot say whether anything is wrong.**"
-        yield _what_failed(case, blind)
-        return
+def _healthy(case: Case, judgement: Judgement) -> Iterator[str]:
     subject = plain(case.subject)
-    if subject in _products(known):
-        yield f"**Nothing is wrong that I can see with {subject}.**"
-    else:
-        yield f"**I have no figures of {subject}. Around it nothing is wrong that I can see.**"
-    facts = list(_within(known, signals))
-    if blind:
-        unknown = [s for s in compared if _products([s]) <= blind]
-        facts.append(f"there are no figures of {_listed(blind)} to look at {_marks(unknown)}")
-    if subject in _products(known):
-        facts += [*_quiet_facts(case), *around(case)]
-    yield "\n".join(f"- {fact}" for fact in facts)
+    yield f"**Nothing is wrong that I can see with {subject}.**"
+    small = [one for one in judgement.others if one.weight >= DOUBTFUL_FIGURES][:2]
+    lines = [
+        *_quiet(case, judgement),
+        *(f"{told(one.ordered[0])}; its figures did not move with it" for one in small),
+        *around(case),
+    ]
+    yield "\n".join(f"- {line}" for line in lines)
     yield (
         "Not established: anything these signals do not show, such as one customer or one region. "
         "If you see slowness now, tell me where and since when."
     )
 
 
-def _what_failed(case: Case, blind: set[str]) -> str:
-    failed = [s for s in case.seen if not s.ok]
-    if failed:
-        return f"What I asked failed: {_marks(failed)}."
-    if blind:
-        return f"There are no figures of {_listed(blind)}: {_marks(case.all_of(COMPARE))}."
-    return f"No metrics can be asked for here. {_marks(case.seen)}".strip()
+def _unknown(case: Case, judgement: Judgement) -> Iterator[str]:
+    if not any(case.of(tool) for tool in SWEEPS):
+        yield "**I could not look at anything, so I cannot say whether anything is wrong.**"
+        failed = [seen for seen in case.seen if not seen.ok]
+        yield f"What I asked failed: {_marks(failed)}." if failed else ""
+    else:
+        yield (
+            "**I found no failure that stands out, but I cannot say that nothing is wrong.**"
+            if not judgement.others
+            else "**Something moved, but it is too little to name a cause.**"
+        )
+    lines = [
+        *(f"{plain(one.product)}: {told(one.ordered[0])}" for one in judgement.others[:4]),
+        *_quiet(case, judgement),
+        *around(case),
+    ]
+    yield "\n".join(f"- {line}" for line in lines)
+    if judgement.missing:
+        yield "I could not look at: " + "; ".join(judgement.missing[:5]) + "."
 
 
-def _within(known: Sequence[Seen], signals: Signals) -> Iterator[str]:
-    """Which signals were compared for whom; what fell is not called usual."""
-    for metric, words in ((signals.latency, "latency is"), (signals.errors, "errors are")):
-        usual = [s for s in known if s.arguments.get("metric_name") == metric and not _fell(s)]
-        if usual:
-            yield f"{words} within the 24 h baseline for {_listed(_products(usual))} {_marks(usual)}"
-    if fallen := [s for s in known if _fell(s)]:
-        yield f"lower than usual: {_listed(_products(fallen))} {_marks(fallen)}"
+def _quiet(case: Case, judgement: Judgement) -> Iterator[str]:
+    """What was looked at and did not stand out."""
+    for text in judgement.looked_at:
+        yield f"looked at {text}: within normal bounds, but for what is told here"
+    cluster = case.of(CLUSTER)
+    if cluster is not None and not cluster.rows("ill"):
+        yield f"pods and nodes are well, no failure there [{cluster.mark}]"
+        for row in cluster.rows("warnings")[:2]:
+            yield f"a warning that is over: {quoted(str(row.get('message', '')))} [{cluster.mark}]"
+    logs = case.of(LOGS)
+    if logs is not None and not logs.rows("changes"):
+        yield f"no new kind of log lines [{logs.mark}]"
+    recent, seen = deploys(case), case.of(DEPLOYS)
+    if recent:
+        fact = recent[0]
+        yield f"the last deploy was {fact.product} {fact.version} at {clock(fact.at)} [{fact.seen.mark}]"
+    elif seen is not None:
+        yield f"no deploys in that time [{seen.mark}]"
 
 
-def _fell(seen: Seen) -> bool:
-    return seen.result.get("anomalous") is True
+def _log_lines(case: Case) -> Iterator[str]:
+    seen, subject = case.of(GET_LOGS), plain(case.subject)
+    if seen is None:
+        failed = [one for one in case.seen if not one.ok]
+        yield f"The logs of {subject or 'nobody named'} could not be read. {_marks(failed)}".strip()
+        return
+    rows = seen.rows("lines")[:_MOST_LINES]
+    if not rows:
+        yield f"{subject} wrote no lines in that time [{seen.mark}]."
+        return
+    yield f"The newest lines of {subject} [{seen.mark}]:"
+    yield "\n".join(f"- {row.get('ts', '')} {quoted(str(row.get('message', '')))}" for row in rows)
 
 
-def _products(found: Sequence[Seen]) -> set[str]:
-    return {plain(str(s.arguments.get("product", ""))) for s in found}
-
-
-def _listed(products: set[str]) -> str:
-    return ", ".join(sorted(products))
+def _deploy_lines(case: Case) -> Iterator[str]:
+    found, seen = deploys(case), case.of(DEPLOYS)
+    if seen is None:
+        failed = [one for one in case.seen if not one.ok]
+        yield f"Deploys could not be read. {_marks(failed)}".strip()
+    elif not found:
+        yield f"No deploys in that time [{seen.mark}]."
+    else:
+        yield f"Deploys, newest first [{seen.mark}]:"
+        rows = {str(row.get("ts")): row for row in seen.rows("deploys")}
+        actors = {at: quoted(str(row.get("actor") or "")) for at, row in rows.items()}
+        lines = []
+        for one in found[:_MOST_LINES]:
+            by = actors.get(one.at.strftime("%Y-%m-%dT%H:%M:%SZ"), "")
+            who = f" by {by}" if by else ""
+            lines.append(f"- {one.at:%Y-%m-%d %H:%M} UTC: {one.product} {one.version}{who}")
+        yield "\n".join(lines)
 
 
 def _marks(found: Sequence[Seen]) -> str:
     return " ".join(f"[{s.mark}]" for s in found[:_MOST_MARKS] if s.mark)
-
-
-def _quiet_facts(case: Case) -> Iterator[str]:
-    recent = deploys(case)
-    seen = case.of(DEPLOYS)
-    if recent:
-        fact = recent[0]
-        yield (
-            f"the last deploy was {fact.product} {fact.version} at {fact.at:%H:%M} UTC; "
-            f"nothing changed after it [{fact.seen.mark}]"
-        )
-    elif seen is not None:
-        yield f"no deploys in that time [{seen.mark}]"
-    logs = case.of(LOGS, product=case.subject)
-    if logs is not None and logs.rows("lines"):
-        yield f"its logs hold warnings, but latency and errors did not move with them [{logs.mark}]"

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping
 from pydantic import JsonValue
 
 from adapters.llm.triage.case import Case, Seen, plain
-from adapters.llm.triage.findings import Suspicion, instant
+from adapters.llm.triage.evidence import instant
+from adapters.llm.triage.weigh import Suspicion
 
 HISTORY = "core__get_incident_history"
 PODS = "core__kubectl_get"
@@ -55,7 +56,7 @@ def wishes(case: Case, top: Suspicion | None) -> Iterator[Wish]:
 def _symptom(top: Suspicion) -> str:
     if top.deploy:
         return "slow after a release"
-    return "connection pool exhausted" if top.saturated else "slow"
+    return "connection pool exhausted" if top.kind == "pool" else "slow"
 
 
 def around(case: Case) -> Iterator[str]:

@@ -56,7 +56,7 @@ class PackedSignals:
         there = {product: at[product][0] for at in places.values() for product in at}
         labels = Counter(place.label for place in there.values())
         signals = [
-            replace(signal, spacing_s=min(spacings.get(signal.metric, (60.0,))))
+            replace(signal, spacing_s=median(spacings.get(signal.metric, (60.0,))))
             for signal in signals_of(known)
         ]
         without = tuple(product for product in wanted if product not in there)

@@ -29,7 +29,9 @@ def packed_world(recording: Recording, clock: Clock, codec: CursorCodec) -> Pack
     return PackedWorld(
         logs=None if lines is None else PackedLogs(lines, codec),
         metrics=None if recording.series is None else PackedMetrics(recording.series),
-        traces=None if recording.spans is None else PackedTraces(recording.spans),
+        traces=PackedTraces(recording.spans or {}, recording.edges)
+        if recording.spans is not None or recording.edges
+        else None,
         kubernetes=None
         if objects is None
         else PackedKubernetes(objects, recording.events, lines or (), clock),

@@ -1,0 +1,285 @@
+"""What the sweeps and the deploys told, as facts about products. No judgement and no text for people."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from statistics import median
+from typing import Final
+
+from pydantic import JsonValue
+
+from adapters.llm.triage.case import Case, Seen, number_of, plain, text_of
+from tools.analysis.call_graph import CallGraph
+
+METRICS: Final = "core__sweep_metrics"
+LOGS: Final = "core__sweep_logs"
+TRACES: Final = "core__sweep_traces"
+CLUSTER: Final = "core__sweep_cluster"
+DEPLOYS: Final = "core__get_recent_deploys"
+SWEEPS: Final = (METRICS, LOGS, TRACES, CLUSTER)
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A signal that moved; fields as core__sweep_metrics tells them."""
+
+    product: str
+    role: str
+    signal: str
+    unit: str
+    usual: float
+    worst: float
+    now: float
+    falls: bool
+    score: float
+    beyond: bool
+    since: datetime | None
+    since_before: bool
+    requests: float | None
+    mark: str
+
+
+@dataclass(frozen=True, slots=True)
+class LogFact:
+    """A kind of lines that changed."""
+
+    product: str
+    level: str
+    change: str
+    before: int
+    after: int
+    expected: float
+    example: str
+    names: tuple[str, ...]
+    since: datetime | None
+    mark: str
+
+
+@dataclass(frozen=True, slots=True)
+class SpanFact:
+    """An operation that changed; `fault` is the share of the product's ways that got slower."""
+
+    product: str
+    what: str
+    operation: str
+    callee: str
+    before: float
+    after: float
+    weight: float
+    mark: str
+
+
+@dataclass(frozen=True, slots=True)
+class IllFact:
+    """An object that is ill, or a warning about one (`warned`)."""
+
+    product: str
+    kind: str
+    name: str
+    state: str
+    mechanism: str
+    detail: str
+    warned: bool
+    over: bool
+    mark: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeployFact:
+    """One deploy as the tool told it. `previous` is verbatim, and empty unless it is one plain word."""
+
+    product: str
+    version: str
+    previous: str
+    at: datetime
+    seen: Seen
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """All of a case, and the graph of calls."""
+
+    moved: Sequence[Moved]
+    logs: Sequence[LogFact]
+    spans: Sequence[SpanFact]
+    ill: Sequence[IllFact]
+    deploys: Sequence[DeployFact]
+    graph: CallGraph
+    ways_slow: dict[str, float]
+    usual_requests: float | None
+    measured: frozenset[str]
+    more_errors: Mapping[str, float]
+    failing_no_more: frozenset[str]  # whose failures are measured and within usual
+
+
+def facts_of(case: Case) -> Facts:
+    """Everything that the newest sweeps told."""
+    metrics, logs = case.of(METRICS), case.of(LOGS)
+    traces, cluster = case.of(TRACES), case.of(CLUSTER)
+    name = _Names(case.products)
+    moved = [_moved(row, metrics, name) for row in metrics.rows("shifts")] if metrics else []
+    busy = [one.requests for one in moved if one.requests]
+    ways = traces.mapping("ways_slow") if traces else {}
+    return Facts(
+        moved=moved,
+        logs=[_log(row, logs, name) for row in logs.rows("changes")] if logs else [],
+        spans=[_span(row, traces, name) for row in traces.rows("shifts")] if traces else [],
+        ill=list(_ill(cluster, name)) if cluster else [],
+        deploys=deploys(case),
+        graph=CallGraph(_calls(traces, name) if traces else ()),
+        ways_slow={name.of(one): value for one in ways if (value := number_of(ways, one))},
+        usual_requests=median(busy) if busy else None,
+        more_errors=_more_errors(logs, name) if logs else {},
+        failing_no_more=frozenset(_with_role(metrics, "errors") if metrics else ()),
+        measured=frozenset(metrics.mapping("within")) if metrics else frozenset(),
+    )
+
+
+class _Names:
+    """Products are called as the channel calls them; any other name is made one plain word."""
+
+    def __init__(self, products: Sequence[str]) -> None:
+        self._known = frozenset(products)
+
+    def of(self, text: str) -> str:
+        """The name to go on with."""
+        return text if text in self._known else plain(text)
+
+
+def deploys(case: Case) -> Sequence[DeployFact]:
+    """Every deploy seen, newest first."""
+    facts = [
+        DeployFact(
+            product=plain(str(row.get("product") or seen.arguments.get("product", ""))),
+            version=plain(str(row.get("version", ""))),
+            previous=_if_plain(row.get("previous_version")),
+            at=at,
+            seen=seen,
+        )
+        for seen in case.all_of(DEPLOYS)
+        for row in seen.rows("deploys")
+        if (at := instant(str(row.get("ts", "")))) is not None
+    ]
+    return sorted(facts, key=lambda d: d.at, reverse=True)
+
+
+def instant(text: str) -> datetime | None:
+    """An RFC 3339 instant in UTC, None when it is not one of our times."""
+    try:
+        value = datetime.fromisoformat(text)
+        return value.astimezone(UTC) if value.tzinfo and 1970 <= value.year < 3000 else None
+    except (ValueError, OverflowError):
+        return None
+
+
+def _if_plain(value: JsonValue) -> str:
+    """A version to go back to is taken as it is or not at all."""
+    return value if isinstance(value, str) and plain(value) == value else ""
+
+
+def _moved(row: Mapping[str, JsonValue], seen: Seen, name: _Names) -> Moved:
+    return Moved(
+        product=name.of(text_of(row, "product")),
+        role=text_of(row, "role"),
+        signal=plain(text_of(row, "signal")),
+        unit=text_of(row, "unit"),
+        usual=number_of(row, "usual") or 0.0,
+        worst=number_of(row, "worst") or 0.0,
+        now=number_of(row, "now") or 0.0,
+        falls=row.get("direction") == "down",
+        score=number_of(row, "score") or 0.0,
+        beyond=row.get("beyond_all_before") is True,
+        since=instant(text_of(row, "since")),
+        since_before=row.get("since_before") is True,
+        requests=number_of(row, "requests"),
+        mark=seen.mark,
+    )
+
+
+def _log(row: Mapping[str, JsonValue], seen: Seen, name: _Names) -> LogFact:
+    names = row.get("names")
+    return LogFact(
+        product=name.of(text_of(row, "product")),
+        level=text_of(row, "level"),
+        change=text_of(row, "change"),
+        before=int(number_of(row, "before") or 0),
+        after=int(number_of(row, "after") or 0),
+        expected=number_of(row, "expected") or 0.0,
+        example=text_of(row, "example"),
+        names=tuple(name.of(str(one)) for one in names) if isinstance(names, list) else (),
+        since=instant(text_of(row, "since")),
+        mark=seen.mark,
+    )
+
+
+def _span(row: Mapping[str, JsonValue], seen: Seen, name: _Names) -> SpanFact:
+    return SpanFact(
+        product=name.of(text_of(row, "product")),
+        what=text_of(row, "what"),
+        operation=text_of(row, "operation"),
+        callee=name.of(text_of(row, "callee")),
+        before=number_of(row, "before") or 0.0,
+        after=number_of(row, "after") or 0.0,
+        weight=number_of(row, "weight") or 0.0,
+        mark=seen.mark,
+    )
+
+
+def _with_role(seen: Seen, role: str) -> Iterator[str]:
+    for product, roles in seen.mapping("within").items():
+        if isinstance(roles, str) and role in roles.split():
+            yield product
+
+
+def _more_errors(seen: Seen, name: _Names) -> Mapping[str, float]:
+    """Of each product the error lines beyond those that its load would bring, of all kinds."""
+    lines, errors = seen.mapping("lines"), seen.mapping("errors")
+    more: dict[str, float] = {}
+    for product in errors:
+        before, after = _pair(errors.get(product))
+        lines_before, lines_after = _pair(lines.get(product))
+        load = lines_after / lines_before if lines_before else 0.0
+        more[name.of(product)] = after - before * load
+    return more
+
+
+def _pair(text: JsonValue) -> tuple[float, float]:
+    """`3/40`."""
+    first, _, second = text.partition("/") if isinstance(text, str) else ("", "", "")
+    numbers = (first.isdecimal(), second.isdecimal())
+    return (float(first), float(second)) if all(numbers) else (0.0, 0.0)
+
+
+def _ill(seen: Seen, name: _Names) -> Iterator[IllFact]:
+    for row in seen.rows("ill"):
+        yield IllFact(
+            name.of(text_of(row, "product")),
+            text_of(row, "kind"),
+            text_of(row, "name"),
+            text_of(row, "state"),
+            text_of(row, "mechanism"),
+            text_of(row, "detail"),
+            warned=False,
+            over=False,
+            mark=seen.mark,
+        )
+    for row in seen.rows("warnings"):
+        kind, _, called = text_of(row, "object").partition("/")
+        yield IllFact(
+            name.of(text_of(row, "product")),
+            kind,
+            called,
+            text_of(row, "reason"),
+            text_of(row, "mechanism"),
+            text_of(row, "message"),
+            warned=True,
+            over=row.get("over") is True,
+            mark=seen.mark,
+        )
+
+
+def _calls(seen: Seen, name: _Names) -> Iterator[tuple[str, str]]:
+    for line in seen.texts("calls"):
+        caller, arrow, callee = line.partition(" > ")
+        if arrow:
+            yield name.of(caller), name.of(callee)

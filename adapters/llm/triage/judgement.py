@@ -1,0 +1,146 @@
+"""What a case comes to: a verdict, suspects, and how much was looked at. Never surer than that."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from adapters.llm.triage.case import Case, Seen, plain
+from adapters.llm.triage.evidence import (
+    CLUSTER,
+    LOGS,
+    METRICS,
+    SWEEPS,
+    TRACES,
+    Facts,
+    LogFact,
+    Moved,
+    facts_of,
+)
+from adapters.llm.triage.weigh import BLAMED, SUSPECTED, Suspicion, suspicions
+
+Verdict = Literal["cause", "symptoms", "healthy", "unknown"]
+
+MOST_SUSPECTS: Final = 5
+WORTH_NAMING: Final = 1.0  # points from which one is listed after a cause
+FIRM: Final = 10.0  # points of it that are not weak
+DOUBTFUL: Final = 10.0  # points from which "nothing is wrong" is not said
+A_FEW_LINES: Final = 12
+DOUBTFUL_FIGURES: Final = 3.0  # of a latency or a share of failures, or of what fills up
+_SETTINGS: Final = {
+    METRICS: "[observe.metrics]",
+    LOGS: "[observe.logs]",
+    TRACES: "[observe.traces]",
+    CLUSTER: "[kubernetes]",
+}
+_WORDS: Final = {METRICS: "metrics", LOGS: "logs", TRACES: "traces", CLUSTER: "Kubernetes"}
+_NEEDED: Final = frozenset({"latency", "errors", "traffic"})
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """`suspects` are those named, best first; `others` what was found and is too little."""
+
+    verdict: Verdict
+    suspects: Sequence[Suspicion]
+    others: Sequence[Suspicion]
+    looked_at: Sequence[str]
+    missing: Sequence[str]
+    facts: Facts
+
+
+def judged(case: Case) -> Judgement:
+    """Judge all that was seen."""
+    facts = facts_of(case)
+    found = suspicions(facts, case.subject, case.asked.symptom)
+    named = [one for one in found if one.weight >= SUSPECTED]
+    missing = [*_missing(case), *_blind(case)]
+    if named and named[0].weight >= BLAMED and named[0].firm >= FIRM:
+        verdict: Verdict = "cause"
+    elif missing or any(_is_doubtful(one, facts) for one in found) or not _seen_anything(case):
+        verdict = "unknown"
+    else:
+        verdict = "healthy"
+    is_cause = verdict == "cause"
+    return Judgement(
+        verdict=verdict,
+        suspects=[one for one in found if one.weight >= WORTH_NAMING][:MOST_SUSPECTS]
+        if is_cause
+        else (),
+        others=() if is_cause else [one for one in found if one.points][:MOST_SUSPECTS],
+        looked_at=list(_looked_at(case)),
+        missing=missing,
+        facts=facts,
+    )
+
+
+def _is_doubtful(one: Suspicion, facts: Facts) -> bool:
+    """A few lines in the log of who is measured, and whose figures did not move, are no doubt."""
+    figures = [p for p in one.points if isinstance(p.fact, Moved) and not p.is_weak]
+    if any(point.points >= DOUBTFUL_FIGURES for point in figures):
+        return True
+    few = [p for p in one.points if isinstance(p.fact, LogFact) and p.fact.after < A_FEW_LINES]
+    calm = one.product in facts.failing_no_more
+    return one.weight - (sum(p.points for p in few) if calm else 0.0) >= DOUBTFUL
+
+
+def _looked_at(case: Case) -> Iterator[str]:
+    for tool in SWEEPS:
+        seen = case.of(tool)
+        if seen is None:
+            continue
+        words = _WORDS[tool]
+        if tool == METRICS:
+            roles = seen.mapping("within").get(case.subject)
+            number = len(seen.mapping("within"))
+            own = f" ({case.subject}: {roles})" if isinstance(roles, str) and roles else ""
+            yield f"metrics of {number} products{own}"
+        elif tool == LOGS:
+            yield f"logs of {len(seen.mapping('lines'))} products"
+        else:
+            yield words
+
+
+def _missing(case: Case) -> Iterator[str]:
+    """Sources that exist and could not be read; without any source of figures, that too."""
+    for tool in SWEEPS:
+        failed = any(seen.tool == tool and not seen.ok for seen in case.seen)
+        if failed and case.of(tool) is None:
+            yield f"{_WORDS[tool]}: could not be read; see {_SETTINGS[tool]}"
+        elif tool == METRICS and tool not in case.tools:
+            yield f"metrics: none are configured; set {_SETTINGS[tool]}"
+
+
+def _blind(case: Case) -> Iterator[str]:
+    """What of the subject could not be compared."""
+    metrics, subject = case.of(METRICS), case.subject
+    if metrics is not None:
+        yield from _blind_metrics(metrics, subject)
+    logs = case.of(LOGS)
+    if logs is not None and logs.result.get("truncated") is True:
+        yield "logs: more kinds of lines changed than are told"
+    traces = case.of(TRACES)
+    if traces is not None:
+        before, after = traces.number("traces_before") or 0, traces.number("traces_after") or 0
+        if after and not before:
+            yield "traces: none from before to compare with"
+
+
+def _blind_metrics(metrics: Seen, subject: str) -> Iterator[str]:
+    roles = metrics.mapping("within").get(subject)
+    known = set(roles.split()) if isinstance(roles, str) else set()
+    short = metrics.mapping("too_short").get(subject)
+    moved = {
+        str(row.get("role")) for row in metrics.rows("shifts") if row.get("product") == subject
+    }
+    if isinstance(short, str) and short:
+        yield f"{plain(subject)}: too short a time before to compare {short}"
+    if subject in metrics.texts("without") or not (known | moved or short):
+        yield f"{plain(subject)}: no metrics were found that are its own"
+    elif not (known | moved) & _NEEDED:
+        yield f"{plain(subject)}: neither latency nor errors nor traffic are measured"
+    if metrics.result.get("truncated") is True:
+        yield "metrics: more moved than is told"
+
+
+def _seen_anything(case: Case) -> bool:
+    return any(case.of(tool) is not None for tool in SWEEPS)

@@ -1,0 +1,319 @@
+"""From facts to ranked suspicions. Each kind of evidence gives points; nothing here knows a name.
+
+Points are comparable within one case. What travels along calls (latency, errors, waiting) is taken
+from whoever calls a product that explains it: the deepest on an anomalous path keeps it.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Final
+
+from adapters.llm.triage.evidence import DeployFact, Facts, IllFact, LogFact, Moved, SpanFact
+
+# A deploy shows within minutes; what starts later than this has another cause.
+BLAMED_WITHIN: Final = timedelta(minutes=20)
+CLOCK_TOLERANCE: Final = timedelta(minutes=3)
+SATURATED: Final = 0.9  # a pool or a CPU in use beyond this queues
+
+SUSPECTED: Final = 12.0  # points below which nobody is named
+BLAMED: Final = 14.0  # below it the first suspect is a symptom, not a cause
+_FEW_ERRORS: Final = 3.0  # lines; a client that went away is no trouble
+_MANY_ERRORS: Final = 5.0  # from which they may be a cause alone
+_COUNTS: Final = 3.0  # points from which a figure's onset is the product's
+_INHERITED: Final = 0.25  # of what callers pass on, what speaks against the called one as well
+_ALL_WAYS: Final = 0.8
+_PASSED_ON: Final = 0.4  # what a caller keeps of what the called one explains
+_EXPLAINS: Final = 0.4  # of the caller's points along calls
+_CONFIRMED: Final = 1.5  # where whoever is asked about moved in the same way
+_UNCONFIRMED: Final = 0.6  # where its figures are there and did not move
+_PER_DOUBLING: Final = {"latency": 6.0, "errors": 9.0}  # points; failures are noisy far less
+_PATH_ROLES: Final = frozenset(_PER_DOUBLING)
+_FILLING: Final = frozenset({"cpu", "pool", "memory", "disk", "queue", "restarts"})
+_SECONDS: Final = {"milliseconds": 1e3, "microseconds": 1e6, "percent": 100.0}
+_SCALES: Final = {"percent": 100.0, "%": 100.0, "ratio": 1.0, "millicores": 1000.0, "cores": 1.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Points of one piece of evidence. `travels`: it may come from a called product.
+
+    `is_weak`: alone it never makes a cause.
+    """
+
+    kind: str
+    points: float
+    travels: bool
+    is_weak: bool
+    fact: Moved | LogFact | SpanFact | IllFact | DeployFact
+
+
+@dataclass(slots=True)
+class Suspicion:
+    """A product with what speaks against it; `weight` after what it passes on was taken away."""
+
+    product: str
+    points: list[Point] = field(default_factory=list)
+    passed_to: str = ""
+    inherited: float = 0.0
+
+    @property
+    def weight(self) -> float:
+        """In points."""
+        return self.inherited + sum(self._kept(point) for point in self.points)
+
+    @property
+    def firm(self) -> float:
+        """Without what is weak."""
+        own = sum(self._kept(point) for point in self.points if not point.is_weak)
+        return own + (self.inherited if own else 0.0)
+
+    @property
+    def own(self) -> float:
+        """What cannot come from a called product."""
+        return sum(p.points for p in self.points if not p.travels and not p.is_weak)
+
+    def _kept(self, point: Point) -> float:
+        return point.points * (_PASSED_ON if self.passed_to and point.travels else 1.0)
+
+    @property
+    def ordered(self) -> Sequence[Point]:
+        """The heaviest first."""
+        return sorted(self.points, key=lambda point: -point.points)
+
+    @property
+    def since(self) -> datetime | None:
+        """The onset: of its figures the earliest, else of its log."""
+        figures = [moved.since for moved in self._figures if moved.since is not None]
+        if figures:
+            return min(figures)
+        facts = (point.fact for point in self.ordered)
+        return next((f.since for f in facts if isinstance(f, LogFact) and f.since), None)
+
+    @property
+    def began_before(self) -> bool:
+        """Whether its onset lies before the window."""
+        return any(moved.since_before for moved in self._figures)
+
+    @property
+    def _figures(self) -> Sequence[Moved]:
+        """Its figures that clearly moved and count."""
+        heavy = [p for p in self.ordered if p.points >= _COUNTS]
+        return [p.fact for p in heavy if isinstance(p.fact, Moved) and p.fact.score >= 3]
+
+    @property
+    def deploy(self) -> DeployFact | None:
+        """The deploy that it is blamed on."""
+        return next((p.fact for p in self.points if isinstance(p.fact, DeployFact)), None)
+
+    @property
+    def kind(self) -> str:
+        """What the heaviest evidence is of; a deploy before all."""
+        return "deploy" if self.deploy else self.ordered[0].kind if self.points else ""
+
+
+def suspicions(facts: Facts, subject: str, symptom: str) -> Sequence[Suspicion]:
+    """Ranked, strongest first. `symptom` is the role that people complain about, or empty.
+
+    Whoever the symptom's requests never come to is suspected only where nobody else is.
+    """
+    reach = facts.graph.reach(subject) if facts.graph.called_by(subject) else frozenset()
+    found = _ranked(facts, subject, symptom, reach)
+    if reach and not any(one.weight >= SUSPECTED for one in found):
+        return _ranked(facts, subject, symptom, frozenset())
+    return found
+
+
+def _ranked(facts: Facts, subject: str, symptom: str, reach: frozenset[str]) -> Sequence[Suspicion]:
+    found: dict[str, Suspicion] = {}
+    for product, point in _points(facts, subject, symptom):
+        if not product or (reach and product not in reach and facts.graph.knows(product)):
+            continue
+        found.setdefault(product, Suspicion(product)).points.append(point)
+    for product, one in list(found.items()):
+        one.points = list(_heaviest(one.points))
+        if not one.points:
+            del found[product]
+    _blame_deploys(found, facts)
+    path = {p: sum(x.points for x in one.points if x.travels) for p, one in found.items()}
+    firm = {p: sum(x.points for x in one.points if not x.is_weak) for p, one in found.items()}
+    for product, one in found.items():
+        explains = {**firm, product: path[product]}
+        one.passed_to = facts.graph.passes_on(product, explains, _EXPLAINS)
+        if one.passed_to:
+            lost = path[product] * (1 - _PASSED_ON)
+            found[one.passed_to].inherited += min(lost, path[one.passed_to]) * _INHERITED
+    return sorted(
+        found.values(),
+        key=lambda one: (_is_only_symptom(one, subject, found), -one.weight, one.product),
+    )
+
+
+def _is_only_symptom(one: Suspicion, subject: str, found: dict[str, Suspicion]) -> bool:
+    """Whoever is asked about comes last, unless something is its own or nobody else explains it."""
+    others = any(o.weight >= SUSPECTED for p, o in found.items() if p != subject)
+    return one.product == subject and one.own < BLAMED and others
+
+
+def _points(facts: Facts, subject: str, symptom: str) -> Iterator[tuple[str, Point]]:
+    yield from _metric_points(facts, subject, symptom)
+    yield from _log_points(facts)
+    yield from _span_points(facts)
+    for fact in facts.ill:
+        if fact.warned and fact.over:
+            continue
+        weight = 12.0 if fact.warned else {"Node": 80.0, "Pod": 40.0}.get(fact.kind, 20.0)
+        kind = fact.mechanism or fact.state
+        yield fact.product or fact.name, Point(kind, weight, False, False, fact)
+
+
+def _metric_points(facts: Facts, subject: str, symptom: str) -> Iterator[tuple[str, Point]]:
+    own = {m.role: m for m in facts.moved if m.product == subject and m.score >= 1.5}
+    calm = not own and subject in facts.measured
+    worst = _worst_by_role(facts, subject)
+    for moved in facts.moved:
+        if moved.role in _PATH_ROLES:
+            points = _PER_DOUBLING[moved.role] * math.log2(1 + min(moved.score, 40.0))
+            points *= _relevance(moved, own.get(moved.role) or worst.get(moved.role), facts)
+            points *= (1.0 if moved.beyond else 0.7) * (0.3 if _other(moved.role, symptom) else 1.0)
+            if own.get(moved.role):
+                points *= _CONFIRMED
+            elif calm and moved.role == "latency":
+                points *= _UNCONFIRMED
+            if moved.score >= 1.5 and _grew(moved, 0.2):
+                yield moved.product, Point(moved.role, points, True, False, moved)
+        else:
+            yield from _capacity_points(moved)
+
+
+def _capacity_points(moved: Moved) -> Iterator[tuple[str, Point]]:
+    """Of what fills up; anything else that moved much counts a little."""
+    if moved.role in _FILLING:
+        full = _fullness(moved)
+        if moved.score >= 4 and _grew(moved, 0.3 if is_full(moved) else 1.0):
+            points = 10 * math.log2(1 + min(moved.score, 60.0))
+            points *= 1.0 if full is not None and full >= 0.5 else 0.3
+            yield moved.product, Point(moved.role, points, False, full is None, moved)
+    elif moved.score >= 6:
+        points = min(8.0, math.log2(1 + moved.score))
+        yield moved.product, Point(moved.role, points, True, True, moved)
+
+
+def _worst_by_role(facts: Facts, subject: str) -> dict[str, Moved]:
+    """Of what travels along calls the one that got worst, whoever is asked about left out."""
+    worst: dict[str, Moved] = {}
+    for moved in facts.moved:
+        if moved.role not in _PATH_ROLES or moved.product == subject:
+            continue
+        if moved.role not in worst or _share(moved, worst[moved.role]) > 1:
+            worst[moved.role] = moved
+    return worst
+
+
+def _share(moved: Moved, reference: Moved) -> float:
+    """How much worse than the reference, over all requests where both count theirs."""
+    own, other = (abs(m.worst - m.usual) / _SECONDS.get(m.unit, 1.0) for m in (moved, reference))
+    if moved.requests is not None and reference.requests is not None:
+        own, other = own * moved.requests, other * reference.requests
+    return own / other if other > 0 else 1.0
+
+
+def _relevance(moved: Moved, reference: Moved | None, facts: Facts) -> float:
+    """What of the symptom it can explain, from 0 to 1; hardly used products explain little."""
+    share = min(1.0, _share(moved, reference)) if reference is not None else 1.0
+    if moved.requests is None or not facts.usual_requests:
+        return share
+    return share * min(1.0, moved.requests / facts.usual_requests)
+
+
+def _other(role: str, symptom: str) -> bool:
+    return bool(symptom) and role != symptom
+
+
+def _grew(moved: Moved, least: float) -> bool:
+    """By this share of usual at least; a share of failures counts as it is."""
+    if moved.role == "errors" or moved.falls:
+        return True
+    return moved.worst - moved.usual >= least * abs(moved.usual)
+
+
+def is_full(moved: Moved) -> bool:
+    """Whether it is of something that queues when it is full, and it is."""
+    full = _fullness(moved) if moved.role in _FILLING else None
+    return full is not None and full >= SATURATED
+
+
+def _fullness(moved: Moved) -> float | None:
+    """How full, from 0 to 1; None where the unit does not say."""
+    scale = _SCALES.get(moved.unit.lower())
+    return None if scale is None or moved.falls else moved.worst / scale
+
+
+def _log_points(facts: Facts) -> Iterator[tuple[str, Point]]:
+    by_product: dict[str, list[LogFact]] = {}
+    for fact in facts.logs:
+        by_product.setdefault(fact.product, []).append(fact)
+    for product, found in by_product.items():
+        bad = [f for f in found if f.level in {"error", "fatal"} and f.change != "gone"]
+        lines = sum(max(0.0, fact.after - fact.expected) for fact in bad)
+        # Other kinds of errors than before are none more.
+        lines = min(lines, facts.more_errors.get(product, lines))
+        if bad and lines >= _FEW_ERRORS:
+            first = max(bad, key=lambda fact: fact.after - fact.expected)
+            points = min(30.0, 8 * math.log2(1 + lines))
+            is_weak = lines < _MANY_ERRORS or product in facts.failing_no_more
+            yield product, Point("errors in its log", points, True, is_weak, first)
+            for named in {name for fact in bad for name in fact.names}:
+                yield named, Point("named by errors", points / 3, True, True, first)
+        warned = [f for f in found if f.level == "warn" and f.change != "gone"]
+        more = sum(fact.after - fact.expected for fact in warned)
+        if warned and more >= 5:
+            first = max(warned, key=lambda fact: fact.after - fact.expected)
+            yield product, Point("warnings", 2 * math.log2(1 + more), True, True, first)
+        silent = [fact for fact in found if fact.change == "gone"]
+        if silent:
+            first = max(silent, key=lambda fact: fact.expected)
+            points = min(30.0, 5 * math.log2(1 + first.expected))
+            yield product, Point("lines that no longer come", points, False, True, first)
+
+
+def _span_points(facts: Facts) -> Iterator[tuple[str, Point]]:
+    for fact in facts.spans:
+        if fact.what == "failing":
+            points = min(40.0, 10 + 40 * (fact.after - fact.before))
+            yield fact.product, Point("failing operations", points, True, False, fact)
+            continue
+        growth = math.log2(max(fact.after, 1.0) / max(fact.before, 1.0))
+        points = min(60.0, 10 * growth * fact.weight)
+        if fact.what == "own":
+            yield fact.product, Point("own time", points, False, False, fact)
+            continue
+        for end in (fact.product, fact.callee):
+            share = facts.ways_slow.get(end, 0.0)
+            # Slow on (nearly) all of its ways: that is not of one of those that it calls.
+            travels = share < _ALL_WAYS
+            yield end, Point("way to others", points * share, travels, False, fact)
+
+
+def _heaviest(points: Sequence[Point]) -> Iterator[Point]:
+    """The heaviest of each kind; of objects that are ill, three."""
+    taken: dict[str, int] = {}
+    for point in sorted(points, key=lambda one: -one.points):
+        most = 3 if isinstance(point.fact, IllFact) else 1
+        if point.points > 0 and taken.get(point.kind, 0) < most:
+            taken[point.kind] = taken.get(point.kind, 0) + 1
+            yield point
+
+
+def _blame_deploys(found: dict[str, Suspicion], facts: Facts) -> None:
+    """A product's own deploy shortly before its trouble began; only where there is trouble."""
+    for product, one in found.items():
+        since = one.since
+        if since is None or one.weight < SUSPECTED:
+            continue
+        for deploy in facts.deploys:
+            first, last = deploy.at - CLOCK_TOLERANCE, deploy.at + BLAMED_WITHIN
+            if deploy.product == product and first <= since <= last:
+                one.points.append(Point("deploy", 30.0, False, False, deploy))
+                break

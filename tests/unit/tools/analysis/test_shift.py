@@ -1,0 +1,94 @@
+"""How far a series left what is usual: both ways, with floors, and since when."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tools.analysis.shift import CAP, quantile, shift
+
+STEP = 60.0
+START = 120 * STEP
+
+
+def series(*window: float, usual: float = 0.2) -> list[tuple[float, float]]:
+    before = [(n * STEP, usual * (1 + 0.02 * (n % 5))) for n in range(120)]
+    return [*before, *((START + n * STEP, value) for n, value in enumerate(window))]
+
+
+def moved(*window: float, role: str = "latency", unit: str = "seconds", usual: float = 0.2):  # type: ignore[no-untyped-def]
+    end = START + len(window) * STEP
+    return shift(series(*window, usual=usual), START, end, role, unit, STEP)  # type: ignore[arg-type]
+
+
+def test_rise_and_drop_are_told_apart() -> None:
+    up, down = moved(0.2, 0.9, 0.9, 0.9), moved(0.2, 0.01, 0.01, 0.01)
+
+    assert up.up > 10 > up.down
+    assert down.down > 5 > down.up
+
+
+def test_lone_spike_in_a_noisy_signal_counts_little() -> None:
+    assert moved(0.2, 0.2, 9.0, 0.2, 0.2).up < 3
+
+
+@pytest.mark.parametrize("role", ["cpu", "pool", "memory", "disk"])
+def test_what_fills_up_counts_with_its_newest_sample(role: str) -> None:
+    assert moved(0.2, 0.2, 0.2, 0.99, role=role, unit="ratio").up > 10
+
+
+def test_constant_before_makes_no_infinite_score() -> None:
+    points = [(n * STEP, 100.0) for n in range(120)] + [(START, 0.0), (START + STEP, 0.0)]
+    found = shift(points, START, START + 2 * STEP, "errors", "percent", STEP)
+
+    assert found is not None
+    assert found.down <= CAP
+
+
+@pytest.mark.parametrize(
+    ("role", "unit", "by"), [("latency", "seconds", 0.002), ("cpu", "percent", 1.0)]
+)
+def test_what_matters_to_nobody_stays_below_the_floor(role: str, unit: str, by: float) -> None:
+    points = [(n * STEP, 1.0) for n in range(120)] + [
+        (START + n * STEP, 1.0 + by) for n in range(5)
+    ]
+    found = shift(points, START, START + 5 * STEP, role, unit, STEP)  # type: ignore[arg-type]
+
+    assert found is not None
+    assert found.up < 3
+
+
+def test_onset_is_the_beginning_of_the_run_and_one_usual_sample_does_not_end_it() -> None:
+    found = moved(0.2, 0.2, 0.9, 0.9, 0.2, 0.9, 0.9)
+
+    assert found.since == START + 2 * STEP
+    assert not found.from_start
+
+
+def test_trouble_under_way_when_the_window_began_is_said() -> None:
+    assert moved(0.9, 0.9, 0.9).from_start
+
+
+def test_too_little_before_says_nothing() -> None:
+    assert shift(series(0.9)[-5:], START, START + STEP, "latency", "seconds", STEP) is None
+
+
+@given(
+    st.lists(st.floats(0, 1e6), min_size=20, max_size=60),
+    st.lists(st.floats(0, 1e6), min_size=1, max_size=10),
+)
+def test_scores_are_finite_and_one_side_is_never_negative_on_both(
+    before: list[float], window: list[float]
+) -> None:
+    points = [*enumerate(before), *((len(before) + 1 + n, v) for n, v in enumerate(window))]
+    found = shift(points, len(before) + 0.5, 1e9, "other", None, 0.0)
+
+    assert found is not None
+    assert found.size <= CAP
+    assert found.low <= found.high
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30), st.floats(0, 1))
+def test_quantile_lies_within(values: list[float], share: float) -> None:
+    ordered = sorted(values)
+
+    assert ordered[0] - 1e-6 <= quantile(ordered, share) <= ordered[-1] + 1e-6

@@ -1,0 +1,154 @@
+"""The sweeps: what moved, changed or is ill, for all products at once, and what was not looked at."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+import pytest
+
+from adapters.observe.cursor import UnsealedCodec
+from adapters.recorded.packs.archive import CaseFiles
+from adapters.recorded.packs.recording import read_recording
+from adapters.recorded.packs.world import packed_world
+from tests.fakes.capabilities import fake_capabilities
+from tests.fakes.set_clock import SetClock
+from tests.fakes.tools import bench
+from tests.packs import NOW, minutes
+from tools.core.sweep_cluster import SweepCluster
+from tools.core.sweep_logs import SweepLogs
+from tools.core.sweep_metrics import SweepMetrics
+from tools.core.sweep_traces import SweepTraces
+
+PRODUCTS = ("web", "cart", "db")
+
+
+async def sweep(tool: Any, **given: Any) -> dict[str, Any]:
+    """Run one over files of a case, `rows` by stem."""
+    case = {"id": "c", "set": "s", "asked": "?", "now": NOW.isoformat(), "products": PRODUCTS}
+    files = {"case.json": orjson.dumps(case)}
+    for stem, rows in given.items():
+        lines = (
+            b"\n".join(map(orjson.dumps, rows)) if isinstance(rows, list) else orjson.dumps(rows)
+        )
+        files[f"{stem}.{'ndjson' if isinstance(rows, list) else 'json'}"] = lines
+    clock = SetClock(NOW)
+    world = packed_world(read_recording(CaseFiles("c", files)), clock, UnsealedCodec())
+    seen = {name: getattr(world, name) for name in ("logs", "metrics", "traces", "kubernetes")}
+    caps = fake_capabilities(**{name: one for name, one in seen.items() if one is not None})
+    outcome = await bench([tool()], caps=caps).run(
+        "{}", tool.contract.id, now=NOW, products=PRODUCTS
+    )
+    assert outcome.record.ok, outcome.content
+    told: dict[str, Any] = orjson.loads(outcome.content)
+    return told
+
+
+def metric(name: str, product: str, late: float, usual: float = 0.2) -> Mapping[str, object]:
+    points = [
+        (at, late if n >= 230 else usual + 0.001 * (n % 5)) for n, at in enumerate(minutes(240))
+    ]
+    return {"name": name, "labels": {"service": product}, "points": points}
+
+
+async def test_what_moved_comes_first_and_the_rest_was_looked_at() -> None:
+    name = "http_request_duration_seconds_p99"
+    rows = [metric(name, "web", 0.2), metric(name, "cart", 1.9)]
+    found = await sweep(SweepMetrics, metrics=rows)
+
+    (moved,) = [one for one in found["shifts"] if one["score"] >= 3]
+    assert (moved["product"], moved["role"], moved["direction"]) == ("cart", "latency", "up")
+    assert moved["since"] == "2026-11-20T13:50:00Z"
+    assert found["within"]["web"] == "latency"
+    assert found["without"] == ["db"]
+
+
+async def test_too_short_a_time_before_is_said() -> None:
+    row = {**metric("cpu_usage_percent", "web", 90.0)}
+    row["points"] = list(row["points"])[-5:]  # type: ignore[call-overload]
+    found = await sweep(SweepMetrics, metrics=[row])
+
+    assert found["too_short"] == {"web": "cpu"}
+    assert found["shifts"] == []
+
+
+async def test_new_kinds_of_errors_are_told_with_whom_they_name() -> None:
+    def line(at: float, text: str, level: str) -> dict[str, object]:
+        return {"ts_ns": int(at * 1e9), "labels": {"service": "cart", "level": level}, "line": text}
+
+    usual = [line(at, "served", "info") for at in minutes(90)]
+    bad = [line(at, "no answer from db", "error") for at in minutes(9)]
+    found = await sweep(SweepLogs, logs=[*usual, *bad])
+
+    (change,) = found["changes"]
+    assert (change["product"], change["change"], change["after"]) == ("cart", "new", 10)
+    assert change["names"] == ["db"]
+    assert found["without"] == ["web", "db"]
+
+
+async def test_traces_tell_who_calls_whom_and_whose_time_grew() -> None:
+    def spans(at: float, own_ms: int) -> list[dict[str, object]]:
+        start, trace = int(at * 1e9), f"{int(at):032x}"
+        shared = {"trace_id": trace, "start_ns": start}
+        return [
+            {**shared, "span_id": "a", "service": "web", "name": "GET", "end_ns": start + 10**9},
+            {**shared, "span_id": "b", "parent_id": "a", "service": "cart", "name": "add",
+             "end_ns": start + own_ms * 10**6},
+        ]  # fmt: skip
+
+    usual = [one for at in minutes(180)[:-31] for one in spans(at, 20)]
+    slow = [one for at in minutes(29)[:-1] for one in spans(at, 600)]
+    found = await sweep(SweepTraces, traces=[*usual, *slow])
+
+    assert found["calls"] == ["web > cart"]
+    assert ("cart", "own") in {(one["product"], one["what"]) for one in found["shifts"]}
+
+
+def pod(name: str, *, ready: bool, **state: Sequence[object] | object) -> dict[str, object]:
+    status = {"name": "c", "ready": ready, "restartCount": 3, "state": state, "lastState": {}}
+    return {
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "shop"},
+        "status": {"phase": "Running", "containerStatuses": [status]},
+    }
+
+
+def warning(name: str, reason: str) -> dict[str, object]:
+    return {
+        "metadata": {"namespace": "shop"},
+        "involvedObject": {"kind": "Pod", "name": name},
+        "type": "Warning",
+        "reason": reason,
+        "message": f"{reason} of {name}",
+        "lastTimestamp": NOW.isoformat(),
+    }
+
+
+@pytest.mark.parametrize("others", [0, 3])
+async def test_ill_pods_have_their_mechanism_and_healed_ones_only_a_warning(others: int) -> None:
+    crashed = pod("cart-1", ready=False, waiting={"reason": "CrashLoopBackOff"})
+    well = [pod(f"web-{n}", ready=True, running={}) for n in range(1 + others)]
+    cluster = {
+        "objects": [crashed, *well],
+        "events": [warning("cart-1", "BackOff"), warning("web-0", "Unhealthy")],
+    }
+    found = await sweep(SweepCluster, kubernetes=cluster)
+
+    (ill,) = found["ill"]
+    assert (ill["product"], ill["mechanism"]) == ("cart", "container crashes")
+    assert found["pods"] == {"cart": "0 of 1 well", "web": f"{1 + others} of {1 + others} well"}
+    assert {one["object"]: one["over"] for one in found["warnings"]} == {
+        "Pod/cart-1": False,
+        "Pod/web-0": True,
+    }
+
+
+async def test_node_that_is_not_ready_is_told_whosoever_it_is() -> None:
+    node = {
+        "kind": "Node",
+        "metadata": {"name": "node-7"},
+        "status": {"conditions": [{"type": "Ready", "status": "Unknown"}]},
+    }
+    found = await sweep(SweepCluster, kubernetes={"objects": [node], "events": []})
+
+    assert [(one["kind"], one["mechanism"]) for one in found["ill"]] == [("Node", "node not ready")]
+    assert found["nodes"] == "0 of 1 ready"

@@ -1,0 +1,50 @@
+"""Who calls whom, and what that says of causes: what is in the symptom's reach, who lies deepest."""
+
+from collections.abc import Collection, Iterable, Mapping
+
+
+class CallGraph:
+    """Edges from caller to called. Calls to oneself are left out."""
+
+    def __init__(self, edges: Iterable[tuple[str, str]]) -> None:
+        called: dict[str, set[str]] = {}
+        for caller, callee in edges:
+            if caller != callee:
+                called.setdefault(caller, set()).add(callee)
+        self._called = called
+
+    def __bool__(self) -> bool:
+        """Whether anything is known."""
+        return bool(self._called)
+
+    def called_by(self, product: str) -> Collection[str]:
+        """Whom it calls itself."""
+        return self._called.get(product, set())
+
+    def knows(self, product: str) -> bool:
+        """Whether it calls or is called."""
+        return product in self._called or any(product in to for to in self._called.values())
+
+    def reach(self, product: str) -> frozenset[str]:
+        """Whoever its requests come to, itself included."""
+        seen, waiting = {product}, [product]
+        while waiting:
+            for callee in self._called.get(waiting.pop(), ()):
+                if callee not in seen:
+                    seen.add(callee)
+                    waiting.append(callee)
+        return frozenset(seen)
+
+    def passes_on(self, product: str, weights: Mapping[str, float], share: float) -> str:
+        """The called one that explains its trouble: at least this share of its own weight.
+
+        The heaviest of them, empty when there is none. One that calls back is no explanation.
+        """
+        own = weights.get(product, 0.0)
+        found = [
+            callee
+            for callee in self._called.get(product, ())
+            if weights.get(callee, 0.0) >= share * own > 0
+            and not (product in self._called.get(callee, ()) and weights[callee] <= own)
+        ]
+        return max(found, key=lambda callee: (weights[callee], callee), default="")

@@ -1,0 +1,161 @@
+"""How far a series left what is usual for it: robust, both ways, with floors below which nothing counts.
+
+The scorer is BARO's (https://arxiv.org/abs/2405.09330, |max(post) - median(pre)| / IQR(pre)), made
+two-sided and with a spread that never falls below what matters to people.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+from typing import Final
+
+from tools.signals import Role
+
+Points = Sequence[tuple[float, float]]
+
+MIN_BASELINE: Final = 10  # samples before; fewer say nothing about what is usual
+CAP: Final = 999.0  # a constant baseline makes any change infinite
+UNUSUAL: Final = 3.0  # spreads from the median: where a sample starts to count as unusual
+
+# The smallest spread by role: absolute, in seconds, ratios or cores, and relative to the median.
+_FLOORS: Final[Mapping[Role, tuple[float, float]]] = {
+    "latency": (0.005, 0.10),
+    "errors": (0.002, 0.0),
+    "cpu": (0.02, 0.10),
+    "memory": (0.02, 0.05),
+    "pool": (0.02, 0.10),
+    "restarts": (0.3, 0.0),
+    "queue": (0.5, 0.10),
+}
+_OTHER_FLOOR: Final = (0.0, 0.15)
+_FILLING: Final = frozenset[Role]({"cpu", "memory", "disk", "pool", "queue", "restarts"})
+# How much of a unit is one second, one whole or one core.
+_SCALES: Final[Mapping[str, float]] = {
+    "percent": 100.0,
+    "%": 100.0,
+    "milliseconds": 1e3,
+    "ms": 1e3,
+    "microseconds": 1e6,
+    "us": 1e6,
+    "nanoseconds": 1e9,
+    "millicores": 1e3,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """A window against the time before it.
+
+    `high` and `low` are the extremes, without the single most extreme sample where there are three
+    or more. `most` and `least` were reached before. `up` and `down` are how many spreads they lie from `usual`; `since` is when the run of
+    unusual samples began that the window ends in or holds, None without one. `from_start`: it was
+    under way when the window began. `now` is the window's median, `n` the samples before.
+    """
+
+    usual: float
+    spread: float
+    high: float
+    low: float
+    now: float
+    up: float
+    down: float
+    since: float | None
+    from_start: bool
+    n: int
+    most: float
+    least: float
+
+    @property
+    def size(self) -> float:
+        """The larger of both ways."""
+        return max(self.up, self.down)
+
+
+def shift(
+    points: Points, start: float, end: float, role: Role, unit: str | None, guard_s: float
+) -> Shift | None:
+    """None when there is nothing in [start, end) or too little before `start - guard_s`."""
+    before = [value for at, value in points if at < start - guard_s]
+    window = [(at, value) for at, value in points if start <= at < end]
+    if len(before) < MIN_BASELINE or not window:
+        return None
+    usual = median(before)
+    spread = _spread(before, usual, role, unit)
+    values = sorted(value for _, value in window)
+    high, low = _extremes(window, role)
+    up, down = (high - usual) / spread, (usual - low) / spread
+    most, least = max(before), min(before)
+    since, from_start = _onset(window, usual, spread, up >= down)
+    return Shift(
+        usual=usual,
+        spread=spread,
+        high=high,
+        low=low,
+        now=median(values),
+        up=min(CAP, up),
+        down=min(CAP, down),
+        since=since,
+        from_start=from_start,
+        n=len(before),
+        most=most,
+        least=least,
+    )
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    """Linear between the neighbours; `values` in order, at least one."""
+    position = share * (len(values) - 1)
+    below = int(position)
+    above = min(below + 1, len(values) - 1)
+    return values[below] + (values[above] - values[below]) * (position - below)
+
+
+def scale_of(unit: str | None) -> float:
+    """How much of this unit is one second, one whole or one core."""
+    return _SCALES.get((unit or "").lower(), 1.0)
+
+
+def _spread(before: Sequence[float], usual: float, role: Role, unit: str | None) -> float:
+    ordered = sorted(before)
+    middle = quantile(ordered, 0.75) - quantile(ordered, 0.25)
+    tails = (quantile(ordered, 0.95) - quantile(ordered, 0.05)) / 2
+    absolute, relative = _FLOORS.get(role, _OTHER_FLOOR)
+    return max(middle, tails, absolute * scale_of(unit), relative * abs(usual), 1e-9)
+
+
+def _extremes(window: Points, role: Role) -> tuple[float, float]:
+    """The highest and lowest, a lone spike left out.
+
+    What fills up (a CPU, a pool) may have done so with the newest sample: that one counts alone.
+    """
+    values = sorted(value for _, value in window)
+    skipped = 1 if len(values) >= 3 else 0
+    high, low = values[-1 - skipped], values[skipped]
+    if role in _FILLING:
+        newest = window[-1][1]
+        high, low = max(high, newest), min(low, newest)
+    return high, low
+
+
+def _onset(window: Points, usual: float, spread: float, upwards: bool) -> tuple[float | None, bool]:
+    """When the longest run of unusual samples began; one usual sample in between does not end it."""
+    sign = 1.0 if upwards else -1.0
+    unusual = [sign * (value - usual) >= UNUSUAL * spread for _, value in window]
+    best: tuple[int, int] | None = None
+    begun: int | None = None
+    for at, (this, following) in enumerate(pairwise([*unusual, False])):
+        if this and begun is None:
+            begun = at
+        if begun is not None and not this and not following:
+            best = _longer(best, (begun, at))
+            begun = None
+    if begun is not None:
+        best = _longer(best, (begun, len(unusual)))
+    if best is None:
+        return None, False
+    return window[best[0]][0], best[0] == 0
+
+
+def _longer(one: tuple[int, int] | None, other: tuple[int, int]) -> tuple[int, int]:
+    return other if one is None or other[1] - other[0] >= one[1] - one[0] else one

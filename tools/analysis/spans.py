@@ -1,0 +1,195 @@
+"""What traces say of a window against the time before: who calls whom, whose own time and whose way grew.
+
+Own time is a span without the union of its children. The way is what a caller waits beyond the called
+span: network, queue, a busy host. Both are compared operation by operation, by medians, so that a
+different mix of requests is no change.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from statistics import median
+from typing import Final, Literal
+
+from tools.analysis.shift import quantile
+from tools.capabilities import Span, Trace
+
+LEAST_SPANS: Final = 3  # of an operation on either side
+_LEAST_GROWTH_MS: Final = 5.0
+_LEAST_FACTOR: Final = 1.8
+_FLOOR_MS: Final = 1.0
+
+What = Literal["own", "way", "failing"]
+
+
+@dataclass(frozen=True, slots=True)
+class SpanShift:
+    """One operation that changed. Milliseconds, or for `failing` the share of spans with an error.
+
+    `callee` is the called product of a way, else empty; `n` spans in the window.
+    """
+
+    product: str
+    what: What
+    operation: str
+    before: float
+    after: float
+    n: int
+    callee: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """Of a product: the others that call it and that it calls, and to how many the way got slower."""
+
+    into: int = 0
+    slow_into: int = 0
+    out: int = 0
+    slow_out: int = 0
+
+    @property
+    def share(self) -> float:
+        """Of the side that is worse, from 0 to 1. Slow both ways is the product's own; one side may
+        be the other end's.
+        """
+        sides = ((self.slow_into, self.into), (self.slow_out, self.out))
+        worst = max((slow / of for slow, of in sides if of), default=0.0)
+        both = self.slow_into and (self.slow_out or not self.out)
+        return worst * (1.0 if both else 0.8)
+
+
+@dataclass(frozen=True, slots=True)
+class TraceReading:
+    """`calls` with how often. `products` with how many spans.
+
+    `usual_ms` is how long a trace took before, by the median.
+    """
+
+    calls: Mapping[tuple[str, str], int]
+    products: Mapping[str, int]
+    shifts: Sequence[SpanShift]
+    ways: Mapping[str, Ways]
+    usual_ms: float
+    traces_before: int
+    traces_after: int
+
+
+@dataclass(slots=True)
+class _Samples:
+    own: dict[tuple[str, str], list[float]] = field(default_factory=lambda: defaultdict(list))
+    way: dict[tuple[str, str, str], list[float]] = field(default_factory=lambda: defaultdict(list))
+    failed: dict[tuple[str, str], list[float]] = field(default_factory=lambda: defaultdict(list))
+
+
+def read_traces(before: Iterable[Trace], after: Iterable[Trace]) -> TraceReading:
+    """Compare two samples of traces."""
+    calls: Counter[tuple[str, str]] = Counter()
+    products: Counter[str] = Counter()
+    sides = (_Samples(), _Samples())
+    numbers = []
+    lasted: list[float] = []
+    for traces, samples in zip((before, after), sides, strict=True):
+        number = 0
+        for trace in traces:
+            number += 1
+            if samples is sides[0]:
+                lasted.append(_length_ms(trace.spans))
+            _read(trace.spans, samples, calls, products)
+        numbers.append(number)
+    usual_ms = median(lasted) if lasted else 0.0
+    shifts = _shifts(*sides)
+    return TraceReading(calls, products, shifts, _ways(*sides), usual_ms, *numbers)
+
+
+def _length_ms(spans: Sequence[Span]) -> float:
+    begun = min((span.start_us for span in spans), default=0)
+    return (max((span.start_us + span.duration_us for span in spans), default=0) - begun) / 1000
+
+
+def _ways(before: _Samples, after: _Samples) -> Mapping[str, Ways]:
+    """Each pair once, slower when any of its operations is."""
+    pairs: dict[tuple[str, str], bool] = {}
+    for key, late in after.way.items():
+        early = before.way.get(key, ())
+        if len(early) >= LEAST_SPANS and len(late) >= LEAST_SPANS:
+            caller, callee, _ = key
+            slower = _grown(early, late) is not None
+            pairs[caller, callee] = pairs.get((caller, callee), False) or slower
+    ways: dict[str, Ways] = {}
+    for (caller, callee), slower in pairs.items():
+        sent, come = ways.get(caller, Ways()), ways.get(callee, Ways())
+        ways[caller] = replace(sent, out=sent.out + 1, slow_out=sent.slow_out + slower)
+        ways[callee] = replace(come, into=come.into + 1, slow_into=come.slow_into + slower)
+    return ways
+
+
+def _read(
+    spans: Sequence[Span],
+    samples: _Samples,
+    calls: Counter[tuple[str, str]],
+    products: Counter[str],
+) -> None:
+    by_id = {span.span_id: span for span in spans}
+    inside: dict[str, list[Span]] = defaultdict(list)
+    for span in spans:
+        if span.parent_id != span.span_id:
+            inside[span.parent_id].append(span)
+    for span in spans:
+        products[span.service] += 1
+        children = inside.get(span.span_id, [])
+        key = span.service, span.operation
+        if not _is_around_a_call(span, children):
+            samples.own[key].append((span.duration_us - _covered(span, children)) / 1000)
+        samples.failed[key].append(1.0 if span.status == "error" else 0.0)
+        parent = by_id.get(span.parent_id)
+        if parent is not None and parent.service != span.service:
+            calls[parent.service, span.service] += 1
+            if not _is_around_a_call(parent, inside[parent.span_id]):
+                continue
+            waited = (parent.duration_us - span.duration_us) / 1000
+            samples.way[parent.service, span.service, parent.operation].append(max(0.0, waited))
+
+
+def _is_around_a_call(span: Span, children: Sequence[Span]) -> bool:
+    """Whether it is a client's span of one call: the rest of its time is then the way."""
+    return len(children) == 1 and children[0].service != span.service
+
+
+def _covered(span: Span, children: Iterable[Span]) -> int:
+    """Microseconds of a span in which a child ran."""
+    total, until, end = 0, span.start_us, span.start_us + span.duration_us
+    for child in sorted(children, key=lambda one: one.start_us):
+        begin = max(child.start_us, until)
+        finish = min(child.start_us + child.duration_us, end)
+        if finish > begin:
+            total, until = total + finish - begin, finish
+    return total
+
+
+def _shifts(before: _Samples, after: _Samples) -> Sequence[SpanShift]:
+    found: list[SpanShift] = []
+    for own_key, late in after.own.items():
+        grown = _grown(before.own.get(own_key, ()), late)
+        if grown is not None:
+            found.append(SpanShift(own_key[0], "own", own_key[1], *grown, len(late)))
+    for (caller, callee, operation), late in after.way.items():
+        grown = _grown(before.way.get((caller, callee, operation), ()), late)
+        if grown is not None:
+            found.append(SpanShift(caller, "way", operation, *grown, len(late), callee))
+    for key, late in after.failed.items():
+        early = before.failed.get(key, ())
+        share, usual = sum(late) / len(late), sum(early) / len(early) if early else 0.0
+        if sum(late) >= LEAST_SPANS and share - usual >= 0.05:
+            found.append(SpanShift(key[0], "failing", key[1], usual, share, len(late)))
+    return sorted(found, key=lambda s: (s.what, -s.after / max(s.before, _FLOOR_MS), s.product))
+
+
+def _grown(early: Sequence[float], late: Sequence[float]) -> tuple[float, float] | None:
+    """Both medians, when the later one is beyond chance and worth a word."""
+    if len(early) < LEAST_SPANS or len(late) < LEAST_SPANS:
+        return None
+    was, now = max(median(early), _FLOOR_MS), median(late)
+    usual_most = quantile(sorted(early), 0.9)
+    if now - was < _LEAST_GROWTH_MS or now < _LEAST_FACTOR * was or now <= usual_most:
+        return None
+    return was, now

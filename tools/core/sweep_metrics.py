@@ -1,0 +1,228 @@
+"""core__sweep_metrics: every role of every product against the time before, in a few requests."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from statistics import median
+from typing import Final
+
+from tools.analysis.shift import Shift, shift
+from tools.capabilities import CallContext, Capabilities, Interval, SweepQuery, SweptSeries
+from tools.contract import QUERY, Effect, ToolContract, ToolOutput
+from tools.core.bound import bound
+from tools.core.sweep_arguments import SWEEP_SCOPE, SweepInput, at_text, products_of, window_of
+from tools.output import clean_text
+from tools.signals import MAIN, USUAL, Discovered, Role, Signal
+from tools.statistics import rounded
+from tools.timerange import instant_text, range_text
+
+LEAST_STEP_S: Final = 60.0
+BASELINE_STEPS: Final = 120  # samples before the window: 2 h of minutes, 10 h of five minutes
+LONGEST_BASELINE: Final = timedelta(hours=24)
+MOST_SIGNALS: Final = 40
+_EACH: Final[Mapping[Role, int]] = {"other": 3, "network": 1}  # of a role and product
+_USUAL_EACH: Final = 2
+MOST_SHIFTS: Final = 80
+WORTH_TELLING: Final = 1.5  # spreads
+
+
+class MetricShift(ToolOutput):
+    """A signal of a product that moved. `score`: spreads away from the median before the window."""
+
+    product: str
+    role: Role
+    signal: str
+    unit: str | None = None
+    usual: float
+    worst: float
+    now: float
+    direction: str
+    score: float
+    beyond_all_before: bool
+    since: str | None = None
+    since_before: bool = False
+    requests: float | None = None
+
+
+class MetricSweep(ToolOutput):
+    """What moved, worst first, and what was looked at: roles within usual by product."""
+
+    range: str
+    baseline_from: str
+    step_s: float
+    shifts: list[MetricShift]
+    within: dict[str, str]
+    too_short: dict[str, str]
+    without: list[str]
+    requests: int
+    truncated: bool
+    notes: list[str] | None = None
+
+
+class SweepMetrics:
+    """Discovers, reads all at once, compares robustly."""
+
+    contract = ToolContract(
+        id="core__sweep_metrics",
+        description=(
+            "What moved in the metrics of all products, by role, against the time before: size, since"
+            " when, and what was within usual or could not be compared. Start with it."
+        ),
+        input=SweepInput,
+        output=MetricSweep,
+        effect=Effect.READ_ONLY,
+        redaction=frozenset(MetricSweep.model_fields),
+        timeouts=QUERY,
+        capabilities=frozenset({"metrics"}),
+        products=SWEEP_SCOPE,
+        toolsets=("investigate",),
+    )
+
+    async def execute(
+        self, arguments: SweepInput, call: CallContext, caps: Capabilities
+    ) -> MetricSweep:
+        """Raises InvalidArguments for a bad range; what Metrics raises."""
+        metrics = bound(caps.metrics, "metrics")
+        window, products = window_of(arguments, call), products_of(arguments, call)
+        found = await metrics.discover(
+            products, Interval(window.start - LONGEST_BASELINE, window.end)
+        )
+        signals = chosen(found)
+        step_s = _step(signals)
+        length = min(LONGEST_BASELINE, timedelta(seconds=step_s * BASELINE_STEPS))
+        start = window.start - length
+        # What is sampled at the end of the window has to be read, too.
+        swept = await metrics.sweep(
+            SweepQuery(
+                signals, Interval(start, window.end + timedelta(seconds=1)), step_s, products
+            )
+        )
+        judged = _judged(swept.series, {one.name: one for one in signals}, window, step_s)
+        return _output(found, judged, window, start, step_s, found.requests + swept.requests)
+
+    def summarise(self, output: MetricSweep, arguments: SweepInput) -> str:
+        """`3 products moved, 44 within usual`."""
+        del arguments
+        moved = {one.product for one in output.shifts if one.score >= 3}
+        quiet = len(output.within.keys() - moved)
+        return f"{len(moved)} product{'' if len(moved) == 1 else 's'} moved, {quiet} within usual"
+
+
+class _Judged:
+    """Shifts by product, and which roles could not be compared."""
+
+    def __init__(self) -> None:
+        self.shifts: list[tuple[str, Signal, Shift]] = []
+        self.short: dict[str, set[Role]] = {}
+        self.traffic: dict[str, float] = {}
+
+
+def chosen(found: Discovered) -> Sequence[Signal]:
+    """The most telling of each role and product, at most MOST_SIGNALS in all."""
+    wanted: dict[str, tuple[int, int, Signal]] = {}
+    for product in found.products:
+        taken: dict[Role, int] = {}
+        for signal in found.of(product):
+            number = taken.get(signal.role, 0)
+            if number < _EACH.get(signal.role, _USUAL_EACH):
+                taken[signal.role] = number + 1
+                best = wanted.get(signal.name, (number, 0, signal))
+                wanted[signal.name] = min(best[0], number), best[1] + 1, signal
+    ordered = sorted(wanted.values(), key=lambda one: (one[0], one[2].rank, -one[1], one[2].name))
+    return [signal for _, _, signal in ordered[:MOST_SIGNALS]]
+
+
+def _step(signals: Sequence[Signal]) -> float:
+    spacings = [one.spacing_s for one in signals if one.spacing_s]
+    return max(LEAST_STEP_S, median(spacings) if spacings else LEAST_STEP_S)
+
+
+def _judged(
+    series: Sequence[SweptSeries], signals: Mapping[str, Signal], window: Interval, step_s: float
+) -> _Judged:
+    judged = _Judged()
+    start, end = window.start.timestamp(), window.end.timestamp()
+    for one in series:
+        signal = signals[one.signal]
+        # A sample is of the step before it: the first one within holds what began with the window.
+        moved = shift(one.points, start - 0.5, end + 1, signal.role, signal.unit, step_s)
+        if moved is None:
+            judged.short.setdefault(one.product, set()).add(signal.role)
+            continue
+        if signal.worse == "down" and moved.usual <= 0:
+            continue  # it cannot get worse, so it says nothing
+        judged.shifts.append((one.product, signal, moved))
+        if signal.role == "traffic" and signal.rank in {MAIN, USUAL}:
+            judged.traffic[one.product] = max(judged.traffic.get(one.product, 0.0), moved.now)
+    return judged
+
+
+def _output(
+    found: Discovered,
+    judged: _Judged,
+    window: Interval,
+    start: datetime,
+    step_s: float,
+    requests: int,
+) -> MetricSweep:
+    told = [
+        _told(product, signal, moved, judged.traffic.get(product), window)
+        for product, signal, moved in judged.shifts
+        if _score(signal, moved) >= WORTH_TELLING
+    ]
+    told.sort(key=lambda one: (-one.score, one.product, one.signal))
+    looked: dict[str, set[Role]] = {}
+    for product, signal, _ in judged.shifts:
+        looked.setdefault(product, set()).add(signal.role)
+    moved_roles = {(one.product, one.role) for one in told if one.score >= 3}
+    within = {
+        product: " ".join(sorted(role for role in roles if (product, role) not in moved_roles))
+        for product, roles in sorted(looked.items())
+    }
+    short = {
+        product: " ".join(sorted(roles - looked.get(product, set())))
+        for product, roles in sorted(judged.short.items())
+        if roles - looked.get(product, set())
+    }
+    seen = looked.keys() | judged.short.keys()
+    return MetricSweep(
+        range=range_text(window),
+        baseline_from=instant_text(start),
+        step_s=step_s,
+        shifts=told[:MOST_SHIFTS],
+        within=within,
+        too_short=short,
+        without=[product for product in found.products if product not in seen],
+        requests=requests,
+        truncated=len(told) > MOST_SHIFTS,
+        notes=[clean_text(note) for note in found.notes][:10] or None,
+    )
+
+
+def _score(signal: Signal, moved: Shift) -> float:
+    """How far it moved the way that hurts."""
+    if signal.worse == "up":
+        return moved.up
+    return moved.down if signal.worse == "down" else moved.size
+
+
+def _told(
+    product: str, signal: Signal, moved: Shift, requests: float | None, window: Interval
+) -> MetricShift:
+    score = _score(signal, moved)
+    falls = signal.worse == "down" or (signal.worse == "either" and moved.down > moved.up)
+    worst = moved.low if falls else moved.high
+    return MetricShift(
+        product=clean_text(product),
+        role=signal.role,
+        signal=clean_text(signal.name),
+        unit=signal.unit,
+        usual=rounded(moved.usual),
+        worst=rounded(worst),
+        now=rounded(moved.now),
+        direction="down" if falls else "up",
+        score=rounded(score, 3),
+        beyond_all_before=worst < moved.least if falls else worst > moved.most,
+        since=at_text(moved.since, window.start) if moved.since is not None else None,
+        since_before=moved.from_start,
+        requests=rounded(requests) if requests is not None else None,
+    )

@@ -1,0 +1,125 @@
+"""core__sweep_traces: who calls whom, and whose own time or way grew against the time before."""
+
+from datetime import timedelta
+from typing import Final
+
+from tools.analysis.spans import SpanShift, TraceReading, read_traces
+from tools.capabilities import CallContext, Capabilities, Interval
+from tools.contract import QUERY, Effect, ToolContract, ToolOutput
+from tools.core.bound import bound
+from tools.core.sweep_arguments import SWEEP_SCOPE, SweepInput, products_of, window_of
+from tools.output import clean_text
+from tools.timerange import range_text
+
+BASELINE: Final = timedelta(hours=1)
+LONG_BASELINE: Final = timedelta(hours=24)  # where the hour holds few traces
+FEW_TRACES: Final = 150
+MOST_TRACES: Final = 200  # of the window, and again of the time before
+MOST_CALLS: Final = 300
+MOST_SHIFTS: Final = 40
+
+
+class TraceShift(ToolOutput):
+    """`own`: time outside calls; `way`: what `product` waits beyond the called one's own answer.
+
+    Milliseconds by the median; `failing`: the share of spans with an error. `weight` is how much of
+    a usual trace the growth is, at most 1. `ways` is the share of the worse side of its calls.
+    """
+
+    product: str
+    what: str
+    operation: str
+    callee: str = ""
+    before: float
+    after: float
+    n: int
+    weight: float
+
+
+class TraceSweep(ToolOutput):
+    """`calls` are caller > called. `ways_slow`: of a product, the share of its ways that got slower."""
+
+    range: str
+    traces_before: int
+    traces_after: int
+    usual_ms: float
+    shifts: list[TraceShift]
+    ways_slow: dict[str, float]
+    calls: list[str]
+    requests: int
+    truncated: bool
+    notes: list[str] | None = None
+
+
+class SweepTraces:
+    """Compares a sample of traces of the window with one of before."""
+
+    contract = ToolContract(
+        id="core__sweep_traces",
+        description=(
+            "Who calls whom, and whose own time, way to others or share of failures grew."
+        ),
+        input=SweepInput,
+        output=TraceSweep,
+        effect=Effect.READ_ONLY,
+        redaction=frozenset(TraceSweep.model_fields),
+        timeouts=QUERY,
+        capabilities=frozenset({"traces"}),
+        products=SWEEP_SCOPE,
+        toolsets=("investigate",),
+    )
+
+    async def execute(
+        self, arguments: SweepInput, call: CallContext, caps: Capabilities
+    ) -> TraceSweep:
+        """Raises InvalidArguments for a bad range; what Traces raises."""
+        traces = bound(caps.traces, "traces")
+        window, products = window_of(arguments, call), products_of(arguments, call)
+        before = Interval(window.start - BASELINE, window.start)
+        early = await traces.sample(products, before, MOST_TRACES)
+        requests = early.requests
+        if len(early.traces) < FEW_TRACES:
+            before = Interval(window.start - LONG_BASELINE, window.start)
+            early = await traces.sample(products, before, MOST_TRACES)
+            requests += early.requests
+        late = await traces.sample(products, window, MOST_TRACES)
+        reading = read_traces(early.traces, late.traces)
+        calls = sorted({*reading.calls, *early.calls, *late.calls})
+        notes = dict.fromkeys((*early.notes, *late.notes))
+        return TraceSweep(
+            range=range_text(window),
+            traces_before=reading.traces_before,
+            traces_after=reading.traces_after,
+            usual_ms=round(reading.usual_ms, 1),
+            shifts=[_told(one, reading) for one in reading.shifts[:MOST_SHIFTS]],
+            ways_slow={
+                clean_text(product): round(way.share, 2)
+                for product, way in sorted(reading.ways.items())
+                if way.share
+            },
+            calls=[clean_text(f"{caller} > {callee}") for caller, callee in calls[:MOST_CALLS]],
+            requests=requests + late.requests,
+            truncated=len(reading.shifts) > MOST_SHIFTS or len(calls) > MOST_CALLS,
+            notes=[clean_text(note) for note in notes][:10] or None,
+        )
+
+    def summarise(self, output: TraceSweep, arguments: SweepInput) -> str:
+        """`120 traces, 3 operations slower`."""
+        del arguments
+        number = output.traces_before + output.traces_after
+        return f"{number} traces, {len(output.shifts)} operations changed"
+
+
+def _told(one: SpanShift, reading: TraceReading) -> TraceShift:
+    growth = one.after - one.before
+    weight = 1.0 if one.what == "failing" else growth / max(1.0, 0.3 * reading.usual_ms)
+    return TraceShift(
+        product=clean_text(one.product),
+        what=one.what,
+        operation=clean_text(one.operation)[:120],
+        callee=clean_text(one.callee),
+        before=round(one.before, 3),
+        after=round(one.after, 3),
+        n=one.n,
+        weight=round(min(1.0, weight), 3),
+    )
