@@ -23,6 +23,7 @@ from tools.capabilities import (
     TracesFound,
 )
 
+_BAD_LEVELS: Final = frozenset({"error", "fatal"})
 _LABEL: Final = "service_name"
 _MOST_TRACES_READ: Final = 2000
 _MOST_MINUTES_SAMPLED: Final = 30
@@ -42,34 +43,29 @@ async def swept_logs(dataset: Dataset, clock: Clock, query: LogSweepQuery) -> Sw
     check_order(query.interval)
     products = [one for one in dict.fromkeys(query.products) if one in dataset.products]
     each = max(1, query.limit // max(1, len(products)))
-    lines: dict[str, Sequence[LogLine]] = {}
-    counts: dict[str, int] = {}
-    for product in products:
-        found = await _matching(dataset, clock, query, product)
-        if found:
-            lines[product], counts[product] = found[:each], len(found)
+    levels = at_least(query.min_level) if query.min_level else None
+    lines_of = dataset.errors if query.min_level in _BAD_LEVELS else dataset.lines
+    test = line_test(query.filter)
+    start_ns, end_ns = to_ns(query.interval.start), _end_ns(query.interval, clock.now())
+    found: dict[str, list[LogLine]] = {}
+    # Minute by minute: the requests of one are computed once for all products.
+    for minute in reversed(dataset.minutes(query.interval.start, query.interval.end)):
+        for product in products:
+            kept = [
+                line
+                for line in lines_of(product, minute)
+                if start_ns <= line.ts_ns < end_ns
+                and (levels is None or normalized(line.level) in levels)
+                and test(line.message)
+            ]
+            if kept:
+                found.setdefault(product, []).extend(kept)
+        await asyncio.sleep(0)
+    lines = {product: found[product][:each] for product in products if product in found}
+    counts = {product: len(found[product]) for product in lines}
     cut = [product for product in lines if counts[product] > each]
     notes = [f"only the newest lines were read of: {', '.join(cut)}"] if cut else []
     return SweptLogs(lines, counts, notes)
-
-
-async def _matching(
-    dataset: Dataset, clock: Clock, query: LogSweepQuery, product: str
-) -> list[LogLine]:
-    levels = at_least(query.min_level) if query.min_level else None
-    test = line_test(query.filter)
-    start_ns, end_ns = to_ns(query.interval.start), _end_ns(query.interval, clock.now())
-    found: list[LogLine] = []
-    for minute in reversed(dataset.minutes(query.interval.start, query.interval.end)):
-        found.extend(
-            line
-            for line in dataset.lines(product, minute)
-            if start_ns <= line.ts_ns < end_ns
-            and (levels is None or normalized(line.level) in levels)
-            and test(line.message)
-        )
-        await asyncio.sleep(0)
-    return found
 
 
 async def found_traces(dataset: Dataset, clock: Clock, query: TraceQuery) -> TracesFound:

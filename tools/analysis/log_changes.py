@@ -1,13 +1,18 @@
-"""Which kinds of log lines are new, more frequent, or no longer come, measured by their product's load."""
+"""Which kinds of log lines are new, more frequent, or no longer come, measured by their product's load.
+
+Errors are measured against a day as well: an hour holds too few of those that always come.
+"""
 
 import math
 import re
 from bisect import bisect_right
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from tools.analysis.shift import quantile
+from tools.capabilities import LogLine
 from tools.log_templates import named_in, template_of
 
 BAD_LEVELS: Final = frozenset({"error", "fatal"})
@@ -21,51 +26,110 @@ _LEVELS: Final[Mapping[str, str]] = {
     "FATAL": "fatal",
     "CRITICAL": "fatal",
     "PANIC": "fatal",
+    "CRIT": "fatal",
+    "EMERG": "fatal",
+    "ALERT": "fatal",
     "ERROR": "error",
+    "ERR": "error",
+    "SEVERE": "error",
     "WARN": "warn",
     "WARNING": "warn",
     "INFO": "info",
+    "NOTICE": "info",
     "DEBUG": "debug",
     "TRACE": "debug",
 }
+_TOLD: Final = frozenset(_LEVELS.values())
 
 _LEAST_LOAD: Final = 20  # lines of a product before, to take their number as its load
 _GONE_LEAST: Final = 8.0  # lines that should have come; chance leaves out e^-8 of such silences
+_GROWN: Final = 2.0  # times as often as would have come, and
+_SURPRISING: Final = 3.0  # standard deviations beyond it
+_BUSY: Final = 5.0  # lines in a minute: with so many, one without any was not recorded (e^-5)
+_FEWEST_STRETCHES: Final = 4  # of the window's length in a day's errors, to know what is usual
+_OFTEN: Final = 0.9  # a burst in one stretch of ten does not make it usual
+_NS: Final = 1_000_000_000
 
-Change = Literal["new", "grown", "gone"]
+Change = Literal["new", "grown", "steady", "gone"]
+_Key = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """One line of a product, before or within the window. `level` is normalised or empty."""
+class Sample:
+    """Lines by product, newest first, of [start_s, end_s). `counts` are of all, read or not.
 
-    product: str
-    level: str
-    text: str
-    late: bool
-    at: float = 0.0
+    `errors` are of the same time, read on their own of those products that were not read whole.
+    """
+
+    lines: Mapping[str, Sequence[LogLine]]
+    counts: Mapping[str, int]
+    start_s: float
+    end_s: float
+    errors: "Sample | None" = None
+
+    def count(self, product: str) -> int:
+        """All lines of a product, read or not."""
+        read = len(self.lines.get(product, ()))
+        return max(read, self.counts.get(product, read))
+
+    def scale(self, product: str, level: str = "") -> float:
+        """What one line that was read stands for."""
+        if self.errors and level in BAD_LEVELS and product in self.errors.lines:
+            return self.errors.scale(product)
+        read = len(self.lines.get(product, ()))
+        return self.count(product) / read if read else 1.0
+
+    def folded(self) -> dict["_Key", list[LogLine]]:
+        """Lines by product, level and template."""
+        folded: dict[_Key, list[LogLine]] = defaultdict(list)
+        own = self.errors.lines if self.errors else {}
+        for product, of_product in (*self.lines.items(), *own.items()):
+            is_own = of_product is own.get(product)
+            for line in of_product:
+                level = level_of(line.level, line.message)
+                if not is_own and product in own and level in BAD_LEVELS and _is_told(line):
+                    continue
+                folded[product, level, template_of(line.message)].append(line)
+        return folded
+
+    @property
+    def covered_s(self) -> float:
+        """Seconds that lines were recorded in; recordings begin and have gaps, quiet systems do not."""
+        whole = [of for product, of in self.lines.items() if self.count(product) == len(of)]
+        number = sum(map(len, whole))
+        length = max(1.0, self.end_s - self.start_s)
+        if not number:
+            return length
+        minutes = {line.ts_ns // (60 * _NS) for of in whole for line in of}
+        if number >= _BUSY * len(minutes):
+            return min(length, 60.0 * len(minutes))
+        oldest = min(line.ts_ns for of in whole for line in of) / _NS
+        return min(length, (self.end_s - oldest) * (number + 1) / number)
 
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A template whose frequency changed. `size` is how surprising, in standard deviations.
+    """A template of a product. `size` is how surprising, in standard deviations.
 
-    `before` is the number of lines before, `after` in the window, `expected` what the window would
-    hold if nothing had changed. `since` is the first of them in the window (of one gone: the last
-    one before).
+    `count` lines in the window, `before` in the time that it is compared with, `expected` what the
+    window would hold had nothing changed. Times are nanoseconds, of the window's lines; of one gone,
+    of those before. `began_before`: it was as frequent already before the window.
     """
 
     product: str
     level: str
     template: str
     change: Change
+    count: int
     before: int
-    after: int
     expected: float
     size: float
-    since: float
+    first_ns: int
+    last_ns: int
     example: str
+    hosts: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
+    began_before: bool = False
 
 
 def level_of(level: str, text: str) -> str:
@@ -74,7 +138,7 @@ def level_of(level: str, text: str) -> str:
     Event streams (of clouds, of databases) tell none.
     """
     known = _LEVELS.get(level.upper(), level.lower())
-    if known in {"debug", "info", "warn", "error", "fatal"}:
+    if known in _TOLD:
         return known
     found = _LEVEL.search(text[:80])
     if found:
@@ -82,88 +146,133 @@ def level_of(level: str, text: str) -> str:
     return "error" if _TROUBLE.search(text) else ""
 
 
-def changed_patterns(
-    lines: Iterable[Line], *, before_s: float, after_s: float, products: Collection[str] = ()
+def patterns_of(
+    now: Sample,
+    earlier: Sample,
+    *,
+    products: Collection[str] = (),
+    by_load: bool = True,
+    day: Sample | None = None,
 ) -> Sequence[Pattern]:
-    """What changed, the most surprising first. The seconds are those that lines were read of.
+    """Every template of the window, and those that no longer come; the most surprising first.
 
-    A product's own rate of lines is taken as its load: a template that grows with all the others of
-    its product did not change.
+    `by_load`: all lines were read, so that a template which grows with all the others of its product
+    did not change. `day` holds the errors of the day before, of levels that the backend knows.
     """
-    folded: dict[tuple[str, str, str], list[Line]] = {}
-    total: Counter[tuple[str, bool]] = Counter()
-    late_times: dict[str, list[float]] = {}
-    for line in lines:
-        level = level_of(line.level, line.text)
-        folded.setdefault((line.product, level, template_of(line.text)), []).append(line)
-        total[line.product, line.late] += 1
-        if line.late:
-            late_times.setdefault(line.product, []).append(line.at)
-    for times in late_times.values():
-        times.sort()
-    found = []
-    for (product, level, template), of_template in folded.items():
-        late = [line for line in of_template if line.late]
-        counts = len(of_template) - len(late), len(late)
-        load = _load(total[product, False], total[product, True], before_s, after_s)
-        tail = _tail(of_template, late_times.get(product, ()), total[product, False])
-        pattern = _judged(product, level, template, of_template, counts, (load, tail), products)
-        if pattern is not None:
-            found.append(pattern)
-    return sorted(found, key=lambda p: (-p.size, p.product, p.template))
+    comparing = _Comparing(now, earlier, by_load=by_load, day=day)
+    found = (comparing.judged(key, products) for key in comparing.keys)
+    kept = [one for one in found if one is not None]
+    return sorted(kept, key=lambda one: (-one.size, one.product, one.template))
 
 
-def _load(before: int, after: int, before_s: float, after_s: float) -> float:
-    """What one line before stands for in the window."""
-    by_time = after_s / before_s if before_s > 0 else 1.0
-    if before < _LEAST_LOAD:
-        return by_time
-    return min(max(after / before, by_time / 4), by_time * 4)
+class _Comparing:
+    """Two samples folded, and the day's errors."""
+
+    def __init__(self, now: Sample, earlier: Sample, *, by_load: bool, day: Sample | None) -> None:
+        self._now, self._earlier, self._day = now, earlier, day
+        self._late, self._early = now.folded(), earlier.folded()
+        self._of_day = day.folded() if day else {}
+        self._by_load = by_load
+        self._by_time = now.covered_s / earlier.covered_s
+        self._times = {
+            product: sorted(line.ts_ns for line in of) for product, of in now.lines.items()
+        }
+        self.keys = sorted(self._late.keys() | self._early.keys())
+
+    def judged(self, key: _Key, products: Collection[str]) -> Pattern | None:
+        """None for one that was rare before and does not come now."""
+        product, level, template = key
+        late, early = self._late.get(key, []), self._early.get(key, [])
+        count = round(len(late) * self._now.scale(product, level))
+        before = round(len(early) * self._earlier.scale(product, level))
+        silent = self._silence(product, late, before)
+        expected, began_before = before * self._load(product), False
+        usual = self._usual_in_a_day(key) if level in BAD_LEVELS and late else None
+        if usual is not None:
+            began_before = not _is_more(count, expected) and before > 0
+            before, expected = usual
+        change = _change(count, before, expected)
+        if change == "steady" and silent >= _GONE_LEAST and silent > 2 * count:
+            change, expected = "gone", silent
+        if change == "steady" and not late:
+            return None
+        shown = early if change == "gone" and early else late
+        times = [line.ts_ns for line in shown]
+        hosts = Counter(line.host for line in shown if line.host)
+        return Pattern(
+            product=product,
+            level=level,
+            template=template,
+            change=change,
+            count=count,
+            before=before,
+            expected=round(expected, 2),
+            size=abs(_surprise(count, expected)) if change != "gone" else math.sqrt(expected),
+            first_ns=min(times),
+            last_ns=max(times),
+            example=shown[0].message,
+            hosts=tuple(host for host, _number in hosts.most_common(5)),
+            names=named_in(shown[0].message, [one for one in products if one != product]),
+            began_before=began_before and change != "gone",
+        )
+
+    def _load(self, product: str) -> float:
+        """What one line before stands for in the window."""
+        before, after = self._earlier.count(product), self._now.count(product)
+        if not self._by_load or before < _LEAST_LOAD:
+            return self._by_time
+        return min(max(after / before, self._by_time / 4), self._by_time * 4)
+
+    def _silence(self, product: str, late: Sequence[LogLine], before: int) -> float:
+        """How many should have come since the last one, by the product's other lines."""
+        if not self._by_load:
+            return 0.0 if late else before * self._by_time
+        whole = self._earlier.count(product)
+        if whole < _LEAST_LOAD:
+            return 0.0
+        last = max((line.ts_ns for line in late), default=-1)
+        times = self._times.get(product, [])
+        since = (len(times) - bisect_right(times, last)) * self._now.scale(product)
+        return before * since / whole
+
+    def _usual_in_a_day(self, key: _Key) -> tuple[int, float] | None:
+        """How many there were, and how many a stretch as long as the window holds nine times in ten.
+
+        None where the day's errors do not tell: gaps in the recording, or levels that lines state
+        in words alone.
+        """
+        day, product = self._day, key[0]
+        if day is None or not all(_is_told(line) for line in self._late[key]):
+            return None
+        if self._earlier.covered_s < (self._earlier.end_s - self._earlier.start_s) / 2:
+            return None
+        length = self._now.end_s - self._now.start_s
+        of_product = day.lines.get(product, ())
+        is_cut = day.count(product) > len(of_product)
+        start = of_product[-1].ts_ns / _NS if is_cut else day.start_s
+        number = int((day.end_s - start) / length)
+        if number < _FEWEST_STRETCHES:
+            return None
+        found = [line.ts_ns / _NS for line in self._of_day.get(key, ())]
+        stretches = Counter(int((day.end_s - at) / length) for at in found)
+        counts = sorted(float(stretches[one]) for one in range(number))
+        return len(found), max(sum(counts) / number, quantile(counts, _OFTEN))
 
 
-def _tail(lines: Sequence[Line], late: Sequence[float], before: int) -> float:
-    """What one line before stands for since the template was seen last, by its product's others."""
-    last = max((line.at for line in lines if line.late), default=-math.inf)
-    since = len(late) - bisect_right(late, last)
-    return since / before if before >= _LEAST_LOAD else 0.0
+def _is_told(line: LogLine) -> bool:
+    return _LEVELS.get(line.level.upper(), line.level.lower()) in _TOLD
 
 
-def _judged(
-    product: str,
-    level: str,
-    template: str,
-    lines: Sequence[Line],
-    counts: tuple[int, int],
-    loads: tuple[float, float],
-    products: Collection[str],
-) -> Pattern | None:
-    before, after = counts
-    load, tail = loads
-    expected = before * load
-    surprise = (after - expected) / math.sqrt(max(expected, 1.0) + 0.1 * expected**2 / 10)
-    change: Change
-    if not before and after:
-        change = "new"
-    elif after >= 2 * expected and surprise >= 3:
-        change = "grown"
-    elif before * tail >= _GONE_LEAST and before * tail > 2 * after:
-        change, expected = "gone", before * tail
-        surprise = math.sqrt(expected)
-    else:
-        return None
-    shown = [line for line in lines if line.late] or list(lines)
-    times = [line.at for line in shown]
-    text = shown[0].text
-    return Pattern(
-        product=product,
-        level=level,
-        template=template,
-        change=change,
-        before=before,
-        after=after,
-        expected=round(expected, 2),
-        size=abs(surprise),
-        since=min(times) if change != "gone" else max(times),
-        example=text[:400],
-        names=named_in(text, [one for one in products if one != product]),
-    )
+def _change(count: int, before: int, expected: float) -> Change:
+    if count and not before:
+        return "new"
+    return "grown" if _is_more(count, expected) else "steady"
+
+
+def _is_more(count: int, expected: float) -> bool:
+    return count >= _GROWN * expected and _surprise(count, expected) >= _SURPRISING
+
+
+def _surprise(count: int, expected: float) -> float:
+    """In standard deviations of what comes in bunches."""
+    return (count - expected) / math.sqrt(max(expected, 1.0) + expected**2 / 100)

@@ -1,17 +1,18 @@
 """core__error_patterns: log lines folded into templates, each new, grown or as always."""
 
 import asyncio
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
+from tools.analysis.log_changes import Change, Pattern, Sample, patterns_of
 from tools.capabilities import CallContext, Capabilities, Interval, LogSweepQuery, SweptLogs
 from tools.contract import QUERY, Effect, ToolContract, ToolInput, ToolOutput
 from tools.core.arguments import ProductOrAny, TimeRangeText
 from tools.core.bound import bound
 from tools.core.log_entry import head
-from tools.log_templates import Pattern, Window, patterns_of
 from tools.output import clean_text
 from tools.products import ANY_PRODUCT, ProductScope
 from tools.timerange import instant_text, parse_time_range, range_text
@@ -21,6 +22,8 @@ MAX_EXAMPLE_CHARS = 400
 MAX_NAMES = 8
 LEAST_EARLIER = timedelta(hours=1)
 MOST_EARLIER = timedelta(hours=24)
+_RANK: Final = {"fatal": 0, "error": 1, "warn": 2, "": 3, "info": 4, "debug": 5}
+_FIRST: Final[Mapping[Change, int]] = {"new": 0, "grown": 1, "gone": 2, "steady": 3}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -44,7 +47,7 @@ class LogPattern(ToolOutput):
     product: str
     level: str
     template: str
-    change: Literal["new", "grown", "steady", "gone"]
+    change: Change
     count: int
     before: int
     expected: float
@@ -107,9 +110,14 @@ class ErrorPatterns:
             logs.sweep(LogSweepQuery(products, earlier, level, text)),
         )
         known = {*products, *call.products}
-        found = await asyncio.to_thread(
-            patterns_of, _window(now_lines, when.interval), _window(past_lines, earlier), known
+        patterns = await asyncio.to_thread(
+            patterns_of,
+            _sample(now_lines, when.interval),
+            _sample(past_lines, earlier),
+            products=known,
+            by_load=False,
         )
+        found = sorted(patterns, key=_telling)
         notes = [*now_lines.notes, *([when.assumed] if when.assumed else [])]
         notes += [f"before: {note}" for note in past_lines.notes]
         return PatternsOutput(
@@ -129,14 +137,20 @@ class ErrorPatterns:
         return f"{new} new{more} of {len(output.patterns)} patterns, {output.lines} lines, {arguments.time_range}"
 
 
-def _window(found: SweptLogs, interval: Interval) -> Window:
-    return Window(found.lines, found.counts, (interval.end - interval.start).total_seconds())
+def _sample(found: SweptLogs, interval: Interval) -> Sample:
+    start, end = interval.start.timestamp(), interval.end.timestamp()
+    return Sample(found.lines, found.counts, start, end)
+
+
+def _telling(one: Pattern) -> tuple[int, int, int, str, str]:
+    """New, grown, gone, then what comes as always; the worst level first."""
+    return _FIRST[one.change], _RANK.get(one.level, 3), -one.count, one.product, one.template
 
 
 def _entry(one: Pattern) -> LogPattern:
     return LogPattern(
         product=clean_text(one.product),
-        level=clean_text(one.level),
+        level=clean_text(one.level) or "unknown",
         template=clean_text(one.template),
         change=one.change,
         count=one.count,

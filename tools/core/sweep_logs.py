@@ -1,15 +1,18 @@
 """core__sweep_logs: which kinds of log lines are new, more frequent, or no longer come."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final
 
-from tools.analysis.log_changes import BAD_LEVELS, Line, Pattern, changed_patterns, level_of
+from tools.analysis.log_changes import BAD_LEVELS, Pattern, Sample, level_of, patterns_of
 from tools.capabilities import (
     CallContext,
     Capabilities,
     Interval,
     LogLine,
+    Logs,
     LogSweepQuery,
     SweptLogs,
 )
@@ -24,6 +27,7 @@ LONG_BASELINE: Final = timedelta(hours=24)  # where the hour holds few lines
 FEW_LINES: Final = 1_000
 MOST_LINES: Final = 10_000  # of the window, and again of the time before
 MOST_PATTERNS: Final = 40
+ERRORS: Final = "error"
 MOST_CHARS: Final = 300
 
 
@@ -38,18 +42,25 @@ class LogChange(ToolOutput):
     expected: float
     size: float
     since: str
+    since_before: bool = False
     example: str
     names: list[str] | None = None
 
 
 class LogSweep(ToolOutput):
-    """The most telling first. `lines` are those read of each product, before and within."""
+    """The most telling first. `lines` are those of each product, before and within.
+
+    `errors_before` is the time that errors are compared with. Of `partly` not every error of the
+    window was read.
+    """
 
     range: str
+    errors_before: str
     changes: list[LogChange]
     lines: dict[str, str]
     errors: dict[str, str]
     without: list[str]
+    partly: list[str]
     requests: int
     truncated: bool
     notes: list[str] | None = None
@@ -82,15 +93,17 @@ class SweepLogs:
         window, products = window_of(arguments, call), products_of(arguments, call)
         found = await logs.discover(products, Interval(window.start - LONG_BASELINE, window.end))
         have = [product for product in found.products if product not in set(found.without)]
-        end = window.end + timedelta(seconds=1)  # what is logged in the second of the question
-        late = await logs.sweep(LogSweepQuery(have, Interval(window.start, end), limit=MOST_LINES))
-        early = await logs.sweep(_before(have, window, BASELINE))
-        requests = found.requests + late.requests + early.requests
-        if sum(len(of_product) for of_product in early.lines.values()) < FEW_LINES:
-            early = await logs.sweep(_before(have, window, LONG_BASELINE))
-            requests += early.requests
-        notes = [*found.notes, *late.notes, *early.notes]
-        return _output(window, products, early, late, requests, notes)
+        read = await _read(logs, have, window)
+        patterns = await asyncio.to_thread(
+            patterns_of,
+            replace(read.late.sample(), errors=read.own.sample() if read.own else None),
+            read.early.sample(),
+            products=products,
+            day=read.errors.sample() if read.errors else None,
+        )
+        requests = found.requests + sum(one.swept.requests for one in read.all)
+        notes = [*found.notes, *(note for one in read.all for note in one.swept.notes)]
+        return _output(window, products, patterns, read, requests, notes)
 
     def summarise(self, output: LogSweep, arguments: SweepInput) -> str:
         """`2 new kinds of errors, 5 changes`."""
@@ -100,59 +113,120 @@ class SweepLogs:
         return f"{kinds}, {len(output.changes)} changes"
 
 
-def _before(products: Sequence[str], window: Interval, length: timedelta) -> LogSweepQuery:
-    return LogSweepQuery(products, Interval(window.start - length, window.start), limit=MOST_LINES)
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What was read of an interval."""
+
+    interval: Interval
+    swept: SweptLogs
+
+    def sample(self) -> Sample:
+        """As it is compared."""
+        start, end = self.interval.start.timestamp(), self.interval.end.timestamp()
+        return Sample(self.swept.lines, self.swept.counts, start, end)
+
+    @property
+    def cut(self) -> Sequence[str]:
+        """The products of which not all was read."""
+        lines = self.swept.lines
+        return [name for name, of in self.swept.counts.items() if of > len(lines.get(name, ()))]
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """The window, its errors where it was cut, the hour before, and the errors of a day before.
+
+    The last only where there are any now.
+    """
+
+    late: _Part
+    own: _Part | None
+    early: _Part
+    errors: _Part | None
+
+    @property
+    def all(self) -> Sequence[_Part]:
+        """Each of them."""
+        return [one for one in (self.late, self.own, self.early, self.errors) if one is not None]
+
+
+async def _read(logs: Logs, products: Sequence[str], window: Interval) -> _Reading:
+    end = window.end + timedelta(seconds=1)  # what is logged in the second of the question
+    late, early = await asyncio.gather(
+        _part(logs, products, Interval(window.start, end)),
+        _part(logs, products, Interval(window.start - BASELINE, window.start)),
+    )
+    own = await _part(logs, late.cut, late.interval, ERRORS) if late.cut else None
+    if sum(len(of_product) for of_product in early.swept.lines.values()) < FEW_LINES:
+        before = Interval(window.start - LONG_BASELINE, window.start)
+        early = await _part(logs, products, before)
+    failing = [
+        product
+        for product, lines in (*late.swept.lines.items(), *(own.swept.lines.items() if own else ()))
+        if any(level_of(line.level, line.message) in BAD_LEVELS for line in lines)
+    ]
+    errors = None
+    if failing:
+        before = Interval(window.start - LONG_BASELINE, window.start)
+        errors = await _part(logs, list(dict.fromkeys(failing)), before, ERRORS)
+    return _Reading(late, own, early, errors)
+
+
+async def _part(
+    logs: Logs, products: Sequence[str], interval: Interval, min_level: str = ""
+) -> _Part:
+    query = LogSweepQuery(products, interval, min_level, limit=MOST_LINES)
+    return _Part(interval, await logs.sweep(query))
 
 
 def _output(
     window: Interval,
     products: Sequence[str],
-    early: SweptLogs,
-    late: SweptLogs,
+    patterns: Sequence[Pattern],
+    read: _Reading,
     requests: int,
     notes: Sequence[str],
 ) -> LogSweep:
-    lines = [*_lines(early.lines, late=False), *_lines(late.lines, late=True)]
-    minutes = len({int(line.at // 60) for line in lines if not line.late})
-    patterns = changed_patterns(
-        lines,
-        before_s=60.0 * max(1, minutes),
-        after_s=(window.end - window.start).total_seconds(),
-        products=products,
-    )
-    ordered = sorted(patterns, key=_telling, reverse=True)
+    changed = [one for one in patterns if one.change != "steady"]
+    ordered = sorted(changed, key=_telling, reverse=True)
+    early, late = read.early.swept, read.late.swept
     names = sorted(early.lines.keys() | late.lines.keys())
+    before = (read.errors or read.early).interval
+    late_errors = {**late.lines, **(read.own.swept.lines if read.own else {})}
     return LogSweep(
         range=range_text(window),
+        errors_before=range_text(before),
         changes=[_told(one, window) for one in ordered[:MOST_PATTERNS]],
         lines={name: f"{_number(early, name)}/{_number(late, name)}" for name in names},
-        errors=_errors(lines),
+        errors=_errors(early.lines, late_errors),
         without=[name for name in products if name not in names],
+        partly=sorted(read.own.cut) if read.own else [],
         requests=requests,
         truncated=len(ordered) > MOST_PATTERNS,
         notes=[clean_text(note) for note in dict.fromkeys(notes)][:10] or None,
     )
 
 
-def _lines(found: Mapping[str, Sequence[LogLine]], *, late: bool) -> list[Line]:
-    return [
-        Line(product, line.level, line.message, late, line.ts_ns / 1e9)
-        for product, of_product in found.items()
-        for line in of_product
-    ]
-
-
 def _number(found: SweptLogs, product: str) -> int:
     return found.counts.get(product, len(found.lines.get(product, ())))
 
 
-def _errors(lines: Sequence[Line]) -> dict[str, str]:
+def _errors(
+    early: Mapping[str, Sequence[LogLine]], late: Mapping[str, Sequence[LogLine]]
+) -> dict[str, str]:
     """Error lines read of each product, before and within."""
-    counts: dict[str, list[int]] = {}
-    for line in lines:
-        if level_of(line.level, line.text) in BAD_LEVELS:
-            counts.setdefault(line.product, [0, 0])[line.late] += 1
-    return {product: f"{before}/{after}" for product, (before, after) in sorted(counts.items())}
+    before, after = (
+        {
+            product: sum(level_of(line.level, line.message) in BAD_LEVELS for line in lines)
+            for product, lines in of.items()
+        }
+        for of in (early, late)
+    )
+    return {
+        product: f"{before.get(product, 0)}/{after.get(product, 0)}"
+        for product in sorted(before.keys() | after.keys())
+        if before.get(product) or after.get(product)
+    }
 
 
 def _telling(pattern: Pattern) -> tuple[bool, bool, float]:
@@ -167,10 +241,11 @@ def _told(pattern: Pattern, window: Interval) -> LogChange:
         level=pattern.level,
         change=pattern.change,
         before=pattern.before,
-        after=pattern.after,
+        after=pattern.count,
         expected=pattern.expected,
         size=round(pattern.size, 1),
-        since=at_text(pattern.since, window.start),
+        since=at_text(pattern.first_ns / 1e9, window.start),
+        since_before=pattern.began_before,
         example=clean_text(pattern.example)[:MOST_CHARS],
         names=list(pattern.names) or None,
     )

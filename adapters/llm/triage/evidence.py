@@ -52,7 +52,13 @@ class LogFact:
     example: str
     names: tuple[str, ...]
     since: datetime | None
+    since_before: bool
     mark: str
+
+    @property
+    def is_more_errors(self) -> bool:
+        """Whether errors or worse come that did not, or not as often."""
+        return self.level in {"error", "fatal"} and self.change in {"new", "grown"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +214,7 @@ def _log(row: Mapping[str, JsonValue], seen: Seen, name: _Names) -> LogFact:
         example=text_of(row, "example"),
         names=tuple(name.of(str(one)) for one in names) if isinstance(names, list) else (),
         since=instant(text_of(row, "since")),
+        since_before=row.get("since_before") is True,
         mark=seen.mark,
     )
 

@@ -24,7 +24,6 @@ MOST_SUSPECTS: Final = 5
 WORTH_NAMING: Final = 1.0  # points from which one is listed after a cause
 FIRM: Final = 10.0  # points of it that are not weak
 DOUBTFUL: Final = 10.0  # points from which "nothing is wrong" is not said
-A_FEW_LINES: Final = 12
 DOUBTFUL_FIGURES: Final = 3.0  # of a latency or a share of failures, or of what fills up
 _SETTINGS: Final = {
     METRICS: "[observe.metrics]",
@@ -38,11 +37,15 @@ _NEEDED: Final = frozenset({"latency", "errors", "traffic"})
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """`suspects` are those named, best first; `others` what was found and is too little."""
+    """`suspects` are those named, best first; `others` what was found and is too little.
+
+    `errors` are those of the subject's path that come more often than before.
+    """
 
     verdict: Verdict
     suspects: Sequence[Suspicion]
     others: Sequence[Suspicion]
+    errors: Sequence[LogFact]
     looked_at: Sequence[str]
     missing: Sequence[str]
     facts: Facts
@@ -54,9 +57,14 @@ def judged(case: Case) -> Judgement:
     found = suspicions(facts, case.subject, case.asked.symptom)
     named = [one for one in found if one.weight >= SUSPECTED]
     missing = [*_missing(case), *_blind(case)]
+    errors = more_errors(facts, case.subject)
     if named and named[0].weight >= BLAMED and named[0].firm >= FIRM:
         verdict: Verdict = "cause"
-    elif missing or any(_is_doubtful(one, facts) for one in found) or not _seen_anything(case):
+    elif missing or not _seen_anything(case):
+        verdict = "unknown"
+    elif errors:
+        verdict = "symptoms"
+    elif any(map(_is_doubtful, found)):
         verdict = "unknown"
     else:
         verdict = "healthy"
@@ -67,20 +75,36 @@ def judged(case: Case) -> Judgement:
         if is_cause
         else (),
         others=() if is_cause else [one for one in found if one.points][:MOST_SUSPECTS],
+        errors=errors,
         looked_at=list(_looked_at(case)),
         missing=missing,
         facts=facts,
     )
 
 
-def _is_doubtful(one: Suspicion, facts: Facts) -> bool:
-    """A few lines in the log of who is measured, and whose figures did not move, are no doubt."""
+def more_errors(facts: Facts, subject: str) -> Sequence[LogFact]:
+    """Errors that speak against "nothing is wrong": of the subject, of whom it may reach, or naming it.
+
+    Only who certainly is not on its path is left out. How few they are, and how calm the figures,
+    makes no difference: some errors are told by no figure.
+    """
+    reach = facts.graph.reach(subject)
+    found = [
+        fact
+        for fact in facts.logs
+        if fact.is_more_errors
+        and (
+            fact.product in reach
+            or subject in fact.names
+            or not (facts.graph.knows(subject) and facts.graph.knows(fact.product))
+        )
+    ]
+    return sorted(found, key=lambda fact: (fact.product != subject, fact.expected - fact.after))
+
+
+def _is_doubtful(one: Suspicion) -> bool:
     figures = [p for p in one.points if isinstance(p.fact, Moved) and not p.is_weak]
-    if any(point.points >= DOUBTFUL_FIGURES for point in figures):
-        return True
-    few = [p for p in one.points if isinstance(p.fact, LogFact) and p.fact.after < A_FEW_LINES]
-    calm = one.product in facts.failing_no_more
-    return one.weight - (sum(p.points for p in few) if calm else 0.0) >= DOUBTFUL
+    return one.weight >= DOUBTFUL or any(p.points >= DOUBTFUL_FIGURES for p in figures)
 
 
 def _looked_at(case: Case) -> Iterator[str]:
@@ -118,6 +142,8 @@ def _blind(case: Case) -> Iterator[str]:
     logs = case.of(LOGS)
     if logs is not None and logs.result.get("truncated") is True:
         yield "logs: more kinds of lines changed than are told"
+    if logs is not None and (partly := logs.texts("partly")):
+        yield f"logs: too many errors to read them all of {', '.join(map(plain, partly[:5]))}"
     traces = case.of(TRACES)
     if traces is not None:
         before, after = traces.number("traces_before") or 0, traces.number("traces_after") or 0

@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Sequence
 
 from adapters.llm.triage.case import Case, Seen, Signals, plain
-from adapters.llm.triage.evidence import CLUSTER, DEPLOYS, LOGS, SWEEPS, deploys
+from adapters.llm.triage.evidence import CLUSTER, DEPLOYS, LOGS, SWEEPS, LogFact, Moved, deploys
 from adapters.llm.triage.judgement import DOUBTFUL_FIGURES, Judgement, judged
 from adapters.llm.triage.plan import GET_LOGS, PROPOSE, worth_rolling_back
 from adapters.llm.triage.surroundings import around, quoted
-from adapters.llm.triage.telling import clock, headline, since_text, told
+from adapters.llm.triage.telling import clock, errors_told, headline, since_text, told
 from adapters.llm.triage.weigh import SUSPECTED, Suspicion
 
 _MOST_MARKS = 12
@@ -38,8 +38,10 @@ def _greeting(text: str) -> str:
 def _investigated(case: Case) -> Iterator[str]:
     judgement = judged(case)
     match judgement.verdict:
-        case "cause" | "symptoms":
+        case "cause":
             yield from _abnormal(case, judgement)
+        case "symptoms":
+            yield from _only_errors(case, judgement)
         case "healthy":
             yield from _healthy(case, judgement)
         case "unknown":
@@ -111,6 +113,28 @@ def _healthy(case: Case, judgement: Judgement) -> Iterator[str]:
     )
 
 
+def _only_errors(case: Case, judgement: Judgement) -> Iterator[str]:
+    """There are more errors than usual, and nothing that tells their cause."""
+    moved = any(isinstance(p.fact, Moved) for one in judgement.others for p in one.points)
+    figures = "A little moved" if moved else "No figure moved"
+    yield f"**{figures}; {errors_told(judgement.errors[0])}**"
+    lines = [
+        *(errors_told(fact) for fact in judgement.errors[1:4]),
+        *_figures(judgement),
+        *_quiet(case, judgement),
+        *around(case),
+    ]
+    yield "\n".join(f"- {line}" for line in lines)
+    yield "So I cannot say that nothing is wrong, nor what the cause is. Next: read those lines."
+
+
+def _figures(judgement: Judgement) -> Iterator[str]:
+    for one in judgement.others[:4]:
+        fact = one.ordered[0].fact
+        if not (isinstance(fact, LogFact) and fact.is_more_errors):
+            yield f"{plain(one.product)}: {told(one.ordered[0])}"
+
+
 def _unknown(case: Case, judgement: Judgement) -> Iterator[str]:
     if not any(case.of(tool) for tool in SWEEPS):
         yield "**I could not look at anything, so I cannot say whether anything is wrong.**"
@@ -119,11 +143,12 @@ def _unknown(case: Case, judgement: Judgement) -> Iterator[str]:
     else:
         yield (
             "**I found no failure that stands out, but I cannot say that nothing is wrong.**"
-            if not judgement.others
+            if not judgement.others and not judgement.errors
             else "**Something moved, but it is too little to name a cause.**"
         )
     lines = [
-        *(f"{plain(one.product)}: {told(one.ordered[0])}" for one in judgement.others[:4]),
+        *(errors_told(fact) for fact in judgement.errors[:4]),
+        *_figures(judgement),
         *_quiet(case, judgement),
         *around(case),
     ]

@@ -38,6 +38,17 @@ def told(point: Point) -> str:
     return f"{text} [{fact.mark}]"
 
 
+def errors_told(fact: LogFact) -> str:
+    """`11 new error lines of cart since 01:32 UTC: "..."`, with its mark."""
+    product, words = plain(fact.product), "new" if fact.change == "new" else "more"
+    number = f"{fact.after} {words} {fact.level} line{'' if fact.after == 1 else 's'}"
+    usual = f", usually {figure(fact.expected)}" if fact.change == "grown" else ""
+    since = ""
+    if fact.since is not None:
+        since = f" since {'before ' if fact.since_before else ''}{clock(fact.since)}"
+    return f'{number} of {product}{usual}{since}: "{quoted(fact.example)}" [{fact.mark}]'
+
+
 def headline(top: Suspicion) -> str:
     """Who, what and since when, as sure as the evidence is."""
     product, when = plain(top.product), since_text(top)

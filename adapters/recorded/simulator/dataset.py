@@ -3,13 +3,13 @@
 The same (scenario, anchor, seed) gives identical data, in any order of asking.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
 from adapters.recorded.simulator import requests
 from adapters.recorded.simulator.loglines import lines_in, versions_at
-from adapters.recorded.simulator.requests import Request
+from adapters.recorded.simulator.requests import Request, Visit
 from adapters.recorded.simulator.scenario import Scenario
 from adapters.recorded.simulator.series import STEP_S, metrics_of, values
 from adapters.recorded.simulator.spans import trace_of
@@ -21,7 +21,9 @@ AFTER = timedelta(hours=6)
 
 # Bounds on what is remembered: some 10 MB when someone reads the logs of a whole day.
 _REMEMBERED_REQUEST_MINUTES = 512
+_REMEMBERED_VISIT_MINUTES = 8
 _REMEMBERED_LINE_MINUTES = 4096
+_REMEMBERED_ERROR_MINUTES = 24 * 60 * 15  # of all products
 
 
 class Dataset:
@@ -37,6 +39,8 @@ class Dataset:
         self._instants_s = range(self._start_s, int(self.end.timestamp()), STEP_S)
         self._series = lru_cache(maxsize=128)(self._series_of)
         self._requests = lru_cache(maxsize=_REMEMBERED_REQUEST_MINUTES)(self._requests_in)
+        self._visits = lru_cache(maxsize=_REMEMBERED_VISIT_MINUTES)(self._visits_in)
+        self._errors = lru_cache(maxsize=_REMEMBERED_ERROR_MINUTES)(self._errors_in)
         self._lines = lru_cache(maxsize=_REMEMBERED_LINE_MINUTES)(self._lines_in)
 
     def metrics(self, product: str) -> Sequence[str]:
@@ -59,6 +63,10 @@ class Dataset:
     def lines(self, product: str, minute: int) -> Sequence[LogLine]:
         """A product's lines of a minute (since the epoch), newest first."""
         return self._lines(product, minute)
+
+    def errors(self, product: str, minute: int) -> Sequence[LogLine]:
+        """Those of its lines that are errors, remembered for a whole day: they are few."""
+        return self._errors(product, minute)
 
     def trace(self, trace_id: str) -> Trace | None:
         """The trace, if it was kept."""
@@ -84,8 +92,19 @@ class Dataset:
 
     def _lines_in(self, product: str, minute: int) -> Sequence[LogLine]:
         # A request that began in the minute before may end, and be logged, in this one.
-        recent = (*self._requests(minute - 1), *self._requests(minute))
+        recent = [one for at in (minute - 1, minute) for one in self._visits(at).get(product, ())]
         return lines_in(self._seed, self.scenario, BY_NAME[product], minute, recent)
+
+    def _errors_in(self, product: str, minute: int) -> Sequence[LogLine]:
+        return tuple(line for line in self._lines_in(product, minute) if line.level == "error")
+
+    def _visits_in(self, minute: int) -> Mapping[str, Sequence[tuple[Request, Visit]]]:
+        """By service, in the order of the requests."""
+        found: dict[str, list[tuple[Request, Visit]]] = {}
+        for request in self._requests(minute):
+            for visit, _parent in request.visits():
+                found.setdefault(visit.service, []).append((request, visit))
+        return found
 
 
 def floored_to_minute(now: datetime) -> datetime:

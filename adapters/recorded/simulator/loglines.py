@@ -22,15 +22,19 @@ _ROUTINE_DATASTORE = (
 
 
 def lines_in(
-    seed: str, scenario: Scenario, service: Service, minute: int, requests: Sequence[Request]
+    seed: str,
+    scenario: Scenario,
+    service: Service,
+    minute: int,
+    visits: Sequence[tuple[Request, Visit]],
 ) -> Sequence[LogLine]:
-    """The lines, newest first; lines with the same timestamp in a fixed order."""
+    """The lines, newest first; lines with the same timestamp in a fixed order. `visits` are its own."""
     random = stream(seed, "lines", service.name, minute)
     lines = [
         *_routine(random, service, minute),
         *_chronic(random, (*ORDINARY, *scenario.chronic), service, minute),
         *_once(scenario.lines, service, minute),
-        *(line for line in _of_requests(requests, service) if line.ts_ns // _MINUTE_NS == minute),
+        *(line for line in _of_visits(visits) if line.ts_ns // _MINUTE_NS == minute),
     ]
     return sorted(lines, key=_newest_first)
 
@@ -82,11 +86,9 @@ def _shaped(service: Service, message: str) -> str:
     return message if service.datastore else json.dumps({"msg": message})
 
 
-def _of_requests(requests: Sequence[Request], service: Service) -> Iterator[LogLine]:
-    for request in requests:
-        for visit, _parent in request.visits():
-            if visit.service == service.name:
-                yield from _of_visit(request, visit)
+def _of_visits(visits: Sequence[tuple[Request, Visit]]) -> Iterator[LogLine]:
+    for request, visit in visits:
+        yield from _of_visit(request, visit)
 
 
 def _of_visit(request: Request, visit: Visit) -> Iterator[LogLine]:

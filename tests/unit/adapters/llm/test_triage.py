@@ -136,8 +136,70 @@ async def test_new_error_lines_are_a_cause_of_their_own() -> None:
     measured = await investigate(world(around=told))
 
     assert verdict(found)[0] == "cause"
-    assert verdict(measured)[0] == "unknown"
+    assert verdict(measured) == ("symptoms", [])
     assert "40 new error lines of cart" in found.text
+
+
+PATH = ["web > checkout", "checkout > cart", "cart > payments", "web > search"]
+
+
+def more_errors(product: str, number: int, **more: object) -> dict[str, object]:
+    """What core__sweep_logs tells when all that changed are lines of one kind."""
+    row = {
+        "product": product,
+        "level": "error",
+        "change": "new",
+        "before": 0,
+        "after": number,
+        "expected": 0.0,
+        "example": "refused",
+        "since": ONSET,
+        **more,
+    }
+    return {"sweep_logs": {"changes": [row], "lines": {}}}
+
+
+@given(
+    st.integers(1, 50),
+    st.sampled_from(["checkout", "cart", "payments", "unheard-of"]),
+    st.sampled_from(["error", "fatal"]),
+    st.sampled_from(["new", "grown"]),
+    st.sampled_from(["why is checkout slow?", "is checkout fine?", "payments?"]),
+)
+@settings(max_examples=80, deadline=None)
+def test_more_errors_on_the_path_are_never_an_all_clear(
+    number: int, product: str, level: str, change: str, question: str
+) -> None:
+    told = more_errors(product, number, level=level, change=change)
+    subject = "checkout" if "checkout" in question else "payments"
+    calls = PATH if subject == "checkout" else [*PATH, f"payments > {product}"]
+    found = asyncio.run(investigate(world(calls=calls, around=told), question))
+
+    assert verdict(found)[0] != "healthy"
+    assert "Nothing is wrong" not in found.text
+    assert found.marks == ()
+
+
+async def test_new_errors_beside_calm_figures_are_told_plainly() -> None:
+    found = await investigate(world(around=more_errors("cart", 11, since_before=True)))
+
+    assert verdict(found) == ("symptoms", [])
+    told = "**No figure moved; 11 new error lines of cart since before 14:10 UTC: refused [E"
+    assert found.text.replace('"', "").startswith(told)
+
+
+async def test_errors_of_whom_the_question_cannot_reach_are_no_contradiction() -> None:
+    found = await investigate(world(calls=PATH, around=more_errors("search", 2)))
+
+    assert verdict(found)[0] == "healthy"
+
+
+async def test_errors_that_could_not_all_be_read_are_never_an_all_clear() -> None:
+    partly = {"sweep_logs": {"changes": [], "lines": {}, "partly": ["cart"]}}
+    found = await investigate(world(around=partly))
+
+    assert verdict(found) == ("unknown", [])
+    assert "too many errors to read them all of cart" in found.text
 
 
 async def test_a_strong_case_against_a_deploy_is_proposed_once_with_the_previous_version() -> None:

@@ -1,7 +1,8 @@
 """The triage over the recorded incidents through the real tools: right, grounded, within its rounds."""
 
-from collections.abc import Mapping
-from datetime import UTC, datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import orjson
@@ -14,7 +15,7 @@ from adapters.recorded.simulator.pages import recorded_pages
 from tests.fakes.capabilities import FakeClock, FakeProposals, call_context
 from tests.fakes.redactor import FakeRedactor
 from tests.fixtures_triage import MOST_ROUNDS, TOOLS, Investigation, investigate
-from tools.capabilities import Capabilities
+from tools.capabilities import Capabilities, LogLine, Logs, LogSweepQuery, SweptLogs
 from tools.catalog import ToolCatalog
 from tools.core.all import core_tools
 from tools.cursor import CursorSigner
@@ -37,14 +38,37 @@ PHRASINGS = [
 ]
 
 
-async def look_into(channel: str, question: str) -> Investigation:
-    """Ask in that channel, every call through the runner."""
-    clock = FakeClock(NOW)
-    recorded = RecordedIncidents(clock, UnsealedCodec()).of_channel(channel)
+CLOCK = FakeClock(NOW)
+RECORDED = RecordedIncidents(CLOCK, UnsealedCodec())  # a day of lines is computed once
+
+
+class MoreLines:
+    """A log with lines of one product more; sweeps alone see them."""
+
+    def __init__(self, logs: Logs, product: str, lines: Sequence[LogLine]) -> None:
+        self._logs, self._product, self._lines = logs, product, lines
+        self.query, self.discover = logs.query, logs.discover
+
+    async def sweep(self, query: LogSweepQuery) -> SweptLogs:
+        """As the Logs port says."""
+        found = await self._logs.sweep(query)
+        start, end = (at.timestamp() * 1e9 for at in (query.interval.start, query.interval.end))
+        more = [one for one in self._lines if start <= one.ts_ns < end]
+        own = [*found.lines.get(self._product, ()), *more]
+        counts = {**found.counts, self._product: found.counts.get(self._product, 0) + len(more)}
+        ordered = sorted(own, key=lambda one: -one.ts_ns)
+        return replace(found, lines={**found.lines, self._product: ordered}, counts=counts)
+
+
+async def look_into(
+    channel: str, question: str, product: str = "checkout", lines: Sequence[LogLine] = ()
+) -> Investigation:
+    """Ask in that channel, every call through the runner; `lines` of a product are there as well."""
+    recorded = RECORDED.of_channel(channel)
     assert recorded is not None
     capabilities = Capabilities(
-        clock=clock,
-        logs=recorded.logs,
+        clock=CLOCK,
+        logs=MoreLines(recorded.logs, product, lines),
         metrics=recorded.metrics,
         traces=recorded.traces,
         deploys=recorded.deploys,
@@ -56,7 +80,7 @@ async def look_into(channel: str, question: str) -> Investigation:
     )
     policy = ToolPolicy(toolsets={"investigate": TOOLS}, granted_connections=CONNECTIONS)
     catalog = ToolCatalog(core_tools(CursorSigner(b"k" * 32)), policy, capabilities)
-    runner = ToolRunner(catalog, policy, capabilities, FakeRedactor(), clock)
+    runner = ToolRunner(catalog, policy, capabilities, FakeRedactor(), CLOCK)
 
     async def answer(name: str, arguments: Mapping[str, Any]) -> object:
         text = orjson.dumps(dict(arguments)).decode()
@@ -101,6 +125,31 @@ async def test_on_a_quiet_day_nothing_is_blamed(question: str) -> None:
 
     assert found.text.startswith("**Nothing is wrong that I can see")
     assert found.asked("core__propose_action") == []
+
+
+@pytest.mark.parametrize(
+    ("number", "product"),
+    [(1, "checkout"), (2, "payments-db"), (11, "checkout"), (11, "orders-db"), (50, "pricing")],
+)
+async def test_a_quiet_day_with_errors_of_a_new_kind_is_no_all_clear(
+    number: int, product: str
+) -> None:
+    at = [(NOW - timedelta(seconds=20 + n * 1500 / number)).timestamp() for n in range(number)]
+    lines = [LogLine(int(s * 1e9), "error", "h1", f"ledger {s:.0f} out of step") for s in at]
+    found = await look_into("incident-quiet", "is checkout fine?", product, lines)
+
+    (stated,) = found.asked("core__report_findings")
+    assert stated["verdict"] != "healthy"
+    assert f"{number} new error line" in found.text
+    assert found.marks == ()
+
+
+async def test_errors_that_come_every_day_leave_a_quiet_day_quiet() -> None:
+    hours = [(NOW - timedelta(hours=n)).timestamp() - 60 for n in range(24)]
+    lines = [LogLine(int(s * 1e9), "error", "h1", f"ledger {s:.0f} out of step") for s in hours]
+    found = await look_into("incident-quiet", "is checkout fine?", "checkout", lines)
+
+    assert found.text.startswith("**Nothing is wrong that I can see")
 
 
 async def test_what_stands_around_the_cause_is_told() -> None:
