@@ -4,7 +4,9 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Final
+from typing import Annotated, Final
+
+from pydantic import Field
 
 from tools.analysis.log_changes import BAD_LEVELS, Pattern, Sample, level_of, patterns_of
 from tools.capabilities import (
@@ -29,6 +31,14 @@ MOST_LINES: Final = 10_000  # of the window, and again of the time before
 MOST_PATTERNS: Final = 40
 ERRORS: Final = "error"
 MOST_CHARS: Final = 300
+
+
+class LogSweepInput(SweepInput):
+    """With how much of the time before errors are compared."""
+
+    against_day: Annotated[
+        bool, Field(description="errors against a day instead of an hour: slower, surer")
+    ] = False
 
 
 class LogChange(ToolOutput):
@@ -75,7 +85,7 @@ class SweepLogs:
             "Kinds of log lines of all products that are new, more frequent or gone against the time"
             " before."
         ),
-        input=SweepInput,
+        input=LogSweepInput,
         output=LogSweep,
         effect=Effect.READ_ONLY,
         redaction=frozenset(LogSweep.model_fields),
@@ -86,14 +96,14 @@ class SweepLogs:
     )
 
     async def execute(
-        self, arguments: SweepInput, call: CallContext, caps: Capabilities
+        self, arguments: LogSweepInput, call: CallContext, caps: Capabilities
     ) -> LogSweep:
         """Raises InvalidArguments for a bad range; what Logs raises."""
         logs = bound(caps.logs, "logs")
         window, products = window_of(arguments, call), products_of(arguments, call)
         found = await logs.discover(products, Interval(window.start - LONG_BASELINE, window.end))
         have = [product for product in found.products if product not in set(found.without)]
-        read = await _read(logs, have, window)
+        read = await _read(logs, have, window, against_day=arguments.against_day)
         patterns = await asyncio.to_thread(
             patterns_of,
             replace(read.late.sample(), errors=read.own.sample() if read.own else None),
@@ -105,7 +115,7 @@ class SweepLogs:
         notes = [*found.notes, *(note for one in read.all for note in one.swept.notes)]
         return _output(window, products, patterns, read, requests, notes)
 
-    def summarise(self, output: LogSweep, arguments: SweepInput) -> str:
+    def summarise(self, output: LogSweep, arguments: LogSweepInput) -> str:
         """`2 new kinds of errors, 5 changes`."""
         del arguments
         bad = sum(one.change == "new" and one.level in BAD_LEVELS for one in output.changes)
@@ -136,7 +146,7 @@ class _Part:
 class _Reading:
     """The window, its errors where it was cut, the hour before, and the errors of a day before.
 
-    The last only where there are any now.
+    The last only where it was asked for and there are any now.
     """
 
     late: _Part
@@ -150,7 +160,9 @@ class _Reading:
         return [one for one in (self.late, self.own, self.early, self.errors) if one is not None]
 
 
-async def _read(logs: Logs, products: Sequence[str], window: Interval) -> _Reading:
+async def _read(
+    logs: Logs, products: Sequence[str], window: Interval, *, against_day: bool
+) -> _Reading:
     end = window.end + timedelta(seconds=1)  # what is logged in the second of the question
     late, early = await asyncio.gather(
         _part(logs, products, Interval(window.start, end)),
@@ -166,7 +178,7 @@ async def _read(logs: Logs, products: Sequence[str], window: Interval) -> _Readi
         if any(level_of(line.level, line.message) in BAD_LEVELS for line in lines)
     ]
     errors = None
-    if failing:
+    if failing and against_day:
         before = Interval(window.start - LONG_BASELINE, window.start)
         errors = await _part(logs, list(dict.fromkeys(failing)), before, ERRORS)
     return _Reading(late, own, early, errors)

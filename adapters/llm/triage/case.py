@@ -80,20 +80,18 @@ class Case:
         """Whether the question names a product of the channel."""
         return bool(self.asked.subject)
 
-    def of(self, tool: str, **arguments: str) -> Seen | None:
-        """The latest successful result of a tool with these arguments."""
-        for seen in reversed(self.seen):
-            if seen.tool == tool and seen.ok and _fits(seen, arguments):
-                return seen
-        return None
+    def of(self, tool: str) -> Seen | None:
+        """The latest successful result of a tool."""
+        return next((s for s in reversed(self.seen) if s.tool == tool and s.ok), None)
 
     def all_of(self, tool: str) -> Sequence[Seen]:
         """All successful results of a tool, in order."""
         return [s for s in self.seen if s.tool == tool and s.ok]
 
-    def called(self, tool: str, **arguments: str) -> bool:
-        """Whether it was called with these arguments, with whatever result."""
-        return any(s.tool == tool and _fits(s, arguments) for s in self.seen)
+    def called(self, tool: str, arguments: Mapping[str, JsonValue] | None = None) -> bool:
+        """Whether it was called with at least these arguments, with whatever result."""
+        wanted = dict(arguments or {}).items()
+        return any(s.tool == tool and wanted <= s.arguments.items() for s in self.seen)
 
 
 def number_of(row: Mapping[str, JsonValue], name: str) -> float | None:
@@ -113,10 +111,6 @@ def text_of(row: Mapping[str, JsonValue], name: str) -> str:
 def plain(text: str) -> str:
     """A name from outside as one word: no formatting, link, mention or second line survives."""
     return _NOT_A_NAME.sub("-", text)[:_LONGEST_NAME]
-
-
-def _fits(seen: Seen, arguments: Mapping[str, str]) -> bool:
-    return all(seen.arguments.get(k) == v for k, v in arguments.items())
 
 
 def read_case(request: CompleteRequest) -> Case:

@@ -144,11 +144,19 @@ def _blind(case: Case) -> Iterator[str]:
         yield "logs: more kinds of lines changed than are told"
     if logs is not None and (partly := logs.texts("partly")):
         yield f"logs: too many errors to read them all of {', '.join(map(plain, partly[:5]))}"
+    if logs is not None and errors_against_hour(logs):
+        yield "logs: errors were compared with an hour, which is too short to know them all"
     traces = case.of(TRACES)
     if traces is not None:
         before, after = traces.number("traces_before") or 0, traces.number("traces_after") or 0
         if after and not before:
             yield "traces: none from before to compare with"
+
+
+def errors_against_hour(logs: Seen) -> bool:
+    """Whether there are errors now that were not compared with a day."""
+    told = (str(pair).rpartition("/")[2] for pair in logs.mapping("errors").values())
+    return any(number not in {"", "0"} for number in told) and not logs.arguments.get("against_day")
 
 
 def _blind_metrics(metrics: Seen, subject: str) -> Iterator[str]:

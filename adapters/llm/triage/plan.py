@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from adapters.llm.messages import ToolCall
 from adapters.llm.triage.case import Case, Signals, plain
 from adapters.llm.triage.evidence import CLUSTER, DEPLOYS, LOGS, METRICS, SWEEPS, TRACES
-from adapters.llm.triage.judgement import Judgement, judged
+from adapters.llm.triage.judgement import Judgement, errors_against_hour, judged
 from adapters.llm.triage.surroundings import Wish, wishes
 from adapters.llm.triage.weigh import BLAMED, Suspicion
 
@@ -50,15 +50,14 @@ def _stages(case: Case) -> Sequence[_Stage]:
         case _:
             if case.rounds >= MOST_ROUNDS:
                 return (_closing,)
-            return (_sweep, _wider, _surroundings, _closing)
+            return (_sweep, _wider, _against_day, _surroundings, _closing)
 
 
 def _done(case: Case, wish: Wish) -> bool:
     tool, arguments = wish
     if tool in {PROPOSE, REPORT}:
         return case.called(tool)
-    key = {k: v for k, v in arguments.items() if isinstance(v, str)}
-    return case.called(tool, **key)
+    return case.called(tool, arguments)
 
 
 def window_text(case: Case, number: int = 0) -> str:
@@ -100,6 +99,14 @@ def _wider(case: Case, signals: Signals) -> Iterator[Wish]:
     for tool in (METRICS, LOGS, TRACES):
         if case.called(tool):
             yield tool, {"time_range": window_text(case, number)}
+
+
+def _against_day(case: Case, signals: Signals) -> Iterator[Wish]:
+    """No cause was found: whether errors are usual is measured by more than the hour before."""
+    del signals
+    logs = case.of(LOGS)
+    if logs is not None and judged(case).verdict != "cause" and errors_against_hour(logs):
+        yield LOGS, {**logs.arguments, "against_day": True}
 
 
 def _surroundings(case: Case, signals: Signals) -> Iterator[Wish]:

@@ -1,5 +1,6 @@
 """The conclusion in words. Every figure is copied from a tool result and cites it."""
 
+import re
 from collections.abc import Iterator, Sequence
 
 from adapters.llm.triage.case import Case, Seen, Signals, plain
@@ -159,8 +160,8 @@ def _unknown(case: Case, judgement: Judgement) -> Iterator[str]:
 
 def _quiet(case: Case, judgement: Judgement) -> Iterator[str]:
     """What was looked at and did not stand out."""
-    for text in judgement.looked_at:
-        yield f"looked at {text}: within normal bounds, but for what is told here"
+    if looked := [re.sub(r" of \d+ products", "", text) for text in judgement.looked_at]:
+        yield f"looked at {', '.join(looked)}: within normal bounds, but for what is told here"
     cluster = case.of(CLUSTER)
     if cluster is not None and not cluster.rows("ill"):
         yield f"pods and nodes are well, no failure there [{cluster.mark}]"
