@@ -50,7 +50,16 @@ INVESTIGATE: Final = Job(
     looks=(
         _SEVERAL,
         Choice(
-            "Start from ",
+            "Begin with all products at once: ",
+            (
+                "what moved ({core__sweep_metrics})",
+                "what is new in the logs ({core__sweep_logs})",
+                "who calls whom and where it got slower ({core__sweep_traces})",
+                "what is ill ({core__sweep_cluster})",
+            ),
+        ),
+        Choice(
+            "Then look closer: ",
             (
                 "what changed ({core__get_recent_deploys})",
                 "what is abnormal ({core__compare_to_baseline})",
