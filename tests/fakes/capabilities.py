@@ -28,6 +28,7 @@ from tools.capabilities import (
     SweptSeries,
     Trace,
     TraceQuery,
+    TraceSample,
     TracesFound,
     TraceSummary,
 )
@@ -249,6 +250,14 @@ class FakeTraces:
         if self.failure is not None:
             raise self.failure
         return TracesFound(self.summaries[: query.limit], self.notes)
+
+    async def sample(self, products: Sequence[str], interval: Interval, limit: int) -> TraceSample:
+        del interval
+        if self.failure is not None:
+            raise self.failure
+        wanted = set(products)
+        through = [t for t in self.traces.values() if wanted & {span.service for span in t.spans}]
+        return TraceSample(through[:limit], notes=self.notes)
 
 
 @dataclass
