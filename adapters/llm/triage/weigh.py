@@ -60,7 +60,7 @@ class Suspicion:
 
     @property
     def weight(self) -> float:
-        """In points."""
+        """Its points, those along calls lessened by what it passes on."""
         return self.inherited + sum(self._kept(point) for point in self.points)
 
     @property
