@@ -30,6 +30,8 @@ _FIRST: Final = datetime(1970, 1, 2, tzinfo=UTC)
 _LAST: Final = datetime(2262, 1, 1, tzinfo=UTC)  # nanoseconds since 1970 in 64 bits end that April
 _LAST_S: Final = _LAST.timestamp()
 _LAST_NS: Final = round(_LAST_S) * 1_000_000_000
+_MOST: Final = 1e300  # of a sample: the sum of a million of them is still a number
+_MOST_WORDS: Final = 120
 _MAX_OBJECTS: Final = 20_000
 M = TypeVar("M", bound=BaseModel)
 
@@ -55,6 +57,7 @@ def _event(raw: dict[str, JsonValue]) -> dict[str, JsonValue]:
 Instant = Annotated[AwareDatetime, AfterValidator(_in_our_time)]
 Seconds = Annotated[float, Field(ge=0, le=_LAST_S, allow_inf_nan=False)]
 Nanoseconds = Annotated[int, Field(ge=0, le=_LAST_NS)]
+Value = Annotated[float, Field(ge=-_MOST, le=_MOST, allow_inf_nan=False)]
 Name = Annotated[str, Field(min_length=1, max_length=500, pattern=r"^[^\x00-\x1f\x7f]*$")]
 Text = Annotated[str, Field(max_length=MAX_LINE_BYTES)]
 Labels = dict[Name, str]
@@ -78,7 +81,7 @@ class SeriesRow(BaseModel):
     name: Name
     labels: Labels = Field(default_factory=dict)
     unit: str | None = None
-    points: list[tuple[Seconds, Annotated[float, Field(allow_inf_nan=False)] | None]]
+    points: list[tuple[Seconds, Value | None]]
 
 
 class LineRow(BaseModel):
@@ -168,4 +171,4 @@ def first_of(error: Exception) -> str:
     if not isinstance(error, Invalid):
         return f"not JSON: {error}"
     wrong = error.errors(include_url=False, include_input=False)[0]
-    return f"{'.'.join(str(part) for part in wrong['loc']) or 'it'}: {wrong['msg']}"
+    return f"{'.'.join(str(part) for part in wrong['loc']) or 'it'}: {wrong['msg'][:_MOST_WORDS]}"
