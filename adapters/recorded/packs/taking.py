@@ -6,9 +6,10 @@ Bounded in everything; what was cut or could not be read is a note, and the rest
 import asyncio
 import math
 import re
-from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from typing import Final, TypeVar
 
 from pydantic import JsonValue
@@ -39,6 +40,7 @@ _LINES_A_SLICE: Final = 10_000
 _SLICE: Final = timedelta(minutes=15)
 _EACH_S: Final = 60.0  # for one answer
 _TOGETHER: Final = 8  # questions at a time
+_GIVE_UP: Final = 3
 _BARE_NAME: Final = re.compile(r"[a-zA-Z_:][\w:]*")
 
 
@@ -48,6 +50,22 @@ class Taken:
 
     rows: list[Row] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    failures: int = 0  # without an answer in between
+
+    @property
+    def is_given_up(self) -> bool:
+        """Whether the backend failed so often that it is not asked any more."""
+        return self.failures >= _GIVE_UP
+
+    def failed(self, what: str, error: ToolError | TimeoutError) -> None:
+        """Note it. What was asked for wrongly says nothing about the backend."""
+        words = error.message if isinstance(error, ToolError) else "no answer in time"
+        self.notes.append(f"{what}: not read: {words}")
+        if isinstance(error, InvalidArguments):
+            return
+        self.failures += 1
+        if self.failures == _GIVE_UP:
+            self.notes.append(f"{what.partition(':')[0]}: given up after {_GIVE_UP} failures")
 
 
 async def take_metrics(
@@ -55,13 +73,15 @@ async def take_metrics(
 ) -> Taken:
     """Every series of these products as the backend has it: counters count, nothing is rated."""
     taken = Taken()
-    found = await _asked(metrics.discover(products, interval), "metrics", taken)
+    found = await asked(lambda: metrics.discover(products, interval), "metrics", taken)
     if found is None:
         return taken
     taken.notes += [f"metrics: none are of {product}" for product in found.without]
     left = _by_meaning(found)
     samples = 0
     while left and samples < MOST_SAMPLES and len(taken.rows) < MOST_SERIES:
+        if taken.is_given_up:
+            break
         now, left = left[:_TOGETHER], left[_TOGETHER:]
         answers = await asyncio.gather(
             *(_series(metrics, one, interval, step_s, taken) for one in now)
@@ -91,19 +111,17 @@ async def _series(
     try:
         return await _queried(metrics, together, interval, step_s)
     except InvalidArguments:
-        pass
+        alone = {product: {product: places} for product, places in metric.places.items()}
     except (ToolError, TimeoutError) as error:
-        taken.notes.append(f"metrics: {metric.name} was not read: {words_of(error)}")
+        taken.failed(f"metrics: {metric.name}", error)
         return ()
     found: list[Series] = []
-    for product, places in metric.places.items():
-        try:
-            each = list(_selectors(metric, {product: places}))
-            found += await _queried(metrics, each, interval, step_s)
-        except (ToolError, TimeoutError) as error:
-            taken.notes.append(
-                f"metrics: {metric.name} of {product} was not read: {words_of(error)}"
-            )
+    for product, places in alone.items():
+        selectors = list(_selectors(metric, places))
+        what = f"metrics: {metric.name} of {product}"
+        found += (
+            await asked(partial(_queried, metrics, selectors, interval, step_s), what, taken) or ()
+        )
     return found
 
 
@@ -147,9 +165,8 @@ async def take_logs(logs: Logs, products: Sequence[str], interval: Interval) -> 
         if limit <= 0:
             taken.notes.append(f"logs: nothing from before {slice_.end:%Y-%m-%d %H:%M} UTC")
             break
-        swept = await _asked(
-            logs.sweep(LogSweepQuery(products, slice_, limit=limit)), "logs", taken
-        )
+        query = LogSweepQuery(products, slice_, limit=limit)
+        swept = await asked(partial(logs.sweep, query), "logs", taken)
         if swept is None:
             break
         for product, lines in swept.lines.items():
@@ -188,12 +205,15 @@ async def take_traces(
     for interval in intervals:
         for product in products:
             query = TraceQuery(product, interval, limit=each)
-            found = await _asked(traces.search(query), f"traces of {product}", taken)
+            found = await asked(partial(traces.search, query), f"traces of {product}", taken)
             ids |= dict.fromkeys(one.trace_id for one in found.traces) if found else {}
     wanted = list(ids)[:MOST_TRACES]
     for at in range(0, len(wanted), _TOGETHER):
         answers = await asyncio.gather(
-            *(_asked(traces.get(one), "traces", taken) for one in wanted[at : at + _TOGETHER])
+            *(
+                asked(partial(traces.get, one), "traces", taken)
+                for one in wanted[at : at + _TOGETHER]
+            )
         )
         for trace in answers:
             taken.rows += _span_rows(trace) if trace else ()
@@ -223,7 +243,8 @@ async def take_deploys(
     taken = Taken()
     for source in sources:
         for product in products:
-            found = await _asked(source.between(product, interval), f"deploys of {product}", taken)
+            between = partial(source.between, product, interval)
+            found = await asked(between, f"deploys of {product}", taken)
             taken.rows += [
                 {
                     "product": one.product,
@@ -240,16 +261,15 @@ async def take_deploys(
     return taken
 
 
-async def _asked(answer: Awaitable[T], what: str, taken: Taken) -> T | None:
-    """None with a note where the backend does not answer."""
+async def asked(ask: Callable[[], Awaitable[T]], what: str, taken: Taken) -> T | None:
+    """None with a note where the backend does not answer; a dead one is not asked again and again."""
+    if taken.is_given_up:
+        return None
     try:
         async with asyncio.timeout(_EACH_S):
-            return await answer
+            answer = await ask()
     except (ToolError, TimeoutError) as error:
-        taken.notes.append(f"{what}: not read: {words_of(error)}")
+        taken.failed(what, error)
         return None
-
-
-def words_of(error: ToolError | TimeoutError) -> str:
-    """What went wrong, as a person reads it."""
-    return error.message if isinstance(error, ToolError) else "no answer in time"
+    taken.failures = 0
+    return answer

@@ -62,7 +62,7 @@ async def test_every_series_is_taken_and_what_failed_is_named() -> None:
     assert {(row.name, row.labels["service"]) for row in rows} == {
         (name, product) for name in others for product in PRODUCTS
     }
-    assert taken.notes == [f"metrics: {failing} was not read: too many samples"]
+    assert taken.notes == [f"metrics: {failing}: not read: too many samples"]
     assert all(len(row.points) == 60 for row in rows)
 
 
@@ -104,6 +104,23 @@ async def test_backends_that_fail_leave_notes_and_no_exception() -> None:
     assert logs.notes == ["logs: not read: Loki answered 503"]
     assert traces.notes[0] == "traces of checkout: not read: Loki answered 503"
     assert deploys.notes == ["deploys of checkout: not read: Loki answered 503"]
+
+
+async def test_dead_backend_is_not_asked_for_every_product() -> None:
+    traces = FakeTraces(failure=DOWN)
+
+    taken = await take_traces(traces, [f"p{number}" for number in range(50)], (HOUR,))
+
+    assert len(traces.searches) == 3
+    assert taken.notes[-1] == "traces of p2: given up after 3 failures"
+
+
+async def test_backend_that_knows_not_every_product_is_asked_for_all() -> None:
+    traces = FakeTraces(failure=InvalidArguments("no such service"))
+
+    await take_traces(traces, [f"p{number}" for number in range(50)], (HOUR,))
+
+    assert len(traces.searches) == 50
 
 
 def case(rows: Sequence[dict[str, JsonValue]] = ()) -> WrittenCase:
