@@ -71,6 +71,7 @@ def settings_of(
         "database": {"url": f"sqlite+aiosqlite:///{folder}/kortex.db"},
         "llm": {
             "default_provider": "openai",
+            "triage_fallback": False,  # scripts may answer without looking at anything
             "providers": {
                 "openai": {"api_key": API_KEY, "base_url": models.url, "model": "test-model"},
                 "anthropic": {"api_key": API_KEY, "base_url": models.url, "model": "other-model"},

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from adapters.llm.messages import CompleteRequest
+
 
 class Thinking(StrEnum):
     """How a model is asked to think before it answers."""
@@ -89,6 +91,15 @@ def thinking_fields(model: str, effort: str, max_tokens: int) -> Mapping[str, ob
             return {"thinking": {"type": "enabled", "budget_tokens": budget}}
         case Thinking.NONE:
             return {}
+
+
+def may_require(request: CompleteRequest, *, is_first: bool) -> bool:
+    """Whether `tool_choice` "any" is worth sending: in a thread that nobody has answered in yet.
+
+    Another choice than in the round before throws the cached conversation away (the vendor's page
+    on prompt caching), which costs more than it gains once there is one.
+    """
+    return request.require_tool and bool(request.tools) and is_first
 
 
 def ends(roles: Sequence[str]) -> Sequence[int]:

@@ -117,6 +117,7 @@ class CompleteRequest:
     """One round. `model` empty means the provider's configured model.
 
     The first `system_stable_chars` of `system` are the same in every turn: what providers cache.
+    `require_tool`: the answer should begin with a call, where the wire can say so.
     """
 
     system: str
@@ -127,6 +128,7 @@ class CompleteRequest:
     temperature: float | None = None
     stop: tuple[str, ...] = ()
     system_stable_chars: int = 0
+    require_tool: bool = False
     meta: Meta = field(default_factory=Meta)
 
 

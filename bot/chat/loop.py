@@ -30,6 +30,8 @@ from bot.chat.round_record import (
     round_from_json,
     round_to_json,
 )
+from bot.chat.unsupported import REPLACED, UNCHECKED, can_investigate, is_no_answer
+from bot.domain.budget import NO_MODEL
 from bot.domain.ids import ProposalId
 from bot.domain.turn_events import (
     Evidence,
@@ -102,6 +104,8 @@ class Conversation:
     said: list[Message] = field(default_factory=list)
     aside: Sequence[RoundRecord] = ()  # rounds that say nothing to people: a summary
     made: Counter[str] = field(default_factory=Counter)  # calls, by what they ask
+    needs_evidence: bool = False  # of the question
+    falls_back: bool = False  # the model looked at nothing, and another answers
 
     @property
     def usage(self) -> Usage:
@@ -174,19 +178,26 @@ class Loop:
         *,
         max_tool_rounds: int,
         renew: Renew = _unchanged,
+        fallback: str = "",
     ) -> None:
+        """`fallback` is the provider that answers where a model looked at nothing; empty: nobody."""
         self._ask = ask
         self._execute = execute
         self._journal = journal
         self._max_tool_rounds = max_tool_rounds
         self._renew = renew
+        self._fallback = fallback
         self.talk: Conversation | None = None
 
     async def run(
         self, request: CompleteRequest, emit: Emit, aside: Sequence[RoundRecord] = ()
     ) -> tuple[TurnEnd, Conversation]:
-        """Until the model ends, a limit, a stop or a failure. `emit` gets everything but the end."""
-        self.talk = talk = Conversation(request, aside=aside)
+        """Until the model ends, a limit, a stop or a failure. `emit` gets everything but the end.
+
+        With `require_tool` the question needs evidence: a model's answer without any is void.
+        """
+        talk = Conversation(request, aside=aside, needs_evidence=request.require_tool)
+        self.talk = talk
         while True:
             talk.request = await self._renew(talk.request, len(talk.rounds) + 1)
             record = await self._round(talk, emit)
@@ -207,6 +218,8 @@ class Loop:
         number = len(talk.rounds) + 1
         live = False
         prefer = talk.rounds[-1].provider if talk.rounds else ""
+        if talk.falls_back:
+            prefer = self._fallback
         full = any(r.passed_on for r in talk.rounds)
 
         async def run() -> JsonValue:
@@ -218,12 +231,23 @@ class Loop:
         record = replace(record, tool_calls=_unique_ids(record.tool_calls, talk.request))
         if not live:
             _replay_round(record, emit)
+        talk.request = replace(talk.request, require_tool=False)
+        if self._is_void(talk, record):
+            instead = bool(self._fallback) and can_investigate(talk.request.tools)
+            record = _void(talk, record, emit, has_fallback=instead)
         talk.rounds.append(record)
         if record.passed_on:
             emit(RoundReplaced(number))
         elif record.error is None and not record.stopped:
             self._say(talk, record.as_message())
         return record
+
+    def _is_void(self, talk: Conversation, record: RoundRecord) -> bool:
+        """Whether a round ends the turn with nothing that any evidence stands behind."""
+        ends = not (record.error or record.stopped or record.passed_on or record.tool_calls)
+        if not (ends and talk.needs_evidence) or record.provider in ("", NO_MODEL):
+            return False
+        return is_no_answer(record.text, talk.outcomes, _question(talk.request))
 
     async def _tools(self, talk: Conversation, calls: Sequence[ToolCall], emit: Emit) -> bool:
         """Run a round's calls in parallel, answer them in call order; True when a stop cut in."""
@@ -305,6 +329,25 @@ def _unique_ids(calls: Sequence[ToolCall], request: CompleteRequest) -> tuple[To
         taken.add(fresh)
         unique.append(call if fresh == call.id else replace(call, id=fresh))
     return tuple(unique)
+
+
+def _void(
+    talk: Conversation, record: RoundRecord, emit: Emit, *, has_fallback: bool
+) -> RoundRecord:
+    """The model's words are taken back where another answers, and else told to be unchecked."""
+    if talk.outcomes and not has_fallback:
+        return record  # what it read is there to be seen
+    told = REPLACED if has_fallback else UNCHECKED
+    emit(Notice(told))
+    if has_fallback:
+        talk.falls_back = True
+        talk.rounds[:] = [replace(each, passed_on=True) for each in talk.rounds]
+    return replace(record, passed_on=has_fallback, notices=(*record.notices, told))
+
+
+def _question(request: CompleteRequest) -> str:
+    asked = (m.text for m in reversed(request.messages) if m.role is Role.USER)
+    return next(asked, "")
 
 
 def _asked(call: ToolCall) -> str:

@@ -96,6 +96,7 @@ def _asking(
         system_stable_chars=len(_SYSTEM),
         messages=(Message(Role.USER, f"{SUMMARY_REQUEST}\n\n<record>\n{newest}\n</record>"),),
         tools=(),
+        require_tool=False,
         max_tokens=min(request.max_tokens, MAX_SUMMARY_TOKENS),
         meta=replace(request.meta, purpose=PURPOSE),
     )

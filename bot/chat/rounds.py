@@ -74,6 +74,8 @@ class Rounds:
     def __init__(self, providers: Sequence[Provider], circuits: Circuits | None = None) -> None:
         self._providers = tuple(providers)
         self._circuits = circuits or Circuits()
+        # Models that answer only when no tool is required of them, as found out.
+        self._unforced: set[tuple[str, str]] = set()
 
     @property
     def providers(self) -> Sequence[Provider]:
@@ -212,8 +214,18 @@ class Rounds:
         budget: RoundBudget,
     ) -> _Attempt:
         self._circuits.asked(provider.name, model.id)
+        if (provider.name, request.model) in self._unforced:
+            request = replace(request, require_tool=False)
         attempt = await self._ask(provider, request, emit, stop)
         budget.note(provider, model, attempt.end, answered=attempt.answered)
+        if request.require_tool and _refused(attempt):
+            request = replace(request, require_tool=False)
+            if isinstance(await budget.admit(provider, model, request), NotAdmitted):
+                return attempt
+            attempt = await self._ask(provider, request, emit, stop)
+            budget.note(provider, model, attempt.end, answered=attempt.answered)
+            if isinstance(attempt.end, DoneChunk):
+                self._unforced.add((provider.name, request.model))
         if _worth_retrying(attempt):
             assert isinstance(attempt.end, ErrorChunk)  # noqa: S101 - said by _worth_retrying
             delay_s = attempt.end.retry_after_s or RETRY_DELAY_S
@@ -342,6 +354,13 @@ def _unanswered(
         error_message=failed.message,
         out_of_budget=out_of_budget,
     )
+
+
+def _refused(attempt: _Attempt) -> bool:
+    """Whether the request itself was refused (400), which a field of it may be to blame for."""
+    end = attempt.end
+    is_bad = isinstance(end, ErrorChunk) and end.kind is ErrorKind.BAD_REQUEST and end.status != 404
+    return is_bad and not attempt.shown and not attempt.stopped
 
 
 def _worth_retrying(attempt: _Attempt) -> bool:

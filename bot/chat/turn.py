@@ -291,8 +291,14 @@ class Turns:
             call = replace(call, arguments=self._placeholders.resolved(call.arguments))
             return await self._tools.run(call, asking, on_event, stop)
 
-        most = self._config.max_tool_rounds
-        return Loop(one_round, one_call, journal, max_tool_rounds=most, renew=renew)
+        return Loop(
+            one_round,
+            one_call,
+            journal,
+            max_tool_rounds=self._config.max_tool_rounds,
+            renew=renew,
+            fallback=budget.without_model,
+        )
 
     async def _final(
         self, ask: Ask, end: TurnEnd, talk: Conversation, before: Sequence[str]

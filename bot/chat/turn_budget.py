@@ -13,7 +13,7 @@ from bot.chat.round_budget import Charge, RoundBudget
 from bot.chat.round_record import RoundRecord
 from bot.chat.rounds import Rounds
 from bot.domain.audit import AuditEvent, AuditKind
-from bot.domain.budget import BudgetLimits, Refusal
+from bot.domain.budget import NO_MODEL, BudgetLimits, Refusal
 from bot.domain.ids import SessionId
 from bot.domain.session import Ask
 from bot.domain.turn_events import TurnEvent
@@ -105,6 +105,12 @@ class TurnBudget:
         paid = self._paid[number]
         await self._write_down(paid, purpose or self._purpose)
         return paid.record
+
+    @property
+    def without_model(self) -> str:
+        """The provider that answers without a model, where one may be asked; else empty."""
+        names = {provider.name for provider in self._budget.rounds.providers}
+        return NO_MODEL if NO_MODEL in names else ""
 
     def window_tokens(self) -> int:
         """Of the model that is asked first; what a turn plans by."""

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from adapters.llm.messages import CompleteRequest, Message, Meta, Role, ToolSpec
 from bot.chat import prompts
+from bot.chat.evidence_need import needs_evidence
 from bot.chat.recall import as_turn
 from bot.chat.tool_calls import ToolDesk
 from bot.domain.channel import Channel, ChannelRule
@@ -114,7 +115,8 @@ class TurnRequests:
         earlier = await self._sessions.history(opened.session, ask.turn_id, opened.summary_ts)
         messages = (*as_turn(opened.summary), *earlier, self._question(ask, opened))
         empty = CompleteRequest(system="", messages=messages, max_tokens=self._config.max_tokens)
-        return await self.renewed(empty, ask, channel, opened, context)
+        request = await self.renewed(empty, ask, channel, opened, context)
+        return replace(request, require_tool=bool(request.tools) and needs_evidence(messages))
 
     async def renewed(
         self,

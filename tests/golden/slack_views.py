@@ -197,7 +197,9 @@ def _views() -> dict[str, AnswerView]:
                 )
             ]
         ),
-        "final_triage": view([finished(provider="triage", model="", cost_usd_micros=0, **found)]),
+        "final_triage": view(
+            [finished(provider="triage", model="", cost_usd_micros=0, usage=Usage(), **found)]
+        ),
         "final_many": view(
             [
                 finished(

@@ -51,6 +51,7 @@ def parts_of(request: Recorded) -> tuple[str, list[str]]:
     """All that stands before the conversation, and its messages, as they were written."""
     body = json.loads(request.raw)
     messages = body.pop("input" if "input" in body else "messages")
+    body.pop("tool_choice", None)  # OpenAI's, of which its cache takes no notice
     return json.dumps(unmarked(body)), [json.dumps(unmarked(each)) for each in messages]
 
 

@@ -5,6 +5,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from bot.chat.unsupported import REPLACED
 from bot.demo.workspace.seeds import RESPONDER
 from tests.fakes.model_server import Call, Failure, Recorded, Round
 from tests.fixtures_service import Start, stage
@@ -20,7 +21,7 @@ async def test_when_every_model_is_down_triage_still_investigates(stage: Start) 
     def script(_request: Recorded) -> Round:
         return Round(failure=Failure(401, "bad key"))
 
-    more = {"llm": {"fallback_providers": ["anthropic"]}}
+    more = {"llm": {"fallback_providers": ["anthropic"], "triage_fallback": True}}
     async with stage(script, more) as running:
         answer = await running.answered("@kortex why is checkout slow?", RESPONDER)
 
@@ -28,6 +29,28 @@ async def test_when_every_model_is_down_triage_still_investigates(stage: Start) 
     assert "openai: " in answer
     assert "anthropic: " in answer
     assert "v2.4.0" in answer
+
+
+async def test_a_model_that_looks_at_nothing_is_not_believed_and_triage_answers(
+    stage: Start,
+) -> None:
+    def script(_request: Recorded) -> Round:
+        return Round(text=("The database ran out of disk at 03:14.",))
+
+    more = {"llm": {"triage_fallback": True}}
+    async with stage(script, more) as running:
+        asked = await running.ask("@kortex why is checkout slow?", RESPONDER)
+        answer = await running.answer(asked)
+        thanked = await running.answered("thanks", RESPONDER, thread=asked.thread)
+        first = running.models.bodies[0]
+
+    assert "ran out of disk" not in answer
+    assert "v2.4.0" in answer
+    assert REPLACED[:40] in answer
+    assert first["tool_choice"] == "required"
+    assert "answered without a model · triage" in answer
+    assert "ran out of disk" in thanked  # asks nothing: the model's word is shown, and marked
+    assert len(running.models.requests) == 2
 
 
 async def test_a_spent_budget_starts_no_further_round_and_the_thread_says_so(stage: Start) -> None:
@@ -67,6 +90,7 @@ async def test_a_spent_budget_leaves_triage(stage: Start) -> None:
 
     more = {
         "llm": {
+            "triage_fallback": True,
             "providers": {"openai": {"model": "gpt-6.1-sol"}},
             "budget": {"daily_usd_limit": 1.0},
         }
@@ -76,7 +100,7 @@ async def test_a_spent_budget_leaves_triage(stage: Start) -> None:
 
         assert len(running.models.requests) == 1
         assert "is spent; it starts anew" in answer
-        assert "no model was used" in answer
+        assert "answered without a model" in answer
 
 
 @asynccontextmanager

@@ -12,7 +12,7 @@ from tests.stage import Stage
 
 __all__ = ["stage"]
 
-LOGS = Call("core__get_logs", {"product": "checkout", "range": {"last": "30m"}})
+LOGS = Call("core__get_logs", {"product": "checkout", "time_range": "last 30m"})
 
 
 def _models_asked(running: Stage) -> list[str]:

@@ -9,7 +9,7 @@ is longer than; so the place where the last request ended is named as well.
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from adapters.llm.claude import Thinking, capabilities, ends, thinking_fields
+from adapters.llm.claude import Thinking, capabilities, ends, may_require, thinking_fields
 from adapters.llm.messages import CompleteRequest, ToolResult, ToolSpec
 from adapters.llm.transcript import AssistantTurn, ResultsTurn, Turn, UserTurn, turns
 from adapters.llm.wire_json import arguments_object, as_object, as_text, dump, parse
@@ -43,6 +43,9 @@ def encode(
         body.update(thinking)
     elif request.temperature is not None and can.sampling:
         body["temperature"] = request.temperature
+    is_first = not any(isinstance(turn, AssistantTurn) for turn in conversation)
+    if may_require(request, is_first=is_first) and can.forced_tools and not thinking:
+        body["tool_choice"] = {"type": "any"}
     stop = [text for text in request.stop if text.strip()]
     if stop:
         body["stop_sequences"] = stop

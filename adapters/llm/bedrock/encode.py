@@ -7,7 +7,7 @@ that holds tool blocks needs a `toolConfig` even when no tool may be used any mo
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from adapters.llm.claude import capabilities, ends, thinking_fields
+from adapters.llm.claude import capabilities, ends, may_require, thinking_fields
 from adapters.llm.messages import CompleteRequest, ToolResult, ToolSpec
 from adapters.llm.transcript import AssistantTurn, ResultsTurn, Turn, UserTurn, turns
 from adapters.llm.wire_json import arguments_object, as_object, as_text, dump, parse
@@ -19,6 +19,7 @@ Json = dict[str, object]
 _CACHE_POINT: Final[Mapping[str, object]] = {"cachePoint": {"type": "default"}}
 # Families that answer 400 to a cache point are sent none.
 _CACHING: Final = ("anthropic.claude-", "amazon.nova-")
+_FORCED: Final = ("amazon.nova-", "mistral.mistral-large")
 _GO_ON: Final = "Continue."
 _NO_SCHEMA: Final[Mapping[str, object]] = {"type": "object", "properties": {}}
 
@@ -44,12 +45,23 @@ def encode(
     body["inferenceConfig"] = inference
     tools = [_tool(tool) for tool in request.tools] or _past_tools(conversation)
     if tools:
-        body["toolConfig"] = {"tools": tools}
+        config: Json = {"tools": tools}
+        is_first = not any(isinstance(turn, AssistantTurn) for turn in conversation)
+        if may_require(request, is_first=is_first) and _takes_any(model) and not thinking:
+            config["toolChoice"] = {"any": {}}
+        body["toolConfig"] = config
     return dump(body)
 
 
 def _takes_sampling(model: str) -> bool:
     return "claude-" not in model or capabilities(model).sampling
+
+
+def _takes_any(model: str) -> bool:
+    """The families whose `toolChoice` may be "any" (API reference, ToolChoice)."""
+    if "claude-" in model:
+        return capabilities(model).forced_tools
+    return any(family in model for family in _FORCED)
 
 
 def _system(request: CompleteRequest, *, caching: bool) -> list[Mapping[str, object]]:

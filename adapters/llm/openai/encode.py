@@ -42,6 +42,8 @@ def encode(
         body["prompt_cache_key"] = key
     if request.tools:
         body["tools"] = [chat_tool(tool) for tool in request.tools]
+        if request.require_tool:
+            body["tool_choice"] = "required"
     effort = as_text(extra.get("effort"))
     if request.tools and must_not_reason_with_tools(model):
         effort = "none"

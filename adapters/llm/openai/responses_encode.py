@@ -31,6 +31,8 @@ def encode_responses(
         body["instructions"] = request.system
     if request.tools:
         body["tools"] = [_tool(tool) for tool in request.tools]
+        if request.require_tool:
+            body["tool_choice"] = "required"
     key = cache_key(request)
     if key:
         body["prompt_cache_key"] = key

@@ -80,7 +80,9 @@ def _footer(final: TurnFinished, *, show_cost: bool) -> str:
     rounds = f"{final.rounds} round{'' if final.rounds == 1 else 's'}"
     held = _held(final)
     if final.provider == _TRIAGE:
-        return " · ".join(filter(None, ("no model was used", "triage", rounds, held)))
+        asked = final.usage.input + final.usage.output
+        how = "answered without a model" if asked else "no model was used"
+        return " · ".join(filter(None, (how, "triage", rounds, held)))
     model = "/".join(inline(each, 60) for each in (final.provider, final.model) if each)
     cost = _dollars(final.cost_usd_micros) if show_cost else ""
     return " · ".join(filter(None, (model, rounds, cost, held)))

@@ -284,11 +284,11 @@ def test_no_text_raises_and_none_of_it_is_lost(pieces: list[str]) -> None:
 def test_time_grows_with_the_text_and_no_faster(unit: str) -> None:
     def took(times: int) -> float:
         text = ("\n" + unit) * times
-        started = time.perf_counter()
+        started = time.process_time()
         streamed([text])
         streamed([text[n : n + 7] for n in range(0, len(text), 7)])
         written_calls(text, REQUEST)
-        return time.perf_counter() - started
+        return time.process_time() - started
 
     small = min(took(500) for _ in range(3))
     assert min(took(4_000) for _ in range(3)) < 8 * 4 * small + 0.02

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 import pytest
@@ -18,10 +18,12 @@ from adapters.llm.messages import (
     Role,
     StopReason,
     ToolCall,
+    ToolSpec,
     Usage,
 )
 from bot.chat.loop import PARALLEL_CALLS, Conversation, Emit, Loop, stop_reason, wrap_evidence
 from bot.chat.round_record import RoundRecord
+from bot.chat.unsupported import REPLACED, UNCHECKED
 from bot.commands.headless import PlainJournal
 from bot.domain.turn_events import (
     Notice,
@@ -41,6 +43,7 @@ from tools.records import CallEnded, CallEvent, CallStarted, ToolInvocationRecor
 
 AT = datetime(2026, 4, 7, 14, 35, tzinfo=UTC)
 QUESTION = CompleteRequest(system="s", messages=(Message(Role.USER, text="why?"),))
+NEEDS = replace(QUESTION, require_tool=True, tools=(ToolSpec("core__get_logs", "Logs.", {}),))
 
 
 def outcome(call: ToolCall, error: ToolErrorCode | None = None) -> ToolOutcome:
@@ -50,6 +53,9 @@ def outcome(call: ToolCall, error: ToolErrorCode | None = None) -> ToolOutcome:
     )
     content = json.dumps({"error": error.value} if error else {"call": call.id})
     return ToolOutcome(record, content, "", f"p-{call.id}" if call.name == "propose" else None)
+
+
+FOUND = said(3, "checkout rose [E1].", provider="triage")
 
 
 @dataclass
@@ -105,12 +111,18 @@ class Scripted:
         return done
 
     async def run(
-        self, journal: PlainJournal | MemoryJournal | None = None, *, limit: int = 3
+        self,
+        journal: PlainJournal | MemoryJournal | None = None,
+        *,
+        limit: int = 3,
+        question: CompleteRequest = QUESTION,
+        fallback: str = "",
     ) -> tuple[TurnEnd, Conversation, list[TurnEvent]]:
         events: list[TurnEvent] = []
-        loop = Loop(self.ask, self.execute, journal or PlainJournal(), max_tool_rounds=limit)
+        journal = journal or PlainJournal()
+        loop = Loop(self.ask, self.execute, journal, max_tool_rounds=limit, fallback=fallback)
         async with asyncio.timeout(5):
-            end, talk = await loop.run(QUESTION, events.append)
+            end, talk = await loop.run(question, events.append)
         return end, talk, events
 
 
@@ -404,6 +416,92 @@ async def test_a_round_passed_on_is_passed_on_again_when_the_turn_is_replayed() 
     end, talk, events = await again.run(journal=journal.resumed())
 
     assert (end, talk.text, again.asked) == (TurnEnd.ANSWERED, "whole", [])
+    assert RoundReplaced(1) in events
+
+
+async def test_an_answer_that_rests_on_nothing_is_taken_back_and_given_without_a_model() -> None:
+    scripted = Scripted(
+        [said(1, "It is the database."), said(2, "", call("a"), provider="triage"), FOUND]
+    )
+
+    end, talk, events = await scripted.run(question=NEEDS, fallback="triage")
+
+    assert (end, talk.text) == (TurnEnd.ANSWERED, "checkout rose [E1].")
+    assert scripted.preferred == ["", "triage", "triage"]
+    assert [r.require_tool for r in scripted.requests] == [True, False, False]
+    assert events.index(RoundReplaced(1)) > events.index(Notice(REPLACED))
+    assert [m.text for m in talk.said if m.role is Role.ASSISTANT] == ["", "checkout rose [E1]."]
+    assert talk.rounds[0].notices == (REPLACED,)
+    assert talk.cost_usd_micros == 21
+
+
+@pytest.mark.parametrize("name", ["core__get_current_time", "core__report_findings"])
+async def test_calls_that_read_nothing_or_failed_are_no_evidence(name: str) -> None:
+    scripted = Scripted(
+        [
+            said(1, "Looking.", call("a", name), call("b")),
+            said(2, "It is the database."),
+            said(3, "", call("c"), provider="triage"),
+            FOUND,
+        ],
+        errors={"b": ToolErrorCode.VALIDATION},
+    )
+
+    _, talk, _ = await scripted.run(question=NEEDS, fallback="triage", limit=2)
+
+    assert talk.text == "checkout rose [E1]."
+    assert scripted.preferred[2:] == ["triage", "triage"]
+
+
+@pytest.mark.parametrize(
+    ("question", "script"),
+    [
+        (QUESTION, [said(1, "It is the database.")]),
+        (NEEDS, [said(1, "Which product do you mean?")]),
+        (NEEDS, [said(1, "", call("a")), said(2, "It is the database [E1].")]),
+        (NEEDS, [said(1, "It is the database.", provider="triage")]),
+    ],
+)
+async def test_what_needs_no_evidence_asks_back_or_has_looked_is_an_answer(
+    question: CompleteRequest, script: Sequence[RoundRecord]
+) -> None:
+    _, talk, events = await Scripted(script).run(question=question, fallback="triage")
+
+    assert talk.text == script[-1].text
+    assert not [e for e in events if isinstance(e, RoundReplaced | Notice)]
+
+
+async def test_a_call_in_json_of_no_tool_is_no_answer_even_with_evidence() -> None:
+    written = """```json\n{"name": "get_the_logs", "arguments": {}}\n```"""
+    scripted = Scripted([said(1, "", call("a")), said(2, written), FOUND])
+
+    _, talk, _ = await scripted.run(question=NEEDS, fallback="triage")
+
+    assert talk.text == "checkout rose [E1]."
+
+
+@pytest.mark.parametrize(("fallback", "tools"), [("", NEEDS.tools), ("triage", ())])
+async def test_where_nobody_can_investigate_it_stays_and_is_told_to_be_unchecked(
+    fallback: str, tools: tuple[ToolSpec, ...]
+) -> None:
+    scripted = Scripted([said(1, "It is the database.")])
+
+    _, talk, events = await scripted.run(question=replace(NEEDS, tools=tools), fallback=fallback)
+
+    assert talk.text == "It is the database."
+    assert talk.rounds[0].notices == (UNCHECKED,)
+    assert Notice(UNCHECKED) in events
+
+
+async def test_what_was_taken_back_is_taken_back_again_when_the_turn_is_replayed() -> None:
+    journal = MemoryJournal()
+    script = [said(1, "A guess."), said(2, "", call("a"), provider="triage"), FOUND]
+    await Scripted(script).run(journal=journal, question=NEEDS, fallback="triage")
+
+    again = Scripted(script)
+    _, talk, events = await again.run(journal=journal.resumed(), question=NEEDS, fallback="triage")
+
+    assert (talk.text, again.asked) == ("checkout rose [E1].", [])
     assert RoundReplaced(1) in events
 
 

@@ -235,3 +235,37 @@ async def test_a_stream_without_an_end_is_a_cut_and_no_answer() -> None:
     )
 
     assert (record.text, record.error) == ("half", ErrorKind.CUT)
+
+
+REQUIRED = CompleteRequest(system="s", messages=(), require_tool=True)
+REFUSED = [ErrorChunk(ErrorKind.BAD_REQUEST, "tool_choice is not supported", status=400)]
+
+
+async def test_a_model_that_may_not_be_told_to_call_is_asked_without_and_remembered() -> None:
+    provider = ScriptedProvider([REFUSED, text("one"), text("two")])
+    rounds = Rounds([provider])
+
+    first = await rounds.run(REQUIRED, 1, lambda _: None, Signal(), budget=unlimited())
+    second = await rounds.run(REQUIRED, 1, lambda _: None, Signal(), budget=unlimited())
+
+    assert (first.text, second.text, first.notices) == ("one", "two", ())
+    assert [r.require_tool for r in provider.requests] == [True, False, False]
+
+
+async def test_a_request_that_is_refused_for_another_reason_is_not_blamed_on_the_choice() -> None:
+    provider = ScriptedProvider([REFUSED, REFUSED, text("one")])
+    rounds = Rounds([provider])
+
+    failed = await rounds.run(REQUIRED, 1, lambda _: None, Signal(), budget=unlimited())
+    await rounds.run(REQUIRED, 1, lambda _: None, Signal(), budget=unlimited())
+
+    assert failed.error is ErrorKind.BAD_REQUEST
+    assert [r.require_tool for r in provider.requests] == [True, False, True]
+
+
+async def test_a_request_without_a_required_tool_is_refused_once() -> None:
+    provider = ScriptedProvider([REFUSED])
+
+    await Rounds([provider]).run(REQUEST, 1, lambda _: None, Signal(), budget=unlimited())
+
+    assert len(provider.requests) == 1

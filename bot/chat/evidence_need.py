@@ -1,0 +1,75 @@
+"""Whether a question asks how things are, so that nobody can answer it without looking.
+
+Everything does, but for words that ask nothing (a greeting, thanks), questions about Kortex or about
+terms, and, where an answer was given before, what is about that answer or only tells something.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from adapters.llm.messages import Message, Role
+
+_LONGEST_COURTESY: Final = 80
+_COURTESY: Final = re.compile(
+    r"\W*(?:(?:(?:good|great|nice) (?:job|bot|work|one|catch)|well done|hi|hello|hey|hiya|good (?:morning|afternoon|evening|night)|thanks?|thank you|thx|ty|cheers|great|nice|cool|"
+    r"perfect|awesome|ok|okay|k|fine|got it|understood|makes sense|will do|done|never ?mind|nvm|sorry|bye|see you|lgtm|"
+    r"yes|no|yep|nope|sure|agreed|(?:that )?helps?|that helped|test|ping|are you (?:there|up|alive))"
+    r"(?: (?:you|so much|very much|a lot|again|all|everyone|team|there|kortex|bot|for (?:that|this|the help|now|looking)|that helps?))*[\s,.!:;)(-]*)+\W*",
+    re.IGNORECASE,
+)
+_ABOUT_KORTEX: Final = re.compile(
+    r"\W*(?:help|(?:who|what) are you|what (?:can|do) you (?:do|see|know|look at)|what is kortex|how (?:do|can|should) (?:i|we) "
+    r"(?:use|ask) (?:you|kortex)|which tools (?:do you have|can you use|are there)|how do you work)\W*",
+    re.IGNORECASE,
+)
+_ABOUT_A_TERM: Final = re.compile(
+    r"\W*(?:what(?:['’]s| is| are) an? (?:[a-z-]+ ?){1,4}|what does (?:the term )?[\"'`]?[\w ]{1,30}[\"'`]? (?:mean|stand for)|"
+    r"(?:explain|define) what an? (?:[a-z-]+ ?){1,4} is)\W*",
+    re.IGNORECASE,
+)
+_ABOUT_WHAT_WAS_SAID: Final = re.compile(
+    r"\b(?:summar(?:y|ise|ize)\w*|tl;?dr|shorter|in (?:one|two|a few|other|plain|simple) (?:lines?|sentences?|words?)|rephrase|reword|"
+    r"translate|in (?:english|german|french|spanish|italian|japanese)|what (?:do|did|does) (?:you|that|this|it|E\d+) mean|explain (?:that|this|it|E\d+)|"
+    r"why do you (?:say|think|believe)|how (?:do|did) you know|are you sure|which evidence|say (?:that|it) again|repeat that|"
+    r"write (?:that|this|it|me|us|up)|draft|post-?mortem|status (?:update|page)|hand-?over)\b",
+    re.IGNORECASE,
+)
+_REFERS_BACK: Final = re.compile(
+    r"\W*(?:and )?(?:since when|until when|which (?:one|version|host|pod|of (?:them|these|those))|what (?:was|were) (?:that|those|it)|"
+    r"who (?:was|did) (?:that|it|this))\b.{0,40}",
+    re.IGNORECASE,
+)
+# What a question or an order begins with; a sentence in a thread that does not, tells something.
+_ASKS: Final = re.compile(
+    r"\W*(?:(?:please|can|could|would|will|should|do|does|did|is|are|was|were|has|have|had|why|what|which|how|who|whom|when|where|"
+    r"any|anything|show|check|look|find|investigate|compare|list|get|tell|give|see|search|try|run|query|fetch|verify|confirm|"
+    r"dig|go|start|continue|again|retry|and|but|so|then|now|also|propose|roll|restart|scale|status|ok[, ]|hey[, ]|kortex)\b|$)",
+    re.IGNORECASE,
+)
+_LONGEST_QUESTION: Final = 2_000  # of what is held against these patterns; longer is no courtesy
+
+
+def needs_evidence(messages: Sequence[Message]) -> bool:
+    """Of the newest message that a person wrote, in the conversation that it stands in."""
+    at = max((i for i, m in enumerate(messages) if m.role is Role.USER), default=-1)
+    text = messages[at].text.strip() if at >= 0 else ""
+    if len(text) > _LONGEST_QUESTION:
+        return True
+    if not any(each.isalnum() for each in text):  # nothing, or an emoji
+        return False
+    if len(text) <= _LONGEST_COURTESY and _COURTESY.fullmatch(text):
+        return False
+    if _ABOUT_KORTEX.fullmatch(text) or _ABOUT_A_TERM.fullmatch(text):
+        return False
+    earlier = messages[:at]
+    if not any(m.role is Role.ASSISTANT and m.text.strip() for m in earlier):
+        return True
+    if _ABOUT_WHAT_WAS_SAID.search(text) or _tells(text):
+        return False
+    looked = any(m.tool_result is not None and not m.tool_result.is_error for m in earlier)
+    return not (looked and _REFERS_BACK.fullmatch(text))
+
+
+def _tells(text: str) -> bool:
+    return "?" not in text and _ASKS.match(text) is None
