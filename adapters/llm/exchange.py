@@ -15,7 +15,7 @@ from adapters.errors import AdapterError, BadAnswer
 from adapters.http import check_status, http_client, mapped_errors, read_capped
 from adapters.llm.decoding import Decoder
 from adapters.llm.failures import VendorError, from_adapter_error, from_answer
-from adapters.llm.limits import MAX_ANSWER_BYTES, ROUND_LIMIT_S
+from adapters.llm.limits import MAX_ANSWER_BYTES, round_limit_s
 from adapters.llm.messages import DoneChunk, ErrorChunk, ErrorKind, StreamChunk
 from adapters.llm.translation import decoding
 from adapters.llm.wire_json import parse
@@ -143,7 +143,7 @@ class Exchange:
         self, response: httpx.Response, decoder: Decoder
     ) -> AsyncGenerator[StreamChunk, None]:
         loop = asyncio.get_running_loop()
-        vitals = _Vitals(loop.time(), self._timeout_s)
+        vitals = Vitals(loop.time(), self._timeout_s)
         since_yield = 0
         delimited = _is_delimited(response)
         async with aclosing(_body(response)) as body:
@@ -171,14 +171,15 @@ class Exchange:
                     return
 
 
-class _Vitals:
+class Vitals:
     """Whether an answer still comes: how much, since when, and when something whole came last."""
 
-    __slots__ = ("_alive_at", "_bytes", "_heard", "_timeout_s", "_until")
+    __slots__ = ("_alive_at", "_bytes", "_heard", "_limit_s", "_timeout_s", "_until")
 
     def __init__(self, now: float, timeout_s: float) -> None:
         self._timeout_s = timeout_s
-        self._until = now + ROUND_LIMIT_S
+        self._limit_s = round_limit_s(timeout_s)
+        self._until = now + self._limit_s
         self._alive_at = now
         self._heard = self._bytes = 0
 
@@ -190,7 +191,7 @@ class _Vitals:
         if self._bytes > MAX_ANSWER_BYTES:
             return ErrorKind.PROTOCOL, f"answered more than {MAX_ANSWER_BYTES} bytes"
         if now > self._until:
-            return ErrorKind.TIMEOUT, f"did not come to an end in {ROUND_LIMIT_S:.0f} s"
+            return ErrorKind.TIMEOUT, f"did not come to an end in {self._limit_s:.0f} s"
         if now - self._alive_at > self._timeout_s:
             return ErrorKind.TIMEOUT, f"sent nothing whole for {self._timeout_s:.0f} s"
         return None

@@ -9,6 +9,7 @@ import httpx
 from adapters.llm.config import ProviderConfig, endpoint, unusable
 from adapters.llm.decoding import Decoder
 from adapters.llm.exchange import Exchange, ReadError, only
+from adapters.llm.limits import round_limit_s
 from adapters.llm.messages import CompleteRequest, ErrorChunk, ErrorKind, StreamChunk
 from adapters.llm.model_table import model_table
 from adapters.llm.port import Model
@@ -34,6 +35,7 @@ class HostedProvider(ABC):
     def __init__(self, config: ProviderConfig) -> None:
         self.config = config
         self.name = config.name
+        self.round_limit_s = round_limit_s(config.timeout_s)
         self.is_local = config.extra.get("local") is True
         self.table = model_table(self.vendor, config.models)
         self.max_context_tokens = self.table.context_tokens(self.model, self.default_context_tokens)

@@ -5,6 +5,7 @@ from typing import Final
 
 from adapters.llm.config import ProviderConfig
 from adapters.llm.exchange import only
+from adapters.llm.limits import ROUND_LIMIT_S
 from adapters.llm.messages import CompleteRequest, ErrorChunk, ErrorKind, StreamChunk
 from adapters.llm.port import Model
 from adapters.llm.price import Price
@@ -18,6 +19,7 @@ class KoderAI:
     supports_tools = False
     supports_streaming = False
     limits_by_model = False
+    round_limit_s = ROUND_LIMIT_S
     max_context_tokens = 0
     is_local = False
 

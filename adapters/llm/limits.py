@@ -14,8 +14,16 @@ MAX_CALLS: Final = 128  # as many tools as OpenAI and Nirmata let a request have
 # One more than a tool takes: what is longer is refused there, and the model is told.
 MAX_ARGUMENT_CHARS: Final = _TAKEN + 1
 MAX_NAME_CHARS: Final = 128  # Anthropic's bound; of tools, models and ids
-# No round takes longer, even one kept alive by pings; a reasoning model may think for minutes.
+# Kept alive by pings, a round takes no longer; a reasoning model may think for minutes.
 ROUND_LIMIT_S: Final = 600.0
+
+
+def round_limit_s(timeout_s: float) -> float:
+    """The longest a round may take with the configured silence of a provider.
+
+    Whoever sets a long one has a slow model: once for its first word, once more for the answer.
+    """
+    return max(ROUND_LIMIT_S, 2 * timeout_s)
 
 
 class AnswerTooLarge(ValueError):

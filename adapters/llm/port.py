@@ -57,6 +57,7 @@ class Provider(Protocol):
     supports_streaming: bool
     max_context_tokens: int
     limits_by_model: bool  # whether a rate limit (429) holds for the model alone that was asked
+    round_limit_s: float  # the longest a round may take, by its configured timeout
     is_local: bool  # whether it may be used when nothing may leave the network
 
     @property

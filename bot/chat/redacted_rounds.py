@@ -18,10 +18,11 @@ from adapters.llm.messages import (
 )
 from adapters.llm.port import Provider
 from adapters.llm.vendor_blocks import readable
+from bot.chat.attempt import Emit
 from bot.chat.circuits import Circuits
 from bot.chat.round_budget import RoundBudget
 from bot.chat.round_record import RoundRecord
-from bot.chat.rounds import Emit, Rounds
+from bot.chat.rounds import Rounds
 from bot.domain.turn_events import Notice, TurnEvent
 from bot.ports.durability import StopSignal
 from tools.redactor import RedactionFailed, Redactor

@@ -5,67 +5,32 @@ there is: no provider can continue another's sentence.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
-from adapters.llm.held_text import HeldText
-from adapters.llm.limits import ROUND_LIMIT_S
 from adapters.llm.messages import (
     CompleteRequest,
     DoneChunk,
     ErrorChunk,
     ErrorKind,
     StopReason,
-    TextChunk,
-    ToolCall,
-    ToolCallChunk,
     Usage,
 )
 from adapters.llm.port import Provider
-from adapters.llm.translation import encoding
-from adapters.llm.written_calls import CALLS_WRITTEN
+from bot.chat.attempt import Attempt, Emit, is_refused, is_worth_retrying, read
 from bot.chat.circuits import Circuit, Circuits
 from bot.chat.models import NEED_MORE_CONTEXT, KnownModel
 from bot.chat.round_budget import Admitted, NotAdmitted, RoundBudget
 from bot.chat.round_record import RoundRecord
 from bot.chat.stopping import StoppedByPerson, unless_stopped
 from bot.chat.trial import MarkerFilter, passed_on
-from bot.domain.turn_events import Notice, RoundStarted, TextDelta, TurnEvent
+from bot.domain.turn_events import Notice, RoundStarted
 from bot.ports.durability import StopSignal
 
-# Behind each provider's own limit, which knows what was billed by then.
-ROUND_DEADLINE_S = ROUND_LIMIT_S + 30.0
+# After each provider's own limit, which knows what was billed by then.
+BEHIND_S = 30.0
 RETRY_DELAY_S = 0.5
 LONGEST_RETRY_S = 8.0  # the vendors' own clients wait no longer between tries
-BRIEF_WAIT_S = 2.0  # a rate limit that lifts this soon is waited for rather than fled from
-_RETRYABLE = frozenset({ErrorKind.OVERLOADED, ErrorKind.UNREACHABLE, ErrorKind.CUT})
-
-Emit = Callable[[TurnEvent], None]
-
-
-@dataclass(slots=True)
-class _Attempt:
-    """What one provider said in this round so far."""
-
-    text: list[str] = field(default_factory=list)
-    calls: list[ToolCall] = field(default_factory=list)
-    end: DoneChunk | ErrorChunk | None = None
-    stopped: bool = False
-
-    def say(self, text: str, emit: Emit) -> None:
-        """Text for people; empty is nothing."""
-        if text:
-            self.text.append(text)
-            emit(TextDelta(text))
-
-    @property
-    def shown(self) -> bool:
-        return bool(self.text)
-
-    @property
-    def answered(self) -> bool:
-        """Whether it is billed, even if nobody says how much."""
-        return bool(self.text or self.calls or self.stopped)
 
 
 class Rounds:
@@ -135,7 +100,7 @@ class Rounds:
         emit: Emit,
         stop: StopSignal,
         budget: RoundBudget,
-    ) -> _Attempt:
+    ) -> Attempt:
         """Ask, and remember how it went."""
         turn_down = MarkerFilter(NEED_MORE_CONTEXT, emit) if admitted.trial else None
         attempt = await self._try(
@@ -212,13 +177,13 @@ class Rounds:
         emit: Emit,
         stop: StopSignal,
         budget: RoundBudget,
-    ) -> _Attempt:
+    ) -> Attempt:
         self._circuits.asked(provider.name, model.id)
         if (provider.name, request.model) in self._unforced:
             request = replace(request, require_tool=False)
         attempt = await self._ask(provider, request, emit, stop)
         budget.note(provider, model, attempt.end, answered=attempt.answered)
-        if request.require_tool and _refused(attempt):
+        if request.require_tool and is_refused(attempt):
             request = replace(request, require_tool=False)
             if isinstance(await budget.admit(provider, model, request), NotAdmitted):
                 return attempt
@@ -226,8 +191,8 @@ class Rounds:
             budget.note(provider, model, attempt.end, answered=attempt.answered)
             if isinstance(attempt.end, DoneChunk):
                 self._unforced.add((provider.name, request.model))
-        if _worth_retrying(attempt):
-            assert isinstance(attempt.end, ErrorChunk)  # noqa: S101 - said by _worth_retrying
+        if is_worth_retrying(attempt):
+            assert isinstance(attempt.end, ErrorChunk)  # noqa: S101 - said by is_worth_retrying
             delay_s = attempt.end.retry_after_s or RETRY_DELAY_S
             if delay_s <= LONGEST_RETRY_S:
                 try:
@@ -243,20 +208,20 @@ class Rounds:
 
     async def _ask(
         self, provider: Provider, request: CompleteRequest, emit: Emit, stop: StopSignal
-    ) -> _Attempt:
-        attempt = _Attempt()
+    ) -> Attempt:
+        attempt = Attempt()
 
-        async def read() -> None:
+        limit_s = provider.round_limit_s + BEHIND_S
+
+        async def asked() -> None:
             try:
-                async with asyncio.timeout(ROUND_DEADLINE_S):
-                    await _read(provider, request, attempt, emit)
+                async with asyncio.timeout(limit_s):
+                    await read(provider, request, attempt, emit)
             except TimeoutError:
-                attempt.end = ErrorChunk(
-                    ErrorKind.TIMEOUT, f"no end after {ROUND_DEADLINE_S:.0f} s"
-                )
+                attempt.end = ErrorChunk(ErrorKind.TIMEOUT, f"no end after {limit_s:.0f} s")
 
         try:
-            await unless_stopped(stop, read())
+            await unless_stopped(stop, asked())
         except StoppedByPerson:
             attempt.stopped = attempt.end is None
         return attempt
@@ -265,7 +230,7 @@ class Rounds:
     def _record(
         provider: Provider,
         number: int,
-        attempt: _Attempt,
+        attempt: Attempt,
         notices: Sequence[str],
         budget: RoundBudget,
     ) -> RoundRecord:
@@ -287,38 +252,6 @@ class Rounds:
             error_message=end.message if isinstance(end, ErrorChunk) else "",
             stopped=attempt.stopped,
         )
-
-
-async def _read(
-    provider: Provider, request: CompleteRequest, attempt: _Attempt, emit: Emit
-) -> None:
-    with encoding():
-        stream = provider.stream(request)
-    held = HeldText(request)
-    try:
-        async for chunk in stream:
-            if isinstance(chunk, TextChunk):
-                attempt.say(held.feed(chunk.text), emit)
-            elif isinstance(chunk, ToolCallChunk):
-                attempt.calls.append(chunk.call)
-            else:
-                attempt.end = chunk
-    finally:  # a person's stop included: what was said stays
-        _release(held, attempt, emit)
-    if attempt.end is None:
-        attempt.end = ErrorChunk(ErrorKind.CUT, "the stream ended without its end")
-
-
-def _release(held: HeldText, attempt: _Attempt, emit: Emit) -> None:
-    """What was held back: shown, or made the calls that it was."""
-    end = attempt.end
-    whole = isinstance(end, DoneChunk) and end.stop_reason is not StopReason.MAX_TOKENS
-    rest, written = held.close(may_call=whole and not attempt.calls)
-    attempt.say(rest, emit)
-    if written and isinstance(end, DoneChunk):
-        attempt.calls.extend(written)
-        warnings = (*end.warnings, CALLS_WRITTEN)
-        attempt.end = replace(end, stop_reason=StopReason.TOOL_USE, warnings=warnings)
 
 
 def _left_alone(circuit: Circuit) -> str:
@@ -354,21 +287,3 @@ def _unanswered(
         error_message=failed.message,
         out_of_budget=out_of_budget,
     )
-
-
-def _refused(attempt: _Attempt) -> bool:
-    """Whether the request itself was refused (400), which a field of it may be to blame for."""
-    end = attempt.end
-    is_bad = isinstance(end, ErrorChunk) and end.kind is ErrorKind.BAD_REQUEST and end.status != 404
-    return is_bad and not attempt.shown and not attempt.stopped
-
-
-def _worth_retrying(attempt: _Attempt) -> bool:
-    end = attempt.end
-    if not isinstance(end, ErrorChunk) or attempt.shown or attempt.stopped:
-        return False
-    if end.should_retry is not None:
-        return end.should_retry
-    wait_s = end.retry_after_s
-    brief = end.kind is ErrorKind.RATE_LIMITED and wait_s is not None and wait_s <= BRIEF_WAIT_S
-    return brief or end.kind in _RETRYABLE

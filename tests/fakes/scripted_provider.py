@@ -46,6 +46,7 @@ class ScriptedProvider:
     supports_tools: bool = True
     supports_streaming: bool = True
     limits_by_model: bool = True
+    round_limit_s: float = 600.0
     max_context_tokens: int = 100_000
     is_local: bool = True
     hold: asyncio.Event | None = None  # when set, the stream waits here before its terminal chunk

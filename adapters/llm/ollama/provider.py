@@ -12,6 +12,7 @@ from adapters.errors import AdapterError
 from adapters.llm.config import ProviderConfig, unusable
 from adapters.llm.exchange import Exchange
 from adapters.llm.failures import from_adapter_error
+from adapters.llm.limits import round_limit_s
 from adapters.llm.messages import CompleteRequest, ErrorChunk, ErrorKind, StreamChunk
 from adapters.llm.ollama.decode import OllamaDecoder
 from adapters.llm.ollama.encode import encode
@@ -38,6 +39,7 @@ class Ollama:
     def __init__(self, config: ProviderConfig) -> None:
         self.config = config
         self.name = config.name
+        self.round_limit_s = round_limit_s(config.timeout_s)
         self.max_context_tokens = as_int(config.extra.get("num_ctx")) or _DEFAULT_NUM_CTX
         self._unusable = unusable(config, config.api_key)
         self._root = None if self._unusable else address(config.base_url or _DEFAULT_URL)

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 
+from adapters.llm.limits import ROUND_LIMIT_S
 from adapters.llm.messages import (
     CompleteRequest,
     DoneChunk,
@@ -31,6 +32,7 @@ class Triage:
     supports_tools = True
     supports_streaming = True
     limits_by_model = False
+    round_limit_s = ROUND_LIMIT_S
     max_context_tokens = 1_000_000
     is_local = True
     unavailable_reason: str | None = None

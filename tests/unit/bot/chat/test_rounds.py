@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from adapters.llm.messages import CompleteRequest, ErrorChunk, ErrorKind, StopReason, TextChunk
-from bot.chat.rounds import Rounds
+from bot.chat.rounds import BEHIND_S, Rounds
 from bot.domain.turn_events import Notice, TextDelta, TurnEvent
 from bot.engine.stop_signal import Signal
 from tests.fakes.scripted_provider import PAID, ScriptedProvider, text
@@ -269,3 +269,30 @@ async def test_a_request_without_a_required_tool_is_refused_once() -> None:
     await Rounds([provider]).run(REQUEST, 1, lambda _: None, Signal(), budget=unlimited())
 
     assert len(provider.requests) == 1
+
+
+async def test_a_round_is_cut_by_what_its_provider_is_configured_to_and_by_nothing_sooner(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loop, started = asyncio.get_running_loop(), asyncio.get_running_loop().time()
+    slow = ScriptedProvider([text("late")], round_limit_s=1_800.0, hold=asyncio.Event())
+    asking = asyncio.create_task(
+        Rounds([slow]).run(REQUEST, 1, lambda _: None, Signal(), budget=unlimited())
+    )
+    await slow.holding.wait()
+
+    monkeypatch.setattr(loop, "time", lambda: started + 1_799.0)
+    await turns_of_the_loop()
+    in_time = asking.done()
+    monkeypatch.setattr(loop, "time", lambda: started + 1_800.0 + BEHIND_S + 1.0)
+    record = await asking
+
+    assert not in_time
+    assert record.error is ErrorKind.TIMEOUT
+    assert record.error_message == "no end after 1830 s"
+
+
+async def turns_of_the_loop() -> None:
+    """Let everything run that is due."""
+    for _ in range(20):
+        await asyncio.sleep(0)

@@ -1,0 +1,102 @@
+"""One request to one provider: what it said, and whether it is worth asking again."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from adapters.llm.held_text import HeldText
+from adapters.llm.messages import (
+    CompleteRequest,
+    DoneChunk,
+    ErrorChunk,
+    ErrorKind,
+    StopReason,
+    TextChunk,
+    ToolCall,
+    ToolCallChunk,
+)
+from adapters.llm.port import Provider
+from adapters.llm.translation import encoding
+from adapters.llm.written_calls import CALLS_WRITTEN
+from bot.domain.turn_events import TextDelta, TurnEvent
+
+BRIEF_WAIT_S: Final = 2.0  # a rate limit that lifts this soon is waited for rather than fled from
+_RETRYABLE: Final = frozenset({ErrorKind.OVERLOADED, ErrorKind.UNREACHABLE, ErrorKind.CUT})
+
+Emit = Callable[[TurnEvent], None]
+
+
+@dataclass(slots=True)
+class Attempt:
+    """What one provider said in this round so far."""
+
+    text: list[str] = field(default_factory=list)
+    calls: list[ToolCall] = field(default_factory=list)
+    end: DoneChunk | ErrorChunk | None = None
+    stopped: bool = False
+
+    def say(self, text: str, emit: Emit) -> None:
+        """Text for people; empty is nothing."""
+        if text:
+            self.text.append(text)
+            emit(TextDelta(text))
+
+    @property
+    def shown(self) -> bool:
+        """Whether people have read something of it."""
+        return bool(self.text)
+
+    @property
+    def answered(self) -> bool:
+        """Whether it is billed, even if nobody says how much."""
+        return bool(self.text or self.calls or self.stopped)
+
+
+async def read(provider: Provider, request: CompleteRequest, attempt: Attempt, emit: Emit) -> None:
+    """Ask, and gather into `attempt` what comes; text goes on to `emit` as it may be shown."""
+    with encoding():
+        stream = provider.stream(request)
+    held = HeldText(request)
+    try:
+        async for chunk in stream:
+            if isinstance(chunk, TextChunk):
+                attempt.say(held.feed(chunk.text), emit)
+            elif isinstance(chunk, ToolCallChunk):
+                attempt.calls.append(chunk.call)
+            else:
+                attempt.end = chunk
+    finally:  # a person's stop included: what was said stays
+        _release(held, attempt, emit)
+    if attempt.end is None:
+        attempt.end = ErrorChunk(ErrorKind.CUT, "the stream ended without its end")
+
+
+def _release(held: HeldText, attempt: Attempt, emit: Emit) -> None:
+    """What was held back: shown, or made the calls that it was."""
+    end = attempt.end
+    whole = isinstance(end, DoneChunk) and end.stop_reason is not StopReason.MAX_TOKENS
+    rest, written = held.close(may_call=whole and not attempt.calls)
+    attempt.say(rest, emit)
+    if written and isinstance(end, DoneChunk):
+        attempt.calls.extend(written)
+        warnings = (*end.warnings, CALLS_WRITTEN)
+        attempt.end = replace(end, stop_reason=StopReason.TOOL_USE, warnings=warnings)
+
+
+def is_refused(attempt: Attempt) -> bool:
+    """Whether the request itself was refused (400), which a field of it may be to blame for."""
+    end = attempt.end
+    is_bad = isinstance(end, ErrorChunk) and end.kind is ErrorKind.BAD_REQUEST and end.status != 404
+    return is_bad and not attempt.shown and not attempt.stopped
+
+
+def is_worth_retrying(attempt: Attempt) -> bool:
+    """Whether the same provider may answer a moment later, with nothing shown so far."""
+    end = attempt.end
+    if not isinstance(end, ErrorChunk) or attempt.shown or attempt.stopped:
+        return False
+    if end.should_retry is not None:
+        return end.should_retry
+    wait_s = end.retry_after_s
+    brief = end.kind is ErrorKind.RATE_LIMITED and wait_s is not None and wait_s <= BRIEF_WAIT_S
+    return brief or end.kind in _RETRYABLE
