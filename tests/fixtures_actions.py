@@ -30,6 +30,7 @@ from tests.fakes.redactor import FakeRedactor
 from tests.fakes.stores import Memory, MemoryAudit, MemoryProposals
 from tests.fakes.watches import MemoryWatches
 from tools.capabilities import CallContext, ProposalDraft
+from tools.redactor import Redacted
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 PLACE = Place(TeamId("T1"), ChannelId("C1"), MessageTs("1700000000.000001"))
@@ -95,7 +96,7 @@ def confirm(row: Proposal, by: str = "U-lead", press: int = 1) -> Decision:
 def reject(row: Proposal, by: str = "U-other", press: int = 1) -> Decision:
     """A press of Reject."""
     key = f"{row.id}:rejected:{by}:{press}"
-    return Decision(ProposalState.REJECTED, UserId(by), key, "not now")
+    return Decision(ProposalState.REJECTED, UserId(by), key, Redacted("not now"))
 
 
 class LapsingCards(Cards, Protocol):

@@ -28,6 +28,7 @@ from bot.store.tables import tickets
 from bot.store.tickets import Tickets
 from bot.wiring.rules import engine_database
 from tests.fixtures_database import new_database
+from tools.redactor import Redacted
 
 T = TypeVar("T")
 PLACE = Place(TeamId("T1"), ChannelId("C1"), MessageTs("1700000000.000100"))
@@ -40,7 +41,9 @@ STEPS = ("open", "round:1", "keep", "deliver")
 
 def ask(number: int) -> Ask:
     """The so-many-th message of one thread."""
-    return Ask(PLACE, MessageTs(f"1700000000.00010{number}"), PERSON, f"question {number}")
+    return Ask(
+        PLACE, MessageTs(f"1700000000.00010{number}"), PERSON, Redacted(f"question {number}")
+    )
 
 
 @dataclass

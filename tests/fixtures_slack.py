@@ -8,6 +8,7 @@ from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.domain.session import Ask
 from bot.slack.sending.pacing import Rates
 from bot.slack.sending.scheduler import EditScheduler
+from tools.redactor import Redacted
 
 QUICK = Rates(
     edit_burst=10_000,
@@ -24,7 +25,7 @@ ASK = Ask(
     Place(TeamId("T1"), ChannelId("C1"), MessageTs("1763700000.000100")),
     MessageTs("1763700000.000100"),
     Person(TeamId("T1"), UserId("U1")),
-    "why?",
+    Redacted("why?"),
 )
 
 

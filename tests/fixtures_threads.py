@@ -27,6 +27,7 @@ from tests.fakes.model_server import Call, ModelServer, Round
 from tests.fakes.recording_chat import RecordingChat
 from tests.fakes.set_clock import SetClock
 from tests.fixtures_database import new_database
+from tools.redactor import Redacted
 
 ANSWER = Round(text=("Nothing was found.",))
 
@@ -60,7 +61,7 @@ class Thread:
         """A whole turn in which the model answers so, one round after the other."""
         self.bots.answer_with(self.wire, over or self.wire, answers)
         number = next(self.bots.numbers)
-        asked = headless_ask("why?", "incident-x", self.ts)
+        asked = headless_ask(Redacted("why?"), "incident-x", self.ts)
         asked = replace(asked, ts=MessageTs(f"{number}.2"))
         journal = TextJournal()
         final = await self.bots.talk_of(self.wire).turns.answer(asked, journal)

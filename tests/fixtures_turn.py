@@ -32,10 +32,13 @@ from tests.fakes.stores import Memory, MemoryAudit, MemoryLedger, MemorySessions
 from tests.fakes.tools import ALL, FakeTool, bench
 from tests.fakes.undelivered import MemoryUndelivered
 from tools.policy import ToolPolicy
+from tools.redactor import Redacted
 
 PLACE = Place(TeamId("T1"), ChannelId("C1"), MessageTs("1700000000.000100"))
-ASK = Ask(PLACE, MessageTs("1700000000.000100"), Person(TeamId("T1"), UserId("U1")), "why?")
-LATER = replace(ASK, ts=MessageTs("1700000001.000100"), text="and now?")
+ASK = Ask(
+    PLACE, MessageTs("1700000000.000100"), Person(TeamId("T1"), UserId("U1")), Redacted("why?")
+)
+LATER = replace(ASK, ts=MessageTs("1700000001.000100"), text=Redacted("and now?"))
 
 
 @dataclass

@@ -26,6 +26,7 @@ from bot.domain.proposal import Proposal, ProposalState, digest
 from bot.domain.provider_status import ProviderStatus
 from bot.domain.session import Ask
 from bot.domain.tool_status import ToolReport
+from bot.privacy.placeholders import Placeholders
 from bot.slack.connection.bolt import create_bolt
 from bot.slack.handling.errands import Errands
 from bot.slack.handling.ingress_ports import IngressPorts, IngressSettings
@@ -48,6 +49,7 @@ from tests.fakes.stores import (
 from tests.fakes.whispers import Whispers
 from tests.fakes.workflows import RecordingWorkflows
 from tests.fixtures_actions import ROLLBACK
+from tools.redactor import Redacted
 
 TEAM, APP, BOT, CHANNEL = "T1", "A1", "UBOT", "C1"
 NOW = datetime(2026, 4, 7, 14, 35, tzinfo=UTC)
@@ -86,6 +88,8 @@ class Ingress:
         self.pressed: list[tuple[str, str]] = []
         self.ports = IngressPorts(
             workflows=self.workflows,
+            redactor=FakeRedactor(),
+            placeholders=Placeholders(),
             sessions=self.sessions,
             proposals=self.proposals,
             roles=self.roles,
@@ -121,7 +125,12 @@ class Ingress:
     async def session_at(self, thread_ts: str, channel: str = CHANNEL) -> Ask:
         """A session with a running turn in that thread."""
         place = Place(TeamId(TEAM), ChannelId(channel), MessageTs(thread_ts))
-        ask = Ask(place, MessageTs(thread_ts or "50.5"), Person(TeamId(TEAM), UserId("U1")), "why?")
+        ask = Ask(
+            place,
+            MessageTs(thread_ts or "50.5"),
+            Person(TeamId(TEAM), UserId("U1")),
+            Redacted("why?"),
+        )
         await self.sessions.begin_turn(ask, await self.sessions.open(ask, "incident", NOW), NOW)
         return ask
 

@@ -154,6 +154,19 @@ def test_the_environment_is_read_in_one_place() -> None:
     assert readers == {"bot/settings/reading.py"}
 
 
+def test_redacted_text_is_made_by_the_redactor_alone() -> None:
+    made = [
+        _relative(path)
+        for path in SOURCES
+        for node in ast.walk(_tree(path))
+        if isinstance(node, ast.Call)
+        and getattr(node.func, "id", getattr(node.func, "attr", "")) == "Redacted"
+        and not all(isinstance(each, ast.Constant) for each in node.args)
+    ]
+
+    assert made == ["bot/privacy/redactor.py"]
+
+
 def _says_nothing(docstring: str) -> bool:
     """Fewer than three words, unless they name an error, or point at a name in backticks."""
     return len(docstring.split()) < 3 and not re.search(r"`|Raises |\w\.\w", docstring)

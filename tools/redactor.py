@@ -1,11 +1,16 @@
 """The one thing the layers ask of redaction. The rules live in `bot.privacy`."""
 
-from typing import Final, Protocol
+from typing import Final, NewType, Protocol
 
 from pydantic import JsonValue
 
 # How a masked value begins, wherever it is met again.
 MASK_PREFIX: Final = "[redacted:"
+
+
+# Text that went through a redactor once, at the border where it came in. Who takes this and not `str`
+# need not redact it again; only a `Redactor` makes it, and who writes a constant without a secret.
+Redacted = NewType("Redacted", str)
 
 
 class RedactionFailed(Exception):
@@ -15,7 +20,7 @@ class RedactionFailed(Exception):
 class Redactor(Protocol):
     """Masks secrets and personal data. Idempotent."""
 
-    def redact(self, text: str) -> str:
+    def redact(self, text: str) -> Redacted:
         """The text that may leave. Raises RedactionFailed."""
         ...
 

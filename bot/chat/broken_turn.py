@@ -42,7 +42,7 @@ def broken(
     gathered = talk or Conversation(CompleteRequest("", ()))
     notice = _notice(ask, error, gathered)
     try:
-        text = redactor.redact(gathered.text)
+        text: str = redactor.redact(gathered.text)
     except RedactionFailed:
         text = ""
     return finished(TurnEnd.FAILED, gathered, text, [notice], ())

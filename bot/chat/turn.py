@@ -45,7 +45,7 @@ from bot.telemetry.metrics import Metrics
 from tools.call_limits import Spent
 from tools.capabilities import CallContext, Clock
 from tools.records import CallEvent, ToolOutcome
-from tools.redactor import Redactor
+from tools.redactor import Redacted, Redactor
 
 log = structlog.get_logger(__name__)
 
@@ -116,8 +116,7 @@ class Turns:
 
     async def _answer(self, ask: Ask, journal: Journal) -> TurnFinished | None:
         try:
-            safe = replace(ask, text=self._redactor.redact(ask.text))
-            opened = await self._open(safe, journal)
+            opened = await self._open(ask, journal)
         except Exception as error:
             final = broken(ask, error, None, self._redactor)
             await self._tell_unopened(ask, final)
@@ -127,7 +126,7 @@ class Turns:
             return final
         if opened is None:
             return None
-        named = replace(safe, channel_name=opened.channel_name)
+        named = replace(ask, channel_name=opened.channel_name)
         final = await self._answered(named, opened, journal)
         self._metrics.turn_ended(final.end.value)
         return final
@@ -174,7 +173,7 @@ class Turns:
 
     async def _tell_unopened(self, ask: Ask, final: TurnFinished) -> None:
         """Tell what can be told without the journal; the question itself goes nowhere."""
-        wordless = replace(ask, text="")
+        wordless = replace(ask, text=Redacted(""))
         with suppress(SurfaceGone, SurfaceFailed):
             ts = await self._surface.open_answer(wordless)
             stream = self._surface.stream(wordless, ts)

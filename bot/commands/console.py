@@ -3,10 +3,11 @@
 import time
 from collections.abc import Callable
 from contextlib import AsyncExitStack
+from dataclasses import replace
 
 from pydantic import JsonValue
 
-from bot.app import build_base, build_conversation
+from bot.app import Base, build_base, build_conversation
 from bot.commands.headless import (
     HeadlessSurface,
     NamedByUser,
@@ -18,9 +19,11 @@ from bot.commands.headless import (
 )
 from bot.domain.channel import rule_for
 from bot.domain.ids import UserId
+from bot.domain.session import Ask
 from bot.settings.model import Settings
 from bot.wiring.observed import World
 from bot.wiring.venues import Directory
+from tools.redactor import Redacted
 
 
 async def answer_here(
@@ -41,11 +44,18 @@ async def answer_here(
         users = {name: role.users for name, role in settings.roles.items()}
         directory = Directory(_same, NamedOnTheLine(), NamedByUser(users))
         conversation = build_conversation(base, surface, NeverStopped(), directory, stack)
-        ask = headless_ask(question, channel, f"{time.time():.6f}")
+        ask = _asked(base, question, channel)
         final = await conversation.turns.answer(ask, PlainJournal())
     assert final is not None  # noqa: S101 - a headless place is never gone
     rule = rule_for(base.in_force.channels, channel)
     return answer_json(final, surface.proposals, rule.products)
+
+
+def _asked(base: Base, question: str, channel: str) -> Ask:
+    """The question redacted, as the placeholders of its own conversation."""
+    wordless = headless_ask(Redacted(""), channel, f"{time.time():.6f}")
+    with base.placeholders.within(wordless.place.key):
+        return replace(wordless, text=base.redactor.redact(question))
 
 
 async def _same(user: UserId) -> str:

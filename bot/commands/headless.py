@@ -18,11 +18,12 @@ from bot.domain.session import Ask
 from bot.domain.turn_events import ToolProgress, TurnEnd, TurnEvent, TurnFinished
 from bot.ports.platform import PlatformTraits
 from tools.records import CallEnded, ToolOutcome
+from tools.redactor import Redacted
 
 TEAM = TeamId("headless")
 
 
-def headless_ask(question: str, channel: str, ts: str) -> Ask:
+def headless_ask(question: Redacted, channel: str, ts: str) -> Ask:
     """The ask of a question from the command line. `ts` makes it one turn."""
     place = Place(TEAM, ChannelId(channel), MessageTs(ts))
     return Ask(place, MessageTs(ts), Person(TEAM, UserId("operator")), question, channel)

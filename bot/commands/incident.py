@@ -113,7 +113,9 @@ async def _slack(
         return
     async with AsyncExitStack() as stack:
         session = await stack.enter_async_context(aiohttp.ClientSession())
-        api = RedactedCalls(create_api(token, settings.slack.api_base_url, session), redactor)
+        api = RedactedCalls(
+            create_api(token, settings.slack.api_base_url, session), redactor.redact
+        )
         scheduler = EditScheduler()
         await stack.enter_async_context(scheduler.running())
         yield _Slack(api, SlackSurface(Outbox(api, scheduler), redact=redactor.redact))

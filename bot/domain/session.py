@@ -5,6 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from bot.domain.ids import MessageTs, Person, Place, SessionId, TurnId
+from tools.redactor import Redacted
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +18,7 @@ class Ask:
     place: Place
     ts: MessageTs
     asker: Person
-    text: str  # without the bot's own mention
+    text: Redacted  # without the bot's own mention
     channel_name: str = ""
 
     @property

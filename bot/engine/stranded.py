@@ -16,6 +16,7 @@ from bot.domain.session import Ask
 from bot.store.replicas import Replicas
 from bot.store.stranded_turns import StrandedTurn, StrandedTurns
 from bot.store.tickets import Tickets
+from tools.redactor import Redacted
 
 log = structlog.get_logger(__name__)
 
@@ -93,4 +94,4 @@ def _read(stored: Any) -> Ask | None:
 
 
 def _wordless(turn: StrandedTurn) -> Ask:
-    return Ask(turn.place, turn.ts, Person(turn.place.team, UserId("")), "")
+    return Ask(turn.place, turn.ts, Person(turn.place.team, UserId("")), Redacted(""))

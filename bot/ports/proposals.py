@@ -4,12 +4,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Protocol
+from typing import Final, Protocol
 
 from bot.domain.audit import AuditEvent
 from bot.domain.freeze import Freeze
 from bot.domain.ids import ProposalId, SessionId, UserId
 from bot.domain.proposal import Proposal, ProposalState
+from tools.redactor import Redacted
+
+NO_REASON: Final = Redacted("")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +25,7 @@ class Decision:
     to: ProposalState
     by: UserId | str
     key: str
-    reason: str = ""
+    reason: Redacted = NO_REASON
     params: str = ""
 
 

@@ -17,7 +17,7 @@ from bot.privacy.encoded import Encoded
 from bot.privacy.evasion import as_read
 from bot.privacy.found import NEW_PER_TEXT, FoundSecrets, is_telling, repeated
 from bot.privacy.placeholders import current_session
-from tools.redactor import MASK_PREFIX, RedactionFailed
+from tools.redactor import MASK_PREFIX, Redacted, RedactionFailed
 
 Remember = Callable[[str, str], None]  # a placeholder and what it stands for
 
@@ -58,9 +58,9 @@ class TextRedactor:
         fields.prepare()
         self._remember = remember
 
-    def redact(self, text: str) -> str:
+    def redact(self, text: str) -> Redacted:
         """The text that may leave. Raises RedactionFailed."""
-        return self._redacted(text, show_identifiers=False)
+        return Redacted(self._redacted(text, show_identifiers=False))
 
     def redact_for_people(self, text: str) -> str:
         """As `redact`, with e-mail addresses and telephone numbers left. Raises RedactionFailed."""
@@ -170,14 +170,6 @@ class TextRedactor:
 
     def _tag(self, found: bytes, size: int) -> str:
         return hashlib.blake2b(found, key=self._key, digest_size=size).hexdigest()
-
-
-class ForPeople:
-    """`Redactor` towards people: secrets are masked, e-mail addresses and telephone numbers are not."""
-
-    def __init__(self, redactor: TextRedactor) -> None:
-        self.redact = redactor.redact_for_people
-        self.redact_value = redactor.redact_value
 
 
 def _marks(data: bytes) -> list[tuple[int, int]]:

@@ -21,8 +21,6 @@ from bot.chat.budget_alert import BudgetAlert
 from bot.domain.ids import MessageTs, ProposalId
 from bot.engine.engine import LEASE_S, Engine, EngineConfig
 from bot.engine.records import forget_ended
-from bot.engine.redacted_starts import RedactedStarts
-from bot.privacy.redactor import ForPeople
 from bot.service.delivering import delivery_jobs
 from bot.service.listening import listen, providers_report, tools_report
 from bot.service.watching import watch_sweep
@@ -107,7 +105,7 @@ async def serving(
         session = await stack.enter_async_context(_slack_session())
         token = settings.slack.bot_token.get_secret_value()
         access = WatchedCalls(create_api(token, settings.slack.api_base_url, session))
-        api = RedactedCalls(CountedCalls(access, base.metrics), ForPeople(base.redactor))
+        api = RedactedCalls(CountedCalls(access, base.metrics), base.redactor.redact_for_people)
         scheduler = EditScheduler(rates)
         await stack.enter_async_context(scheduler.running())
         engine = _engine(base, lease_s)
@@ -236,7 +234,9 @@ def _bolt(
             budget=rules.budget_limits(settings),
         ),
         IngressPorts(
-            workflows=RedactedStarts(engine, base.redactor, base.placeholders),
+            workflows=engine,
+            redactor=base.redactor,
+            placeholders=base.placeholders,
             sessions=base.stores.sessions,
             proposals=base.stores.proposals,
             roles=roles,

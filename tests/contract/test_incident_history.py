@@ -21,6 +21,7 @@ from bot.store.sessions import StoredSessions
 from tests.fixtures_database import database, database_url, new_database
 from tools.capabilities import IncidentHistory, IncidentQuery, Interval, PastIncident
 from tools.errors import CapabilityUnavailable, InvalidArguments
+from tools.redactor import Redacted
 
 __all__ = ["database", "database_url"]
 
@@ -227,7 +228,9 @@ async def test_a_store_that_is_gone_is_unavailable(tmp_path: Path) -> None:
 async def a_session(database: Database, state: TurnState, channel: str = "C1") -> None:
     place = Place(TeamId("T1"), ChannelId(channel), MessageTs("1.1"))
     person = Person(TeamId("T1"), UserId("U1"))
-    ask = Ask(place, MessageTs("1.1"), person, "why is  checkout slow?", "incident-checkout")
+    ask = Ask(
+        place, MessageTs("1.1"), person, Redacted("why is  checkout slow?"), "incident-checkout"
+    )
     arguments = '{"product": "pricing"}'
     said = (
         Message(Role.ASSISTANT, "", (ToolCall("c1", "core__get_logs", arguments),)),

@@ -26,7 +26,7 @@ from bot.store.sealing import Sealing
 from bot.store.tables import audit
 from tests.fixtures_database import database, database_url, other
 from tests.fixtures_stores import Stores, stores
-from tools.redactor import RedactionFailed
+from tools.redactor import Redacted, RedactionFailed
 
 __all__ = ["database", "database_url", "other", "stores"]
 
@@ -234,7 +234,7 @@ def test_redaction_leaves_checkpoints() -> None:
 
 async def test_what_cannot_be_redacted_is_not_done(database_url: str) -> None:
     class Broken:
-        def redact(self, text: str) -> str:
+        def redact(self, text: str) -> Redacted:
             raise RedactionFailed("broken")
 
         def redact_value(self, value: JsonValue) -> JsonValue:

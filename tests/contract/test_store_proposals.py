@@ -31,6 +31,7 @@ from bot.store.database import Database
 from bot.store.proposals import StoredProposals
 from tests.fixtures_database import database, database_url, other
 from tests.fixtures_stores import Stores, stored, stores
+from tools.redactor import Redacted
 
 __all__ = ["database", "database_url", "other", "stores"]
 
@@ -80,7 +81,7 @@ def audit_of(to: ProposalState) -> AuditEvent:
 
 
 def decision(to: ProposalState, key: str = "click-1", by: str = "U2") -> Decision:
-    return Decision(to, UserId(by), key, "because")
+    return Decision(to, UserId(by), key, Redacted("because"))
 
 
 INTENT = AuditEvent(AuditKind.DISPATCH_INTENT, "U2", {"proposal": ID})
@@ -263,7 +264,9 @@ async def test_dispatches_are_counted_by_action_and_product(stores: Stores) -> N
 async def test_text_that_a_database_cannot_store_is_kept_legible(stores: Stores) -> None:
     await stores.proposals.create(a_proposal(), CREATED)
     verdict = await stores.proposals.decide(
-        ID, Decision(S.REJECTED, UserId("U2"), "k", "no\x00 \ud800 é 🎉"), audit_of(S.REJECTED)
+        ID,
+        Decision(S.REJECTED, UserId("U2"), "k", Redacted("no\x00 \ud800 é 🎉")),
+        audit_of(S.REJECTED),
     )
     assert verdict is not None
     assert verdict.won

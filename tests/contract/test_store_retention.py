@@ -17,6 +17,7 @@ from bot.store.sessions import StoredSessions
 from bot.store.tables import audit, evidence, messages, turns
 from bot.upkeep.retention import KeptFor, RetentionSweep
 from tests.fixtures_database import database, database_url
+from tools.redactor import Redacted
 
 __all__ = ["database", "database_url"]
 
@@ -28,7 +29,11 @@ SEEN = Evidence(
 def ask(ts: str) -> Ask:
     place = Place(TeamId("T1"), ChannelId("C1"), MessageTs("1700000000.000100"))
     return Ask(
-        place, MessageTs(ts), Person(TeamId("T1"), UserId("U1")), "why?", "incident-checkout"
+        place,
+        MessageTs(ts),
+        Person(TeamId("T1"), UserId("U1")),
+        Redacted("why?"),
+        "incident-checkout",
     )
 
 

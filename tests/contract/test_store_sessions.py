@@ -12,6 +12,7 @@ from bot.domain.ids import ChannelId, MessageTs, Person, Place, SessionId, TeamI
 from bot.domain.session import Ask, Session, Summary, TurnState
 from bot.domain.turn_events import Evidence
 from tests.fixtures_stores import Stores, stores
+from tools.redactor import Redacted
 
 __all__ = ["stores"]
 
@@ -22,7 +23,7 @@ ASKER = Person(TeamId("T1"), UserId("U1"))
 
 
 def an_ask(ts: str = "1700000000.000100", text: str = "why?", place: Place = PLACE) -> Ask:
-    return Ask(place, MessageTs(ts), ASKER, text, "incident-checkout")
+    return Ask(place, MessageTs(ts), ASKER, Redacted(text), "incident-checkout")
 
 
 ASK = an_ask()

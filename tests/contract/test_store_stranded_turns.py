@@ -12,11 +12,17 @@ from bot.store.sessions import StoredSessions
 from bot.store.stranded_turns import StrandedTurn, StrandedTurns, ending_workflow
 from bot.store.tickets import Tickets, workflow_status, workflow_steps
 from tests.fixtures_database import database, database_url
+from tools.redactor import Redacted
 
 __all__ = ["database", "database_url"]
 
 TS = MessageTs("1700000000.000100")
-ASK = Ask(Place(TeamId("T1"), ChannelId("C1"), TS), TS, Person(TeamId("T1"), UserId("U1")), "why?")
+ASK = Ask(
+    Place(TeamId("T1"), ChannelId("C1"), TS),
+    TS,
+    Person(TeamId("T1"), UserId("U1")),
+    Redacted("why?"),
+)
 AT = datetime(2026, 11, 21, tzinfo=UTC)
 OVER = ["CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED", "ERROR", "SUCCESS"]
 

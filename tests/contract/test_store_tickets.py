@@ -13,6 +13,7 @@ from bot.store.database import Database
 from bot.store.sessions import StoredSessions
 from bot.store.tickets import Superseded, Tickets, workflow_status, workflow_steps
 from tests.fixtures_database import database, database_url, other
+from tools.redactor import Redacted
 
 __all__ = ["database", "database_url", "other"]
 
@@ -75,7 +76,7 @@ async def test_a_turn_in_line_is_found_by_its_place_until_it_ends(
 ) -> None:
     ts = MessageTs("1700000000.000100")
     place = Place(TeamId("T1"), ChannelId("C1"), ts)
-    ask = Ask(place, ts, Person(TeamId("T1"), UserId("U1")), "why?")
+    ask = Ask(place, ts, Person(TeamId("T1"), UserId("U1")), Redacted("why?"))
     at = datetime(2026, 11, 21, tzinfo=UTC)
     sessions = StoredSessions(database)
     await engine.run(ask.turn_id, "a")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import orjson
 from pydantic import JsonValue
 
-from tools.redactor import RedactionFailed
+from tools.redactor import Redacted, RedactionFailed
 
 MASK = "[redacted]"
 
@@ -18,10 +18,10 @@ class FakeRedactor:
     fails: bool = False
     breaks_json: bool = False
 
-    def redact(self, text: str) -> str:
+    def redact(self, text: str) -> Redacted:
         if self.fails:
             raise RedactionFailed("told to fail")
-        return re.sub(r"SECRET-\w+", MASK, text)
+        return Redacted(re.sub(r"SECRET-\w+", MASK, text))
 
     def redact_value(self, value: JsonValue) -> JsonValue:
         masked: JsonValue = orjson.loads(self.redact(orjson.dumps(value).decode()))

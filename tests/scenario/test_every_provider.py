@@ -27,6 +27,7 @@ from tests.fakes.model_server import Call, Failure, ModelServer, Recorded, Round
 from tests.fakes.recording_chat import RecordingChat
 from tests.fixtures_providers import WIRES
 from tools.records import CallEnded, CallStarted
+from tools.redactor import Redacted
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -148,7 +149,7 @@ class Investigation:
         """To its end, from wherever the journal is."""
         chosen = self.processes[process]
         before = len(chosen.surface.streams)
-        ask = headless_ask(QUESTION, "incident-x", self.ts)
+        ask = headless_ask(Redacted(QUESTION), "incident-x", self.ts)
         final = await chosen.talk.turns.answer(ask, journal)
         assert final is not None
         streams = chosen.surface.streams[before:]

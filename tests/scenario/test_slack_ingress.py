@@ -58,6 +58,7 @@ from tests.fakes.redactor import FakeRedactor
 from tests.fixtures_slack import QUICK, running_beside
 from tests.golden.slack_views import MANY, MANY_EVIDENCE
 from tests.slack_ingress import NOW, Ingress, proposal
+from tools.redactor import Redacted
 
 # Slack's own times, made short.
 QUICK_DELIVERY = DeliveryPolicy(ack_timeout_s=0.3, retry_delays_s=(0.0, 0.05, 0.05))
@@ -119,7 +120,7 @@ class Bot:
         """A session with a running turn."""
         team = TeamId(self.workspace.app.team_id)
         place = Place(team, ChannelId(channel), MessageTs(thread_ts))
-        ask = Ask(place, MessageTs(thread_ts), Person(team, UserId(RESPONDER)), "why?")
+        ask = Ask(place, MessageTs(thread_ts), Person(team, UserId(RESPONDER)), Redacted("why?"))
         await self.sessions.begin_turn(ask, await self.sessions.open(ask, "incident", NOW), NOW)
         return ask
 

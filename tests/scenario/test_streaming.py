@@ -44,6 +44,7 @@ from tests.golden.slack_views import (
     started,
     view,
 )
+from tools.redactor import Redacted
 
 SPEED = 10
 
@@ -75,7 +76,7 @@ class Slack:
         team = TeamId(self.workspace.app.team_id)
         thread = MessageTs("") if channel == DIRECT else ts
         place = Place(team, ChannelId(channel), thread)
-        return Ask(place, ts, Person(team, UserId(user)), text)
+        return Ask(place, ts, Person(team, UserId(user)), Redacted(text))
 
     def answer(self, ask: Ask) -> list[str]:
         """The bot's texts in the thread, oldest first."""

@@ -1,14 +1,14 @@
 """The last net before Slack: every text of a call is redacted, and what cannot be is not sent."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from pydantic import JsonValue
 
 from bot.ports.failures import SurfaceFailed
 from bot.slack.api.calls import SlackCalls
-from tools.redactor import RedactionFailed, Redactor
+from tools.redactor import RedactionFailed
 
 # What holds text for people. All else (ids, button values, metadata) is ours and comes back to us.
 _CARRIERS: Final = ("text", "blocks", "view", "attachments")
@@ -17,11 +17,11 @@ _LARGE: Final = "views."
 
 
 class RedactedCalls:
-    """`SlackCalls` around another one."""
+    """`SlackCalls` around another one. `redact` may raise RedactionFailed."""
 
-    def __init__(self, calls: SlackCalls, redactor: Redactor) -> None:
+    def __init__(self, calls: SlackCalls, redact: Callable[[str], str]) -> None:
         self._calls = calls
-        self._redactor = redactor
+        self._redact = redact
 
     async def call(self, method: str, **arguments: JsonValue) -> Mapping[str, JsonValue]:
         """One call with its texts redacted. Raises what the inner one raises, and SurfaceFailed."""
@@ -42,7 +42,7 @@ class RedactedCalls:
 
     def _texts(self, value: JsonValue, *, is_text: bool = False) -> JsonValue:
         if isinstance(value, str):
-            return self._redactor.redact(value) if is_text and value else value
+            return self._redact(value) if is_text and value else value
         if isinstance(value, list):
             return [self._texts(item) for item in value]
         if isinstance(value, dict):

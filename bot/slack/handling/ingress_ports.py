@@ -15,8 +15,10 @@ from bot.ports.platform import PrivateSurface, RoleDirectory
 from bot.ports.proposals import FreezeState, KillSwitch, ProposalStore, Revisions
 from bot.ports.sessions import SessionStore
 from bot.ports.trail import AuditLog, Trail
+from bot.privacy.placeholders import Placeholders
 from bot.slack.api.calls import SlackCalls
 from bot.slack.received.identity import SlackIdentity
+from tools.redactor import Redactor
 
 # The roles that an action names itself, as it is declared now; none for one that is not declared.
 ActionRoles: TypeAlias = Callable[[str], Sequence[str]]
@@ -49,6 +51,8 @@ class IngressPorts:
     """Everything a listener may call."""
 
     workflows: Workflows
+    redactor: Redactor
+    placeholders: Placeholders
     sessions: SessionStore
     proposals: ProposalStore
     roles: RoleDirectory

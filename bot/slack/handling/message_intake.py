@@ -145,7 +145,9 @@ class MessageIntake:
         await self._start(heard, retry)
 
     async def _start(self, heard: Heard, retry: int) -> None:
-        ask = Ask(place=heard.place, ts=heard.ts, asker=heard.asker, text=heard.text)
+        with self._ports.placeholders.within(heard.place.key):
+            text = self._ports.redactor.redact(heard.text)
+        ask = Ask(place=heard.place, ts=heard.ts, asker=heard.asker, text=text)
         if self._settings.asks_per_minute and not self._limiter.admits(ask.asker, ask.turn_id):
             if self._limiter.tells(ask.asker):
                 self._whisper(heard, words.TOO_MANY)

@@ -117,7 +117,7 @@ class ProposalClicks:
     ) -> None:
         user = click.person.user
         key = f"{judged.id}:{to}:{user}:{click.action_ts}"
-        decision = Decision(to, user, key, reason, params)
+        decision = Decision(to, user, key, self._ports.redactor.redact(reason), params)
         await self._ports.workflows.start_decision(judged.id, decision)
 
     async def _open_rejection(self, click: Click) -> Refusal | None:

@@ -79,7 +79,7 @@ class DecidingLife(RuleBasedStateMachine):
 
         def edited(row: Proposal) -> Decision:
             key = f"{row.id}:superseded:{by}:1"
-            return Decision(ProposalState.SUPERSEDED, UserId(by), key, "", params)
+            return Decision(ProposalState.SUPERSEDED, UserId(by), key, params=params)
 
         self._start(self._row(which), edited, moment)
 

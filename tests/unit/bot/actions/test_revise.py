@@ -43,7 +43,7 @@ def revisions(rule: ActionRule = TYPED) -> Revisions:
 
 
 def edit(row: Proposal, params: str = '{"version":"v40"}', by: str = "U-editor") -> Decision:
-    return Decision(S.SUPERSEDED, UserId(by), f"{row.id}:superseded:{by}:1", "", params)
+    return Decision(S.SUPERSEDED, UserId(by), f"{row.id}:superseded:{by}:1", params=params)
 
 
 def newer(world: World, row: Proposal) -> Proposal:

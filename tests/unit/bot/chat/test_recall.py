@@ -27,6 +27,7 @@ from tests.fakes.journal import Crash, Fuse, MemoryJournal
 from tests.fakes.scripted_provider import PAID, ScriptedProvider, calls, text
 from tests.fixtures_rounds import said
 from tests.fixtures_turn import ASK, TurnBench, turn_bench
+from tools.redactor import Redacted
 
 LONG = "It was the database pool, again. " * 150  # some 2,000 tokens
 QUESTION = Message(Role.USER, text="and now?")
@@ -35,7 +36,7 @@ QUESTION = Message(Role.USER, text="and now?")
 def _turn(number: int, words: str = LONG, result: str = "") -> list[Message]:
     call = ToolCall(f"c{number}", "core__get_logs", "{}")
     return [
-        Message(Role.USER, text=f"question {number}"),
+        Message(Role.USER, text=Redacted(f"question {number}")),
         Message(Role.ASSISTANT, tool_calls=(call,)),
         Message(Role.TOOL, tool_result=ToolResult(call.id, call.name, result or "{}")),
         Message(Role.ASSISTANT, text=f"{number}: {words}"),
@@ -128,7 +129,9 @@ async def test_a_conversation_stays_well_formed(words: list[int], window: int) -
 
 
 def _ask(number: int):  # type: ignore[no-untyped-def]
-    return replace(ASK, ts=MessageTs(f"17000000{number:02}.000100"), text=f"question {number}")
+    return replace(
+        ASK, ts=MessageTs(f"17000000{number:02}.000100"), text=Redacted(f"question {number}")
+    )
 
 
 class Talker(ScriptedProvider):

@@ -15,12 +15,13 @@ from bot.store.database import Database
 from bot.store.tickets import Superseded, Tickets, workflow_status
 from tests.fixtures_database import database as both
 from tests.fixtures_database import database_url, sqlite_url
+from tools.redactor import Redacted
 
 __all__ = ["both", "database_url", "sqlite_url"]
 
 TS = MessageTs("1700000000.000100")
 PERSON = Person(TeamId("T1"), UserId("U1"))
-ASK = Ask(Place(TeamId("T1"), ChannelId("C1"), TS), TS, PERSON, "why?")
+ASK = Ask(Place(TeamId("T1"), ChannelId("C1"), TS), TS, PERSON, Redacted("why?"))
 
 
 @pytest.fixture

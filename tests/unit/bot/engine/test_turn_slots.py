@@ -9,12 +9,13 @@ from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.domain.session import Ask
 from bot.engine.stop_signal import Signal
 from bot.engine.turn_slots import TurnSlots
+from tools.redactor import Redacted
 
 
 def ask(number: int) -> Ask:
     ts = MessageTs(f"1700000000.00000{number}")
     person = Person(TeamId("T1"), UserId("U1"))
-    return Ask(Place(TeamId("T1"), ChannelId("C1"), ts), ts, person, "why?")
+    return Ask(Place(TeamId("T1"), ChannelId("C1"), ts), ts, person, Redacted("why?"))
 
 
 @dataclass

@@ -1,6 +1,7 @@
 """Which messages become turns, and when Slack is acknowledged."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from bot.domain.session import Ask, Session
 from bot.ports.failures import StorageUnavailable
 from bot.slack.handling import words
 from bot.slack.handling.ingress_ports import IngressSettings
+from tests.fakes.redactor import FakeRedactor
 from tests.slack_ingress import (
     BOT,
     CHANNEL,
@@ -45,6 +47,18 @@ async def test_a_mention_starts_a_turn_in_its_own_thread(ingress: Ingress) -> No
     assert ask.place.thread_ts == "100.1"
     assert ingress.api.calls == []  # the channel's name is the turn's to ask for
     assert (ask.asker.team, ask.asker.user) == ("T1", "U1")
+
+
+async def test_a_question_is_redacted_before_it_is_stored(ingress: Ingress) -> None:
+    await ingress.send(mention(text=f"<@{BOT}> is SECRET-abc123 leaked?"))
+    assert only(ingress).text == "is [redacted] leaked?"
+
+
+async def test_a_question_that_cannot_be_redacted_is_not_started(ingress: Ingress) -> None:
+    ingress.ports = replace(ingress.ports, redactor=FakeRedactor(fails=True))
+    response = await ingress.send(mention())
+    assert response.status == 500
+    assert ingress.workflows.turns == {}
 
 
 async def test_a_mention_inside_a_thread_belongs_to_the_thread(ingress: Ingress) -> None:

@@ -222,7 +222,13 @@ async def test_reject_asks_for_a_reason_and_starts_nothing_yet(ingress: Ingress)
 
 
 @pytest.mark.parametrize(
-    ("typed", "kept"), [("  not the cause ", "not the cause"), (None, ""), ("x" * 900, "x" * 500)]
+    ("typed", "kept"),
+    [
+        ("  not the cause ", "not the cause"),
+        ("SECRET-abc123 leaked", "[redacted] leaked"),
+        (None, ""),
+        ("x" * 900, "x" * 500),
+    ],
 )
 async def test_a_sent_form_starts_the_rejection_with_its_reason(
     ingress: Ingress, typed: str | None, kept: str
