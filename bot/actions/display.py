@@ -1,7 +1,8 @@
 """What people see of a proposal: its card, lines in the thread, a private word. Best effort.
 
 A failure to show never undoes or blocks what the database says. A card that differs from its row
-stays on record as such, and `CardSweep` paints it until it is true.
+stays on record as such, and `CardSweep` paints it until it is true; with a card that could not be
+shown for a while comes the line that tells its action's end.
 """
 
 import asyncio
@@ -12,7 +13,9 @@ from typing import Final, TypeVar
 import structlog
 
 from bot.actions.cards import CardClaim, Cards
+from bot.actions.outcome import line
 from bot.domain.ids import MessageTs, Place, ProposalId, UserId
+from bot.domain.proposal import Proposal, ProposalState
 from bot.ports.failures import MessageGone, StorageUnavailable, SurfaceFailed, SurfaceGone
 from bot.ports.platform import CardSurface, PlatformTraits
 
@@ -27,6 +30,12 @@ BATCH: Final = 10
 # Between the sweep's tries: doubled up to the first, and the second after an hour of them.
 _AGAIN_S: Final = (5.0, 60.0, 600.0)
 _PATIENT_TRIES: Final = 60
+_ENDS: Final = {
+    ProposalState.SUCCEEDED,
+    ProposalState.FAILED,
+    ProposalState.UNKNOWN,
+    ProposalState.SUPERSEDED,
+}
 
 T = TypeVar("T")
 Sleep = Callable[[float], Awaitable[None]]
@@ -55,6 +64,8 @@ class ProposalDisplay:
                 await self._sleep(waits.pop(0))
             elif not painted:
                 return False
+            elif claim.tries > 1:
+                await self._say_end(claim.proposal)
         return True
 
     @property
@@ -69,6 +80,11 @@ class ProposalDisplay:
     async def whisper(self, place: Place, user: UserId, text: str) -> None:
         """A private word."""
         await self._told("whisper", self._surface.whisper(place, user, text))
+
+    async def _say_end(self, row: Proposal) -> None:
+        """What kept the card from being shown kept the line from being said; once per proposal."""
+        if row.outcome and row.state in _ENDS:
+            await self.say(row.place, line(row), f"{row.id}:outcome")
 
     async def _painted(self, claim: CardClaim, *, may_retry: bool) -> bool | None:
         """Whether the card shows what was claimed; None when it is worth another try at once."""

@@ -291,6 +291,30 @@ async def test_a_card_whose_place_was_gone_is_true_once_it_is_back() -> None:
     assert world.wall.shown(row.id).state is S.REJECTED
 
 
+@pytest.mark.parametrize(
+    ("answer", "state"),
+    [
+        (ControlAnswer(AnswerKind.SUCCEEDED, "ok"), S.SUCCEEDED),
+        (ControlAnswer(AnswerKind.FAILED, "no"), S.FAILED),
+    ],
+)
+async def test_an_end_that_could_not_be_told_is_told_once_the_platform_is_open_again(
+    answer: ControlAnswer, state: ProposalState
+) -> None:
+    world = World(control=FakeControlPlane(answer))
+    row = await world.proposed()
+    world.wall.failures = [SurfaceFailed("token_revoked", retryable=False)] * 50
+
+    await world.carry(row, confirm(row))
+    await world.quiet()
+    assert world.wall.words() == []
+    world.wall.failures.clear()
+    await world.quiet()
+
+    assert world.wall.shown(row.id).state is state
+    assert list(world.wall.lines) == [f"{row.id}:outcome"]
+
+
 async def test_a_card_that_somebody_deleted_is_left_alone() -> None:
     world = World()
     row = await world.proposed()
