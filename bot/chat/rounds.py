@@ -86,7 +86,7 @@ class Rounds:
                     record = self._record(provider, number, attempt, notices, budget)
                     return passed_on(record) if admitted.trial else record
                 failed = attempt.end or ErrorChunk(ErrorKind.CUT, "no answer")
-                self._told(notices, emit, f"{provider.name}: {failed.message}")
+                self._told(notices, emit, _said_of(provider, failed.message))
                 if not _limits_one_model(provider, failed):
                     break
             held_back = held_back or not asked
@@ -149,7 +149,7 @@ class Rounds:
             if reason is None and not circuit.asked_to_wait:
                 left_alone.append(provider)
             if not ready:
-                notices.append(f"{provider.name}: {reason or _left_alone(circuit)}")
+                notices.append(_said_of(provider, reason or _left_alone(circuit)))
         return ready or left_alone
 
     def _soonest(self, provider: Provider, budget: RoundBudget) -> Circuit:
@@ -252,6 +252,11 @@ class Rounds:
             error_message=end.message if isinstance(end, ErrorChunk) else "",
             stopped=attempt.stopped,
         )
+
+
+def _said_of(provider: Provider, words: str) -> str:
+    """With its name in front, once."""
+    return words if words.startswith(provider.name) else f"{provider.name}: {words}"
 
 
 def _left_alone(circuit: Circuit) -> str:

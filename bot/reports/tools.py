@@ -11,7 +11,20 @@ from tools.contract import AnyTool
 from tools.policy import ToolPolicy
 from tools.products import Reading
 
-_CONNECTION = "a connection of the asker's own"
+# By capability, the table of kortex.toml that binds it; a tool's own port has [adapters.NAME].
+_SETTING = {
+    "logs": "[observe.logs]",
+    "metrics": "[observe.metrics]",
+    "traces": "[observe.traces]",
+    "rollouts": "[kubernetes]",
+    "kubernetes": "[kubernetes]",
+    "offer": "[kubernetes]",
+    "admin": "[control_plane]",
+    "platform": "[platform]",
+    "patterns": "[patterns]",
+    "operations": "[[actions]]",
+    "proposals": "[[actions]]",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +93,10 @@ def _status(
     contract = entry.contract
     named = tuple(n for n in sorted(policy.toolsets) if policy.allows(contract, Purpose(n)))
     missing = missing_capabilities(contract, bound) if bound else ()
-    reason = f"not configured: {', '.join(missing)}" if missing else ""
+    tables = dict.fromkeys(_SETTING.get(each, f"[adapters.{each}]") for each in missing)
+    reason = f"not set: {', '.join(tables)}" if missing else ""
     if not named:
         reason = "no toolset names it, or [policy] denies it"
     elif contract.requires_connection and not policy.granted_connections:
-        reason = reason or f"not configured: {_CONNECTION}"
+        reason = reason or "not set: [platform.connections]"
     return ToolStatus(contract.id, named, reason, health.get(contract.id, ToolHealth()))

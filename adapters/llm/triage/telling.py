@@ -99,7 +99,7 @@ def _moved(fact: Moved) -> str:
     if fact.since is not None:
         since = f" since {'before ' if fact.since_before else ''}{clock(fact.since)}"
     return (
-        f"{role} {way} to {figure(fact.worst)}{unit}, usually {figure(fact.usual)}{unit}{since} "
+        f"{role} {way} to {figure(fact.worst)}{unit}{since}, usually {figure(fact.usual)}{unit} "
         f"({fact.signal.replace('_', ' ')})"
     )
 
@@ -110,7 +110,7 @@ def _log(point: Point, fact: LogFact) -> str:
         return f'{product} no longer writes lines like "{example}", {fact.before} before'
     words = "new" if fact.change == "new" else "more frequent"
     level = f" {fact.level}" if fact.level else ""
-    names = f"; they name {plain(fact.names[0])}" if fact.names else ""
+    names = f"; they mention {plain(fact.names[0])}" if fact.names else ""
     kind = "" if point.kind != "named by errors" else f"the log of {product} names it: "
     return f'{kind}{fact.after} {words}{level} lines of {product}, such as "{example}"{names}'
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from datetime import UTC, datetime
 
 from pydantic import JsonValue
 
@@ -11,6 +12,10 @@ from bot.slack.text.blocks import Block, Part, section
 from bot.slack.text.mrkdwn import escape, visible
 
 _USER_ID = re.compile(r"[UW][A-Z0-9]{2,20}", re.ASCII)
+_CHANNEL_ID = re.compile(r"[CG][A-Z0-9]{2,20}", re.ASCII)
+_DIRECT_ID = re.compile(r"D[A-Z0-9]{2,20}", re.ASCII)
+# A session's id holds its place: team, channel, and when its thread began (seconds since 1970).
+_SESSION_ID = re.compile(r"session:[^:]*:([^:]*):(?:(\d{1,11})\.\d*)?", re.ASCII)
 _TITLES = {"user": "Person", "channel": "Channel", "provider": "Provider", "session": "Thread"}
 _ROWS = 15  # of each kind: a table holds 100 rows
 _BAR = 20
@@ -72,11 +77,31 @@ def _raw(text: str) -> Block:
 
 
 def _named(name: str) -> Block:
-    if not _USER_ID.fullmatch(name):
-        return _raw(visible(name)[:_NAME_CHARS])
-    person: Block = {"type": "user", "user_id": name}
-    line: Block = {"type": "rich_text_section", "elements": [person]}
+    place, began = _place_of(name)
+    if _USER_ID.fullmatch(name):
+        shown: Block = {"type": "user", "user_id": name}
+    elif _CHANNEL_ID.fullmatch(place):
+        shown = {"type": "channel", "channel_id": place}
+    else:
+        return _raw(_plain(place) + began)
+    elements: list[JsonValue] = [shown]
+    if began:
+        elements.append({"type": "text", "text": began})
+    line: Block = {"type": "rich_text_section", "elements": elements}
     return {"type": "rich_text", "elements": [line]}
+
+
+def _place_of(name: str) -> tuple[str, str]:
+    """The channel of a thread, and ", 14:02 UTC" when it began; of anything else the name itself."""
+    session = _SESSION_ID.fullmatch(name)
+    if session is None:
+        return name, ""
+    began = f", {datetime.fromtimestamp(int(session[2]), UTC):%H:%M} UTC" if session[2] else ""
+    return session[1], began
+
+
+def _plain(name: str) -> str:
+    return "a direct message" if _DIRECT_ID.fullmatch(name) else visible(name)[:_NAME_CHARS]
 
 
 def _line(row: SpentBy) -> str:
@@ -89,9 +114,12 @@ def _line(row: SpentBy) -> str:
 
 def _name(name: str) -> str:
     # A mention in a private answer notifies nobody and shows the name people know.
+    place, began = _place_of(name)
     if _USER_ID.fullmatch(name):
         return f"<@{name}>"
-    return escape(visible(name)[:_NAME_CHARS])
+    if _CHANNEL_ID.fullmatch(place):
+        return f"<#{place}>{began}"
+    return escape(_plain(place)) + began
 
 
 def dollars(usd_micros: int) -> str:

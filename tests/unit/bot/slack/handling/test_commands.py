@@ -87,6 +87,27 @@ async def test_budget_says_what_was_spent_by_whom(ingress: Ingress) -> None:
     assert [row.body["allowed"] for row in ingress.memory.trail] == [True]
 
 
+@pytest.mark.parametrize(
+    ("session", "shown"),
+    [
+        ("session:T1:C0CHECKOUT:1795330951.190433", "<#C0CHECKOUT>, 07:02 UTC"),
+        ("session:T1:D0MIRA:1795330951.190433", "a direct message, 07:02 UTC"),
+        ("session:T1:D0MIRA:", "a direct message"),
+        ("session:headless:incident-x:1795330951.190433", "incident-x, 07:02 UTC"),
+    ],
+)
+async def test_budget_names_a_thread_by_its_channel_and_time(
+    ingress: Ingress, session: str, shown: str
+) -> None:
+    await ingress.ledger.record(replace(ROUND, session_id=SessionId(session)))
+
+    answer = json.loads((await ingress.send(command("budget"))).body)
+
+    check_blocks(answer["blocks"], "message")
+    assert f"• {shown}: $" in answer["text"]
+    assert "session:" not in json.dumps(answer)
+
+
 async def test_providers_says_what_can_be_used_and_why_not(ingress: Ingress) -> None:
     ingress.providers = [
         ProviderStatus("anthropic", True),
@@ -202,7 +223,7 @@ async def test_tools_says_how_each_does_and_what_was_not_loaded(ingress: Ingress
     slow = ToolHealth({"ok": 10, "upstream": 2}, 0.25, None)
     ingress.tools = ToolReport(
         (
-            ToolStatus("core__get_traces", ("investigate",), "not configured: traces"),
+            ToolStatus("core__get_traces", ("investigate",), "not set: [observe.traces]"),
             ToolStatus("core__get_time", ("investigate",)),
             ToolStatus("core__get_logs", ("investigate", "recommend"), "", slow),
         ),
@@ -216,7 +237,7 @@ async def test_tools_says_how_each_does_and_what_was_not_loaded(ingress: Ingress
         "• `core__get_logs` investigate, recommend: 12 calls, 2 upstream, half under 0.25 s, "
         "95 % over 5 minutes",
         "• `core__get_time` investigate: not called yet",
-        "• `core__get_traces` not offered: not configured: traces",
+        "• `core__get_traces` not offered: not set: [observe.traces]",
         "*Your own*",
         "• plugins/&lt;bad&gt;.yaml:3: timeout: must be at most 300s",
         "*Toolsets*",
