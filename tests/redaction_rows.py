@@ -46,6 +46,8 @@ TOKENS: dict[str, Callable[[], str]] = {
     "stripe": lambda: "sk_live_" + word(24),
     "aws": lambda: "AKIA" + made(string.ascii_uppercase + "234567", 16),
     "npm": lambda: "npm_" + word(36),
+    "cursor": lambda: "key_" + hexa(64),
+    "twitch": lambda: "oauth:" + made(string.ascii_lowercase + string.digits, 30),
     "voyage": lambda: "pa-" + word(42) + "_",
 }  # fmt: skip
 PLACES = (
@@ -59,6 +61,11 @@ NAMED: dict[str, Callable[[], str]] = {
     "Recovery Key 1: {}": lambda: hexa(64),
     "BUNDLE_ENTERPRISE__CONTRIBSYS__COM={}": lambda: f"{hexa(8)}:{hexa(8)}",
     "bundle config gems.contribsys.com {}": lambda: f"{hexa(8)}:{hexa(8)}",
+    "AKIAIOSFODNN7EXAMPLE:{}": lambda: word(40),
+    'AKIAIOSFODNN7EXAMPLE", "{}"': lambda: word(40),
+    "AKIAIOSFODNN7EXAMPLE {}": lambda: word(40),
+    "admin:500:{}:::": lambda: f"{hexa(32)}:{hexa(32)}",
+    "sqlcmd -S db -U sa -P '{}' -Q x": lambda: word(14),
     "glassnode key {}": lambda: word(27),
     "restpack = '{}'": lambda: word(48),
     "alphavantage_token: {}": lambda: word(32),
@@ -74,6 +81,9 @@ NAMED: dict[str, Callable[[], str]] = {
     "visa: {}": lambda: with_luhn("4" + number(10**13, 10**14 - 1)),
 }  # fmt: skip
 CALM: dict[str, Callable[[], str]] = {
+    "AKIA key in commit {}": lambda: hexa(40),
+    "sqlcmd -S db -E -Q {}": lambda: f"select{number(10, 99)}",
+    "grant type oauth:{}": lambda: "code",
     "trace_id={} span_id=00f067aa0ba902b7": lambda: hexa(32),
     "uid {}": lambda: str(UUID(hex=hexa(32))),
     "commit {} rolled out": lambda: hexa(40),
