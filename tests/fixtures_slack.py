@@ -8,6 +8,9 @@ from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.domain.session import Ask
 from bot.slack.sending.pacing import Rates
 from bot.slack.sending.scheduler import EditScheduler
+from bot.slack.text.links import LinkPolicy
+from bot.slack.text.markdown import CLOSE, lines
+from bot.slack.text.mrkdwn import clean
 from tools.redactor import Redacted
 
 QUICK = Rates(
@@ -46,3 +49,10 @@ async def running_beside(scheduler: EditScheduler) -> AsyncIterator[EditSchedule
     finally:
         leave.set()
         await running
+
+
+def safe_markdown(text: str, policy: LinkPolicy) -> str:
+    """All lines as they are sent, with an open fence closed."""
+    done = list(lines(clean(text), policy))
+    closing = [CLOSE] if done and done[-1].after else []
+    return "\n".join([line.safe for line in done] + closing)

@@ -48,11 +48,6 @@ class RecordedIncidents:
             self._opened[name] = recorded(dataset, self._clock, self._codec)
         return self._opened[name]
 
-    def of_channel(self, channel: str) -> Recorded | None:
-        """The capabilities of the scenario that plays in a channel, None when none does."""
-        name = self.name_in(channel)
-        return self.of(name) if name else None
-
     def name_in(self, channel: str) -> str | None:
         """The scenario that plays in a channel, None when none does."""
         plain = channel.lstrip("#")

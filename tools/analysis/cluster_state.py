@@ -47,13 +47,14 @@ def mechanism_of(*texts: str) -> str:
 def pod_is_ill(ready: str, status: str) -> bool:
     """Whether a row of `kubectl get pods` is of a pod that does not do its work."""
     if status in _WELL:
-        return status == "Running" and _short(ready)
+        return status == "Running" and workload_is_short(ready)
     return status not in _STARTING
 
 
 def workload_is_short(ready: str) -> bool:
     """Whether fewer are ready than wanted: `1/3`."""
-    return _short(ready)
+    found = _READY.fullmatch(ready.strip())
+    return found is not None and int(found[1]) < int(found[2])
 
 
 def node_is_ill(status: str) -> bool:
@@ -80,11 +81,6 @@ def why_ill(pod: Mapping[str, JsonValue]) -> str:
             told += _words(condition)
     told += _words(status)
     return "; ".join(dict.fromkeys(told))[:_LONGEST_DETAIL]
-
-
-def _short(ready: str) -> bool:
-    found = _READY.fullmatch(ready.strip())
-    return found is not None and int(found[1]) < int(found[2])
 
 
 def _words(state: Mapping[str, JsonValue]) -> list[str]:

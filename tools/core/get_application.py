@@ -1,11 +1,12 @@
 """core__get_application: one application of the developer platform, with its resources."""
 
 from tools.capabilities import CallContext, Capabilities
-from tools.contract import LOOKUP, Effect, ToolContract, ToolInput, ToolOutput
+from tools.contract import ToolInput, ToolOutput
 from tools.core.bound import bound
 from tools.core.platform_entries import (
     ApplicationName,
     ResourceEntry,
+    platform_contract,
     resource_entry,
     shown_of,
     told,
@@ -34,21 +35,14 @@ class ApplicationOutput(ToolOutput):
 class GetApplication:
     """Asks the platform."""
 
-    contract = ToolContract(
-        id="core__get_application",
-        description=(
-            "One application of the developer platform: environment, status, the databases and"
-            " other resources it uses. Use to see what a product depends on."
-        ),
-        input=ApplicationInput,
-        output=ApplicationOutput,
-        effect=Effect.READ_ONLY,
-        redaction=frozenset(ApplicationOutput.model_fields),
-        timeouts=LOOKUP,
-        capabilities=frozenset({"platform"}),
-        products=ProductScope(("app_name",)),
-        toolsets=("investigate", "platform"),
-        requires_connection=True,
+    contract = platform_contract(
+        "get_application",
+        "One application of the developer platform: environment, status, the databases and"
+        " other resources it uses. Use to see what a product depends on.",
+        (ApplicationInput, ApplicationOutput),
+        ProductScope(("app_name",)),
+        "investigate",
+        "platform",
     )
 
     async def execute(

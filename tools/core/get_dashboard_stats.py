@@ -1,8 +1,9 @@
 """core__get_dashboard_stats: the developer platform in numbers."""
 
 from tools.capabilities import CallContext, Capabilities
-from tools.contract import LOOKUP, Effect, ToolContract, ToolInput, ToolOutput
+from tools.contract import ToolInput, ToolOutput
 from tools.core.bound import bound
+from tools.core.platform_entries import platform_contract
 from tools.products import CANNOT_BE_TOLD
 
 
@@ -23,18 +24,12 @@ class StatsOutput(ToolOutput):
 class GetDashboardStats:
     """Asks the platform."""
 
-    contract = ToolContract(
-        id="core__get_dashboard_stats",
-        description="The developer platform in numbers: applications, workflows, resources by type.",
-        input=StatsInput,
-        output=StatsOutput,
-        effect=Effect.READ_ONLY,
-        redaction=frozenset(StatsOutput.model_fields),
-        timeouts=LOOKUP,
-        capabilities=frozenset({"platform"}),
-        products=CANNOT_BE_TOLD,
-        toolsets=("platform",),
-        requires_connection=True,
+    contract = platform_contract(
+        "get_dashboard_stats",
+        "The developer platform in numbers: applications, workflows, resources by type.",
+        (StatsInput, StatsOutput),
+        CANNOT_BE_TOLD,
+        "platform",
     )
 
     async def execute(

@@ -1,9 +1,16 @@
 """core__get_workflow: one run of the developer platform, step by step."""
 
 from tools.capabilities import CallContext, Capabilities
-from tools.contract import LOOKUP, Effect, ToolContract, ToolInput, ToolOutput
+from tools.contract import ToolInput, ToolOutput
 from tools.core.bound import bound
-from tools.core.platform_entries import WorkflowEntry, WorkflowId, shown_of, told, workflow_entry
+from tools.core.platform_entries import (
+    WorkflowEntry,
+    WorkflowId,
+    platform_contract,
+    shown_of,
+    told,
+    workflow_entry,
+)
 from tools.errors import InvalidArguments
 from tools.output import clean_text
 from tools.products import ProductScope, within
@@ -33,18 +40,12 @@ class WorkflowOutput(WorkflowEntry):
 class GetWorkflow:
     """Asks the platform."""
 
-    contract = ToolContract(
-        id="core__get_workflow",
-        description="One workflow run from list_workflows: its steps and why one failed.",
-        input=WorkflowInput,
-        output=WorkflowOutput,
-        effect=Effect.READ_ONLY,
-        redaction=frozenset(WorkflowOutput.model_fields),
-        timeouts=LOOKUP,
-        capabilities=frozenset({"platform"}),
-        products=ProductScope(narrows=True),
-        toolsets=("platform",),
-        requires_connection=True,
+    contract = platform_contract(
+        "get_workflow",
+        "One workflow run from list_workflows: its steps and why one failed.",
+        (WorkflowInput, WorkflowOutput),
+        ProductScope(narrows=True),
+        "platform",
     )
 
     async def execute(

@@ -1,9 +1,9 @@
 """core__list_applications: what runs on the developer platform, as the asker may see it."""
 
 from tools.capabilities import CallContext, Capabilities
-from tools.contract import LOOKUP, Effect, ToolContract, ToolInput, ToolOutput
+from tools.contract import ToolInput, ToolOutput
 from tools.core.bound import bound
-from tools.core.platform_entries import counted, shown_of, told
+from tools.core.platform_entries import counted, platform_contract, shown_of, told
 from tools.output import clean_text
 from tools.products import ProductScope, within
 
@@ -32,18 +32,12 @@ class ApplicationsOutput(ToolOutput):
 class ListApplications:
     """Asks the platform."""
 
-    contract = ToolContract(
-        id="core__list_applications",
-        description="Applications on the developer platform. Use to see what exists and its status.",
-        input=ApplicationsInput,
-        output=ApplicationsOutput,
-        effect=Effect.READ_ONLY,
-        redaction=frozenset(ApplicationsOutput.model_fields),
-        timeouts=LOOKUP,
-        capabilities=frozenset({"platform"}),
-        products=ProductScope(narrows=True),
-        toolsets=("platform",),
-        requires_connection=True,
+    contract = platform_contract(
+        "list_applications",
+        "Applications on the developer platform. Use to see what exists and its status.",
+        (ApplicationsInput, ApplicationsOutput),
+        ProductScope(narrows=True),
+        "platform",
     )
 
     async def execute(

@@ -1,13 +1,14 @@
 """core__list_resources: databases, caches, volumes and routes of the developer platform."""
 
 from tools.capabilities import CallContext, Capabilities
-from tools.contract import LOOKUP, Effect, ToolContract, ToolInput, ToolOutput
+from tools.contract import ToolInput, ToolOutput
 from tools.core.bound import bound
 from tools.core.platform_entries import (
     ApplicationName,
     FilterWord,
     ResourceEntry,
     counted,
+    platform_contract,
     resource_entry,
     shown_of,
 )
@@ -32,21 +33,13 @@ class ResourcesOutput(ToolOutput):
 class ListResources:
     """Asks the platform."""
 
-    contract = ToolContract(
-        id="core__list_resources",
-        description=(
-            "Resources on the developer platform; type e.g. 'postgres', 'redis', 'volume'. Use to"
-            " see who uses a database, and its status."
-        ),
-        input=ResourcesInput,
-        output=ResourcesOutput,
-        effect=Effect.READ_ONLY,
-        redaction=frozenset(ResourcesOutput.model_fields),
-        timeouts=LOOKUP,
-        capabilities=frozenset({"platform"}),
-        products=ProductScope(("app_name",), narrows=True),
-        toolsets=("platform",),
-        requires_connection=True,
+    contract = platform_contract(
+        "list_resources",
+        "Resources on the developer platform; type e.g. 'postgres', 'redis', 'volume'. Use to"
+        " see who uses a database, and its status.",
+        (ResourcesInput, ResourcesOutput),
+        ProductScope(("app_name",), narrows=True),
+        "platform",
     )
 
     async def execute(

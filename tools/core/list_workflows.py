@@ -1,13 +1,14 @@
 """core__list_workflows: what the developer platform ran lately: deployments, migrations, clean-ups."""
 
 from tools.capabilities import CallContext, Capabilities
-from tools.contract import LOOKUP, Effect, ToolContract, ToolInput, ToolOutput
+from tools.contract import ToolInput, ToolOutput
 from tools.core.bound import bound
 from tools.core.platform_entries import (
     ApplicationName,
     FilterWord,
     WorkflowEntry,
     counted,
+    platform_contract,
     shown_of,
     workflow_entry,
 )
@@ -32,21 +33,14 @@ class WorkflowsOutput(ToolOutput):
 class ListWorkflows:
     """Asks the platform."""
 
-    contract = ToolContract(
-        id="core__list_workflows",
-        description=(
-            "Workflow runs of the developer platform, newest first; status e.g. 'failed'. Use to see"
-            " what it changed lately, and what failed."
-        ),
-        input=WorkflowsInput,
-        output=WorkflowsOutput,
-        effect=Effect.READ_ONLY,
-        redaction=frozenset(WorkflowsOutput.model_fields),
-        timeouts=LOOKUP,
-        capabilities=frozenset({"platform"}),
-        products=ProductScope(("app_name",), narrows=True),
-        toolsets=("investigate", "platform"),
-        requires_connection=True,
+    contract = platform_contract(
+        "list_workflows",
+        "Workflow runs of the developer platform, newest first; status e.g. 'failed'. Use to see"
+        " what it changed lately, and what failed.",
+        (WorkflowsInput, WorkflowsOutput),
+        ProductScope(("app_name",), narrows=True),
+        "investigate",
+        "platform",
     )
 
     async def execute(

@@ -6,9 +6,10 @@ from typing import Annotated, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, JsonValue
 
-from tools.contract import ToolOutput
+from tools.contract import LOOKUP, Effect, ToolContract, ToolInput, ToolOutput
 from tools.output import clean_text
 from tools.platform import PlatformResource, Workflow
+from tools.products import ProductScope
 
 MAX_ENTRIES = 100
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
@@ -55,6 +56,30 @@ class WorkflowEntry(ToolOutput):
     started_at: str | None = None
     completed_at: str | None = None
     error: str | None = None
+
+
+def platform_contract(
+    name: str,
+    description: str,
+    shapes: tuple[type[ToolInput], type[ToolOutput]],
+    products: ProductScope,
+    *toolsets: str,
+) -> ToolContract:
+    """What every platform tool declares; `shapes` are its input and output, shown whole."""
+    given, answered = shapes
+    return ToolContract(
+        id=f"core__{name}",
+        description=description,
+        input=given,
+        output=answered,
+        effect=Effect.READ_ONLY,
+        redaction=frozenset(answered.model_fields),
+        timeouts=LOOKUP,
+        capabilities=frozenset({"platform"}),
+        products=products,
+        toolsets=toolsets,
+        requires_connection=True,
+    )
 
 
 def told(text: str) -> str | None:

@@ -28,8 +28,3 @@ def must_not_reason_with_tools(model: str) -> bool:
     """
     version = _version(model)
     return version is not None and version >= _REASONS_BY_DEFAULT_SINCE
-
-
-def wants_responses(model: str) -> bool:
-    """Whether the Responses API is the better one at OpenAI: there the model may reason with tools."""
-    return must_not_reason_with_tools(model)

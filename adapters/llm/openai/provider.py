@@ -11,7 +11,7 @@ from typing import ClassVar, Final
 
 from adapters.llm.hosted import HostedProvider
 from adapters.llm.messages import CompleteRequest, StreamChunk
-from adapters.llm.openai.capabilities import wants_responses
+from adapters.llm.openai.capabilities import must_not_reason_with_tools
 from adapters.llm.openai.decode import OpenAIDecoder
 from adapters.llm.openai.encode import PROVIDER, encode
 from adapters.llm.openai.errors import read_error
@@ -51,4 +51,4 @@ class OpenAI(HostedProvider):
         chosen = self.table.own(model).api or self.config.extra.get("api")
         if chosen:
             return chosen == _RESPONSES
-        return self.is_vendors_own and wants_responses(model)
+        return self.is_vendors_own and must_not_reason_with_tools(model)  # there it may

@@ -1,6 +1,6 @@
 """Who is in the workspace and where: people, bots, channels, user groups. No messages."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -204,10 +204,6 @@ class Roster:
         changed = replace(self.channel(channel_id), members=frozenset(members))
         self.channels[channel_id] = changed
         return changed
-
-    def set_group(self, group_id: str, users: Sequence[str]) -> None:
-        """Change who is in a user group."""
-        self.groups[group_id] = replace(self.groups[group_id], users=tuple(users))
 
     def deactivate(self, user_id: str) -> None:
         """Deactivate an account."""

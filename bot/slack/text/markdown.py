@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from bot.slack.text.links import LinkPolicy, code, safe_links
-from bot.slack.text.mrkdwn import INERT_BACKTICK, clean, escape
+from bot.slack.text.mrkdwn import INERT_BACKTICK, escape
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _FENCE = re.compile(r"^\s*(?:(`{3,})([^`]*)|(~{3,})(.*))$")
@@ -65,13 +65,6 @@ def lines(text: str, policy: LinkPolicy) -> Iterator[Line]:
 def safe_line(text: str, policy: LinkPolicy, *, fenced: bool) -> str:
     """A fragment of a line, rewritten alone."""
     return _code_line(text) if fenced else _text_line(text, policy)
-
-
-def safe_markdown(text: str, policy: LinkPolicy) -> str:
-    """The whole text, with an open fence closed."""
-    done = list(lines(clean(text), policy))
-    closing = [CLOSE] if done and done[-1].after else []
-    return "\n".join([line.safe for line in done] + closing)
 
 
 def hold_back(text: str) -> str:

@@ -279,8 +279,8 @@ async def test_deploy_of_the_future_is_not_shown(
 def test_channel_selects_its_incident(
     incidents: RecordedIncidents, channel: str, name: str
 ) -> None:
-    assert incidents.of_channel(channel) is incidents.of(name)
+    assert incidents.name_in(channel) == name
 
 
 def test_channel_without_incident_has_none(incidents: RecordedIncidents) -> None:
-    assert incidents.of_channel("random") is None
+    assert incidents.name_in("random") is None

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.slack.text.links import NO_LINKS, LinkPolicy
-from bot.slack.text.markdown import hold_back, safe_markdown
+from bot.slack.text.markdown import hold_back
+from tests.fixtures_slack import safe_markdown
 
 GRAFANA = LinkPolicy(frozenset({"grafana.example.com"}))
 _FENCED = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
