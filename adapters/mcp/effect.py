@@ -23,30 +23,32 @@ _WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _READS: Final = _verbs(
     """
     analyse analyze browse calculate check compare compute convert count current describe diff
-    discover estimate explain fetch find format get grep head history inspect list log lookup ping
-    preview query read render resolve retrieve search show stat status suggest summarise summarize
-    tail translate validate view what which
+    discover estimate explain fetch find get grep head history inspect list log lookup ping preview
+    query read render retrieve search show stat status suggest summarise summarize tail translate
+    validate view what which
     """
 )
 _WRITES: Final = _verbs(
     """
-    abort acknowledge activate add allow append apply approve archive assign attach block cancel
-    change checkout clear close commit configure copy cordon create deactivate delete deny deploy
-    destroy detach disable drain drop edit eject enable exec execute expire failover flush grant
-    import insert install invite invoke kick kill lock merge modify move mute notify open page
-    patch pause post promote prune publish purge push put reboot reassign rebuild release remove
-    rename reopen replace reset resize restart restore resume retry revert revoke roll rollback
-    rotate run save scale schedule send set shutdown silence snooze start stop submit suspend sync
-    taint terminate transfer trigger unassign undeploy uninstall unlock unmute unsilence update
-    upgrade upload upsert write
+    abort ack acknowledge activate add allow append apply approve archive assign attach ban block
+    cancel change checkout clear close commit configure copy cordon create deactivate delete deny
+    deploy destroy detach disable dismiss drain drop edit eject elevate enable escalate evict exec
+    execute expire failover flip flush grant import insert install invite invoke kick kill lock
+    merge mint modify move mute notify nuke offboard onboard open page patch pause pay perform post
+    postpone poweroff promote provision prune publish purge push put reassign reboot rebuild redrive
+    refund register reindex release remove rename reopen replace replay requeue reroute reset resize
+    restart restore resume retry revert revoke roll rollback rotate run save scale schedule send set
+    shutdown silence snooze start stop submit subscribe suspend sync taint terminate
+    toggle transfer trigger truncate unassign unban unblock undeploy uninstall unlock unmute
+    unsilence unsubscribe update upgrade upload upsert wipe write
     """
 )
 # "Open tickets of a product": at the beginning of a description these are as often no verbs.
 _NOUNS_TOO: Final = _verbs(
     """
     block change checkout close commit deploy edit grant import insert invite lock move open page
-    patch pause post push release roll run scale schedule set silence start stop sync trigger
-    update upgrade
+    patch pause pay post push refund register release replay roll run scale schedule set shift
+    silence start stop sync toggle trigger update upgrade
     """
 )
 # `createsilence`: a verb and its object in one word. Shorter verbs begin too many other words.

@@ -24,6 +24,7 @@ def guessed(name: str, description: str = "", *parameters: str) -> Guess:
         "exec_in_pod", "restartDeployment", "UpdateDashboard", "patch_resource", "chat_post_message",
         "acknowledge_incident", "get_or_create_issue", "list_and_delete_pods", "set_feature_flag",
         "rollbackRelease", "writeFile", "send_notification", "cordon_node", "snoozeAlert",
+        "ack_alert", "evictPod", "truncate_table", "toggle_flag", "requeue_dlq", "escalate", "wipe",
     ],
 )  # fmt: skip
 def test_a_name_that_says_a_change_is_a_write(name: str) -> None:
@@ -44,7 +45,18 @@ def test_a_name_that_says_a_look_is_a_read(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["deployments", "settings", "time", "frobnicate", "x" * 64, "_", "1"]
+    "name",
+    [
+        "resolve_incident",
+        "format_disk",
+        "deployments",
+        "settings",
+        "time",
+        "frobnicate",
+        "x" * 64,
+        "_",
+        "1",
+    ],
 )
 def test_a_name_that_says_neither_is_left_to_the_operator(name: str) -> None:
     assert guessed(name) is Guess.UNCLEAR
