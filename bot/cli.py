@@ -89,7 +89,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     providers.add_argument("--json", action="store_true", help="the state of each as JSON")
     tools = _add(
-        commands, "tools", _tools, "every tool: who has it, how it does, what was not loaded"
+        commands,
+        "tools",
+        _tools,
+        "every tool: its toolsets, how its calls went, what was not loaded",
     )
     tools.add_argument("--json", action="store_true", help="the same as JSON")
     cli_audit.add(commands, _add)
@@ -101,7 +104,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_check(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
     check = _add(
-        commands, "check", _check, "say what of the configuration works; exit 1 if not all"
+        commands, "check", _check, "try each part of the configuration; exit 1 if one fails"
     )
     check.add_argument("--json", action="store_true", help="the table as JSON")
     check.add_argument(

@@ -112,8 +112,8 @@ def _add_audit(
         under,
         "seal",
         _seal,
-        "take a trail that does not verify (begun without a key, restored, tampered with) as it "
-        "stands; stop every Kortex first",
+        "accept a trail that does not verify (begun without a key, restored, tampered with) as it "
+        "is, on record; stop every Kortex first",
     )
     seal.add_argument("--reason", required=True, metavar="TEXT", help="written into the trail")
     export = add_command(under, "export", _export, "print rows, one JSON object a line")

@@ -20,7 +20,10 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     )
     parser.add_argument("--json", action="store_true", help="with --ask: print JSON")
     parser.add_argument(
-        "--port", type=_port, metavar="N", help="of the page (default: 8420, or a free one)"
+        "--port",
+        type=_port,
+        metavar="N",
+        help="the port of the page (default: 8420, or any free one)",
     )
     parser.set_defaults(run=_demo, refuse=parser.error)
 

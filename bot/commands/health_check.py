@@ -83,7 +83,7 @@ def _variables(settings: Settings) -> list[Finding]:
         if each.near
     ]
     others = ", ".join(f"{u.variable} ({u.key})" for u in settings.unset if not u.near)
-    empty = [Finding("environment", False, f"without {others}", configured=False)]
+    empty = [Finding("environment", False, f"no value for {others}", configured=False)]
     return misspelt + (empty if others else [])
 
 

@@ -106,7 +106,7 @@ def providers(config: Path, *, as_json: bool) -> int:
             mark = "ok " if status.available else "-- "
             print(f"{mark} {status.name:<{width}}  {status.as_words()}")
         if not report.live:
-            print("No service of this configuration answered: failures and waits are not known.")
+            print("No running service answered, so failures and waiting times are not known.")
         return OK
 
     return guarded(lambda: work(loaded(config)))
@@ -130,7 +130,7 @@ def tools(config: Path, *, as_json: bool) -> int:
         for toolset in report.toolsets:
             print(f"{toolset.name}: {toolset.as_words()}")
         if not live:
-            print("No service of this configuration answered: calls and backends are not known.")
+            print("No running service answered, so calls and the state of backends are not known.")
         return OK
 
     return guarded(lambda: work(loaded(config)))

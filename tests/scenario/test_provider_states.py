@@ -95,4 +95,4 @@ def test_without_a_running_service_the_configuration_is_shown_and_it_says_so(
     shown = capsys.readouterr().out
     assert "ok  anthropic  configured, no answer yet, asked first, claude-sonnet-5-5" in shown
     assert "--  koder-ai   not available, koder-ai is reserved" in shown
-    assert "No service of this configuration answered" in shown
+    assert "No running service answered" in shown

@@ -9,9 +9,9 @@ HELP = (
 )
 COMMAND_HELP = (
     "`/kortex help` this text\n"
-    "`/kortex budget` what was spent today, by whom and where, and how the day will end (admins)\n"
+    "`/kortex budget` what was spent today, by whom and where, and where the day is heading (admins)\n"
     "`/kortex providers` which models can be used, and why not (admins)\n"
-    "`/kortex tools` every tool, how it does, and what was not loaded (admins)\n"
+    "`/kortex tools` every tool, how its calls went, and what was not loaded (admins)\n"
     "`/kortex freeze on [reason]`, `freeze off` stop every action, let them run again (admins)\n"
     "`/kortex audit` what was decided last, and where the trail stands (admins)"
 )
