@@ -23,21 +23,25 @@ from adapters.recorded.packs.recording import Recording, read_recording
 from adapters.recorded.packs.shapes import Case
 from bot.commands import verbs
 from bot.commands.console import answer_here
+from bot.commands.eval_against import Comparison, Scored, compared, earlier_results
 from bot.commands.eval_cases import judged_cases
 from bot.commands.eval_score import Result, Tally, Truth, table
 from bot.settings.model import (
     ChannelSettings,
     DatabaseSettings,
+    MetricsSettings,
+    ObserveSettings,
     Settings,
 )
 from bot.settings.reading import ConfigurationError, load
 from bot.store import schema
 from bot.telemetry import logs
 from bot.wiring.loaded import with_logs_at, with_metrics_at
-from bot.wiring.observed import World
+from bot.wiring.observed import World, conventions_of
 from bot.wiring.packed import world_of
 from bot.wiring.stores import open_redactor
 
+DEFAULT_CONFIG = Path("kortex.toml")  # may be missing; one that was named may not
 _CHANNEL = "incident-eval"
 
 
@@ -51,58 +55,77 @@ class Wanted:
     as_json: bool = False
     metrics_url: str = ""
     logs_url: str = ""
+    against: Path | None = None  # the --json of an earlier run
 
 
 @dataclass(slots=True)
 class _Run:
     """What was asked so far, and what ended it early."""
 
-    results: list[Result] = field(default_factory=list)
+    scored: list[Scored] = field(default_factory=list)
     tallies: dict[str, Tally] = field(default_factory=dict)
     stopped: str = ""
 
+    @property
+    def failed(self) -> int:
+        """Answers that never came."""
+        return sum(one.result.failed for one in self.scored)
+
     def add(self, case: Case, truth: Truth, result: Result) -> None:
-        self.results.append(result)
+        self.scored.append(Scored(case.set, case.products, truth, result))
         for key in (case.set, f"{case.set}:{truth.suite}" if truth.suite else ""):
             if key:
                 self.tallies.setdefault(key, Tally(key)).add(case.products, truth, result)
 
 
 def evaluate(config: Path, wanted: Wanted) -> int:
-    """Run and print. Exit 2 for a pack or a configuration that cannot be used."""
+    """Run and print. Exit 1 for worse than before or no answer at all, 2 for a pack or configuration of no use."""
 
     async def work() -> int:
         settings = _settings(config, wanted.provider)
+        earlier = earlier_results(wanted.against) if wanted.against else None
         logs.configure(open_redactor(settings), level="ERROR")
         with tempfile.TemporaryDirectory(prefix="kortex-eval-") as folder:
             run = await _run(settings, wanted, Path(folder))
-        _print(run, as_json=wanted.as_json)
+        against = None if earlier is None else compared(earlier, run.scored)
+        _print(run, wanted, against)
         if run.stopped:
             raise ConfigurationError(run.stopped)
-        return verbs.OK
+        if run.failed:
+            _tell(f"{run.failed} of {len(run.scored)} answers failed, and count as abstained")
+        none_came = bool(run.failed) and run.failed == len(run.scored)
+        is_bad = none_came or (against is not None and against.worse)
+        return verbs.FAILED if is_bad else verbs.OK
 
     return verbs.guarded(work)
 
 
 def _settings(config: Path, provider: str) -> Settings:
-    """The configured models and policy, none of the configured backends, channels and actions."""
-    own = load(config) if config.exists() else Settings()
+    """The configured models, policy and meanings of metrics; no backends, channels and actions."""
+    own = Settings() if config == DEFAULT_CONFIG and not config.exists() else load(config)
     llm = own.llm
     if provider:
         alone = {"default_provider": provider, "fallback_providers": (), "triage_fallback": False}
         llm = llm.model_copy(update=alone)
-    return Settings(llm=llm, policy=own.policy, audit=own.audit)
+    meanings = MetricsSettings(signals=own.observe.metrics.signals)
+    observe = ObserveSettings(metrics=meanings)
+    return Settings(llm=llm, policy=own.policy, audit=own.audit, observe=observe)
 
 
-def _print(run: _Run, *, as_json: bool) -> None:
+def _print(run: _Run, wanted: Wanted, against: Comparison | None) -> None:
     tallies = [run.tallies[key] for key in sorted(run.tallies)]
-    if as_json:
+    if wanted.as_json:
         sets: list[JsonValue] = [tally.as_json() for tally in tallies]
-        rows: list[JsonValue] = [result.as_json() for result in run.results]
-        told = orjson.dumps({"sets": sets, "results": rows}, option=orjson.OPT_INDENT_2)
-        sys.stdout.write(told.decode() + "\n")
-    elif tallies:
+        rows: list[JsonValue] = [one.result.as_json() for one in run.scored]
+        told: dict[str, JsonValue] = {"sets": sets, "results": rows}
+        if against is not None:
+            told["against"] = against.as_json()
+        sys.stdout.write(orjson.dumps(told, option=orjson.OPT_INDENT_2).decode() + "\n")
+        return
+    if tallies:
         print("\n".join(table(tallies)))
+    if against is not None and wanted.against is not None:
+        print("\n".join(against.lines(wanted.against)))
 
 
 async def _run(settings: Settings, wanted: Wanted, folder: Path) -> _Run:
@@ -117,20 +140,23 @@ async def _run(settings: Settings, wanted: Wanted, folder: Path) -> _Run:
                 database = Path(own) / "case.db"
                 shutil.copyfile(template, database)
                 async with AsyncExitStack() as stack:
-                    world = await _world(recording, wanted, stack)
+                    world = await _world(settings, recording, wanted, stack)
                     result = await _ask(settings, recording.case, world, database)
             run.add(recording.case, judged.truth, result)
-            _progress(len(run.results), result)
+            _progress(len(run.scored), result)
     except (BadPack, NotLoaded) as error:
-        run.stopped = f"{error}. {len(run.results)} cases were asked before it."
+        run.stopped = f"{error}. {len(run.scored)} cases were asked before it."
     return run
 
 
-async def _world(recording: Recording, wanted: Wanted, stack: AsyncExitStack) -> World:
+async def _world(
+    settings: Settings, recording: Recording, wanted: Wanted, stack: AsyncExitStack
+) -> World:
     """Raises ConfigurationError (no address), NotLoaded."""
-    world = world_of(recording)
+    own = conventions_of(settings.observe.metrics)
+    world = world_of(recording, own)
     if wanted.metrics_url:
-        world = await with_metrics_at(wanted.metrics_url, recording, world, stack)
+        world = await with_metrics_at(wanted.metrics_url, recording, world, own, stack)
     if wanted.logs_url:
         world = await with_logs_at(wanted.logs_url, recording, world, stack)
     return world
@@ -166,6 +192,7 @@ def _result(case_id: str, answer: Mapping[str, JsonValue], seconds: float) -> Re
         answer=str(answer["answer"]),
         tokens=sum(count for count in tokens if isinstance(count, int)),
         cost_usd_micros=cost if isinstance(cost, int) else 0,
+        failed=answer["end"] == "failed",
     )
 
 

@@ -31,6 +31,12 @@ def add(
     command.add_argument(
         "--logs-url", default="", metavar="URL", help="and its log lines into this Loki"
     )
+    command.add_argument(
+        "--against",
+        type=Path,
+        metavar="FILE",
+        help="compare with the --json of an earlier run, case by case; exit 1 when it got worse",
+    )
     command.add_argument("--limit", type=_positive, metavar="N", help="only the first N cases")
     command.add_argument("--json", action="store_true", help="figures and answers as JSON")
 
@@ -52,5 +58,6 @@ def _eval(parsed: argparse.Namespace) -> int:
         as_json=parsed.json,
         metrics_url=parsed.metrics_url,
         logs_url=parsed.logs_url,
+        against=parsed.against,
     )
     return evaluate(parsed.config, wanted)

@@ -40,6 +40,7 @@ class Result:
     answer: str
     tokens: int = 0
     cost_usd_micros: int = 0
+    failed: bool = False
 
     def as_json(self) -> dict[str, JsonValue]:
         """A line of a results file."""

@@ -9,13 +9,14 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from pydantic import JsonValue
 
 from adapters.recorded.packs.archive import (
     CLUSTER_FILE,
     DEPLOYS_FILE,
+    GRAPH_FILE,
     LOGS_FILE,
     METRICS_FILE,
     TRACES_FILE,
@@ -40,6 +41,8 @@ from bot.settings.section import duration
 from bot.wiring.observed import Observed, make_observed
 from tools.capabilities import Interval
 from tools.redactor import RedactionFailed
+
+T = TypeVar("T")
 
 LONGEST: Final = timedelta(hours=24)  # of an incident
 LONGEST_BEFORE: Final = timedelta(days=7)
@@ -134,8 +137,11 @@ async def _gather(
     if observed.logs:
         gathered.add(LOGS_FILE, await _told("logs", take_logs(observed.logs, products, whole)))
     if observed.traces:
-        taken = take_traces(observed.traces, products, (incident, earlier))
-        gathered.add(TRACES_FILE, await _told("traces", taken))
+        work = take_traces(observed.traces, products, (incident, earlier))
+        spans, calls = await _told("traces", work)
+        gathered.add(TRACES_FILE, spans)
+        if calls:
+            gathered.documents[GRAPH_FILE] = {"edges": [list(call) for call in calls]}
     sources = [one for one in (observed.deploys, observed.rollouts) if one]
     deploys = await _told("deploys", take_deploys(sources, products, whole))
     gathered.notes += deploys.notes
@@ -158,7 +164,7 @@ async def _gather(
     return gathered
 
 
-async def _told(what: str, work: Awaitable[Taken]) -> Taken:
+async def _told(what: str, work: Awaitable[T]) -> T:
     print(f"reading {what}", file=sys.stderr, flush=True)
     return await work
 

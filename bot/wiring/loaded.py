@@ -4,6 +4,7 @@ import uuid
 from contextlib import AsyncExitStack
 from dataclasses import replace
 
+from adapters.observe.conventions import Conventions
 from adapters.observe.cursor import UnsealedCodec
 from adapters.observe.loki import LokiLogs
 from adapters.observe.prometheus import PrometheusMetrics
@@ -13,7 +14,7 @@ from bot.wiring.observed import World, backend_client
 
 
 async def with_metrics_at(
-    url: str, recording: Recording, world: World, stack: AsyncExitStack
+    url: str, recording: Recording, world: World, conventions: Conventions, stack: AsyncExitStack
 ) -> World:
     """The case's metrics in that VictoriaMetrics. Raises ConfigurationError, NotLoaded."""
     if recording.series is None:
@@ -22,7 +23,7 @@ async def with_metrics_at(
     client = backend_client(url, "", "--metrics-url", stack)
     client.params = client.params.set("extra_filters[]", f'{{{MARK}="{mark}"}}')
     await load_metrics(client, recording.series, mark)
-    metrics = PrometheusMetrics(client, world.clock)
+    metrics = PrometheusMetrics(client, world.clock, conventions=conventions)
     return replace(world, observed=replace(world.observed, metrics=metrics))
 
 

@@ -30,6 +30,7 @@ from adapters.recorded.simulator.pages import recorded_pages
 from adapters.written_pages import FolderPages
 from bot.settings.model import (
     ControlPlaneSettings,
+    MetricsSettings,
     ObserveSettings,
     PatternsSettings,
     PlatformSettings,
@@ -185,16 +186,20 @@ def _metrics(settings: ObserveSettings, clock: Clock, stack: AsyncExitStack) -> 
         metrics.url, metrics.token.get_secret_value(), "observe.metrics.url", stack
     )
     scraped = metrics.scrape_interval
-    own = {name: one.model_dump() for name, one in metrics.signals.items()}
     return PrometheusMetrics(
         client,
         clock,
         metrics.product_label,
         metrics.tenant,
         scraped.total_seconds() if scraped else None,
-        Conventions(own),
+        conventions_of(metrics),
         settings.product_labels,
     )
+
+
+def conventions_of(metrics: MetricsSettings) -> Conventions:
+    """What names mean here: the operator's own before the shipped ones."""
+    return Conventions({name: one.model_dump() for name, one in metrics.signals.items()})
 
 
 def _traces(settings: ObserveSettings, stack: AsyncExitStack) -> Traces | None:

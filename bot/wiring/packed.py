@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from adapters.observe.conventions import SHIPPED, Conventions
 from adapters.observe.cursor import UnsealedCodec
 from adapters.recorded.packs.recording import Recording
 from adapters.recorded.packs.world import packed_world
@@ -20,10 +21,10 @@ class StoppedClock:
         return self.at
 
 
-def world_of(recording: Recording) -> World:
+def world_of(recording: Recording, conventions: Conventions = SHIPPED) -> World:
     """What the case has; history and a platform are in no case."""
     clock = StoppedClock(recording.case.now)
-    seen = packed_world(recording, clock, UnsealedCodec())
+    seen = packed_world(recording, clock, UnsealedCodec(), conventions)
     observed = Observed(
         logs=seen.logs,
         metrics=seen.metrics,

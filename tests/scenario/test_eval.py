@@ -150,3 +150,59 @@ def test_case_is_asked_once_however_often_it_lies_there(
 
     assert [one["id"] for one in json.loads(out)["results"]] == ["a"]
     assert "asked already; left out" in err
+
+
+def test_run_is_compared_with_an_earlier_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flat(tmp_path / "packs", "a", FAULT)
+    right = {"id": "a", "verdict": "cause", "suspects": ["db"]}
+    (tmp_path / "before.json").write_text(json.dumps({"results": [right]}))
+    arguments = [str(tmp_path / "packs"), "--against", str(tmp_path / "before.json")]
+
+    code, out, _err = run(capsys, *arguments)
+    _code, as_json, _err = run(capsys, *arguments, "--json")
+
+    assert code == 1
+    assert "WORSE: own top 1" in out
+    assert json.loads(as_json)["against"]["cases"] == 1
+
+
+def test_configuration_that_was_named_must_be_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flat(tmp_path, "a", QUIET)
+
+    code, _out, err = run(capsys, str(tmp_path), "--config", str(tmp_path / "new.toml"))
+
+    assert code == 2
+    assert "new.toml" in err
+
+
+def test_meanings_of_metrics_are_the_configured_ones(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    points = [[at, 0.9 if number > 230 else 0.1] for number, at in enumerate(minutes(240))]
+    series = [{"name": "zork", "labels": {"service": "db"}, "points": points}]
+    write_case(tmp_path / "packs", "a", FAULT, products=("db",), rows={"metrics": series})
+    config = tmp_path / "own.toml"
+    config.write_text('[observe.metrics.signals.zork]\nrole = "none"\n')
+
+    said = [
+        json.loads(run(capsys, str(tmp_path / "packs"), "--json", *more)[1])["results"][0]["answer"]
+        for more in ([], ["--config", str(config)])
+    ]
+
+    assert "zork" in said[0]
+    assert "zork" not in said[1]
+
+
+def test_provider_that_answers_nothing_is_no_success(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flat(tmp_path, "a", QUIET)
+
+    code, _out, err = run(capsys, str(tmp_path), "--provider", "openai")
+
+    assert code == 1
+    assert "1 of 1 answers failed, and count as abstained" in err

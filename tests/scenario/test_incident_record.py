@@ -69,7 +69,7 @@ def test_incident_is_recorded_and_asked_again(
     )
     _code, judged, _told = run(capsys, ["eval", str(pack), "--json"])
     (result,) = json.loads(judged)["results"]
-    assert result["suspects"][:1] == ["checkout"]
+    assert (result["verdict"], result["suspects"][:1]) == ("cause", ["checkout"])
     assert json.loads(judged)["sets"][0]["top_1"] == 1.0
 
 

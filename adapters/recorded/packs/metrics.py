@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from statistics import median
 
-from adapters.observe.conventions import SHIPPED
+from adapters.observe.conventions import SHIPPED, Conventions
 from adapters.observe.instants import check_order
 from adapters.observe.metric_shape import (
     QUANTILE_NAME,
@@ -35,12 +35,15 @@ _USUAL_SPACING_S = 60.0
 class PackedMetrics:
     """Series belong to the product that one of their labels names."""
 
-    def __init__(self, series: Sequence[RecordedSeries]) -> None:
+    def __init__(
+        self, series: Sequence[RecordedSeries], conventions: Conventions = SHIPPED
+    ) -> None:
+        self._conventions = conventions
         self._series: dict[str, list[RecordedSeries]] = {}
         for one in series:
             for owner in dict.fromkeys(one.labels.values()):
                 self._series.setdefault(owner, []).append(one)
-        self._signals = PackedSignals(self._series)
+        self._signals = PackedSignals(self._series, conventions)
 
     async def discover(self, products: Sequence[str], interval: Interval) -> Discovered:
         """Every metric of these products that has a sample in that time."""
@@ -62,7 +65,9 @@ class PackedMetrics:
         step_s, note = step_for(query.interval, query.step_s, 15.0)
         notes = [note] if note else []
         names = {one.name for one in own}
-        is_counter = is_counter_by_name(query.metric, names, SHIPPED.of(query.metric).type)
+        is_counter = is_counter_by_name(
+            query.metric, names, self._conventions.of(query.metric).type
+        )
         if is_counter:
             found = [
                 _series(one.labels, rate_of(one.points, query.interval, step_s)) for one in named

@@ -9,6 +9,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Final
 
+from adapters.observe.conventions import Conventions
 from adapters.observe.signal_map import Known, dimension_labels, signals_of
 from adapters.recorded.packs.readings import Points, combined, read
 from adapters.recorded.packs.recording import RecordedSeries
@@ -22,7 +23,10 @@ _MATCHER: Final = re.compile(r'(\w+)\s*(=~|!=|!~|=)\s*"((?:[^"\\]|\\.)*)"')
 class PackedSignals:
     """What series say of products. `owned` are the series by each value of their labels."""
 
-    def __init__(self, owned: Mapping[str, Sequence[RecordedSeries]]) -> None:
+    def __init__(
+        self, owned: Mapping[str, Sequence[RecordedSeries]], conventions: Conventions
+    ) -> None:
+        self._conventions = conventions
         self._owned = owned
 
     def discovered(self, products: Sequence[str], interval: Interval) -> Discovered:
@@ -57,7 +61,7 @@ class PackedSignals:
         labels = Counter(place.label for place in there.values())
         signals = [
             replace(signal, spacing_s=median(spacings.get(signal.metric, (60.0,))))
-            for signal in signals_of(known)
+            for signal in signals_of(known, self._conventions)
         ]
         without = tuple(product for product in wanted if product not in there)
         metrics = [Metric(one.metric, one.type, one.unit, one.places) for one in known]

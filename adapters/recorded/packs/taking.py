@@ -23,7 +23,6 @@ from tools.capabilities import (
     Metrics,
     Series,
     Trace,
-    TraceQuery,
     Traces,
 )
 from tools.errors import InvalidArguments, ToolError
@@ -197,27 +196,23 @@ def _slices(interval: Interval) -> Iterator[Interval]:
 
 async def take_traces(
     traces: Traces, products: Sequence[str], intervals: Sequence[Interval]
-) -> Taken:
-    """Whole traces of each interval, as many of each."""
+) -> tuple[Taken, Sequence[tuple[str, str]]]:
+    """Whole traces of each interval, as many of each, and the calls that are known besides."""
     taken = Taken()
-    each = max(1, min(100, MOST_TRACES // (len(intervals) * max(1, len(products)))))
-    ids: dict[str, None] = {}
+    seen: set[str] = set()
+    calls: set[tuple[str, str]] = set()
+    each = MOST_TRACES // max(1, len(intervals))
     for interval in intervals:
-        for product in products:
-            query = TraceQuery(product, interval, limit=each)
-            found = await asked(partial(traces.search, query), f"traces of {product}", taken)
-            ids |= dict.fromkeys(one.trace_id for one in found.traces) if found else {}
-    wanted = list(ids)[:MOST_TRACES]
-    for at in range(0, len(wanted), _TOGETHER):
-        answers = await asyncio.gather(
-            *(
-                asked(partial(traces.get, one), "traces", taken)
-                for one in wanted[at : at + _TOGETHER]
-            )
-        )
-        for trace in answers:
-            taken.rows += _span_rows(trace) if trace else ()
-    return taken
+        found = await asked(partial(traces.sample, products, interval, each), "traces", taken)
+        if found is None:
+            continue
+        taken.notes += [f"traces: {note}" for note in found.notes]
+        calls.update(found.calls)
+        for trace in found.traces:
+            if trace.trace_id not in seen:
+                seen.add(trace.trace_id)
+                taken.rows += _span_rows(trace)
+    return taken, sorted(calls)
 
 
 def _span_rows(trace: Trace) -> Iterator[Row]:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from adapters.observe.conventions import SHIPPED, Conventions
 from adapters.observe.cursor import CursorCodec
 from adapters.recorded.packs.cluster import PackedKubernetes
 from adapters.recorded.packs.deploys import PackedDeploys
@@ -23,12 +24,14 @@ class PackedWorld:
     deploys: PackedDeploys | None
 
 
-def packed_world(recording: Recording, clock: Clock, codec: CursorCodec) -> PackedWorld:
+def packed_world(
+    recording: Recording, clock: Clock, codec: CursorCodec, conventions: Conventions = SHIPPED
+) -> PackedWorld:
     """The capabilities that read one case."""
     lines, objects = recording.lines, recording.objects
     return PackedWorld(
         logs=None if lines is None else PackedLogs(lines, codec),
-        metrics=None if recording.series is None else PackedMetrics(recording.series),
+        metrics=None if recording.series is None else PackedMetrics(recording.series, conventions),
         traces=PackedTraces(recording.spans or {}, recording.edges)
         if recording.spans is not None or recording.edges
         else None,

@@ -74,13 +74,14 @@ async def test_product_without_metrics_is_named() -> None:
 
 async def test_lines_spans_and_deploys_have_the_shapes_of_a_case() -> None:
     logs = await take_logs(CHECKOUT.logs, PRODUCTS, HOUR)
-    traces = await take_traces(CHECKOUT.traces, PRODUCTS, (HOUR,))
+    traces, calls = await take_traces(CHECKOUT.traces, PRODUCTS, (HOUR,))
     deploys = await take_deploys(
         [CHECKOUT.deploys], PRODUCTS, Interval(NOW - timedelta(days=1), NOW)
     )
 
     assert TypeAdapter(list[LineRow]).validate_python(logs.rows)
     assert TypeAdapter(list[SpanRow]).validate_python(traces.rows)
+    assert calls == []
     assert {row["product"] for row in deploys.rows} <= set(PRODUCTS)
     assert deploys.rows
 
@@ -97,30 +98,30 @@ async def test_cluster_is_taken_without_what_may_not_be_shown() -> None:
 async def test_backends_that_fail_leave_notes_and_no_exception() -> None:
     metrics = await take_metrics(FakeMetrics(failure=DOWN), PRODUCTS, HOUR, 60.0)
     logs = await take_logs(FakeLogs(failure=DOWN), PRODUCTS, HOUR)
-    traces = await take_traces(FakeTraces(failure=DOWN), PRODUCTS, (HOUR,))
+    traces, _calls = await take_traces(FakeTraces(failure=DOWN), PRODUCTS, (HOUR,))
     deploys = await take_deploys([FakeDeploys(failure=DOWN)], ("checkout",), HOUR)
 
     assert metrics.notes == ["metrics: not read: Loki answered 503"]
     assert logs.notes == ["logs: not read: Loki answered 503"]
-    assert traces.notes[0] == "traces of checkout: not read: Loki answered 503"
+    assert traces.notes == ["traces: not read: Loki answered 503"]
     assert deploys.notes == ["deploys of checkout: not read: Loki answered 503"]
 
 
 async def test_dead_backend_is_not_asked_for_every_product() -> None:
-    traces = FakeTraces(failure=DOWN)
+    deploys = FakeDeploys(failure=DOWN)
 
-    taken = await take_traces(traces, [f"p{number}" for number in range(50)], (HOUR,))
+    taken = await take_deploys([deploys], [f"p{number}" for number in range(50)], HOUR)
 
-    assert len(traces.searches) == 3
-    assert taken.notes[-1] == "traces of p2: given up after 3 failures"
+    assert len(taken.notes) == 4
+    assert taken.notes[-1] == "deploys of p2: given up after 3 failures"
 
 
 async def test_backend_that_knows_not_every_product_is_asked_for_all() -> None:
-    traces = FakeTraces(failure=InvalidArguments("no such service"))
+    deploys = FakeDeploys(failure=InvalidArguments("no such product"))
 
-    await take_traces(traces, [f"p{number}" for number in range(50)], (HOUR,))
+    taken = await take_deploys([deploys], [f"p{number}" for number in range(50)], HOUR)
 
-    assert len(traces.searches) == 50
+    assert len(taken.notes) == 50
 
 
 def case(rows: Sequence[dict[str, JsonValue]] = ()) -> WrittenCase:

@@ -1,0 +1,42 @@
+"""What triage says of incidents on stacks of every kind, nothing of which it was built on."""
+
+import json
+from pathlib import Path
+
+import pytest
+from blockbuster import BlockBuster
+
+from bot.cli import main
+from tests.evals.stacks import CASES, SET, write
+from tests.plain_logging import logging_put_back
+
+
+@pytest.fixture(autouse=True)
+def _a_command_blocks_its_own_loop(_nothing_blocks_the_loop: BlockBuster) -> None:
+    _nothing_blocks_the_loop.deactivate()
+
+
+def test_every_culprit_is_found_and_a_noisy_day_is_healthy(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in CASES:
+        write(tmp_path, name)
+
+    with logging_put_back(), pytest.raises(SystemExit) as end:
+        main(["eval", str(tmp_path), "--json"])
+    told = json.loads(capsys.readouterr().out)
+
+    assert end.value.code == 0
+    assert {
+        one["id"].removeprefix(f"{SET}-"): (one["verdict"], one["suspects"][:1])
+        for one in told["results"]
+    } == {
+        "kubernetes": ("cause", ["worker"]),
+        "logs-only": ("cause", ["orders"]),
+        "metrics-only": ("cause", ["payments"]),
+        "noisy-day": ("healthy", []),
+        "opentelemetry": ("cause", ["currency"]),
+        "red-herring": ("cause", ["stock"]),
+    }
+    (of_set,) = told["sets"]
+    assert (of_set["top_1"], of_set["false_alarm"], of_set["words"]) == (1.0, 0.0, 1.0)
