@@ -85,7 +85,7 @@ class HeadlessStream:
             mark = "ok" if record.ok else f"failed: {record.message}"
             summary = event.event.outcome.summary
             self._tell(
-                f"[E{event.evidence}] {record.name} {summary} ({record.latency_ms} ms) {mark}"
+                f"[E{event.evidence}] {record.name.removeprefix('core__')} {summary} ({record.latency_ms} ms) {mark}"
             )
 
     async def finish(self, final: TurnFinished) -> None:

@@ -95,3 +95,18 @@ def test_without_a_redactor_nothing_but_the_events_name_is_written() -> None:
     line = logs._Redacting(None)(None, "", {"event": "started", "level": "info", "token": TOKEN})
 
     assert json.loads(line) == {"event": "started", "level": "info"}
+
+
+class Broken(io.StringIO):
+    """Standard error whose reader has gone."""
+
+    def write(self, text: str) -> int:
+        raise BrokenPipeError(32, "Broken pipe")
+
+
+def test_a_record_that_cannot_be_written_breaks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    with captured_log(SETTINGS):
+        monkeypatch.setattr("sys.stderr", Broken())
+        logs.configure(FakeRedactor())
+        structlog.get_logger("kortex").error("turn_ended")
+        logging.getLogger("a.library").warning("careful")
