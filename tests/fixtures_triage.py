@@ -19,6 +19,7 @@ from adapters.llm.messages import (
     ToolSpec,
 )
 from adapters.llm.port import collect
+from adapters.llm.stated import said_by
 from adapters.llm.triage.provider import Triage
 from bot.chat.claims.answer import checked
 from bot.chat.loop import wrap_evidence
@@ -79,10 +80,11 @@ async def investigate(
     question: str = "why is checkout slow?",
     products: Sequence[str] = ("checkout", "cart", "payments"),
     tools: Sequence[str] = TOOLS,
+    earlier: Sequence[Message] = (),
 ) -> Investigation:
     """Play until the triage concludes, at most one round more than the loop allows."""
     found = Investigation()
-    messages = [Message(Role.USER, text=question)]
+    messages = [*earlier, Message(Role.USER, text=question, told=f"Now\n- {said_by('U7')}")]
     for _ in range(MOST_ROUNDS + 1):
         request = CompleteRequest(
             system="s",

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from adapters.llm.messages import Message, Role
+from adapters.llm.stated import is_statement
 
 _LONGEST_COURTESY: Final = 80
 _COURTESY: Final = re.compile(
@@ -40,13 +41,6 @@ _REFERS_BACK: Final = re.compile(
     r"who (?:was|did) (?:that|it|this))\b.{0,40}",
     re.IGNORECASE,
 )
-# What a question or an order begins with; a sentence in a thread that does not, tells something.
-_ASKS: Final = re.compile(
-    r"\W*(?:(?:please|can|could|would|will|should|do|does|did|is|are|was|were|has|have|had|why|what|which|how|who|whom|when|where|"
-    r"any|anything|show|check|look|find|investigate|compare|list|get|tell|give|see|search|try|run|query|fetch|verify|confirm|"
-    r"dig|go|start|continue|again|retry|and|but|so|then|now|also|propose|roll|restart|scale|status|ok[, ]|hey[, ]|kortex)\b|$)",
-    re.IGNORECASE,
-)
 _LONGEST_QUESTION: Final = 2_000  # of what is held against these patterns; longer is no courtesy
 
 
@@ -65,11 +59,7 @@ def needs_evidence(messages: Sequence[Message]) -> bool:
     earlier = messages[:at]
     if not any(m.role is Role.ASSISTANT and m.text.strip() for m in earlier):
         return True
-    if _ABOUT_WHAT_WAS_SAID.search(text) or _tells(text):
+    if _ABOUT_WHAT_WAS_SAID.search(text) or is_statement(text):
         return False
     looked = any(m.tool_result is not None and not m.tool_result.is_error for m in earlier)
     return not (looked and _REFERS_BACK.fullmatch(text))
-
-
-def _tells(text: str) -> bool:
-    return "?" not in text and _ASKS.match(text) is None

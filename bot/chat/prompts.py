@@ -4,6 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from adapters.llm.stated import said_by
 from bot.chat.jobs import instructions
 from bot.domain.channel import DIRECT, GROUP, UNKNOWN
 from tools.contract import PROPOSE_TOOL_ID
@@ -44,12 +45,12 @@ def stable_part(facts: PromptFacts) -> str:
     return instructions(facts.purpose, facts.tools)
 
 
-def situation(now: datetime, notes: Sequence[str]) -> str:
-    """What is told with a question and belongs to its moment: the time, open proposals and what
-    people decided. It stands behind all that was said before, which stays as it was.
+def situation(now: datetime, notes: Sequence[str], asker: str = "") -> str:
+    """What is told with a question and belongs to its moment: the time, whose words it is, open
+    proposals and what people decided. It stands behind all that was said before, which stays as it was.
     """
-    lines = ["Now", f"- Time: {now:%Y-%m-%dT%H:%M:%SZ}.", *(f"- {note}" for note in notes)]
-    return "\n".join(lines)
+    told = [f"Time: {now:%Y-%m-%dT%H:%M:%SZ}.", *([said_by(asker)] if asker else []), *notes]
+    return "\n".join(["Now", *(f"- {each}" for each in told)])
 
 
 def _channel(name: str) -> str:

@@ -16,6 +16,7 @@ from pydantic import JsonValue
 from adapters.llm.messages import (
     CompleteRequest,
     Message,
+    Role,
     ToolCall,
 )
 from bot.chat.aftermath import depth_finding, finished, said_of, state_of
@@ -139,7 +140,7 @@ class Turns:
             channel = channel_of(self._config.channels, await self._channels.for_asking(ask.place))
             name = session_name(channel.rule, channel.name)
             session: Session = await self._sessions.open(ask, name, now)
-            told = await self._requests.told(session.id, now)
+            told = await self._requests.told(session.id, now, ask.asker.user)
             await self._sessions.begin_turn(ask, session, now, told)
             anew = session.resumed_by == ask.turn_id
             summary: list[JsonValue] = [session.summary, session.summary_ts]
@@ -308,8 +309,10 @@ class Turns:
         if end is TurnEnd.FAILED:
             notices.append(talk.rounds[-1].error_message)
         asked = {o.record.tool_call_id: o.record.arguments or {} for o in talk.outcomes}
+        # What people said in the thread is theirs, and may be repeated as such.
+        people = "\n".join(m.text for m in talk.request.messages if m.role is Role.USER) or ask.text
         # Milliseconds to a tenth of a second of work: not on the loop.
-        marked, claims = await asyncio.to_thread(checked, text, talk.evidence, asked, ask.text)
+        marked, claims = await asyncio.to_thread(checked, text, talk.evidence, asked, people)
         return finished(end, talk, marked, notices, claims)
 
     async def _keep(

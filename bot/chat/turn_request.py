@@ -98,9 +98,10 @@ class TurnRequests:
             reading=channel.rule.tools_read,
         )
 
-    async def told(self, session: SessionId, now: datetime) -> str:
+    async def told(self, session: SessionId, now: datetime, asker: str) -> str:
         """What a question is asked with. Raises StorageUnavailable."""
-        return self._redactor.redact(prompts.situation(now, await self._notes(session)))
+        notes = await self._notes(session)
+        return self._redactor.redact(prompts.situation(now, notes, asker))
 
     def _question(self, ask: Ask, opened: Opened) -> Message:
         # A turn begun by a release before this one was not told the time with its question.

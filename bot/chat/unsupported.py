@@ -27,6 +27,10 @@ _INVESTIGATES: Final = frozenset(
         "core__get_metrics",
         "core__kubectl_get",
         "core__search_traces",
+        "core__sweep_cluster",
+        "core__sweep_logs",
+        "core__sweep_metrics",
+        "core__sweep_traces",
     }
 )
 _LONGEST_QUESTION_BACK: Final = 600

@@ -9,6 +9,7 @@ import orjson
 from pydantic import JsonValue
 
 from adapters.llm.messages import CompleteRequest, Message, Role
+from adapters.llm.stated import Stated, is_statement, stated, states_fact
 from adapters.llm.triage.question import Asked, understand
 
 # An underscore is part of a name between letters only; at an edge it is emphasis.
@@ -69,6 +70,7 @@ class Case:
     asked: Asked
     now: datetime | None = None
     rounds: int = 0  # of tools since the question
+    stated: tuple[Stated, ...] = ()  # by people, in all of the conversation
 
     @property
     def subject(self) -> str:
@@ -123,10 +125,19 @@ def read_case(request: CompleteRequest) -> Case:
         products=meta.products,
         tools=frozenset(t.name for t in request.tools),
         seen=tuple(_results(turn)),
-        asked=understand(question, meta.products, meta.now),
+        asked=understand(_asking(request.messages[:start], question), meta.products, meta.now),
         now=meta.now,
         rounds=sum(1 for m in turn if m.tool_calls),
+        stated=tuple(stated(request.messages)),
     )
+
+
+def _asking(earlier: Sequence[Message], question: str) -> str:
+    """The newest message, or the question that it tells something about."""
+    if not states_fact(question):
+        return question
+    said = (m.text for m in reversed(earlier) if m.role is Role.USER and m.text.strip())
+    return next((text for text in said if not is_statement(text)), question)
 
 
 def _results(messages: Sequence[Message]) -> Iterator[Seen]:

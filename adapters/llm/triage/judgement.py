@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from adapters.llm.stated import Stated
 from adapters.llm.triage.case import Case, Seen, plain
 from adapters.llm.triage.evidence import (
     CLUSTER,
@@ -49,18 +50,24 @@ class Judgement:
     looked_at: Sequence[str]
     missing: Sequence[str]
     facts: Facts
+    left_out: Sequence[
+        tuple[Suspicion, Stated]
+    ] = ()  # whom people ruled out, who else was suspected
 
 
 def judged(case: Case) -> Judgement:
     """Judge all that was seen."""
     facts = facts_of(case)
-    found = suspicions(facts, case.subject, case.asked.symptom)
+    everybody = suspicions(facts, case.subject, case.asked.symptom)
+    left_out = list(_left_out(case, everybody))
+    out = [one for one, _ in left_out]
+    found = [one for one in everybody if one not in out]
     named = [one for one in found if one.weight >= SUSPECTED]
     missing = [*_missing(case), *_blind(case)]
     errors = more_errors(facts, case.subject)
     if named and named[0].weight >= BLAMED and named[0].firm >= FIRM:
         verdict: Verdict = "cause"
-    elif missing or not _seen_anything(case):
+    elif missing or left_out or not _seen_anything(case):
         verdict = "unknown"
     elif errors:
         verdict = "symptoms"
@@ -79,7 +86,16 @@ def judged(case: Case) -> Judgement:
         looked_at=list(_looked_at(case)),
         missing=missing,
         facts=facts,
+        left_out=left_out,
     )
+
+
+def _left_out(case: Case, found: Sequence[Suspicion]) -> Iterator[tuple[Suspicion, Stated]]:
+    """Suspects that somebody in the thread has ruled out; a word of people outranks a figure."""
+    for one in found:
+        said = next((s for s in case.stated if s.rules_out(one.product, one.kind)), None)
+        if said is not None and one.weight >= SUSPECTED:
+            yield one, said
 
 
 def more_errors(facts: Facts, subject: str) -> Sequence[LogFact]:

@@ -13,6 +13,7 @@ from adapters.llm.triage.weigh import SUSPECTED, Suspicion
 
 _MOST_MARKS = 12
 _MOST_LINES = 12
+_MOST_STATED = 3
 _CAN = "Ask me what is wrong, to show logs, or what was deployed; a time and a product help."
 
 
@@ -47,8 +48,24 @@ def _investigated(case: Case) -> Iterator[str]:
             yield from _healthy(case, judgement)
         case "unknown":
             yield from _unknown(case, judgement)
+    yield "\n".join(_as_said(case, judgement))
     if case.asked.assumed:
         yield "Assumed: " + "; ".join(case.asked.assumed) + "."
+
+
+def _as_said(case: Case, judgement: Judgement) -> Iterator[str]:
+    """What people stated, as facts of theirs, and what each changed."""
+    for said in case.stated[-_MOST_STATED:]:
+        who = plain(said.author) or "somebody here"
+        yield f'- Taken as a fact, since {who} said it: "{quoted(said.text)}".'
+        out = [one for one, by in judgement.left_out if by == said]
+        for one in out[:2]:
+            yield (
+                f"- So {plain(one.product)} is left out of the suspects. "
+                f"Its figures would name it: {told(one.ordered[0])}"
+            )
+        if not out:
+            yield "- That changes nothing in what is suspected: nobody suspected is ruled out by it."
 
 
 def _abnormal(case: Case, judgement: Judgement) -> Iterator[str]:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from adapters.llm.messages import Message, Role
 from adapters.llm.triage.case import plain
 from tests.fixtures_triage import (
     MOST_ROUNDS,
@@ -456,3 +457,53 @@ def test_whatever_the_tools_say_it_concludes_in_time_and_cites_what_exists(
     assert found.cited <= {e.number for e in found.evidence}
     assert len(found.asked("core__propose_action")) <= 1
     assert {name for name, _ in found.calls} <= tools
+
+
+ASKED = (
+    Message(Role.USER, "why is checkout slow?"),
+    Message(Role.ASSISTANT, "The trouble seems to begin in orders-db."),
+)
+IN_THE_DATABASE = [
+    moved("checkout", "latency", ONSET),
+    moved("orders-db", "latency", ONSET, worst=9.0, score=90.0),
+]
+
+
+async def test_what_people_rule_out_is_no_suspect_and_the_answer_says_what_that_changed() -> None:
+    answer, products = world(IN_THE_DATABASE), ("checkout", "orders-db")
+    before = await investigate(answer, products=products)
+    after = await investigate(
+        answer,
+        "it isn't the database, we failed over at 14:02",
+        products=products,
+        earlier=ASKED,
+    )
+
+    assert "orders-db" in verdict(before)[1]
+    assert "orders-db" not in verdict(after)[1]
+    assert 'Taken as a fact, since U7 said it: "it isn' in after.text
+    assert "So orders-db is left out of the suspects. Its figures would name it: " in after.text
+    assert after.asked("core__sweep_metrics")[0]["time_range"] == "last 30m"
+
+
+async def test_with_the_only_suspect_ruled_out_nothing_is_said_to_be_well() -> None:
+    answer = world([moved("checkout", "latency", ONSET), moved("checkout", "errors", ONSET)])
+
+    found = await investigate(answer, "it is not checkout, we rolled it back", earlier=ASKED)
+
+    assert verdict(found) == ("unknown", [])
+    assert "Nothing is wrong" not in found.text
+
+
+async def test_a_fact_that_rules_nobody_out_is_said_to_change_nothing() -> None:
+    found = await investigate(world(SLOW), "we failed over the cache at 14:02", earlier=ASKED)
+
+    assert "That changes nothing in what is suspected" in found.text
+    assert verdict(found)[1] == ["checkout"]
+
+
+async def test_a_word_of_thanks_is_no_fact() -> None:
+    found = await investigate(world(SLOW), "thanks", earlier=ASKED)
+
+    assert found.calls == []
+    assert "Taken as a fact" not in found.text

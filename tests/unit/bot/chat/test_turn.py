@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator, MutableMapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,6 +15,7 @@ from bot.chat.broken_turn import CUT_SHORT, NOT_KEPT, NOTHING_STARTED
 from bot.domain.audit import AuditKind
 from bot.domain.budget import BudgetLimits
 from bot.domain.claims import ClaimState
+from bot.domain.ids import Person, TeamId, UserId
 from bot.domain.session import TurnState
 from bot.domain.turn_events import TextDelta, TurnEnd
 from bot.ports.failures import StorageUnavailable, SurfaceFailed, SurfaceGone
@@ -24,6 +26,7 @@ from tests.fakes.scripted_provider import PAID, ScriptedProvider, calls, text
 from tests.fakes.tools import FakeTool
 from tests.fixtures_turn import ASK, LATER, turn_bench
 from tools.policy import ToolPolicy
+from tools.redactor import Redacted
 
 
 def shown_text(surface: RecordingSurface) -> list[str]:
@@ -81,6 +84,28 @@ async def test_a_redactor_that_fails_sends_and_stores_nothing_and_people_are_tol
     assert provider.requests == []
     assert bench.store.turns == {}
     assert {a.text for a in bench.surface.asks} == {""}
+
+
+async def test_a_model_is_told_whose_words_each_question_of_a_thread_is() -> None:
+    provider = ScriptedProvider([text("ok")])
+    bench = turn_bench(providers=[provider])
+    await bench.answer()
+
+    other = Person(TeamId("T1"), UserId("U7"))
+    await bench.answer(replace(LATER, asker=other, text=Redacted("it isn't the database")))
+
+    told = [m.told for m in provider.requests[-1].messages if m.role is Role.USER]
+    assert [t.splitlines()[2] for t in told] == ["- Said by U1.", "- Said by U7."]
+
+
+async def test_what_people_said_in_the_thread_may_be_repeated_without_evidence() -> None:
+    bench = turn_bench([text("ok"), calls(ECHO), text("You failed over at 14:02.")])
+    await bench.answer(replace(ASK, text=Redacted("we failed over at 14:02")))
+
+    final = await bench.answer(LATER)
+
+    assert final is not None
+    assert final.text == "You failed over at 14:02."
 
 
 async def test_a_figure_that_no_tool_returned_is_marked_where_it_stands() -> None:
