@@ -4,6 +4,7 @@ Times are bounded to the years that nanoseconds in 64 bits can say, numbers are 
 without control characters where they become names.
 """
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Final, TypeVar
@@ -32,6 +33,7 @@ _LAST_S: Final = _LAST.timestamp()
 _LAST_NS: Final = round(_LAST_S) * 1_000_000_000
 _MOST: Final = 1e300  # of a sample: the sum of a million of them is still a number
 _MOST_WORDS: Final = 120
+_LONG_POWER: Final = re.compile("10{12,}")  # pydantic writes out every nought of a bound
 _MAX_OBJECTS: Final = 20_000
 M = TypeVar("M", bound=BaseModel)
 
@@ -171,4 +173,5 @@ def first_of(error: Exception) -> str:
     if not isinstance(error, Invalid):
         return f"not JSON: {error}"
     wrong = error.errors(include_url=False, include_input=False)[0]
-    return f"{'.'.join(str(part) for part in wrong['loc']) or 'it'}: {wrong['msg'][:_MOST_WORDS]}"
+    words = _LONG_POWER.sub(lambda power: f"1e{len(power[0]) - 1}", wrong["msg"])
+    return f"{'.'.join(str(part) for part in wrong['loc']) or 'it'}: {words[:_MOST_WORDS]}"
