@@ -25,6 +25,8 @@ _COMMAND = re.compile(
     r"^\s*(?:\$|#|kubectl|helm|curl|psql|git|docker|kortex|/kortex|make|SELECT)\b|^\s*[$#] ",
     re.IGNORECASE,
 )
+# What they answer is what they were told.
+_LOOKS_AT_NOTHING = frozenset({"core__report_findings", "core__propose_action"})
 _MOST_SHOWN = 3
 _SENTENCE_CHARS = 3_000
 _SHOWN_CHARS = 60
@@ -39,6 +41,14 @@ class Known:
     vocabulary: frozenset[str]
     repeated: set[str] = field(default_factory=set)
     numbers: dict[tuple[int, ...], Numbers] = field(default_factory=dict)
+
+    @property
+    def has_read(self) -> bool:
+        """Whether any call answered that looks at something."""
+        return any(
+            r.evidence.ok and r.evidence.tool not in _LOOKS_AT_NOTHING
+            for r in self.results.values()
+        )
 
     def numbers_of(self, results: Sequence[Result]) -> Numbers:
         """The numbers of some results, built once."""
@@ -59,7 +69,9 @@ def judged(sentence: Sentence, known: Known) -> Claim | None:
     words = sentence.words
     cited = [known.results[n] for n in sentence.evidence if n in known.results]
     if not known.results:
-        return _without_tools(sentence, known.question)
+        return _without_tools(sentence, known.question, "no tool was called")
+    if not sentence.cites and not known.has_read and not admits_failure(words):
+        return _without_tools(sentence, known.question, "nothing could be read")
     failed = [r for r in cited if not r.evidence.ok]
     if failed and sentence.cites and not admits_failure(words):
         return _claim(sentence, ClaimState.UNSUPPORTED, f"{_marks(failed)} failed")
@@ -233,7 +245,7 @@ def _bears(way: str, denied: bool, compared: Compared) -> bool:
     return agrees(way, denied, compared.direction)
 
 
-def _without_tools(sentence: Sentence, question: str) -> Claim | None:
+def _without_tools(sentence: Sentence, question: str, why: str) -> Claim | None:
     """State and causality in a turn that looked at nothing."""
     words = sentence.words
     if is_open(words) or (sentence.code and _COMMAND.search(words)):
@@ -248,5 +260,5 @@ def _without_tools(sentence: Sentence, question: str) -> Claim | None:
     soft = is_suggestion(words)
     claims = CAUSAL.search(words) or STATE.search(words) or directions(words) or counted
     if (claims and not soft) or told:
-        return _claim(sentence, ClaimState.UNSUPPORTED, "not checked: no tool was called")
+        return _claim(sentence, ClaimState.UNSUPPORTED, f"not checked: {why}")
     return None

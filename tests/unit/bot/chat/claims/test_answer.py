@@ -3,6 +3,7 @@
 import sys
 import time
 from collections import Counter, defaultdict
+from dataclasses import replace
 
 import pytest
 
@@ -116,6 +117,20 @@ def test_a_sentence_without_a_citation_is_checked_against_the_nearest_of_its_par
 def test_a_turn_without_tools_may_talk_but_not_claim(answer: str) -> None:
     assert checked(answer, (), {}, "why 250 ms?") == (answer, ())
     assert "no tool was called" in checked("The deploy caused it.", (), {}, "why?")[0]
+
+
+@pytest.mark.parametrize("saying", ["The deploy caused it.", "The database is down."])
+@pytest.mark.parametrize(
+    "seen",
+    [
+        _evidence('{"error": "upstream: 503"}', ok=False),
+        replace(_evidence('{"verdict": "cause"}'), tool="core__report_findings"),
+    ],
+)
+def test_a_turn_that_could_read_nothing_may_not_claim_either(saying: str, seen: Evidence) -> None:
+    assert "⚠ not checked: nothing could be read" in checked(saying, [seen], {}, "why?")[0]
+    honest = "The logs could not be read, so the cause is not established."
+    assert checked(honest, [seen], {}, "why?")[0] == honest
 
 
 @pytest.mark.parametrize(
