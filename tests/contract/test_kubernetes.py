@@ -15,6 +15,8 @@ from adapters.kubernetes.config import Access
 from adapters.kubernetes.reader import KubernetesReader
 from adapters.recorded.incidents import INCIDENTS
 from adapters.recorded.kubernetes import NAMESPACE, RecordedKubernetes
+from adapters.recorded.packs.cluster_taking import take_cluster
+from adapters.recorded.packs.shapes import ClusterState, document_of
 from adapters.recorded.simulator.dataset import Dataset
 from tests.fakes.kubernetes_server import TOKEN, KubernetesServer
 from tests.fakes.set_clock import SetClock
@@ -26,6 +28,12 @@ from tools.errors import InvalidArguments
 
 NOW = datetime(2026, 11, 21, 14, 3, tzinfo=UTC)
 Serve = Callable[[web.Application], Awaitable[TestServer]]
+
+
+def read_cluster(content: bytes) -> set[tuple[object, object]]:
+    objects = document_of(content, ClusterState, "kubernetes.json").objects
+    metadata = [(one["kind"], one["metadata"]) for one in objects]
+    return {(kind, about["name"]) for kind, about in metadata if isinstance(about, dict)}
 
 
 class KubernetesContract:
@@ -49,6 +57,15 @@ class KubernetesContract:
         text = orjson.dumps(found).decode()
         assert "DATABASE_PASSWORD" in text
         assert "not for you" not in text
+
+    async def test_what_a_case_takes_is_readable_and_holds_no_secret(
+        self, cluster: Kubernetes
+    ) -> None:
+        state, _notes = await take_cluster(cluster, ["checkout"])
+        text = orjson.dumps(state)
+        found = read_cluster(text)
+        assert {("Pod", "checkout-1"), ("Deployment", "checkout")} <= found
+        assert b"not for you" not in text
 
     @pytest.mark.parametrize("name", ["checkout-99", "no-such"])
     async def test_what_is_not_there_is_said(self, cluster: Kubernetes, name: str) -> None:

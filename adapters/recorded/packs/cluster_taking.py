@@ -16,7 +16,8 @@ from tools.errors import InvalidArguments
 from tools.product_names import workload_of
 
 MOST_OBJECTS: Final = 200
-_KINDS: Final = ("pods", "deployments", "statefulsets", "nodes")
+_NODES: Final = "nodes"
+_KINDS: Final = ("pods", "deployments", "statefulsets", _NODES)
 _EVERYWHERE: Final = "*"
 
 
@@ -31,8 +32,12 @@ async def take_cluster(kubernetes: Kubernetes, products: Sequence[str]) -> tuple
         taken.rows += [found] if found is not None else []
     if len(wanted) > MOST_OBJECTS:
         taken.notes.append(f"Kubernetes: {MOST_OBJECTS} of {len(wanted)} objects were taken")
-    events = await asked(partial(_all_events, kubernetes), "Kubernetes: events", taken)
-    told: list[JsonValue] = [_event(one) for one in events or ()]
+    told: list[JsonValue] = []
+    spaces = {query.namespace for query in wanted if query.kind != _NODES} or {""}
+    for namespace in sorted(spaces):
+        ask = partial(kubernetes.events, ObjectQuery("", namespace=namespace))
+        events = await asked(ask, f"Kubernetes: events {namespace}".rstrip(), taken)
+        told += [_event(one) for one in events or ()]
     return {"objects": list[JsonValue](taken.rows), "events": told}, taken.notes
 
 
@@ -56,15 +61,8 @@ def _named(table: ObjectTable, kind: str, products: set[str]) -> Iterator[Object
     for row in table.rows:
         cells = dict(zip(table.columns, row, strict=False))
         name = cells.get("Name", "")
-        if name and (kind == "nodes" or name in products or workload_of(name) in products):
+        if name and (kind == _NODES or name in products or workload_of(name) in products):
             yield ObjectQuery(kind, namespace=cells.get("Namespace", ""), name=name)
-
-
-async def _all_events(kubernetes: Kubernetes) -> Sequence[ClusterEvent]:
-    try:
-        return await kubernetes.events(ObjectQuery("", namespace=_EVERYWHERE))
-    except InvalidArguments:
-        return await kubernetes.events(ObjectQuery(""))
 
 
 def _event(one: ClusterEvent) -> JsonValue:
