@@ -81,10 +81,17 @@ async def investigate(
     products: Sequence[str] = ("checkout", "cart", "payments"),
     tools: Sequence[str] = TOOLS,
     earlier: Sequence[Message] = (),
+    before: Sequence[str] = (),
+    told: str = "",
 ) -> Investigation:
-    """Play until the triage concludes, at most one round more than the loop allows."""
+    """Play until the triage concludes, at most one round more than the loop allows.
+
+    `before` was asked in the thread, `told` stands beside the question.
+    """
     found = Investigation()
-    messages = [*earlier, Message(Role.USER, text=question, told=f"Now\n- {said_by('U7')}")]
+    messages = [*earlier, *(Message(Role.USER, text=one) for one in before)]
+    beside = told or f"Now\n- {said_by('U7')}"
+    messages.append(Message(Role.USER, text=question, told=beside))
     for _ in range(MOST_ROUNDS + 1):
         request = CompleteRequest(
             system="s",

@@ -281,12 +281,16 @@ class TracesFound:
 
 @dataclass(frozen=True, slots=True)
 class TraceSample:
-    """Whole traces, the newest first. `calls` are (caller, called) that are known besides them."""
+    """Whole traces, the newest first. `calls` are (caller, called) that are known besides them.
+
+    `more`: the backend has others that were not read.
+    """
 
     traces: Sequence[Trace]
     calls: Sequence[tuple[str, str]] = ()
     notes: Sequence[str] = ()
     requests: int = 0
+    more: bool = False
 
 
 class Traces(Protocol):

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Final, Literal
 
 import httpx
@@ -11,6 +12,7 @@ from adapters.observe.backend import Backend, read_body
 from adapters.observe.instants import check_order, to_ns
 from adapters.observe.jaeger_answer import JaegerTrace
 from adapters.observe.otlp_answer import ResourceSpans, spans_of, traces_of
+from adapters.observe.remembered import Remembered
 from adapters.observe.trace_ids import spellings, trace_hex, trace_id_of
 from adapters.observe.trace_search import MOST_TRACES, checked, fits, slowest, summary_of
 from tools.capabilities import Interval, Trace, TraceQuery, TraceSample, TracesFound
@@ -52,7 +54,8 @@ _V1_BODY: Final = TypeAdapter(_V1)
 _V3_BODY: Final = TypeAdapter(_V3)
 _SERVICES: Final = TypeAdapter(_Services)
 _SHOWN_SERVICES: Final = 20
-_MOST_SAMPLED: Final = 4  # services asked for one sample
+_SERVICES_LAST: Final = timedelta(minutes=5)
+_MOST_SAMPLED: Final = 3  # services asked for one sample
 _V3_FAILURE: Final = TypeAdapter(_V3Failure)
 
 
@@ -62,6 +65,7 @@ class JaegerTraces:
     def __init__(self, client: httpx.AsyncClient, api: Literal["v1", "v3"] = "v1") -> None:
         self._backend = Backend("Jaeger", client)
         self._v3 = api == "v3"
+        self._known: Remembered[Sequence[str]] = Remembered(_SERVICES_LAST)
 
     async def get(self, trace_id: str) -> Trace | None:
         """None when unknown. Raises InvalidArguments, UpstreamFailed, CapabilityUnavailable."""
@@ -87,7 +91,7 @@ class JaegerTraces:
     async def sample(self, products: Sequence[str], interval: Interval, limit: int) -> TraceSample:
         """Of the first few of these that it knows; Jaeger is asked service by service."""
         check_order(interval)
-        known = set(await self._services())
+        known = set(await self._known.get("", self._services))
         asked = [product for product in products if product in known][:_MOST_SAMPLED]
         search = self._search_v3 if self._v3 else self._search_v1
         answers = await asyncio.gather(
@@ -96,7 +100,8 @@ class JaegerTraces:
         found = {one.trace_id: one for answer in answers for one in answer if one.spans}
         newest = sorted(found.values(), key=lambda t: -min(span.start_us for span in t.spans))
         notes = [] if asked else ["none of these products is a service that Jaeger knows"]
-        return TraceSample(newest[:limit], (), notes, 1 + len(asked))
+        more = any(len(answer) >= min(limit, MOST_TRACES) for answer in answers)
+        return TraceSample(newest[:limit], (), notes, 1 + len(asked), more)
 
     async def _services(self) -> Sequence[str]:
         answer = await self._backend.get("/api/v3/services" if self._v3 else "/api/services", {})

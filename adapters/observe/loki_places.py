@@ -43,10 +43,14 @@ class LokiPlaces:
         self._template = template
         self._preferred = tuple(preferred)
         self._remembered: Remembered[Sequence[LabelValues]] = Remembered(_REMEMBERED_FOR)
+        self._latest = 0  # asked for, in _REMEMBERED_FOR since the epoch
 
     async def values(self, interval: Interval) -> Sequence[LabelValues]:
         """The labels that may hold products, with what they hold, also a day before."""
         about = int(interval.end.timestamp() // _REMEMBERED_FOR.total_seconds())
+        if about <= self._latest <= about + _LOOK_BACK / 2 / _REMEMBERED_FOR:
+            about = self._latest  # that look went back over this one
+        self._latest = max(self._latest, about)
         return await self._remembered.get(about, lambda: self._ask(interval))
 
     async def selecting(

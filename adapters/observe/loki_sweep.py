@@ -22,8 +22,9 @@ from tools.capabilities import LogLine, LogSweepQuery, SweptLogs
 Newest = Callable[[str, Position, int], Awaitable[Sequence[Entry]]]
 
 _MOST_AT_ONCE: Final = 5000  # entries of one answer, Loki's own default limit
-_MOST_REQUESTS: Final = 8
-_SMALL: Final = 500  # lines: products with fewer are read together
+_MOST_TOGETHER: Final = 2  # requests that read products whole, the quiet ones first
+_MOST_SHARED: Final = 2  # requests for the loud ones, the quieter and the louder half
+_LEAST_SHARE: Final = 500  # lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ class LokiSweep:
             read
             for (way, members), counts in zip(ways, counted, strict=True)
             for read in _reads(way, members, counts, query.limit)
-        ][:_MOST_REQUESTS]
+        ]
         found = await asyncio.gather(*(self._lines(read, pipeline, query) for read in reads))
         lines: dict[str, list[LogLine]] = {}
         for part in found:
@@ -97,24 +98,26 @@ class LokiSweep:
 
 
 def _reads(way: Selecting, members: Sequence[str], counts: Counter[str], limit: int) -> list[_Read]:
-    """The quiet products together, each of the others with a share of what is left."""
-    speaking = sorted((p for p in members if counts[p]), key=lambda product: counts[product])
-    quiet = [product for product in speaking if counts[product] <= _SMALL]
-    loud = [product for product in speaking if counts[product] > _SMALL]
+    """Products read whole as far as that goes, the loud ones with a share of what is left."""
+    waiting = sorted((p for p in members if counts[p]), key=lambda product: counts[product])
     reads: list[_Read] = []
-    while quiet:
+    left = limit
+    while waiting and len(reads) < _MOST_TOGETHER:
         together: list[str] = []
         size = 0
-        while quiet and size + counts[quiet[0]] <= _MOST_AT_ONCE:
-            size += counts[quiet[0]]
-            together.append(quiet.pop(0))
+        while waiting and size + counts[waiting[0]] <= min(_MOST_AT_ONCE, left):
+            size += counts[waiting[0]]
+            together.append(waiting.pop(0))
+        if not together:
+            break
         reads.append(_Read(way, together, size))
-    left = max(limit - sum(read.limit for read in reads), _SMALL)
-    single, rest = loud[: _MOST_REQUESTS - 3], loud[_MOST_REQUESTS - 3 :]
-    each = min(_MOST_AT_ONCE, max(_SMALL, left // max(1, len(single) + bool(rest))))
-    reads.extend(_Read(way, [product], min(each, counts[product])) for product in single)
-    if rest:
-        reads.append(_Read(way, rest, each))
+        left -= size
+    half = -(-len(waiting) // _MOST_SHARED)
+    share = max(left // _MOST_SHARED, _LEAST_SHARE)
+    for loud in (waiting[:half], waiting[half:]):
+        if loud:
+            size = sum(counts[product] for product in loud)
+            reads.append(_Read(way, loud, min(_MOST_AT_ONCE, share, size)))
     return reads
 
 

@@ -85,7 +85,7 @@ class _TagValues(BaseModel):
 _FOUND: Final = TypeAdapter(_Found)
 _TAG_VALUES: Final = TypeAdapter(_TagValues)
 _SHOWN_SERVICES: Final = 20
-_MOST_SAMPLED: Final = 6  # each is a request
+_MOST_SAMPLED: Final = 3  # each is a request
 _V1_BODY: Final = TypeAdapter(_Trace)
 _V2_BODY: Final = TypeAdapter(_V2)
 
@@ -153,7 +153,7 @@ class TempoTraces:
         read = await asyncio.gather(*(self._look(trace_id_of(one)) for one in ids[:_MOST_SAMPLED]))
         traces = [one for one in read if one is not None and one.spans]
         newest = sorted(traces, key=lambda t: -min(span.start_us for span in t.spans))
-        return TraceSample(newest, (), (), 1 + len(ids[:_MOST_SAMPLED]))
+        return TraceSample(newest, (), (), 1 + len(read), more=len(ids) >= _MOST_SAMPLED)
 
     async def _absence(self, product: str) -> list[str]:
         """An unknown service finds nothing at all; say what there is instead."""

@@ -78,7 +78,7 @@ class SweepTraces:
         before = Interval(window.start - BASELINE, window.start)
         early = await traces.sample(products, before, MOST_TRACES)
         requests = early.requests
-        if len(early.traces) < FEW_TRACES:
+        if len(early.traces) < FEW_TRACES and not early.more:
             before = Interval(window.start - LONG_BASELINE, window.start)
             early = await traces.sample(products, before, MOST_TRACES)
             requests += early.requests

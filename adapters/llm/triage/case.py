@@ -2,19 +2,23 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import orjson
 from pydantic import JsonValue
 
-from adapters.llm.messages import CompleteRequest, Message, Role
+from adapters.llm.messages import CompleteRequest, Message, Meta, Role
 from adapters.llm.stated import Stated, is_statement, stated, states_fact
 from adapters.llm.triage.question import Asked, understand
 
 # An underscore is part of a name between letters only; at an edge it is emphasis.
 _NOT_A_NAME = re.compile(r"(?:[^\w.+:/-]|:/+|(?<![^\W_])_|_(?![^\W_]))+")
 _LONGEST_NAME = 64
+# As the notes beside the question word it; they are ours.
+_OPEN_PROPOSAL = re.compile(
+    r"^- Proposal ([\w-]+) \(([\w-]+) ([\w./-]+) .*; do not propose it again\.$", re.MULTILINE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +75,7 @@ class Case:
     now: datetime | None = None
     rounds: int = 0  # of tools since the question
     stated: tuple[Stated, ...] = ()  # by people, in all of the conversation
+    open_proposals: tuple[tuple[str, str, str], ...] = ()  # id, action, product
 
     @property
     def subject(self) -> str:
@@ -120,16 +125,41 @@ def read_case(request: CompleteRequest) -> Case:
     start = max((i for i, m in enumerate(request.messages) if m.role is Role.USER), default=0)
     turn = request.messages[start:]
     question, meta = turn[0].text if turn else "", request.meta
+    asked = understand(_asking(request.messages[:start], question), meta.products, meta.now)
     return Case(
         question=question,
         products=meta.products,
         tools=frozenset(t.name for t in request.tools),
         seen=tuple(_results(turn)),
-        asked=understand(_asking(request.messages[:start], question), meta.products, meta.now),
+        asked=_continued(asked, request.messages[:start], meta),
         now=meta.now,
         rounds=sum(1 for m in turn if m.tool_calls),
         stated=tuple(stated(request.messages)),
+        open_proposals=tuple(_OPEN_PROPOSAL.findall(turn[0].told)) if turn else (),
     )
+
+
+def _continued(asked: Asked, earlier: Sequence[Message], meta: Meta) -> Asked:
+    """A question that names nobody goes on about whoever was asked about before."""
+    if asked.subject or asked.topic == "greeting" or asked.stranger:
+        return _told_apart(asked, meta.products)
+    for message in reversed(earlier):
+        if message.role is not Role.USER or is_statement(message.text):
+            continue
+        before = understand(message.text, meta.products, None).subject
+        if before:
+            words = f"this is about {before}, as before"
+            return replace(asked, subject=before, assumed=(*asked.assumed, words))
+    return asked
+
+
+def _told_apart(asked: Asked, products: Sequence[str]) -> Asked:
+    if not asked.stranger or not products:
+        return asked
+    words = (
+        f'"{plain(asked.stranger)}" is no product of this channel, so this is about {products[0]}'
+    )
+    return replace(asked, assumed=(words, *asked.assumed))
 
 
 def _asking(earlier: Sequence[Message], question: str) -> str:

@@ -121,7 +121,15 @@ def _closing(case: Case, signals: Signals) -> Iterator[Wish]:
     """The judgement is made: it is stated, and a proposal raised where one is due."""
     judgement = judged(case)
     yield REPORT, findings(judgement)
-    yield from _proposal(judgement, signals)
+    if not open_proposal(case, judgement, signals):
+        yield from _proposal(judgement, signals)
+
+
+def open_proposal(case: Case, judgement: Judgement, signals: Signals) -> str:
+    """The id of the proposal that is open for what would be proposed; empty without one."""
+    top = next(iter(judgement.suspects), None)
+    wanted = (signals.rollback_action, top.product if top else "")
+    return next((one for one, *of in case.open_proposals if tuple(of) == wanted), "")
 
 
 def findings(judgement: Judgement) -> dict[str, JsonValue]:

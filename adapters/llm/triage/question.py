@@ -39,6 +39,23 @@ _ERRORS: Final = re.compile(
 _SLOW: Final = re.compile(
     r"\b(slow|latency|tim(e|es|ed|ing)[ -]?outs?|lag|hang|sluggish|respon[sd])", re.IGNORECASE
 )
+_IS_IT: Final = re.compile(
+    r"\b(?:is|was|could|can|might|may)\s+(?:it|this|that)\s+(?:be\s+)?"
+    r"(?:because of\s+|due to\s+|caused by\s+)?(?:the\s+|a\s+|an\s+|our\s+)?"
+    r"([\w.-]+(?:\s[\w.-]+)?)\s*\?*\s*$",
+    re.IGNORECASE,
+)
+# Where a product would stand; it has to be called otherwise than things that are none.
+_SPOKEN_OF: Final = re.compile(
+    r"\b(?:(?:is|are|was|were)\s+(?:the\s+)?([a-z][\w-]+)\s+(?:so\s+|still\s+|really\s+)?"
+    r"(?:slow|down|broken|failing|fine|ok|okay|healthy|up|degraded|unavailable)\b"
+    r"|(?:changed in|logs of|logs for|wrong with)\s+(?:the\s+)?([a-z][\w-]+))"
+)
+_NOBODY: Final = frozenset(
+    {"it", "this", "that", "there", "everything", "something", "anything", "all", "things", "we",
+     "they", "you", "what", "which", "who", "not", "the", "last", "our", "us", "system", "site",
+     "production", "prod"}
+)  # fmt: skip
 _FEWEST_LETTERS: Final = 4
 _ALIKE: Final = 0.84
 
@@ -46,6 +63,8 @@ _ALIKE: Final = 0.84
 @dataclass(frozen=True, slots=True)
 class Asked:
     """`subject` is empty when nobody is named. `start` and `end` None: the usual window.
+
+    `thought` is what somebody thinks it is; `stranger` a name that is no product here.
 
     `is_exact`: both ends, or the beginning, were given. `assumed` are words about it for the answer.
     """
@@ -57,6 +76,8 @@ class Asked:
     end: datetime | None
     is_exact: bool
     assumed: tuple[str, ...]
+    thought: str = ""
+    stranger: str = ""
 
 
 def understand(text: str, products: Sequence[str], now: datetime | None) -> Asked:
@@ -65,6 +86,11 @@ def understand(text: str, products: Sequence[str], now: datetime | None) -> Aske
         return Asked("", "greeting", "", None, None, is_exact=False, assumed=())
     subject, about = _subject(text, products)
     lowered = text.lower()
+    thought, stranger = _thought(text, subject), ""
+    if thought and thought == subject:
+        subject = ""
+    elif not subject:
+        stranger = _stranger(lowered)
     slow, failing = _SLOW.search(text), _ERRORS.search(text)
     topic: Topic = "cause"
     if not slow and not failing:
@@ -72,9 +98,24 @@ def understand(text: str, products: Sequence[str], now: datetime | None) -> Aske
     symptom = "latency" if slow and not failing else "errors" if failing and not slow else ""
     times = _times(lowered, now.astimezone(UTC)) if now else None
     if times is None:
-        return Asked(subject, topic, symptom, None, None, is_exact=False, assumed=about)
+        return Asked(subject, topic, symptom, None, None, False, about, thought, stranger)
     start, end, is_exact, assumed = times
-    return Asked(subject, topic, symptom, start, end, is_exact, (*about, *assumed))
+    told = (*about, *assumed)
+    return Asked(subject, topic, symptom, start, end, is_exact, told, thought, stranger)
+
+
+def _thought(text: str, subject: str) -> str:
+    found = _IS_IT.search(text.strip())
+    if found is None or _ERRORS.search(found[1]) or _SLOW.search(found[1]):
+        return ""
+    return subject or found[1]
+
+
+def _stranger(lowered: str) -> str:
+    """A name that stands where a product would, of which there is none of that name."""
+    found = _SPOKEN_OF.search(lowered)
+    name = (found[1] or found[2]) if found else ""
+    return "" if name in _NOBODY else name
 
 
 def _subject(text: str, products: Sequence[str]) -> tuple[str, tuple[str, ...]]:

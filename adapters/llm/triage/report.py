@@ -5,8 +5,9 @@ from collections.abc import Iterator, Sequence
 
 from adapters.llm.triage.case import Case, Seen, Signals, plain
 from adapters.llm.triage.evidence import CLUSTER, DEPLOYS, LOGS, SWEEPS, LogFact, Moved, deploys
+from adapters.llm.triage.hypothesis import answer_to
 from adapters.llm.triage.judgement import DOUBTFUL_FIGURES, Judgement, judged
-from adapters.llm.triage.plan import GET_LOGS, PROPOSE, worth_rolling_back
+from adapters.llm.triage.plan import GET_LOGS, PROPOSE, open_proposal, worth_rolling_back
 from adapters.llm.triage.surroundings import around, quoted
 from adapters.llm.triage.telling import clock, errors_told, headline, since_text, told
 from adapters.llm.triage.weigh import SUSPECTED, Suspicion
@@ -19,7 +20,6 @@ _CAN = "Ask me what is wrong, to show logs, or what was deployed; a time and a p
 
 def report(case: Case, signals: Signals) -> str:
     """Markdown for people on call: cause, evidence, what else was found, what to do."""
-    del signals
     match case.asked.topic:
         case "greeting":
             parts: Iterator[str] = iter([_greeting(case.question)])
@@ -28,8 +28,11 @@ def report(case: Case, signals: Signals) -> str:
         case "deploys":
             parts = _deploy_lines(case)
         case _:
-            parts = _investigated(case)
-    return "\n\n".join(part for part in parts if part)
+            parts = _investigated(case, signals)
+    told = [part for part in parts if part]
+    if case.asked.assumed:
+        told.append("Assumed: " + "; ".join(case.asked.assumed) + ".")
+    return "\n\n".join(told)
 
 
 def _greeting(text: str) -> str:
@@ -37,11 +40,13 @@ def _greeting(text: str) -> str:
     return f"You are welcome. {_CAN}" if thanks else f"Hello. {_CAN}"
 
 
-def _investigated(case: Case) -> Iterator[str]:
+def _investigated(case: Case, signals: Signals) -> Iterator[str]:
     judgement = judged(case)
+    yield answer_to(case, judgement)
     match judgement.verdict:
         case "cause":
             yield from _abnormal(case, judgement)
+            yield _next_step(case, judgement, signals)
         case "symptoms":
             yield from _only_errors(case, judgement)
         case "healthy":
@@ -49,8 +54,6 @@ def _investigated(case: Case) -> Iterator[str]:
         case "unknown":
             yield from _unknown(case, judgement)
     yield "\n".join(_as_said(case, judgement))
-    if case.asked.assumed:
-        yield "Assumed: " + "; ".join(case.asked.assumed) + "."
 
 
 def _as_said(case: Case, judgement: Judgement) -> Iterator[str]:
@@ -82,7 +85,6 @@ def _abnormal(case: Case, judgement: Judgement) -> Iterator[str]:
         yield "Around it:\n" + "\n".join(f"- {line}" for line in surroundings)
     if judgement.missing:
         yield "Not looked at: " + "; ".join(judgement.missing[:3]) + "."
-    yield _next_step(case, top)
 
 
 def _brief(one: Suspicion) -> str:
@@ -100,8 +102,14 @@ def _ruled_out(judgement: Judgement) -> Iterator[str]:
             )
 
 
-def _next_step(case: Case, top: Suspicion) -> str:
+def _next_step(case: Case, judgement: Judgement, signals: Signals) -> str:
+    top = judgement.suspects[0]
     product = plain(top.product)
+    if already := open_proposal(case, judgement, signals):
+        return (
+            f"A rollback of {product} is proposed already ({already}): its card is above in this "
+            "thread. Nothing happens unless somebody with the role confirms it."
+        )
     proposed = next((s for s in case.seen if s.tool == PROPOSE), None)
     if proposed is not None and proposed.ok:
         return (
@@ -177,8 +185,11 @@ def _unknown(case: Case, judgement: Judgement) -> Iterator[str]:
 
 def _quiet(case: Case, judgement: Judgement) -> Iterator[str]:
     """What was looked at and did not stand out."""
-    if looked := [re.sub(r" of \d+ products", "", text) for text in judgement.looked_at]:
-        yield f"looked at {', '.join(looked)}: within normal bounds, but for what is told here"
+    for text in judgement.looked_at[:1]:
+        words = re.sub(r" of \d+ products", "", text)
+        yield f"looked at {words}: within normal bounds, but for what is told here"
+    if others := [re.sub(r" of \d+ products", "", text) for text in judgement.looked_at[1:]]:
+        yield f"looked at {', '.join(others)} as well"
     cluster = case.of(CLUSTER)
     if cluster is not None and not cluster.rows("ill"):
         yield f"pods and nodes are well, no failure there [{cluster.mark}]"

@@ -507,3 +507,79 @@ async def test_a_word_of_thanks_is_no_fact() -> None:
 
     assert found.calls == []
     assert "Taken as a fact" not in found.text
+
+
+POOL = [*SLOW, moved("payments-db", "pool", ONSET, worst=0.99)]
+SHOP = ("checkout", "cart", "payments", "payments-db", "redis-cache")
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("is it the database?", 'As to whether it is "database": it looks like it, pool up to'),
+        ("could it be the db", 'As to whether it is "db": it looks like it, pool up to'),
+        ("is it payments-db?", 'As to whether it is "payments-db": it looks like it, pool up to'),
+        ("is it redis?", "I see no sign that it is redis-cache."),
+        ("is it the cache?", "I see no sign that it is cache (redis-cache)."),
+        ("might it be the deploy?", "I see no sign that it is deploy."),
+        ("is it cart?", "I see no sign that it is cart."),
+        ("is it the moon?", 'I cannot say whether it is "moon": nothing that I look at is called so.'),
+    ],
+)  # fmt: skip
+async def test_what_somebody_thinks_it_is_is_answered_first(question: str, answer: str) -> None:
+    calls = ["checkout > payments-db"]
+    looked = dict.fromkeys(SHOP, "errors latency traffic")
+    played = world(POOL, calls=calls, within=looked)
+    found = await investigate(played, question, SHOP, before=["why is checkout slow?"])
+
+    assert found.text.startswith(answer)
+    assert "payments-db is saturated" in found.text
+    assert found.marks == ()
+
+
+async def test_a_thought_is_not_denied_when_not_all_was_looked_at() -> None:
+    failed = world(SLOW, around={"sweep_traces": LookupError("503")})
+    found = await investigate(failed, "is it the cache?", (*SHOP, "cart"))
+
+    assert "but I could not look at all" in found.text
+
+
+async def test_a_question_that_names_nobody_goes_on_about_whoever_was_named_before() -> None:
+    lines = {"lines": [{"ts": "2026-04-07T14:34:00Z", "message": "up"}]}
+    found = await investigate(
+        world(around={"get_logs": lines}), "show me the logs", before=["is cart fine?", "thanks"]
+    )
+
+    assert [one["product"] for one in found.asked("core__get_logs")] == ["cart"]
+    assert "this is about cart, as before" in found.text
+
+
+@pytest.mark.parametrize("question", ["why is billing slow?", "what changed in billing?"])
+async def test_a_name_that_is_no_product_of_the_channel_is_said(question: str) -> None:
+    found = await investigate(world(SLOW), question)
+
+    assert "billing is no product of this channel" in found.text.replace('"', "")
+
+
+@pytest.mark.parametrize("question", ["why is it slow?", "is everything ok?", "is the site down?"])
+async def test_a_word_that_is_no_name_is_not_taken_for_one(question: str) -> None:
+    found = await investigate(world(SLOW), question)
+
+    assert "is no product" not in found.text
+
+
+async def test_what_is_proposed_already_is_pointed_to_and_not_proposed_again() -> None:
+    row = deploy("checkout", "2026-04-07T14:09:00Z")
+    note = "- Proposal p-7 (rollback-deploy checkout {'version': 'v1'}): pending until 14:40 UTC; do not propose it again."
+    found = await investigate(world(SLOW, [row]), told=f"Now\n- Time: x.\n{note}")
+
+    assert found.asked("core__propose_action") == []
+    assert "is proposed already (p-7)" in found.text
+
+
+async def test_another_products_open_proposal_stops_nothing() -> None:
+    row = deploy("checkout", "2026-04-07T14:09:00Z")
+    note = "- Proposal p-7 (rollback-deploy cart {}): pending until 14:40 UTC; do not propose it again."
+    found = await investigate(world(SLOW, [row]), told=note)
+
+    assert len(found.asked("core__propose_action")) == 1

@@ -1,0 +1,82 @@
+"""What somebody thinks it is ("is it the database?"), held against the judgement."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from adapters.llm.triage.case import Case, plain
+from adapters.llm.triage.evidence import IllFact, Moved
+from adapters.llm.triage.judgement import Judgement
+from adapters.llm.triage.telling import told
+from adapters.llm.triage.weigh import Point, Suspicion
+
+# What people call a part of a system: how such products are called, and which evidence is of it.
+_PARTS: Final[Mapping[str, tuple[str, str]]] = {
+    r"database|db|postgres\w*|mysql|sql|mongo\w*": (r"db|database|postgres|mysql|maria|sql|mongo|rds|aurora|oracle", r"pool"),
+    r"cache|redis|memcached?": (r"cache|redis|memcache|valkey", r"-"),
+    r"queue|kafka|rabbit\w*|broker": (r"queue|kafka|rabbit|broker|nats|sqs|pulsar", r"queue"),
+    r"deploy\w*|release|rollout|version|update": (r"-", r"deploy|rollout"),
+    r"memory|oom|ram": (r"-", r"memory"),
+    r"cpu|load|traffic": (r"-", r"cpu|traffic"),
+    r"disk|storage|volume": (r"disk|storage|volume", r"disk|volume"),
+    r"nodes?|cluster|kubernetes|k8s|pods?": (r"-", r"node|pod|container|image|scheduled|probe|quota"),
+    r"network|dns": (r"dns|network|proxy|ingress", r"way to others|network"),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Meant:
+    """What a thought means here: of these products, or evidence of such a kind."""
+
+    products: Sequence[str]
+    kinds: str
+
+    def fits(self, one: Suspicion, point: Point) -> bool:
+        """Whether a piece of evidence is of it."""
+        if one.product in self.products:
+            return True
+        fact = point.fact
+        more = f" {fact.role}" if isinstance(fact, Moved) else ""
+        more += f" {fact.mechanism} {fact.kind}" if isinstance(fact, IllFact) else ""
+        return bool(re.search(rf"\b(?:{self.kinds})", f"{point.kind}{more}".lower()))
+
+
+def answer_to(case: Case, judgement: Judgement) -> str:
+    """One sentence or two; empty when nothing was thought. Never surer than the judgement."""
+    thought = case.asked.thought
+    if not thought:
+        return ""
+    meant = _meant(thought, case.products)
+    words = f'whether it is "{plain(thought)}"'
+    if meant is None:
+        return f"I cannot say {words}: nothing that I look at is called so."
+    found = [
+        (one, point)
+        for one in (*judgement.suspects, *judgement.others)
+        for point in one.ordered
+        if meant.fits(one, point)
+    ]
+    if not found:
+        others = [plain(one) for one in meant.products[:3] if one != thought]
+        looked = f" ({', '.join(others)})" if others else ""
+        if judgement.missing:
+            return (
+                f"I see no sign that it is {plain(thought)}{looked}, but I could not look at all."
+            )
+        return f"I see no sign that it is {plain(thought)}{looked}."
+    one, point = found[0]
+    is_top = judgement.verdict == "cause" and one is judgement.suspects[0]
+    if is_top:
+        return f"As to {words}: it looks like it, {told(point)}."
+    return f"As to {words}: it may play a part, {told(point)}, but it is not what stands out most."
+
+
+def _meant(thought: str, products: Sequence[str]) -> _Meant | None:
+    if thought in products:
+        return _Meant((thought,), "(?!)")
+    for words, (names, kinds) in _PARTS.items():
+        if re.search(rf"\b(?:{words})\b", thought.lower()):
+            called = [p for p in products if re.search(rf"(?:^|[-_.])(?:{names})\d*(?:$|[-_.])", p)]
+            return _Meant(called, kinds) if called or kinds != "-" else None
+    return None

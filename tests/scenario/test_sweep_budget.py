@@ -1,0 +1,190 @@
+"""Fifty products are swept in a few requests and a few seconds, over the real adapters."""
+
+import asyncio
+import re
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from datetime import timedelta
+
+import orjson
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+from adapters.http import http_client
+from adapters.observe.cursor import UnsealedCodec
+from adapters.observe.jaeger import JaegerTraces
+from adapters.observe.loki import LokiLogs
+from adapters.observe.prometheus import PrometheusMetrics
+from adapters.observe.tempo import TempoTraces
+from tests.fakes.capabilities import NOW, fake_capabilities, nanoseconds
+from tests.fakes.jaeger_server import JaegerServer
+from tests.fakes.loki_server import LokiServer, Stored
+from tests.fakes.set_clock import SetClock
+from tests.fakes.tempo_server import TempoServer
+from tests.fakes.tools import bench
+from tools.capabilities import Capabilities, Logs, Metrics, Span, Trace, Traces
+from tools.core.sweep_logs import SweepLogs
+from tools.core.sweep_metrics import SweepMetrics
+from tools.core.sweep_traces import SweepTraces
+
+PRODUCTS = tuple(f"shop-{number:02}" for number in range(50))
+MOST_REQUESTS = 25
+# Those of core__sweep_cluster: pods, workloads, nodes, events. What it describes comes on top only
+# where something is ill.
+OF_THE_CLUSTER = 4
+MORE_AGAINST_A_DAY = 6  # where there are errors and no cause
+MOST_S = 5.0
+METRICS = tuple(f"{name}_{n}" for name in ("http_server_errors", "app_latency_seconds", "app_queue_size") for n in range(5))  # fmt: skip
+_TERM = re.compile(r'"kortex_term", "(\d+)"')
+
+Serve = Callable[[web.Application], Awaitable[TestServer]]
+
+
+class Counted:
+    """Every request to any of the backends."""
+
+    def __init__(self) -> None:
+        self.paths: list[str] = []
+
+    def app(self, app: web.Application) -> web.Application:
+        """The same, counted."""
+
+        @web.middleware
+        async def counting(request: web.Request, handler: object) -> web.StreamResponse:
+            self.paths.append(request.path)
+            answer: web.StreamResponse = await handler(request)  # type: ignore[operator]
+            return answer
+
+        app.middlewares.append(counting)
+        return app
+
+
+def prometheus() -> web.Application:
+    """Knows METRICS of every product by `service`, sampled each minute."""
+
+    def answered(kind: str, rows: list[object]) -> web.Response:
+        data = {"resultType": kind, "result": rows}
+        return web.Response(body=orjson.dumps({"status": "success", "data": data}))
+
+    async def labels(_request: web.Request) -> web.Response:
+        return web.json_response({"status": "success", "data": ["__name__", "service"]})
+
+    async def metadata(_request: web.Request) -> web.Response:
+        return web.json_response({"status": "success", "data": {}})
+
+    async def instant(request: web.Request) -> web.Response:
+        asked = (await request.post())["query"]
+        rows: list[object] = [
+            {"metric": {"__name__": metric, "service": product, "kortex_label": "service"},
+             "value": [0, "1"]}
+            for metric in METRICS
+            for product in PRODUCTS
+        ]  # fmt: skip
+        return answered("vector", rows if "kortex_label" in str(asked) else [])
+
+    async def ranged(request: web.Request) -> web.Response:
+        form = await request.post()
+        terms = set(_TERM.findall(str(form["query"])))
+        start, end = float(str(form["start"])), float(str(form["end"]))
+        times = [start + 60 * n for n in range(int((end - start) // 60) + 1)]
+        rows: list[object] = [
+            {"metric": {"kortex_term": term, "service": product, "kortex_product": product,
+                        "__name__": metric},
+             "values": [(at, "1.5") for at in times]}
+            for term in terms
+            for product in PRODUCTS
+            for metric in METRICS[:3]
+        ]  # fmt: skip
+        return answered("matrix", rows)
+
+    app = web.Application()
+    app.router.add_get("/api/v1/labels", labels)
+    app.router.add_get("/api/v1/metadata", metadata)
+    app.router.add_post("/api/v1/query", instant)
+    app.router.add_post("/api/v1/query_range", ranged)
+    return app
+
+
+def lines() -> list[Stored]:
+    """Every product writes, five a lot, all of them errors now and then."""
+    at = nanoseconds(NOW)
+    return [
+        Stored(
+            at - (n * 5400 // number) * 10**9 - index,
+            f"order {n} {'refused' if n % 9 == 0 else 'served'}",
+            {"service_name": product, "pod": f"{product}-1", "namespace": "shop", "app": product},
+            {"detected_level": "error" if n % 9 == 0 else "info"},
+        )
+        for index, product in enumerate(PRODUCTS)
+        for number in (900 if index < 5 else 30,)
+        for n in range(number)
+    ]
+
+
+def traces() -> list[Trace]:
+    """Two a minute through a few of them."""
+    found = []
+    for n in range(180):
+        trace_id, begun = f"{n + 1:032x}", nanoseconds(NOW - timedelta(seconds=30 * n + 5)) // 1000
+        spans = [
+            Span(f"{n + 1:08x}{depth:08x}", f"{n + 1:08x}{depth - 1:08x}" if depth else "",
+                 PRODUCTS[depth], "GET", begun, 50_000 - 10_000 * depth, "ok")
+            for depth in range(4)
+        ]  # fmt: skip
+        found.append(Trace(trace_id, tuple(spans)))
+    return found
+
+
+@pytest.fixture
+async def counted() -> Counted:
+    return Counted()
+
+
+@pytest.fixture(params=["tempo", "jaeger v1", "jaeger v3"])
+async def backends(
+    request: pytest.FixtureRequest, counted: Counted, aiohttp_server: Serve
+) -> AsyncIterator[Capabilities]:
+    servers: dict[str, web.Application] = {
+        "tempo": TempoServer(traces()).app(),
+        "jaeger v1": JaegerServer(traces()).app(),
+        "jaeger v3": JaegerServer(traces()).app(),
+    }
+    async with AsyncExitStack() as stack:
+
+        async def client(app: web.Application) -> object:
+            running = await aiohttp_server(counted.app(app))
+            return await stack.enter_async_context(http_client(base_url=str(running.make_url("/"))))
+
+        metrics: Metrics = PrometheusMetrics(await client(prometheus()), SetClock(NOW))  # type: ignore[arg-type]
+        logs: Logs = LokiLogs(await client(LokiServer(lines()).app()), UnsealedCodec())  # type: ignore[arg-type]
+        by = await client(servers[request.param])
+        of: Traces = (
+            TempoTraces(by)  # type: ignore[arg-type]
+            if request.param == "tempo"
+            else JaegerTraces(by, "v3" if request.param.endswith("v3") else "v1")  # type: ignore[arg-type]
+        )
+        yield fake_capabilities(metrics=metrics, logs=logs, traces=of)
+
+
+async def test_fifty_products_are_swept_within_the_budget(
+    backends: Capabilities, counted: Counted
+) -> None:
+    run = bench([SweepMetrics(), SweepLogs(), SweepTraces()], caps=backends)
+    begun = time.perf_counter()
+    ids = ("core__sweep_metrics", "core__sweep_logs", "core__sweep_traces")
+    outcomes = await asyncio.gather(
+        *(run.run("{}", tool, now=NOW, products=PRODUCTS) for tool in ids)
+    )
+    took_s = time.perf_counter() - begun
+    first = len(counted.paths)
+    surer = await run.run('{"against_day": true}', ids[1], now=NOW, products=PRODUCTS)
+
+    assert first <= MOST_REQUESTS - OF_THE_CLUSTER
+    assert len(counted.paths) - first <= MORE_AGAINST_A_DAY
+    assert took_s <= MOST_S
+    metrics, logs, traces, day = (orjson.loads(one.content) for one in (*outcomes, surer))
+    assert len(metrics["within"]) == len(logs["lines"]) == len(PRODUCTS)
+    assert logs["partly"] == day["partly"] == []
+    assert traces["calls"] == ["shop-00 > shop-01", "shop-01 > shop-02", "shop-02 > shop-03"]
