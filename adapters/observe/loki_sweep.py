@@ -113,11 +113,11 @@ def _reads(way: Selecting, members: Sequence[str], counts: Counter[str], limit: 
         reads.append(_Read(way, together, size))
         left -= size
     half = -(-len(waiting) // _MOST_SHARED)
-    share = max(left // _MOST_SHARED, _LEAST_SHARE)
-    for loud in (waiting[:half], waiting[half:]):
-        if loud:
-            size = sum(counts[product] for product in loud)
-            reads.append(_Read(way, loud, min(_MOST_AT_ONCE, share, size)))
+    shared = [loud for loud in (waiting[:half], waiting[half:]) if loud]
+    for loud in shared:
+        share = max(left // len(shared), _LEAST_SHARE)
+        size = sum(counts[product] for product in loud)
+        reads.append(_Read(way, loud, min(_MOST_AT_ONCE, share, size)))
     return reads
 
 

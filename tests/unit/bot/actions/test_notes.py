@@ -1,6 +1,9 @@
 """What the model is told later about its own proposals."""
 
+from adapters.llm.messages import CompleteRequest, Message, Role
+from adapters.llm.triage.case import read_case
 from bot.actions.notes import MAX_NOTES, proposal_notes
+from bot.chat.prompts import situation
 from tests.fixtures_actions import World, confirm, reject
 
 
@@ -37,3 +40,17 @@ async def test_another_sessions_proposals_are_not_told() -> None:
     await world.proposed()
 
     assert await proposal_notes(world.store, "elsewhere") == []  # type: ignore[arg-type]
+
+
+async def test_triage_reads_what_is_still_open_from_the_note() -> None:
+    world = World()
+    gone = await world.proposed(number=1)
+    world.later(seconds=1)
+    row = await world.proposed(number=2)
+    await world.carry(gone, reject(gone))
+
+    notes = await proposal_notes(world.store, row.session_id)
+    told = situation(row.expires_at, notes)
+    case = read_case(CompleteRequest("s", (Message(Role.USER, text="?", told=told),)))
+
+    assert case.open_proposals == ((row.id, row.action, row.product),)
