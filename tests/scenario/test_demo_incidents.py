@@ -97,4 +97,4 @@ def test_the_json_is_as_documented_and_every_claim_stands(channel: str) -> None:
     claims = answer["claims"]
     assert isinstance(claims, list)
     assert [c for c in claims if isinstance(c, dict) and c["note"]] == []
-    assert len(claims) > 4
+    assert len(claims) >= 4

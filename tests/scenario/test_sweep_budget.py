@@ -35,7 +35,7 @@ MOST_REQUESTS = 25
 # where something is ill.
 OF_THE_CLUSTER = 4
 MORE_AGAINST_A_DAY = 6  # where there are errors and no cause
-MOST_S = 5.0
+MOST_S = 5.0  # of CPU, the stand-ins included: the wall would measure who else is on the machine
 METRICS = tuple(f"{name}_{n}" for name in ("http_server_errors", "app_latency_seconds", "app_queue_size") for n in range(5))  # fmt: skip
 _TERM = re.compile(r'"kortex_term", "(\d+)"')
 
@@ -172,12 +172,12 @@ async def test_fifty_products_are_swept_within_the_budget(
     backends: Capabilities, counted: Counted
 ) -> None:
     run = bench([SweepMetrics(), SweepLogs(), SweepTraces()], caps=backends)
-    begun = time.perf_counter()
+    begun = time.process_time()
     ids = ("core__sweep_metrics", "core__sweep_logs", "core__sweep_traces")
     outcomes = await asyncio.gather(
         *(run.run("{}", tool, now=NOW, products=PRODUCTS) for tool in ids)
     )
-    took_s = time.perf_counter() - begun
+    took_s = time.process_time() - begun
     first = len(counted.paths)
     surer = await run.run('{"against_day": true}', ids[1], now=NOW, products=PRODUCTS)
 

@@ -185,11 +185,14 @@ def _unknown(case: Case, judgement: Judgement) -> Iterator[str]:
 
 def _quiet(case: Case, judgement: Judgement) -> Iterator[str]:
     """What was looked at and did not stand out."""
-    for text in judgement.looked_at[:1]:
-        words = re.sub(r" of \d+ products", "", text)
-        yield f"looked at {words}: within normal bounds, but for what is told here"
-    if others := [re.sub(r" of \d+ products", "", text) for text in judgement.looked_at[1:]]:
-        yield f"looked at {', '.join(others)} as well"
+    seen = [case.of(tool) for tool in SWEEPS]
+    marks = [f"[{one.mark}]" for one in seen if one is not None]
+    words = [re.sub(r" of \d+ products", "", text) for text in judgement.looked_at]
+    told_of = [f"{text} {mark}" for text, mark in zip(words, marks, strict=False)]
+    if told_of:
+        yield f"looked at {told_of[0]}: within normal bounds, but for what is told here"
+    if told_of[1:]:
+        yield f"looked at {', '.join(told_of[1:])} as well"
     cluster = case.of(CLUSTER)
     if cluster is not None and not cluster.rows("ill"):
         yield f"pods and nodes are well, no failure there [{cluster.mark}]"
@@ -198,12 +201,12 @@ def _quiet(case: Case, judgement: Judgement) -> Iterator[str]:
     logs = case.of(LOGS)
     if logs is not None and not logs.rows("changes"):
         yield f"no new kind of log lines [{logs.mark}]"
-    recent, seen = deploys(case), case.of(DEPLOYS)
+    recent, deployed = deploys(case), case.of(DEPLOYS)
     if recent:
         fact = recent[0]
         yield f"the last deploy was {fact.product} {fact.version} at {clock(fact.at)} [{fact.seen.mark}]"
-    elif seen is not None:
-        yield f"no deploys in that time [{seen.mark}]"
+    elif deployed is not None:
+        yield f"no deploys in that time [{deployed.mark}]"
 
 
 def _log_lines(case: Case) -> Iterator[str]:
