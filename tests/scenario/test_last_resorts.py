@@ -26,8 +26,8 @@ async def test_when_every_model_is_down_triage_still_investigates(stage: Start) 
         answer = await running.answered("@kortex why is checkout slow?", RESPONDER)
 
     assert "no model was used · triage" in answer
-    assert "openai: " in answer
-    assert "anthropic: " in answer
+    assert "openai answered 401" in answer
+    assert "anthropic answered 401" in answer
     assert "v2.4.0" in answer
 
 
