@@ -31,7 +31,7 @@ class TextDelta:
 
 @dataclass(frozen=True, slots=True)
 class RoundReplaced:
-    """The text of this round is void: the fast model passed the question on to the full one."""
+    """The text of this round is void: another model, the full one or a fallback, answers instead."""
 
     number: int
 

@@ -145,7 +145,7 @@ async def test_a_claim_of_the_model_changes_neither_card_nor_row(shared_stage: S
     card = await shared_stage.card(asked)
 
     assert card.action_ids == (CONFIRM, "proposal:edit", "proposal:reject")
-    assert "Done" not in shown(card)
+    assert "Succeeded" not in shown(card)
     assert "succeeded" not in shown(card)
     row = "SELECT state, outcome FROM proposals WHERE card_ts = ?"
     assert shared_stage.query(row, card.ts) == [("pending", "")]
