@@ -124,7 +124,7 @@ class _Reader:
         kept = [
             RecordedLine(row.ts_ns, row.labels, row.line, row.trace_id or "")
             for row in rows
-            if row.ts_ns <= self._now_ns
+            if 0 <= row.ts_ns <= self._now_ns  # a line without a time is of no window
         ]
         return sorted(kept, key=lambda line: line.ts_ns)
 

@@ -15,6 +15,7 @@ from pydantic import JsonValue
 from adapters.observe.cursor import UnsealedCodec
 from adapters.recorded.packs.archive import BadPack, CaseFiles, case_files
 from adapters.recorded.packs.recording import read_recording
+from adapters.recorded.packs.shapes import LineRow
 from adapters.recorded.packs.world import PackedWorld, packed_world
 from tests.fakes.set_clock import SetClock
 from tools.capabilities import Interval, LogSweepQuery, SweepQuery, TraceQuery
@@ -253,3 +254,9 @@ def test_files_of_cases_lie_in_any_order(tmp_path: Path) -> None:
     found = list(case_files([archive(tmp_path, *map(member, names))]))
 
     assert [sorted(case.files) for case in found] == [["case.json", "logs.ndjson"]] * 2
+
+
+def test_a_line_whose_clock_could_not_be_read_is_left_out() -> None:
+    zero_time = LineRow.model_validate({"ts_ns": -6795364578871345152, "line": "said"})
+
+    assert zero_time.ts_ns < 0
