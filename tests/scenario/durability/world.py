@@ -47,6 +47,7 @@ port = 0
 url = "{database}"
 [llm]
 default_provider = "{provider}"
+triage_fallback = false
 [llm.providers.{provider}]
 api_key = "model-key"
 base_url = "{model}"
