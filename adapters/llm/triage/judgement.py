@@ -64,7 +64,7 @@ def judged(case: Case) -> Judgement:
     found = [one for one in everybody if one not in out]
     named = [one for one in found if one.weight >= SUSPECTED]
     missing = [*_missing(case), *_blind(case)]
-    errors = more_errors(facts, case.subject)
+    errors = more_errors(facts, case.asked.subject)
     if named and named[0].weight >= BLAMED and named[0].firm >= FIRM:
         verdict: Verdict = "cause"
     elif missing or left_out or not _seen_anything(case):
@@ -101,8 +101,8 @@ def _left_out(case: Case, found: Sequence[Suspicion]) -> Iterator[tuple[Suspicio
 def more_errors(facts: Facts, subject: str) -> Sequence[LogFact]:
     """Errors that speak against "nothing is wrong": of the subject, of whom it may reach, or naming it.
 
-    Only who certainly is not on its path is left out. How few they are, and how calm the figures,
-    makes no difference: some errors are told by no figure.
+    Only who certainly is not on its path is left out, and nobody when nobody is named (empty). How
+    few they are, and how calm the figures, makes no difference: some errors are told by no figure.
     """
     reach = facts.graph.reach(subject)
     found = [
@@ -111,6 +111,7 @@ def more_errors(facts: Facts, subject: str) -> Sequence[LogFact]:
         if fact.is_more_errors
         and (
             fact.product in reach
+            or not subject
             or subject in fact.names
             or not (facts.graph.knows(subject) and facts.graph.knows(fact.product))
         )
@@ -151,10 +152,14 @@ def _missing(case: Case) -> Iterator[str]:
 
 
 def _blind(case: Case) -> Iterator[str]:
-    """What of the subject could not be compared."""
+    """What of the subject, or of all when nobody is named, could not be compared."""
     metrics, subject = case.of(METRICS), case.subject
     if metrics is not None:
         yield from _blind_metrics(metrics, subject)
+        if not case.names_subject and (bare := list(_unseen(case.products, metrics))):
+            some = ", ".join(map(plain, bare[:3]))
+            more = f" and {len(bare) - 3} more" if len(bare) > 3 else ""
+            yield f"metrics: none of {some}{more} were found or could be compared"
     logs = case.of(LOGS)
     if logs is not None and logs.result.get("truncated") is True:
         yield "logs: more kinds of lines changed than are told"
@@ -190,6 +195,13 @@ def _blind_metrics(metrics: Seen, subject: str) -> Iterator[str]:
         yield f"{plain(subject)}: neither latency nor errors nor traffic are measured"
     if metrics.result.get("truncated") is True:
         yield "metrics: more moved than is told"
+
+
+def _unseen(products: Sequence[str], metrics: Seen) -> Iterator[str]:
+    """Those besides the first, which is the subject, of whom the sweep tells no figure."""
+    moved = {row.get("product") for row in metrics.rows("shifts")}
+    within = metrics.mapping("within")
+    return (one for one in products[1:] if one not in within and one not in moved)
 
 
 def _seen_anything(case: Case) -> bool:

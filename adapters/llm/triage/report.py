@@ -124,8 +124,10 @@ def _next_step(case: Case, judgement: Judgement, signals: Signals) -> str:
 
 
 def _healthy(case: Case, judgement: Judgement) -> Iterator[str]:
-    subject = plain(case.subject)
-    yield f"**Nothing is wrong that I can see with {subject}.**"
+    whom = plain(case.subject)
+    if not case.names_subject and len(case.products) > 1:
+        whom = f"the {len(case.products)} products of this channel"
+    yield f"**Nothing is wrong that I can see with {whom}.**"
     small = [one for one in judgement.others if one.weight >= DOUBTFUL_FIGURES][:2]
     lines = [
         *_quiet(case, judgement),

@@ -195,6 +195,28 @@ async def test_errors_of_whom_the_question_cannot_reach_are_no_contradiction() -
     assert verdict(found)[0] == "healthy"
 
 
+async def test_whoever_asks_about_nobody_is_told_of_errors_anywhere() -> None:
+    told = more_errors("search", 2)
+    found = await investigate(world(calls=PATH, around=told), "what is wrong?")
+
+    assert verdict(found)[0] == "symptoms"
+
+
+@pytest.mark.parametrize("unseen", ["search", "batch"])
+async def test_nothing_is_wrong_with_nobody_in_particular_only_if_all_were_seen(
+    unseen: str,
+) -> None:
+    all_of_them = ("checkout", "cart", "payments")
+    seen = await investigate(world(), "what is wrong?", all_of_them)
+    blind = await investigate(world(), "what is wrong?", (*all_of_them, unseen))
+    named = await investigate(world(), "is checkout fine?", (*all_of_them, unseen))
+
+    assert verdict(seen)[0] == verdict(named)[0] == "healthy"
+    assert "Nothing is wrong that I can see with the 3 products of this channel" in seen.text
+    assert verdict(blind)[0] == "unknown"
+    assert f"none of {unseen} were found or could be compared" in blind.text
+
+
 async def test_errors_that_could_not_all_be_read_are_never_an_all_clear() -> None:
     partly = {"sweep_logs": {"changes": [], "lines": {}, "partly": ["cart"]}}
     found = await investigate(world(around=partly))
