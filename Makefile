@@ -6,9 +6,10 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
+HERE   := "not backends and not benchmark"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev setup-mcp demo test lint types layers unit test-backends evals mutants coverage bench screenshots format lock dist-check clean
+.PHONY: help setup setup-dev setup-mcp demo test lint types layers bytecode unit test-backends evals mutants coverage bench screenshots format lock dist-check clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -35,7 +36,13 @@ setup-mcp: setup ## the same with the client of MCP servers (the extra kortex[mc
 demo: setup ## start Kortex on a recorded incident and print its URL
 	@$(BIN)/kortex demo $(ARGS)
 
-test: setup-dev lint types layers unit ## everything that must hold
+# What is compiled while types are checked need not be compiled by every worker.
+test: setup-dev ## everything that must hold
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint types layers bytecode
+	@$(MAKE) --no-print-directory unit
+
+bytecode: setup-dev
+	@PYTHONDONTWRITEBYTECODE= $(PYTEST) --collect-only -q -m $(HERE) > /dev/null
 
 lint: setup-dev
 	$(BIN)/ruff format --check .
@@ -48,7 +55,7 @@ layers: setup-dev
 	$(BIN)/lint-imports --no-cache
 
 unit: setup-dev
-	PYTHONDONTWRITEBYTECODE= $(PYTEST) -n 3 --dist worksteal -m "not backends and not benchmark"
+	PYTHONDONTWRITEBYTECODE= $(PYTEST) -n 3 --dist worksteal -m $(HERE)
 
 # Other people's MCP servers: into a folder of their own, never into the locks.
 MCP_SERVERS := build/mcp-servers
@@ -74,7 +81,7 @@ mutants: setup-dev ## break copies of the source and see that the tests notice (
 	$(BIN)/python -m tests.mutants
 
 coverage: setup-dev ## what the tests run of the product, with branches; the report names what they do not
-	PYTHONDONTWRITEBYTECODE= $(PYTEST) -n 3 --dist worksteal -m "not backends and not benchmark" --cov --cov-report=term
+	PYTHONDONTWRITEBYTECODE= $(PYTEST) -n 3 --dist worksteal -m $(HERE) --cov --cov-report=term
 
 bench: setup-dev ## the benchmarks, with their baselines in the same run
 	$(PYTEST) -m benchmark -p no:randomly -s --timeout 900 tests/benchmarks
