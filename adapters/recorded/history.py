@@ -9,7 +9,10 @@ from tools.search_words import weight, words_of
 
 
 class RecordedHistory:
-    """A fixed set of incidents; what is found `beside` them, the bot's own sessions, comes first."""
+    """A fixed set of incidents; what is found `beside` them, the bot's own sessions, comes first.
+
+    Neither takes the other's half of the places.
+    """
 
     def __init__(
         self, incidents: Sequence[PastIncident], beside: IncidentHistory | None = None
@@ -20,7 +23,9 @@ class RecordedHistory:
     async def search(self, query: IncidentQuery) -> Sequence[PastIncident]:
         """The best first. Raises InvalidArguments (no word to search by), CapabilityUnavailable."""
         own = list(await self._beside.search(query)) if self._beside is not None else []
-        return [*own, *self._found(query)][: query.limit]
+        found = self._found(query)
+        places = max(query.limit - len(found), query.limit // 2)
+        return [*own[:places], *found][: query.limit]
 
     def _found(self, query: IncidentQuery) -> list[PastIncident]:
         asked = words_of(query.text)

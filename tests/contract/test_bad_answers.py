@@ -71,30 +71,33 @@ async def never(writer: asyncio.StreamWriter) -> None:
     await asyncio.Event().wait()
 
 
-async def asked(url: str, monkeypatch: pytest.MonkeyPatch) -> ToolOutcome:
+SOON = "100ms"  # for what never comes; the rest may take a busy machine's time
+
+
+async def asked(url: str, monkeypatch: pytest.MonkeyPatch, limit: str = "10s") -> ToolOutcome:
     monkeypatch.setenv("BRIDGE_TOKEN", TOKEN)
     async with AsyncExitStack() as stack:
-        text = manifest(url).replace("timeout: 2s", "timeout: 100ms")
+        text = manifest(url).replace("timeout: 2s", f"timeout: {limit}")
         tool = open_plugin(checked(parse_yaml(text, "ticket.yaml")), stack)
         return await bench([tool], POLICY).run('{"product": "checkout"}', NAME)
 
 
 @pytest.mark.parametrize(
-    ("write", "code", "words"),
+    ("write", "limit", "code", "words"),
     [
-        (endless, ToolErrorCode.UPSTREAM, "more than 524288 bytes"),
-        (trickle, ToolErrorCode.TOOL_TIMEOUT, "ticket_search"),
-        (short_of_its_length, ToolErrorCode.UNAVAILABLE, "ContentLengthError"),
-        (stalled, ToolErrorCode.TOOL_TIMEOUT, "ticket_search"),
-        (never, ToolErrorCode.TOOL_TIMEOUT, "ticket_search"),
+        (endless, "10s", ToolErrorCode.UPSTREAM, "more than 524288 bytes"),
+        (trickle, SOON, ToolErrorCode.TOOL_TIMEOUT, "ticket_search"),
+        (short_of_its_length, "10s", ToolErrorCode.UNAVAILABLE, "ContentLengthError"),
+        (stalled, SOON, ToolErrorCode.TOOL_TIMEOUT, "ticket_search"),
+        (never, SOON, ToolErrorCode.TOOL_TIMEOUT, "ticket_search"),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
 async def test_an_answer_without_an_end_ends_at_a_limit(
-    monkeypatch: pytest.MonkeyPatch, write: Write, code: ToolErrorCode, words: str
+    monkeypatch: pytest.MonkeyPatch, write: Write, limit: str, code: ToolErrorCode, words: str
 ) -> None:
     async with raw_server(write) as url:
-        outcome = await asked(url, monkeypatch)
+        outcome = await asked(url, monkeypatch, limit)
 
     assert outcome.record.error_code is code
     assert words in outcome.content
@@ -143,7 +146,6 @@ async def test_others_run_on_while_one_hangs(monkeypatch: pytest.MonkeyPatch) ->
         slow = group.create_task(asked(hung, monkeypatch))
         quick = await asked(well, monkeypatch)
         assert not slow.done()
-        await asyncio.wait([slow])
+        slow.cancel()
 
     assert quick.record.ok
-    assert slow.result().record.error_code is ToolErrorCode.TOOL_TIMEOUT

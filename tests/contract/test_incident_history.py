@@ -271,3 +271,9 @@ async def test_what_the_bot_found_itself_comes_before_recorded_incidents() -> No
     own = PastIncident("kortex:s1", "checkout slow", NOW)
     both = RecordedHistory(PAST, beside=RecordedHistory([own]))
     assert await ids(both, "checkout", limit=2) == ["kortex:s1", "5"]
+
+
+async def test_its_own_threads_leave_recorded_incidents_their_places() -> None:
+    own = [PastIncident(f"kortex:s{number}", "checkout slow", NOW) for number in range(20)]
+    both = RecordedHistory(PAST, beside=RecordedHistory(own))
+    assert "5" in await ids(both, "checkout", limit=4)

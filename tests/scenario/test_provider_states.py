@@ -40,7 +40,7 @@ def busy(_request: Recorded) -> Round:
 def kortex_providers(config: Path, *options: str) -> str:
     """What the command prints, in a process of its own."""
     command = [sys.executable, "-m", "bot", "providers", "--config", str(config), *options]
-    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=30).stdout
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=90).stdout
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
-TIMEOUT_S = 20.0
+TIMEOUT_S = 40.0
 
 
 @dataclass(eq=False)

@@ -33,7 +33,7 @@ from tests.scenario.durability.replica import Leases, Replica
 
 T = TypeVar("T")
 CONTROL_TOKEN = "control-plane-token"
-TIMEOUT_S = 20.0
+TIMEOUT_S = 40.0
 
 CONFIG = """
 [slack]

@@ -89,3 +89,28 @@ async def test_a_first_run_that_breaks_does_not_end_the_start(raised: type[Excep
 
     async with jobs.running({"bad": (60.0, breaks)}):
         pass
+
+
+async def test_a_job_that_the_end_meets_under_way_ends_without_an_error(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    begun, first = asyncio.Event(), asyncio.Event()
+    left: list[str] = []
+
+    async def long() -> None:
+        if not first.is_set():
+            first.set()
+            return
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            left.append("long")
+
+    async with jobs.running({"long": (0.01, long)}), asyncio.timeout(5):
+        await begun.wait()
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+
+    assert left == ["long"]
+    assert caplog.text == ""
