@@ -241,6 +241,8 @@ class World:
         self.scripts.setdefault(ask, [Round(calls=(call,)), Round(text=("Proposed.",))])
         asked = await self.ask(ask)
         await self.shows(asked, "Proposed.")
+        # A sweep that came first may still be painting it.
+        await self.workspace.wait_for(lambda: bool(self.from_bot(asked, "kortex_card")), TIMEOUT_S)
         return asked
 
     def card(self, asked: Asked) -> Message:
