@@ -237,12 +237,11 @@ class World:
         return not any([await self.rows(each) for each in left])
 
     async def propose(self, ask: str, call: Call = RESTART) -> Asked:
-        """Have the model propose a restart; its card is there when this returns."""
+        """Have the model propose a restart; the turn is over and its card there when this returns."""
         self.scripts.setdefault(ask, [Round(calls=(call,)), Round(text=("Proposed.",))])
         asked = await self.ask(ask)
         await self.shows(asked, "Proposed.")
-        # A sweep that came first may still be painting it.
-        await self.workspace.wait_for(lambda: bool(self.from_bot(asked, "kortex_card")), TIMEOUT_S)
+        await self.settled()  # what the turn still writes is not taken for what comes next
         return asked
 
     def card(self, asked: Asked) -> Message:
