@@ -6,10 +6,10 @@ nothing is deleted. Raises NotLoaded when the server does not take it, or did no
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, TypeVar
 
 import httpx
 import orjson
@@ -31,6 +31,8 @@ _MAX_ANSWER: Final = 1 << 20
 _MAX_WORDS: Final = 300  # of a server's own explanation
 _NOT_A_LABEL: Final = re.compile(r"\W")
 
+T = TypeVar("T")
+
 
 class NotLoaded(Exception):
     """A server does not hold the case; the text says why and what to do."""
@@ -47,8 +49,8 @@ async def load_metrics(
     `client` reads only what carries the mark (`extra_filters[]` among its own parameters).
     """
     kept = [one for one in series if one.points]
-    for body in _batches(_import_line(one, mark) for one in kept):
-        await _sent(client, "/api/v1/import", body, "VictoriaMetrics")
+    for batch in _batches((_import_line(one, mark) for one in kept), len):
+        await _sent(client, "/api/v1/import", b"\n".join(batch), "VictoriaMetrics")
     instants = {(one.name, *sorted(one.labels.items()), at) for one in kept for at, _ in one.points}
     if not instants:
         return
@@ -74,7 +76,7 @@ async def load_metrics(
 
 async def load_logs(client: httpx.AsyncClient, lines: Sequence[RecordedLine], mark: str) -> None:
     """Into Loki, through its push API."""
-    for batch in _line_batches(lines):
+    for batch in _batches(lines, _line_size):
         await _sent(client, "/loki/api/v1/push", _push_body(batch, mark), "Loki")
 
 
@@ -113,30 +115,22 @@ def _label(name: str) -> str:
     return f"_{plain}" if plain[:1].isdigit() else plain
 
 
-def _batches(lines: Iterator[bytes]) -> Iterator[bytes]:
-    batch: list[bytes] = []
+def _batches(items: Iterable[T], size_of: Callable[[T], int]) -> Iterator[list[T]]:
+    """As many at a time as a request may hold; the item that passes the limit is the last of its batch."""
+    batch: list[T] = []
     size = 0
-    for line in lines:
-        batch.append(line)
-        size += len(line)
-        if size > _BATCH_BYTES:
-            yield b"\n".join(batch)
-            batch, size = [], 0
-    if batch:
-        yield b"\n".join(batch)
-
-
-def _line_batches(lines: Sequence[RecordedLine]) -> Iterator[Sequence[RecordedLine]]:
-    batch: list[RecordedLine] = []
-    size = 0
-    for line in lines:
-        batch.append(line)
-        size += len(line.text) + 64
+    for item in items:
+        batch.append(item)
+        size += size_of(item)
         if size > _BATCH_BYTES:
             yield batch
             batch, size = [], 0
     if batch:
         yield batch
+
+
+def _line_size(line: RecordedLine) -> int:
+    return len(line.text) + 64
 
 
 async def _sent(client: httpx.AsyncClient, path: str, body: bytes, name: str) -> None:
