@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 
-from adapters.control_plane.executors import Executors
+from adapters.control_plane.orders import Executors
 from adapters.control_plane.probe import HttpProbe
 from adapters.egress import confined_to
 from adapters.http import http_client
@@ -21,8 +21,7 @@ from bot.actions.dispatch import Dispatch
 from bot.actions.display import ProposalDisplay
 from bot.actions.freeze import FreezeJudge
 from bot.actions.guards import GuardLine
-from bot.actions.notes import proposal_notes
-from bot.actions.propose import ProposalDesk
+from bot.actions.propose import ProposalDesk, proposal_notes
 from bot.actions.rehearse import placed, rehearsed
 from bot.actions.target import Target
 from bot.chat.authority import RolesOf, authority

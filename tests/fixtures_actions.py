@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 from adapters.control_plane.port import Endpoint
-from bot.actions.cards import Cards
 from bot.actions.catalog import ActionCatalog, ActionRule
 from bot.actions.decide import Decide
 from bot.actions.dispatch import Dispatch
@@ -20,7 +19,7 @@ from bot.actions.target import Target
 from bot.domain.channel import Channel, ChannelRule
 from bot.domain.ids import ChannelId, MessageTs, Place, ProposalId, TeamId, UserId
 from bot.domain.proposal import Proposal, ProposalState
-from bot.ports.proposals import Decision
+from bot.ports.proposals import Cards, Decision
 from tests.fakes.card_wall import TRAITS, CardWall
 from tests.fakes.cards import MemoryCards
 from tests.fakes.control_plane import FakeControlPlane

@@ -7,7 +7,7 @@ import httpx
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from adapters.audit_identity import identity_headers
-from adapters.control_plane.urls import BadTemplate, fill
+from adapters.control_plane.port import BadTemplate, fill
 from adapters.lookup import answer_to, tool_errors
 from tools.capabilities import CallContext
 from tools.errors import InvalidArguments, UpstreamFailed

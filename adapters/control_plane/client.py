@@ -11,8 +11,7 @@ import httpx
 
 from adapters.control_plane.exchange import exchange, never_connected, unformed, value_of
 from adapters.control_plane.orders import order_body
-from adapters.control_plane.port import AnswerKind, ControlAnswer, ControlOrder
-from adapters.control_plane.urls import BadTemplate, fill
+from adapters.control_plane.port import AnswerKind, BadTemplate, ControlAnswer, ControlOrder, fill
 from adapters.errors import AdapterError
 
 # Words that a status answer may use for `state` (or `status`); anything else in a 2xx JSON object

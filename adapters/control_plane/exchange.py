@@ -8,7 +8,7 @@ import httpx
 import orjson
 from pydantic import JsonValue
 
-from adapters.control_plane.urls import BadTemplate
+from adapters.control_plane.port import BadTemplate
 from adapters.errors import AdapterError
 from adapters.http import mapped_errors, read_capped
 

@@ -13,8 +13,7 @@ import orjson
 from pydantic import JsonValue
 
 from adapters.control_plane.exchange import exchange, never_connected, unformed, value_of
-from adapters.control_plane.port import AnswerKind, ControlAnswer, ControlOrder
-from adapters.control_plane.urls import BadTemplate, fill
+from adapters.control_plane.port import AnswerKind, BadTemplate, ControlAnswer, ControlOrder, fill
 from adapters.errors import AdapterError
 
 # docs.github.com/rest/actions/workflow-runs: `status`, then `conclusion` of a completed run.

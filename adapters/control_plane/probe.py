@@ -14,9 +14,8 @@ from pydantic import JsonValue
 
 from adapters.control_plane.exchange import exchange, value_of
 from adapters.control_plane.orders import order_body
-from adapters.control_plane.port import ControlOrder, Objects, ProbeFailed
+from adapters.control_plane.port import BadTemplate, ControlOrder, Objects, ProbeFailed, fill
 from adapters.control_plane.readings import facts_in, objects_in
-from adapters.control_plane.urls import BadTemplate, fill
 from adapters.errors import AdapterError
 
 

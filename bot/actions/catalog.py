@@ -12,9 +12,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from adapters.control_plane.port import Endpoint, ExecutorKind
-from adapters.control_plane.urls import BadTemplate, check_template
-from bot.actions.errors import CatalogError
+from adapters.control_plane.port import BadTemplate, Endpoint, ExecutorKind, check_template
 from bot.actions.params import ParamsSchema, SchemaInvalid
 from bot.domain.freeze import QuietHours
 from bot.domain.proposal import BLAST_RADII
@@ -26,6 +24,15 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _RATE: Final = re.compile(r"([1-9][0-9]{0,5})/([1-9][0-9]{0,5})([smhd])")
 MAX_APPROVALS: Final = 10  # each is a line on the card
 _UNIT_S: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+
+
+class CatalogError(Exception):
+    """A declared action cannot work. `action` and `key` say where, the message says why."""
+
+    def __init__(self, action: str, key: str, message: str) -> None:
+        super().__init__(f"action {action!r}: {key}: {message}")
+        self.action = action
+        self.key = key
 
 
 @dataclass(frozen=True, slots=True)

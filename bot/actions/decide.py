@@ -11,11 +11,10 @@ from typing import Final
 import structlog
 from pydantic import JsonValue
 
-from bot.actions.counting import OnState, uncounted
 from bot.actions.dispatch import Dispatch
 from bot.actions.display import ProposalDisplay
 from bot.actions.expire import expiry
-from bot.actions.journal_values import from_proposal, to_proposal
+from bot.actions.orders import from_proposal, to_proposal
 from bot.actions.outcome import ended, line, refusal
 from bot.actions.propose import created
 from bot.actions.revise import successor
@@ -24,7 +23,7 @@ from bot.domain.ids import ProposalId, UserId
 from bot.domain.proposal import IllegalTransition, Proposal, ProposalState, confirmed_from_row
 from bot.domain.proposal_words import too_late
 from bot.ports.durability import Journal
-from bot.ports.proposals import Decision, ProposalStore
+from bot.ports.proposals import Decision, OnState, ProposalStore, uncounted
 from bot.ports.trail import AuditLog
 from tools.errors import CapabilityUnavailable, InvalidArguments
 

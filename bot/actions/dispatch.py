@@ -15,18 +15,15 @@ from adapters.control_plane.port import (
     where_to_look,
 )
 from bot.actions.catalog import ActionCatalog
-from bot.actions.counting import OnState, uncounted
 from bot.actions.display import Sleep
 from bot.actions.effect import begin_effect
-from bot.actions.guard import Refused
-from bot.actions.guards import GuardLine
-from bot.actions.journal_values import from_answer, to_answer
-from bot.actions.orders import order_of
+from bot.actions.guards import GuardLine, Refused
+from bot.actions.orders import from_answer, order_of, to_answer
 from bot.actions.outcome import Outcome, ended, outcome_of, progress_of, refusal, safe
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.proposal import LEGAL, ConfirmedProposal, Proposal, ProposalState
 from bot.ports.durability import Journal
-from bot.ports.proposals import ProposalStore, Watches, WatchKind
+from bot.ports.proposals import OnState, ProposalStore, Watches, WatchKind, uncounted
 from tools.redactor import Redactor
 
 # Before each question about a lost or still running order. Nothing waits for minutes in a workflow.

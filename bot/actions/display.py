@@ -12,12 +12,12 @@ from typing import Final, TypeVar
 
 import structlog
 
-from bot.actions.cards import CardClaim, Cards
 from bot.actions.outcome import line
 from bot.domain.ids import MessageTs, Place, ProposalId, UserId
 from bot.domain.proposal import Proposal, ProposalState
 from bot.ports.failures import MessageGone, StorageUnavailable, SurfaceFailed, SurfaceGone
 from bot.ports.platform import CardSurface, PlatformTraits
+from bot.ports.proposals import CardClaim, Cards
 
 log = structlog.stdlib.get_logger(__name__)
 

@@ -4,26 +4,274 @@ Every verdict is written to the audit trail before the next guard is asked. A gu
 decide raises, and then nothing is dispatched.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
 
-from bot.actions.catalog import ActionCatalog
-from bot.actions.guard import Guard, Judgement, Refused, Subject
-from bot.actions.row_guards import (
-    InItsChannel,
-    NotFrozen,
-    RequireApproval,
-    SameDigest,
-    ValidParams,
-    WithinRate,
-)
-from bot.actions.target import Target
-from bot.actions.target_guards import NotDrifted, SamePreview, WithinBlastRadius
+import orjson
+from pydantic import JsonValue
+
+from bot.actions.catalog import Action, ActionCatalog
+from bot.actions.params import too_wide
+from bot.actions.target import Target, TargetUnread, changes
 from bot.domain.audit import AuditEvent, AuditKind
-from bot.domain.channel import ChannelNow
-from bot.domain.proposal import ConfirmedProposal, Proposal
+from bot.domain.channel import ChannelNow, out_of_place
+from bot.domain.proposal import (
+    ConfirmedProposal,
+    Proposal,
+    ProposalState,
+    blast_rank,
+    digest,
+    unapproved,
+)
 from bot.ports.proposals import FreezeState, ProposalStore
 from bot.ports.trail import AuditLog
 from tools.errors import InvalidArguments
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is judged: the proof, the row as stored now, and the action as declared now."""
+
+    confirmed: ConfirmedProposal
+    row: Proposal
+    action: Action
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A guard's word. `reason` empty lets it pass; `facts` go on record with it.
+
+    `outdated` says that the target is no longer the one the card showed.
+    """
+
+    reason: str = ""
+    facts: Mapping[str, JsonValue] = field(default_factory=dict)
+    outdated: bool = False
+
+
+PASSED = Judgement()
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A guard's no, in words for people."""
+
+    guard: str
+    reason: str
+    outdated: bool = False
+
+
+class Guard(Protocol):
+    """One check. It raises what its stores raise, and then nothing is dispatched."""
+
+    name: str
+
+    async def judge(self, subject: Subject) -> Judgement:
+        """PASSED, or why not."""
+        ...
+
+
+class RequireApproval:
+    """As many people as are wanted confirmed this row, the asker not where four eyes are wanted."""
+
+    name = "require_approval"
+
+    async def judge(self, subject: Subject) -> Judgement:
+        """From the stored row."""
+        row, rule = subject.row, subject.action.rule
+        if row.state is not ProposalState.CONFIRMED:
+            return Judgement("nobody's confirmation is on record")
+        # The stricter of what the card said and what is declared now.
+        four_eyes = row.four_eyes or rule.four_eyes
+        approvals = max(row.approvals, rule.approvals)
+        return Judgement(unapproved(replace(row, four_eyes=four_eyes, approvals=approvals)) or "")
+
+
+class SameDigest:
+    """The stored arguments are those that the card showed."""
+
+    name = "digest"
+
+    async def judge(self, subject: Subject) -> Judgement:
+        """Computed anew from the stored row."""
+        row = subject.row
+        now = digest(row.action, row.product, row.params)
+        if now == row.digest == subject.confirmed.proposal.digest:
+            return PASSED
+        return Judgement("the stored arguments are not those that were confirmed")
+
+
+class ValidParams:
+    """The arguments fit the action as it is declared now."""
+
+    name = "params"
+
+    def __init__(self, catalog: ActionCatalog) -> None:
+        self._catalog = catalog
+
+    async def judge(self, subject: Subject) -> Judgement:
+        """Against today's schema."""
+        try:
+            self._catalog.check_params(subject.action, orjson.loads(subject.row.params))
+        except InvalidArguments as error:
+            return Judgement(error.message)
+        return PASSED
+
+
+class InItsChannel:
+    """The channel still has the name and the products that the card was shown under."""
+
+    name = "channel"
+
+    def __init__(self, channel_now: ChannelNow) -> None:
+        self._channel_now = channel_now
+
+    async def judge(self, subject: Subject) -> Judgement:
+        """By the rules of this moment."""
+        row = subject.row
+        channel = await self._channel_now(row.place)
+        reason = out_of_place(channel, row.channel_name, row.product)
+        if reason is None and not channel.rule.confirm:
+            reason = "nobody may decide in this channel any more"
+        return Judgement(reason or "")
+
+
+class NotFrozen:
+    """Neither a freeze window nor the kill switch stands."""
+
+    name = "freeze"
+
+    def __init__(self, freeze: FreezeState) -> None:
+        self._freeze = freeze
+
+    async def judge(self, subject: Subject) -> Judgement:
+        """As it is at this moment."""
+        row = subject.row
+        return Judgement(await self._freeze.refusal(row.action, row.product) or "")
+
+
+class WithinRate:
+    """The action's rate limit, counted in the database: one count for all replicas and restarts."""
+
+    name = "rate_limit"
+
+    def __init__(self, store: ProposalStore) -> None:
+        self._store = store
+
+    async def judge(self, subject: Subject) -> Judgement:
+        """Before the proposal itself counts."""
+        return await self._judge(subject, allowed_before=0)
+
+    async def judge_once_counted(self, subject: Subject) -> Judgement:
+        """After it counts: of two that passed side by side, neither goes over the limit."""
+        return await self._judge(subject, allowed_before=1)
+
+    async def _judge(self, subject: Subject, *, allowed_before: int) -> Judgement:
+        limit = subject.action.rate_limit
+        if limit is None:
+            return PASSED
+        row = subject.row
+        count = await self._store.dispatches_since(row.action, row.product, limit.window_s)
+        if count < limit.count + allowed_before:
+            return Judgement(facts={"so_far": count - allowed_before, "limit": limit.count})
+        return Judgement(
+            f"rate limit {subject.action.rule.rate_limit}: {row.action} for {row.product} has run "
+            "that often already; wait, or do it by hand"
+        )
+
+
+class WithinBlastRadius:
+    """No wider than declared, in words and in counted objects, and than the card showed."""
+
+    name = "blast_radius"
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+
+    async def judge(self, subject: Subject) -> Judgement:
+        """From the stored row, and counted anew."""
+        reason = _in_words(subject)
+        if reason is None:
+            return await self._counted(subject)
+        return Judgement(reason)
+
+    async def _counted(self, subject: Subject) -> Judgement:
+        row, rule = subject.row, subject.action.rule
+        try:
+            now = await self._target.objects(subject.action, row)
+        except TargetUnread as error:
+            return Judgement(error.message)
+        if now is None:
+            return PASSED
+        if now.count > rule.max_objects:
+            return Judgement(f"it would touch {now.count} objects and may touch {rule.max_objects}")
+        if row.objects is None or now.count > row.objects:
+            shown = "none" if row.objects is None else row.objects
+            return Judgement(
+                f"the card showed {shown} objects, now there are {now.count}", outdated=True
+            )
+        new = sorted(set(now.names) - set(row.object_names)) if row.object_names else []
+        if new:
+            return Judgement(f"the card did not show {', '.join(new)}", outdated=True)
+        return Judgement(facts={"objects": now.count, "limit": rule.max_objects})
+
+
+def _in_words(subject: Subject) -> str | None:
+    declared = subject.action.rule.blast_radius
+    row = subject.row
+    if row.blast_radius != declared:
+        return f"its blast radius is now declared as {declared}; the card said otherwise"
+    claimed, allowed = blast_rank(row.model_blast_radius), blast_rank(declared)
+    if claimed is not None and (allowed is None or claimed > allowed):
+        return f"it may touch at most {declared}, and was expected to touch more"
+    return too_wide(orjson.loads(row.params), subject.action.rule.free_text)
+
+
+class SamePreview:
+    """The dry run still says what the card showed."""
+
+    name = "dry_run"
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+
+    async def judge(self, subject: Subject) -> Judgement:
+        """Run once more."""
+        if not subject.action.rule.has_preview and not subject.row.preview:
+            return PASSED
+        try:
+            now = await self._target.preview(subject.action, subject.row)
+        except TargetUnread as error:
+            return Judgement(error.message)
+        if now == subject.row.preview:
+            return PASSED
+        told = changes(subject.row.preview, now)
+        return Judgement(f"the dry run is not what the card showed: {told}", outdated=True)
+
+
+class NotDrifted:
+    """The target is still the one that was read for the card."""
+
+    name = "drift"
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+
+    async def judge(self, subject: Subject) -> Judgement:
+        """Read once more."""
+        row = subject.row
+        try:
+            now = await self._target.fingerprint(subject.action, row)
+        except TargetUnread as error:
+            return Judgement(error.message)
+        if now == row.fingerprint:
+            return Judgement(facts={"fingerprint": orjson.loads(now)} if now else {})
+        return Judgement(
+            f"the target has changed since the card was shown: {changes(row.fingerprint, now)}",
+            facts={"then": row.fingerprint, "now": now},
+            outdated=True,
+        )
 
 
 class GuardLine:

@@ -1,6 +1,7 @@
-"""Parameters of an action against the operator's JSON Schema: compiled once, told in short words."""
+"""Parameters of an action: against the operator's JSON Schema, and none that selects everything."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Iterator, Mapping
 from itertools import islice
 from typing import Final
 
@@ -102,3 +103,35 @@ def _kind(schema: JsonValue) -> str:
 
 def _json(value: JsonValue) -> str:
     return orjson.dumps(value).decode()
+
+
+_WILDCARD = re.compile(r"[*\x00-\x1f\x7f\u2028\u2029]")
+
+
+def too_wide(params: Mapping[str, JsonValue], free_text: Collection[str] = ()) -> str | None:
+    """The first parameter that selects nothing in particular, in words; None when all do.
+
+    An empty selector is everything to most systems, and `*` to the others.
+    """
+    for name, value in params.items():
+        if name in free_text:
+            continue
+        for path, each in _leaves(name, value):
+            if each is None or each in ("", [], {}) or (isinstance(each, str) and not each.strip()):
+                return f"{path} is empty, which many systems take for everything; leave it out"
+            if isinstance(each, str) and _WILDCARD.search(each):
+                return f"{path} holds a wildcard or a control character; name what is meant"
+    return None
+
+
+def _leaves(path: str, value: JsonValue) -> Iterator[tuple[str, JsonValue]]:
+    match value:
+        case dict() if value:
+            for key, each in value.items():
+                yield f"a key of {path}", key
+                yield from _leaves(f"{path}.{key}", each)
+        case list() if value:
+            for each in value:
+                yield from _leaves(path, each)
+        case _:
+            yield path, value

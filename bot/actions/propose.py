@@ -1,10 +1,10 @@
 """Turning a model's wish into a stored proposal and a card. Nothing here can carry one out.
 
-Implements `tools.capabilities.Proposals`.
+Implements `tools.capabilities.Proposals`, and tells a model what became of its session's proposals.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -14,7 +14,6 @@ import structlog
 from pydantic import JsonValue
 
 from bot.actions.catalog import Action, ActionCatalog
-from bot.actions.counting import OnState, uncounted
 from bot.actions.display import ProposalDisplay
 from bot.actions.rehearse import rehearsed
 from bot.actions.target import Target
@@ -31,9 +30,10 @@ from bot.domain.proposal import (
     digest,
     proposal_id,
 )
+from bot.domain.proposal_words import became, word
 from bot.ports.failures import StorageUnavailable
 from bot.ports.platform import PlatformTraits
-from bot.ports.proposals import FreezeState, ProposalStore
+from bot.ports.proposals import FreezeState, OnState, ProposalStore, uncounted
 from tools.capabilities import CallContext, ProposalDraft, ProposalReceipt
 from tools.errors import CapabilityUnavailable, InvalidArguments
 from tools.redactor import MASK_PREFIX
@@ -44,6 +44,10 @@ MAX_OPEN: Final = 3  # more cards in one thread are pressed without being read
 MAX_RATIONALE: Final = 2_000
 # The tool has 5 s in all; a slow card must not take the receipt of a stored proposal with it.
 CARD_TIMEOUT_S: Final = 3.0
+
+
+MAX_NOTES: Final = 10
+MAX_WORDS: Final = 500  # characters of a reason or an outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,3 +269,21 @@ def created(proposal: Proposal) -> AuditEvent:
         session_id=proposal.session_id,
         key=f"{proposal.id}:created",
     )
+
+
+async def proposal_notes(store: ProposalStore, session: SessionId) -> Sequence[str]:
+    """One line each, oldest first, the latest `MAX_NOTES`."""
+    rows = await store.of_session(session)
+    return [_note(row) for row in rows[-MAX_NOTES:]]
+
+
+def _note(row: Proposal) -> str:
+    return f"Proposal {row.id} ({row.action} {row.product} {row.params}): {_became(row)}"
+
+
+def _became(row: Proposal) -> str:
+    if row.state is ProposalState.PENDING:
+        return f"{word(row.state)} until {row.expires_at:%H:%M} UTC; do not propose it again."
+    told = (row.outcome or row.reason)[:MAX_WORDS]
+    who = "" if row.state is ProposalState.EXPIRED else f" by {row.decided_by or 'someone'}"
+    return became(row, who) + (f": {told}" if told else ".")

@@ -9,7 +9,7 @@ from dataclasses import replace
 import orjson
 
 from bot.actions.catalog import Action
-from bot.actions.selectors import too_wide
+from bot.actions.params import too_wide
 from bot.actions.target import Target, TargetUnread
 from bot.domain.channel import Channel, out_of_place
 from bot.domain.proposal import Proposal

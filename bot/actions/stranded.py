@@ -10,13 +10,12 @@ from typing import Final
 import structlog
 
 from adapters.control_plane.port import AnswerKind, ControlAnswer
-from bot.actions.counting import OnState, uncounted
 from bot.actions.display import ProposalDisplay
 from bot.actions.outcome import ended, line, outcome_of
 from bot.domain.ids import ProposalId
 from bot.domain.proposal import ProposalState
 from bot.ports.failures import StorageUnavailable
-from bot.ports.proposals import ProposalStore
+from bot.ports.proposals import OnState, ProposalStore, uncounted
 
 log = structlog.stdlib.get_logger(__name__)
 

@@ -9,14 +9,13 @@ import structlog
 
 from adapters.control_plane.port import AnswerKind, ControlAnswer, ControlOrder, where_to_look
 from bot.actions.catalog import ActionCatalog
-from bot.actions.counting import OnState, uncounted
 from bot.actions.display import ProposalDisplay
 from bot.actions.effect import EffectCheck, begin_effect
 from bot.actions.orders import order_of
 from bot.actions.outcome import Outcome, ended, line, outcome_of, progress_of, safe
 from bot.domain.proposal import Proposal, ProposalState
 from bot.ports.failures import StorageUnavailable
-from bot.ports.proposals import ProposalStore, Watch, Watches, WatchKind
+from bot.ports.proposals import OnState, ProposalStore, Watch, Watches, WatchKind, uncounted
 from tools.redactor import Redactor
 
 log = structlog.stdlib.get_logger(__name__)

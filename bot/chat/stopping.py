@@ -1,4 +1,4 @@
-"""Race a piece of work against a person's stop."""
+"""A person's stop, and a piece of work raced against it."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -46,3 +46,23 @@ async def _caught(work: Coroutine[Any, Any, T]) -> T | _Raised:
         return await work
     except Exception as error:  # noqa: BLE001 - re-raised by unless_stopped, unwrapped
         return _Raised(error)
+
+
+class Signal:
+    """A stop that was, or was not, asked for."""
+
+    def __init__(self) -> None:
+        self._event = asyncio.Event()
+
+    @property
+    def requested(self) -> bool:
+        """Whether somebody asked."""
+        return self._event.is_set()
+
+    async def wait(self) -> None:
+        """Until somebody asks."""
+        await self._event.wait()
+
+    def set(self) -> None:
+        """Somebody asked the turn to stop."""
+        self._event.set()

@@ -6,8 +6,7 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import datetime
 
-from bot.actions.catalog import ActionCatalog
-from bot.actions.errors import ActionsError
+from bot.actions.catalog import ActionCatalog, CatalogError
 from bot.app import build_base
 from bot.commands.audit_check import check_audit
 from bot.commands.channel_check import check_channels
@@ -111,7 +110,7 @@ def _toolsets(own: Sequence[OwnTools], settings: Settings) -> list[Finding]:
 def _actions(settings: Settings) -> Finding:
     try:
         catalog = ActionCatalog(rules.action_rules(settings))
-    except ActionsError as error:
+    except CatalogError as error:
         return Finding("actions", False, str(error))
     names = ", ".join(a.rule.name for a in catalog.all())
     reflexes = sum(isinstance(action, ReflexAction) for action in settings.actions)

@@ -15,7 +15,7 @@ from pydantic import JsonValue
 
 from adapters.llm.triage.provider import NAME as TRIAGE
 from adapters.plugins.yaml_source import ManifestInvalid
-from bot.actions.errors import ActionsError
+from bot.actions.catalog import CatalogError
 from bot.commands.console import answer_here
 from bot.commands.standard_output import announce
 from bot.engine.database_lock import SecondProcess
@@ -39,7 +39,7 @@ _MENDABLE = (
     ConfigurationError,
     StartupError,
     SecondProcess,
-    ActionsError,
+    CatalogError,
     ManifestInvalid,
     schema.SchemaUnserved,
 )

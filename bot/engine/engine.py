@@ -17,18 +17,23 @@ import structlog
 from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, SetWorkflowID
 from pydantic import JsonValue, TypeAdapter
 
+from bot.chat.stopping import Signal
 from bot.domain.ids import ProposalId, TurnId, UserId
 from bot.domain.session import Ask
 from bot.engine.database_lock import take_lock
 from bot.engine.journal import DurableJournal
 from bot.engine.lease import Lease
 from bot.engine.library import HAND_OVER_S, end_dbos, milliseconds
-from bot.engine.starts import Starts
-from bot.engine.stop_signal import Signal
 from bot.engine.stranded import StrandedWork
 from bot.engine.take_over import DbosRecords, TakeOver
-from bot.engine.thread_order import ThreadOrder
-from bot.engine.turn_slots import MAX_LIVE_TURNS, MAX_LIVE_TURNS_SQLITE, ShowWaiting, TurnSlots
+from bot.engine.waiting import (
+    MAX_LIVE_TURNS,
+    MAX_LIVE_TURNS_SQLITE,
+    ShowWaiting,
+    Starts,
+    ThreadOrder,
+    TurnSlots,
+)
 from bot.ports.durability import Journal, StopSignal
 from bot.ports.failures import StorageUnavailable
 from bot.ports.proposals import Decision, decision_workflow

@@ -1,18 +1,22 @@
-"""Proposals as they are stored and changed, and what may stop them."""
+"""Proposals as they are stored, changed, counted and shown, and what may stop them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
 
 from bot.domain.audit import AuditEvent
 from bot.domain.freeze import Freeze
-from bot.domain.ids import ProposalId, SessionId, UserId
+from bot.domain.ids import MessageTs, ProposalId, SessionId, UserId
 from bot.domain.proposal import Proposal, ProposalState
 from tools.redactor import Redacted
 
 NO_REASON: Final = Redacted("")
+
+
+# Told that a proposal came into a state. About right: a crash may repeat one.
+OnState: TypeAlias = Callable[[ProposalState], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,4 +202,42 @@ class Revisions(Protocol):
 
     def read(self, proposal: Proposal, answers: Mapping[str, str]) -> str:
         """The changed parameters as canonical text, checked like a model's."""
+        ...
+
+
+def uncounted(_state: ProposalState) -> None:
+    """For where no metrics are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class CardClaim:
+    """Leave to paint one card until then. `wanted` is which of the row's changes it will show."""
+
+    proposal: Proposal
+    wanted: int
+    until: datetime
+    tries: int
+
+
+class Cards(Protocol):
+    """Which cards differ from their row. Every method raises StorageUnavailable."""
+
+    async def claim(self, proposal_id: ProposalId, for_s: float) -> CardClaim | None:
+        """Paint it now; None when it is true, or somebody paints it, or it waits for another try."""
+        ...
+
+    async def showed(self, claim: CardClaim, ts: MessageTs) -> None:
+        """The chat shows what was claimed, in that message. Late, it is to be painted once more."""
+        ...
+
+    async def failed(self, claim: CardClaim, again_s: float) -> None:
+        """It could not be painted; it may be claimed again after so many seconds."""
+        ...
+
+    async def due(self, limit: int) -> Sequence[ProposalId]:
+        """Those that differ and that nobody paints, longest waiting first."""
+        ...
+
+    async def pressed(self, proposal_id: ProposalId, ts: MessageTs) -> None:
+        """A button on that message was pressed: it is the card's, and it can be reached."""
         ...

@@ -9,8 +9,8 @@ from bot.actions.effect import Deviation, EffectCheck, rollback_context
 from bot.actions.propose import Venue
 from bot.actions.watch import WatchSweep
 from bot.app import Base, Conversation
+from bot.chat.stopping import Signal
 from bot.domain.proposal import Proposal
-from bot.engine.stop_signal import Signal
 from bot.ports.platform import ChatSurface
 from tools.capabilities import CallContext, ProposalDraft, ProposalReceipt
 

@@ -1,4 +1,4 @@
-"""`bot.actions.cards.Cards` in the database: which cards differ from their row, and whose turn it is to paint.
+"""`bot.ports.proposals.Cards` in the database: which cards differ from their row, and whose turn it is to paint.
 
 Every write that changes what a card has to show raises `card_wanted` in its own transaction
 (`REPAINT`); `card_shown` follows once that much is known to stand in the chat.
@@ -9,8 +9,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from bot.actions.cards import CardClaim
 from bot.domain.ids import MessageTs, ProposalId
+from bot.ports.proposals import CardClaim
 from bot.store.connection import Connection
 from bot.store.database import Database
 from bot.store.dialect import seconds_ago

@@ -15,7 +15,7 @@ from typing import TypeVar
 import structlog
 from pydantic import JsonValue
 
-from bot.actions.errors import ActionsError
+from bot.actions.catalog import CatalogError
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.ports.failures import StorageUnavailable
 from bot.ports.trail import AuditLog
@@ -36,7 +36,7 @@ class Prepared:
     told: JsonValue = ""
 
 
-# Reads and checks what the settings say of one part. Raises ConfigurationError, ActionsError.
+# Reads and checks what the settings say of one part. Raises ConfigurationError, CatalogError.
 Prepare = Callable[[Settings], Awaitable[Prepared]]
 # Reads the file anew, off the loop. Raises ConfigurationError.
 ReadSettings = Callable[[], Settings]
@@ -87,7 +87,7 @@ class Reload:
             settings = await asyncio.to_thread(read)
             self._check_secrets(settings)
             prepared = {name: await part.prepare(settings) for name, part in self._parts.items()}
-        except (ConfigurationError, ActionsError) as error:
+        except (ConfigurationError, CatalogError) as error:
             _log.error("config.reload.refused", why=str(error), kept="what was in force")
             await self._record({"outcome": "refused", "why": str(error)})
             return False

@@ -14,7 +14,7 @@ import httpx
 from pydantic import JsonValue
 
 from adapters.control_plane.client import HttpControlPlane
-from adapters.control_plane.executors import Executors, Rehearsal
+from adapters.control_plane.orders import Executors, Rehearsal
 from adapters.control_plane.pipelines import GitHub, GitLab, Pipelines
 from adapters.control_plane.port import ExecutorKind
 from adapters.kubernetes.api import KubernetesApi

@@ -14,7 +14,7 @@ from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 import httpx
 
 from adapters.control_plane.admin_info import HttpAdminInfo
-from adapters.control_plane.urls import BadTemplate, check_template
+from adapters.control_plane.port import BadTemplate, check_template
 from adapters.http import http_client
 from adapters.observe.conventions import Conventions
 from adapters.observe.cursor import UnsealedCodec

@@ -14,8 +14,8 @@ from adapters.llm.registry import create
 from bot.chat.loop import Conversation, Emit, Loop
 from bot.chat.round_record import RoundRecord
 from bot.chat.rounds import Rounds
+from bot.chat.stopping import Signal
 from bot.chat.tool_calls import Toolbox, ToolDesk, record_calls
-from bot.engine.stop_signal import Signal
 from bot.privacy.redactor import TextRedactor
 from bot.store import schema
 from bot.store.audit import StoredAudit

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from adapters.llm.messages import CompleteRequest, Usage
 from adapters.llm.price import Price
 from bot.chat.rounds import Rounds
+from bot.chat.stopping import Signal
 from bot.chat.turn_budget import Budget
 from bot.domain.budget import BudgetLimits
 from bot.domain.ids import MessageTs, SessionId
-from bot.engine.stop_signal import Signal
 from bot.store.database import Database
 from bot.store.ledger import StoredLedger
 from bot.telemetry.metrics import Metrics

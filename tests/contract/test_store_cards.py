@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from bot.actions.cards import CardClaim
 from bot.domain.ids import MessageTs, ProposalId
 from bot.domain.proposal import ProposalState
+from bot.ports.proposals import CardClaim
 from tests.contract.test_store_proposals import (
     CREATED,
     ID,

@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from bot.actions.cards import CardClaim
 from bot.domain.ids import MessageTs, ProposalId
 from bot.domain.proposal import Proposal
+from bot.ports.proposals import CardClaim
 from tests.fakes.stores import MemoryProposals
 
 Shown = tuple[object, ...]
@@ -14,7 +14,7 @@ Shown = tuple[object, ...]
 
 @dataclass
 class MemoryCards:
-    """`bot.actions.cards.Cards` over the rows of a memory store."""
+    """`bot.ports.proposals.Cards` over the rows of a memory store."""
 
     proposals: MemoryProposals
     now: Callable[[], datetime]

@@ -1,7 +1,7 @@
 """Stops that a test can press."""
 
+from bot.chat.stopping import Signal
 from bot.domain.ids import TurnId, UserId
-from bot.engine.stop_signal import Signal
 
 
 class FakeStops:

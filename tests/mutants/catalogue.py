@@ -49,7 +49,7 @@ MUTANTS = (
     ),
     Mutant(
         "the freeze is looked at when the button is pressed, not before the order leaves",
-        "bot/actions/row_guards.py",
+        "bot/actions/guards.py",
         'return Judgement(await self._freeze.refusal(row.action, row.product) or "")',
         "return PASSED",
         (f"{_DECIDING}test_a_freeze_on_one_replica_stops_a_confirmation_on_the_other",),
@@ -236,21 +236,21 @@ MUTANTS = (
     ),
     Mutant(
         "who leaves lets nobody in",
-        "bot/engine/thread_order.py",
+        "bot/engine/waiting.py",
         "key=lambda each: (each.ask.ts, each.ask.turn_id)).woken.set()",
         "key=lambda each: (each.ask.ts, each.ask.turn_id)).woken.clear()",
         (f"{_ORDER}test_who_leaves_wakes_the_next_and_nobody_else[sqlite]",),
     ),
     Mutant(
         "nobody hears of a turn that ended on another replica",
-        "bot/engine/thread_order.py",
+        "bot/engine/waiting.py",
         "blocked = await self._tickets.blocked(self._owner)",
         "blocked = set(self._waiting)",
         (f"{_ORDER}test_who_leaves_on_another_replica_is_noticed[sqlite]",),
     ),
     Mutant(
         "a resumed turn does not look for the message it has posted",
-        "bot/engine/thread_order.py",
+        "bot/engine/waiting.py",
         "        if ask.turn_id not in self._first_attempts:\n            return False\n",
         "",
         (f"{_KILL}test_a_killed_process_goes_on_after_its_restart[placeholder-posted]",),

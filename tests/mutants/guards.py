@@ -40,7 +40,7 @@ GUARD_MUTANTS = (
     ),
     Mutant(
         "guard: four eyes as the card said, not as declared since",
-        "bot/actions/row_guards.py",
+        "bot/actions/guards.py",
         "four_eyes = row.four_eyes or rule.four_eyes",
         "four_eyes = row.four_eyes",
         (f"{_GUARDS}test_four_eyes_declared_after_the_card_still_hold",),
@@ -61,7 +61,7 @@ GUARD_MUTANTS = (
     ),
     Mutant(
         "guard: approvals as the card said, not as declared since",
-        "bot/actions/row_guards.py",
+        "bot/actions/guards.py",
         "approvals = max(row.approvals, rule.approvals)",
         "approvals = row.approvals",
         (f"{_VOTES}test_an_action_that_wants_more_since_the_card_was_posted_is_not_run",),
@@ -90,7 +90,7 @@ GUARD_MUTANTS = (
     ),
     Mutant(
         "guard: the freeze is not asked before the dispatch",
-        "bot/actions/row_guards.py",
+        "bot/actions/guards.py",
         'return Judgement(await self._freeze.refusal(row.action, row.product) or "")',
         "return Judgement()",
         (f"{_GUARDS}test_a_freeze_after_the_confirmation_stops_the_order",),
@@ -129,7 +129,7 @@ GUARD_MUTANTS = (
     # How often.
     Mutant(
         "guard: the rate lets one too many through",
-        "bot/actions/row_guards.py",
+        "bot/actions/guards.py",
         "if count < limit.count + allowed_before:",
         "if count <= limit.count + allowed_before:",
         (f"{_GUARDS}test_the_rate_is_per_action_and_product_and_comes_back_with_time",),
@@ -144,7 +144,7 @@ GUARD_MUTANTS = (
     # How much.
     Mutant(
         "guard: the blast radius is not counted again before the dispatch",
-        "bot/actions/target_guards.py",
+        "bot/actions/guards.py",
         "return await self._counted(subject)",
         "return PASSED",
         (
@@ -154,14 +154,14 @@ GUARD_MUTANTS = (
     ),
     Mutant(
         "guard: the blast radius is not held against its limit",
-        "bot/actions/target_guards.py",
+        "bot/actions/guards.py",
         "if now.count > rule.max_objects:",
         "if False:",
         (f"{_TARGET}test_more_objects_than_declared_are_refused_at_proposal_and_at_dispatch",),
     ),
     Mutant(
         "guard: other objects than the card showed are as good, if they are as many",
-        "bot/actions/target_guards.py",
+        "bot/actions/guards.py",
         "        if new:\n",
         "        if False:\n",
         (f"{_TARGET}test_a_target_that_changed_supersedes_the_proposal_with_both_facts",),
@@ -169,21 +169,21 @@ GUARD_MUTANTS = (
     # On what.
     Mutant(
         "guard: the second dry run is not compared with the card's",
-        "bot/actions/target_guards.py",
+        "bot/actions/guards.py",
         "if now == subject.row.preview:",
         "if now is not None:",
         (f"{_TARGET}test_a_target_that_changed_supersedes_the_proposal_with_both_facts",),
     ),
     Mutant(
         "guard: drift is read and not compared",
-        "bot/actions/target_guards.py",
+        "bot/actions/guards.py",
         "if now == row.fingerprint:",
         "if now is not None:",
         (f"{_TARGET}test_a_target_that_changed_supersedes_the_proposal_with_both_facts",),
     ),
     Mutant(
         "guard: a target that cannot be read has not drifted",
-        "bot/actions/target_guards.py",
+        "bot/actions/guards.py",
         "            now = await self._target.fingerprint(subject.action, row)\n"
         "        except TargetUnread as error:\n"
         "            return Judgement(error.message)\n",

@@ -12,8 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.control_plane.client import HttpControlPlane
-from adapters.control_plane.port import AnswerKind, ControlOrder, Endpoint
-from adapters.control_plane.urls import BadTemplate, check_template, fill
+from adapters.control_plane.port import (
+    AnswerKind,
+    BadTemplate,
+    ControlOrder,
+    Endpoint,
+    check_template,
+    fill,
+)
 from adapters.http import http_client
 from tests.fakes.control_plane_server import (
     Answer,

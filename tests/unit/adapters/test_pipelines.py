@@ -8,7 +8,7 @@ import httpx
 import pytest
 from pydantic import JsonValue
 
-from adapters.control_plane.executors import Executors, Rehearsal
+from adapters.control_plane.orders import Executors, Rehearsal
 from adapters.control_plane.pipelines import GitHub, GitLab, Pipelines, Service
 from adapters.control_plane.port import (
     AnswerKind,

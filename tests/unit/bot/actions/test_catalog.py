@@ -6,8 +6,7 @@ import pytest
 from pydantic import JsonValue
 
 from adapters.control_plane.port import Endpoint, ExecutorKind, Reads
-from bot.actions.catalog import ActionCatalog, ActionRule, RateLimit
-from bot.actions.errors import CatalogError
+from bot.actions.catalog import ActionCatalog, ActionRule, CatalogError, RateLimit
 from bot.actions.params import MAX_PROBLEMS, ParamsSchema
 from tests.fixtures_actions import ROLLBACK, SCALE
 from tools.errors import InvalidArguments

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from bot.actions.catalog import ActionRule
-from bot.actions.guard import Refused
+from bot.actions.guards import Refused
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.ids import UserId
 from bot.domain.proposal import Proposal, ProposalState, confirmed_from_row

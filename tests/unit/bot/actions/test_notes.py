@@ -2,7 +2,7 @@
 
 from adapters.llm.messages import CompleteRequest, Message, Role
 from adapters.llm.triage.case import read_case
-from bot.actions.notes import MAX_NOTES, proposal_notes
+from bot.actions.propose import MAX_NOTES, proposal_notes
 from bot.chat.prompts import situation
 from tests.fixtures_actions import World, confirm, reject
 

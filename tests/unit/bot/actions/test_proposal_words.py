@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from bot.actions.notes import proposal_notes
 from bot.actions.outcome import line
+from bot.actions.propose import proposal_notes
 from bot.audit.verify import Summary
 from bot.domain.dossier import Dossier
 from bot.domain.ids import UserId

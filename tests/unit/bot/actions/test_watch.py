@@ -5,10 +5,9 @@ from dataclasses import replace
 import pytest
 
 from adapters.control_plane.port import AnswerKind, ControlAnswer, ExecutorKind
-from bot.actions.catalog import ActionCatalog, ActionRule
+from bot.actions.catalog import ActionCatalog, ActionRule, CatalogError
 from bot.actions.display import ProposalDisplay
 from bot.actions.effect import Deviation, EffectCheck, rollback_context
-from bot.actions.errors import CatalogError
 from bot.actions.propose import Venue
 from bot.actions.watch import WatchSweep
 from bot.domain.audit import AuditKind

@@ -6,8 +6,8 @@ import pytest
 
 from adapters.llm.messages import CompleteRequest, ErrorChunk, ErrorKind, StopReason, TextChunk
 from bot.chat.rounds import BEHIND_S, Rounds
+from bot.chat.stopping import Signal
 from bot.domain.turn_events import Notice, TextDelta, TurnEvent
-from bot.engine.stop_signal import Signal
 from tests.fakes.scripted_provider import PAID, ScriptedProvider, text
 from tests.fixtures_rounds import unlimited
 

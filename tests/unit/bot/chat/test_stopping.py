@@ -6,8 +6,7 @@ from collections.abc import Awaitable
 
 import pytest
 
-from bot.chat.stopping import StoppedByPerson, unless_stopped
-from bot.engine.stop_signal import Signal
+from bot.chat.stopping import Signal, StoppedByPerson, unless_stopped
 
 
 class Work:

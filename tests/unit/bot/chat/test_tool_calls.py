@@ -3,9 +3,9 @@
 import asyncio
 
 from adapters.llm.messages import ToolCall
+from bot.chat.stopping import Signal
 from bot.chat.tool_calls import Toolbox, ToolDesk, record_calls
 from bot.domain.audit import AuditKind
-from bot.engine.stop_signal import Signal
 from bot.ports.failures import StorageUnavailable
 from bot.telemetry.metrics import Metrics
 from tests.fakes.capabilities import FakeClock, call_context

@@ -23,13 +23,13 @@ from adapters.llm.port import Provider
 from adapters.llm.price import Price
 from bot.chat.models import Choice, KnownModel, Models
 from bot.chat.rounds import Rounds
+from bot.chat.stopping import Signal
 from bot.chat.turn_budget import Budget, TurnBudget
 from bot.domain.audit import AuditKind
 from bot.domain.budget import ASSUMED_PRICE, BudgetLimits, Limit, Refusal, refusal_words
 from bot.domain.ids import ChannelId, SessionId, UserId
 from bot.domain.session import Ask
 from bot.domain.turn_events import Notice, TextDelta, TurnEvent
-from bot.engine.stop_signal import Signal
 from bot.ports.failures import StorageUnavailable
 from bot.telemetry.metrics import Metrics
 from tests.fakes.scripted_provider import PAID, ScriptedProvider, text

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from bot.engine.starts import CALM_STARTS, Starts
+from bot.engine.waiting import CALM_STARTS, Starts
 
 
 @dataclass
@@ -93,7 +93,7 @@ async def test_turns_wait_while_many_starts_are_under_way() -> None:
 
 
 async def test_a_turn_does_not_wait_for_starts_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bot.engine.starts.STARTS_FIRST_S", 0.01)
+    monkeypatch.setattr("bot.engine.waiting.STARTS_FIRST_S", 0.01)
     asked = Asked()
     async with asyncio.TaskGroup() as group:
         for number in range(CALM_STARTS + 1):

@@ -9,8 +9,8 @@ import pytest
 
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.domain.session import Ask
-from bot.engine import thread_order
-from bot.engine.thread_order import ThreadOrder
+from bot.engine import waiting
+from bot.engine.waiting import ThreadOrder
 from bot.store.database import Database
 from bot.store.tickets import Superseded, Tickets, workflow_status
 from tests.fixtures_database import database as both
@@ -93,7 +93,7 @@ async def line_of(database: Database, order: ThreadOrder, number: int) -> list[A
 async def test_who_waits_writes_nothing_and_all_of_them_read_once(
     both: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(thread_order, "LOOK_AGAIN_S", 0.001)
+    monkeypatch.setattr(waiting, "LOOK_AGAIN_S", 0.001)
     tickets = Counted(both)
     order = ThreadOrder(tickets, "here", at_once)
     asks = await line_of(both, order, WAITING + 1)
@@ -125,7 +125,7 @@ async def test_who_leaves_wakes_the_next_and_nobody_else(both: Database) -> None
 async def test_who_leaves_on_another_replica_is_noticed(
     both: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(thread_order, "LOOK_AGAIN_S", 0.001)
+    monkeypatch.setattr(waiting, "LOOK_AGAIN_S", 0.001)
     seen = Counted(both)
     there, here = ThreadOrder(Tickets(both), "there", at_once), ThreadOrder(seen, "here", at_once)
     first, second = ASK, replace(ASK, ts=MessageTs("1700000000.000200"))
@@ -144,7 +144,7 @@ async def test_who_leaves_on_another_replica_is_noticed(
 async def test_nobody_is_looked_for_while_nobody_waits(
     both: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(thread_order, "LOOK_AGAIN_S", 0.0)
+    monkeypatch.setattr(waiting, "LOOK_AGAIN_S", 0.0)
     tickets = Counted(both)
     order = ThreadOrder(tickets, "here", at_once)
     async with watching(order):
@@ -157,8 +157,8 @@ async def test_a_turn_enters_once_the_database_has_time_for_it(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refused = asyncio.Event()
-    monkeypatch.setattr(thread_order, "RETRY_S", 0.0)
-    monkeypatch.setattr(thread_order.log, "warning", lambda *_, **__: refused.set())
+    monkeypatch.setattr(waiting, "RETRY_S", 0.0)
+    monkeypatch.setattr(waiting.log, "warning", lambda *_, **__: refused.set())
     order = ThreadOrder(Tickets(database), "here", at_once)
     await order.announce(ASK)
     await run_by(database, "here")

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from bot.chat.stopping import Signal
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.domain.session import Ask
-from bot.engine.stop_signal import Signal
-from bot.engine.turn_slots import TurnSlots
+from bot.engine.waiting import TurnSlots
 from tools.redactor import Redacted
 
 

@@ -1,27 +1,94 @@
-"""Turns of a thread one after the other, the oldest message first, over all replicas."""
+"""What a turn waits for before it runs: a calm moment, its place in the thread, a slot.
+
+Places are kept over all replicas, the oldest message of a thread first; the rest is this process's.
+"""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import structlog
 
+from bot.chat.stopping import StoppedByPerson, unless_stopped
 from bot.domain.ids import TurnId
 from bot.domain.session import Ask
+from bot.ports.durability import StopSignal
 from bot.ports.failures import StorageUnavailable
 from bot.store.tickets import Tickets
 
+# A platform waits 3 s for a start, and a turn can wait: while more starts than this are under way,
+# turns that have not begun wait, until the burst is so old.
+CALM_STARTS: Final = 8
+STARTS_FIRST_S: Final = 15.0
+Begin = Callable[[], Coroutine[Any, Any, Exception | None]]
+
 T = TypeVar("T")
 log = structlog.get_logger(__name__)
-
 # For what others did: one reading query for all that wait here, and none while nobody does.
 LOOK_AGAIN_S: Final = 0.25
 RETRY_S: Final = 1.0
 ENTERING: Final = (
     4  # at once: more would take the database from starts, which people's platform waits for
 )
+MAX_LIVE_TURNS: Final = 512
+# One writer, and a turn takes about thirty transactions.
+MAX_LIVE_TURNS_SQLITE: Final = 128
+ShowWaiting = Callable[[Ask], Coroutine[Any, Any, None]]
+
+
+class Starts:
+    """Starts by the id of what is started."""
+
+    def __init__(self) -> None:
+        self._under_way: dict[str, asyncio.Task[Exception | None]] = {}
+        self._calm = asyncio.Event()
+        self._calm.set()
+        self._burst_since = 0.0
+
+    async def once(
+        self,
+        name: str,
+        is_started: Callable[[str], Awaitable[bool]],
+        begin: Begin,
+        background: asyncio.TaskGroup,
+    ) -> None:
+        """Begin it in `background`, unless it is started; join a start of it that is under way.
+
+        Raises what `is_started` raises and `begin` returns.
+        """
+        if name not in self._under_way and await is_started(name):
+            return
+        if (begun := self._under_way.get(name)) is None:
+            # In a task of its own: a start that is cancelled half-way leaves work that nobody runs.
+            begun = self._under_way[name] = background.create_task(begin())
+            begun.add_done_callback(lambda _task: self._ended(name))
+            self._look()
+        if (failure := await asyncio.shield(begun)) is not None:
+            raise failure
+
+    async def few(self) -> None:
+        """Wait until few are under way, or have been many for too long."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout_at(self._burst_since + STARTS_FIRST_S):
+                await self._calm.wait()
+
+    async def none(self) -> None:
+        """Wait until every one has ended."""
+        while self._under_way:
+            await asyncio.wait(self._under_way.values())
+
+    def _ended(self, name: str) -> None:
+        del self._under_way[name]
+        self._look()
+
+    def _look(self) -> None:
+        if len(self._under_way) <= CALM_STARTS:
+            self._calm.set()
+        elif self._calm.is_set():
+            self._calm.clear()
+            self._burst_since = asyncio.get_running_loop().time()
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,3 +212,54 @@ class ThreadOrder:
                 del self._waiting[ask.turn_id]
             if not self._waiting:
                 self._anybody.clear()
+
+
+class TurnSlots:
+    """Slots, given in the order of asking. `show_waiting` tells people of a wait; it never raises."""
+
+    def __init__(self, limit: int, show_waiting: ShowWaiting) -> None:
+        self._slots = asyncio.Semaphore(limit)
+        self._show_waiting = show_waiting
+        self._waiting: set[asyncio.Task[object]] = set()
+
+    @asynccontextmanager
+    async def hold(self, ask: Ask, stop: StopSignal) -> AsyncIterator[None]:
+        """Wait for a slot and keep it; a turn that is asked to stop needs none to end."""
+        if not self._slots.locked():
+            async with self._slots:
+                yield
+            return
+        taken = False
+
+        async def take() -> None:
+            nonlocal taken
+            await self._slots.acquire()
+            taken = True
+
+        # May go on into the turn, which then waits for what is being posted and posts it no more.
+        showing = asyncio.create_task(self._show_waiting(ask))  # noqa: TID251  ended below
+        try:
+            with self._noted(), suppress(StoppedByPerson):
+                await unless_stopped(stop, take())
+            yield
+        finally:
+            if taken:
+                self._slots.release()
+            showing.cancel()
+            await asyncio.wait({showing})
+
+    def let_go(self) -> int:
+        """Cancel the turns that wait, for whoever resumes them; how many it was."""
+        for task in self._waiting:
+            task.cancel()
+        return len(self._waiting)
+
+    @contextmanager
+    def _noted(self) -> Iterator[None]:
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 - a workflow is always run by one
+        self._waiting.add(task)
+        try:
+            yield
+        finally:
+            self._waiting.discard(task)
