@@ -24,10 +24,10 @@ from bot.actions.guards import GuardLine
 from bot.actions.propose import ProposalDesk, proposal_notes
 from bot.actions.rehearse import placed, rehearsed
 from bot.actions.target import Target
-from bot.chat.authority import RolesOf, authority
 from bot.chat.call_audit import calls_audit
 from bot.chat.redacted_rounds import RedactedRounds
 from bot.chat.rounds import Rounds
+from bot.chat.standing import RolesOf, authority
 from bot.chat.tool_calls import Toolbox, ToolDesk, record_calls
 from bot.chat.turn import Turns
 from bot.chat.turn_budget import Budget
@@ -37,8 +37,8 @@ from bot.domain.proposal import Proposal
 from bot.domain.roles import NO_ROLES, HeldRoles
 from bot.ports.durability import Stops
 from bot.ports.platform import ChatSurface
-from bot.privacy.placeholders import Placeholders
 from bot.privacy.redactor import TextRedactor
+from bot.privacy.session_memory import Placeholders
 from bot.settings.model import Settings
 from bot.telemetry.metrics import Metrics
 from bot.wiring import backends, rules

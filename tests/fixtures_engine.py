@@ -23,7 +23,7 @@ from bot.ports.failures import GivenUp
 from bot.ports.proposals import Decision
 from bot.store.database import Database
 from bot.store.replicas import Replicas
-from bot.store.stranded_turns import StrandedTurns
+from bot.store.stranded import StrandedTurns
 from bot.store.tables import tickets
 from bot.store.tickets import Tickets
 from bot.wiring.rules import engine_database

@@ -20,8 +20,8 @@ from bot.ports.sessions import SessionStore
 from bot.ports.trail import AuditLog
 from bot.store.audit import StoredAudit
 from bot.store.cards import StoredCards
-from bot.store.connection import Connection
 from bot.store.database import Database
+from bot.store.dialect import Connection
 from bot.store.ingested_events import StoredEvents
 from bot.store.ledger import StoredLedger
 from bot.store.proposals import StoredProposals

@@ -26,7 +26,7 @@ from bot.domain.proposal import Proposal, ProposalState, digest
 from bot.domain.provider_status import ProviderStatus
 from bot.domain.session import Ask
 from bot.domain.tool_status import ToolReport
-from bot.privacy.placeholders import Placeholders
+from bot.privacy.session_memory import Placeholders
 from bot.slack.connection.bolt import create_bolt
 from bot.slack.handling.errands import Errands
 from bot.slack.handling.ingress_ports import IngressPorts, IngressSettings

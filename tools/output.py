@@ -1,6 +1,6 @@
 """What a result must be before it leaves: clean text and strict JSON.
 
-How a result that is too large is cut lives in `tools.size_cap`.
+How a result that is too large is cut lives in `tools.rendering`.
 """
 
 import math

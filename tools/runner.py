@@ -1,6 +1,6 @@
 """The one path by which a tool is called, whoever calls it and wherever the tool comes from.
 
-Admission (tools.admission) → start event → cache (tools.cache), else execution under a timeout and
+Admission (tools.admission) → start event → cache (tools.recent_calls), else execution under a timeout and
 rendering (tools.rendering) → record → end event. Nothing but a cancellation is ever raised.
 """
 
@@ -16,8 +16,6 @@ import structlog
 from pydantic import BaseModel, JsonValue
 
 from tools.admission import Admission, Admitted, Authoriser
-from tools.breaker import Breaker
-from tools.cache import NOTE_BYTES, Kept, ResultCache, key_of, told
 from tools.capabilities import CallContext, Capabilities, Clock
 from tools.catalog import ToolCatalog
 from tools.contract import PROPOSE_TOOL_ID, ToolContract
@@ -33,6 +31,7 @@ from tools.failure import (
 )
 from tools.output import clean_text, weight
 from tools.policy import ToolPolicy
+from tools.recent_calls import NOTE_BYTES, Breaker, Kept, ResultCache, key_of, told
 from tools.records import (
     CallEnded,
     CallEvent,

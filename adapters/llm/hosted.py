@@ -12,8 +12,7 @@ from adapters.llm.exchange import Exchange, ReadError, only
 from adapters.llm.limits import round_limit_s
 from adapters.llm.messages import CompleteRequest, ErrorChunk, ErrorKind, StreamChunk
 from adapters.llm.model_table import model_table
-from adapters.llm.port import Model
-from adapters.llm.price import Price
+from adapters.llm.port import Model, Price
 
 
 class HostedProvider(ABC):

@@ -7,8 +7,7 @@ from adapters.llm.config import ProviderConfig
 from adapters.llm.exchange import only
 from adapters.llm.limits import ROUND_LIMIT_S
 from adapters.llm.messages import CompleteRequest, ErrorChunk, ErrorKind, StreamChunk
-from adapters.llm.port import Model
-from adapters.llm.price import Price
+from adapters.llm.port import Model, Price
 
 _REASON: Final = "koder-ai is reserved for a model that does not exist yet"
 

@@ -13,8 +13,7 @@ from typing import Annotated, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from adapters.llm.port import Model, Tier
-from adapters.llm.price import Price
+from adapters.llm.port import Model, Price, Tier
 
 # Where Bedrock serves it from: "us.", "global.", an inference profile's ARN.
 _PLACE: Final = re.compile(r"^(?:arn:.*/)?(?:(?:us|eu|apac|jp|au|ca|us-gov|global)\.)?")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from adapters.llm.chat_messages import arguments_text
+from adapters.llm.chat_completions import call_arguments
 from adapters.llm.decoding import OpenCall, whole_call
 from adapters.llm.limits import MAX_ARGUMENT_CHARS
 from adapters.llm.messages import CompleteRequest, Message, Role, ToolCall, ToolResult, ToolSpec
@@ -64,7 +64,7 @@ def _shown(turn: Turn) -> Message:
 
 def shown_call(call: ToolCall) -> str:
     """A past call, in the form the model is asked to use."""
-    return f"<<TOOL name=\"{call.name}\" args='{arguments_text(call)}'>>"
+    return f"<<TOOL name=\"{call.name}\" args='{call_arguments(call)}'>>"
 
 
 def shown_result(result: ToolResult) -> str:

@@ -1,16 +1,30 @@
-"""Reading foreign JSON without trusting its shape: each reader answers an empty value instead of raising."""
+"""Reading foreign JSON without trusting its shape: each reader answers an empty value, never an error.
+
+Where models' servers send what is no JSON, it is read for what it means, and cut where it goes too
+deep. What JSON cannot say (NaN, infinities, numbers no double holds) and what is nested too deep is
+NaN here: written out again it is no JSON, so that a tool refuses it and the model is told.
+"""
 
 import json
+import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 import orjson
 
-from adapters.llm import odd_json
-
 _NOTHING: Final[Mapping[str, object]] = {}
 # No answer counts further; databases hold 64 bits, and sums have to fit.
 _MAX_COUNT: Final = 2**31
+
+# A line this long that is not JSON is not worth the time of others.
+MAX_ODD_BYTES: Final = 2 * 1024 * 1024
+# .NET's reader gives up at 64, the strictest of those behind the wires; requests wrap it in some.
+MAX_DEPTH: Final = 50
+# What stands around the arguments in an event, at most.
+_READ_DEPTH: Final = MAX_DEPTH + 14
+_STEP: Final = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\Z)|[\[{]|[\]}]', re.DOTALL)
+_MAX_INT: Final = 2**63
 
 
 def parse(data: bytes | str) -> object:
@@ -18,7 +32,7 @@ def parse(data: bytes | str) -> object:
     try:
         return orjson.loads(data)
     except orjson.JSONDecodeError:
-        return odd_json.read(data)
+        return read_odd(data)
 
 
 def dump(value: object) -> bytes:
@@ -29,7 +43,7 @@ def dump(value: object) -> bytes:
     try:
         return orjson.dumps(value)
     except TypeError:  # a number over 64 bits, a lone surrogate, nesting
-        return orjson.dumps(odd_json.sayable(value))
+        return orjson.dumps(sayable(value))
 
 
 def dump_text(value: object) -> str:
@@ -66,9 +80,7 @@ def arguments_text(arguments: object) -> str:
 
     Then the tool refuses them, and the model is told so.
     """
-    return json.dumps(
-        odd_json.sayable(as_object(arguments)), ensure_ascii=False, separators=(",", ":")
-    )
+    return json.dumps(sayable(as_object(arguments)), ensure_ascii=False, separators=(",", ":"))
 
 
 def arguments_object(text: str) -> Mapping[str, object]:
@@ -80,7 +92,7 @@ def arguments_object(text: str) -> Mapping[str, object]:
         value = orjson.loads(text)
     except orjson.JSONDecodeError:
         return _NOTHING
-    return as_object(value) if odd_json.is_shallow(value) else _NOTHING
+    return as_object(value) if is_shallow(value) else _NOTHING
 
 
 def is_complete(text: str) -> bool:
@@ -90,3 +102,86 @@ def is_complete(text: str) -> bool:
     except orjson.JSONDecodeError:
         return False
     return True
+
+
+def read_odd(data: bytes | str) -> object:
+    """The value of a text that a strict parser refused. Raises ValueError."""
+    if len(data) > MAX_ODD_BYTES:
+        raise ValueError("too long to be read leniently")
+    text = data if isinstance(data, str) else data.decode("utf-8", "replace")
+    value: object = json.loads(
+        _cut(text), strict=False, parse_int=_whole, parse_float=_number, parse_constant=_nan
+    )
+    return sayable(value, _READ_DEPTH)
+
+
+def sayable(value: object, depth: int = MAX_DEPTH) -> object:
+    """A copy that every JSON writer takes, but for NaN: without lone surrogates and depth."""
+    match value:
+        case str():
+            return _whole_characters(value)
+        case dict() if depth > 0:
+            return {
+                _whole_characters(str(key)): sayable(inner, depth - 1)
+                for key, inner in value.items()
+            }
+        case list() | tuple() if depth > 0:
+            return [sayable(inner, depth - 1) for inner in value]
+        case dict() | list() | tuple():
+            return math.nan
+        case int() if not -_MAX_INT <= value < _MAX_INT:
+            return _number(str(value))
+        case _:
+            return value
+
+
+def is_shallow(value: object, depth: int = MAX_DEPTH) -> bool:
+    """Whether arrays and objects are nested no deeper than that."""
+    if not isinstance(value, dict | list):
+        return True
+    inner = value.values() if isinstance(value, dict) else value
+    return depth > 0 and all(is_shallow(each, depth - 1) for each in inner)
+
+
+def _cut(text: str) -> str:
+    """The text with NaN for what is nested too deep for the reader's own stack."""
+    kept: list[str] = []
+    depth = at = 0
+    for step in _STEP.finditer(text):
+        match step[0]:
+            case "[" | "{":
+                depth += 1
+                if depth == _READ_DEPTH + 1:
+                    kept += (text[at : step.start()], "NaN")
+            case "]" | "}":
+                if depth == _READ_DEPTH + 1:
+                    at = step.end()
+                depth -= 1
+            case _:
+                pass
+    return "".join((*kept, text[at:] if depth <= _READ_DEPTH else ""))
+
+
+def _whole(digits: str) -> int | float:
+    # Twenty characters hold every 64-bit number; thousands would take quadratic time.
+    number = int(digits) if len(digits) <= 20 else _MAX_INT
+    return number if -_MAX_INT <= number < _MAX_INT else _number(digits)
+
+
+def _number(digits: str) -> float:
+    try:
+        number = float(digits)
+    except (OverflowError, ValueError):
+        return math.nan
+    return number if math.isfinite(number) else math.nan
+
+
+def _nan(word: str) -> float:
+    del word
+    return math.nan
+
+
+def _whole_characters(text: str) -> str:
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

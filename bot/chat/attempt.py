@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from adapters.llm.held_text import HeldText
 from adapters.llm.messages import (
     CompleteRequest,
     DoneChunk,
@@ -17,7 +16,7 @@ from adapters.llm.messages import (
 )
 from adapters.llm.port import Provider
 from adapters.llm.translation import encoding
-from adapters.llm.written_calls import CALLS_WRITTEN
+from adapters.llm.written_calls import CALLS_WRITTEN, HeldText
 from bot.domain.turn_events import TextDelta, TurnEvent
 
 BRIEF_WAIT_S: Final = 2.0  # a rate limit that lifts this soon is waited for rather than fled from

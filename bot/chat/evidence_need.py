@@ -1,15 +1,19 @@
-"""Whether a question asks how things are, so that nobody can answer it without looking.
+"""What an answer has to rest on: which questions need evidence, and when an answer without is none.
 
-Everything does, but for words that ask nothing (a greeting, thanks), questions about Kortex or about
-terms, and, where an answer was given before, what is about that answer or only tells something.
+Every question does, but for words that ask nothing (a greeting, thanks), questions about Kortex or
+about terms, and, where an answer was given before, what is about that answer or only tells something.
 """
 
 import re
 from collections.abc import Sequence
 from typing import Final
 
-from adapters.llm.messages import Message, Role
+from adapters.llm.messages import Message, Role, ToolSpec
 from adapters.llm.stated import is_statement
+from adapters.llm.written_calls import looks_written
+from bot.chat.claims.answer import checked
+from bot.domain.claims import ClaimState
+from tools.records import ToolOutcome
 
 _LONGEST_COURTESY: Final = 80
 _COURTESY: Final = re.compile(
@@ -43,6 +47,32 @@ _REFERS_BACK: Final = re.compile(
 )
 _LONGEST_QUESTION: Final = 2_000  # of what is held against these patterns; longer is no courtesy
 
+REPLACED: Final = (
+    "the model answered without looking at anything, so its answer is not shown; this one comes from "
+    "what was read, without a model"
+)
+UNCHECKED: Final = "no tool was called for this answer: nothing in it was checked"
+# Calls of these read nothing of the systems.
+_READS_NOTHING: Final = frozenset(
+    {"core__get_current_time", "core__report_findings", "core__propose_action"}
+)
+# With one of these an investigation without a model finds something.
+_INVESTIGATES: Final = frozenset(
+    {
+        "core__compare_to_baseline",
+        "core__error_patterns",
+        "core__get_logs",
+        "core__get_metrics",
+        "core__kubectl_get",
+        "core__search_traces",
+        "core__sweep_cluster",
+        "core__sweep_logs",
+        "core__sweep_metrics",
+        "core__sweep_traces",
+    }
+)
+_LONGEST_QUESTION_BACK: Final = 600
+
 
 def needs_evidence(messages: Sequence[Message]) -> bool:
     """Of the newest message that a person wrote, in the conversation that it stands in."""
@@ -63,3 +93,31 @@ def needs_evidence(messages: Sequence[Message]) -> bool:
         return False
     looked = any(m.tool_result is not None and not m.tool_result.is_error for m in earlier)
     return not (looked and _REFERS_BACK.fullmatch(text))
+
+
+def can_investigate(tools: Sequence[ToolSpec]) -> bool:
+    """Whether these tools are enough for an investigation without a model."""
+    return any(tool.name in _INVESTIGATES for tool in tools)
+
+
+def has_looked(outcomes: Sequence[ToolOutcome]) -> bool:
+    """Whether any call has read something of the systems."""
+    return any(o.record.ok and o.record.name not in _READS_NOTHING for o in outcomes)
+
+
+def is_no_answer(text: str, outcomes: Sequence[ToolOutcome], question: str) -> bool:
+    """Whether a model's closing words rest on nothing, to a question that needs evidence.
+
+    One that asks back and claims nothing is an answer; a call in JSON never is.
+    """
+    if looks_written(text):
+        return True
+    return not has_looked(outcomes) and not _asks_back(text, question)
+
+
+def _asks_back(text: str, question: str) -> bool:
+    text = text.strip()
+    if not text.endswith("?") or len(text) > _LONGEST_QUESTION_BACK:
+        return False
+    _, claims = checked(text, (), {}, question)
+    return all(claim.state is not ClaimState.UNSUPPORTED for claim in claims)

@@ -23,6 +23,7 @@ from adapters.llm.messages import (
     ToolResult,
     Usage,
 )
+from bot.chat.evidence_need import REPLACED, UNCHECKED, can_investigate, is_no_answer
 from bot.chat.round_record import (
     RoundRecord,
     outcome_from_json,
@@ -30,7 +31,6 @@ from bot.chat.round_record import (
     round_from_json,
     round_to_json,
 )
-from bot.chat.unsupported import REPLACED, UNCHECKED, can_investigate, is_no_answer
 from bot.domain.budget import NO_MODEL
 from bot.domain.ids import ProposalId
 from bot.domain.turn_events import (

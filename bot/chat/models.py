@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from adapters.llm.port import Provider
-from adapters.llm.price import Price
+from adapters.llm.port import Price, Provider
 from bot.domain.budget import NO_MODEL
 
 NEED_MORE_CONTEXT = "<need_more_context/>"

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from adapters.llm.messages import CompleteRequest, DoneChunk, ErrorChunk, Usage
-from adapters.llm.port import Provider
-from adapters.llm.price import Price
+from adapters.llm.port import Price, Provider
 from bot.chat.history import fit, room_tokens, tool_bytes
 from bot.chat.models import KnownModel, Models, frugal_system, uses_model
 from bot.domain.budget import ASSUMED_PRICE, BudgetLimits, Refusal, refusal_words

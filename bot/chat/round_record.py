@@ -1,10 +1,17 @@
-"""What is kept of one round, and its JSON for the durable record."""
+"""What is kept of one round, its JSON for the durable record, and a replay that says nothing twice.
 
+What a record tells was shown by the attempt before; shown once more it would take a finished answer
+back to its first part, with a button to stop what is over.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from pydantic import JsonValue, TypeAdapter
 
 from adapters.llm.messages import ErrorKind, Message, Role, StopReason, ToolCall, Usage
+from bot.domain.turn_events import TurnEvent
+from bot.ports.durability import Journal
 from tools.records import ToolOutcome
 
 
@@ -69,3 +76,43 @@ def outcome_to_json(outcome: ToolOutcome) -> JsonValue:
 def outcome_from_json(value: JsonValue) -> ToolOutcome:
     """Restore a recorded tool call."""
     return _OUTCOME.validate_python(value)
+
+
+class QuietReplay(Journal):
+    """A journal, and the feed of what is told between its steps.
+
+    Events of steps that are only replayed are kept and told, in order, when the first one runs.
+    """
+
+    def __init__(self, journal: Journal, tell: Callable[[TurnEvent], None]) -> None:
+        self._journal = journal
+        self._tell = tell
+        self._replayed: list[TurnEvent] = []
+        self._runs = False
+
+    def feed(self, event: TurnEvent) -> None:
+        """Tell it, now or when something runs. Never blocks."""
+        if self._runs:
+            self._tell(event)
+        else:
+            self._replayed.append(event)
+
+    async def step(self, name: str, run: Callable[[], Awaitable[JsonValue]]) -> JsonValue:
+        """See `Journal`."""
+        return await self._journal.step(name, self._aloud(run))
+
+    async def steps(
+        self, parts: Sequence[tuple[str, Callable[[], Awaitable[JsonValue]]]]
+    ) -> Sequence[JsonValue]:
+        """See `Journal`."""
+        return await self._journal.steps([(name, self._aloud(run)) for name, run in parts])
+
+    def _aloud(self, run: Callable[[], Awaitable[JsonValue]]) -> Callable[[], Awaitable[JsonValue]]:
+        async def running() -> JsonValue:
+            self._runs = True
+            for event in self._replayed:
+                self._tell(event)
+            self._replayed.clear()
+            return await run()
+
+        return running

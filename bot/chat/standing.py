@@ -1,13 +1,23 @@
-"""What one turn goes by: its channel, as far as the name is known, asked for again while it is not."""
+"""What one turn goes by: its channel, as far as the name is known, and what the asker's roles let it use.
 
-from collections.abc import Sequence
-from typing import Final
+Deny by default. The name is asked for again while it is not known. The roles are looked up once, when
+the turn begins or is taken up again; what cannot be looked up is not held. A model is not shown what
+they do not give, and the runner asks here before each call.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final, TypeAlias
 
 from bot.chat.stopping import StoppedByPerson, unless_stopped
 from bot.domain.channel import UNKNOWN, Channel, ChannelRule, channel_of
-from bot.domain.ids import Place
+from bot.domain.ids import Person, Place
+from bot.domain.roles import HeldRoles
 from bot.ports.durability import Journal, StopSignal
 from bot.ports.platform import ChannelNames
+from tools.admission import Authoriser
+from tools.capabilities import CallContext
+from tools.contract import ToolContract
+from tools.policy import ToolPolicy
 
 # People wait with an empty answer before them, and a slow minute of the platform's is longer.
 PATIENCE_S: Final = 4.0
@@ -15,6 +25,10 @@ UNKNOWN_NOTICE: Final = (
     "I could not read this channel's name, so I do not know its rules: I use only what every "
     "channel may use, and until I can read it nobody can confirm anything here"
 )
+
+# Never raises: what fails is told as not read.
+RolesOf: TypeAlias = Callable[[Person], Awaitable[HeldRoles]]
+NOT_YOURS: Final = "none of the asker's roles may use this tool; say so, and use another one"
 
 
 class Standing:
@@ -59,3 +73,20 @@ class Standing:
 
     async def _ask(self, patience_s: float) -> str:
         return await self._names.for_asking(self._place, patience_s)
+
+
+def authority(policy: ToolPolicy) -> Authoriser:
+    """The runner's question, answered by the roles that the call's context carries."""
+
+    async def authorise(contract: ToolContract, context: CallContext) -> str | None:
+        return None if policy.permits(contract, context) else NOT_YOURS
+
+    return authorise
+
+
+def unread_notice(roles: Sequence[str]) -> str:
+    """What people are told whose roles could not be looked up."""
+    return (
+        f"I could not check whether you are in the role {' or '.join(roles)}, so this answer uses "
+        "only the tools that you may use without it"
+    )

@@ -19,17 +19,13 @@ from adapters.llm.messages import (
     Role,
     ToolCall,
 )
-from bot.chat.aftermath import depth_finding, finished, said_of, state_of
-from bot.chat.authority import RolesOf, unread_notice
-from bot.chat.broken_turn import broken, lost, not_kept
+from bot.chat.aftermath import broken, depth_finding, finished, lost, not_kept, said_of, state_of
 from bot.chat.claims.answer import checked
 from bot.chat.delivery import Delivery
-from bot.chat.history import newest_note
+from bot.chat.history import PURPOSE, SUMMARY_ROUND, Recalled, newest_note, recall
 from bot.chat.loop import Conversation, Emit, Loop, Renew
-from bot.chat.quiet_replay import QuietReplay
-from bot.chat.recall import PURPOSE, SUMMARY_ROUND, Recalled, recall
-from bot.chat.round_record import RoundRecord
-from bot.chat.standing import UNKNOWN_NOTICE, Standing
+from bot.chat.round_record import QuietReplay, RoundRecord
+from bot.chat.standing import UNKNOWN_NOTICE, RolesOf, Standing, unread_notice
 from bot.chat.tool_calls import ToolDesk
 from bot.chat.turn_budget import Budget, TurnBudget
 from bot.chat.turn_request import Notes, Opened, TurnConfig, TurnRequests
@@ -41,7 +37,7 @@ from bot.ports.durability import Journal, Stops, StopSignal
 from bot.ports.failures import GivenUp, StorageUnavailable, SurfaceFailed, SurfaceGone
 from bot.ports.platform import AnswerStream, AnswerSurface, ChannelNames
 from bot.ports.sessions import SessionStore, Undelivered
-from bot.privacy.placeholders import Placeholders
+from bot.privacy.session_memory import Placeholders
 from bot.telemetry.metrics import Metrics
 from tools.call_limits import Spent
 from tools.capabilities import CallContext, Clock

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from adapters.llm.messages import CompleteRequest, Message, Meta, Role, ToolSpec
 from bot.chat import prompts
 from bot.chat.evidence_need import needs_evidence
-from bot.chat.recall import as_turn
+from bot.chat.history import as_turn
 from bot.chat.tool_calls import ToolDesk
 from bot.domain.channel import Channel, ChannelRule
 from bot.domain.connections import ConnectionRule, connections_of

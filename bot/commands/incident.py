@@ -21,9 +21,8 @@ from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.reports.incident import ReportFacts, people_in, report
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
-from bot.slack.api.calls import SlackCalls
+from bot.slack.api.calls import RedactedCalls, SlackCalls
 from bot.slack.api.person_names import PersonNames
-from bot.slack.api.redacted_calls import RedactedCalls
 from bot.slack.api.web_api import create_api
 from bot.slack.sending.outbox import Outbox
 from bot.slack.sending.scheduler import EditScheduler

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
-from adapters.llm.price import Price
+from adapters.llm.port import Price
 
 NO_MODEL: Final = "triage"  # the provider that is no model: no limit holds for it
 DAY_S: Final = 86_400

@@ -37,9 +37,9 @@ from bot.engine.waiting import (
 from bot.ports.durability import Journal, StopSignal
 from bot.ports.failures import StorageUnavailable
 from bot.ports.proposals import Decision, decision_workflow
-from bot.store.failures import storage_errors
+from bot.store.dialect import storage_errors
 from bot.store.replicas import STOOD_STILL_LEASES, Replicas
-from bot.store.stranded_turns import StrandedTurns, ending_workflow
+from bot.store.stranded import StrandedTurns, ending_workflow
 from bot.store.tickets import Superseded, Tickets
 from bot.store.write_gate import urgent
 

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from bot.domain.ids import Person, UserId
 from bot.domain.session import Ask
 from bot.store.replicas import Replicas
-from bot.store.stranded_turns import StrandedTurn, StrandedTurns
+from bot.store.stranded import StrandedTurn, StrandedTurns
 from bot.store.tickets import Tickets
 from tools.redactor import Redacted
 

@@ -10,9 +10,8 @@ from functools import cache
 from itertools import groupby
 from typing import Final, NamedTuple
 
-from bot.privacy.checks import Check
 from bot.privacy.matching import Find, Spans, literal_filter, pattern_filter
-from bot.privacy.rules import Kind, Rule, RuleSet, any_of, rule_set
+from bot.privacy.rules import Check, Kind, Rule, RuleSet, any_of, rule_set
 
 # Large enough that the prefilter's call costs little, small enough that few rules match a window.
 WINDOW_BYTES: Final = 4096

@@ -13,10 +13,14 @@ from pydantic import JsonValue
 
 from bot.privacy import fields, literals
 from bot.privacy.detector import Span, detector
-from bot.privacy.encoded import Encoded
-from bot.privacy.evasion import as_read
-from bot.privacy.found import NEW_PER_TEXT, FoundSecrets, is_telling, repeated
-from bot.privacy.placeholders import current_session
+from bot.privacy.disguises import Encoded, as_read
+from bot.privacy.session_memory import (
+    NEW_PER_TEXT,
+    FoundSecrets,
+    current_session,
+    is_telling,
+    repeated,
+)
 from tools.redactor import MASK_PREFIX, Redacted, RedactionFailed
 
 Remember = Callable[[str, str], None]  # a placeholder and what it stands for

@@ -1,15 +1,26 @@
-"""The rules, read from the data files beside this module and compiled."""
+"""The rules and the checks they name, read from the data files beside this module and compiled."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
-from bot.privacy.checks import CHECKS, Check
+from bot.privacy import checksums, looks
 from bot.privacy.lists import read, read_list
 from bot.privacy.matching import Find, finder, groups
+
+Check = Callable[[str, str], bool]
+
+CHECKS: Final[Mapping[str, Check]] = {
+    check.__name__: check
+    for check in (
+        looks.random, looks.assigned_quoted, looks.assigned_plain, looks.spoken, looks.header_value, looks.artifactory, looks.vendor_value,
+        looks.base64_pair, checksums.card, checksums.iban, checksums.us_ssn, checksums.email,
+        checksums.phone, checksums.phone_named, checksums.base58check, checksums.bech32,
+    )
+}  # fmt: skip
 
 Kind = Literal["secret", "identifier", "personal"]
 # A word may follow an escape without a boundary: `\nghp_…` in JSON, `%3Dghp_…`, a terminal's colour.

@@ -6,7 +6,7 @@ A secret is known by its end as often as by its beginning; what may yet become o
 import re
 from typing import Final
 
-from bot.privacy.evasion import HIDDEN
+from bot.privacy.disguises import HIDDEN
 
 _OPEN_BLOCK: Final = re.compile(r"-----BEGIN [A-Z0-9 ]*(?:-----)?")
 _BLOCK_END: Final = re.compile(r"-----END [A-Z0-9 ]*-----")

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from bot.app import Base
 from bot.chat.delivery import Redelivery
-from bot.slack.api.access import WatchedCalls
+from bot.slack.api.calls import WatchedCalls
 from bot.slack.showing.admins import AdminMessages
 from bot.slack.showing.surface import SlackSurface
 from bot.upkeep.jobs import Job

@@ -25,11 +25,9 @@ from bot.service.delivering import delivery_jobs
 from bot.service.listening import listen, providers_report, tools_report
 from bot.service.watching import watch_sweep
 from bot.settings.model import Settings
-from bot.slack.api.access import WatchedCalls
-from bot.slack.api.calls import CountedCalls, SlackCalls
+from bot.slack.api.calls import CountedCalls, RedactedCalls, SlackCalls, WatchedCalls
 from bot.slack.api.channel_names import SlackChannelNames
 from bot.slack.api.person_names import PersonNames
-from bot.slack.api.redacted_calls import RedactedCalls
 from bot.slack.api.web_api import create_api
 from bot.slack.connection.bolt import create_bolt
 from bot.slack.connection.socket_ingress import SocketMode
@@ -44,11 +42,10 @@ from bot.slack.sending.scheduler import EditScheduler
 from bot.slack.showing.admins import AdminMessages
 from bot.slack.showing.surface import SlackSurface
 from bot.slack.text.links import LinkPolicy
-from bot.store.alert_days import StoredAlertDays
+from bot.store.ledger import StoredAlertDays
 from bot.store.replicas import Replicas
 from bot.store.retention import StoredRetention
-from bot.store.stranded import StrandedProposals
-from bot.store.stranded_turns import StrandedTurns
+from bot.store.stranded import StrandedProposals, StrandedTurns
 from bot.store.tickets import Tickets
 from bot.upkeep import jobs
 from bot.upkeep.reload import ReadSettings, Reload, started

@@ -13,7 +13,7 @@ from bot.domain.tool_status import ToolReport
 from bot.reports.provider_report import provider_report
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
-from bot.slack.api.access import WatchedCalls
+from bot.slack.api.calls import WatchedCalls
 from bot.slack.connection.http_ingress import create_http_handler
 from bot.slack.connection.socket_ingress import SocketMode
 from bot.slack.handling.ingress_ports import ProvidersReport

@@ -14,9 +14,8 @@ from bot.audit.chain import GENESIS, SALT_BYTES, ChainRow, hash_of_content, mac_
 from bot.domain.audit import AuditEvent
 from bot.ports.failures import StorageUnavailable
 from bot.store.columns import clean
-from bot.store.connection import Connection
 from bot.store.database import Database
-from bot.store.dialect import lock_audit, now
+from bot.store.dialect import Connection, lock_audit, now
 from bot.store.sealing import Sealing, sealing_of
 from bot.store.tables import audit
 

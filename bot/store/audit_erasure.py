@@ -8,8 +8,8 @@ from pydantic import JsonValue
 from bot.audit.verify import as_ranges
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.store.audit import append_audit
-from bot.store.connection import Connection
 from bot.store.database import Database
+from bot.store.dialect import Connection
 from bot.store.tables import audit
 
 BATCH_ROWS = 1_000  # per transaction: the trail is locked meanwhile

@@ -14,9 +14,8 @@ from bot.audit.verify import Bad, Summary, Verifier
 from bot.domain.audit import AuditKind, TrailEntry
 from bot.store import json_text
 from bot.store.columns import from_micros
-from bot.store.connection import Connection
 from bot.store.database import Database
-from bot.store.dialect import insert_into, now
+from bot.store.dialect import Connection, insert_into, now
 from bot.store.tables import audit, audit_checkpoints, sessions
 
 PAGE_ROWS = 5_000

@@ -8,9 +8,8 @@ from bot.audit.verify import Summary, as_ranges
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.store.audit import TrailChanged, insert_row, row_of
 from bot.store.audit_reading import StoredTrail
-from bot.store.connection import Connection
 from bot.store.database import Database
-from bot.store.dialect import lock_audit, now
+from bot.store.dialect import Connection, lock_audit, now
 from bot.store.sealing import sealing_of
 from bot.store.tables import audit
 

@@ -3,9 +3,8 @@
 import sqlalchemy as sa
 
 from bot.store.columns import from_micros
-from bot.store.connection import Connection
 from bot.store.database import Database
-from bot.store.dialect import insert_into, now, seconds_ago
+from bot.store.dialect import Connection, insert_into, now, seconds_ago
 from bot.store.tables import audit_sinks
 
 _NEVER = from_micros(0)

@@ -11,9 +11,8 @@ import sqlalchemy as sa
 
 from bot.domain.ids import MessageTs, ProposalId
 from bot.ports.proposals import CardClaim
-from bot.store.connection import Connection
 from bot.store.database import Database
-from bot.store.dialect import seconds_ago
+from bot.store.dialect import Connection, seconds_ago
 from bot.store.proposal_rows import proposal_of
 from bot.store.tables import proposals
 

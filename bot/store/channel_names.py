@@ -7,9 +7,8 @@ import sqlalchemy as sa
 
 from bot.domain.channel import KeptName
 from bot.domain.ids import Place
-from bot.store.connection import Connection
 from bot.store.database import Database
-from bot.store.dialect import insert_into, now
+from bot.store.dialect import Connection, insert_into, now
 from bot.store.tables import channel_names as table
 
 

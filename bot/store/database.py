@@ -16,9 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 
 from bot.ports.failures import StorageUnavailable
 from bot.store.columns import redact_with
-from bot.store.connection import Connection, Work
-from bot.store.dialect import now
-from bot.store.failures import ConnectionLost, storage_errors
+from bot.store.dialect import Connection, ConnectionLost, Work, now, storage_errors
 from bot.store.sealing import SEALING, WITHOUT_KEY, Sealing
 from bot.store.sqlite_threads import Limits, SqliteThreads
 from bot.store.write_gate import GatedConnection

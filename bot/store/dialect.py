@@ -1,7 +1,17 @@
-"""What SQLite and PostgreSQL say differently: the clock, the upsert, the lock of the trail."""
+"""What statements are run on, and all that SQLite and PostgreSQL say differently.
 
+The clock, the upsert, the lock of the trail; and the errors of their drivers, which become ours:
+
+StorageUnavailable (bot.ports)
+└── ConnectionLost   the connection went away; what is idempotent may be tried again
+
+Broken statements and violated constraints are bugs and pass unchanged.
+"""
+
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
@@ -9,13 +19,64 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
+from bot.ports.failures import StorageUnavailable
 from bot.store.columns import Instant
-from bot.store.connection import Connection
+
+_T = TypeVar("_T")
+Parameters = Mapping[str, Any] | Sequence[Mapping[str, Any]]
+
+_BUGS = (
+    sa.exc.IntegrityError,
+    sa.exc.ProgrammingError,
+    sa.exc.DataError,
+    sa.exc.NotSupportedError,
+)
+# https://www.postgresql.org/docs/current/errcodes-appendix.html: connection exceptions, shutdown
+# and start-up, too many connections, ended because it stood still inside a transaction;
+# serialization failure and deadlock roll back and may rerun.
+_TRANSIENT = ("08", "57P01", "57P02", "57P03", "53300", "25P03", "40001", "40P01")
+
 
 DAY_US = 86_400_000_000
 HOUR_US = 3_600_000_000
 _AUDIT_LOCK = 0x6B6F72746578  # "kortex": the advisory lock's number; any fixed one does
 _BUDGET_LOCK = 0x6B6F72746579
+
+
+class Connection(Protocol):
+    """The part of SQLAlchemy's AsyncConnection that statements need."""
+
+    @property
+    def dialect(self) -> sa.Dialect:
+        """Which database it is, by name."""
+        ...
+
+    @property
+    def sync_connection(self) -> sa.Connection | None:
+        """What it stands for; it carries the execution options."""
+        ...
+
+    async def execute(
+        self, statement: sa.Executable, parameters: Parameters | None = None
+    ) -> sa.CursorResult[*tuple[Any, ...]]:
+        """Run one statement."""
+        ...
+
+    def begin_nested(self) -> AbstractAsyncContextManager[Any]:
+        """A savepoint; an exception undoes what was done since."""
+        ...
+
+    async def scalar(self, statement: sa.Executable) -> Any:
+        """The first column of the first row; None when there is none."""
+        ...
+
+    async def scalars(self, statement: sa.Executable) -> sa.ScalarResult[Any]:
+        """The first column of every row."""
+        ...
+
+
+# Awaits nothing but the methods of its connection: SQLite's runs in a thread without a loop.
+Work = Callable[[Connection], Coroutine[Any, Any, _T]]
 
 
 class _DatabaseNow(FunctionElement[datetime]):
@@ -89,3 +150,35 @@ async def lock_audit(connection: Connection) -> None:
     """
     if connection.dialect.name == "postgresql":
         await connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_AUDIT_LOCK)))
+
+
+class ConnectionLost(StorageUnavailable):
+    """The connection went away, or the server gave the transaction up."""
+
+
+@contextmanager
+def storage_errors() -> Iterator[None]:
+    """Raises StorageUnavailable, ConnectionLost for what the database or its connection did."""
+    try:
+        yield
+    except sa.exc.DBAPIError as error:
+        if isinstance(error, _BUGS):
+            raise
+        raise _named(error)(f"the database failed: {error.orig}") from error
+    except sa.exc.StatementError as error:
+        if isinstance(error.orig, StorageUnavailable):
+            raise error.orig from error  # a column could not take its value
+        raise
+    except TimeoutError as error:
+        raise StorageUnavailable("the database did not answer in time") from error
+    except sa.exc.TimeoutError as error:
+        raise StorageUnavailable("every database connection is busy") from error
+    except OSError as error:
+        raise ConnectionLost(f"the database cannot be reached: {error}") from error
+
+
+def _named(error: sa.exc.DBAPIError) -> type[StorageUnavailable]:
+    state = getattr(error.orig, "sqlstate", None) or ""
+    if error.connection_invalidated or state.startswith(_TRANSIENT):
+        return ConnectionLost
+    return StorageUnavailable

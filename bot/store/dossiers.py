@@ -12,8 +12,8 @@ from bot.domain.ids import ProposalId, SessionId
 from bot.domain.proposal import Proposal
 from bot.store import rows
 from bot.store.audit_reading import PAGE_ROWS, StoredTrail
-from bot.store.connection import Connection
 from bot.store.database import Database
+from bot.store.dialect import Connection
 from bot.store.proposals import StoredProposals
 from bot.store.sessions import StoredSessions
 from bot.store.tables import evidence, messages, proposals, sessions, spending, turns

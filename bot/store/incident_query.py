@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import sqlalchemy as sa
 
-from bot.store.connection import Connection
+from bot.store.dialect import Connection
 from bot.store.tables import incidents
 from tools.capabilities import IncidentQuery
 from tools.search_words import TITLE_BONUS, month_labels, product_label, weight, words_of

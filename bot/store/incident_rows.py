@@ -14,8 +14,7 @@ from pydantic import JsonValue
 from adapters.llm.messages import Message, Role
 from bot.ports.ingested_events import IngestedEvent
 from bot.store import json_text, rows
-from bot.store.connection import Connection
-from bot.store.dialect import insert_into
+from bot.store.dialect import Connection, insert_into
 from bot.store.tables import incidents, sessions
 from bot.store.tables import messages as messages_table
 from tools.search_words import document, month_label, product_label

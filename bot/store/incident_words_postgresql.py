@@ -10,7 +10,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from bot.store.connection import Connection
+from bot.store.dialect import Connection
 from bot.store.incident_query import CANDIDATES, Asked, newest
 from bot.store.tables import incidents
 

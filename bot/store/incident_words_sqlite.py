@@ -5,7 +5,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from bot.store.connection import Connection
+from bot.store.dialect import Connection
 from bot.store.incident_query import CANDIDATES, Asked
 from bot.store.tables import incidents
 

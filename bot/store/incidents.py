@@ -11,8 +11,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from bot.ports.failures import StorageUnavailable
-from bot.store.connection import Connection
 from bot.store.database import Database
+from bot.store.dialect import Connection
 from bot.store.incident_query import Asked, WordIndex, asked_of
 from bot.store.incident_words_postgresql import GinWords
 from bot.store.incident_words_sqlite import FtsWords

@@ -10,9 +10,8 @@ from pydantic import JsonValue
 from bot.ports.failures import StorageUnavailable
 from bot.ports.ingested_events import IngestedEvent
 from bot.store import json_text
-from bot.store.connection import Connection
 from bot.store.database import Database
-from bot.store.dialect import insert_into, now
+from bot.store.dialect import Connection, insert_into, now
 from bot.store.incident_rows import keep, of_event
 from bot.store.sealing import sealing_of
 from bot.store.tables import events

@@ -1,4 +1,7 @@
-"""`bot.ports.ledger.Ledger` in the database: what rounds hold and cost, dated by the database's clock."""
+"""`bot.ports.ledger.Ledger` in the database: what rounds hold and cost, dated by the database's clock.
+
+Beside it the days of which a budget's alert was told.
+"""
 
 from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, date, datetime, time, timedelta
@@ -11,10 +14,9 @@ from bot.domain.budget import BudgetLimits, Refusal
 from bot.domain.ids import SessionId, TurnId, UserId
 from bot.ports.ledger import DatedEntry, LedgerEntry, Reservation, SpentBy, Today
 from bot.store import allowance
-from bot.store.connection import Connection
 from bot.store.database import Database
-from bot.store.dialect import insert_into, lock_budget, now, seconds_ago, today
-from bot.store.tables import reservations
+from bot.store.dialect import Connection, insert_into, lock_budget, now, seconds_ago, today
+from bot.store.tables import budget_alerts, reservations
 from bot.store.tables import spending as table
 
 _GROUPS = {
@@ -26,6 +28,8 @@ _GROUPS = {
 _PAGE = 500
 _DEAD_S = 2 * 86_400.0
 _KEY = sa.tuple_(table.c.at, table.c.turn_id, table.c.round, table.c.provider)
+
+CLAIM_S = 120.0  # a replica that died while telling is not waited for longer
 
 
 class StoredLedger:
@@ -228,3 +232,40 @@ def _dated(row: sa.Row[Any]) -> DatedEntry:
             channel_id=row.channel_id,
         ),
     )
+
+
+class StoredAlertDays:
+    """One row a day, claimed by compare-and-set on the database's clock."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def claim(self, day: str) -> bool:
+        """Insert, or take over a claim that has run out."""
+
+        async def work(connection: Connection) -> bool:
+            insert = insert_into(connection, budget_alerts).values(
+                day=day, claimed_at=now(), told=False
+            )
+            won = await connection.execute(
+                insert.on_conflict_do_update(
+                    index_elements=["day"],
+                    set_={"claimed_at": insert.excluded.claimed_at},
+                    where=sa.and_(
+                        ~budget_alerts.c.told, budget_alerts.c.claimed_at < seconds_ago(CLAIM_S)
+                    ),
+                ).returning(budget_alerts.c.day)
+            )
+            return won.first() is not None
+
+        return await self._database.transact(work)
+
+    async def told(self, day: str) -> None:
+        """Keep that the day was told of, so that no replica tells it again."""
+
+        async def work(connection: Connection) -> None:
+            await connection.execute(
+                budget_alerts.update().where(budget_alerts.c.day == day).values(told=True)
+            )
+
+        await self._database.transact(work)

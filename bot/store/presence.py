@@ -12,10 +12,8 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.ports.failures import StorageUnavailable
-from bot.store.connection import Connection
 from bot.store.database import Database
-from bot.store.dialect import insert_into, now
-from bot.store.failures import storage_errors
+from bot.store.dialect import Connection, insert_into, now, storage_errors
 from bot.store.tables import replicas
 
 _CLOSE_S = 1.0

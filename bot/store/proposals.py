@@ -13,9 +13,8 @@ from bot.domain.proposal import LIFETIME, Proposal, ProposalState, Vote, check_t
 from bot.ports.proposals import Decision, Verdict
 from bot.store.audit import append_audit
 from bot.store.cards import REPAINT
-from bot.store.connection import Connection
 from bot.store.database import Database
-from bot.store.dialect import insert_into, now, seconds_ago
+from bot.store.dialect import Connection, insert_into, now, seconds_ago
 from bot.store.proposal_rows import proposal_of, values_of, votes_text
 from bot.store.tables import proposals
 

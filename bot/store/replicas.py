@@ -5,9 +5,8 @@ from datetime import UTC, datetime
 
 import sqlalchemy as sa
 
-from bot.store.connection import Connection
 from bot.store.database import Database
-from bot.store.dialect import now, seconds_ago
+from bot.store.dialect import Connection, now, seconds_ago
 from bot.store.presence import Presence, is_gone, renew
 from bot.store.tables import replicas
 

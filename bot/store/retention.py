@@ -7,9 +7,8 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from bot.store.connection import Connection
 from bot.store.database import Database
-from bot.store.dialect import seconds_ago
+from bot.store.dialect import Connection, seconds_ago
 from bot.store.tables import evidence, messages, sessions, turns
 
 DAY_S: Final = 86_400.0

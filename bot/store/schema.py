@@ -18,7 +18,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 
 import bot
 from bot.store.database import Database
-from bot.store.failures import storage_errors
+from bot.store.dialect import storage_errors
 from bot.store.tables import schema_served
 
 _MIGRATION_LOCK = 0x6B6F72746578_01  # replicas that start together migrate one after the other

@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from bot.audit.chain import AuditKeys, ChainRow, mac_of, tip_of
 from bot.ports.failures import StorageUnavailable
 from bot.store import json_text
-from bot.store.connection import Connection
+from bot.store.dialect import Connection
 from tools.redactor import RedactionFailed, Redactor
 
 SEALING: Final = "kortex_audit_sealing"  # the engine's execution option that holds it

@@ -11,8 +11,7 @@ from bot.domain.ids import SessionId, TurnId
 from bot.domain.session import Ask, Summary, TurnState
 from bot.store.audit import append_audit
 from bot.store.columns import Instant
-from bot.store.connection import Connection
-from bot.store.dialect import now, seconds_ago
+from bot.store.dialect import Connection, now, seconds_ago
 from bot.store.tables import sessions, turns
 
 _EPOCH = sa.literal(0, sa.BigInteger())

@@ -13,9 +13,8 @@ from bot.domain.session import Ask, Session, Summary, TurnState
 from bot.domain.turn_events import Evidence
 from bot.store import rows
 from bot.store.audit import append_audit
-from bot.store.connection import Connection
 from bot.store.database import Database
-from bot.store.dialect import insert_into
+from bot.store.dialect import Connection, insert_into
 from bot.store.incident_rows import keep_session
 from bot.store.session_span import (
     begun_anew,

@@ -16,7 +16,7 @@ from typing import Any, Final, Generic, TypeVar
 import sqlalchemy as sa
 
 from bot.ports.failures import StorageUnavailable
-from bot.store.connection import Connection, Parameters, Work
+from bot.store.dialect import Connection, Parameters, Work
 
 _T = TypeVar("_T")
 

@@ -1,19 +1,131 @@
-"""Which confirmed proposals nobody carries on: the engine's word beside our rows."""
+"""Which turns and confirmed proposals nobody carries on: the engine's word beside our rows."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
 import sqlalchemy as sa
 
-from bot.domain.ids import ProposalId
+from bot.domain.ids import ChannelId, MessageTs, Place, ProposalId, TeamId, TurnId
 from bot.domain.proposal import ProposalState
+from bot.domain.session import TurnState
 from bot.ports.proposals import WatchKind, decision_workflow
 from bot.store.columns import CleanText
-from bot.store.connection import Connection
 from bot.store.database import Database
-from bot.store.tables import proposals, watches
-from bot.store.tickets import ALIVE, workflow_status
+from bot.store.dialect import Connection
+from bot.store.tables import proposals, sessions, tickets, turns, watches
+from bot.store.tickets import ALIVE, workflow_status, workflow_steps
+
+_DELIVERED: Final = "deliver"  # the last step of a turn; `bot.chat.turn`
+# Its workflow was ended from outside, so its body told nobody.
+_CUT_OFF: Final = ("CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED")
 
 _UNDER_WAY = (ProposalState.CONFIRMED.value, ProposalState.DISPATCHING.value)
+
+
+@dataclass(frozen=True, slots=True)
+class StrandedTurn:
+    """A turn whose workflow is over. `is_told`: people need no word, only the record does."""
+
+    id: TurnId
+    place: Place
+    ts: MessageTs
+    is_told: bool
+    is_open: bool  # its row still says that it runs, or there is none
+
+
+class StrandedTurns:
+    """Read only. Every method raises StorageUnavailable."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._workflows = workflow_status(database.dialect)
+        self._steps = workflow_steps(database.dialect)
+
+    async def find(self, limit: int) -> Sequence[StrandedTurn]:
+        """Those that hold a place in their thread, then those whose row says that they run."""
+
+        async def work(connection: Connection) -> Sequence[StrandedTurn]:
+            found = list((await connection.execute(self._in_line().limit(limit))).all())
+            found += (await connection.execute(self._left().limit(limit - len(found)))).all()
+            return [_stranded(row) for row in found]
+
+        return await self._database.fetch(work)
+
+    def _in_line(self) -> sa.Select[Any]:
+        mine = self._workflows.c
+        return (
+            sa.select(tickets.c.id, tickets.c.thread, tickets.c.ts, *self._how_far())
+            .join(self._workflows, mine.workflow_uuid == tickets.c.id)
+            .outerjoin(turns, turns.c.id == tickets.c.id)
+            .where(mine.status.not_in(ALIVE))
+        )
+
+    def _left(self) -> sa.Select[Any]:
+        mine, ending = self._workflows.c, self._workflows.alias("ending")
+        its_ending = sa.literal(ending_workflow(""), CleanText()).concat(turns.c.id)
+        thread = sa.func.substr(sessions.c.id, len("session:") + 1).label("thread")
+        return (
+            sa.select(turns.c.id, thread, turns.c.ts, *self._how_far())
+            .join(sessions, sessions.c.id == turns.c.session_id)
+            .join(self._workflows, mine.workflow_uuid == turns.c.id)
+            .where(
+                # As the index of running turns has it.
+                turns.c.state == sa.literal_column(f"'{TurnState.RUNNING.value}'"),
+                mine.status.not_in(ALIVE),
+                ~sa.exists().where(tickets.c.id == turns.c.id),
+                ~sa.exists().where(ending.c.workflow_uuid == its_ending),
+            )
+        )
+
+    def _how_far(self) -> tuple[sa.ColumnElement[Any], ...]:
+        mine, steps = self._workflows.c, self._steps.c
+        delivered = sa.exists().where(
+            steps.workflow_uuid == mine.workflow_uuid, steps.function_name == _DELIVERED
+        )
+        return mine.status, turns.c.state, delivered.label("delivered")
+
+    async def of_other_versions(self, known: Collection[str], limit: int) -> Sequence[str]:
+        """Work that is to go on, and that none of these versions can carry on."""
+        mine = self._workflows.c
+
+        async def work(connection: Connection) -> Sequence[str]:
+            found = await connection.scalars(
+                sa.select(mine.workflow_uuid)
+                .where(mine.status.in_(ALIVE), mine.application_version.not_in(list(known)))
+                .order_by(mine.workflow_uuid)
+                .limit(limit)
+            )
+            return found.all()
+
+        return await self._database.fetch(work)
+
+
+def ending_workflow(turn: str) -> str:
+    """The id of the workflow that ends a turn which nobody carries on."""
+    return f"ending:{turn}"
+
+
+def _stranded(row: sa.Row[Any]) -> StrandedTurn:
+    return StrandedTurn(
+        TurnId(row.id),
+        _place(row.thread),
+        MessageTs(row.ts),
+        _is_told(row.status, row.state, delivered=row.delivered),
+        row.state in (None, TurnState.RUNNING.value),
+    )
+
+
+def _place(key: str) -> Place:
+    team, channel, thread_ts = key.split(":", 2)
+    return Place(TeamId(team), ChannelId(channel), MessageTs(thread_ts))
+
+
+def _is_told(status: str, state: str | None, *, delivered: bool) -> bool:
+    """A body that ended by itself has told people, unless it could not even begin."""
+    if status in _CUT_OFF:
+        return delivered
+    return state is not None or status == "SUCCESS"
 
 
 class StrandedProposals:

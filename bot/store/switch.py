@@ -19,9 +19,8 @@ from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.freeze import Freeze
 from bot.ports.failures import StorageUnavailable
 from bot.store.audit import append_audit
-from bot.store.connection import Connection
 from bot.store.database import Database
-from bot.store.dialect import insert_into, now
+from bot.store.dialect import Connection, insert_into, now
 from bot.store.tables import switches
 
 log = structlog.stdlib.get_logger(__name__)

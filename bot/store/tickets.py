@@ -12,9 +12,8 @@ from collections.abc import Collection, Sequence
 import sqlalchemy as sa
 
 from bot.store.columns import CleanText
-from bot.store.connection import Connection
 from bot.store.database import Database
-from bot.store.dialect import insert_into
+from bot.store.dialect import Connection, insert_into
 from bot.store.tables import tickets
 
 _HELD = "PENDING"  # the states of the engine's workflows: somebody runs it,

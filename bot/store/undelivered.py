@@ -16,9 +16,8 @@ from bot.domain.ids import TurnId
 from bot.domain.session import Ask
 from bot.domain.turn_events import TurnFinished
 from bot.ports.sessions import HeldBack
-from bot.store.connection import Connection
 from bot.store.database import Database
-from bot.store.dialect import insert_into, now, seconds_ago
+from bot.store.dialect import Connection, insert_into, now, seconds_ago
 from bot.store.tables import undelivered
 
 _ASK = TypeAdapter(Ask)

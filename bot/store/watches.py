@@ -8,9 +8,8 @@ from bot.domain.ids import ProposalId
 from bot.domain.proposal import ProposalState
 from bot.ports.proposals import Watch, WatchKind
 from bot.store.cards import REPAINT
-from bot.store.connection import Connection
 from bot.store.database import Database
-from bot.store.dialect import insert_into, seconds_ago
+from bot.store.dialect import Connection, insert_into, seconds_ago
 from bot.store.tables import proposals, watches
 
 

@@ -5,8 +5,8 @@ import time
 from contextlib import suppress
 
 from bot.ports.failures import StorageUnavailable
-from bot.store.connection import Connection
 from bot.store.database import Database
+from bot.store.dialect import Connection
 from bot.store.schema import head
 from bot.store.tables import schema_served
 

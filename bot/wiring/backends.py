@@ -25,8 +25,7 @@ from adapters.kubernetes.rollouts import KubernetesRollouts
 from adapters.llm.config import ProviderConfig
 from adapters.llm.hosted import HostedProvider
 from adapters.llm.model_table import ModelOverride
-from adapters.llm.port import Provider, Tier
-from adapters.llm.price import Price
+from adapters.llm.port import Price, Provider, Tier
 from adapters.llm.registry import create, known
 from adapters.llm.triage.provider import NAME as TRIAGE
 from adapters.llm.triage.provider import Triage

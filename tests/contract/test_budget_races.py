@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.llm.messages import CompleteRequest, Usage
-from adapters.llm.price import Price
+from adapters.llm.port import Price
 from bot.chat.rounds import Rounds
 from bot.chat.stopping import Signal
 from bot.chat.turn_budget import Budget

@@ -20,8 +20,8 @@ from bot.store.audit import StoredAudit, TrailChanged, append_audit
 from bot.store.audit_erasure import erase
 from bot.store.audit_reading import StoredTrail, verify
 from bot.store.audit_seal import seal
-from bot.store.connection import Connection
 from bot.store.database import Database
+from bot.store.dialect import Connection
 from bot.store.sealing import Sealing
 from bot.store.tables import audit
 from tests.fixtures_database import database, database_url, other

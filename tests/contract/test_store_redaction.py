@@ -9,8 +9,8 @@ import sqlalchemy as sa
 
 from bot.ports.failures import StorageUnavailable
 from bot.ports.ingested_events import IngestedEvent
-from bot.store.connection import Connection
 from bot.store.database import Database
+from bot.store.dialect import Connection
 from bot.store.ingested_events import StoredEvents
 from bot.store.sealing import Sealing
 from bot.store.tables import events, incidents, switches

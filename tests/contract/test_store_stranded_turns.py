@@ -9,7 +9,7 @@ from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.domain.session import Ask, TurnState
 from bot.store.database import Database
 from bot.store.sessions import StoredSessions
-from bot.store.stranded_turns import StrandedTurn, StrandedTurns, ending_workflow
+from bot.store.stranded import StrandedTurn, StrandedTurns, ending_workflow
 from bot.store.tickets import Tickets, workflow_status, workflow_steps
 from tests.fixtures_database import database, database_url
 from tools.redactor import Redacted

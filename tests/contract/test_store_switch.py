@@ -11,8 +11,8 @@ import sqlalchemy as sa
 
 from bot.domain.audit import AuditKind
 from bot.ports.failures import StorageUnavailable
-from bot.store.connection import Connection
 from bot.store.database import Database
+from bot.store.dialect import Connection
 from bot.store.switch import StoredSwitch
 from tests.fixtures_database import database, database_url, other
 from tests.fixtures_stores import stored

@@ -6,8 +6,8 @@ from dataclasses import replace
 import sqlalchemy as sa
 
 from bot.domain.turn_events import TurnFinished
-from bot.store.connection import Connection
 from bot.store.database import Database
+from bot.store.dialect import Connection
 from bot.store.tables import undelivered
 from bot.store.undelivered import StoredUndelivered
 from tests.fixtures_database import database, database_url, other

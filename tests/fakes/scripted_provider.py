@@ -15,8 +15,7 @@ from adapters.llm.messages import (
     ToolCallChunk,
     Usage,
 )
-from adapters.llm.port import Model
-from adapters.llm.price import Price
+from adapters.llm.port import Model, Price
 
 FREE = Price(0, 0, 0, 0)
 PAID = Price(3_000_000, 300_000, 3_750_000, 15_000_000)

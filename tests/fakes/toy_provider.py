@@ -6,7 +6,7 @@ Its wire: POST /v1/toy; lines of JSON, `{"say": text}`, `{"use": name, "with": {
 from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import ClassVar
 
-from adapters.llm.chat_messages import chat_messages, chat_tool
+from adapters.llm.chat_completions import chat_messages, chat_tool
 from adapters.llm.decoding import NdjsonDecoder, OpenCall, new_call_id
 from adapters.llm.failures import VendorError
 from adapters.llm.hosted import HostedProvider

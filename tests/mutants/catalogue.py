@@ -224,7 +224,7 @@ MUTANTS = (
     ),
     Mutant(
         "a replay is told as it was the first time",
-        "bot/chat/quiet_replay.py",
+        "bot/chat/round_record.py",
         "        self._runs = False\n",
         "        self._runs = True\n",
         (
@@ -393,7 +393,7 @@ MUTANTS = (
     ),
     Mutant(
         "a cached result is anybody's",
-        "tools/cache.py",
+        "tools/recent_calls.py",
         "context.actor,",
         "",
         ("tests/unit/tools/test_cache.py::test_nobody_reads_what_another_was_answered",),

@@ -75,7 +75,7 @@ RIGHTS_MUTANTS = (
     ),
     Mutant(
         "rights: the runner asks nobody",
-        "bot/chat/authority.py",
+        "bot/chat/standing.py",
         "return None if policy.permits(contract, context) else NOT_YOURS",
         "return None",
         (f"{_AUTHORITY}test_a_turn_sees_and_runs_what_the_asker_s_roles_give",),

@@ -5,7 +5,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from bot.chat.unsupported import REPLACED
+from bot.chat.evidence_need import REPLACED
 from bot.demo.workspace.seeds import RESPONDER
 from tests.fakes.model_server import Call, Failure, Recorded, Round
 from tests.fixtures_service import Start, stage

@@ -13,7 +13,7 @@ import pytest
 from pydantic import JsonValue
 
 from adapters.llm.messages import CompleteRequest, StreamChunk
-from bot.chat.broken_turn import LOST
+from bot.chat.aftermath import LOST
 from bot.domain.audit import AuditKind
 from bot.domain.ids import MessageTs
 from bot.domain.session import Ask, TurnState

@@ -14,12 +14,12 @@ end of the forms without a mark when the transfer did not tell where they end.
 from collections.abc import Callable, Mapping
 from typing import ClassVar, Final
 
+from adapters.llm.chat_completions import ToolDeltas
 from adapters.llm.decoding import EventDecoder, new_call_id
 from adapters.llm.framing import LineSplitter
 from adapters.llm.messages import TOOLS_EMULATED, StopReason, StreamChunk, Usage
 from adapters.llm.nirmata.errors import error_of
 from adapters.llm.pseudo_tools import MarkerReader
-from adapters.llm.tool_deltas import ToolDeltas
 from adapters.llm.wire_json import as_int, as_list, as_object, as_text, parse
 
 _REASONS: Final[Mapping[str, StopReason]] = {

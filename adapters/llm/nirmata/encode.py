@@ -1,6 +1,6 @@
 """From a canonical request to the body of POST /llm-apps/chat."""
 
-from adapters.llm.chat_messages import chat_messages, chat_tool
+from adapters.llm.chat_completions import chat_messages, chat_tool
 from adapters.llm.messages import CompleteRequest
 from adapters.llm.pseudo_tools import emulated
 from adapters.llm.transcript import turns

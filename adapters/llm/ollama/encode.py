@@ -6,7 +6,7 @@ word. `truncate` and `shift` are off for the same reason: what does not fit is a
 
 from collections.abc import Sequence
 
-from adapters.llm.chat_messages import chat_tool
+from adapters.llm.chat_completions import chat_tool
 from adapters.llm.messages import CompleteRequest
 from adapters.llm.pseudo_tools import emulated
 from adapters.llm.transcript import AssistantTurn, ResultsTurn, Turn, UserTurn, turns

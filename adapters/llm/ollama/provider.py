@@ -18,8 +18,7 @@ from adapters.llm.ollama.decode import OllamaDecoder
 from adapters.llm.ollama.encode import encode
 from adapters.llm.ollama.errors import lacks_tools, read_error
 from adapters.llm.ollama.server import OllamaServer, address, runs_in_cloud
-from adapters.llm.port import Model, Tier
-from adapters.llm.price import Price
+from adapters.llm.port import Model, Price, Tier
 from adapters.llm.wire_json import as_int
 
 _DEFAULT_URL: Final = "http://127.0.0.1:11434"

@@ -7,10 +7,10 @@ The stream is whole only with its `[DONE]`; a missing `finish_reason` before it 
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar, Final
 
+from adapters.llm.chat_completions import ToolDeltas
 from adapters.llm.decoding import EventDecoder, new_call_id
 from adapters.llm.messages import ErrorKind, StopReason, StreamChunk, Usage
 from adapters.llm.openai.errors import error_of
-from adapters.llm.tool_deltas import ToolDeltas
 from adapters.llm.wire_json import as_int, as_list, as_object, as_text
 
 _REASONS: Final[Mapping[str, StopReason]] = {

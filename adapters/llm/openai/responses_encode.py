@@ -6,10 +6,9 @@ that followed it, without which the API answers 400.
 
 from collections.abc import Mapping, Sequence
 
-from adapters.llm.chat_messages import arguments_text
+from adapters.llm.chat_completions import call_arguments
 from adapters.llm.messages import CompleteRequest, ToolSpec
-from adapters.llm.openai.capabilities import is_reasoning
-from adapters.llm.openai.encode import PROVIDER, cache_key
+from adapters.llm.openai.encode import PROVIDER, cache_key, is_reasoning
 from adapters.llm.transcript import AssistantTurn, ResultsTurn, Turn, UserTurn, turns
 from adapters.llm.wire_json import as_object, as_text, dump, parse
 
@@ -87,7 +86,7 @@ def _assistant(turn: AssistantTurn) -> Sequence[Json]:
                 "type": "function_call",
                 "call_id": call.id,
                 "name": call.name,
-                "arguments": arguments_text(call),
+                "arguments": call_arguments(call),
             }
             for call in turn.calls
         ),

@@ -13,8 +13,7 @@ from adapters.llm.messages import (
     ToolCallChunk,
     Usage,
 )
-from adapters.llm.port import Model, Tier
-from adapters.llm.price import Price
+from adapters.llm.port import Model, Price, Tier
 from adapters.llm.triage.case import Signals, read_case
 from adapters.llm.triage.plan import next_calls
 from adapters.llm.triage.report import report

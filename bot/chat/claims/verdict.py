@@ -4,9 +4,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from bot.chat.claims.directions import (
+from bot.chat.claims.names import Name, names, near, stands_in
+from bot.chat.claims.quantities import Figure, Numbers, figures
+from bot.chat.claims.results import Compared, Result
+from bot.chat.claims.sentences import (
     CAUSAL,
     STATE,
+    Sentence,
     admits_failure,
     agrees,
     directions,
@@ -14,10 +18,6 @@ from bot.chat.claims.directions import (
     is_suggestion,
     own_figures_disagree,
 )
-from bot.chat.claims.names import Name, names, near, stands_in
-from bot.chat.claims.quantities import Figure, Numbers, figures
-from bot.chat.claims.results import Compared, Result
-from bot.chat.claims.sentences import Sentence
 from bot.chat.claims.states import opposite
 from bot.domain.claims import Claim, ClaimState
 

@@ -1,15 +1,30 @@
-"""Slack's Web API as a port: a method, its arguments, its parsed answer.
+"""Slack's Web API as a port, and what stands around it: counted, redacted, watched for a lock-out.
 
-The client is `bot.slack.api.web_api`; whoever only calls takes this.
+The client is `bot.slack.api.web_api`; whoever only calls takes `SlackCalls`. The net is the last one:
+what cannot be redacted is not sent.
 """
 
-from collections.abc import Mapping
-from typing import Protocol
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from typing import Final, Protocol
 
+import structlog
 from pydantic import JsonValue
 
-from bot.slack.api.web_api import RateLimited
+from bot.ports.failures import SurfaceFailed, SurfaceGone
+from bot.slack.api.web_api import LockedOut, RateLimited
 from bot.telemetry.metrics import Metrics
+from tools.redactor import RedactionFailed
+
+# What holds text for people. All else (ids, button values, metadata) is ours and comes back to us.
+_CARRIERS: Final = ("text", "blocks", "view", "attachments")
+# A modal may hold 64 KiB of a result, which would hold up the event loop.
+_LARGE: Final = "views."
+
+_log = structlog.stdlib.get_logger(__name__)
+# While nobody asks anything, a revoked token shows after this long.
+_QUIET_S = 30.0
 
 
 class SlackCalls(Protocol):
@@ -37,3 +52,81 @@ class CountedCalls:
         if method == "chat.update":
             self._metrics.edited()
         return answer
+
+
+class RedactedCalls:
+    """`SlackCalls` around another one. `redact` may raise RedactionFailed."""
+
+    def __init__(self, calls: SlackCalls, redact: Callable[[str], str]) -> None:
+        self._calls = calls
+        self._redact = redact
+
+    async def call(self, method: str, **arguments: JsonValue) -> Mapping[str, JsonValue]:
+        """One call with its texts redacted. Raises what the inner one raises, and SurfaceFailed."""
+        try:
+            if method.startswith(_LARGE):
+                safe = await asyncio.to_thread(self._safe, arguments)
+            else:
+                safe = self._safe(arguments)
+        except RedactionFailed as error:
+            raise SurfaceFailed(f"{method}: could not be redacted", retryable=False) from error
+        return await self._calls.call(method, **safe)
+
+    def _safe(self, arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+        return {
+            name: self._texts(value, is_text=name == "text") if name in _CARRIERS else value
+            for name, value in arguments.items()
+        }
+
+    def _texts(self, value: JsonValue, *, is_text: bool = False) -> JsonValue:
+        if isinstance(value, str):
+            return self._redact(value) if is_text and value else value
+        if isinstance(value, list):
+            return [self._texts(item) for item in value]
+        if isinstance(value, dict):
+            return {name: self._texts(item, is_text=name == "text") for name, item in value.items()}
+        return value
+
+
+class WatchedCalls:
+    """`SlackCalls` around another one."""
+
+    def __init__(self, calls: SlackCalls, clock: Callable[[], float] = time.monotonic) -> None:
+        self._calls = calls
+        self._clock = clock
+        self._heard_at = clock()
+        self._refusal = ""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether anything can be sent, as far as is known."""
+        return not self._refusal
+
+    async def call(self, method: str, **arguments: JsonValue) -> Mapping[str, JsonValue]:
+        """One call. Raises what the inner one raises."""
+        try:
+            answer = await self._calls.call(method, **arguments)
+        except LockedOut as locked:
+            if not self._refusal:
+                _log.error("slack.locked_out", code=locked.code)
+            self._refusal, self._heard_at = locked.code, self._clock()
+            raise
+        if self._refusal:
+            _log.warning("slack.let_in_again", code=self._refusal)
+        self._refusal, self._heard_at = "", self._clock()
+        return answer
+
+    async def probe(self) -> None:
+        """Ask Slack when it refused us last, or was not heard of for a while."""
+        if self.is_open and self._clock() - self._heard_at < _QUIET_S:
+            return
+        try:
+            await self.call("auth.test")
+        except (SurfaceFailed, SurfaceGone) as error:
+            _log.info("slack.probe_failed", error=str(error))
+
+    async def problem(self) -> str | None:
+        """For `/readyz`."""
+        if self.is_open:
+            return None
+        return f"Slack refuses the bot's token ({self._refusal}); answers are kept for an hour"

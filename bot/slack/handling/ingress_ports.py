@@ -15,7 +15,7 @@ from bot.ports.platform import PrivateSurface, RoleDirectory
 from bot.ports.proposals import FreezeState, KillSwitch, ProposalStore, Revisions
 from bot.ports.sessions import SessionStore
 from bot.ports.trail import AuditLog, Trail
-from bot.privacy.placeholders import Placeholders
+from bot.privacy.session_memory import Placeholders
 from bot.slack.api.calls import SlackCalls
 from bot.slack.received.identity import SlackIdentity
 from tools.redactor import Redactor

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import sqlalchemy as sa
 
 from bot.store import tables
-from bot.store.connection import Connection
+from bot.store.dialect import Connection
 from tests.scenario.durability.world import Asked, World
 
 _QUEUED = sa.text(

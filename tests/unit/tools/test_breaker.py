@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from tests.fakes.tools import INSTANT, EchoOutput, FakeTool, bench, contract
-from tools.breaker import FAILURES, OPEN_S, Breaker
 from tools.errors import CapabilityUnavailable, InvalidArguments, ToolErrorCode, UpstreamFailed
+from tools.recent_calls import FAILURES, OPEN_S, Breaker
 
 
 class Hand:

@@ -7,10 +7,10 @@ import orjson
 import pytest
 
 from tests.fakes.tools import Bench, EchoOutput, FakeTool, bench, contract
-from tools.cache import NOTE_BYTES, TTL_S, Kept, ResultCache, told
 from tools.contract import PROPOSE_TOOL_ID, Effect
 from tools.errors import ToolErrorCode, UpstreamFailed
 from tools.policy import ToolPolicy
+from tools.recent_calls import NOTE_BYTES, TTL_S, Kept, ResultCache, told
 from tools.records import CallEnded, CallStarted
 
 

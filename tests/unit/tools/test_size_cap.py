@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from tools.call_limits import MAX_RESULT_BYTES
-from tools.size_cap import CUT_MARK, MIN_CAP_BYTES, capped
+from tools.rendering import CUT_MARK, MIN_CAP_BYTES, capped
 
 scalars = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=400)
 values = st.recursive(

@@ -5,7 +5,7 @@ import pytest
 from adapters.llm.config import ProviderConfig, endpoint
 from adapters.llm.model_table import ModelOverride
 from adapters.llm.ollama.server import address
-from adapters.llm.price import Price
+from adapters.llm.port import Price
 from adapters.llm.registry import create, known
 
 

@@ -5,8 +5,7 @@ from datetime import date
 import pytest
 
 from adapters.llm.model_table import ModelOverride, ModelRow, ModelTable, model_table
-from adapters.llm.port import Model, Tier
-from adapters.llm.price import Price
+from adapters.llm.port import Model, Price, Tier
 
 
 def row(model: str, price: int, since: date = date(2026, 1, 1), tier: Tier = Tier.FAST) -> ModelRow:

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from adapters.llm import odd_json, wire_json
+from adapters.llm import wire_json
 from adapters.llm.wire_json import arguments_object, arguments_text, dump, parse
 
 
@@ -26,7 +26,7 @@ def test_what_it_means_is_read(text: bytes, value: object) -> None:
 
 @pytest.mark.parametrize("written", ["NaN", "-Infinity", "1e999", "9" * 5000, "[" * 99 + "]" * 99])
 def test_what_json_cannot_say_is_refused_as_an_argument(written: str) -> None:
-    arguments = arguments_text(odd_json.read(f'{{"a": {written}}}'))
+    arguments = arguments_text(wire_json.read_odd(f'{{"a": {written}}}'))
     with pytest.raises(ValueError, match="NaN"):
         json.loads(arguments, parse_constant=_refused)
 

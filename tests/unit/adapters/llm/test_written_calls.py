@@ -8,9 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from adapters.llm.held_text import HeldText
 from adapters.llm.messages import CompleteRequest, Message, Role, ToolCall, ToolResult, ToolSpec
-from adapters.llm.written_calls import MOST_CALLS, looks_written, written_calls
+from adapters.llm.written_calls import MOST_CALLS, HeldText, looks_written, written_calls
 
 LOGS = ToolSpec(
     "core__get_logs",

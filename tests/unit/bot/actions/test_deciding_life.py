@@ -23,8 +23,8 @@ from bot.domain.proposal import Proposal, ProposalState, unapproved
 from bot.ports.proposals import Decision
 from bot.store import tables
 from bot.store.audit import StoredAudit
-from bot.store.connection import Connection
 from bot.store.database import Database
+from bot.store.dialect import Connection
 from bot.store.proposal_rows import proposal_of
 from bot.store.proposals import StoredProposals
 from tests.fakes.journal import Crash, Fuse, MemoryJournal

@@ -11,9 +11,9 @@ from bot.chat.budget_alert import BudgetAlert
 from bot.domain.audit import AuditKind
 from bot.domain.budget import BudgetLimits, is_alert_due, projected_usd_micros
 from bot.ports.ledger import LedgerEntry
-from bot.store import alert_days
-from bot.store.alert_days import StoredAlertDays
+from bot.store import ledger
 from bot.store.database import Database
+from bot.store.ledger import StoredAlertDays
 from tests.fakes.stores import Memory, MemoryAudit, MemoryLedger
 from tests.fixtures_database import database, database_url, other
 from tests.fixtures_stores import ROUND
@@ -90,7 +90,7 @@ async def test_when_nobody_was_reached_it_is_tried_again_later(
     await office.tick()
     assert len(office.told) == 1
 
-    monkeypatch.setattr(alert_days, "CLAIM_S", -1.0)
+    monkeypatch.setattr(ledger, "CLAIM_S", -1.0)
     office.reachable = 1
     await office.tick()
     await office.tick()

@@ -21,9 +21,9 @@ from adapters.llm.messages import (
     ToolSpec,
     Usage,
 )
+from bot.chat.evidence_need import REPLACED, UNCHECKED
 from bot.chat.loop import PARALLEL_CALLS, Conversation, Emit, Loop, stop_reason, wrap_evidence
 from bot.chat.round_record import RoundRecord
-from bot.chat.unsupported import REPLACED, UNCHECKED
 from bot.commands.headless import PlainJournal
 from bot.domain.turn_events import (
     Notice,

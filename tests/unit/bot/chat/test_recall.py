@@ -18,7 +18,7 @@ from adapters.llm.messages import (
     ToolCall,
     ToolResult,
 )
-from bot.chat.recall import PURPOSE, recall
+from bot.chat.history import PURPOSE, recall
 from bot.chat.round_record import RoundRecord
 from bot.commands.headless import PlainJournal
 from bot.domain.ids import MessageTs

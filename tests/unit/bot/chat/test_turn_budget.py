@@ -19,8 +19,7 @@ from adapters.llm.messages import (
     TextChunk,
     Usage,
 )
-from adapters.llm.port import Provider
-from adapters.llm.price import Price
+from adapters.llm.port import Price, Provider
 from bot.chat.models import Choice, KnownModel, Models
 from bot.chat.rounds import Rounds
 from bot.chat.stopping import Signal

@@ -11,7 +11,7 @@ from adapters.llm.messages import DoneChunk, Usage
 from adapters.llm.model_table import model_table
 from adapters.llm.openai.decode import OpenAIDecoder
 from adapters.llm.openai.responses_decode import ResponsesDecoder
-from adapters.llm.price import Price
+from adapters.llm.port import Price
 
 
 def listed(provider: str, model: str) -> Price:

@@ -8,7 +8,7 @@ import zlib
 
 import pytest
 
-from bot.privacy.encoded import MOST_UNPACKED_BYTES, Encoded
+from bot.privacy.disguises import MOST_UNPACKED_BYTES, Encoded
 from bot.privacy.redactor import TextRedactor
 
 TOKEN = "ghp_" + "16C7e42F292c69C2E7C17b853053Be552B8f"

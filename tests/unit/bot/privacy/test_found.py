@@ -4,9 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from bot.privacy.found import SECRETS_PER_SESSION, FoundSecrets
-from bot.privacy.placeholders import Placeholders
 from bot.privacy.redactor import TextRedactor
+from bot.privacy.session_memory import SECRETS_PER_SESSION, FoundSecrets, Placeholders
 
 SECRET = "dipPr179Gg7x"
 

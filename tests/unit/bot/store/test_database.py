@@ -11,9 +11,8 @@ from sqlalchemy.ext.asyncio import create_async_engine
 
 from bot.ports.failures import StorageUnavailable
 from bot.store import schema
-from bot.store.connection import Connection
 from bot.store.database import Database
-from bot.store.failures import ConnectionLost
+from bot.store.dialect import Connection, ConnectionLost
 from bot.store.tables import replicas
 from bot.wiring import rules
 from tests.fixtures_database import (

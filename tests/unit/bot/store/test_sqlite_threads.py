@@ -13,8 +13,8 @@ import sqlalchemy as sa
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.ports.failures import StorageUnavailable
 from bot.store.audit import append_audit
-from bot.store.connection import Connection
 from bot.store.database import Database
+from bot.store.dialect import Connection
 from bot.store.tables import audit
 from tests.fixtures_database import sqlite_url
 

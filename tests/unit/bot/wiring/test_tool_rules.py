@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
 from bot.wiring.rules import TOOLSETS
-from bot.wiring.tool_rules import under
+from bot.wiring.toolboxes import under
 from tests.fakes.capabilities import call_context
 from tests.fakes.tools import FakeTool, bench, contract
 from tools.call_limits import CallLimits

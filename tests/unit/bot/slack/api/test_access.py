@@ -6,7 +6,7 @@ import pytest
 from pydantic import JsonValue
 
 from bot.ports.failures import SurfaceFailed
-from bot.slack.api.access import WatchedCalls
+from bot.slack.api.calls import WatchedCalls
 from bot.slack.api.web_api import LockedOut, Refused
 
 

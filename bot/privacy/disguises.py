@@ -1,7 +1,9 @@
-"""Text in another encoding, or cut in two, in which a secret may stand.
+"""What hides a secret from the rules: another encoding, a cut, characters nobody sees, look-alikes.
 
-Each piece is decoded and all of a text's are looked at together; a piece that hides a secret is masked
-whole. What is decoded is bounded, so hostile text costs little; a secret behind more is not found.
+Each encoded piece is decoded and all of a text's are looked at together; a piece that hides a secret
+is masked whole. What is decoded is bounded, so hostile text costs little; a secret behind more is not
+found. A text that holds unseen or look-alike characters next to ASCII ones is looked at a second time
+as it reads. Others, whatever their language, cost one search; ASCII costs nothing.
 """
 
 import base64
@@ -10,6 +12,7 @@ import re
 import zlib
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final, NamedTuple
 
@@ -70,6 +73,30 @@ _DUMPED = re.compile(
 _URL_SAFE = bytes.maketrans(b"-_", b"+/")
 
 Search = Callable[[bytes], Sequence[tuple[int, int]]]  # where secrets stand
+
+# Unicode's default-ignorable characters that text from outside has, bidi controls among them.
+_UNSEEN: Final = (
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064"
+    "\u2066-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e007f"
+)
+# Cyrillic and Greek letters that look like ASCII ones (Unicode's confusables.txt), in their order.
+_ALIKE: Final = "аеорсухіјѕԁһԛԝАВЕКМНОРСТУХІЈЅΑΒΕΖΗΙΚΜΝΟΡΤΥΧο"
+_ASCII: Final = "aeopcyxijsdhqwABEKMHOPCTYXIJSABEZHIKMNOPTYXo"
+_WIDE: Final = "\uff01-\uff5e"  # ASCII from "!" on, in full width
+_WIDE_START, _WIDE_END, _WIDE_SHIFT = 0xFF01, 0xFF5F, 0xFEE0
+
+
+HIDDEN: Final = re.compile(
+    f"[{_UNSEEN}](?<=[ -~].)(?=[{_UNSEEN}]*[ -~])"
+    f"|[{_ALIKE}](?:(?<=[A-Za-z0-9].)|(?=[A-Za-z0-9]))"
+    f"|[{_WIDE}](?:(?<=[A-Za-z0-9{_WIDE}].)|(?=[A-Za-z0-9]))",
+    re.DOTALL,
+)
+_REMOVED: Final = re.compile(f"[{_UNSEEN}]")
+_AS_READ: Final = {
+    **{ord(alike): ascii_ for alike, ascii_ in zip(_ALIKE, _ASCII, strict=True)},
+    **{wide: chr(wide - _WIDE_SHIFT) for wide in range(_WIDE_START, _WIDE_END)},
+}
 
 
 class _Piece(NamedTuple):
@@ -201,3 +228,37 @@ def _unpacked(packed: bytes) -> bytes:
 
 def _text(made: bytes) -> bytes:
     return made if made.translate(None, _UNREADABLE) == made else b""
+
+
+@dataclass(frozen=True, slots=True)
+class AsRead:
+    """A text as it reads, one byte a character; what is found in it is found at `bytes_at`."""
+
+    data: bytes
+    _text: str
+    _removed: Sequence[int]  # for each character left out, what stands after it
+
+    def bytes_at(self, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+        """The same spans in the text's own UTF-8."""
+        own = [(self._own(start), self._own(end - 1) + 1) for start, end in spans]
+        sizes: dict[int, int] = {}
+        at = size = 0
+        for offset in sorted({o for span in own for o in span}):
+            size += len(self._text[at:offset].encode(errors="replace"))
+            sizes[offset], at = size, offset
+        return [(sizes[start], sizes[end]) for start, end in own]
+
+    def _own(self, at: int) -> int:
+        return at + bisect_right(self._removed, at)
+
+
+def as_read(text: str) -> AsRead | None:
+    """The text without disguise; None where there is none."""
+    if text.isascii() or HIDDEN.search(text) is None:
+        return None
+    unseen = [found.start() for found in _REMOVED.finditer(text)]
+    plain = _REMOVED.sub("", text)
+    if not plain.isascii():
+        plain = plain.translate(_AS_READ)
+    removed = [at - before for before, at in enumerate(unseen)]
+    return AsRead(plain.encode("ascii", errors="replace"), text, removed)

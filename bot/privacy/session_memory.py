@@ -1,18 +1,27 @@
-"""Secrets that were found by their place, to be masked where they stand without it later.
+"""What redaction remembers of each session, in this process's memory only: a restart forgets it.
 
-Kept per session (a thread), in this process's memory only: a restart forgets them.
+What the placeholders of identifiers stand for: a session resolves those that were made in it and no
+others; a secret's mark is never told to it. And secrets that were found by their place, to be masked
+where they stand without it later.
 """
 
 import re
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from threading import Lock
 from typing import Any, Final
 
 from bot.privacy.looks import random
 from bot.privacy.matching import compiled
+from tools.redactor import MASK_PREFIX
 
 SESSIONS_KEPT: Final = 500
+PLACEHOLDERS_PER_SESSION: Final = 2000
+_PLACEHOLDER: Final = re.compile(re.escape(MASK_PREFIX) + r"[a-z-]{1,40}#[0-9a-f]{12}\]")
+_SESSION: ContextVar[str] = ContextVar("session whose texts are being redacted", default="")
+
 SECRETS_PER_SESSION: Final = 200
 # A shorter one, or one that reads like a name, would be met by chance.
 SHORTEST: Final = 8
@@ -20,6 +29,47 @@ LONGEST: Final = 512
 # So many new ones of one text are looked for in the rest of it.
 NEW_PER_TEXT: Final = 64
 _FEW_BYTES: Final = 64 * 1024  # to search this often costs less than to compile a pattern
+
+
+def current_session() -> str:
+    """The session whose texts are being redacted; "" outside of any."""
+    return _SESSION.get()
+
+
+class Placeholders:
+    """Told by the redactor while a session's texts are redacted `within` it."""
+
+    def __init__(self) -> None:
+        self._sessions: OrderedDict[str, OrderedDict[str, str]] = OrderedDict()
+
+    @contextmanager
+    def within(self, session: str) -> Iterator[None]:
+        """What is redacted in here, and in tasks started in here, belongs to that session."""
+        token = _SESSION.set(session)
+        try:
+            yield
+        finally:
+            _SESSION.reset(token)
+
+    def remember(self, placeholder: str, value: str) -> None:
+        """Keep one for the session at hand; outside of any it is not kept."""
+        session = _SESSION.get()
+        if not session:
+            return
+        known = self._sessions.setdefault(session, OrderedDict())
+        known[placeholder] = value
+        self._sessions.move_to_end(session)
+        while len(known) > PLACEHOLDERS_PER_SESSION:
+            known.popitem(last=False)
+        while len(self._sessions) > SESSIONS_KEPT:
+            self._sessions.popitem(last=False)
+
+    def resolved(self, text: str, session: str = "") -> str:
+        """The text with the placeholders of that session, else of the one at hand, resolved."""
+        known = self._sessions.get(session or _SESSION.get())
+        if known is None or MASK_PREFIX not in text:
+            return text
+        return _PLACEHOLDER.sub(lambda m: known.get(m.group(), m.group()), text)
 
 
 class FoundSecrets:

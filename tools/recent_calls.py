@@ -1,10 +1,14 @@
-"""Results of reads that were made a moment ago, for the same person in the same session.
+"""What a moment ago tells of a call: its result for the same person, and that its backend is down.
 
-Holds what a model was given, redacted and cut already; never a failure, never what proposes.
+Results are kept as a model was given them, redacted and cut already; never a failure, never what
+proposes. A tool whose backend does not answer is left alone for a while: asking again would hold up
+a turn. Three failures in a row, by running out of time or by not being there, open its circuit; then
+one call tries.
 """
 
 import hashlib
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import orjson
@@ -12,11 +16,16 @@ from pydantic import BaseModel
 
 from tools.capabilities import CallContext
 from tools.contract import Effect, ToolContract
+from tools.errors import ToolErrorCode
 from tools.failure import duration_words
 
 TTL_S = 30.0
 MAX_ENTRIES = 256  # of at most 64 KiB each
 NOTE_BYTES = 40  # what `told` adds at most
+
+FAILURES = 3
+OPEN_S = 30.0
+_NO_ANSWER = frozenset({ToolErrorCode.TOOL_TIMEOUT, ToolErrorCode.UNAVAILABLE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,3 +82,40 @@ def told(kept: Kept, now_s: float) -> str:
     age = duration_words(now_s - kept.at_s)
     comma = "" if kept.content == "{}" else ","
     return f'{kept.content[:-1]}{comma}"from_cache":"read {age} ago"}}'
+
+
+@dataclass(slots=True)
+class _Row:
+    failures: int = 0
+    closed_again_s: float = 0.0
+
+
+class Breaker:
+    """Per tool, in this process. `clock` is monotonic, in seconds."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._rows: dict[str, _Row] = {}
+
+    def refusal(self, tool_id: str) -> str | None:
+        """Why the tool is not asked now, or None. Whoever gets None first after a pause tries alone."""
+        row = self._rows.get(tool_id)
+        if row is None or row.failures < FAILURES:
+            return None
+        wait_s = row.closed_again_s - self._clock()
+        if wait_s <= 0:
+            row.closed_again_s = self._clock() + OPEN_S
+            return None
+        return (
+            f"did not answer {row.failures} times in a row; not asked for another {wait_s:.0f} s, "
+            "go on with other tools"
+        )
+
+    def ended(self, tool_id: str, code: ToolErrorCode | None) -> None:
+        """How an execution ended; None is well. Any answer closes it, also a refusal."""
+        if code not in _NO_ANSWER:
+            self._rows.pop(tool_id, None)
+            return
+        row = self._rows.setdefault(tool_id, _Row())
+        row.failures += 1
+        row.closed_again_s = self._clock() + OPEN_S
