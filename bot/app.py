@@ -18,7 +18,7 @@ from adapters.llm.port import Provider
 from bot.actions.catalog import ActionCatalog, OfferedOperations
 from bot.actions.decide import Decide
 from bot.actions.dispatch import Dispatch
-from bot.actions.display import ProposalDisplay
+from bot.actions.display import CALL_TIMEOUT_S, ProposalDisplay
 from bot.actions.freeze import FreezeJudge
 from bot.actions.guards import GuardLine
 from bot.actions.propose import ProposalDesk, proposal_notes
@@ -96,6 +96,7 @@ class Conversation:
     toolboxes: Toolboxes
     channel_now: ChannelNow
     roles_of: RolesOf
+    display: ProposalDisplay
 
 
 async def build_base(
@@ -151,9 +152,15 @@ async def build_base(
 
 
 def build_conversation(
-    base: Base, surface: ChatSurface, stops: Stops, directory: Directory, stack: AsyncExitStack
+    base: Base,
+    surface: ChatSurface,
+    stops: Stops,
+    directory: Directory,
+    stack: AsyncExitStack,
+    *,
+    card_call_s: float = CALL_TIMEOUT_S,
 ) -> Conversation:
-    """Put together what answers asks on that surface."""
+    """Put together what answers asks on that surface; a try to show a card takes `card_call_s`."""
     in_force = base.in_force
     channels = directory.channels
     venues = Venues(in_force.channels, channels, base.stores.sessions)
@@ -161,16 +168,8 @@ def build_conversation(
     stack.push_async_callback(client.aclose)
     probe = HttpProbe(client, rules.revealed(in_force.reading_tokens))
     target = Target(probe, base.redactor, surface.traits)
-    desk = ProposalDesk(
-        base.actions,
-        base.stores.proposals,
-        ProposalDisplay(base.stores.cards, surface),
-        venues.of_call,
-        target,
-        base.freezes,
-        max_open=base.settings.proposals.max_open,
-        on_state=base.metrics.proposal_became,
-    )
+    display = ProposalDisplay(base.stores.cards, surface, call_timeout_s=card_call_s)
+    desk = _desk(base, display, venues, target)
     toolboxes = _toolboxes(base, desk, stack)
     tools = ToolDesk(toolboxes.choose, base.clock)
 
@@ -195,8 +194,23 @@ def build_conversation(
         metrics=base.metrics,
     )
     executors = make_executors(rules.revealed(in_force.order_tokens), client)
-    decide = _decide(base, surface, directory.name_of, executors, target, venues.now)
-    return Conversation(turns, decide, desk, tools, executors, toolboxes, venues.now, roles_of)
+    decide = _decide(base, display, directory.name_of, executors, target, venues.now)
+    return Conversation(
+        turns, decide, desk, tools, executors, toolboxes, venues.now, roles_of, display
+    )
+
+
+def _desk(base: Base, display: ProposalDisplay, venues: Venues, target: Target) -> ProposalDesk:
+    return ProposalDesk(
+        base.actions,
+        base.stores.proposals,
+        display,
+        venues.of_call,
+        target,
+        base.freezes,
+        max_open=base.settings.proposals.max_open,
+        on_state=base.metrics.proposal_became,
+    )
 
 
 def _toolboxes(base: Base, desk: ProposalDesk, stack: AsyncExitStack) -> Toolboxes:
@@ -236,7 +250,7 @@ def _toolboxes(base: Base, desk: ProposalDesk, stack: AsyncExitStack) -> Toolbox
 
 def _decide(
     base: Base,
-    surface: ChatSurface,
+    display: ProposalDisplay,
     name_of: NameOf,
     executors: Executors,
     target: Target,
@@ -252,7 +266,6 @@ def _decide(
         base.stores.watches,
         on_state=base.metrics.proposal_became,
     )
-    display = ProposalDisplay(base.stores.cards, surface)
 
     async def rehearse(row: Proposal) -> Proposal:
         row = placed(row, await channel_now(row.place))

@@ -1,10 +1,14 @@
 """What holds for every test: a clean environment, no network but loopback, nothing blocks the loop."""
 
+import gc
 import ipaddress
 import os
+import shutil
 import socket
+import tempfile
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 
 import pytest
 from blockbuster import BlockBuster
@@ -12,8 +16,20 @@ from hypothesis import settings
 
 from tests.plain_logging import log_plainly, logging_as_it_is
 
+_MEMORY = Path("/dev/shm")
+_ROOM_BYTES = 4 << 30  # what a container has there by default is 64 MB
 _SCRUBBED = ("KORTEX_", "SLACK_", "ANTHROPIC_", "OPENAI_", "OLLAMA_")
 
+
+def _live_in_memory() -> None:
+    """Thousands of databases are made, and none outlives its test: no disk is waited for."""
+    if "TMPDIR" not in os.environ and shutil.disk_usage(_MEMORY).free > _ROOM_BYTES:
+        os.environ["TMPDIR"] = str(_MEMORY)
+        tempfile.tempdir = None
+
+
+if os.access(_MEMORY, os.W_OK):
+    _live_in_memory()
 log_plainly()
 # A deadline would test how busy the machine is; pytest's own timeout ends what hangs.
 settings.register_profile("kortex", deadline=None)
@@ -23,6 +39,17 @@ settings.load_profile("kortex")
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--update-golden` rewrites golden files; review the diff."""
     parser.addoption("--update-golden", action="store_true", help="rewrite golden files")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """What a collection makes lives to the end: the garbage collector looked at it for a tenth of a run."""
+    gc.disable()
+    yield
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
+    gc.enable()
 
 
 @pytest.fixture(autouse=True)

@@ -22,6 +22,7 @@ from bot.demo.workspace.ratelimit import RateLimits
 from bot.demo.workspace.seeds import RESPONDERS
 from bot.demo.workspace.state import Setup, Workspace
 from bot.service.lifecycle import serving
+from bot.service.times import Times
 from bot.settings.model import Settings
 from bot.slack.sending.pacing import Rates
 from bot.telemetry import logs
@@ -117,7 +118,12 @@ def _merged(base: Tree, more: Tree) -> Tree:
 
 @asynccontextmanager
 async def on_stage(
-    folder: Path, script: Script, more: Tree | None = None, *, setup: Setup | None = None
+    folder: Path,
+    script: Script,
+    more: Tree | None = None,
+    *,
+    setup: Setup | None = None,
+    times: Times = Times(),  # noqa: B008 - frozen
 ) -> AsyncIterator[Stage]:
     """Start all of it; `more` is merged into the settings."""
     workspace = Workspace(setup or Setup(limits=RateLimits.unlimited()))
@@ -129,7 +135,7 @@ async def on_stage(
         log = stack.enter_context(captured_log(settings))
         await place_sqlite(folder / "kortex.db")
         running = await stack.enter_async_context(AsyncExitStack())
-        service = await running.enter_async_context(serving(settings, QUICK))
+        service = await running.enter_async_context(serving(settings, QUICK, times=times))
         yield Stage(workspace, models, plane, service, settings, folder, log, running.aclose)
 
 
@@ -159,13 +165,14 @@ def stage(tmp_path: Path, _nothing_blocks_the_loop: BlockBuster) -> Start:
 async def shared_stage(
     tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> AsyncIterator[Stage]:
-    """One for the tests of a module, which names `SCRIPT` and may name `SETTINGS`.
+    """One for the tests of a module, which names `SCRIPT` and may name `SETTINGS` and `TIMES`.
 
     Those tests run on the module's loop.
     """
     more = getattr(request.module, "SETTINGS", None)
+    times = getattr(request.module, "TIMES", Times())
     folder = tmp_path_factory.mktemp("kortex")
-    async with on_stage(folder, request.module.SCRIPT, more) as running:
+    async with on_stage(folder, request.module.SCRIPT, more, times=times) as running:
         yield running
 
 

@@ -25,7 +25,7 @@ RETRY_DELAYS_S: Final = (1.0, 2.0, 4.0)
 CALL_TIMEOUT_S: Final = 10.0
 TELL_TIMEOUT_S: Final = 40.0  # with the waits that a platform asks for
 # Longer than a call: an edit that was given up on may still land, and nothing is painted under it.
-CLAIM_S: Final = CALL_TIMEOUT_S + 5.0
+CLAIM_CALLS: Final = 1.5
 BATCH: Final = 10
 # Between the sweep's tries: doubled up to the first, and the second after an hour of them.
 _AGAIN_S: Final = (5.0, 60.0, 600.0)
@@ -42,11 +42,23 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 class ProposalDisplay:
-    """Shows proposals. Raises StorageUnavailable, nothing of the surface's."""
+    """Shows proposals. Raises StorageUnavailable, nothing of the surface's.
 
-    def __init__(self, cards: Cards, surface: CardSurface, *, sleep: Sleep = asyncio.sleep) -> None:
+    One try to show a card is given up after `call_timeout_s`.
+    """
+
+    def __init__(
+        self,
+        cards: Cards,
+        surface: CardSurface,
+        *,
+        call_timeout_s: float = CALL_TIMEOUT_S,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
         self._cards = cards
         self._surface = surface
+        self._call_timeout_s = call_timeout_s
+        self._claim_s = CLAIM_CALLS * call_timeout_s
         self._sleep = sleep
 
     async def refresh(
@@ -58,7 +70,7 @@ class ProposalDisplay:
         False when it cannot be shown now; it will be.
         """
         waits = [*delays_s]
-        while (claim := await self._cards.claim(proposal_id, CLAIM_S)) is not None:
+        while (claim := await self._cards.claim(proposal_id, self._claim_s)) is not None:
             painted = await self._painted(claim, may_retry=bool(waits))
             if painted is None:
                 await self._sleep(waits.pop(0))
@@ -89,7 +101,7 @@ class ProposalDisplay:
     async def _painted(self, claim: CardClaim, *, may_retry: bool) -> bool | None:
         """Whether the card shows what was claimed; None when it is worth another try at once."""
         try:
-            async with asyncio.timeout(CALL_TIMEOUT_S):
+            async with asyncio.timeout(self._call_timeout_s):
                 ts = await self._surface.show_card(claim.proposal)
         except MessageGone:
             ts = claim.proposal.card_ts or MessageTs("")  # there is no card that could lie

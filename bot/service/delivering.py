@@ -9,11 +9,9 @@ from bot.slack.showing.admins import AdminMessages
 from bot.slack.showing.surface import SlackSurface
 from bot.upkeep.jobs import Job
 
-TICK_S = 5.0
-
 
 def delivery_jobs(
-    base: Base, access: WatchedCalls, surface: SlackSurface, admins: AdminMessages
+    base: Base, access: WatchedCalls, surface: SlackSurface, admins: AdminMessages, tick_s: float
 ) -> Mapping[str, tuple[float, Job]]:
     """Every tick on every replica."""
     redelivery = Redelivery(
@@ -29,4 +27,4 @@ def delivery_jobs(
         await access.probe()
         await redelivery.run()
 
-    return {"delivery": (TICK_S, probe_and_bring)}
+    return {"delivery": (tick_s, probe_and_bring)}

@@ -12,17 +12,18 @@ import sqlalchemy as sa
 import structlog
 from slack_bolt.async_app import AsyncApp
 
-from bot.actions.display import CardSweep, ProposalDisplay
+from bot.actions.display import CardSweep
 from bot.actions.expire import ExpirySweep
 from bot.actions.revise import Revisions
 from bot.actions.stranded import StrandedSweep
 from bot.app import Base, Conversation, build_base, build_conversation
 from bot.chat.budget_alert import BudgetAlert
 from bot.domain.ids import MessageTs, ProposalId
-from bot.engine.engine import LEASE_S, Engine, EngineConfig
+from bot.engine.engine import Engine, EngineConfig
 from bot.engine.records import forget_ended
 from bot.service.delivering import delivery_jobs
 from bot.service.listening import listen, providers_report, tools_report
+from bot.service.times import Times
 from bot.service.watching import watch_sweep
 from bot.settings.model import Settings
 from bot.slack.api.calls import CountedCalls, RedactedCalls, SlackCalls, WatchedCalls
@@ -57,9 +58,7 @@ from bot.wiring.in_force import SECTIONS
 from bot.wiring.venues import Directory
 from tools.errors import ToolError
 
-GRACE_S = 20.0  # for running turns at SIGTERM; the rest of the 30 s is for closing connections
 SOCKET_GRACE_S = 3.0
-TICK_S = 5.0
 IDLE_S = 60.0
 REVIEW_TIMEOUT_S = 5.0
 STRANDED_S = 30.0
@@ -85,13 +84,11 @@ async def serving(
     rates: Rates | None = None,
     *,
     triage_pace_s: float = 0.0,
-    lease_s: float = LEASE_S,
-    grace_s: float = GRACE_S,
+    times: Times = Times(),  # noqa: B008 - frozen
     read: ReadSettings | None = None,
 ) -> AsyncIterator[Service]:
     """Start everything, run until the body ends, then take nothing new and drain.
 
-    A replica silent for `lease_s` is taken over; running turns get `grace_s` at the end.
     `read` gives the settings as they are now, for a reload.
     Raises ConfigurationError, StartupError, StorageUnavailable, SecondProcess before anything of
     Slack's is acknowledged.
@@ -105,21 +102,23 @@ async def serving(
         api = RedactedCalls(CountedCalls(access, base.metrics), base.redactor.redact_for_people)
         scheduler = EditScheduler(rates)
         await stack.enter_async_context(scheduler.running())
-        engine = _engine(base, lease_s)
+        engine = _engine(base, times.lease_s)
         outbox = Outbox(api, scheduler, identity.bot_user)
         surface = _surface(base, outbox, engine)
         known = _known(base, api, identity)
         directory = Directory(PersonNames(api, time.monotonic).name, *known)
-        conversation = build_conversation(base, surface, engine, directory, stack)
+        conversation = build_conversation(
+            base, surface, engine, directory, stack, card_call_s=times.card_call_s
+        )
         errands = Errands()
         bolt = _bolt(base, conversation, identity, api, surface, engine, errands, known)
         witnesses = audit_jobs(settings, base.stores.database, surface, identity.team, stack)
-        await stack.enter_async_context(_engine_running(engine, conversation, surface, grace_s))
+        await stack.enter_async_context(_engine_running(engine, conversation, surface, times))
         socket = _socket(settings, bolt, errands)
         port = await listen(base, conversation, bolt, socket, access, stack)
         admins = AdminMessages(outbox, known[1], identity.team, base.in_force.admin_roles)
-        due = _jobs(base, engine, surface, conversation) | _budget_jobs(base, admins)
-        due |= delivery_jobs(base, access, surface, admins)
+        due = _jobs(base, engine, conversation, admins, times.tick_s)
+        due |= delivery_jobs(base, access, surface, admins, times.tick_s)
         await stack.enter_async_context(jobs.running({**due, **witnesses}))
         if socket is not None:
             stack.push_async_callback(socket.stop, SOCKET_GRACE_S)
@@ -183,7 +182,7 @@ def _slack_session() -> aiohttp.ClientSession:
 
 @asynccontextmanager
 async def _engine_running(
-    engine: Engine, conversation: Conversation, surface: SlackSurface, grace_s: float
+    engine: Engine, conversation: Conversation, surface: SlackSurface, times: Times
 ) -> AsyncIterator[None]:
     async with asyncio.TaskGroup() as background:
         await engine.start(
@@ -196,7 +195,7 @@ async def _engine_running(
         try:
             yield
         finally:
-            await engine.stop(grace_s)
+            await engine.stop(times.grace_s)
 
 
 def _known(
@@ -238,7 +237,7 @@ def _bolt(
             proposals=base.stores.proposals,
             roles=roles,
             action_roles=base.actions.roles_of,
-            card_pressed=_card_pressed(base, surface),
+            card_pressed=_card_pressed(base, conversation),
             channel_now=conversation.channel_now,
             channel_renamed=channels.renamed,
             surface=surface,
@@ -258,12 +257,10 @@ def _bolt(
     )
 
 
-def _card_pressed(base: Base, surface: SlackSurface) -> CardPressed:
-    display = ProposalDisplay(base.stores.cards, surface)
-
+def _card_pressed(base: Base, conversation: Conversation) -> CardPressed:
     async def pressed(proposal_id: ProposalId, ts: MessageTs) -> None:
         await base.stores.cards.pressed(proposal_id, ts)
-        await display.refresh(proposal_id, ())
+        await conversation.display.refresh(proposal_id, ())
 
     return pressed
 
@@ -276,10 +273,10 @@ def _socket(settings: Settings, bolt: AsyncApp, errands: Errands) -> SocketMode 
 
 
 def _jobs(
-    base: Base, engine: Engine, surface: SlackSurface, conversation: Conversation
+    base: Base, engine: Engine, conversation: Conversation, admins: AdminMessages, tick_s: float
 ) -> dict[str, tuple[float, jobs.Job]]:
     proposals = base.stores.proposals
-    display = ProposalDisplay(base.stores.cards, surface)
+    display = conversation.display
     stranded = StrandedSweep(
         StrandedProposals(base.stores.database).find,
         proposals,
@@ -287,14 +284,15 @@ def _jobs(
         on_state=base.metrics.proposal_became,
     )
     return {
-        "freeze": (TICK_S, base.freezes.switch.sync),
-        "cards": (TICK_S, CardSweep(base.stores.cards, display).run),
-        "expiry": (TICK_S, ExpirySweep(proposals, engine).run),
-        "tickets": (TICK_S, engine.look_after_threads),
+        "freeze": (tick_s, base.freezes.switch.sync),
+        "cards": (tick_s, CardSweep(base.stores.cards, display).run),
+        "expiry": (tick_s, ExpirySweep(proposals, engine).run),
+        "tickets": (tick_s, engine.look_after_threads),
         "idle sessions": (IDLE_S, base.stores.sessions.close_idle),
-        "watches": (TICK_S, watch_sweep(base, conversation, surface).run),
+        "watches": (tick_s, watch_sweep(base, conversation).run),
         "stranded": (STRANDED_S, stranded.run),
         "retention": (SWEEP_S, _retention(base).run),
+        **_budget_jobs(base, admins, tick_s),
     }
 
 
@@ -308,9 +306,11 @@ def _retention(base: Base) -> RetentionSweep:
     )
 
 
-def _budget_jobs(base: Base, admins: AdminMessages) -> dict[str, tuple[float, jobs.Job]]:
+def _budget_jobs(
+    base: Base, admins: AdminMessages, tick_s: float
+) -> dict[str, tuple[float, jobs.Job]]:
     settings, stores = base.settings, base.stores
     days = StoredAlertDays(stores.database)
     limits = rules.budget_limits(settings)
     alert = BudgetAlert(stores.ledger, days, stores.audit, limits, admins.tell)
-    return {"budget alert": (TICK_S, alert.run), "holds": (IDLE_S, stores.ledger.forget_dead)}
+    return {"budget alert": (tick_s, alert.run), "holds": (IDLE_S, stores.ledger.forget_dead)}

@@ -4,14 +4,12 @@ import orjson
 from pydantic import BaseModel, ValidationError
 
 from adapters.llm.messages import ToolCall
-from bot.actions.display import ProposalDisplay
 from bot.actions.effect import Deviation, EffectCheck, rollback_context
 from bot.actions.propose import Venue
 from bot.actions.watch import WatchSweep
 from bot.app import Base, Conversation
 from bot.chat.stopping import Signal
 from bot.domain.proposal import Proposal
-from bot.ports.platform import ChatSurface
 from tools.capabilities import CallContext, ProposalDraft, ProposalReceipt
 
 COMPARE = "core__compare_to_baseline"
@@ -26,9 +24,9 @@ class _Compared(BaseModel):
     max_z_score: float | None = None
 
 
-def watch_sweep(base: Base, conversation: Conversation, surface: ChatSurface) -> WatchSweep:
+def watch_sweep(base: Base, conversation: Conversation) -> WatchSweep:
     """Over this process's tools and executors."""
-    display = ProposalDisplay(base.stores.cards, surface)
+    display = conversation.display
 
     async def context(row: Proposal) -> CallContext:
         channel = await conversation.channel_now(row.place)

@@ -3,6 +3,7 @@
 import asyncio
 import signal
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,13 +16,13 @@ from tests.scenario.durability.investigation import (
     ended_well,
     three_rounds,
 )
-from tests.scenario.durability.replica import Leases, Replica
+from tests.scenario.durability.replica import TIMES, Replica
 from tests.scenario.durability.world import World, world_on
 from tests.stage import says
 
 __all__ = ["stage"]
 
-IMPATIENT = Leases(grace_s=0.2)
+IMPATIENT = replace(TIMES, grace_s=0.2)
 BOTH = pytest.mark.parametrize("world", ["sqlite", "postgresql"], indirect=True)
 
 

@@ -2,6 +2,7 @@
 
 import signal
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,10 @@ from tests.scenario.durability.investigation import (
     three_rounds,
 )
 from tests.scenario.durability.postgres import no_inserts, queued
-from tests.scenario.durability.replica import Leases, Replica
+from tests.scenario.durability.replica import TIMES, Replica
 from tests.scenario.durability.world import Asked, World, world_on
 
-QUICK = Leases(lease_s=0.5)  # stands still after three of them
+QUICK = replace(TIMES, lease_s=0.5)  # stands still after three of them
 CONFIRM = "proposal:confirm"
 POST = "control POST restart"
 ALIVE = "are you there"

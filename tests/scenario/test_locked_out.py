@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import aiohttp
 import pytest
@@ -10,7 +10,7 @@ import pytest_asyncio
 
 from bot.demo.workspace.errors import SlackRefused
 from bot.demo.workspace.ratelimit import RateLimiter, RateLimits
-from bot.service import delivering
+from bot.service.times import Times
 from tests.fakes.model_server import Recorded, Round
 from tests.fixtures_service import shared_stage
 from tests.stage import Stage, turn_of
@@ -20,6 +20,7 @@ __all__ = ["shared_stage"]
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 HELD: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
+TIMES = Times(tick_s=0.1)  # a tick of five seconds would be most of these tests
 WHOLE = "The pool is exhausted since v2.4.0."
 
 
@@ -39,14 +40,6 @@ class Locked(RateLimiter):
         super().take(method, tier, channel)
         if self.code and method != "apps.connections.open":
             raise SlackRefused(self.code)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def quick() -> Iterator[None]:
-    """Before the shared bot starts: a tick of five seconds would be most of these tests."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(delivering, "TICK_S", 0.1)
-        yield
 
 
 @pytest_asyncio.fixture(loop_scope="module")

@@ -1,5 +1,7 @@
 """What the fork server holds before it forks: every import, and what a process builds once."""
 
+import gc
+
 import psycopg  # noqa: F401
 import sqlalchemy.dialects.postgresql.asyncpg
 import sqlalchemy.dialects.postgresql.psycopg
@@ -11,3 +13,6 @@ from tests.scenario.durability import replica  # noqa: F401
 
 detector(pii=True)
 ssl_context()
+# No replica's full collection looks at what is here.
+gc.collect()
+gc.freeze()

@@ -7,13 +7,13 @@ import asyncio
 import multiprocessing
 import os
 import sys
-from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
 from bot.commands import verbs
 from bot.service.lifecycle import serving
+from bot.service.times import Times
 from bot.settings.reading import load
 from bot.slack.sending.pacing import Rates
 from bot.telemetry import logs
@@ -23,14 +23,7 @@ from bot.wiring.stores import open_redactor
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(["tests.scenario.durability.preloaded"])
 START_TIMEOUT_S = 30.0
-
-
-@dataclass(frozen=True, slots=True)
-class Leases:
-    """`serving`'s times, in seconds."""
-
-    lease_s: float = 1.0
-    grace_s: float = 10.0
+TIMES = Times(lease_s=1.0, grace_s=10.0, tick_s=1.0, card_call_s=4.0)
 
 
 class Replica:
@@ -77,41 +70,40 @@ class Replica:
             await self.ended()
 
 
-async def start(config: Path, leases: Leases) -> Replica:
+async def start(config: Path, times: Times) -> Replica:
     """Start one; it serves when this returns. Raises EOFError when it ended instead."""
-    started = await launch(config, leases)
+    started = await launch(config, times)
     await started.serves()
     return started
 
 
-async def launch(config: Path, leases: Leases) -> Replica:
+async def launch(config: Path, times: Times) -> Replica:
     """A process that has just begun to start."""
     ours, theirs = _CONTEXT.Pipe(duplex=False)
-    process = _CONTEXT.Process(target=_main, args=(config, leases, theirs))
+    process = _CONTEXT.Process(target=_main, args=(config, times, theirs))
     await asyncio.to_thread(process.start)
     theirs.close()
     return Replica(process, ours)
 
 
-def _main(config: Path, leases: Leases, ready: Connection) -> None:
+def _main(config: Path, times: Times, ready: Connection) -> None:
     signals = Signals()
     signals.take()
     log = os.open(config.with_suffix(".log"), os.O_CREAT | os.O_APPEND | os.O_WRONLY)
     os.dup2(log, sys.stdout.fileno())
     os.dup2(log, sys.stderr.fileno())
-    code = verbs.guarded(lambda: _serve(config, leases, signals, ready))
+    code = verbs.guarded(lambda: _serve(config, times, signals, ready))
     signals.ignore()
     sys.exit(code)
 
 
-async def _serve(config: Path, leases: Leases, signals: Signals, ready: Connection) -> int:
+async def _serve(config: Path, times: Times, signals: Signals, ready: Connection) -> int:
     settings = load(config)
     logs.configure(open_redactor(settings))
     opening = serving(
         settings,
         Rates.unlimited(),
-        lease_s=leases.lease_s,
-        grace_s=leases.grace_s,
+        times=times,
         read=lambda: load(config),
     )
     return await verbs.stay(

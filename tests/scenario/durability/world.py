@@ -15,12 +15,13 @@ from typing import Any, TypeVar
 import sqlalchemy as sa
 from aiohttp import web
 
-from bot.actions.display import CLAIM_S
+from bot.actions.display import CLAIM_CALLS
 from bot.demo.control_plane import create_control_plane
 from bot.demo.workspace.app import create_app
 from bot.demo.workspace.seeds import CHECKOUT, RESPONDER
 from bot.demo.workspace.state import Workspace
 from bot.demo.workspace.stored_messages import Message
+from bot.service.times import Times
 from bot.store import tables
 from bot.store.database import Database
 from bot.store.tickets import workflow_status
@@ -29,7 +30,7 @@ from tests.fakes.model_server import Call, ModelServer, Recorded, Round
 from tests.fixtures_database import new_database
 from tests.scenario.durability import replica
 from tests.scenario.durability.gates import Gates, Hold
-from tests.scenario.durability.replica import Leases, Replica
+from tests.scenario.durability.replica import TIMES, Replica
 
 T = TypeVar("T")
 CONTROL_TOKEN = "control-plane-token"
@@ -144,15 +145,15 @@ class World:
 
     # Replicas.
 
-    async def start(self, leases: Leases = Leases()) -> Replica:  # noqa: B008 - frozen
+    async def start(self, times: Times = TIMES) -> Replica:
         """Start a replica and wait until Slack can reach it."""
-        started = await self.launch(leases)
+        started = await self.launch(times)
         await self.serves(started)
         return started
 
-    async def launch(self, leases: Leases = Leases()) -> Replica:  # noqa: B008 - frozen
+    async def launch(self, times: Times = TIMES) -> Replica:
         """A replica that has just begun to start."""
-        launched = await replica.launch(self.config, leases)
+        launched = await replica.launch(self.config, times)
         self.replicas.append(launched)
         return launched
 
@@ -221,10 +222,10 @@ class World:
     async def settled(self) -> None:
         """Until no workflow is unfinished, no ticket is left, every card tells its row's state.
 
-        A card that a dead process was painting is painted once its claim has lapsed (CLAIM_S).
+        A card that a dead process was painting is painted once its claim has lapsed.
         Raises TimeoutError.
         """
-        await self.until(self._is_settled, CLAIM_S + TIMEOUT_S)
+        await self.until(self._is_settled, CLAIM_CALLS * TIMES.card_call_s + TIMEOUT_S)
 
     async def _is_settled(self) -> bool:
         workflows = workflow_status(self.database.dialect)

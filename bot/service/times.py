@@ -1,0 +1,22 @@
+"""How long a running bot waits before it looks again or gives up."""
+
+from dataclasses import dataclass
+
+from bot.actions.display import CALL_TIMEOUT_S
+from bot.engine.engine import LEASE_S
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """In seconds.
+
+    A replica silent for `lease_s` is taken over. Running turns get `grace_s` at SIGTERM; the rest of
+    the 30 s is for closing connections. `tick_s` lies between two looks at what is due. One try to
+    show a card is given up after `card_call_s`, and what a dead process was painting is painted anew
+    after half as much again.
+    """
+
+    lease_s: float = LEASE_S
+    grace_s: float = 20.0
+    tick_s: float = 5.0
+    card_call_s: float = CALL_TIMEOUT_S
