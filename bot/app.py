@@ -22,9 +22,7 @@ from bot.actions.display import CALL_TIMEOUT_S, ProposalDisplay
 from bot.actions.freeze import FreezeJudge
 from bot.actions.guards import GuardLine
 from bot.actions.propose import ProposalDesk, proposal_notes
-from bot.actions.rehearse import placed, rehearsed
-from bot.actions.target import Target
-from bot.chat.call_audit import calls_audit
+from bot.actions.target import Target, placed, rehearsed
 from bot.chat.redacted_rounds import RedactedRounds
 from bot.chat.rounds import Rounds
 from bot.chat.standing import RolesOf, authority
@@ -42,13 +40,13 @@ from bot.privacy.session_memory import Placeholders
 from bot.settings.model import Settings
 from bot.telemetry.metrics import Metrics
 from bot.wiring import backends, rules
+from bot.wiring.audit_outlets import calls_audit
 from bot.wiring.backends import make_executors
 from bot.wiring.bindings import bound
-from bot.wiring.clock import SystemClock
 from bot.wiring.confinement import check_edited, local_hosts
 from bot.wiring.in_force import InForce
 from bot.wiring.mcp_servers import McpServers, open_mcp
-from bot.wiring.observed import Observed, World, make_observed
+from bot.wiring.observed import Observed, SystemClock, World, make_observed
 from bot.wiring.plugins import Plugins, open_plugins
 from bot.wiring.stores import Stores, open_redactor, open_stores
 from bot.wiring.toolboxes import Toolboxes

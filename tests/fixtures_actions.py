@@ -14,8 +14,7 @@ from bot.actions.dispatch import Dispatch
 from bot.actions.display import CardSweep, ProposalDisplay
 from bot.actions.guards import GuardLine
 from bot.actions.propose import ProposalDesk, Venue
-from bot.actions.rehearse import placed, rehearsed
-from bot.actions.target import Target
+from bot.actions.target import Target, placed, rehearsed
 from bot.domain.channel import Channel, ChannelRule
 from bot.domain.ids import ChannelId, MessageTs, Place, ProposalId, TeamId, UserId
 from bot.domain.proposal import Proposal, ProposalState

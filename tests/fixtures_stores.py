@@ -19,11 +19,11 @@ from bot.ports.proposals import ProposalStore
 from bot.ports.sessions import SessionStore
 from bot.ports.trail import AuditLog
 from bot.store.audit import StoredAudit
-from bot.store.cards import StoredCards
 from bot.store.database import Database
 from bot.store.dialect import Connection
 from bot.store.ingested_events import StoredEvents
 from bot.store.ledger import StoredLedger
+from bot.store.proposal_rows import StoredCards
 from bot.store.proposals import StoredProposals
 from bot.store.sessions import StoredSessions
 from bot.store.tables import audit, proposals

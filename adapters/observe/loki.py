@@ -21,8 +21,7 @@ from adapters.observe.cursor import (
 )
 from adapters.observe.instants import check_order
 from adapters.observe.line_filter import as_pipeline
-from adapters.observe.loki_answer import Entry, check, lines_of, streams_of
-from adapters.observe.loki_level import level_stages
+from adapters.observe.loki_answer import Entry, check, level_stages, lines_of, streams_of
 from adapters.observe.loki_places import LokiPlaces
 from adapters.observe.loki_selector import Selector, check_product
 from adapters.observe.loki_sweep import LokiSweep

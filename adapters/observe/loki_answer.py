@@ -1,4 +1,8 @@
-"""Reading Loki's answers: streams of [timestamp, line, metadata], to one list in one order."""
+"""A level as LogQL, and Loki's answers: [timestamp, line, metadata] to one list in one order.
+
+A level that was pushed with the line counts most; then what Loki detected at ingest, which is a guess
+(any "error" in a URL), and only where there is neither, the line.
+"""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,14 +13,33 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from adapters.observe.backend import Answer
 from adapters.observe.cursor import line_hash
-from adapters.observe.levels import level_in, normalized
-from adapters.observe.loki_level import DETECTED, PUSHED
+from adapters.observe.levels import KEYED, KLOG, WORD, at_least, level_in, normalized
 from tools.capabilities import LogLine
 from tools.errors import InvalidArguments, UpstreamFailed
+
+PUSHED: Final = ("level", "severity", "severity_text")
+DETECTED: Final = "detected_level"
+FROM_LINE: Final = ("kortex_key", "kortex_word", "kortex_klog")  # the first that is there counts
+
 
 # Labels and metadata that collectors use, most telling first.
 _HOSTS: Final = ("host", "hostname", "pod", "k8s_pod_name", "instance", "node_name", "node")
 _TRACE_IDS: Final = ("trace_id", "traceID", "traceid", "TraceId")
+
+
+def level_stages(minimum: str) -> str:
+    """Stages that keep a level and above. Raises InvalidArguments on an unknown one."""
+    wanted = f'=~"(?i)\\\\[?({"|".join(sorted(at_least(minimum)))})\\\\]?"'
+    pushed = " or ".join(f"{label}{wanted}" for label in PUSHED)
+    not_pushed = " and ".join(f'{label}=""' for label in PUSHED)
+    key, word, klog = FROM_LINE
+    line = f'({key}{wanted} or ({key}="" and ({word}{wanted} or ({word}="" and {klog}{wanted}))))'
+    guessed = f'({DETECTED}{wanted} or ({DETECTED}=~"(unknown)?" and {line}))'
+    extracted = " ".join(
+        f"| regexp `{pattern.replace('?P<level>', f'?P<{name}>')}`"
+        for name, pattern in zip(FROM_LINE, (KEYED, WORD, KLOG), strict=True)
+    )
+    return f"{extracted} | ({pushed} or ({not_pushed} and {guessed}))"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,7 @@ from adapters.observe.backend import Backend
 from adapters.observe.cursor import Position
 from adapters.observe.instants import check_order, to_ns
 from adapters.observe.line_filter import as_pipeline
-from adapters.observe.loki_answer import Entry, counts_of, line_of
-from adapters.observe.loki_level import level_stages
+from adapters.observe.loki_answer import Entry, counts_of, level_stages, line_of
 from adapters.observe.loki_places import LokiPlaces
 from adapters.observe.loki_selector import Selecting
 from tools.capabilities import LogLine, LogSweepQuery, SweptLogs

@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from adapters.on_call.path import steps, texts_at
-from adapters.on_call.port import checked
+from adapters.on_call.port import checked, steps, texts_at
 from adapters.on_call.reading import get_json, reading
 
 

@@ -1,7 +1,10 @@
-"""What is asked of an on-call rota, and what counts as a name in it. Pure."""
+"""What is asked of an on-call rota, what counts as a name in it, and paths to names in JSON. Pure."""
 
 import re
+from collections.abc import Sequence
 from typing import Final, Protocol
+
+from pydantic import JsonValue
 
 from adapters.errors import BadAnswer
 
@@ -10,6 +13,9 @@ MAX_PEOPLE: Final = 20
 # Slack user ids are opaque, but all begin so (https://docs.slack.dev/reference/objects/user-object).
 SLACK_ID: Final = re.compile(r"[UW][A-Z0-9]{1,30}")
 _EMAIL: Final = re.compile(r"[^\s@<>,;]{1,64}@[^\s@<>,;]{1,255}")
+
+_PATH: Final = re.compile(r"(?:[^.\[\]\s$*]+)?(?:\[\])*(?:\.[^.\[\]\s$*]+(?:\[\])*)*")
+_EACH: Final = "[]"
 
 
 class OnCall(Protocol):
@@ -34,3 +40,26 @@ def checked(names: frozenset[str]) -> frozenset[str]:
     if not all(SLACK_ID.fullmatch(name) or _EMAIL.fullmatch(name) for name in names):
         raise BadAnswer("someone on call is named by neither an e-mail address nor a Slack id")
     return frozenset(name if SLACK_ID.fullmatch(name) else name.lower() for name in names)
+
+
+def steps(path: str) -> tuple[str, ...]:
+    """`data.people[].email` → its steps. Raises ValueError for what is no path."""
+    if not path or not _PATH.fullmatch(path):
+        raise ValueError('write a path such as "people[].email", or "[]" for a plain list')
+    return tuple(step for step in path.replace(_EACH, f".{_EACH}").split(".") if step)
+
+
+def texts_at(value: JsonValue, path: Sequence[str]) -> frozenset[str]:
+    """Every text at the end of the path. Raises BadAnswer when it leads anywhere else."""
+    if not path:
+        if not isinstance(value, str):
+            raise BadAnswer("the path leads to something that is not a text")
+        return frozenset({value.strip()})
+    first, rest = path[0], path[1:]
+    if first == _EACH:
+        if not isinstance(value, list):
+            raise BadAnswer("the path expects a list where there is none")
+        return frozenset(text for item in value for text in texts_at(item, rest))
+    if not isinstance(value, dict) or first not in value:
+        raise BadAnswer(f"the answer has no {first!r} where the path expects it")
+    return texts_at(value[first], rest)

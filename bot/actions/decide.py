@@ -1,7 +1,8 @@
 """The decision on a proposal, as the body of a durable workflow: decide, dispatch, show.
 
 One compare-and-set picks the winner among Confirm, Reject and expiry; losers are told privately.
-Who may press was judged at the click (by the platform's handling of clicks).
+Who may press was judged at the click (by the platform's handling of clicks). The row's `expires_at`
+is the truth of expiry; the sweep here only makes cards tell it.
 """
 
 from collections.abc import Awaitable, Callable
@@ -13,16 +14,15 @@ from pydantic import JsonValue
 
 from bot.actions.dispatch import Dispatch
 from bot.actions.display import ProposalDisplay
-from bot.actions.expire import expiry
-from bot.actions.orders import from_proposal, to_proposal
-from bot.actions.outcome import ended, line, refusal
+from bot.actions.orders import ended, from_proposal, line, refusal, to_proposal
 from bot.actions.propose import created
 from bot.actions.revise import successor
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.ids import ProposalId, UserId
 from bot.domain.proposal import IllegalTransition, Proposal, ProposalState, confirmed_from_row
 from bot.domain.proposal_words import too_late
-from bot.ports.durability import Journal
+from bot.ports.durability import Journal, Workflows
+from bot.ports.failures import StorageUnavailable
 from bot.ports.proposals import Decision, OnState, ProposalStore, uncounted
 from bot.ports.trail import AuditLog
 from tools.errors import CapabilityUnavailable, InvalidArguments
@@ -46,6 +46,8 @@ _NOT_SHOWN: Final = (
     "Your edited proposal is stored, but its card could not be posted, so nobody can confirm it. "
     "It expires by itself; ask for it once more."
 )
+
+BATCH: Final = 100
 
 
 class Decide:
@@ -216,3 +218,28 @@ def _why_lost(row: Proposal, decision: Decision) -> str:
     if row.state is ProposalState.PENDING and any(vote.by == decision.by for vote in row.votes):
         return "voted before"
     return f"already {row.state.value}"
+
+
+def expiry(proposal_id: ProposalId) -> Decision:
+    """The clock's decision; the same on every replica."""
+    return Decision(ProposalState.EXPIRED, "clock", f"{proposal_id}:expired")
+
+
+class ExpirySweep:
+    """Starts the expiry of what is due. Idempotent: any number of replicas may sweep at once."""
+
+    def __init__(self, store: ProposalStore, workflows: Workflows, *, batch: int = BATCH) -> None:
+        self._store = store
+        self._workflows = workflows
+        self._batch = batch
+
+    async def run(self) -> int:
+        """How many were started; what is left, or cannot be reached now, is the next sweep's."""
+        started = 0
+        try:
+            for proposal_id in await self._store.due(self._batch):
+                await self._workflows.start_decision(proposal_id, expiry(proposal_id))
+                started += 1
+        except StorageUnavailable:
+            log.warning("proposals.expiry.storage_unavailable", started=started)
+        return started

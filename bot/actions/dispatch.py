@@ -18,8 +18,17 @@ from bot.actions.catalog import ActionCatalog
 from bot.actions.display import Sleep
 from bot.actions.effect import begin_effect
 from bot.actions.guards import GuardLine, Refused
-from bot.actions.orders import from_answer, order_of, to_answer
-from bot.actions.outcome import Outcome, ended, outcome_of, progress_of, refusal, safe
+from bot.actions.orders import (
+    Outcome,
+    ended,
+    from_answer,
+    order_of,
+    outcome_of,
+    progress_of,
+    refusal,
+    safe,
+    to_answer,
+)
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.proposal import LEGAL, ConfirmedProposal, Proposal, ProposalState
 from bot.ports.durability import Journal

@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 
 import structlog
 
-from bot.actions.outcome import line
+from bot.actions.orders import line
 from bot.domain.ids import MessageTs, Place, ProposalId, UserId
 from bot.domain.proposal import Proposal, ProposalState
 from bot.ports.failures import MessageGone, StorageUnavailable, SurfaceFailed, SurfaceGone

@@ -1,15 +1,137 @@
-"""The order that a stored proposal is, and what a journal keeps of it and of its answer."""
+"""The order that a stored proposal is, and how it ended: what is stored, and the line people read."""
+
+from dataclasses import dataclass, replace
+from typing import Final, assert_never
 
 import orjson
 from pydantic import JsonValue, TypeAdapter
 
-from adapters.control_plane.port import ControlAnswer, ControlOrder
+from adapters.control_plane.port import AnswerKind, ControlAnswer, ControlOrder
 from bot.actions.catalog import ActionCatalog
-from bot.domain.proposal import Proposal
+from bot.domain.audit import AuditEvent, AuditKind
+from bot.domain.proposal import Proposal, ProposalState
+from bot.domain.proposal_words import became, sign
 from tools.errors import InvalidArguments
+from tools.redactor import RedactionFailed, Redactor
+
+MAX_CHARS: Final = 4_000  # of an answer's JSON text, as kept and shown
+CHECK: Final = (
+    "It was sent at most once and is not sent again. Look at the target, and in the control plane "
+    "for this proposal's id, before you ask for it once more."
+)
+
+_NEXT: Final = {
+    ProposalState.UNKNOWN: f" {CHECK}",
+    ProposalState.SUPERSEDED: " Ask for a new proposal.",
+}
+_NOTHING_DONE: Final = "not sent, nothing was changed: "
 
 _PROPOSAL = TypeAdapter(Proposal)
 _ANSWER = TypeAdapter(ControlAnswer)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """An end state and the JSON text that goes with it, redacted and capped."""
+
+    state: ProposalState
+    text: str
+
+
+def ended(row: Proposal, outcome: Outcome, by: str) -> AuditEvent:
+    """The row of the trail that tells a dispatch's end; a second one is the same row."""
+    return AuditEvent(
+        AuditKind.DISPATCH_OUTCOME,
+        by,
+        {"proposal": row.id, "state": outcome.state.value, "outcome": outcome.text},
+        session_id=row.session_id,
+        key=f"{row.id}:outcome",
+    )
+
+
+def safe(answer: ControlAnswer, redactor: Redactor) -> ControlAnswer:
+    """The answer as it may be kept and shown: redacted, and cut when it is long."""
+    try:
+        return replace(
+            answer, words=redactor.redact(answer.words), body=_safe_body(answer.body, redactor)
+        )
+    except RedactionFailed:
+        return replace(answer, words="the answer is withheld: it could not be redacted", body=None)
+
+
+def outcome_of(answer: ControlAnswer, look: str = "") -> Outcome:
+    """What a safe answer means. `look` is where a person sees what became of it."""
+    match answer.kind:
+        case AnswerKind.SUCCEEDED:
+            if answer.body is None:
+                return _outcome(ProposalState.SUCCEEDED, {"answer": answer.words})
+            return _outcome(ProposalState.SUCCEEDED, answer.body)
+        case AnswerKind.FAILED:
+            return _outcome(ProposalState.FAILED, _trouble(answer))
+        case AnswerKind.NOT_SENT:
+            return _outcome(ProposalState.FAILED, {"error": _NOTHING_DONE + answer.words})
+        case AnswerKind.LOST | AnswerKind.RUNNING:
+            check = {"check": look} if look else {}
+            return _outcome(ProposalState.UNKNOWN, {**_trouble(answer), **check})
+        case _:
+            assert_never(answer.kind)
+
+
+def progress_of(answer: ControlAnswer) -> str:
+    """How far a running order is, as the card shows it."""
+    said = {"progress": answer.words} | ({"answer": answer.body} if answer.body else {})
+    return orjson.dumps(said).decode()
+
+
+def refusal(guard: str, reason: str, *, outdated: bool = False) -> Outcome:
+    """A guard said no: nothing was sent. `outdated` when the card no longer tells the truth."""
+    state = ProposalState.SUPERSEDED if outdated else ProposalState.FAILED
+    return _outcome(state, {"error": _NOTHING_DONE + reason, "guard": guard})
+
+
+def line(proposal: Proposal) -> str:
+    """The thread's line about a proposal that runs or reached an end."""
+    state = proposal.state
+    told = f"{sign(state)} {proposal.action} for {proposal.product}: {became(proposal)}."
+    if state is ProposalState.DISPATCHING:
+        return f"{told} The card shows how far it is, this thread its end."
+    said = words_of(proposal.outcome).replace("`", "´")
+    return f"{told}{_NEXT.get(state, '')}" + (f"\n```\n{said}\n```" if said else "")
+
+
+def words_of(outcome: str) -> str:
+    """A stored outcome as people read it: what went wrong in plain words, the rest as it was said."""
+    try:
+        said = orjson.loads(outcome)
+    except orjson.JSONDecodeError:
+        return outcome
+    if not isinstance(said, dict) or not isinstance(said.get("error"), str):
+        return outcome
+    rest = {name: value for name, value in said.items() if name != "error"}
+    return str(said["error"]) + (f"\n{orjson.dumps(rest).decode()}" if rest else "")
+
+
+def _outcome(state: ProposalState, said: JsonValue) -> Outcome:
+    return Outcome(state, orjson.dumps(said).decode())
+
+
+def _trouble(answer: ControlAnswer) -> dict[str, JsonValue]:
+    if answer.body is None:
+        return {"error": answer.words}
+    return {"error": answer.words, "answer": answer.body}
+
+
+def _safe_body(body: JsonValue, redactor: Redactor) -> JsonValue:
+    if body is None:
+        return None
+    text = redactor.redact(orjson.dumps(body).decode())
+    if len(text) > MAX_CHARS:
+        return {"cut": True, "begins": text[: MAX_CHARS // 2]}
+    try:
+        value: JsonValue = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return text
+    return value
 
 
 def order_of(catalog: ActionCatalog, row: Proposal) -> ControlOrder | None:

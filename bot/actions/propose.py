@@ -15,8 +15,7 @@ from pydantic import JsonValue
 
 from bot.actions.catalog import Action, ActionCatalog
 from bot.actions.display import ProposalDisplay
-from bot.actions.rehearse import rehearsed
-from bot.actions.target import Target
+from bot.actions.target import Target, rehearsed
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.channel import Channel, not_covered
 from bot.domain.ids import Person, Place, SessionId, TeamId, TurnId, UserId

@@ -11,7 +11,7 @@ import structlog
 
 from adapters.control_plane.port import AnswerKind, ControlAnswer
 from bot.actions.display import ProposalDisplay
-from bot.actions.outcome import ended, line, outcome_of
+from bot.actions.orders import ended, line, outcome_of
 from bot.domain.ids import ProposalId
 from bot.domain.proposal import ProposalState
 from bot.ports.failures import StorageUnavailable

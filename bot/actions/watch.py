@@ -11,8 +11,7 @@ from adapters.control_plane.port import AnswerKind, ControlAnswer, ControlOrder,
 from bot.actions.catalog import ActionCatalog
 from bot.actions.display import ProposalDisplay
 from bot.actions.effect import EffectCheck, begin_effect
-from bot.actions.orders import order_of
-from bot.actions.outcome import Outcome, ended, line, outcome_of, progress_of, safe
+from bot.actions.orders import Outcome, ended, line, order_of, outcome_of, progress_of, safe
 from bot.domain.proposal import Proposal, ProposalState
 from bot.ports.failures import StorageUnavailable
 from bot.ports.proposals import OnState, ProposalStore, Watch, Watches, WatchKind, uncounted

@@ -1,16 +1,26 @@
-"""Which models of a provider may answer a round, in which order, and what each holds and costs."""
+"""Which models of a provider may answer a round, in which order, and a fast model's try.
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+The way out that a fast model was given is never shown, and decides who answers.
+"""
 
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from adapters.llm.messages import StopReason
 from adapters.llm.port import Price, Provider
+from bot.chat.round_record import RoundRecord
 from bot.domain.budget import NO_MODEL
+from bot.domain.turn_events import TextDelta, TurnEvent
 
 NEED_MORE_CONTEXT = "<need_more_context/>"
 _FRUGAL = f"""
 
 You are the fast model, asked first to save money. If you cannot answer this well, answer with
 {NEED_MORE_CONTEXT} and nothing else: a stronger model then takes over."""
+
+
+TURNED_DOWN = "it asked for a stronger one"
+CUT_OFF = "its answer did not fit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,3 +84,49 @@ def uses_model(provider: Provider) -> bool:
 def frugal_system(system: str) -> str:
     """The system text with the way out that a fast model has."""
     return system + _FRUGAL
+
+
+class MarkerFilter:
+    """Passes events on; text that may still become the marker waits until it cannot."""
+
+    def __init__(self, marker: str, emit: Callable[[TurnEvent], None]) -> None:
+        self._marker = marker
+        self._emit = emit
+        self._held = ""
+
+    def __call__(self, event: TurnEvent) -> None:
+        if not isinstance(event, TextDelta):
+            self._emit(event)
+            return
+        text = self._held + event.text
+        whole = text.replace(self._marker, "")
+        keep = next(
+            (n for n in range(len(self._marker) - 1, 0, -1) if self._marker.startswith(whole[-n:])),
+            0,
+        )
+        keep = min(keep, len(whole))
+        self._held = whole[len(whole) - keep :]
+        if shown := whole[: len(whole) - keep]:
+            self._emit(TextDelta(shown))
+
+    def flush(self) -> None:
+        """The text is over: what waited was no marker."""
+        if self._held:
+            self._emit(TextDelta(self._held))
+            self._held = ""
+
+
+def passed_on(record: RoundRecord) -> RoundRecord:
+    """The record of a fast model's round, marked when the full model has to answer instead."""
+    if record.error is not None or record.stopped:
+        return record
+    if NEED_MORE_CONTEXT in record.text:
+        why = TURNED_DOWN
+    elif record.stop_reason is StopReason.MAX_TOKENS:
+        why = CUT_OFF
+    else:
+        return record
+    notice = (
+        f"frugal: asked {record.model or 'the fast model'} first, {why}; the full model answers"
+    )
+    return replace(record, passed_on=True, tool_calls=(), notices=(*record.notices, notice))

@@ -19,11 +19,10 @@ from adapters.llm.messages import (
 from adapters.llm.port import Provider
 from bot.chat.attempt import Attempt, Emit, is_refused, is_worth_retrying, read
 from bot.chat.circuits import Circuit, Circuits
-from bot.chat.models import NEED_MORE_CONTEXT, KnownModel
+from bot.chat.models import NEED_MORE_CONTEXT, KnownModel, MarkerFilter, passed_on
 from bot.chat.round_budget import Admitted, NotAdmitted, RoundBudget
 from bot.chat.round_record import RoundRecord
 from bot.chat.stopping import StoppedByPerson, unless_stopped
-from bot.chat.trial import MarkerFilter, passed_on
 from bot.domain.turn_events import Notice, RoundStarted
 from bot.ports.durability import StopSignal
 

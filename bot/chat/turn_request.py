@@ -10,9 +10,8 @@ from bot.chat.evidence_need import needs_evidence
 from bot.chat.history import as_turn
 from bot.chat.tool_calls import ToolDesk
 from bot.domain.channel import Channel, ChannelRule
-from bot.domain.connections import ConnectionRule, connections_of
 from bot.domain.ids import MessageTs, SessionId
-from bot.domain.roles import NO_ROLES, HeldRoles
+from bot.domain.roles import NO_ROLES, ConnectionRule, HeldRoles, connections_of
 from bot.domain.session import Ask
 from bot.ports.sessions import SessionStore
 from tools.capabilities import CallContext

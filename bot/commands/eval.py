@@ -8,7 +8,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from itertools import islice
@@ -17,15 +17,14 @@ from pathlib import Path
 import orjson
 from pydantic import JsonValue
 
-from adapters.recorded.packs.archive import BadPack
+from adapters.recorded.packs.archive import TRUTH_FILE, BadPack, CaseFiles, case_files
 from adapters.recorded.packs.loading import NotLoaded
-from adapters.recorded.packs.recording import Recording, read_recording
-from adapters.recorded.packs.shapes import Case
+from adapters.recorded.packs.recording import Recording, read_case, read_recording
+from adapters.recorded.packs.shapes import Case, document_of
 from bot.commands import verbs
 from bot.commands.console import answer_here
 from bot.commands.eval_against import Comparison, Scored, compared, earlier_results
-from bot.commands.eval_cases import judged_cases
-from bot.commands.eval_score import Result, Tally, Truth, table
+from bot.commands.eval_score import PossibleTruth, Result, Tally, Truth, table
 from bot.settings.model import (
     ChannelSettings,
     DatabaseSettings,
@@ -36,13 +35,54 @@ from bot.settings.model import (
 from bot.settings.reading import ConfigurationError, load
 from bot.store import schema
 from bot.telemetry import logs
-from bot.wiring.loaded import with_logs_at, with_metrics_at
 from bot.wiring.observed import World, conventions_of
-from bot.wiring.packed import world_of
+from bot.wiring.packed import with_logs_at, with_metrics_at, world_of
 from bot.wiring.stores import open_redactor
 
 DEFAULT_CONFIG = Path("kortex.toml")  # may be missing; one that was named may not
 _CHANNEL = "incident-eval"
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedCase:
+    """A case and what is right about it."""
+
+    found: CaseFiles
+    truth: Truth
+
+
+def judged_cases(packs: Sequence[Path], tell: Callable[[str], None]) -> Iterator[JudgedCase]:
+    """Cases with a truth that can be counted, each id once. Raises BadPack.
+
+    Those to be graded by reading are left out, and `tell` is given a line about it at the end.
+    """
+    without = 0
+    asked: set[str] = set()
+    for found in case_files(packs):
+        truth = _truth(found)
+        if truth is None:
+            without += 1
+            continue
+        files = {name: content for name, content in found.files.items() if name != TRUTH_FILE}
+        case = CaseFiles(found.place, files)
+        name = read_case(case).id
+        if name in asked:
+            tell(f"{found.place}: a case with the id {name} was asked already; left out")
+            continue
+        asked.add(name)
+        yield JudgedCase(case, truth)
+    if without:
+        tell(f"{without} cases without a truth that can be counted were left out")
+
+
+def _truth(found: CaseFiles) -> Truth | None:
+    content = found.files.get(TRUTH_FILE)
+    if content is None:
+        return None
+    place = f"{found.place}/{TRUTH_FILE}"
+    if document_of(content, PossibleTruth, place).healthy is None:
+        return None
+    return document_of(content, Truth, place)
 
 
 @dataclass(frozen=True, slots=True)

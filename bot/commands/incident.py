@@ -22,7 +22,7 @@ from bot.reports.incident import ReportFacts, people_in, report
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
 from bot.slack.api.calls import RedactedCalls, SlackCalls
-from bot.slack.api.person_names import PersonNames
+from bot.slack.api.names import PersonNames
 from bot.slack.api.web_api import create_api
 from bot.slack.sending.outbox import Outbox
 from bot.slack.sending.scheduler import EditScheduler

@@ -13,7 +13,7 @@ from bot.privacy.redactor import TextRedactor
 from bot.settings.model import Settings
 from bot.settings.reading import environment
 from bot.wiring.backends import installation_key
-from bot.wiring.clock import SystemClock
+from bot.wiring.observed import SystemClock
 from bot.wiring.plugins import open_plugin
 from tools.capabilities import CallContext, Capabilities
 from tools.catalog import ToolCatalog

@@ -114,7 +114,7 @@ def providers(config: Path, *, as_json: bool) -> int:
 
 def tools(config: Path, *, as_json: bool) -> int:
     """`kortex tools`."""
-    from bot.commands.tools import report_of
+    from bot.commands.live import report_of
 
     async def work(settings: Settings) -> int:
         report, live = await report_of(settings)

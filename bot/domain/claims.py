@@ -1,9 +1,13 @@
-"""What an answer claims, sentence by sentence, and how far its evidence carries it."""
+"""What an answer claims, sentence by sentence, by which evidence: `[E1]`, or `[E1, E2]`."""
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 
 from pydantic import JsonValue
+
+CITATION = re.compile(r"\[E\d{1,4}(?:\s*,\s*E\d{1,4})*\]", re.ASCII)
+_NUMBER = re.compile(r"\d+", re.ASCII)
 
 
 class ClaimState(StrEnum):
@@ -32,3 +36,9 @@ class Claim:
             "state": self.state.value,
             "note": self.note,
         }
+
+
+def cited(text: str) -> tuple[int, ...]:
+    """The numbers a text cites, each once, in the order of their first mention."""
+    found = (int(n) for each in CITATION.findall(text) for n in _NUMBER.findall(each))
+    return tuple(dict.fromkeys(found))

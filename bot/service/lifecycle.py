@@ -12,23 +12,22 @@ import sqlalchemy as sa
 import structlog
 from slack_bolt.async_app import AsyncApp
 
+from bot.actions.decide import ExpirySweep
 from bot.actions.display import CardSweep
-from bot.actions.expire import ExpirySweep
 from bot.actions.revise import Revisions
 from bot.actions.stranded import StrandedSweep
 from bot.app import Base, Conversation, build_base, build_conversation
 from bot.chat.budget_alert import BudgetAlert
 from bot.domain.ids import MessageTs, ProposalId
 from bot.engine.engine import Engine, EngineConfig
-from bot.engine.records import forget_ended
+from bot.engine.library import forget_ended
 from bot.service.delivering import delivery_jobs
 from bot.service.listening import listen, providers_report, tools_report
 from bot.service.times import Times
 from bot.service.watching import watch_sweep
 from bot.settings.model import Settings
 from bot.slack.api.calls import CountedCalls, RedactedCalls, SlackCalls, WatchedCalls
-from bot.slack.api.channel_names import SlackChannelNames
-from bot.slack.api.person_names import PersonNames
+from bot.slack.api.names import PersonNames, SlackChannelNames
 from bot.slack.api.web_api import create_api
 from bot.slack.connection.bolt import create_bolt
 from bot.slack.connection.socket_ingress import SocketMode

@@ -14,8 +14,7 @@ from pydantic import (
 
 from bot.settings.actions import ActionSettings
 from bot.settings.mcp import McpSettings
-from bot.settings.policy import PolicySettings
-from bot.settings.roles import RoleSettings
+from bot.settings.policy import PolicySettings, RoleSettings
 from bot.settings.section import Duration, HostName, LocalHost, NotEmpty, Section, Token
 from bot.settings.slack_ids import ChannelIdOrNone, ChannelNames, PersonIdOrAll
 from tools.products import Reading

@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, cast
 
+import orjson
 import sqlalchemy as sa
 
 from bot.audit.chain import AuditKeys, ChainRow
@@ -12,7 +13,6 @@ from bot.audit.checkpoint import Checkpoint, checkpoints_in
 from bot.audit.seal import newest_genuine
 from bot.audit.verify import Bad, Summary, Verifier
 from bot.domain.audit import AuditKind, TrailEntry
-from bot.store import json_text
 from bot.store.columns import from_micros
 from bot.store.database import Database
 from bot.store.dialect import Connection, insert_into, now
@@ -209,7 +209,7 @@ def _entry(row: ChainRow) -> TrailEntry:
         kind=row.kind,
         actor=row.actor,
         session_id=row.session_id,
-        body=json_text.loads(row.body) if row.body else {},
+        body=orjson.loads(row.body) if row.body else {},
         mac=row.mac or "",
         key_id=row.key_id or "",
         erased_by=row.erased_by,

@@ -1,12 +1,14 @@
-"""The column types every table uses: instants and text, alike on SQLite and PostgreSQL.
+"""The column types every table uses: instants, text and JSON, alike on SQLite and PostgreSQL.
 
 Text is cleaned here, at the last edge before a driver, so no repository has to think of it; what
-comes from outside is redacted here as well.
+comes from outside is redacted here as well. JSON is one text for equal values.
 """
 
 from collections.abc import Callable
+from dataclasses import asdict, is_dataclass
 from datetime import UTC, datetime, timedelta
 
+import orjson
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.engine import Dialect
@@ -124,3 +126,23 @@ def index_where(name: str, column: str, condition: str) -> sa.Index:
     """An index of the rows that meet a condition, which queries write out as it stands here."""
     where = sa.text(condition)
     return sa.Index(name, column, sqlite_where=where, postgresql_where=where)
+
+
+def json_text(value: object) -> str:
+    """Canonical text: sorted keys, no spaces. Takes JSON values and dataclasses of them."""
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+    except TypeError:  # a lone surrogate somewhere, or no JSON at all
+        return orjson.dumps(_cleaned(value), option=orjson.OPT_SORT_KEYS).decode()
+
+
+def _cleaned(value: object) -> object:
+    if is_dataclass(value) and not isinstance(value, type):
+        return _cleaned(asdict(value))
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, dict):
+        return {_cleaned(key): _cleaned(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_cleaned(each) for each in value]
+    return value

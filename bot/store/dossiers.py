@@ -10,11 +10,11 @@ from bot.domain.audit import TrailEntry
 from bot.domain.dossier import Dossier, DossierCost, DossierTurn
 from bot.domain.ids import ProposalId, SessionId
 from bot.domain.proposal import Proposal
-from bot.store import rows
 from bot.store.audit_reading import PAGE_ROWS, StoredTrail
 from bot.store.database import Database
 from bot.store.dialect import Connection
 from bot.store.proposals import StoredProposals
+from bot.store.session_rows import to_evidence, to_message
 from bot.store.sessions import StoredSessions
 from bot.store.tables import evidence, messages, proposals, sessions, spending, turns
 
@@ -91,7 +91,7 @@ async def _turn(connection: Connection, row: sa.Row[Any]) -> DossierTurn:
     seen = await connection.execute(
         sa.select(evidence).where(evidence.c.turn_id == row.id).order_by(evidence.c.number)
     )
-    conversation = [rows.to_message(body) for body in said]
+    conversation = [to_message(body) for body in said]
     return DossierTurn(
         id=row.id,
         asker=row.asker_user,
@@ -101,7 +101,7 @@ async def _turn(connection: Connection, row: sa.Row[Any]) -> DossierTurn:
         started_at=row.started_at,
         ended_at=row.ended_at,
         answer_ts=row.answer_ts,
-        evidence=[rows.to_evidence(each) for each in seen],
+        evidence=[to_evidence(each) for each in seen],
     )
 
 

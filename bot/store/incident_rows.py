@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+import orjson
 import sqlalchemy as sa
 from pydantic import JsonValue
 
 from adapters.llm.messages import Message, Role
 from bot.ports.ingested_events import IngestedEvent
-from bot.store import json_text, rows
 from bot.store.dialect import Connection, insert_into
+from bot.store.session_rows import to_message
 from bot.store.tables import incidents, sessions
 from bot.store.tables import messages as messages_table
 from tools.search_words import document, month_label, product_label
@@ -113,7 +114,7 @@ async def keep_session(
     answer = next((m.text for m in reversed(said) if m.role is Role.ASSISTANT and m.text), "")
     if asked is None or not answer:
         return
-    question = " ".join(rows.to_message(asked).text.split())
+    question = " ".join(to_message(asked).text.split())
     await keep(
         connection,
         Incident(
@@ -183,7 +184,7 @@ def _products_asked(said: Sequence[Message]) -> tuple[str, ...]:
 
 def _product_in(arguments: str) -> str:
     try:
-        found = json_text.loads(arguments)
+        found = orjson.loads(arguments)
     except ValueError:
         return ""
     product = found.get("product") if isinstance(found, dict) else None

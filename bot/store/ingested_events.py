@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import orjson
 import sqlalchemy as sa
 from pydantic import JsonValue
 
 from bot.ports.failures import StorageUnavailable
 from bot.ports.ingested_events import IngestedEvent
-from bot.store import json_text
+from bot.store.columns import json_text
 from bot.store.database import Database
 from bot.store.dialect import Connection, insert_into, now
 from bot.store.incident_rows import keep, of_event
@@ -59,7 +60,7 @@ class StoredEvents:
                     kind=kind,
                     product=event.product,
                     at=event.at,
-                    data=json_text.dumps(dict(kept.data)),
+                    data=json_text(dict(kept.data)),
                     received_at=now(),
                 )
                 .on_conflict_do_nothing(index_elements=["source", "external_id"])
@@ -105,7 +106,7 @@ class StoredDeploys:
 
 
 def _deploy(row: sa.Row[Any]) -> Deploy:
-    data: dict[str, JsonValue] = json_text.loads(row.data)
+    data: dict[str, JsonValue] = orjson.loads(row.data)
     return Deploy(
         product=row.product,
         version=_text(data, "version") or "unknown",

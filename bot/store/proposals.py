@@ -12,10 +12,9 @@ from bot.domain.ids import ProposalId, SessionId, UserId
 from bot.domain.proposal import LIFETIME, Proposal, ProposalState, Vote, check_transition
 from bot.ports.proposals import Decision, Verdict
 from bot.store.audit import append_audit
-from bot.store.cards import REPAINT
 from bot.store.database import Database
 from bot.store.dialect import Connection, insert_into, now, seconds_ago
-from bot.store.proposal_rows import proposal_of, values_of, votes_text
+from bot.store.proposal_rows import REPAINT, proposal_of, values_of, votes_text
 from bot.store.tables import proposals
 
 _BY_TIME: dict[ProposalState, sa.ColumnElement[bool]] = {

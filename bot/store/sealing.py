@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, cast
 
+import orjson
 from pydantic import JsonValue
 
 from bot.audit.chain import AuditKeys, ChainRow, mac_of, tip_of
 from bot.ports.failures import StorageUnavailable
-from bot.store import json_text
+from bot.store.columns import json_text
 from bot.store.dialect import Connection
 from tools.redactor import RedactionFailed, Redactor
 
@@ -44,15 +45,15 @@ class Sealing:
     def body(self, body: Mapping[str, JsonValue]) -> str:
         """Canonical redacted JSON. Raises StorageUnavailable: what cannot be redacted is not kept."""
         if self.redactor is None:
-            return json_text.dumps(dict(body))
+            return json_text(dict(body))
         try:
-            return json_text.dumps(self.redactor.redact_value(dict(body)))
+            return json_text(self.redactor.redact_value(dict(body)))
         except RedactionFailed as error:
             raise StorageUnavailable("a row could not be redacted") from error
 
     def data(self, value: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
         """Redacted, also by the names of fields. Raises StorageUnavailable."""
-        return cast("dict[str, JsonValue]", json_text.loads(self.body(value)))
+        return cast("dict[str, JsonValue]", orjson.loads(self.body(value)))
 
     def line(self, text: str) -> str:
         """One redacted text. Raises StorageUnavailable."""

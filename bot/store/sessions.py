@@ -11,17 +11,20 @@ from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.ids import ChannelId, MessageTs, Place, SessionId, TeamId, TurnId
 from bot.domain.session import Ask, Session, Summary, TurnState
 from bot.domain.turn_events import Evidence
-from bot.store import rows
 from bot.store.audit import append_audit
 from bot.store.database import Database
 from bot.store.dialect import Connection, insert_into
 from bot.store.incident_rows import keep_session
-from bot.store.session_span import (
+from bot.store.session_rows import (
     begun_anew,
     close_idle,
     is_idle,
     is_read_by,
     keep_summary,
+    of_evidence,
+    of_messages,
+    to_evidence,
+    to_message,
 )
 from bot.store.tables import evidence as evidence_table
 from bot.store.tables import messages as messages_table
@@ -130,7 +133,7 @@ class StoredSessions:
             if inserted.first() is None:
                 return
             asked = Message(Role.USER, text=ask.text, told=told)
-            await connection.execute(messages_table.insert(), rows.of_messages(turn, [asked], 0))
+            await connection.execute(messages_table.insert(), of_messages(turn, [asked], 0))
             await append_audit(connection, started)
 
         await self._database.transact(work)
@@ -150,7 +153,7 @@ class StoredSessions:
                 .where(turns.c.session_id == session, turns.c.ts > after_ts, *is_read_by(this))
                 .order_by(turns.c.ts, turns.c.id, messages_table.c.n)
             )
-            return [rows.to_message(row.body, row.blocks) for row in found]
+            return [to_message(row.body, row.blocks) for row in found]
 
         return await self._database.fetch(work)
 
@@ -181,12 +184,11 @@ class StoredSessions:
                     messages_table.delete().where(messages_table.c.turn_id == turn)
                 )
             elif messages:
-                await connection.execute(
-                    messages_table.insert(), rows.of_messages(turn, messages, 1)
-                )
+                await connection.execute(messages_table.insert(), of_messages(turn, messages, 1))
             if evidence and self._retain:
                 await connection.execute(
-                    evidence_table.insert(), [rows.of_evidence(turn, each) for each in evidence]
+                    evidence_table.insert(),
+                    [of_evidence(turn, each) for each in evidence],
                 )
             ended = AuditEvent(
                 kind=AuditKind.TURN_ENDED,
@@ -248,7 +250,7 @@ class StoredSessions:
                 )
             )
             row = found.first()
-            return None if row is None else rows.to_evidence(row)
+            return None if row is None else to_evidence(row)
 
         return await self._database.fetch(work)
 

@@ -7,9 +7,9 @@ import sqlalchemy as sa
 from bot.domain.ids import ProposalId
 from bot.domain.proposal import ProposalState
 from bot.ports.proposals import Watch, WatchKind
-from bot.store.cards import REPAINT
 from bot.store.database import Database
 from bot.store.dialect import Connection, insert_into, seconds_ago
+from bot.store.proposal_rows import REPAINT
 from bot.store.tables import proposals, watches
 
 

@@ -1,4 +1,4 @@
-"""From settings to where the audit trail goes: checkpoints and events."""
+"""From settings to where the audit trail goes: which rows are written, checkpoints and events."""
 
 import asyncio
 import os
@@ -17,10 +17,11 @@ from adapters.errors import AdapterError
 from bot.audit.checkpoint import Checkpoint
 from bot.audit.checkpointing import Checkpoints, Publisher
 from bot.audit.feed import EventFeed, Sink, to_log
-from bot.domain.audit import TrailEntry
+from bot.domain.audit import AuditEvent, AuditKind, TrailEntry
 from bot.domain.ids import ChannelId, MessageTs, Place, TeamId
 from bot.ports.failures import StorageUnavailable
 from bot.ports.platform import ChatSurface
+from bot.ports.trail import AuditLog
 from bot.reports.finding import Finding
 from bot.settings.model import AuditSettings, Settings
 from bot.settings.reading import ConfigurationError
@@ -39,6 +40,8 @@ GENTLE_ROWS = 500  # judged at a stretch on the loop: some 4 ms
 LAST_CHECKPOINT_S = 3.0
 
 log = structlog.get_logger(__name__)
+
+_CALLS = frozenset({AuditKind.MODEL_CALL, AuditKind.TOOL_CALL})
 
 
 def audit_jobs(
@@ -204,3 +207,20 @@ def _append(path: Path, line: str) -> None:
         file.write(line + "\n")
         file.flush()
         os.fsync(file.fileno())
+
+
+class DecisionsOnly(AuditLog):
+    """`AuditLog` in front of another one. Whatever changes or refuses something still is a row."""
+
+    def __init__(self, audit: AuditLog) -> None:
+        self._audit = audit
+
+    async def append(self, event: AuditEvent) -> None:
+        """Write one row unless it is about a call. Raises StorageUnavailable."""
+        if event.kind not in _CALLS:
+            await self._audit.append(event)
+
+
+def calls_audit(audit: AuditLog, *, every_call: bool) -> AuditLog:
+    """What calls are written to."""
+    return audit if every_call else DecisionsOnly(audit)

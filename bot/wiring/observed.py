@@ -7,6 +7,7 @@ import base64
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, fields
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
@@ -55,6 +56,14 @@ from tools.capabilities import (
     Traces,
 )
 from tools.contract import QUERY
+
+
+class SystemClock:
+    """Wall time in UTC. Expiry and budgets are judged by the database's clock, not by this one."""
+
+    def now(self) -> datetime:
+        """The time now, aware, in UTC."""
+        return datetime.now(UTC)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -7,7 +7,7 @@ from adapters.on_call.json_endpoint import JsonOnCall
 from adapters.on_call.pagerduty import PagerDutyOnCall
 from adapters.on_call.port import OnCall
 from bot.settings.model import Settings
-from bot.settings.roles import OnCallSettings
+from bot.settings.policy import OnCallSettings
 from bot.slack.roles.directory import RoleMembers
 
 

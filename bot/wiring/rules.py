@@ -13,8 +13,8 @@ from bot.audit.chain import AuditKeys
 from bot.chat.turn_request import TurnConfig
 from bot.domain.budget import BudgetLimits
 from bot.domain.channel import ChannelRule
-from bot.domain.connections import ConnectionRule
 from bot.domain.freeze import FreezeWindow
+from bot.domain.roles import ConnectionRule
 from bot.settings.actions import ActionSettings
 from bot.settings.model import Settings
 from bot.slack.connection.startup import SlackAccess

@@ -11,12 +11,12 @@ from bot.settings.reading import ConfigurationError
 from bot.store import schema
 from bot.store.audit import StoredAudit
 from bot.store.audit_reading import StoredTrail
-from bot.store.cards import StoredCards
 from bot.store.channel_names import StoredNames
 from bot.store.database import Database
 from bot.store.incidents import StoredIncidents
 from bot.store.ingested_events import StoredDeploys, StoredEvents
 from bot.store.ledger import StoredLedger
+from bot.store.proposal_rows import StoredCards
 from bot.store.proposals import StoredProposals
 from bot.store.sealing import Sealing
 from bot.store.sessions import StoredSessions

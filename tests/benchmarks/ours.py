@@ -21,7 +21,7 @@ from bot.store import schema
 from bot.store.audit import StoredAudit
 from bot.store.database import Database
 from bot.telemetry.metrics import Metrics
-from bot.wiring.clock import SystemClock
+from bot.wiring.observed import SystemClock
 from tests.benchmarks.transcript import SYSTEM_BYTES, log_lines, question
 from tests.fakes.capabilities import call_context, fake_capabilities
 from tests.fakes.journal import MemoryJournal

@@ -15,8 +15,7 @@ from multidict import MultiMapping
 from pydantic import JsonValue
 
 from adapters.errors import AdapterError, BadAnswer, Refused, TimedOut, Unreachable
-from adapters.on_call.path import steps, texts_at
-from adapters.on_call.port import MAX_PEOPLE, OnCall
+from adapters.on_call.port import MAX_PEOPLE, OnCall, steps, texts_at
 from bot.demo.on_call import ROTA_PATH, create_on_call
 from bot.settings.model import Settings
 from bot.wiring.rotas import role_members

@@ -12,7 +12,7 @@ from aiohttp.test_utils import TestServer
 from adapters.recorded.incidents import INCIDENTS
 from adapters.recorded.platform import RecordedPlatform
 from adapters.recorded.simulator.dataset import Dataset
-from bot.domain.connections import ConnectionRule, connections_of
+from bot.domain.roles import ConnectionRule, connections_of
 from bot.settings.model import PlatformSettings
 from bot.wiring.observed import make_platform
 from tests.fakes.capabilities import call_context

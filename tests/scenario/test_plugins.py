@@ -10,8 +10,8 @@ from aiohttp import web
 from prometheus_client import generate_latest
 
 from bot.commands.health_check import examine
+from bot.commands.live import report_of
 from bot.commands.plugins_check import check_plugins
-from bot.commands.tools import report_of
 from bot.commands.verbs import check_plugin
 from bot.demo.workspace.seeds import CHECKOUT, RESPONDER
 from bot.settings.model import Settings

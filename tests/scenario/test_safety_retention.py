@@ -3,7 +3,7 @@
 import asyncio
 
 from bot.demo.workspace.seeds import RESPONDER
-from bot.engine.records import forget_ended
+from bot.engine.library import forget_ended
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_service import Start, stage
 from tests.stage import results

@@ -1,4 +1,4 @@
-"""The Messages API's events, folded into chunks.
+"""The Messages API's events, folded into chunks, and its errors by name.
 
 Usage is cumulative (the last word on each bucket wins) and its input excludes cached tokens.
 Blocks may overlap on compatible servers, so they are kept by index; unknown events, blocks and
@@ -9,10 +9,26 @@ from collections.abc import Callable, Mapping
 from typing import ClassVar, Final
 
 from adapters.llm.anthropic.blocks import Block
-from adapters.llm.anthropic.errors import error_of
 from adapters.llm.decoding import EventDecoder, new_call_id
+from adapters.llm.failures import VendorError, error_reader, is_overflow
 from adapters.llm.messages import ErrorKind, StopReason, StreamChunk, Usage
 from adapters.llm.wire_json import as_int, as_list, as_object, as_text
+
+_KINDS: Final[Mapping[str, ErrorKind]] = {
+    "api_error": ErrorKind.OVERLOADED,
+    "authentication_error": ErrorKind.AUTH,
+    "billing_error": ErrorKind.QUOTA,
+    "invalid_request_error": ErrorKind.BAD_REQUEST,
+    "not_found_error": ErrorKind.BAD_REQUEST,
+    "overloaded_error": ErrorKind.OVERLOADED,
+    "permission_error": ErrorKind.AUTH,
+    "rate_limit_error": ErrorKind.RATE_LIMITED,
+    "request_too_large": ErrorKind.CONTEXT_OVERFLOW,
+    "timeout_error": ErrorKind.TIMEOUT,
+}
+# A rate limit that waiting does not lift.
+_SPENT: Final = "enforced_spend_limit_reached"
+
 
 _REASONS: Final[Mapping[str, StopReason]] = {
     "end_turn": StopReason.END_TURN,
@@ -22,8 +38,6 @@ _REASONS: Final[Mapping[str, StopReason]] = {
     "pause_turn": StopReason.END_TURN,
     "model_context_window_exceeded": StopReason.MAX_TOKENS,
 }
-
-
 # As `Usage` has its buckets.
 _COUNTED: Final = (
     "input_tokens",
@@ -31,6 +45,23 @@ _COUNTED: Final = (
     "cache_creation_input_tokens",
     "output_tokens",
 )
+
+
+def error_of(error: object) -> VendorError:
+    """One error object: `{type, message, details?}`; a compatible server may send a text."""
+    fields = as_object(error)
+    name, words = as_text(fields.get("type")), as_text(fields.get("message")) or as_text(error)
+    kind = _KINDS.get(name)
+    if as_object(fields.get("details")).get("error_code") == _SPENT:
+        kind = ErrorKind.QUOTA
+    elif kind in {ErrorKind.BAD_REQUEST, None} and is_overflow(words):
+        kind = ErrorKind.CONTEXT_OVERFLOW
+    elif "credit balance" in words:  # a 400 invalid_request_error in practice
+        kind = ErrorKind.QUOTA
+    return VendorError(name, words, kind)
+
+
+read_error = error_reader(lambda answer: error_of(answer.get("error")))
 
 
 class AnthropicDecoder(EventDecoder):

@@ -7,9 +7,8 @@ network).
 from collections.abc import AsyncGenerator, Mapping
 from typing import ClassVar, Final
 
-from adapters.llm.anthropic.decode import AnthropicDecoder
+from adapters.llm.anthropic.decode import AnthropicDecoder, read_error
 from adapters.llm.anthropic.encode import PROVIDER, encode
-from adapters.llm.anthropic.errors import read_error
 from adapters.llm.hosted import HostedProvider
 from adapters.llm.messages import CompleteRequest, StreamChunk
 

@@ -1,4 +1,4 @@
-"""The events of ConverseStream, and the answer of Converse, folded into chunks.
+"""The events of ConverseStream, and the answer of Converse, folded into chunks; exceptions by name.
 
 Text blocks begin without a start event. The usage (`metadata`) normally follows `messageStop`, so
 an answer is whole only with both. Input tokens exclude cached ones.
@@ -7,9 +7,11 @@ an answer is whole only with both. Input tokens exclude cached ones.
 from collections.abc import Callable, Mapping
 from typing import ClassVar, Final
 
-from adapters.llm.bedrock.errors import error_of
+import httpx
+
 from adapters.llm.bedrock.event_stream import EventStreamSplitter
 from adapters.llm.decoding import EventDecoder, OpenCall, new_call_id
+from adapters.llm.failures import VendorError, is_overflow
 from adapters.llm.messages import ErrorKind, StopReason, StreamChunk, Usage
 from adapters.llm.wire_json import (
     arguments_text,
@@ -18,7 +20,29 @@ from adapters.llm.wire_json import (
     as_object,
     as_text,
     dump_text,
+    parse,
 )
+
+# Names as the service model has them, compared without "Exception" and in lower case: in a
+# stream they begin with a small letter.
+_KINDS: Final[Mapping[str, ErrorKind]] = {
+    "accessdenied": ErrorKind.AUTH,
+    "expiredtoken": ErrorKind.AUTH,
+    "incompletesignature": ErrorKind.AUTH,
+    "internalserver": ErrorKind.OVERLOADED,
+    "invalidsignature": ErrorKind.AUTH,
+    "modelerror": ErrorKind.OVERLOADED,
+    "modelnotready": ErrorKind.OVERLOADED,
+    "modelstreamerror": ErrorKind.OVERLOADED,
+    "modeltimeout": ErrorKind.TIMEOUT,
+    "resourcenotfound": ErrorKind.BAD_REQUEST,
+    "servicequotaexceeded": ErrorKind.QUOTA,
+    "serviceunavailable": ErrorKind.OVERLOADED,
+    "throttling": ErrorKind.RATE_LIMITED,
+    "unrecognizedclient": ErrorKind.AUTH,
+    "validation": ErrorKind.BAD_REQUEST,
+}
+
 
 _REASONS: Final[Mapping[str, StopReason]] = {
     "end_turn": StopReason.END_TURN,
@@ -34,9 +58,27 @@ _FAILED: Final[Mapping[str, tuple[ErrorKind, str]]] = {
     "malformed_model_output": (ErrorKind.PROTOCOL, "the model's output was malformed"),
     "malformed_tool_use": (ErrorKind.PROTOCOL, "the model's tool call was malformed"),
 }
-
-
 _BLOCK_CHARS: Final = 32  # what a block counts that holds nothing
+
+
+def read_error(status: int, headers: httpx.Headers, body: bytes) -> VendorError:
+    """The error in an HTTP answer: named by `x-amzn-errortype: Name:http://...` or `__type`."""
+    del status
+    try:
+        answer = as_object(parse(body))
+    except ValueError:
+        answer = {}
+    named = headers.get("x-amzn-errortype", "") or as_text(answer.get("__type"))
+    return error_of(named.split(":", 1)[0].rsplit("#", 1)[-1], answer)
+
+
+def error_of(name: str, fields: Mapping[str, object]) -> VendorError:
+    """One exception by name, with its `message`."""
+    words = as_text(fields.get("message")) or as_text(fields.get("Message"))
+    kind = _KINDS.get(name.lower().removesuffix("exception"))
+    if kind in {ErrorKind.BAD_REQUEST, None} and is_overflow(words):
+        kind = ErrorKind.CONTEXT_OVERFLOW
+    return VendorError(name, words, kind)
 
 
 class BedrockDecoder(EventDecoder):

@@ -12,9 +12,8 @@ from urllib.parse import quote
 
 import httpx
 
-from adapters.llm.bedrock.decode import BedrockDecoder
+from adapters.llm.bedrock.decode import BedrockDecoder, read_error
 from adapters.llm.bedrock.encode import PROVIDER, encode
-from adapters.llm.bedrock.errors import read_error
 from adapters.llm.bedrock.sigv4 import AwsKey, signed_headers
 from adapters.llm.config import ProviderConfig
 from adapters.llm.hosted import HostedProvider

@@ -9,6 +9,7 @@
 Lines that are no JSON are passed over, as is the `data:` of server-sent events. An end of bytes
 in the middle of a line, or before the `done` of the designed form, is a broken answer; so is any
 end of the forms without a mark when the transfer did not tell where they end.
+Errors are words under `error`, `message` or `detail`; the status decides the rest.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,9 +17,9 @@ from typing import ClassVar, Final
 
 from adapters.llm.chat_completions import ToolDeltas
 from adapters.llm.decoding import EventDecoder, new_call_id
+from adapters.llm.failures import VendorError, error_reader, is_overflow
 from adapters.llm.framing import LineSplitter
-from adapters.llm.messages import TOOLS_EMULATED, StopReason, StreamChunk, Usage
-from adapters.llm.nirmata.errors import error_of
+from adapters.llm.messages import TOOLS_EMULATED, ErrorKind, StopReason, StreamChunk, Usage
 from adapters.llm.pseudo_tools import MarkerReader
 from adapters.llm.wire_json import as_int, as_list, as_object, as_text, parse
 
@@ -27,6 +28,30 @@ _REASONS: Final[Mapping[str, StopReason]] = {
     "max_tokens": StopReason.MAX_TOKENS,
 }
 _DONE: Final = b"[DONE]"
+
+
+def error_of(answer: object) -> VendorError:
+    """One error: a text, or an object with words in one of the usual places."""
+    words = _words(answer)
+    throttled = ErrorKind.RATE_LIMITED if "throttl" in words.lower() else None
+    return VendorError("", words, ErrorKind.CONTEXT_OVERFLOW if is_overflow(words) else throttled)
+
+
+def _words(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    fields = as_object(value)
+    found = (fields.get(name) for name in ("error", "message", "detail", "data"))
+    return next((words for words in map(_words, filter(None, found)) if words), "")
+
+
+def lacks_tools(message: str) -> bool:
+    """Whether an error says that tools are not supported."""
+    words = message.lower()
+    return "tool" in words and "support" in words
+
+
+read_error = error_reader(error_of)
 
 
 class _Lines:

@@ -13,19 +13,39 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from adapters.errors import AdapterError
+from adapters.llm.chat_completions import chat_messages, chat_tool
 from adapters.llm.config import ProviderConfig
 from adapters.llm.hosted import HostedProvider
 from adapters.llm.messages import CompleteRequest, ErrorChunk, ErrorKind, StreamChunk
-from adapters.llm.nirmata.decode import NirmataDecoder
-from adapters.llm.nirmata.encode import encode
-from adapters.llm.nirmata.errors import lacks_tools, read_error
-from adapters.llm.wire_json import as_int, as_object, as_text
+from adapters.llm.nirmata.decode import NirmataDecoder, lacks_tools, read_error
+from adapters.llm.pseudo_tools import emulated
+from adapters.llm.transcript import turns
+from adapters.llm.wire_json import as_int, as_object, as_text, dump
 
 # A backend that is upgraded may gain tools; asking again now and then is cheap.
 _REMEMBER_S: Final = 300.0
 _ANY: Final = 1_000_000
 _CAPABILITIES: Final = "capabilities"
 _CHAT: Final = "chat"
+
+
+def encode(
+    request: CompleteRequest, model: str, max_tokens: int, *, native_tools: bool, streaming: bool
+) -> bytes:
+    """The request body. Without `native_tools` the tools are described in the instructions."""
+    if request.tools and not native_tools:
+        request = emulated(request)
+    body: dict[str, object] = {
+        "messages": chat_messages(request.system, turns(request.messages)),
+        "max_tokens": max_tokens,
+        "stream": streaming,
+    }
+    if model:
+        body["model"] = model
+    if request.tools:
+        body["tools"] = [chat_tool(tool) for tool in request.tools]
+        body["tool_choice"] = "auto"
+    return dump(body)
 
 
 @dataclass(frozen=True, slots=True)

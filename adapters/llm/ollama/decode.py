@@ -1,4 +1,4 @@
-"""The /api/chat lines, folded into chunks.
+"""The /api/chat lines, folded into chunks, and errors: a text in `{"error": "..."}`.
 
 Calls come whole, without ids on older servers, and `done_reason` says "stop" even for them. A
 line with `error` may come with status 200.
@@ -8,12 +8,40 @@ from collections.abc import Callable, Mapping
 from typing import ClassVar, Final
 
 from adapters.llm.decoding import NdjsonDecoder, OpenCall, new_call_id
-from adapters.llm.messages import TOOLS_EMULATED, StopReason, StreamChunk, Usage
-from adapters.llm.ollama.errors import error_of
+from adapters.llm.failures import VendorError, error_reader, is_overflow
+from adapters.llm.messages import TOOLS_EMULATED, ErrorKind, StopReason, StreamChunk, Usage
 from adapters.llm.pseudo_tools import MarkerReader
 from adapters.llm.wire_json import arguments_text, as_int, as_list, as_object, as_text
 
+# Words of the server's source; without one of them the status decides.
+_KINDS: Final[Mapping[str, ErrorKind]] = {
+    "does not support tools": ErrorKind.BAD_REQUEST,
+    "server busy": ErrorKind.OVERLOADED,
+    "not found": ErrorKind.BAD_REQUEST,
+    "requires more system memory": ErrorKind.OVERLOADED,
+    "unauthorized": ErrorKind.AUTH,
+}
+_NO_TOOLS: Final = "does not support tools"
+
+
 _REASONS: Final[Mapping[str, StopReason]] = {"length": StopReason.MAX_TOKENS}
+
+
+def error_of(error: object) -> VendorError:
+    """One error: a text, or an object with a message."""
+    words = as_text(error) or as_text(as_object(error).get("message"))
+    if is_overflow(words):
+        return VendorError("", words, ErrorKind.CONTEXT_OVERFLOW)
+    kind = next((kind for phrase, kind in _KINDS.items() if phrase in words), None)
+    return VendorError("", words, kind)
+
+
+def lacks_tools(message: str) -> bool:
+    """Whether an error says that the model has no tools of its own."""
+    return _NO_TOOLS in message
+
+
+read_error = error_reader(lambda answer: error_of(answer.get("error")))
 
 
 class OllamaDecoder(NdjsonDecoder):

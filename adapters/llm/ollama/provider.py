@@ -14,9 +14,8 @@ from adapters.llm.exchange import Exchange
 from adapters.llm.failures import from_adapter_error
 from adapters.llm.limits import round_limit_s
 from adapters.llm.messages import CompleteRequest, ErrorChunk, ErrorKind, StreamChunk
-from adapters.llm.ollama.decode import OllamaDecoder
+from adapters.llm.ollama.decode import OllamaDecoder, lacks_tools, read_error
 from adapters.llm.ollama.encode import encode
-from adapters.llm.ollama.errors import lacks_tools, read_error
 from adapters.llm.ollama.server import OllamaServer, address, runs_in_cloud
 from adapters.llm.port import Model, Price, Tier
 from adapters.llm.wire_json import as_int

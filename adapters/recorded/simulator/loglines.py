@@ -5,10 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from random import Random
 
-from adapters.recorded.simulator.load import load
 from adapters.recorded.simulator.requests import Request, Visit
 from adapters.recorded.simulator.scenario import ORDINARY, Chronic, OneLine, Scenario
-from adapters.recorded.simulator.seeded import stream
+from adapters.recorded.simulator.seeded import load, stream
 from adapters.recorded.simulator.topology import BY_NAME, Service
 from tools.capabilities import LogLine
 

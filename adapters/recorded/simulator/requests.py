@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from adapters.recorded.simulator.faults import Fault
-from adapters.recorded.simulator.load import load
-from adapters.recorded.simulator.seeded import stream
+from adapters.recorded.simulator.seeded import load, stream
 from adapters.recorded.simulator.steady import times
 from adapters.recorded.simulator.topology import BY_NAME, ROUTES, Call, Route, calls_of
 

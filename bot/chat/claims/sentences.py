@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from bot.domain.citations import CITATION, cited
+from bot.domain.claims import CITATION, cited
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _BULLET = re.compile(r"^([ \t]{0,20})(?:[-*+•]|\d{1,3}[.)])[ \t]+")

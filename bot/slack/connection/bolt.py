@@ -8,7 +8,6 @@ from slack_bolt.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.slack.connection.framework_log import framework_logger
 from bot.slack.connection.listeners import (
     register_changes,
     register_clicks,
@@ -17,6 +16,7 @@ from bot.slack.connection.listeners import (
     register_events,
     register_forms,
 )
+from bot.slack.connection.socket_ingress import framework_logger
 from bot.slack.handling.answer_clicks import AnswerClicks
 from bot.slack.handling.commands import Commands
 from bot.slack.handling.denials import Denials

@@ -1,6 +1,11 @@
-"""Socket Mode: the connection, whether it stands, and an end that loses no acknowledgement."""
+"""Socket Mode: the connection, whether it stands, and an end that loses no acknowledgement.
+
+Slack's libraries are given a logger of their own: they log payloads below WARNING, and what people
+wrote stays out of logs.
+"""
 
 import asyncio
+import logging
 
 import structlog
 from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
@@ -9,13 +14,14 @@ from slack_sdk.socket_mode.aiohttp import SocketModeClient
 from slack_sdk.socket_mode.request import SocketModeRequest
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.slack.connection.framework_log import framework_logger
 from bot.slack.connection.startup import StartupError
 from bot.slack.handling.errands import Errands
 
 _log = structlog.stdlib.get_logger(__name__)
 _CONNECT_TIMEOUT_S = 30.0
 _CLOSE_TIMEOUT_S = 3.0
+
+NAME = "kortex.slack_libraries"
 
 
 class _Handler(AsyncSocketModeHandler):
@@ -100,3 +106,10 @@ class SocketMode:
                 await handler.close_async()  # type: ignore[no-untyped-call]
         except TimeoutError:
             _log.warning("slack.socket.close_timed_out")
+
+
+def framework_logger() -> logging.Logger:
+    """A logger that stays at WARNING whatever the root's level is; Bolt copies the level."""
+    logger = logging.getLogger(NAME)
+    logger.setLevel(logging.WARNING)
+    return logger

@@ -12,7 +12,7 @@ from typing import assert_never
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TurnId, UserId
 from bot.domain.session import Ask
 from bot.ports.failures import StorageUnavailable
-from bot.slack.api.keyed_lock import KeyedLock
+from bot.slack.api.per_key import KeyedLock
 from bot.slack.handling import words
 from bot.slack.handling.denials import Denials
 from bot.slack.handling.errands import Errands

@@ -18,7 +18,7 @@ from bot.domain.proposal import Proposal, ProposalState
 from bot.domain.proposal_words import too_late
 from bot.ports.failures import StorageUnavailable, SurfaceFailed, SurfaceGone
 from bot.ports.proposals import Decision
-from bot.slack.api.person_names import PersonNames
+from bot.slack.api.names import PersonNames
 from bot.slack.handling import words
 from bot.slack.handling.errands import Errands
 from bot.slack.handling.ingress_ports import IngressPorts

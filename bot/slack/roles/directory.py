@@ -11,7 +11,7 @@ from bot.domain.ids import Person, TeamId, UserId
 from bot.domain.roles import HeldRoles
 from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.slack.api.calls import SlackCalls
-from bot.slack.api.fresh import Fresh
+from bot.slack.api.per_key import Fresh
 from bot.slack.roles.on_duty import OnCallUnreadable, OnDutyDirectory
 
 _log = structlog.stdlib.get_logger(__name__)

@@ -11,7 +11,7 @@ from adapters.errors import AdapterError
 from adapters.on_call.port import SLACK_ID, OnCall
 from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.slack.api.calls import SlackCalls
-from bot.slack.api.fresh import Fresh
+from bot.slack.api.per_key import Fresh
 from bot.slack.api.web_api import Refused
 
 _log = structlog.stdlib.get_logger(__name__)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from bot.actions.outcome import words_of
+from bot.actions.orders import words_of
 from bot.domain.proposal import Proposal, ProposalState
 from bot.domain.proposal_words import became, sign, title
 from bot.slack.text.blocks import Block, Part, actions, button, context, dialog, header, section

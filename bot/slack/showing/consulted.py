@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from bot.domain.citations import cited
+from bot.domain.claims import cited
 from bot.domain.ids import TurnId
 from bot.domain.turn_events import Evidence
 from bot.slack.showing.chips import duration, short, span, subject

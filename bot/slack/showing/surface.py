@@ -10,7 +10,7 @@ from bot.domain.proposal import Proposal, deciders
 from bot.domain.session import Ask
 from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.ports.platform import AnswerStream, ChatSurface, PlatformTraits
-from bot.slack.api.keyed_lock import KeyedLock
+from bot.slack.api.per_key import KeyedLock
 from bot.slack.sending.outbox import Outbox, card_mark, note_mark
 from bot.slack.sending.pacing import Rates
 from bot.slack.sending.persist import Patience, persist

@@ -8,12 +8,11 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, create_model
 
 from tests.fakes.capabilities import call_context, fake_capabilities
 from tests.fakes.tools import ALL, FakeTool, contract
-from tools.catalog import CatalogInvalid, ToolCatalog
+from tools.catalog import Allowlist, AllowlistInvalid, CatalogInvalid, ToolCatalog
 from tools.contract import PROPOSE_TOOL_ID, Effect, Timeouts, ToolInput
 from tools.core.all import core_tools
 from tools.cursor import CursorSigner
 from tools.policy import ToolPolicy
-from tools.redaction import Allowlist, AllowlistInvalid
 from tools.schema import SchemaNotPortable, input_schema
 
 CORE = core_tools(CursorSigner(b"0123456789abcdef"))

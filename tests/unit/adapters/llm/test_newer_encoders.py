@@ -8,7 +8,7 @@ import pytest
 
 from adapters.llm.bedrock.encode import encode as encode_bedrock
 from adapters.llm.messages import CompleteRequest, Message, Role, ToolCall, ToolResult, ToolSpec
-from adapters.llm.nirmata.encode import encode as encode_nirmata
+from adapters.llm.nirmata.provider import encode as encode_nirmata
 from adapters.llm.openai.responses_encode import encode_responses
 
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {}, "additionalProperties": False}

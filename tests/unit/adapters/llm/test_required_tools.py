@@ -10,7 +10,7 @@ import pytest
 from adapters.llm.anthropic.encode import encode as anthropic
 from adapters.llm.bedrock.encode import encode as bedrock
 from adapters.llm.messages import CompleteRequest, Message, Role, ToolSpec
-from adapters.llm.nirmata.encode import encode as nirmata
+from adapters.llm.nirmata.provider import encode as nirmata
 from adapters.llm.ollama.encode import encode as ollama
 from adapters.llm.openai.encode import encode as openai_chat
 from adapters.llm.openai.responses_encode import encode_responses

@@ -6,7 +6,7 @@ import pytest
 
 from adapters.recorded.packs.archive import case_files
 from adapters.recorded.packs.recording import read_recording
-from bot.commands.eval_cases import judged_cases
+from bot.commands.eval import judged_cases
 from tests.evals.signals import NOW
 from tests.evals.stacks import CASES, write
 

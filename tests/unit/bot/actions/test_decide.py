@@ -7,7 +7,7 @@ import pytest
 from pydantic import JsonValue
 
 from adapters.control_plane.port import AnswerKind, ControlAnswer
-from bot.actions.expire import expiry
+from bot.actions.decide import expiry
 from bot.domain.audit import AuditKind
 from bot.domain.ids import ProposalId, UserId
 from bot.domain.proposal import ProposalState

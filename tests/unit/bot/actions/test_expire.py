@@ -1,6 +1,6 @@
 """The sweep starts what is due, once per proposal, and leaves the rest for later."""
 
-from bot.actions.expire import ExpirySweep
+from bot.actions.decide import ExpirySweep
 from bot.domain.proposal import ProposalState
 from bot.ports.failures import StorageUnavailable
 from tests.fakes.workflows import RecordingWorkflows

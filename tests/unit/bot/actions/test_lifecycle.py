@@ -6,7 +6,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from bot.actions.expire import expiry
+from bot.actions.decide import expiry
 from bot.domain.audit import AuditKind
 from bot.domain.proposal import LEGAL, LIFETIME, ProposalState
 from bot.ports.proposals import Decision

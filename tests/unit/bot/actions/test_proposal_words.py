@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.actions.outcome import line
+from bot.actions.orders import line
 from bot.actions.propose import proposal_notes
 from bot.audit.verify import Summary
 from bot.domain.dossier import Dossier

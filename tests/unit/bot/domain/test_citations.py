@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.domain.citations import cited
+from bot.domain.claims import cited
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.llm.messages import Message, Role, ToolCall
-from bot.store import json_text
-from bot.store.columns import clean, from_micros, to_micros
-from bot.store.rows import to_message
+from bot.store.columns import clean, from_micros, json_text, to_micros
+from bot.store.session_rows import to_message
 
 ANY_TEXT = st.text(st.characters())  # with NUL and lone surrogates
 STORABLE = st.text(st.characters(exclude_characters="\x00", exclude_categories=["Cs"]))
@@ -65,21 +64,21 @@ JSON = st.recursive(
 
 @given(JSON)
 def test_any_json_can_be_written_and_read(value: object) -> None:
-    text = json_text.dumps(value)
+    text = json_text(value)
     assert clean(text) == text
-    assert json_text.dumps(json_text.loads(text)) == text
+    assert json_text(orjson.loads(text)) == text
 
 
 @given(st.dictionaries(STORABLE, st.integers(0, 9), max_size=6))
 def test_equal_values_have_one_text(value: dict[str, int]) -> None:
     backwards = dict(reversed(value.items()))
-    assert json_text.dumps(value) == json_text.dumps(backwards)
-    assert orjson.loads(json_text.dumps(value)) == value
+    assert json_text(value) == json_text(backwards)
+    assert orjson.loads(json_text(value)) == value
 
 
 def test_what_is_no_json_is_refused() -> None:
     with pytest.raises(TypeError):
-        json_text.dumps({"a": object()})
+        json_text({"a": object()})
 
 
 @given(STORABLE, STORABLE, STORABLE)
@@ -91,4 +90,4 @@ def test_a_message_is_read_back_as_it_was(text: str, name: str, block: str) -> N
         provider="anthropic",
         provider_blocks=(block, text),
     )
-    assert to_message(json_text.dumps(message)) == message
+    assert to_message(json_text(message)) == message

@@ -9,9 +9,8 @@ from aiohttp.test_utils import TestServer
 
 from adapters.recorded.packs.archive import case_files
 from adapters.recorded.packs.recording import Recording, read_recording
-from bot.wiring.loaded import with_logs_at
 from bot.wiring.observed import World
-from bot.wiring.packed import world_of
+from bot.wiring.packed import with_logs_at, world_of
 from tests.evals.signals import NOW
 from tests.evals.stacks import write
 from tests.fakes.loki_server import LokiServer

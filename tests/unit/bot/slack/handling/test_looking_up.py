@@ -21,7 +21,7 @@ from bot.domain.freeze import FreezeWindow
 from bot.domain.ids import Place, TeamId
 from bot.domain.proposal import Proposal, ProposalState
 from bot.ports.failures import StorageUnavailable, SurfaceFailed, SurfaceGone
-from bot.slack.api.channel_names import DECIDING_S, SlackChannelNames
+from bot.slack.api.names import DECIDING_S, SlackChannelNames
 from bot.slack.handling.ingress_ports import IngressSettings
 from bot.slack.roles.directory import RoleMembers, SlackRoleDirectory
 from tests.fakes.channel_names import MemoryNames

@@ -1,7 +1,8 @@
-"""A lookup whose answers are kept for a while, asked once however many wait for it."""
+"""One at a time per key: locks that are forgotten, and look-ups that many wait for and one makes."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -62,3 +63,25 @@ class Fresh(Generic[_T]):
             oldest = next(iter(self._kept))
             del self._kept[oldest]
             self._locks.pop(oldest, None)
+
+
+class KeyedLock:
+    """Locks by name, within this process."""
+
+    def __init__(self) -> None:
+        self._locks: dict[str, tuple[asyncio.Lock, int]] = {}
+
+    @asynccontextmanager
+    async def hold(self, key: str) -> AsyncIterator[None]:
+        """Wait for the key's lock, hold it."""
+        lock, holders = self._locks.get(key, (asyncio.Lock(), 0))
+        self._locks[key] = (lock, holders + 1)
+        try:
+            async with lock:
+                yield
+        finally:
+            lock, holders = self._locks[key]
+            if holders == 1:
+                del self._locks[key]
+            else:
+                self._locks[key] = (lock, holders - 1)

@@ -1,7 +1,7 @@
-"""Channel names, which channel rules are written in: asked of Slack, kept in the database.
+"""Names by id, asked of Slack: of channels, which rules are written in, and of people, best effort.
 
-A name is kept so that neither a restart nor a bad minute of Slack's forgets it; a rename, told by an
-event, ends that at once. What could not be read is no name.
+A channel's name is kept in the database, so that neither a restart nor a bad minute of Slack's forgets
+it; a rename, told by an event, ends that at once. What could not be read is no name.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from bot.domain.channel import DIRECT, GROUP, UNKNOWN, KeptName
 from bot.domain.ids import ChannelId, MessageTs, Place, TeamId
 from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.slack.api.calls import SlackCalls
-from bot.slack.api.fresh import Fresh
+from bot.slack.api.per_key import Fresh
 from tools.policy import NAMELESS
 
 _log = structlog.stdlib.get_logger(__name__)
@@ -32,6 +32,8 @@ RETRY_S: Final = 0.5
 _GROUP_NAME: Final = "mpdm-"  # what Slack calls a direct message among several
 
 Sleep = Callable[[float], Awaitable[None]]
+
+_TTL_S = 300.0
 
 
 class NameStore(Protocol):
@@ -153,3 +155,28 @@ class SlackChannelNames:
         if found.is_mpim or found.name.startswith(_GROUP_NAME):
             return GROUP
         return found.name
+
+
+class PersonNames:
+    """Asks `users.info`, keeps names for five minutes."""
+
+    def __init__(self, api: SlackCalls, clock: Callable[[], float]) -> None:
+        self._api = api
+        self._names = Fresh(self._ask, clock)
+
+    async def name(self, user: str) -> str:
+        """The display name, or the id when Slack does not say."""
+        try:
+            return await self._names.get(user, _TTL_S) or user
+        except (SurfaceFailed, SurfaceGone, TimeoutError):
+            return user
+
+    async def _ask(self, user: str) -> str:
+        answer = await self._api.call("users.info", user=user)
+        found = answer.get("user")
+        if not isinstance(found, dict):
+            return ""
+        profile = found.get("profile")
+        shown = profile.get("display_name") if isinstance(profile, dict) else None
+        names = (shown, found.get("real_name"), found.get("name"))
+        return next((name for name in names if isinstance(name, str) and name), "")
