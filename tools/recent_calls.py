@@ -1,7 +1,7 @@
 """What a moment ago tells of a call: its result for the same person, and that its backend is down.
 
 Results are kept as a model was given them, redacted and cut already; never a failure, never what
-proposes. A tool whose backend does not answer is left alone for a while: asking again would hold up
+proposes. A tool whose backend does not answer is not asked for a while: asking again would hold up
 a turn. Three failures in a row, by running out of time or by not being there, open its circuit; then
 one call tries.
 """

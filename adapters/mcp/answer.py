@@ -41,7 +41,9 @@ def output_of(answer: Answer) -> McpOutput:
     """Raises UpstreamFailed for an answer that says it is a failure, or cannot be used."""
     text = "\n".join(answer.texts).strip()
     if answer.failed:
-        raise UpstreamFailed(" ".join(text.split())[:_MAX_WORDS] or "failed without a word")
+        raise UpstreamFailed(
+            " ".join(text.split())[:_MAX_WORDS] or "failed without an error message"
+        )
     notes = [f"{number} {kind} left out" for kind, number in _counted(answer.left_out)]
     try:
         data = clean_value(answer.structured)

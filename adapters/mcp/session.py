@@ -93,7 +93,7 @@ class SdkConnection:
                 self._wake.set()
             raise _as_tool_error(error) from error
         except ValidationError as error:
-            raise UpstreamFailed("the answer is none that the protocol knows") from error
+            raise UpstreamFailed("its answer is not in the protocol") from error
         return _answer(result)
 
     async def follow(self) -> None:

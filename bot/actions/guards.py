@@ -205,7 +205,7 @@ class WithinBlastRadius:
         if now is None:
             return PASSED
         if now.count > rule.max_objects:
-            return Judgement(f"it would touch {now.count} objects and may touch {rule.max_objects}")
+            return Judgement(f"it would touch {now.count} objects; the limit is {rule.max_objects}")
         if row.objects is None or now.count > row.objects:
             shown = "none" if row.objects is None else row.objects
             return Judgement(

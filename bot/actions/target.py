@@ -179,7 +179,7 @@ async def rehearsed(target: Target, action: Action, proposal: Proposal) -> Propo
     objects = counted.result()
     if objects is not None and objects.count > rule.max_objects:
         raise InvalidArguments(
-            f"{rule.name} would touch {objects.count} objects and may touch {rule.max_objects}; "
+            f"{rule.name} would touch {objects.count} objects; the limit is {rule.max_objects}; "
             "propose something narrower or tell people instead"
         )
     return replace(

@@ -67,7 +67,7 @@ async def read(provider: Provider, request: CompleteRequest, attempt: Attempt, e
     finally:  # a person's stop included: what was said stays
         _release(held, attempt, emit)
     if attempt.end is None:
-        attempt.end = ErrorChunk(ErrorKind.CUT, "the stream ended without its end")
+        attempt.end = ErrorChunk(ErrorKind.CUT, "the answer broke off")
 
 
 def _release(held: HeldText, attempt: Attempt, emit: Emit) -> None:

@@ -71,7 +71,7 @@ def alert_text(today: Today, limits: BudgetLimits) -> str:
     projected = projected_usd_micros(used, today.elapsed_s)
     return (
         f"Today's model budget: ${used / 1_000_000:,.2f} of ${limit / 1_000_000:,.2f} is used "
-        f"({100 * used // limit} %). At this rate the day ends at ${projected / 1_000_000:,.2f}. "
+        f"({100 * used // limit} %). At this rate today will cost ${projected / 1_000_000:,.2f}. "
         "When it is spent, cheaper models and then triage answer until 00:00 UTC. "
         "`/kortex budget` shows who spent it."
     )

@@ -1,4 +1,4 @@
-"""Which providers are left alone for now, why, and until when: one circuit each, per process.
+"""Which providers are not asked for now, why, and until when: one circuit each, per process.
 
 Where a vendor limits each model by itself, so does a rate limit here: the others are asked on. Else it closes a provider's door for as long as it asks; a used-up quota or a refused key for
 minutes; failures to answer only after several in a row, longer each time. When the time is up, one

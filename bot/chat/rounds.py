@@ -217,7 +217,9 @@ class Rounds:
                 async with asyncio.timeout(limit_s):
                     await read(provider, request, attempt, emit)
             except TimeoutError:
-                attempt.end = ErrorChunk(ErrorKind.TIMEOUT, f"no end after {limit_s:.0f} s")
+                attempt.end = ErrorChunk(
+                    ErrorKind.TIMEOUT, f"no complete answer after {limit_s:.0f} s"
+                )
 
         try:
             await unless_stopped(stop, asked())
@@ -259,7 +261,7 @@ def _said_of(provider: Provider, words: str) -> str:
 
 
 def _left_alone(circuit: Circuit) -> str:
-    return f"left alone for {circuit.wait_s:.0f} s ({circuit.why.replace('_', ' ')})"
+    return f"not asked for {circuit.wait_s:.0f} s ({circuit.why.replace('_', ' ')})"
 
 
 def _limits_one_model(provider: Provider, failed: ErrorChunk) -> bool:

@@ -32,7 +32,7 @@ def _untold(rule: ChannelRule, policy: ToolPolicy, tools: Sequence[AnyTool]) -> 
 
 def _words(rule: ChannelRule, untold: Sequence[str]) -> str:
     if not rule.products:
-        return "no products: neither proposals nor tools are bounded"
+        return "no products set: proposals and tools may be about any product"
     own = ", ".join(rule.products)
     match rule.reading:
         case Reading.ALL:
@@ -41,5 +41,6 @@ def _words(rule: ChannelRule, untold: Sequence[str]) -> str:
             without = f"; not offered: {', '.join(untold)}" if untold else ""
             return f"proposals and tools only for {own}{without}"
         case Reading.PRODUCTS:
-            more = f"; it cannot be told of: {', '.join(untold)} (reading = strict denies them)"
+            blind = f"; cannot tell whose data these read: {', '.join(untold)}"
+            more = f"{blind} (reading = strict denies them)"
             return f"proposals and tools only for {own}{more if untold else ''}"

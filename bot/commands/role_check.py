@@ -68,7 +68,9 @@ async def _on_duty(name: str, rota: OnCall, duty: OnDutyDirectory) -> Finding:
         return Finding(part, False, str(error))
     if not found.whole:
         return Finding(
-            part, False, "Slack does not tell whose the addresses are: users:read.email?"
+            part,
+            False,
+            "Slack does not say whose addresses these are: is users:read.email granted?",
         )
     lost = found.without_account
     detail = f"{len(found.users) + lost} on call now"
@@ -117,4 +119,6 @@ def _too_few(channel: ChannelRule, action: ActionRule, able: frozenset[str]) -> 
     whom = f"{' or '.join(channel.confirm)}{also}"
     if not able:
         return f"nobody can confirm it {where}: nobody is in {whom} now"
-    return f"{action.approvals} have to confirm it {where}, and {len(able)} can: in {whom} now"
+    return (
+        f"it needs {action.approvals} people {where}, and {len(able)} in {whom} can confirm it now"
+    )

@@ -83,8 +83,8 @@ def refusal_words(refusal: Refusal) -> str:
     """What people are told when a limit is in the way, and when it ends."""
     if refusal.limit is Limit.USER:
         return (
-            f"you asked {refusal.most} questions this hour, and no more are allowed; "
-            "ask again after the full hour"
+            f"you asked {refusal.most} questions this hour, the most one person may; "
+            "ask again at the next full hour"
         )
     whose, amount, end = _NAMED[refusal.limit]
     most, spent = amount(refusal.most), amount(refusal.spent)
@@ -96,8 +96,8 @@ def refusal_words(refusal: Refusal) -> str:
             f"{spent} is spent; {end}"
         )
     return (
-        f"of {whose} ({most}) {spent} is spent and {amount(refusal.held)} is held by answers "
-        "that are under way; ask again when they have ended"
+        f"of {whose} ({most}) {spent} is spent and {amount(refusal.held)} is reserved for answers "
+        "under way; ask again when they have ended"
     )
 
 
@@ -110,9 +110,9 @@ def _dollars(usd_micros: int) -> str:
     return f"${amount:,.2f}" if amount >= 1 else f"${amount:.4f}"
 
 
-_AT_MIDNIGHT = "it starts anew at 00:00 UTC"
+_AT_MIDNIGHT = "it is full again at 00:00 UTC"
 _NAMED: Final = {
     Limit.DAILY: ("today's budget", _dollars, _AT_MIDNIGHT),
-    Limit.CHANNEL: ("this channel's budget of today", _dollars, _AT_MIDNIGHT),
-    Limit.SESSION: ("this thread's allowance", _tokens, "a new thread starts anew"),
+    Limit.CHANNEL: ("this channel's budget for today", _dollars, _AT_MIDNIGHT),
+    Limit.SESSION: ("this thread's allowance", _tokens, "a new thread has its own"),
 }

@@ -15,6 +15,7 @@ import orjson
 from pydantic import JsonValue
 
 from bot.domain.ids import MessageTs, Person, Place, ProposalId, SessionId, TurnId, UserId
+from bot.domain.roles import also_words
 
 LIFETIME = timedelta(minutes=10)  # RFC 005 section 6.2.8
 BLAST_RADII = ("one host", "one service", "whole cluster")  # narrowest first
@@ -155,7 +156,7 @@ def deciders(row: Proposal) -> str:
     channel = ", ".join(row.confirm_roles)
     if not channel or not row.action_roles:
         return channel
-    return f"{channel} (only who is also in {' or '.join(row.action_roles)})"
+    return f"{channel} (only if also {also_words(row.action_roles)})"
 
 
 def unapproved(row: Proposal) -> str | None:

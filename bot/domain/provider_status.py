@@ -10,7 +10,7 @@ class ProviderStatus:
     """One provider now. `reason` says why it is not asked; empty when it is.
 
     `turn` is its place in the order of asking (1 is the default), 0 when nobody asks it. `circuit`
-    is "closed" (asked), "open" (left alone for `wait_s`) or "trying" (the next round finds out);
+    is "closed" (asked), "open" (not asked for `wait_s`) or "trying" (the next round finds out);
     `failures` counts those in a row. `answered`: since the start, so that its key and model are known
     to work; nothing is ready by its configuration alone.
     """

@@ -19,6 +19,18 @@ class HeldRoles:
 
 
 NO_ROLES: Final = HeldRoles()
+_ON_CALL: Final = frozenset({"on-call", "on_call", "oncall", "on call"})
+
+
+def also_words(roles: Sequence[str]) -> str:
+    """What a person has to be as well: `on call`, `an sre-lead or on call`. Roles have people's names."""
+    return " or ".join("on call" if r.lower() in _ON_CALL else with_article(r) for r in roles)
+
+
+def with_article(role: str) -> str:
+    """`a responder`, `an sre-lead`."""
+    spelt = role[:3].lower() == "sre" or role[:1].lower() in "aeiou"
+    return f"{'an' if spelt else 'a'} {role}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ def _status(
 ) -> ProviderStatus:
     wait_s = math.ceil(circuit.wait_s)
     why = circuit.why.replace("_", " ")
-    alone = f"left alone for {wait_s} s ({why})" if circuit.state is CircuitState.OPEN else ""
+    alone = f"not asked for {wait_s} s ({why})" if circuit.state is CircuitState.OPEN else ""
     reason = provider.unavailable_reason or alone
     return ProviderStatus(
         name=name,

@@ -93,7 +93,7 @@ def _checks(
             await writable.check()
         except StorageUnavailable as error:
             log.warning("readiness.cannot_write", error=str(error))
-            return "answers, but takes no change: is its disk full, or is it read-only?"
+            return "answers reads and refuses writes: is its disk full, or is it read-only?"
         return None
 
     async def fits() -> str | None:

@@ -72,7 +72,7 @@ async def test_a_sink_that_is_away_misses_nothing(database: Database) -> None:
     await feed(database, collector).run()
     collector.away = False
     await feed(database, collector).run()
-    assert collector.seen == []  # it is left alone for a while
+    assert collector.seen == []  # it is not asked for a while
     await lapse(database)
     await feed(database, collector).run()
     assert collector.seen == [1, 2]

@@ -186,5 +186,7 @@ async def test_an_edit_that_does_not_fit_is_told_in_the_form(stage: Stage) -> No
 
 async def test_others_may_not_edit(stage: Stage) -> None:
     _, card = await proposed(stage, "editable")
-    assert "You can't decide this" in await stage.told(MEMBER, stage.press(MEMBER, card, EDIT))
+    assert "You don't have the role for this" in await stage.told(
+        MEMBER, stage.press(MEMBER, card, EDIT)
+    )
     assert stage.workspace.modals_of(MEMBER) == ()

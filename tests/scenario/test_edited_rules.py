@@ -82,7 +82,7 @@ async def test_roles_and_actions_are_those_of_the_click_not_of_the_card(running:
 
     assert await running.reload(roles={"responder": {"users": ["U0SOMEONE"]}})
     told = await running.told(RESPONDER, running.press(RESPONDER, card, CONFIRM))
-    assert "You can't decide this" in told
+    assert "You don't have the role for this" in told
 
     assert await running.reload(roles={"responder": {"usergroups": [RESPONDERS]}}, actions=())
     await running.press(RESPONDER, card, CONFIRM)

@@ -156,7 +156,7 @@ async def test_a_target_that_drifts_after_the_card_is_not_touched_and_both_facts
     ("question", "said"),
     [
         ("propose hosts web-*", "holds a wildcard"),
-        ("propose hosts web-1 web-2 web-3", "would touch 3 objects and may touch 2"),
+        ("propose hosts web-1 web-2 web-3", "would touch 3 objects; the limit is 2"),
     ],
 )
 async def test_too_much_is_told_to_the_model_and_makes_no_card(

@@ -78,7 +78,7 @@ async def test_a_spent_budget_starts_no_further_round_and_the_thread_says_so(sta
         assert "I look at the clock." in first
         assert "The model budget allows no further round now." in first
         assert "1 result kept below." in first
-        assert "today's budget ($1.00) is spent; it starts anew" in second
+        assert "today's budget ($1.00) is spent; it is full again" in second
         assert "never said" not in first + second
         assert "of $1.0000" in report
         assert running.query("SELECT count(*) FROM audit WHERE kind = 'budget.refused'") == [(2,)]
@@ -99,7 +99,7 @@ async def test_a_spent_budget_leaves_triage(stage: Start) -> None:
         answer = await running.answered("@kortex why is checkout slow?", RESPONDER)
 
         assert len(running.models.requests) == 1
-        assert "is spent; it starts anew" in answer
+        assert "is spent; it is full again" in answer
         assert "answered without a model" in answer
 
 

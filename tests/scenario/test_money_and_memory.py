@@ -47,7 +47,7 @@ async def test_when_the_day_is_spent_triage_answers_and_the_thread_says_why(stag
     async with stage([Round(text=("never",))], more) as running:
         answer = await running.answered("@kortex why is checkout slow?")
 
-    assert "of today's budget ($0.0010) $0.0000 is spent; it starts anew at 00:00 UTC" in answer
+    assert "of today's budget ($0.0010) $0.0000 is spent; it is full again at 00:00 UTC" in answer
     assert "no model was used" in answer
     assert running.models.requests == []
 

@@ -122,11 +122,11 @@ async def test_a_responder_on_call_confirms_and_one_of_the_two_is_not_enough(
     stage = shared_stage
     rotas.people["on-call"] = ["mira", "priya"]
     asked, card = await proposed(stage, "on-call")
-    assert "*May decide*  responder, named (only who is also in on-call)" in shown(card)
+    assert "*May decide*  responder, named (only if also on call)" in shown(card)
 
     not_on_call = await refused(stage, SECOND_RESPONDER, card)
-    assert "a responder or named who is also on-call" in not_on_call
-    assert "You can't decide this." in await refused(stage, MEMBER, card)
+    assert "a responder or named who is on call" in not_on_call
+    assert "You don't have the role for this." in await refused(stage, MEMBER, card)
 
     await stage.press(RESPONDER, card, CONFIRM)
     await stage.card(asked, "succeeded.")
@@ -137,7 +137,7 @@ async def test_who_went_off_call_since_the_card_was_shown_is_refused(
 ) -> None:
     _, card = await proposed(shared_stage, "lost")
     rotas.people["lost"] = ["jonas"]
-    assert "who is also lost" in await refused(shared_stage, RESPONDER, card)
+    assert "who is also a lost" in await refused(shared_stage, RESPONDER, card)
 
 
 async def test_a_rota_that_cannot_be_read_refuses_until_it_can(
@@ -156,7 +156,7 @@ async def test_a_rota_that_cannot_be_read_refuses_until_it_can(
 async def test_an_address_of_nobody_here_lets_nobody_in(shared_stage: Stage, rotas: Rotas) -> None:
     rotas.people["outside"] = ["nobody", "lee", "alex.partner"]  # deactivated; another workspace
     _, card = await proposed(shared_stage, "outside")
-    assert "You can't decide this." in await refused(shared_stage, RESPONDER, card)
+    assert "You don't have the role for this." in await refused(shared_stage, RESPONDER, card)
 
 
 async def test_a_group_emptied_since_the_card_was_shown_lets_nobody_in(
@@ -166,7 +166,7 @@ async def test_a_group_emptied_since_the_card_was_shown_lets_nobody_in(
     groups["S0DISSOLV1"] = UserGroup("S0DISSOLV1", "gone", "Gone", (RESPONDER,))
     _, card = await proposed(shared_stage, "dissolved")
     groups["S0DISSOLV1"] = replace(groups["S0DISSOLV1"], users=())
-    assert "who is also dissolved" in await refused(shared_stage, RESPONDER, card)
+    assert "who is also a dissolved" in await refused(shared_stage, RESPONDER, card)
 
 
 async def test_outsiders_whom_only_one_side_names_decide_nothing(
@@ -180,7 +180,7 @@ async def test_outsiders_whom_only_one_side_names_decide_nothing(
             for user in (GUEST, STRANGER, OTHER_BOT)
         ]
     guest, stranger, bot = (each.result() for each in told)
-    assert "Guests can't decide." in guest
+    assert "Guests can't confirm. Ask a " in guest
     assert "You are in another workspace" in stranger
     assert "Bots can't decide." in bot
     assert state_of(stage, card) == "pending"

@@ -59,8 +59,8 @@ def row_of(stage: Stage, card: Message) -> tuple[str, str]:
 @pytest.mark.parametrize(
     ("user", "words"),
     [
-        (MEMBER, "You can't decide this. Ask a responder."),
-        (GUEST, "Guests can't decide."),
+        (MEMBER, "You don't have the role for this. Ask a responder."),
+        (GUEST, "Guests can't confirm. Ask a responder."),
         (STRANGER, "another workspace"),
     ],
 )

@@ -196,9 +196,10 @@ async def test_check_warns_of_an_action_that_too_few_people_can_confirm(
         "on call on-call": "2 on call now, 1 without a Slack account",
         "action apart": "nobody can confirm it in channels incident-*: "
         "nobody is in responder and also in lead now",
-        "action two-on-call": "2 have to confirm it in channels incident-*, and 1 can: "
-        "in responder and also in on-call now",
-        "action three": "3 have to confirm it in channels payments-*, and 1 can: in lead now",
+        "action two-on-call": "it needs 2 people in channels incident-*, "
+        "and 1 in responder and also in on-call can confirm it now",
+        "action three": "it needs 3 people in channels payments-*, "
+        "and 1 in lead can confirm it now",
     }
 
 
@@ -214,7 +215,7 @@ async def test_check_fails_on_roles_that_cannot_be_read(
     }
     assert set(failed) == {"on call on-call", "role nobody"}
     assert "cannot be reached" in str(failed["on call on-call"])
-    assert failed["role nobody"] == "Slack does not tell who is in S0GONE0001"
+    assert failed["role nobody"] == "Slack does not say who is in S0GONE0001"
 
 
 async def test_check_tries_a_rota_without_slack(

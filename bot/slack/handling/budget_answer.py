@@ -48,12 +48,12 @@ def _headline(report: BudgetReport) -> str:
     else:
         full = min(_BAR, _BAR * pct // 100)
         spent += f" of {dollars(limit)} ({pct} %)\n`{'█' * full}{'░' * (_BAR - full)}`"
-    parts = [spent, f"At this rate the day ends at {dollars(report.projected_usd_micros)}."]
+    parts = [spent, f"At this rate today will cost {dollars(report.projected_usd_micros)}."]
     assumed = today.used_usd_micros - today.spent_usd_micros
     if assumed:
         parts.append(f"{dollars(assumed)} of it is assumed: the price was not known.")
     if today.held_usd_micros:
-        parts.append(f"{dollars(today.held_usd_micros)} more is held by rounds that are running.")
+        parts.append(f"{dollars(today.held_usd_micros)} more is reserved for answers under way.")
     return "\n".join(parts)
 
 

@@ -20,11 +20,11 @@ FROZEN = (
 )
 FROZEN_HERE = (
     "🧊 Frozen in this process. The database cannot be written now, so no other replica can run an "
-    "action either; I keep trying to store it, and lift it only with `/kortex freeze off`."
+    "action either. I keep trying to store it; only `/kortex freeze off` ends it."
 )
 LIFTED = "Not frozen any more: confirmed actions run again. Quiet hours and windows still hold."
 NOT_LIFTED = "Still frozen: the database cannot be written now. Try again later."
-UNREADABLE = "The switch cannot be read now, and as long as that is so no action runs."
+UNREADABLE = "I cannot read whether actions are frozen, so none runs for now."
 USAGE = "Use `/kortex freeze on [reason]`, `/kortex freeze off` or `/kortex freeze`."
 
 

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from adapters.on_call.port import OnCall
 from bot.domain.ids import Person, TeamId, UserId
-from bot.domain.roles import HeldRoles
+from bot.domain.roles import HeldRoles, also_words, with_article
 from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.slack.api.calls import SlackCalls
 from bot.slack.api.per_key import Fresh
@@ -22,7 +22,7 @@ _log = structlog.stdlib.get_logger(__name__)
 GROUP_TTL_S = 60.0
 GROUP_RECHECK_S = 10.0
 
-NOBODY = "Nobody may decide this here: no role is set for this channel."
+NOBODY = "Nobody can do this here: no role is set for it."
 CANNOT_CHECK = "I could not check your role with Slack, so nothing was changed. Try again."
 NO_ROTA = "I could not read who is on call, so nothing was changed. Try again."
 DEACTIVATED = "This account is deactivated."
@@ -125,14 +125,14 @@ class SlackRoleDirectory:
         for group in self._groups_of((role,)):
             members = await self._members_of(group, GROUP_TTL_S)
             found |= members or set()
-            unread = unread if members is not None else f"Slack does not tell who is in {group}"
+            unread = unread if members is not None else f"Slack does not say who is in {group}"
         for rota in self._rotas_of((role,)):
             try:
                 on_duty = await self._on_duty.now(rota, GROUP_TTL_S)
             except OnCallUnreadable as error:
                 return frozenset(found), f"who is on call cannot be read: {error}"
             found |= on_duty.users
-            unread = unread if on_duty.whole else "Slack does not tell whose the addresses are"
+            unread = unread if on_duty.whole else "Slack does not say whose addresses these are"
         return frozenset(found), unread
 
     def forget_group(self, usergroup: str) -> None:
@@ -169,7 +169,7 @@ class SlackRoleDirectory:
             if missing is None:
                 return None
             unread += [missing] if missing else []
-        return unread[-1] if unread else "You can't decide this."
+        return unread[-1] if unread else "You don't have the role for this."
 
     def _outside(self, person: Person, user: _User) -> str | None:
         if user.is_bot:
@@ -179,7 +179,7 @@ class SlackRoleDirectory:
         if user.team_id and user.team_id != self._team:
             return "Your account belongs to another workspace, so you can't decide here."
         if user.is_restricted or user.is_ultra_restricted:
-            return "Guests can't decide."
+            return "Guests can't confirm."
         return None
 
     async def _is_in_group(self, user: UserId, group: str) -> bool | None:
@@ -226,10 +226,6 @@ class SlackRoleDirectory:
 
 
 def _who(roles: Sequence[str], also: Sequence[str]) -> str:
-    both = f" who is also {' or '.join(also)}" if also else ""
-    return f"Ask {_article(roles[0])} {' or '.join(roles)}{both}." if roles else ""
-
-
-def _article(name: str) -> str:
-    """Roles are named by their operators, for people: `a responder`, `an sre-lead`."""
-    return "an" if name[:1].lower() in "aeiou" else "a"
+    words = also_words(also)
+    both = f" who is {words if words == 'on call' else f'also {words}'}" if also else ""
+    return f"Ask {' or '.join((with_article(roles[0]), *roles[1:]))}{both}."

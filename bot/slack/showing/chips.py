@@ -22,10 +22,10 @@ _ACTIVITIES = {
     "get_logs": "Looking at the logs",
     "get_metrics": "Looking at the metrics",
     "get_traces": "Looking at the traces",
-    "find_metrics": "Looking what metrics there are",
+    "find_metrics": "Looking up which metrics exist",
     "query_metrics": "Looking at the metrics",
     "search_traces": "Searching traces",
-    "error_patterns": "Looking at what the logs repeat",
+    "error_patterns": "Looking for patterns in the logs",
     "compare_to_baseline": "Comparing with the last 24 hours",
     "get_recent_deploys": "Looking at recent deploys",
     "get_incident_history": "Searching past incidents",
@@ -163,7 +163,7 @@ def _verdict(record: ToolInvocationRecord, summary: str) -> tuple[ChipState, str
         return _failure(record.error_code, record.message, took)
     again = " · from the cache" if record.cached else ""
     if record.truncated:
-        return ChipState.CUT, f"{summary or 'result'} · cut, more is there · {took}{again}"
+        return ChipState.CUT, f"{summary or 'result'} · cut short, there is more · {took}{again}"
     return ChipState.OK, f"{summary} · {took}{again}" if summary else f"{took}{again}"
 
 

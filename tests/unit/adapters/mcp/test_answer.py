@@ -42,7 +42,7 @@ def _deep(depth: int) -> JsonValue:
     ("answer", "words"),
     [
         (Answer(("no such\n ticket",), failed=True), "no such ticket"),
-        (Answer((), None, (), failed=True), "without a word"),
+        (Answer((), None, (), failed=True), "without an error"),
         (Answer((), _deep(150)), "nested too deep"),
         (Answer(("[" * 150 + "]" * 150,)), "nested too deep"),
         (Answer((), {"a": float("inf")}), "not a finite number"),

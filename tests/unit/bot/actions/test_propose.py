@@ -46,7 +46,7 @@ async def test_an_actions_own_roles_are_wanted_beside_the_channels() -> None:
     receipt = await world.desk().propose(DRAFT, call())
 
     row = world.row(receipt.proposal_id)
-    assert receipt.awaits == ("responder (only who is also in sre-lead or on-call)",)
+    assert receipt.awaits == ("responder (only if also an sre-lead or on call)",)
     assert (row.confirm_roles, row.action_roles) == (("responder",), ("sre-lead", "on-call"))
     assert world.memory.trail[0].body["action_roles"] == ["sre-lead", "on-call"]
 

@@ -118,12 +118,12 @@ async def test_more_objects_than_declared_are_refused_at_proposal_and_at_dispatc
     row = await world.proposed()
     world.probe.objects = Objects(4)
 
-    with pytest.raises(InvalidArguments, match="would touch 4 objects and may touch 3"):
+    with pytest.raises(InvalidArguments, match="would touch 4 objects; the limit is 3"):
         await world.desk().propose(DRAFT, call(2))
     after = await carried(world, row)
 
     assert after.state is S.FAILED
-    assert "it would touch 4 objects and may touch 3" in after.outcome
+    assert "it would touch 4 objects; the limit is 3" in after.outcome
     assert world.control.posts == []
 
 

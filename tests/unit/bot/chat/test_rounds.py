@@ -124,7 +124,7 @@ async def test_a_refused_key_is_not_tried_with_every_round() -> None:
     second = await rounds.run(REQUEST, 2, lambda _: None, Signal(), budget=unlimited())
 
     assert len(locked_out.requests) == 1
-    assert second.notices == ("a: left alone for 300 s (auth)",)
+    assert second.notices == ("a: not asked for 300 s (auth)",)
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ async def test_when_nobody_else_is_left_only_those_that_named_a_time_are_not_ask
     again = await rounds.run(REQUEST, 2, lambda _: None, Signal(), budget=unlimited())
 
     assert (again.text == "mended") is answered
-    assert any("left alone" in notice for notice in again.notices)
+    assert any("not asked for" in notice for notice in again.notices)
 
 
 async def test_an_unavailable_provider_is_skipped_and_named() -> None:
@@ -289,7 +289,7 @@ async def test_a_round_is_cut_by_what_its_provider_is_configured_to_and_by_nothi
 
     assert not in_time
     assert record.error is ErrorKind.TIMEOUT
-    assert record.error_message == "no end after 1830 s"
+    assert record.error_message == "no complete answer after 1830 s"
 
 
 async def turns_of_the_loop() -> None:

@@ -159,7 +159,7 @@ async def test_a_channel_has_a_limit_of_its_own() -> None:
     other = await bench.round(1, bench.of(elsewhere, "s2"))
 
     assert [r.provider for r in (first, second, other)] == ["scripted", "", "scripted"]
-    assert "this channel's budget of today" in second.notices[0]
+    assert "this channel's budget for today" in second.notices[0]
 
 
 async def test_a_person_may_ask_so_many_questions_an_hour_however_many_rounds_they_take() -> None:

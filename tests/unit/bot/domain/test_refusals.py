@@ -13,30 +13,30 @@ TOKENS = {"most": 200_000, "wanted": 30_000}
     [
         (
             Refusal(Limit.DAILY, spent=2_000_000, held=0, **MONEY),
-            "today's budget ($2.00) is spent; it starts anew at 00:00 UTC",
+            "today's budget ($2.00) is spent; it is full again at 00:00 UTC",
         ),
         (
             Refusal(Limit.DAILY, spent=1_000_000, held=900_000, **MONEY),
-            "of today's budget ($2.00) $1.00 is spent and $0.9000 is held by answers that are "
+            "of today's budget ($2.00) $1.00 is spent and $0.9000 is reserved for answers "
             "under way; ask again when they have ended",
         ),
         (
             Refusal(Limit.CHANNEL, spent=1_900_000, held=0, **MONEY),
-            "this round may cost $0.3000, and of this channel's budget of today ($2.00) $1.90 is "
-            "spent; it starts anew at 00:00 UTC",
+            "this round may cost $0.3000, and of this channel's budget for today ($2.00) $1.90 is "
+            "spent; it is full again at 00:00 UTC",
         ),
         (
             Refusal(Limit.SESSION, spent=100_000, held=90_000, **TOKENS),
             "of this thread's allowance (200,000 tokens) 100,000 tokens is spent and 90,000 tokens "
-            "is held by answers that are under way; ask again when they have ended",
+            "is reserved for answers under way; ask again when they have ended",
         ),
         (
             Refusal(Limit.SESSION, spent=200_001, held=0, **TOKENS),
-            "this thread's allowance (200,000 tokens) is spent; a new thread starts anew",
+            "this thread's allowance (200,000 tokens) is spent; a new thread has its own",
         ),
         (
             Refusal(Limit.USER, most=10, spent=10, held=0, wanted=1),
-            "you asked 10 questions this hour, and no more are allowed; ask again after the full hour",
+            "you asked 10 questions this hour, the most one person may; ask again at the next full hour",
         ),
     ],
 )

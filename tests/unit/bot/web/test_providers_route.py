@@ -12,7 +12,7 @@ from bot.web.private import providers_route
 
 TOKEN = "api-token"
 LEFT_ALONE = ProviderStatus(
-    "anthropic", False, "left alone for 12 s (rate limited)", turn=1, circuit="open", wait_s=12
+    "anthropic", False, "not asked for 12 s (rate limited)", turn=1, circuit="open", wait_s=12
 )
 
 
@@ -33,7 +33,7 @@ async def test_it_tells_the_state_of_every_provider() -> None:
     assert told[0] == {
         "name": "anthropic",
         "available": False,
-        "reason": "left alone for 12 s (rate limited)",
+        "reason": "not asked for 12 s (rate limited)",
         "turn": 1,
         "model": "",
         "context_tokens": 0,
@@ -61,7 +61,7 @@ async def test_without_the_token_it_tells_nothing(shown: str) -> None:
 @pytest.mark.parametrize(
     ("status", "words"),
     [
-        (LEFT_ALONE, "not available, left alone for 12 s (rate limited)"),
+        (LEFT_ALONE, "not available, not asked for 12 s (rate limited)"),
         (ProviderStatus("a", True, turn=1, model="m", answered=True), "ready, asked first, m"),
         (ProviderStatus("a", True, turn=4), "configured, no answer yet, asked 4th"),
         (ProviderStatus("a", True), "configured, no answer yet, not in use"),

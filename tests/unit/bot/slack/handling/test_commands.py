@@ -177,9 +177,9 @@ async def test_budget_is_a_table_that_slack_takes(ingress: Ingress) -> None:
     check_blocks(answer["blocks"], "message")
     words_ = headline["text"]["text"]
     assert "$0.4600 of $10.0000 (4 %)" in words_
-    assert "At this rate the day ends at $1.8400." in words_
+    assert "At this rate today will cost $1.8400." in words_
     assert "$0.0700 of it is assumed" in words_
-    assert "$0.0006 more is held" in words_
+    assert "$0.0006 more is reserved" in words_
     kinds = [row[0]["text"] for row in table["rows"][1:]]
     assert {kind: kinds.count(kind) for kind in kinds} == {
         "Person": 2, "Channel": 1, "Provider": 1, "Thread": 15,

@@ -62,7 +62,7 @@ async def test_a_member_of_the_user_group_may(world: World) -> None:
 
 async def test_anyone_else_is_told_whom_to_ask(world: World) -> None:
     refusal = await world.refusal("U2", "responder", "lead")
-    assert refusal == "You can't decide this. Ask a responder or lead."
+    assert refusal == "You don't have the role for this. Ask a responder or lead."
 
 
 async def test_someone_listed_by_id_may_without_any_group(world: World) -> None:
@@ -258,7 +258,7 @@ def duty() -> OnCallWorld:
 
 async def test_who_is_on_call_may_and_others_may_not(duty: OnCallWorld) -> None:
     assert await duty.refusal("U1", "duty") is None
-    assert await duty.refusal("U2", "duty") == ("You can't decide this. Ask a duty.")
+    assert await duty.refusal("U2", "duty") == ("You don't have the role for this. Ask a duty.")
 
 
 async def test_a_rota_may_name_slack_ids(duty: OnCallWorld) -> None:
@@ -356,7 +356,7 @@ async def test_where_the_action_names_roles_too_one_of_each_kind_is_needed(
 async def test_who_lacks_one_of_the_two_is_told_both(duty: OnCallWorld) -> None:
     duty.members["S1"] = ["U2"]
     told = await duty.judged("U2", ("responder", "lead"), ("duty",))
-    assert told == ("You can't decide this. Ask a responder or lead who is also duty.")
+    assert told == ("You don't have the role for this. Ask a responder or lead who is also a duty.")
 
 
 @pytest.mark.parametrize(("roles", "also"), [((), ("duty",)), (("responder",), ("empty",))])
