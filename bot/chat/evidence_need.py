@@ -13,6 +13,8 @@ from adapters.llm.stated import is_statement
 from adapters.llm.written_calls import looks_written
 from bot.chat.claims.answer import checked
 from bot.domain.claims import ClaimState
+from tools.core.all import core_tools
+from tools.cursor import CursorSigner
 from tools.records import ToolOutcome
 
 _LONGEST_COURTESY: Final = 80
@@ -52,24 +54,14 @@ REPLACED: Final = (
     "what was read, without a model"
 )
 UNCHECKED: Final = "no tool was called for this answer: nothing in it was checked"
+_BUILT_IN: Final = tuple(tool.contract for tool in core_tools(CursorSigner(bytes(32))))
 # Calls of these read nothing of the systems.
 _READS_NOTHING: Final = frozenset(
-    {"core__get_current_time", "core__report_findings", "core__propose_action"}
+    c.id for c in _BUILT_IN if c.capabilities <= {"clock", "proposals"} and not c.ports
 )
 # With one of these an investigation without a model finds something.
 _INVESTIGATES: Final = frozenset(
-    {
-        "core__compare_to_baseline",
-        "core__error_patterns",
-        "core__get_logs",
-        "core__get_metrics",
-        "core__kubectl_get",
-        "core__search_traces",
-        "core__sweep_cluster",
-        "core__sweep_logs",
-        "core__sweep_metrics",
-        "core__sweep_traces",
-    }
+    c.id for c in _BUILT_IN if c.capabilities & {"kubernetes", "logs", "metrics", "traces"}
 )
 _LONGEST_QUESTION_BACK: Final = 600
 

@@ -9,7 +9,7 @@ import pytest
 from bot.cli import _parser
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob(".github/**/*.md")])
 MAP = ROOT / "docs" / "README.md"
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 MAX_LINE = 119

@@ -480,7 +480,14 @@ async def test_a_call_in_json_of_no_tool_is_no_answer_even_with_evidence() -> No
     assert talk.text == "checkout rose [E1]."
 
 
-@pytest.mark.parametrize(("fallback", "tools"), [("", NEEDS.tools), ("triage", ())])
+@pytest.mark.parametrize(
+    ("fallback", "tools"),
+    [
+        ("", NEEDS.tools),
+        ("triage", ()),
+        ("triage", (ToolSpec("core__get_incident_history", "reads no signal", {}),)),
+    ],
+)
 async def test_where_nobody_can_investigate_it_stays_and_is_told_to_be_unchecked(
     fallback: str, tools: tuple[ToolSpec, ...]
 ) -> None:
