@@ -45,6 +45,7 @@ _CONTENT = {
     "link_names": _FLAG, "as_user": _FLAG,
 }  # fmt: skip
 _AUTHOR = {"username": _TEXT, "icon_emoji": _TEXT, "icon_url": _TEXT}
+_STREAMED = {"markdown_text": _TEXT, "chunks": _JSON}
 _PAGED = {"cursor": _TEXT, "limit": _NUMBER}
 _RANGE = {
     **_PAGED, "oldest": _TEXT, "latest": _TEXT, "inclusive": _FLAG, "include_all_metadata": _FLAG,
@@ -73,6 +74,24 @@ SIGNATURES: Mapping[str, Signature] = {
             "reply_broadcast": _FLAG, "unfurl_links": _FLAG, "unfurl_media": _FLAG,
         },
         tier=None,
+        scope="chat:write",
+    ),
+    "chat.startStream": Signature(
+        {"channel": _TEXT, "thread_ts": _TEXT},
+        {
+            **_STREAMED, **_AUTHOR, "recipient_user_id": _TEXT, "recipient_team_id": _TEXT,
+            "task_display_mode": _TEXT,
+        },
+        tier=2,
+        scope="chat:write",
+    ),
+    "chat.appendStream": Signature(
+        {"channel": _TEXT, "ts": _TEXT}, _STREAMED, tier=4, scope="chat:write"
+    ),
+    "chat.stopStream": Signature(
+        {"channel": _TEXT, "ts": _TEXT},
+        {**_STREAMED, "blocks": _JSON, "metadata": _JSON, "session_status": _TEXT},
+        tier=2,
         scope="chat:write",
     ),
     "chat.update": Signature(

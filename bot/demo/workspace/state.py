@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -21,6 +21,7 @@ from bot.demo.workspace.ratelimit import Counters, RateLimiter, RateLimits
 from bot.demo.workspace.signed_http import SignedHttp
 from bot.demo.workspace.socket_mode import SocketModeHub
 from bot.demo.workspace.stored_messages import Message
+from bot.demo.workspace.streams import Streams
 from bot.demo.workspace.timeline import Timeline
 
 T = TypeVar("T")
@@ -46,13 +47,17 @@ class Clocks:
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What a workspace is made of. `request_url` set: signed HTTP in place of Socket Mode."""
+    """What a workspace is made of. `request_url` set: signed HTTP in place of Socket Mode.
+
+    `refused` are the methods that it has not got, each with the error it answers.
+    """
 
     app: AppIdentity = field(default_factory=AppIdentity)
     limits: RateLimits = field(default_factory=RateLimits)
     delivery: DeliveryPolicy = field(default_factory=DeliveryPolicy)
     request_url: str = ""
     clocks: Clocks = field(default_factory=Clocks)
+    refused: Mapping[str, str] = field(default_factory=dict)
 
 
 class Workspace:
@@ -64,6 +69,7 @@ class Workspace:
         self.roster = roster or seeds.roster(self.app)
         self.feed = Feed()
         self.timeline = Timeline()
+        self.streams = Streams(self.setup.clocks.monotonic)
         self.calls: deque[ApiCall] = deque(maxlen=MAX_CALLS_KEPT)
         self.sockets = SocketModeHub(self.app.app_id, self.feed.notify)
         self.limiter = RateLimiter(self.setup.limits, self.setup.clocks.monotonic)

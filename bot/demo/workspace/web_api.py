@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from bot.demo.workspace.arguments import SIGNATURES, Arguments, Signature, read_arguments
 from bot.demo.workspace.errors import RateLimited, ScopeMissing, SlackRefused
 from bot.demo.workspace.json_access import JsonObject, text_at
-from bot.demo.workspace.methods import chat, conversations, people, views
+from bot.demo.workspace.methods import chat, conversations, people, streaming, views
 from bot.demo.workspace.state import ApiCall, Workspace
 
 Handler = Callable[[Workspace, Arguments], JsonObject]
@@ -22,6 +22,9 @@ HANDLERS: Mapping[str, Handler] = {
     "chat.getPermalink": chat.get_permalink,
     "chat.postEphemeral": chat.post_ephemeral,
     "chat.postMessage": chat.post_message,
+    "chat.startStream": streaming.start,
+    "chat.appendStream": streaming.append,
+    "chat.stopStream": streaming.stop,
     "chat.update": chat.update,
     "conversations.history": conversations.history,
     "conversations.info": conversations.info,
@@ -77,6 +80,8 @@ class SimulatedWebApi:
         if signature is None:
             raise SlackRefused("unknown_method")
         self._authorize(_token(request, sent, is_json=is_json), signature)
+        if refusal := self.workspace.setup.refused.get(method):
+            raise SlackRefused(refusal)
         channel = text_at(sent, "channel")
         self.workspace.limiter.take(method, signature.tier, channel)
         if is_json and not signature.takes_json:

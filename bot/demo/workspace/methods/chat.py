@@ -66,6 +66,8 @@ def update(workspace: Workspace, arguments: Arguments) -> JsonObject:
     if channel.is_archived:
         raise SlackRefused("is_inactive")
     before = _own(workspace, access.current_message(workspace, channel, arguments.text("ts")))
+    if workspace.streams.is_open(channel.id, before.ts):
+        raise SlackRefused("streaming_state_conflict")
     said = content.read_content(arguments)
     content.check_update_length(said)
     metadata = content.read_metadata(arguments)
