@@ -67,6 +67,7 @@ def settings_of(
             "app_token": workspace.app_token,
             "signing_secret": workspace.signing_secret,
             "api_base_url": f"{workspace.origin}/api/",
+            "stream": "edit",  # what shows every state; Slack's own streams have tests of their own
         },
         "http": {"port": 0, "api_token": INGEST_TOKEN},
         "database": {"url": f"sqlite+aiosqlite:///{folder}/kortex.db"},

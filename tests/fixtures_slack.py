@@ -23,6 +23,11 @@ QUICK = Rates(
     all_posts_per_minute=1e9,
     read_burst=10_000,
     reads_per_minute=1e9,
+    append_burst=10_000,
+    appends_per_minute=1e9,
+    stream_burst=10_000,
+    streams_per_minute=1e9,
+    streams_at_once=10_000,
 )
 ASK = Ask(
     Place(TeamId("T1"), ChannelId("C1"), MessageTs("1763700000.000100")),

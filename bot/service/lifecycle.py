@@ -39,6 +39,7 @@ from bot.slack.roles.directory import SlackRoleDirectory
 from bot.slack.sending.outbox import Outbox
 from bot.slack.sending.pacing import Rates
 from bot.slack.sending.scheduler import EditScheduler
+from bot.slack.sending.streams import Streams
 from bot.slack.showing.admins import AdminMessages
 from bot.slack.showing.surface import SlackSurface
 from bot.slack.text.links import LinkPolicy
@@ -103,7 +104,8 @@ async def serving(
         await stack.enter_async_context(scheduler.running())
         engine = _engine(base, times.lease_s)
         outbox = Outbox(api, scheduler, identity.bot_user)
-        surface = _surface(base, outbox, engine)
+        streams = Streams(api, scheduler, settings.slack.stream)
+        surface = _surface(base, outbox, streams, engine)
         known = _known(base, api, identity)
         directory = Directory(PersonNames(api, time.monotonic).name, *known)
         conversation = build_conversation(
@@ -153,9 +155,10 @@ async def warn_of_excess(cluster: Cluster | None) -> None:
         log.error("this identity may do more than read", may=excess)
 
 
-def _surface(base: Base, outbox: Outbox, engine: Engine) -> SlackSurface:
+def _surface(base: Base, outbox: Outbox, streams: Streams, engine: Engine) -> SlackSurface:
     return SlackSurface(
         outbox,
+        streams=streams,
         links=LinkPolicy(frozenset(base.settings.slack.link_hosts)),
         now=base.stores.database.now,
         take_first_look=engine.take_first_look,

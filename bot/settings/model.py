@@ -32,7 +32,7 @@ class SlackSettings(Section):
     app_token: Token = SecretStr("")
     signing_secret: SecretStr = SecretStr("")
     api_base_url: str = "https://slack.com/api/"
-    stream: Literal["edit"] = "edit"
+    stream: Literal["auto", "native", "edit"] = "auto"
     follow_up: Literal["thread", "mention"] = "thread"
     link_hosts: tuple[HostName, ...] = ()
 

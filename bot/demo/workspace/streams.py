@@ -76,7 +76,7 @@ class Growing:
             grown = grown._with(chunk)
         if len(grown.text) > MAX_MARKDOWN_CHARS:
             raise SlackRefused("msg_too_long")
-        if len(grown.blocks) > 50:  # noqa: PLR2004  /reference/block-kit/blocks
+        if len(grown.blocks) > 50:
             raise SlackRefused("msg_blocks_too_many")
         return grown
 

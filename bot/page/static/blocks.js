@@ -154,6 +154,23 @@ function tableBlock(block) {
     h("tbody", {}, ...rows.map((row) => h("tr", {}, ...row.map((each) => cell("td", each)))))));
 }
 
+const STANDS = { pending: ["○", "cut", "waits"], in_progress: ["⏳", "busy", "runs"], complete: ["✓", "good", "done"], error: ["✗", "bad", "failed"] };
+
+function task(block) {
+  const [mark, tone, word] = STANDS[block.status] ?? STANDS.pending;
+  return h("li", { class: `task is-${tone}` },
+    h("span", { class: "task-mark", role: "img", "aria-label": word }, mark),
+    h("span", { class: "task-title" }, plain(block.title)),
+    ...["details", "output"].filter((key) => block[key]).map((key) => h("span", { class: "task-more" }, richText(block[key]))));
+}
+
+const plan = (block) => {
+  const tasks = block.tasks ?? [];
+  const runs = tasks.some((each) => each.status === "in_progress");
+  return h("details", { class: `plan${runs ? " is-busy" : ""}`, open: runs || tasks.some((each) => each.status === "error") },
+    h("summary", {}, plain(block.title)), h("ul", {}, ...tasks.map(task)));
+};
+
 export function renderBlock(block, press) {
   switch (block.type) {
     case "markdown": return h("div", { class: "md", html: markdown(block.text) });
@@ -169,6 +186,8 @@ export function renderBlock(block, press) {
         block.fields ? h("div", { class: "b-fields" }, ...block.fields.map((field) => textNode("div", "", field))) : null),
       block.accessory ? interactive(block.accessory, block.block_id, press) : null);
     case "image": return image(block);
+    case "plan": return plan(block);
+    case "task_card": return h("ul", { class: "plan" }, task(block));
     case "table": return tableBlock(block);
     case "alert": return textNode("div", `b-alert is-${block.level ?? "default"}`, block.text);
     default: return h("div", { class: "muted" }, `[${block.type}]`);

@@ -18,7 +18,9 @@ from bot.telemetry.metrics import Metrics
 from tools.redactor import RedactionFailed
 
 # What holds text for people. All else (ids, button values, metadata) is ours and comes back to us.
-_CARRIERS: Final = ("text", "blocks", "view", "attachments")
+_CARRIERS: Final = ("text", "blocks", "view", "attachments", "chunks")
+# Of these it is text in a stream's cards, which are no objects there.
+_TEXTS: Final = frozenset({"text", "title", "details", "output"})
 # A modal may hold 64 KiB of a result, which would hold up the event loop.
 _LARGE: Final = "views."
 
@@ -74,7 +76,7 @@ class RedactedCalls:
 
     def _safe(self, arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
         return {
-            name: self._texts(value, is_text=name == "text") if name in _CARRIERS else value
+            name: self._texts(value, is_text=name in _TEXTS) if name in _CARRIERS else value
             for name, value in arguments.items()
         }
 
@@ -84,7 +86,7 @@ class RedactedCalls:
         if isinstance(value, list):
             return [self._texts(item) for item in value]
         if isinstance(value, dict):
-            return {name: self._texts(item, is_text=name == "text") for name, item in value.items()}
+            return {name: self._texts(item, is_text=name in _TEXTS) for name, item in value.items()}
         return value
 
 

@@ -8,7 +8,7 @@ kortex_card    {proposal}
 kortex_note    {key, part}
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from pydantic import JsonValue
@@ -41,6 +41,11 @@ class Mark:
     subject_key: str
     subject: str
     part: int = 0
+
+    @property
+    def name(self) -> str:
+        """The same in one word, for what has no metadata yet."""
+        return f"{self.event_type}:{self.subject}:{self.part}"
 
     @property
     def metadata(self) -> dict[str, JsonValue]:
@@ -92,9 +97,16 @@ class Outbox:
             answer = await self._send("chat.postMessage", arguments, _without_blocks(part))
         return MessageTs(str(answer.get("ts", "")))
 
-    async def edit(self, channel: ChannelId, ts: MessageTs, part: Part) -> None:
-        """Replace a message. The caller holds the permission for one call."""
+    async def edit(
+        self, channel: ChannelId, ts: MessageTs, part: Part, mark: Mark | None = None
+    ) -> None:
+        """Replace a message; `mark` where it says not yet what it is for.
+
+        The caller holds the permission for one call.
+        """
         arguments: dict[str, JsonValue] = {"channel": channel, "ts": ts}
+        if mark:
+            arguments["metadata"] = mark.metadata
         try:
             await self._send("chat.update", arguments, part)
         except Refused as refused:
@@ -119,6 +131,18 @@ class Outbox:
 
     async def find(self, place: Place, mark: Mark, oldest: str = "") -> dict[int, MessageTs]:
         """Our messages with that mark, whatever their part: part → ts. `oldest` bounds the search."""
+        messages = await self._thread(place, oldest)
+        return {part: ts for each in messages for part, ts in self._marked(each, mark)}
+
+    async def find_answer(
+        self, place: Place, mark: Mark, oldest: str
+    ) -> tuple[dict[int, MessageTs], dict[int, MessageTs]]:
+        """The same for an answer, and those of its messages that grew and carry no mark yet."""
+        messages = await self._thread(place, oldest)
+        marked = {part: ts for each in messages for part, ts in self._marked(each, mark)}
+        return marked, {part: ts for each in messages for part, ts in self._grown(each, mark)}
+
+    async def _thread(self, place: Place, oldest: str) -> list[Mapping[str, JsonValue]]:
         method = "conversations.replies" if place.thread_ts else "conversations.history"
         arguments: dict[str, JsonValue] = {
             "channel": place.channel,
@@ -129,11 +153,11 @@ class Outbox:
             arguments["ts"] = place.thread_ts
         if oldest:
             arguments["oldest"] = oldest
-        found: dict[int, MessageTs] = {}
+        found: list[Mapping[str, JsonValue]] = []
         for _ in range(_PAGES):
             await self.scheduler.read_permit()
             answer = await self._call(method, arguments)
-            found |= self._marked(answer, mark)
+            found += [m for m in _objects(answer.get("messages")) if self._is_own(m)]
             cursor = _next_cursor(answer)
             if not cursor:
                 break
@@ -155,18 +179,28 @@ class Outbox:
             self.scheduler.rate_limited(limited, str(arguments.get("channel", "")))
             raise
 
-    def _marked(self, answer: Mapping[str, JsonValue], mark: Mark) -> dict[int, MessageTs]:
-        parts: dict[int, MessageTs] = {}
-        for message in _objects(answer.get("messages")):
-            if self._bot_user_id and message.get("user") != self._bot_user_id:
-                continue
-            metadata = _object(message.get("metadata"))
-            payload = _object(metadata.get("event_payload"))
-            is_ours = metadata.get("event_type") == mark.event_type
-            part = payload.get("part", 0)
-            if is_ours and payload.get(mark.subject_key) == mark.subject and isinstance(part, int):
-                parts[part] = MessageTs(str(message.get("ts", "")))
-        return parts
+    def _is_own(self, message: Mapping[str, JsonValue]) -> bool:
+        return not self._bot_user_id or message.get("user") == self._bot_user_id
+
+    @staticmethod
+    def _marked(message: Mapping[str, JsonValue], mark: Mark) -> Iterator[tuple[int, MessageTs]]:
+        metadata = _object(message.get("metadata"))
+        payload = _object(metadata.get("event_payload"))
+        is_ours = metadata.get("event_type") == mark.event_type
+        part = payload.get("part", 0)
+        if is_ours and payload.get(mark.subject_key) == mark.subject and isinstance(part, int):
+            yield part, MessageTs(str(message.get("ts", "")))
+
+    @staticmethod
+    def _grown(message: Mapping[str, JsonValue], mark: Mark) -> Iterator[tuple[int, MessageTs]]:
+        """By the first of its task cards; Slack keeps a mark only of what has ended."""
+        if message.get("metadata"):
+            return
+        for block in _objects(message.get("blocks")):
+            for card in (block, *_objects(block.get("tasks"))):
+                name, _, part = str(card.get("task_id", "")).rpartition(":")
+                if part.isdecimal() and name == mark.name.rpartition(":")[0]:
+                    yield int(part), MessageTs(str(message.get("ts", "")))
 
 
 def _without_blocks(part: Part) -> Part:

@@ -7,7 +7,7 @@ not known here: a message is only marked as changed, so the newest state always 
 
 import heapq
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
 
@@ -30,6 +30,11 @@ class Rates:
     a minute over all channels, taken as 300: 100 at once and 190 more. Reading a thread is Tier 3
     (https://docs.slack.dev/apis/web-api/rate-limits).
 
+    `chat.appendStream` is Tier 4, 100 a minute: a burst of 20 and 75 more; `chat.startStream` and
+    `chat.stopStream` are Tier 2, 20 a minute each: 8 and 10 more
+    (https://docs.slack.dev/reference/methods/chat.startStream and its siblings). So many streams
+    are open at once that the last of them ends, when all are done together, 12 s after the first.
+
     `message_gap_s` is the least time between two edits of one message; the first visible text of an
     answer alone may follow a status line sooner. Progress leaves `final_reserve` calls untouched,
     and a first text `first_reserve`.
@@ -47,6 +52,15 @@ class Rates:
     all_posts_per_minute: float = 190.0
     read_burst: int = 20
     reads_per_minute: float = 28.0
+    append_burst: int = 20
+    appends_per_minute: float = 75.0
+    stream_burst: int = 8
+    streams_per_minute: float = 10.0
+    streams_at_once: int = 10
+
+    def of_appends(self) -> "Rates":
+        """The same, with the allowance of `chat.appendStream` in place of that for edits."""
+        return replace(self, edit_burst=self.append_burst, edits_per_minute=self.appends_per_minute)
 
     @classmethod
     def unlimited(cls) -> "Rates":
@@ -60,6 +74,11 @@ class Rates:
             all_posts_per_minute=math.inf,
             read_burst=1_000_000,
             reads_per_minute=math.inf,
+            append_burst=1_000_000,
+            appends_per_minute=math.inf,
+            stream_burst=1_000_000,
+            streams_per_minute=math.inf,
+            streams_at_once=1_000_000,
         )
 
 

@@ -11,7 +11,8 @@ import structlog
 from bot.domain.ids import MessageTs, Place, TurnId
 from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.slack.api.web_api import Refused, Unreachable
-from bot.slack.sending.outbox import Outbox, answer_mark
+from bot.slack.sending.outbox import Mark, Outbox, answer_mark
+from bot.slack.sending.streams import Streams
 from bot.slack.text.blocks import Part
 
 _log = structlog.stdlib.get_logger(__name__)
@@ -21,12 +22,16 @@ _log = structlog.stdlib.get_logger(__name__)
 _UNEDITABLE = frozenset(
     {"cant_update_message", "edit_window_closed", "msg_too_long", "streaming_state_conflict"}
 )
+_GROWS = "streaming_state_conflict"
 _EMPTIED = Part("(continued above)", ())
 
 
 @dataclass(slots=True)
 class AnswerMessages:
-    """One answer. `complete` says whether `posted` is known to be all there is in Slack."""
+    """One answer. `complete` says whether `posted` is known to be all there is in Slack.
+
+    `unmarked` are those that grew, or still do, and do not say yet what they are for.
+    """
 
     outbox: Outbox
     place: Place
@@ -35,6 +40,8 @@ class AnswerMessages:
     posted: list[MessageTs] = field(default_factory=list)
     shown: dict[int, Part] = field(default_factory=dict)
     complete: bool = True
+    unmarked: set[int] = field(default_factory=set)
+    streams: Streams | None = None
 
     def stale(self, parts: tuple[Part, ...]) -> int | None:
         """The first part that Slack does not show yet."""
@@ -42,7 +49,10 @@ class AnswerMessages:
 
     async def discover(self) -> None:
         """Learn which messages exist. An attempt before this one may have posted some."""
-        found = await self.outbox.find(self.place, answer_mark(self.turn), self.oldest)
+        mark = answer_mark(self.turn)
+        found, grown = await self.outbox.find_answer(self.place, mark, self.oldest)
+        self.unmarked |= {index for index in grown if index not in found}
+        found = grown | found
         for index in range(max(found, default=-1) + 1):
             if index < len(self.posted):
                 continue
@@ -90,7 +100,7 @@ class AnswerMessages:
 
     async def _edit(self, index: int, part: Part) -> None:
         try:
-            await self.outbox.edit(self.place.channel, self.posted[index], part)
+            await self._edit_ended(index, part)
         except Refused as refused:
             if refused.code not in _UNEDITABLE:
                 raise
@@ -100,3 +110,29 @@ class AnswerMessages:
             # Its Stop button belongs to nothing any more; best effort.
             with suppress(SurfaceGone, SurfaceFailed):
                 await self.outbox.delete(self.place.channel, outdated)
+        self.unmarked.discard(index)
+
+    async def _edit_ended(self, index: int, part: Part) -> None:
+        """Edit it; one that Slack still lets grow ends first."""
+        channel, ts = self.place.channel, self.posted[index]
+        mark = answer_mark(self.turn, index)
+        unmarked = mark if index in self.unmarked else None
+        if unmarked:
+            await self._end_growth(ts, mark)
+        try:
+            await self.outbox.edit(channel, ts, part, unmarked)
+        except Refused as refused:
+            if refused.code != _GROWS or unmarked:
+                raise
+            await self._end_growth(ts, mark)
+            await self.outbox.scheduler.edit_permit()
+            await self.outbox.edit(channel, ts, part, mark)
+
+    async def _end_growth(self, ts: MessageTs, mark: Mark) -> None:
+        """Most often Slack ended it before, and says so."""
+        if self.streams is None:
+            return
+        try:
+            await self.streams.end(self.place.channel, ts, mark)
+        except Refused as refused:
+            _log.info("slack.stream.ended_before", error=str(refused))

@@ -3,6 +3,7 @@
 Pure. Events cost O(1) each; rendering costs O(text) and happens once per edit.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import assert_never
 
@@ -23,6 +24,7 @@ from bot.slack.text.blocks import Block, Part, actions, button, context, markdow
 from bot.slack.text.imitation import disclaimed
 from bot.slack.text.links import NO_LINKS, LinkPolicy, remark
 from bot.slack.text.markdown import hold_back
+from bot.slack.text.mrkdwn import clean
 from bot.slack.text.split import split
 from tools.records import CallEnded, CallEvent
 
@@ -46,6 +48,7 @@ class AnswerView:
     round_start: int = 0
     show_cost: bool = True
     waiting: bool = False
+    heads: tuple[str, ...] = ()  # the source of messages that are full and stay as they are
 
     def apply(self, event: TurnEvent) -> bool:
         """Fold one event in; whether it changes what people see."""
@@ -87,7 +90,7 @@ def render(view: AnswerView, links: LinkPolicy = NO_LINKS) -> tuple[Part, ...]:
         return _live(view, links)
     final = view.finished
     text = final.text if final.text.strip() else view.text
-    bodies = _bodies(text, links)
+    bodies = _bodies(text, links, view.heads)
     closed = closing(view.turn_id, final, text, show_cost=view.show_cost)
     *earlier, last = bodies or [""]
     shown = [markdown(last)] if last else []
@@ -98,13 +101,20 @@ def render(view: AnswerView, links: LinkPolicy = NO_LINKS) -> tuple[Part, ...]:
     )
 
 
-def _bodies(text: str, links: LinkPolicy) -> list[str]:
+def _bodies(text: str, links: LinkPolicy, heads: Sequence[str] = ()) -> list[str]:
+    """A message each: those that are full already, if the text still begins with them."""
+    said = clean(text).lstrip("\n") if heads else text
+    full = "".join(heads)
+    if heads and said.startswith(full):
+        return [b for head in heads for b in _bodies(head, links)] + _bodies(
+            said[len(full) :], links
+        )
     pieces = split(disclaimed(text.strip("\n")), links)
     return [piece.safe for piece in pieces if piece.safe.strip()]
 
 
 def _live(view: AnswerView, links: LinkPolicy) -> tuple[Part, ...]:
-    bodies = _bodies(hold_back(view.text), links)
+    bodies = _bodies(hold_back(view.text), links, view.heads)
     *earlier, last = bodies or [""]
     chips = list(view.chips.values())
     status = activity(chips) or ("" if last else WAITING if view.waiting else PLACEHOLDER)

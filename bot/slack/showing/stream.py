@@ -1,5 +1,9 @@
-"""One live answer: events in, edits out when the workspace's scheduler allows, the final always."""
+"""One live answer: events in, calls out when the workspace's scheduler allows, the final always.
 
+It grows by appends as long as Slack and the text allow it (`native_answer`), and else by edits.
+"""
+
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
@@ -10,6 +14,7 @@ from bot.privacy.stream import showable
 from bot.slack.sending.persist import Patience, persist
 from bot.slack.sending.scheduler import EditScheduler
 from bot.slack.showing.answer_messages import AnswerMessages
+from bot.slack.showing.native_answer import EXPIRE_S, NativeAnswer
 from bot.slack.showing.render import AnswerView, render
 from bot.slack.text.blocks import Part
 from bot.slack.text.links import NO_LINKS, LinkPolicy
@@ -35,16 +40,23 @@ class SlackAnswerStream(AnswerStream):
         resolve: Callable[[str], str] = str,
         on_end: Callable[[], None] = lambda: None,
         show_cost: bool = True,
+        native: NativeAnswer | None = None,
     ) -> None:
         self._messages = messages
+        self._native = native
+        self._scheduler = scheduler
         self._links = links
         self._patience = patience or Patience()
         self._redact = redact
         self._resolve = resolve
         self._on_end = on_end
         self._view = AnswerView(messages.turn, show_cost=show_cost)
-        self._slot = scheduler.open(self._edit)
+        grows = native is not None and native.growth is not None
+        self._expiry: asyncio.TimerHandle | None = None
+        self._slot = scheduler.open_stream(self._grow) if grows else scheduler.open(self._edit)
         self._text_is_due = False
+        if grows:
+            self._expiry = self._wake_up()
 
     def feed(self, event: TurnEvent) -> None:
         """Show it when the workspace's edit budget allows; the newest state wins."""
@@ -54,8 +66,9 @@ class SlackAnswerStream(AnswerStream):
     async def finish(self, final: TurnFinished) -> None:
         """Deliver the whole final text. Raises SurfaceGone, SurfaceFailed."""
         self._view.apply(final)
-        parts = self._parts()
         try:
+            await self._end_growth()
+            parts = self._parts()
             if not self._messages.complete:
                 await persist(self._patience, self._messages.discover)
             # An edit under way ends before the final begins, and none follows it.
@@ -90,6 +103,46 @@ class SlackAnswerStream(AnswerStream):
 
         return edit
 
+    async def _end_growth(self) -> None:
+        native = self._native
+        if native is None or native.growth is None:
+            return
+
+        async def end() -> None:
+            await self._slot.final()  # an append under way ends before, and none follows
+            try:
+                await native.finish(self._shown(), self._parts())
+            finally:
+                self._slot.done()
+
+        await persist(self._patience, end)
+        self._go_on_by_edits()
+
+    async def _grow(self) -> bool:
+        native = self._native
+        if native is None:
+            return False
+        before = native.growth
+        was_called = await native.grow(self._shown())
+        if native.growth is None:
+            self._go_on_by_edits()
+            self._slot.changed()
+        elif native.growth is not before:
+            self._expiry = self._wake_up()
+            self._slot.changed()
+        return was_called
+
+    def _wake_up(self) -> asyncio.TimerHandle:
+        """A stream in which nothing happens is ended too, before Slack ends it."""
+        if self._expiry is not None:
+            self._expiry.cancel()
+        return asyncio.get_running_loop().call_later(EXPIRE_S, self._slot.changed)
+
+    def _go_on_by_edits(self) -> None:
+        self._slot.edit = None
+        self._slot.close()
+        self._slot = self._scheduler.open(self._edit)
+
     async def _edit(self) -> bool:
         """Bring one stale message up to date; the next one waits for its own permission."""
         parts = self._parts()
@@ -103,6 +156,10 @@ class SlackAnswerStream(AnswerStream):
 
     def _parts(self) -> tuple[Part, ...]:
         """Raises SurfaceFailed: what cannot be redacted is not shown."""
+        return render(self._shown(), self._links)
+
+    def _shown(self) -> AnswerView:
+        """The view as people may read it. Raises SurfaceFailed."""
         text = self._view.text
         if self._view.finished is None:
             text = showable(text)
@@ -113,8 +170,11 @@ class SlackAnswerStream(AnswerStream):
         final = self._view.finished
         if final is not None:
             final = replace(final, text=self._resolve(final.text))
-        return render(replace(self._view, pieces=pieces, finished=final), self._links)
+        heads = self._native.heads if self._native else ()
+        return replace(self._view, pieces=pieces, finished=final, heads=heads)
 
     def _end(self) -> None:
+        if self._expiry is not None:
+            self._expiry.cancel()
         self._slot.close()
         self._on_end()

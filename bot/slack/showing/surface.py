@@ -14,8 +14,10 @@ from bot.slack.api.per_key import KeyedLock
 from bot.slack.sending.outbox import Outbox, card_mark, note_mark
 from bot.slack.sending.pacing import Rates
 from bot.slack.sending.persist import Patience, persist
+from bot.slack.sending.streams import Streams
 from bot.slack.showing.answer_messages import AnswerMessages
 from bot.slack.showing.cards import card
+from bot.slack.showing.native_answer import NativeAnswer
 from bot.slack.showing.render import AnswerView, render
 from bot.slack.showing.stream import SlackAnswerStream
 from bot.slack.text.blocks import Part, markdown
@@ -29,6 +31,8 @@ _log = structlog.stdlib.get_logger(__name__)
 _ANSWERS_KEPT = 2_000
 # A card is looked for from this long before its proposal was made, by our clock against Slack's.
 _CLOCK_SKEW_S = 3_600
+# What does not begin to grow at once is posted instead.
+_ONCE = Patience(failures=1)
 
 
 # A section holds the arguments and their frame: two fences, a heading.
@@ -65,6 +69,7 @@ class SlackSurface(ChatSurface):
         redact: Callable[[str], str] = str,
         show_cost: bool = True,
         resolve: Callable[[str, Place], str] = lambda text, _place: text,
+        streams: Streams | None = None,
     ) -> None:
         self._outbox = outbox
         self._links = links
@@ -75,6 +80,8 @@ class SlackSurface(ChatSurface):
         self._redact = redact
         self._show_cost = show_cost
         self._resolve = resolve
+        self._streams = streams
+        self._growing: dict[TurnId, NativeAnswer] = {}
         self._answers: dict[TurnId, AnswerMessages] = {}
         self._locks = KeyedLock()
 
@@ -100,12 +107,32 @@ class SlackSurface(ChatSurface):
             if messages is None:
                 messages = self._messages(ask, complete=self._take_first_look(ask))
             if not messages.posted:
-                (placeholder,) = render(view)
-                await persist(self._patience, lambda: _open(messages, placeholder))
+                await self._begin(messages, ask, view)
             while len(self._answers) >= _ANSWERS_KEPT:
-                del self._answers[next(iter(self._answers))]
+                self._forget(next(iter(self._answers)))
             self._answers[ask.turn_id] = messages
             return messages.posted[0]
+
+    async def _begin(self, messages: AnswerMessages, ask: Ask, view: AnswerView) -> None:
+        """A message that grows, or one that is edited: for what waits, and where Slack has none."""
+        (placeholder,) = render(view)
+        if self._streams is not None and not view.waiting:
+            native = NativeAnswer(self._streams, messages, ask.asker, self._links)
+
+            async def begin() -> bool:
+                if not messages.complete:
+                    await messages.discover()
+                return bool(messages.posted) or await native.begin()
+
+            try:
+                await persist(_ONCE, begin)
+            except SurfaceFailed as error:
+                messages.complete = False  # it may be there all the same
+                _log.info("slack.stream.not_begun", error=str(error))
+            if native.growth is not None:
+                self._growing[ask.turn_id] = native
+        if not messages.posted:
+            await persist(self._patience, lambda: _open(messages, placeholder))
 
     def stream(self, ask: Ask, ts: MessageTs) -> AnswerStream:
         """Edit that message as the turn goes on."""
@@ -126,6 +153,7 @@ class SlackSurface(ChatSurface):
             resolve=lambda text: self._resolve(text, ask.place),
             on_end=lambda: self._forget(turn),
             show_cost=self._show_cost,
+            native=self._growing.get(turn),
         )
 
     async def show_card(self, proposal: Proposal) -> MessageTs:
@@ -174,10 +202,18 @@ class SlackSurface(ChatSurface):
         return [Part(body, (markdown(body),)) for body in bodies if body.strip()] or [Part("…", ())]
 
     def _messages(self, ask: Ask, *, complete: bool) -> AnswerMessages:
-        return AnswerMessages(self._outbox, ask.place, ask.turn_id, ask.ts, complete=complete)
+        return AnswerMessages(
+            self._outbox,
+            ask.place,
+            ask.turn_id,
+            ask.ts,
+            complete=complete,
+            streams=self._streams,
+        )
 
     def _forget(self, turn: TurnId) -> None:
         self._answers.pop(turn, None)
+        self._growing.pop(turn, None)
 
 
 async def _own_clock() -> datetime:

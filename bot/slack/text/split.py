@@ -13,7 +13,7 @@ from bot.slack.text.markdown import CLOSE, Line, lines, safe_line
 from bot.slack.text.mrkdwn import clean
 
 # Room for a reopened fence (at most 24 bytes and a newline) and its closing line.
-_FENCE_BYTES = 32
+FENCE_BYTES = 32
 _LAST_SPACE = re.compile(r"\s(?=\S*$)")
 
 
@@ -27,7 +27,7 @@ class Piece:
 
 def split(text: str, policy: LinkPolicy, max_bytes: int = PART_BYTES) -> list[Piece]:
     """Pieces whose `safe` has at most `max_bytes` of UTF-8 (at least 64); none for an empty text."""
-    budget = max_bytes - _FENCE_BYTES
+    budget = max_bytes - FENCE_BYTES
     packed: list[list[Line]] = []
     current: list[Line] = []
     used = 0

@@ -1,0 +1,151 @@
+"""One method that shows live answers, paced: who may call it next, and the calls themselves.
+
+`bot.slack.sending.pacing` decides; this gives it a clock and an event loop. Nothing is queued here
+but the wish to call: what is shown is rendered at the moment of the call.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from itertools import count
+
+import structlog
+
+from bot.ports.failures import SurfaceFailed, SurfaceGone
+from bot.slack.api.web_api import RateLimited
+from bot.slack.sending.pacing import EditPlanner, Rates, Urgency
+
+_log = structlog.stdlib.get_logger(__name__)
+
+# Shows the newest state; whether that took a call of the lane's method.
+Edit = Callable[[], Awaitable[bool]]
+
+
+class EditSlot:
+    """One message's place in a lane. Made by `Lane.open`."""
+
+    def __init__(self, lane: "Lane", key: int, edit: Edit | None) -> None:
+        self.edit = edit
+        self.permission: asyncio.Future[None] | None = None
+        self.idle = asyncio.Event()
+        self.idle.set()
+        self._lane = lane
+        self._key = key
+
+    def changed(self, *, first: bool = False) -> None:
+        """The message looks different now; `first` when text is there for the first time. O(1)."""
+        self._lane.want(self._key, Urgency.FIRST if first else Urgency.PROGRESS)
+
+    async def final(self) -> None:
+        """Wait until this message may be edited by the caller, ahead of all progress.
+
+        No edit of the lane's own is under way or begins until the caller gives the turn back
+        with `done`.
+        """
+        self.permission = asyncio.get_running_loop().create_future()
+        self._lane.want(self._key, Urgency.FINAL)
+        try:
+            await self.permission
+        finally:
+            self.permission = None
+
+    def done(self) -> None:
+        """The edit that `final` allowed is over."""
+        self._lane.done(self._key)
+
+    def close(self) -> None:
+        """No more edits."""
+        self._lane.close(self._key)
+
+
+class Lane:
+    """The calls of one method. They happen only while `run` runs."""
+
+    def __init__(self, rates: Rates, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._planner = EditPlanner(rates)
+        self._slots: dict[int, EditSlot] = {}
+        self._keys = count()
+        self._wake = asyncio.Event()
+
+    def open(self, edit: Edit | None = None) -> EditSlot:
+        """A live message. `edit` shows its newest state; it may raise SurfaceGone, SurfaceFailed."""
+        key = next(self._keys)
+        slot = self._slots[key] = EditSlot(self, key, edit)
+        self._planner.open(key)
+        return slot
+
+    @property
+    def live(self) -> int:
+        """How many messages have a place here now."""
+        return len(self._slots)
+
+    def want(self, key: int, urgency: Urgency) -> None:
+        """The message with that key looks different now; wakes the pump where an edit is due sooner."""
+        if self._planner.want(key, urgency, self._clock()):
+            self._wake.set()
+
+    def done(self, key: int) -> None:
+        """The edit that was granted to that key is over."""
+        self._planner.finished(key, self._clock())
+        self._wake.set()
+
+    def close(self, key: int) -> None:
+        """Forget that key: its message is edited no more, and who waits for it waits no more."""
+        self._planner.close(key)
+        slot = self._slots.pop(key, None)
+        if slot is not None and slot.permission is not None and not slot.permission.done():
+            slot.permission.set_result(None)
+
+    def hold(self, until: float) -> None:
+        """Slack asked to wait until then."""
+        self._planner.hold(until)
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Call whenever it is allowed, until cancelled; calls under way are cancelled too."""
+        async with asyncio.TaskGroup() as edits:
+            await self._pump(edits)
+
+    async def _pump(self, tasks: asyncio.TaskGroup) -> None:
+        while True:
+            self._wake.clear()
+            now = self._clock()
+            while (key := self._planner.grant(now)) is not None:
+                self._start(key, tasks)
+            try:
+                async with asyncio.timeout(self._planner.wait_s(now)):
+                    await self._wake.wait()
+            except TimeoutError:
+                continue
+
+    def _start(self, key: int, tasks: asyncio.TaskGroup) -> None:
+        slot = self._slots[key]
+        if slot.permission is not None:
+            if not slot.permission.done():
+                slot.permission.set_result(None)
+        elif slot.edit is not None:
+            slot.idle.clear()
+            tasks.create_task(self._edit(key, slot, slot.edit))
+        else:
+            self._planner.unused()
+            self.done(key)
+
+    async def _edit(self, key: int, slot: EditSlot, edit: Edit) -> None:
+        try:
+            if not await edit():
+                self._planner.unused()
+        except RateLimited:
+            self._planner.want(key, Urgency.PROGRESS, self._clock())
+        except SurfaceGone:
+            # The final will find out for itself; until then there is nothing to show it in.
+            _log.info("slack.answer.gone")
+            slot.edit = None
+        except SurfaceFailed as error:
+            _log.info("slack.edit.failed", error=str(error))
+            if error.retryable:
+                self._planner.want(key, Urgency.PROGRESS, self._clock())
+        except Exception as error:  # noqa: BLE001 one answer's bug must not stop all others' edits
+            _log.error("slack.edit.bug", error=type(error).__name__)
+        finally:
+            slot.idle.set()
+            self.done(key)

@@ -1,0 +1,362 @@
+"""Answers in messages that Slack lets grow, against a workspace that refuses what Slack refuses.
+
+The clock of both sides stands where a test puts it.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import aiohttp
+import pytest
+from pydantic import JsonValue
+
+from bot.demo.workspace.app import api_base_url, serving
+from bot.demo.workspace.ratelimit import RateLimits
+from bot.demo.workspace.seeds import CHECKOUT, MEMBER
+from bot.demo.workspace.state import Clocks, Setup, Workspace
+from bot.demo.workspace.stored_messages import Message
+from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
+from bot.domain.session import Ask
+from bot.domain.turn_events import RoundReplaced, TextDelta, TurnFinished
+from bot.ports.platform import AnswerStream
+from bot.slack.api.calls import SlackCalls
+from bot.slack.api.web_api import Unreachable, create_api
+from bot.slack.sending.outbox import Outbox
+from bot.slack.sending.persist import Patience
+from bot.slack.sending.scheduler import EditScheduler
+from bot.slack.sending.streams import Streams, StreamSetting
+from bot.slack.showing.native_answer import EXPIRE_S, ROTATE_S
+from bot.slack.showing.render import render
+from bot.slack.showing.surface import SlackSurface
+from tests.fixtures_slack import QUICK, running_beside
+from tests.golden.slack_views import (
+    EVIDENCE,
+    LONG,
+    OUTCOMES,
+    ended,
+    finished,
+    outcome,
+    started,
+    view,
+)
+from tools.redactor import Redacted
+
+TEXT = (
+    "Checkout fails since 11:42 because the pool of its database is exhausted [1].\n\n"
+    "The deploy of 11:40 halved the pool, see `pool.size` in its diff [2]."
+)
+WORDS = [f"{word} " for word in TEXT.split(" ")]
+
+
+@dataclass
+class Faulty(SlackCalls):
+    """The Web API; `faults` are asked before and after each call, and may raise."""
+
+    inner: SlackCalls
+    before: Callable[[str], None] = lambda _method: None
+    after: Callable[[str], None] = lambda _method: None
+
+    async def call(self, method: str, **arguments: JsonValue) -> Mapping[str, JsonValue]:
+        self.before(method)
+        answer = await self.inner.call(method, **arguments)
+        self.after(method)
+        return answer
+
+
+@dataclass
+class Slack:
+    """The workspace, a surface that talks to it, and their clock."""
+
+    workspace: Workspace
+    api: Faulty
+    scheduler: EditScheduler
+    clock: list[float]
+    setting: StreamSetting
+    surface: SlackSurface = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.surface = self.another_process()
+
+    def another_process(self) -> SlackSurface:
+        """A surface that remembers nothing."""
+        return SlackSurface(
+            Outbox(self.api, self.scheduler, self.workspace.app.bot_user_id),
+            patience=Patience(backoff_s=0.001),
+            streams=Streams(self.api, self.scheduler, self.setting),
+        )
+
+    async def ask(self) -> Ask:
+        """Somebody asks in a channel."""
+        ts = MessageTs(await self.workspace.say(MEMBER, CHECKOUT, "@kortex why?"))
+        team = TeamId(self.workspace.app.team_id)
+        place = Place(team, ChannelId(CHECKOUT), ts)
+        return Ask(place, ts, Person(team, UserId(MEMBER)), Redacted("why?"))
+
+    async def begun(self) -> tuple[Ask, AnswerStream]:
+        """An answer that nothing was said of yet."""
+        ask = await self.ask()
+        return ask, self.surface.stream(ask, await self.surface.open_answer(ask))
+
+    def messages(self, ask: Ask) -> list[Message]:
+        """The bot's messages in the thread, oldest first."""
+        return list(self.workspace.timeline.replies(CHECKOUT, ask.place.thread_ts))
+
+    def texts(self, ask: Ask) -> list[str]:
+        return [message.text for message in self.messages(ask)]
+
+    async def shows(self, ask: Ask, text: str) -> None:
+        """Wait until the last message of the thread says that."""
+        await self.workspace.wait_for(lambda: text in self.texts(ask)[-1])
+
+    def called(self, method: str) -> int:
+        return sum(call.method == method for call in self.workspace.calls)
+
+    @property
+    def errors(self) -> list[str]:
+        return [call.error for call in self.workspace.calls if call.error]
+
+
+Open = Callable[..., Any]
+
+
+@asynccontextmanager
+async def slack_with(
+    refused: Mapping[str, str] | None = None, setting: StreamSetting = "auto"
+) -> AsyncIterator[Slack]:
+    clock = [1000.0]
+    setup = Setup(
+        limits=RateLimits.unlimited(),
+        clocks=Clocks(monotonic=lambda: clock[0]),
+        refused=refused or {},
+    )
+    workspace = Workspace(setup)
+    async with (
+        serving(workspace) as origin,
+        aiohttp.ClientSession() as session,
+        running_beside(EditScheduler(QUICK, lambda: clock[0])) as scheduler,
+    ):
+        port = int(origin.rsplit(":", 1)[1])
+        api = create_api(workspace.bot_token, api_base_url(port), session)
+        yield Slack(workspace, Faulty(api), scheduler, clock, setting)
+
+
+@pytest.fixture
+async def slack() -> AsyncIterator[Slack]:
+    async with slack_with() as made:
+        yield made
+
+
+def shown(final: TurnFinished) -> list[str]:
+    """What an answer by edits would say."""
+    return [part.text for part in render(view([final]))]
+
+
+def feed(stream: AnswerStream, words: list[str]) -> None:
+    for word in words:
+        stream.feed(TextDelta(word))
+
+
+FINAL = finished(text=TEXT, evidence=EVIDENCE, outcomes=OUTCOMES)
+
+
+async def test_an_answer_grows_and_is_ended_with_its_evidence_in_one_call(slack: Slack) -> None:
+    ask, stream = await slack.begun()
+    stream.feed(started("a"))
+    stream.feed(ended(outcome("a"), 1))
+    feed(stream, WORDS[:12])
+    await slack.shows(ask, "Checkout fails since 11:42 because the pool of")
+    feed(stream, WORDS[12:])
+    await stream.finish(FINAL)
+
+    (message,) = slack.messages(ask)
+    kinds = [block["type"] for block in message.blocks]
+    assert message.text == shown(FINAL)[0]
+    assert kinds == ["plan", "markdown", *(b["type"] for b in render(view([FINAL]))[0].blocks[1:])]
+    assert (slack.called("chat.update"), slack.called("chat.postMessage")) == (0, 0)
+    assert message.metadata is not None
+    assert slack.errors == []
+
+
+async def test_a_mark_at_a_claim_is_put_by_an_edit_after_the_end(slack: Slack) -> None:
+    ask, stream = await slack.begun()
+    feed(stream, WORDS)
+    await slack.shows(ask, "Checkout fails")
+    marked = finished(text=TEXT.replace("[1].", "[1]. (⚠ the result says otherwise)"))
+    await stream.finish(marked)
+
+    assert slack.texts(ask) == shown(marked)
+    assert slack.called("chat.update") == 1
+    assert slack.errors == []
+
+
+async def test_a_round_that_was_replaced_is_taken_back_by_an_edit(slack: Slack) -> None:
+    ask, stream = await slack.begun()
+    feed(stream, ["Nothing is wrong with checkout as far as I can tell.\n", "So "])
+    await slack.shows(ask, "Nothing is wrong")
+    stream.feed(RoundReplaced(1))
+    feed(stream, WORDS)
+    await slack.shows(ask, "halved the pool")
+
+    assert "Nothing is wrong" not in slack.texts(ask)[-1]
+    await stream.finish(FINAL)
+    assert slack.texts(ask) == shown(FINAL)
+
+
+@pytest.mark.parametrize("code", ["unknown_method", "missing_scope", "not_in_channel", "internal_error"])  # fmt: skip
+async def test_a_workspace_that_refuses_streams_is_shown_edits(code: str) -> None:
+    async with slack_with({"chat.startStream": code}) as slack:
+        ask, stream = await slack.begun()
+        feed(stream, WORDS)
+        await slack.shows(ask, "Checkout fails")
+        await stream.finish(FINAL)
+
+        assert slack.texts(ask) == shown(FINAL)
+
+
+@pytest.mark.parametrize(
+    ("setting", "asked"), [("auto", 1), ("native", 2), ("edit", 0)]
+)  # fmt: skip
+async def test_the_first_refusal_decides_for_the_workspace(
+    setting: StreamSetting, asked: int
+) -> None:
+    async with slack_with({"chat.startStream": "unknown_method"}, setting) as slack:
+        await slack.begun()
+        await slack.begun()
+
+        assert slack.called("chat.startStream") == asked
+
+
+@pytest.mark.parametrize("code", ["message_not_in_streaming_state", "msg_too_long", "fatal_error"])  # fmt: skip
+@pytest.mark.parametrize("method", ["chat.appendStream", "chat.stopStream"])
+async def test_a_stream_that_is_refused_midway_loses_and_doubles_no_word(
+    method: str, code: str
+) -> None:
+    async with slack_with() as slack:
+        ask, stream = await slack.begun()
+        feed(stream, WORDS[:12])
+        await slack.shows(ask, "Checkout fails")
+        slack.workspace.setup.refused[method] = code  # type: ignore[index]
+        slack.clock[0] += 300  # Slack has ended it, and so takes edits
+        feed(stream, WORDS[12:])
+        await stream.finish(FINAL)
+
+        assert slack.texts(ask) == shown(FINAL)
+
+
+@pytest.mark.parametrize("method", ["chat.startStream", "chat.appendStream", "chat.stopStream"])
+@pytest.mark.parametrize("taken", [True, False])
+async def test_a_call_that_slack_perhaps_took_is_neither_lost_nor_doubled(
+    slack: Slack, method: str, taken: bool
+) -> None:
+    lost = iter([True])
+
+    def fail(called: str) -> None:
+        if called == method and next(lost, False):
+            raise Unreachable(method, "no answer")
+
+    if taken:
+        slack.api.after = fail
+    else:
+        slack.api.before = fail
+    ask, stream = await slack.begun()
+    feed(stream, WORDS[:12])
+    await slack.shows(ask, "Checkout fails")
+    feed(stream, WORDS[12:])
+    await stream.finish(FINAL)
+
+    assert slack.texts(ask) == shown(FINAL)
+    assert all(message.metadata for message in slack.messages(ask))
+
+
+async def test_an_answer_that_lives_longer_than_a_stream_goes_on_in_the_next_one(
+    slack: Slack,
+) -> None:
+    lines = [
+        f"At 11:{n:02} the pool of checkout held {n} connections, one more.\n" for n in range(12)
+    ]
+    ask, stream = await slack.begun()
+    for line in lines:
+        feed(stream, [line])
+        await slack.shows(ask, line.split(",")[0])
+        slack.clock[0] += 50
+    await stream.finish(finished(text="".join(lines)))
+
+    assert len(slack.texts(ask)) > 1
+    assert "\n".join(slack.texts(ask)) == "".join(lines).rstrip()
+    assert slack.errors == []
+
+
+async def test_one_long_line_outlives_its_stream_by_edits(slack: Slack) -> None:
+    ask, stream = await slack.begun()
+    feed(stream, WORDS[:12])
+    await slack.shows(ask, "Checkout fails")
+    slack.clock[0] += ROTATE_S
+    feed(stream, ["and more "])
+    await slack.shows(ask, "and more")
+    slack.clock[0] += EXPIRE_S - ROTATE_S
+    feed(stream, ["and yet more. "])
+    await slack.workspace.wait_for(lambda: slack.called("chat.update"))
+    await stream.finish(FINAL)
+
+    assert slack.texts(ask) == shown(FINAL)
+    assert slack.errors == []
+
+
+async def test_a_long_answer_grows_message_after_message(slack: Slack) -> None:
+    ask, stream = await slack.begun()
+    for line in LONG.splitlines(keepends=True):
+        feed(stream, [line])
+        await asyncio.sleep(0)
+    final = finished(text=LONG)
+    await stream.finish(final)
+
+    assert "\n".join(slack.texts(ask)).split() == "\n".join(shown(final)).split()
+    assert max(len(text.encode()) for text in slack.texts(ask)) <= 4_000
+    assert slack.errors == []
+
+
+async def test_a_replica_that_takes_over_ends_the_stream_and_says_all_of_it(slack: Slack) -> None:
+    ask, stream = await slack.begun()
+    feed(stream, WORDS[:12])
+    await slack.shows(ask, "Checkout fails")
+    (message,) = slack.messages(ask)
+    await stream.aclose()
+    heir = slack.another_process()
+    await heir.stream(ask, MessageTs(message.ts)).finish(FINAL)
+
+    assert slack.texts(ask) == shown(FINAL)
+    assert not slack.workspace.streams.is_open(CHECKOUT, message.ts)
+
+
+async def test_a_replica_that_died_before_it_kept_the_message_leaves_no_second_one(
+    slack: Slack,
+) -> None:
+    ask = await slack.ask()
+    await slack.surface.open_answer(ask)
+    heir = slack.another_process()
+    ts = await heir.open_answer(ask)
+    await heir.stream(ask, ts).finish(FINAL)
+
+    assert slack.texts(ask) == shown(FINAL)
+    assert all(message.metadata for message in slack.messages(ask))
+
+
+async def test_a_replica_that_takes_over_finds_the_message_that_the_first_had_gone_on_in(
+    slack: Slack,
+) -> None:
+    lines = [f"At 11:{n:02} the pool of checkout held {n} connections more.\n" for n in range(6)]
+    ask, stream = await slack.begun()
+    feed(stream, lines[:3])
+    await slack.shows(ask, "At 11:02")
+    slack.clock[0] += ROTATE_S
+    feed(stream, lines[3:])
+    await slack.workspace.wait_for(lambda: len(slack.texts(ask)) > 1)
+    first = slack.messages(ask)[0]
+    await stream.aclose()
+    final = finished(text="".join(lines))
+    await slack.another_process().stream(ask, MessageTs(first.ts)).finish(final)
+
+    assert slack.texts(ask) == shown(final)
