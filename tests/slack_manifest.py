@@ -32,6 +32,9 @@ METHODS: Mapping[str, tuple[str, ...]] = {
     "chat.getPermalink": (),
     "chat.postEphemeral": ("chat:write",),
     "chat.postMessage": ("chat:write",),
+    "chat.startStream": ("chat:write",),
+    "chat.appendStream": ("chat:write",),
+    "chat.stopStream": ("chat:write",),
     "chat.update": ("chat:write",),
     "conversations.history": _HISTORY,
     "conversations.info": ("channels:read", "groups:read", "mpim:read"),  # im: no name

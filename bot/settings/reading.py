@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from bot.settings.actions import ActionSettings
 from bot.settings.keys import line_of, meant
@@ -106,14 +107,16 @@ def _explain(error: ValidationError, shape: type[Section], text: str, name: str)
     for item in error.errors(include_url=False, include_input=False)[:20]:
         path = [str(part) for part in item["loc"]]
         unknown = item["type"] == "extra_forbidden"
-        what = f"unknown key{meant(shape, path)}" if unknown else _words(item["msg"])
+        what = f"unknown key{meant(shape, path)}" if unknown else _words(item)
         lines.append((line_of(text, path), f"{'.'.join(path)}: {what}"))
     return "\n".join(f"{name}:{line}: {what}" for line, what in sorted(lines))
 
 
-def _words(message: str) -> str:
-    """Without what pydantic puts in front of a validator's own sentence."""
-    return message.removeprefix("Value error, ")
+def _words(item: ErrorDetails) -> str:
+    """A sentence of ours in place of pydantic's own."""
+    if item["type"] == "literal_error":
+        return f"must be {item['ctx']['expected']}"
+    return item["msg"].removeprefix("Value error, ")
 
 
 def _check_references(settings: Settings, text: str, name: str) -> None:

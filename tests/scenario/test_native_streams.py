@@ -180,6 +180,23 @@ async def test_an_answer_grows_and_is_ended_with_its_evidence_in_one_call(slack:
     assert slack.errors == []
 
 
+async def test_a_call_that_ends_while_its_card_is_being_sent_does_not_stay_in_progress(
+    slack: Slack,
+) -> None:
+    ask, stream = await slack.begun()
+
+    def end(method: str) -> None:
+        if method == "chat.appendStream":
+            stream.feed(ended(outcome("a"), 1))
+
+    slack.api.before = end
+    stream.feed(started("a"))
+    await slack.workspace.wait_for(lambda: "in_progress" in str(slack.messages(ask)[0].blocks))
+    await stream.finish(FINAL)
+
+    assert "in_progress" not in str(slack.messages(ask)[0].blocks)
+
+
 async def test_a_mark_at_a_claim_is_put_by_an_edit_after_the_end(slack: Slack) -> None:
     ask, stream = await slack.begun()
     feed(stream, WORDS)

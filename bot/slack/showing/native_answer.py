@@ -2,7 +2,7 @@
 
 What was appended stays; whatever does not fit it (a mark at a claim, a round that was replaced), a
 refusal, or doubt whether an append was taken, ends the stream, and the answer goes on by edits.
-See docs/adr for why.
+Why: docs/adr/0016-slacks-own-streams.md.
 """
 
 from dataclasses import dataclass, field
@@ -133,6 +133,9 @@ class NativeAnswer:
     ) -> bool:
         if not chunks:
             return False
+        # While the call is under way the view goes on.
+        title = tasks.headline(view.chips, is_writing=bool(text))
+        cards = {card.id: card for card in _cards(view)}
         try:
             await self._streams.append(self._messages.place.channel, growth.ts, chunks)
         except (RateLimited, SurfaceGone):
@@ -142,9 +145,8 @@ class NativeAnswer:
             _log.info("slack.stream.lost", error=str(error))
             self.growth = None
             return True
-        growth.sent = text
-        growth.title = tasks.headline(view.chips, is_writing=bool(text))
-        growth.cards |= {card.id: card for card in _cards(view)}
+        growth.sent, growth.title = text, title
+        growth.cards |= cards
         return True
 
     async def _rotate(self, growth: Growth, head: str, view: AnswerView) -> None:

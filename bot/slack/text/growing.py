@@ -24,8 +24,8 @@ _OPEN_TAIL = re.compile(r"[\s*_~\\|]+$")
 
 def growing(source: str, policy: LinkPolicy) -> str:
     """What may be sent of a cleaned text that goes on; a later one begins with it."""
-    done, _, last = source.lstrip("\n").rpartition("\n")
-    told = list(lines(disclaimed(done), policy))
+    done, newline, last = source.lstrip("\n").rpartition("\n")
+    told = list(lines(disclaimed(done) + newline, policy))
     shown = [line.safe for line in told]
     inside_code = bool(told and told[-1].after)
     calm = "" if inside_code else _calm(last)

@@ -42,6 +42,7 @@ bot_token = "{bot_token}"
 app_token = "{app_token}"
 signing_secret = "{signing_secret}"
 api_base_url = "{slack}/api/"
+stream = "{stream}"
 [http]
 port = 0
 [database]
@@ -120,6 +121,7 @@ class World:
     database_url: str
     database: Database
     wire: str = "anthropic"
+    stream: str = "edit"
     workspace: Workspace = field(default_factory=Workspace)
     gates: Gates = field(default_factory=Gates)
     scripts: dict[str, Sequence[Round]] = field(default_factory=dict)
@@ -212,6 +214,16 @@ class World:
         """The messages of that turn's answer."""
         turn = self.turn_id(asked)
         return [m for m in self.from_bot(asked) if turn in str(m.metadata)]
+
+    def said(self, asked: Asked) -> list[Message]:
+        """All messages of the bot in the thread, also those that still grow and say not what for."""
+        bot = self.workspace.app.bot_user_id
+        return [m for m in self.workspace.thread(asked.channel, asked.thread) if m.user == bot]
+
+    def grows(self, asked: Asked) -> list[str]:
+        """Those that Slack still lets grow."""
+        told = [message.ts for message in self.said(asked)]
+        return [ts for ts in told if self.workspace.streams.is_open(asked.channel, ts)]
 
     async def shows(self, asked: Asked, text: str) -> None:
         """Until an answer of the thread has that text. Raises TimeoutError."""
@@ -388,13 +400,15 @@ class _Model(ModelServer):
 
 
 @asynccontextmanager
-async def world_on(kind: str, folder: Path, wire: str = "anthropic") -> AsyncIterator[World]:
+async def world_on(
+    kind: str, folder: Path, wire: str = "anthropic", stream: str = "edit"
+) -> AsyncIterator[World]:
     """A world on a fresh database of that kind, its model on that wire; its replicas end with it."""
     async with AsyncExitStack() as stack:
         url = await stack.enter_async_context(new_database(kind, folder))
         database = await Database.open(url)
         stack.push_async_callback(database.close)
-        world = World(folder, url, database, wire)
+        world = World(folder, url, database, wire, stream)
         await _serve(world, stack)
         stack.push_async_callback(_end, world)
         yield world
@@ -413,6 +427,7 @@ async def _serve(world: World, stack: AsyncExitStack) -> None:
     values = {
         **world.addresses,
         "provider": provider,
+        "stream": world.stream,
         "api": "" if provider == world.wire else 'api = "responses"',
         "model": world.model.url,
         "database": world.database_url,

@@ -59,4 +59,4 @@ def test_the_example_shows_every_setting_of_a_section(section: str) -> None:
 
     missing = [name for name in model.model_fields if f"{name} =" not in table]
 
-    assert missing in ([], ["api_base_url", "stream"])
+    assert missing in ([], ["api_base_url"])

@@ -35,6 +35,10 @@ def test_a_missing_variable_is_empty_not_an_error() -> None:
     ("text", "message"),
     [
         ("[slack]\n\nbot_tokn = 'x'\n", "k.toml:3: slack.bot_tokn: unknown key"),
+        (
+            "[slack]\nstream = 'live'\n",
+            "k.toml:2: slack.stream: must be 'auto', 'native' or 'edit'",
+        ),
         ("[http]\nport = 70000\n", "k.toml:2: http.port:"),
         (
             "[llm]\nmax_tool_depth = 8\nsession_idle_ttl = 'a week'\n",

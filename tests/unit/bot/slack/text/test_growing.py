@@ -1,5 +1,7 @@
 """What may be appended of an answer that is still being written."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -34,7 +36,7 @@ def grown(written: list[str]) -> list[str]:
 @given(WRITTEN)
 def test_nothing_that_was_sent_of_an_ordinary_answer_changes(written: list[str]) -> None:
     sent = grown(written)
-    assert [later[: len(at)] for at, later in zip(sent, sent[1:], strict=False)] == sent[:-1]
+    assert [later[: len(at)] for at, later in pairwise(sent)] == sent[:-1]
 
 
 @settings(max_examples=60)
