@@ -37,7 +37,7 @@ BROAD_EXCEPT_SEAMS = {
     "bot/upkeep/jobs.py",
     "bot/upkeep/reload.py",
     "bot/slack/handling/errands.py",
-    "bot/slack/sending/scheduler.py",
+    "bot/slack/sending/lane.py",
     "bot/store/sqlite_threads.py",
     "bot/web/health.py",
     "tools/runner.py",
