@@ -23,22 +23,18 @@ _JSON_SAID: Final = re.compile(
 )
 _JSON_KEY: Final = re.compile(r'"([\w.@-]+)"\s*:')
 _PAIR_SAID: Final = re.compile(rf"""(?i)\b(?P<key>{_SAID})=(["'])(?P<said>.{{0,1000}}?)\2""")
-_MASKS: Final = (
-    (re.compile(r"(?i)\b(trace|span|request|correlation)[_-]?id\W{1,3}[\w-]+"), ""),
-    (re.compile(r"\b[\w.+-]+@[\w-]+(\.[\w-]+)+\b"), "<mail>"),
-    (re.compile(r"\b\d{1,3}(\.\d{1,3}){3}(:\d+)?\b"), "<addr>"),
-    (re.compile(r"""'[^']{0,200}'|"[^"]{0,200}\""""), "<text>"),
-    (re.compile(r"(?i)\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"), "<id>"),
-    (re.compile(r"(?i)\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,}\b|\b\d{7,}\b"), "<id>"),
-    (
-        re.compile(
-            r"(?<![\w.])-?\d+([.,:]\d+)*(?=(ms|s|us|µs|ns|m|h|kb|mb|gb|b|%)?\b)", re.IGNORECASE
-        ),
-        "<n>",
-    ),
-    (re.compile(r"\d+"), "<n>"),
-    (re.compile(r"(<n>[\s,;:/|-]*){2,}"), "<n> "),
-)
+_REQUESTS: Final = ("trace", "span", "request", "correlation")
+_REQUEST_ID: Final = re.compile(rf"\b({'|'.join(_REQUESTS)})[_-]?id\W{{1,3}}[\w-]+", re.IGNORECASE)
+_MAIL: Final = re.compile(r"\b[\w.+-]+@[\w-]+(\.[\w-]+)+\b")
+_ADDRESS: Final = re.compile(r"\b\d{1,3}(\.\d{1,3}){3}(:\d+)?\b")
+_QUOTED: Final = re.compile(r"""'[^']{0,200}'|"[^"]{0,200}\"""")
+_UUID: Final = re.compile(r"\b[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b")
+_HEX: Final = re.compile(r"[0-9a-fA-F]{7,}")
+# Begins with a set of characters, so that what lies between numbers is skipped fast.
+_NUMBER: Final = re.compile(r"[-0-9](?:[0-9]|[.,:][0-9])*")
+_DIGITS: Final = re.compile(r"\d+")
+_UNIT: Final = re.compile(r"(ms|s|us|µs|ns|m|h|kb|mb|gb|b|%)?\b", re.IGNORECASE)
+_NUMBERS: Final = re.compile(r"<n>(?:[\s,;:/|-]*<n>)+[\s,;:/|-]*")
 _CAUSE: Final = re.compile(r"^\s*Caused by: ([^\n]{1,300})", re.MULTILINE)
 
 
@@ -48,13 +44,55 @@ def template_of(line: str) -> str:
     Of a line in JSON only what it says happened, of `key="value"` lines that as it is.
     """
     text = _said(line[:_READ_CHARS])
-    causes = _CAUSE.findall(text)
+    causes = _CAUSE.findall(text) if "Caused by" in text else ()
     first = _CLOCK.sub("", text.lstrip().partition("\n")[0])
     if causes:
         first = f"{first} ← {causes[-1]}"
-    for pattern, mask in _MASKS:
-        first = pattern.sub(mask, first)
-    return " ".join(first.split())[:MAX_CHARS]
+    return " ".join(_masked(first).split())[:MAX_CHARS]
+
+
+def _masked(text: str) -> str:
+    """Each mask runs only where a cheap look says that there may be something for it."""
+    lowered = text.lower()
+    if "id" in lowered and any(word in lowered for word in _REQUESTS):
+        text = _REQUEST_ID.sub("", text)
+    if "@" in text:
+        text = _MAIL.sub("<mail>", text)
+    if text.count(".") >= 3:
+        text = _ADDRESS.sub("<addr>", text)
+    if "'" in text or '"' in text:
+        text = _QUOTED.sub("<text>", text)
+    if text.count("-") >= 4:
+        text = _UUID.sub("<id>", text)
+    text = _NUMBER.sub(_number, _HEX.sub(_id, text))
+    return _NUMBERS.sub("<n> ", text) if text.count("<n>") > 1 else text
+
+
+def _id(found: re.Match[str]) -> str:
+    """An identifier is a word of its own with a digit in it; other such words are words."""
+    text, word, (start, end) = found.string, found[0], found.span()
+    is_part = (start > 0 and _is_letter(text[start - 1])) or (
+        end < len(text) and _is_letter(text[end])
+    )
+    return word if is_part or word.isalpha() else "<id>"
+
+
+def _number(found: re.Match[str]) -> str:
+    """A number with its sign, points and colons as one; in names each run of digits."""
+    text, word, start = found.string, found[0], found.start()
+    if word == "-":
+        return word
+    before = text[start - 1] if start else " "
+    sign = ""
+    if word[0] == "-" and (_is_letter(before) or before == "."):
+        sign, before = "-", "-"
+    if _is_letter(before) or before == "." or not _UNIT.match(text, found.end()):
+        return _DIGITS.sub("<n>", word)
+    return f"{sign}<n>"
+
+
+def _is_letter(character: str) -> bool:
+    return character.isalnum() or character == "_"
 
 
 def named_in(text: str, names: Collection[str]) -> tuple[str, ...]:
@@ -73,4 +111,6 @@ def _said(text: str) -> str:
         found = _JSON_SAID.findall(text)
         parts = (part.replace("\\n", "\n").replace('\\"', '"') for part in found)
         return " | ".join(parts) or _JSON_KEY.sub(r"\1:", text)
+    if '="' not in text and "='" not in text:
+        return text
     return _PAIR_SAID.sub(r"\g<key>=\g<said>", text)

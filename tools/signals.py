@@ -72,7 +72,8 @@ class Signal:
     `metric` is the backend's name, without the suffix of a histogram; `over` the divisor of a
     ratio. `where` and `over_where` are matchers that go with them, as PromQL. `unit` is that of
     the values as they are read, None when unknown. `spacing_s` is the time between two samples,
-    None when it could not be learned.
+    None when it could not be learned. `limit` is the value (in seconds, ratios or pieces) from which it is
+    bad for everybody, whatever it was before; None when there is no such value.
     """
 
     name: str
@@ -87,6 +88,7 @@ class Signal:
     over: str = ""
     over_where: str = ""
     spacing_s: float | None = None
+    limit: float | None = None
     places: Mapping[str, Sequence[Place]] = field(default_factory=dict)
 
     @property

@@ -40,6 +40,7 @@ class _Row(BaseModel):
     over_where: str = ""
     rank: int = Field(default=MAIN, ge=MAIN, le=DETAIL)
     counts: Role | Literal["none", ""] = ""
+    limit: float | None = None
 
 
 class _Family(BaseModel):
@@ -74,6 +75,7 @@ class Meaning:
     over: str = ""
     over_where: str = ""
     counts: Role | None = None
+    limit: float | None = None
     family: str = ""
 
 
@@ -156,6 +158,7 @@ def _meaning(row: _Row, family: str) -> Meaning:
         over=row.over,
         over_where=row.over_where,
         counts=None if counts == "none" else counts,
+        limit=row.limit,
         family=family,
     )
 

@@ -43,6 +43,13 @@ VARIANT_LABELS: Final[Mapping[str, Sequence[str]]] = {
     "stat": ("p99", "p95", "p90", "Average", "Sum", "Maximum"),
     "statistic": ("p99", "p95", "p90", "Average", "Sum", "Maximum"),
 }
+# Of those the one that most requests see.
+MIDDLES: Final[Mapping[str, Sequence[str]]] = {
+    "quantile": ("0.5",),
+    "stat": ("p50", "Average"),
+    "statistic": ("p50", "Average"),
+}
+_OF_QUANTILE: Final = {"0.5": "p50"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +107,9 @@ def _of(known: Known, names: Mapping[str, Known], conventions: Conventions) -> I
                 yield replace(one, name=f"{base}_p99", reading="quantile", combine="max")
         case "_count":
             yield from _of_count(replace(one, metric=known.metric), meaning)
-            if f"{base}_sum" in names and (
-                f"{base}_bucket" not in names or meaning.reading == "mean"
-            ):
-                rank = min(DETAIL, one.rank + (0 if f"{base}_p99" not in names else 1))
+            has_tail = f"{base}_bucket" in names and meaning.reading != "mean"
+            if f"{base}_sum" in names and (not has_tail or role == "latency"):
+                rank = min(DETAIL, one.rank + has_tail)
                 yield replace(one, name=f"{base}_mean", reading="mean", rank=rank)
         case "_sum":
             return
@@ -142,6 +148,8 @@ def _plain(
         yield replace(one, reading="rate", unit=unit)
     else:
         yield replace(one, where=_with_variant(known, one.where))
+        if one.role == "latency":
+            yield from _middle(known, one)
 
 
 def _failing(known: Known, signal: Signal) -> Signal | None:
@@ -190,6 +198,7 @@ def _signal(known: Known, base: str, role: Role, meaning: Meaning) -> Signal:
         rank=min(DETAIL, meaning.rank + 1) if ordinary and role == "latency" else meaning.rank,
         combine=meaning.combine,
         where=where,
+        limit=meaning.limit,
         places=known.places,
     )
 
@@ -200,6 +209,17 @@ def _may_apply(where: str, known: Known) -> bool:
         operator in ("!=", "!~") or known.values.get(label)
         for label, operator in _LABEL_OF_MATCHER.findall(where)
     )
+
+
+def _middle(known: Known, one: Signal) -> Iterator[Signal]:
+    """The median or the average beside the tail: what most requests see, and far less noisy."""
+    for label, middles in MIDDLES.items():
+        values = known.values.get(label, frozenset())
+        value = next((value for value in middles if value in values), "")
+        where = _and(one.where, f'{label}="{value}"')
+        if value and where != _with_variant(known, one.where):
+            name = f"{one.metric}_{_OF_QUANTILE.get(value, value.lower())}"
+            yield replace(one, name=name, where=where, rank=min(DETAIL, one.rank + 1))
 
 
 def _with_variant(known: Known, where: str) -> str:

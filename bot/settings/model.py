@@ -193,6 +193,7 @@ class SignalSettings(Section):
     combine: Literal["sum", "max", "min", "avg", ""] = ""
     where: str = ""
     over: str = ""
+    limit: float | None = None  # from which it is bad, whatever it was before
 
 
 class MetricsSettings(Section):

@@ -16,6 +16,7 @@ Points = Sequence[tuple[float, float]]
 
 MIN_BASELINE: Final = 10  # samples before; fewer say nothing about what is usual
 CAP: Final = 999.0  # a constant baseline makes any change infinite
+_LONG_S: Final = 180.0  # from here on one sample is of so many requests that it is no chance spike
 UNUSUAL: Final = 3.0  # spreads from the median: where a sample starts to count as unusual
 
 # The smallest spread by role: absolute, in seconds, ratios or cores, and relative to the median.
@@ -48,7 +49,7 @@ class Shift:
     """A window against the time before it.
 
     `high` and `low` are the extremes, without the single most extreme sample where there are three
-    or more. `most` and `least` were reached before. `up` and `down` are how many spreads they lie from `usual`; `since` is when the run of
+    or more of a short time each. `most` and `least` were reached before. `up` and `down` are how many spreads they lie from `usual`; `since` is when the run of
     unusual samples began that the window ends in or holds, None without one. `from_start`: it was
     under way when the window began. `now` is the window's median, `n` the samples before.
     """
@@ -75,7 +76,10 @@ class Shift:
 def shift(
     points: Points, start: float, end: float, role: Role, unit: str | None, guard_s: float
 ) -> Shift | None:
-    """None when there is nothing in [start, end) or too little before `start - guard_s`."""
+    """None when there is nothing in [start, end) or too little before `start - guard_s`.
+
+    `guard_s` is the time between two samples.
+    """
     before = [value for at, value in points if at < start - guard_s]
     window = [(at, value) for at, value in points if start <= at < end]
     if len(before) < MIN_BASELINE or not window:
@@ -83,7 +87,7 @@ def shift(
     usual = median(before)
     spread = _spread(before, usual, role, unit)
     values = sorted(value for _, value in window)
-    high, low = _extremes(window, role)
+    high, low = _extremes(window, role, guard_s)
     up, down = (high - usual) / spread, (usual - low) / spread
     most, least = max(before), min(before)
     since, from_start = _onset(window, usual, spread, up >= down)
@@ -116,21 +120,26 @@ def scale_of(unit: str | None) -> float:
     return _SCALES.get((unit or "").lower(), 1.0)
 
 
+def least_spread(usual: float, role: Role, unit: str | None) -> float:
+    """Below which nothing matters to people."""
+    absolute, relative = _FLOORS.get(role, _OTHER_FLOOR)
+    return max(absolute * scale_of(unit), relative * abs(usual), 1e-9)
+
+
 def _spread(before: Sequence[float], usual: float, role: Role, unit: str | None) -> float:
     ordered = sorted(before)
     middle = quantile(ordered, 0.75) - quantile(ordered, 0.25)
     tails = (quantile(ordered, 0.95) - quantile(ordered, 0.05)) / 2
-    absolute, relative = _FLOORS.get(role, _OTHER_FLOOR)
-    return max(middle, tails, absolute * scale_of(unit), relative * abs(usual), 1e-9)
+    return max(middle, tails, least_spread(usual, role, unit))
 
 
-def _extremes(window: Points, role: Role) -> tuple[float, float]:
-    """The highest and lowest, a lone spike left out.
+def _extremes(window: Points, role: Role, step_s: float) -> tuple[float, float]:
+    """The highest and lowest, a lone spike left out; a sample that stands for minutes is none.
 
     What fills up (a CPU, a pool) may have done so with the newest sample: that one counts alone.
     """
     values = sorted(value for _, value in window)
-    skipped = 1 if len(values) >= 3 else 0
+    skipped = 1 if len(values) >= 3 and step_s < _LONG_S else 0
     high, low = values[-1 - skipped], values[skipped]
     if role in _FILLING:
         newest = window[-1][1]

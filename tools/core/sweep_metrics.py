@@ -6,6 +6,7 @@ from statistics import median
 from typing import Final
 
 from tools.analysis.shift import Shift, shift
+from tools.analysis.standing import Standing, standing
 from tools.capabilities import CallContext, Capabilities, Interval, SweepQuery, SweptSeries
 from tools.contract import QUERY, Effect, ToolContract, ToolOutput
 from tools.core.bound import bound
@@ -22,6 +23,8 @@ MOST_SIGNALS: Final = 40
 _EACH: Final[Mapping[Role, int]] = {"other": 3, "network": 1}  # of a role and product
 _USUAL_EACH: Final = 2
 MOST_SHIFTS: Final = 80
+MOST_STANDING: Final = 20
+MOST_BUSY: Final = 10
 WORTH_TELLING: Final = 1.5  # spreads
 
 
@@ -43,8 +46,27 @@ class MetricShift(ToolOutput):
     requests: float | None = None
 
 
+class MetricStanding(ToolOutput):
+    """A signal without a time before it: how it began, how it is now, and a limit that it is beyond."""
+
+    product: str
+    role: Role
+    signal: str
+    unit: str | None = None
+    first: float
+    now: float
+    direction: str
+    size: float
+    limit: float | None = None
+    runs_out_s: int | None = None
+
+
 class MetricSweep(ToolOutput):
-    """What moved, worst first, and what was looked at: roles within usual by product."""
+    """What moved, worst first, and what was looked at: roles within usual by product.
+
+    `standing` is of what could not be compared, and is bad or goes a clear way all the same.
+    `traffic` is what the busiest products get now, and whoever is asked about, in the unit of their own signal.
+    """
 
     range: str
     baseline_from: str
@@ -52,6 +74,8 @@ class MetricSweep(ToolOutput):
     shifts: list[MetricShift]
     within: dict[str, str]
     too_short: dict[str, str]
+    standing: list[MetricStanding]
+    traffic: dict[str, float]
     without: list[str]
     requests: int
     truncated: bool
@@ -113,6 +137,7 @@ class _Judged:
     def __init__(self) -> None:
         self.shifts: list[tuple[str, Signal, Shift]] = []
         self.short: dict[str, set[Role]] = {}
+        self.standing: list[tuple[str, Signal, Standing]] = []
         self.traffic: dict[str, float] = {}
 
 
@@ -147,6 +172,10 @@ def _judged(
         moved = shift(one.points, start - 0.5, end + 1, signal.role, signal.unit, step_s)
         if moved is None:
             judged.short.setdefault(one.product, set()).add(signal.role)
+            until = [point for point in one.points if point[0] < end + 1]
+            stands = standing(until, signal.role, signal.unit, signal.worse, signal.limit, step_s)
+            if stands is not None:
+                judged.standing.append((one.product, signal, stands))
             continue
         if signal.worse == "down" and moved.usual <= 0:
             continue  # it cannot get worse, so it says nothing
@@ -191,10 +220,41 @@ def _output(
         shifts=told[:MOST_SHIFTS],
         within=within,
         too_short=short,
+        standing=[_stands(*one) for one in sorted(judged.standing, key=_worst_first)][
+            :MOST_STANDING
+        ],
+        traffic=_busiest(judged.traffic, found.products),
         without=[product for product in found.products if product not in seen],
         requests=requests,
         truncated=len(told) > MOST_SHIFTS,
         notes=[clean_text(note) for note in found.notes][:10] or None,
+    )
+
+
+def _busiest(traffic: Mapping[str, float], products: Sequence[str]) -> dict[str, float]:
+    """And whoever is asked about."""
+    asked = products[:1]
+    first = sorted(traffic, key=lambda one: (one not in asked, -traffic[one], one))[:MOST_BUSY]
+    return {clean_text(product): rounded(traffic[product], 3) for product in first}
+
+
+def _worst_first(one: tuple[str, Signal, Standing]) -> tuple[bool, float, str, str]:
+    product, signal, stands = one
+    return stands.limit is None, -stands.size, product, signal.name
+
+
+def _stands(product: str, signal: Signal, stands: Standing) -> MetricStanding:
+    return MetricStanding(
+        product=clean_text(product),
+        role=signal.role,
+        signal=clean_text(signal.name),
+        unit=signal.unit,
+        first=rounded(stands.first),
+        now=rounded(stands.now),
+        direction="down" if stands.falls else "up",
+        size=rounded(stands.size, 3),
+        limit=stands.limit,
+        runs_out_s=None if stands.runs_out_s is None else round(stands.runs_out_s),
     )
 
 

@@ -10,6 +10,7 @@ from pydantic import JsonValue
 
 from adapters.llm.triage.case import Case, Seen, number_of, plain, text_of
 from tools.analysis.call_graph import CallGraph
+from tools.analysis.shift import UNUSUAL
 
 METRICS: Final = "core__sweep_metrics"
 LOGS: Final = "core__sweep_logs"
@@ -37,6 +38,33 @@ class Moved:
     since_before: bool
     requests: float | None
     mark: str
+
+    @property
+    def is_unusual(self) -> bool:
+        """Further than ever before, or than chance goes; else it is as it was at times before."""
+        return self.beyond or self.score >= UNUSUAL
+
+
+@dataclass(frozen=True, slots=True)
+class StandingFact:
+    """A signal that there is no time before of; fields as core__sweep_metrics tells them."""
+
+    product: str
+    role: str
+    signal: str
+    unit: str
+    first: float
+    now: float
+    falls: bool
+    size: float
+    limit: float | None
+    runs_out_s: float | None
+    mark: str
+
+    @property
+    def is_bad(self) -> bool:
+        """At a limit that holds for everybody, or about to be."""
+        return self.limit is not None or self.runs_out_s is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +134,7 @@ class Facts:
     """All of a case, and the graph of calls."""
 
     moved: Sequence[Moved]
+    standing: Sequence[StandingFact]
     logs: Sequence[LogFact]
     spans: Sequence[SpanFact]
     ill: Sequence[IllFact]
@@ -113,6 +142,7 @@ class Facts:
     graph: CallGraph
     ways_slow: dict[str, float]
     usual_requests: float | None
+    subject_requests: float | None  # None when they are not known, or few
     measured: frozenset[str]
     more_errors: Mapping[str, float]
     failing_no_more: frozenset[str]  # whose failures are measured and within usual
@@ -128,6 +158,7 @@ def facts_of(case: Case) -> Facts:
     ways = traces.mapping("ways_slow") if traces else {}
     return Facts(
         moved=moved,
+        standing=list(_standings(metrics, case.subject, name)) if metrics else [],
         logs=[_log(row, logs, name) for row in logs.rows("changes")] if logs else [],
         spans=[_span(row, traces, name) for row in traces.rows("shifts")] if traces else [],
         ill=list(_ill(cluster, name)) if cluster else [],
@@ -135,6 +166,7 @@ def facts_of(case: Case) -> Facts:
         graph=CallGraph(_calls(traces, name) if traces else ()),
         ways_slow={name.of(one): value for one in ways if (value := number_of(ways, one))},
         usual_requests=median(busy) if busy else None,
+        subject_requests=number_of(metrics.mapping("traffic"), case.subject) if metrics else None,
         more_errors=_more_errors(logs, name) if logs else {},
         failing_no_more=frozenset(_with_role(metrics, "errors") if metrics else ()),
         measured=frozenset(metrics.mapping("within")) if metrics else frozenset(),
@@ -198,6 +230,31 @@ def _moved(row: Mapping[str, JsonValue], seen: Seen, name: _Names) -> Moved:
         since=instant(text_of(row, "since")),
         since_before=row.get("since_before") is True,
         requests=number_of(row, "requests"),
+        mark=seen.mark,
+    )
+
+
+def _standings(seen: Seen, subject: str, name: _Names) -> Iterator[StandingFact]:
+    """What is bad for everybody; what only went some way where whoever is asked about has no past."""
+    without_past = subject in seen.mapping("too_short") and subject not in seen.mapping("within")
+    for row in seen.rows("standing"):
+        fact = _standing(row, seen, name)
+        if without_past or fact.is_bad:
+            yield fact
+
+
+def _standing(row: Mapping[str, JsonValue], seen: Seen, name: _Names) -> StandingFact:
+    return StandingFact(
+        product=name.of(text_of(row, "product")),
+        role=text_of(row, "role"),
+        signal=plain(text_of(row, "signal")),
+        unit=text_of(row, "unit"),
+        first=number_of(row, "first") or 0.0,
+        now=number_of(row, "now") or 0.0,
+        falls=row.get("direction") == "down",
+        size=number_of(row, "size") or 0.0,
+        limit=number_of(row, "limit"),
+        runs_out_s=number_of(row, "runs_out_s"),
         mark=seen.mark,
     )
 

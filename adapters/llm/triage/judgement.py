@@ -17,7 +17,8 @@ from adapters.llm.triage.evidence import (
     Moved,
     facts_of,
 )
-from adapters.llm.triage.weigh import BLAMED, SUSPECTED, Suspicion, suspicions
+from adapters.llm.triage.weigh import BLAMED, SUSPECTED, Suspicion, is_figure, suspicions
+from adapters.llm.triage.worth_a_look import worth_a_look
 
 Verdict = Literal["cause", "symptoms", "healthy", "unknown"]
 
@@ -71,16 +72,19 @@ def judged(case: Case) -> Judgement:
         verdict = "unknown"
     elif errors:
         verdict = "symptoms"
-    elif any(map(_is_doubtful, found)):
+    elif any(_is_doubtful(one, case.subject) for one in found):
         verdict = "unknown"
     else:
         verdict = "healthy"
+    faint = () if verdict in {"cause", "healthy"} else worth_a_look(found, case.asked.subject)
+    if faint:
+        verdict = "symptoms"
     is_cause = verdict == "cause"
     return Judgement(
         verdict=verdict,
         suspects=[one for one in found if one.weight >= WORTH_NAMING][:MOST_SUSPECTS]
         if is_cause
-        else (),
+        else faint,
         others=() if is_cause else [one for one in found if one.points][:MOST_SUSPECTS],
         errors=errors,
         looked_at=list(_looked_at(case)),
@@ -119,8 +123,15 @@ def more_errors(facts: Facts, subject: str) -> Sequence[LogFact]:
     return sorted(found, key=lambda fact: (fact.product != subject, fact.expected - fact.after))
 
 
-def _is_doubtful(one: Suspicion) -> bool:
-    figures = [p for p in one.points if isinstance(p.fact, Moved) and not p.is_weak]
+def _is_doubtful(one: Suspicion, subject: str) -> bool:
+    """Of whoever is asked about any move counts; of others not what is as usual as what was before."""
+    figures = [
+        p
+        for p in one.points
+        if is_figure(p)
+        and isinstance(p.fact, Moved)
+        and (one.product == subject or p.fact.is_unusual)
+    ]
     return one.weight >= DOUBTFUL or any(p.points >= DOUBTFUL_FIGURES for p in figures)
 
 

@@ -47,11 +47,11 @@ def _investigated(case: Case, signals: Signals) -> Iterator[str]:
         case "cause":
             yield from _abnormal(case, judgement)
             yield _next_step(case, judgement, signals)
-        case "symptoms":
+        case "symptoms" if not judgement.suspects:
             yield from _only_errors(case, judgement)
         case "healthy":
             yield from _healthy(case, judgement)
-        case "unknown":
+        case "symptoms" | "unknown":
             yield from _unknown(case, judgement)
     yield "\n".join(_as_said(case, judgement))
 
@@ -181,6 +181,8 @@ def _unknown(case: Case, judgement: Judgement) -> Iterator[str]:
         *around(case),
     ]
     yield "\n".join(f"- {line}" for line in lines)
+    if first := [plain(one.product) for one in judgement.suspects]:
+        yield f"I would look first at {', then '.join(first)}."
     if judgement.missing:
         yield "I could not look at: " + "; ".join(judgement.missing[:5]) + "."
 

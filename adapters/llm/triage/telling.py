@@ -4,7 +4,14 @@ from datetime import datetime
 from typing import Final
 
 from adapters.llm.triage.case import plain
-from adapters.llm.triage.evidence import DeployFact, IllFact, LogFact, Moved, SpanFact
+from adapters.llm.triage.evidence import (
+    DeployFact,
+    IllFact,
+    LogFact,
+    Moved,
+    SpanFact,
+    StandingFact,
+)
 from adapters.llm.triage.surroundings import quoted
 from adapters.llm.triage.weigh import Point, Suspicion, is_full
 
@@ -25,6 +32,8 @@ def told(point: Point) -> str:
     match fact:
         case Moved():
             text = _moved(fact)
+        case StandingFact():
+            text = _standing(fact)
         case LogFact():
             text = _log(point, fact)
         case SpanFact():
@@ -63,6 +72,11 @@ def headline(top: Suspicion) -> str:
     full = next(
         (p.fact for p in top.ordered if isinstance(p.fact, Moved) and is_full(p.fact)), None
     )
+    at_limit = next((p.fact for p in top.ordered if not p.is_weak), first)
+    if isinstance(at_limit, StandingFact):
+        role = "CPU" if at_limit.role == "cpu" else at_limit.role
+        how = "runs out" if at_limit.runs_out_s is not None else "is at its limit"
+        return f"Most likely cause: {product}, its {role} {how}."
     if full is not None:
         role = "CPU" if full.role == "cpu" else full.role
         return f"Most likely cause: {product} is saturated{when} ({role})."
@@ -102,6 +116,19 @@ def _moved(fact: Moved) -> str:
         f"{role} {way} to {figure(fact.worst)}{unit}{since}, usually {figure(fact.usual)}{unit} "
         f"({fact.signal.replace('_', ' ')})"
     )
+
+
+def _standing(fact: StandingFact) -> str:
+    unit = _UNITS.get(fact.unit.lower(), "")
+    role = "CPU" if fact.role == "cpu" else fact.role
+    text = f"{role} is {figure(fact.now)}{unit}"
+    if fact.limit is not None:
+        text += f", beyond {figure(fact.limit)}{unit}"
+    if fact.size:
+        text += f", {figure(fact.first)}{unit} when the recording began"
+    if fact.runs_out_s is not None:
+        text += f"; at this rate nothing is left in {max(1, round(fact.runs_out_s / 60))} min"
+    return f"{text} ({fact.signal.replace('_', ' ')})"
 
 
 def _log(point: Point, fact: LogFact) -> str:

@@ -5,12 +5,21 @@ from whoever calls a product that explains it: the deepest on an anomalous path 
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
-from adapters.llm.triage.evidence import DeployFact, Facts, IllFact, LogFact, Moved, SpanFact
+from adapters.llm.triage.evidence import (
+    DeployFact,
+    Facts,
+    IllFact,
+    LogFact,
+    Moved,
+    SpanFact,
+    StandingFact,
+)
+from tools.analysis.shift import UNUSUAL
 
 # A deploy shows within minutes; what starts later than this has another cause.
 BLAMED_WITHIN: Final = timedelta(minutes=20)
@@ -19,6 +28,7 @@ SATURATED: Final = 0.9  # a pool or a CPU in use beyond this queues
 
 SUSPECTED: Final = 12.0  # points below which nobody is named
 BLAMED: Final = 14.0  # below it the first suspect is a symptom, not a cause
+OWN_ERRORS: Final = "errors in its log"
 _FEW_ERRORS: Final = 3.0  # lines; a client that went away is no trouble
 _MANY_ERRORS: Final = 5.0  # from which they may be a cause alone
 _COUNTS: Final = 3.0  # points from which a figure's onset is the product's
@@ -31,6 +41,10 @@ _UNCONFIRMED: Final = 0.6  # where its figures are there and did not move
 _PER_DOUBLING: Final = {"latency": 6.0, "errors": 9.0}  # points; failures are noisy far less
 _PATH_ROLES: Final = frozenset(_PER_DOUBLING)
 _FILLING: Final = frozenset({"cpu", "pool", "memory", "disk", "queue", "restarts"})
+_LOAD_UNKNOWN: Final = 0.5  # where others tell theirs
+_FELT: Final = 0.1  # of the requests of whoever is asked about: those who get fewer explain little
+_AT_LIMIT: Final = 14.0  # points of what is at a limit that holds for everybody
+_AT_THE_END: Final = frozenset({"cpu", "pool", "disk"})
 _SECONDS: Final = {"milliseconds": 1e3, "microseconds": 1e6, "percent": 100.0}
 _SCALES: Final = {"percent": 100.0, "%": 100.0, "ratio": 1.0, "millicores": 1000.0, "cores": 1.0}
 
@@ -46,7 +60,7 @@ class Point:
     points: float
     travels: bool
     is_weak: bool
-    fact: Moved | LogFact | SpanFact | IllFact | DeployFact
+    fact: Moved | StandingFact | LogFact | SpanFact | IllFact | DeployFact
 
 
 @dataclass(slots=True)
@@ -68,6 +82,11 @@ class Suspicion:
         """Without what is weak."""
         own = sum(self._kept(point) for point in self.points if not point.is_weak)
         return own + (self.inherited if own else 0.0)
+
+    @property
+    def blame(self) -> float:
+        """What decides who is blamed first: weak evidence counts half."""
+        return (self.weight + self.firm) / 2
 
     @property
     def own(self) -> float:
@@ -144,10 +163,13 @@ def _ranked(facts: Facts, subject: str, symptom: str, reach: frozenset[str]) -> 
         if one.passed_to:
             lost = path[product] * (1 - _PASSED_ON)
             found[one.passed_to].inherited += min(lost, path[one.passed_to]) * _INHERITED
-    return sorted(
+    ranked = sorted(
         found.values(),
         key=lambda one: (_is_only_symptom(one, subject, found), -one.weight, one.product),
     )
+    causes = [one for one in ranked if not _is_only_symptom(one, subject, found)]
+    first = max(causes, key=lambda one: one.blame, default=None)
+    return sorted(ranked, key=lambda one: one is not first)
 
 
 def _is_only_symptom(one: Suspicion, subject: str, found: dict[str, Suspicion]) -> bool:
@@ -160,6 +182,8 @@ def _points(facts: Facts, subject: str, symptom: str) -> Iterator[tuple[str, Poi
     yield from _metric_points(facts, subject, symptom)
     yield from _log_points(facts)
     yield from _span_points(facts)
+    for one in facts.standing:
+        yield one.product, _standing_point(one)
     for fact in facts.ill:
         if fact.warned and fact.over:
             continue
@@ -169,20 +193,20 @@ def _points(facts: Facts, subject: str, symptom: str) -> Iterator[tuple[str, Poi
 
 
 def _metric_points(facts: Facts, subject: str, symptom: str) -> Iterator[tuple[str, Point]]:
-    own = {m.role: m for m in facts.moved if m.product == subject and m.score >= 1.5}
+    own = _worst_by_role(m for m in facts.moved if m.product == subject and m.score >= 1.5)
     calm = not own and subject in facts.measured
-    worst = _worst_by_role(facts, subject)
+    worst = _worst_by_role(m for m in facts.moved if m.product != subject)
     for moved in facts.moved:
         if moved.role in _PATH_ROLES:
             points = _PER_DOUBLING[moved.role] * math.log2(1 + min(moved.score, 40.0))
-            points *= _relevance(moved, own.get(moved.role) or worst.get(moved.role), facts)
+            points *= _relevance(moved, _alike(moved, own) or _alike(moved, worst), facts)
             points *= (1.0 if moved.beyond else 0.7) * (0.3 if _other(moved.role, symptom) else 1.0)
             if own.get(moved.role):
                 points *= _CONFIRMED
             elif calm and moved.role == "latency":
                 points *= _UNCONFIRMED
             if moved.score >= 1.5 and _grew(moved, 0.2):
-                yield moved.product, Point(moved.role, points, True, False, moved)
+                yield moved.product, Point(moved.role, points, True, moved.score < UNUSUAL, moved)
         else:
             yield from _capacity_points(moved)
 
@@ -200,15 +224,28 @@ def _capacity_points(moved: Moved) -> Iterator[tuple[str, Point]]:
         yield moved.product, Point(moved.role, points, True, True, moved)
 
 
-def _worst_by_role(facts: Facts, subject: str) -> dict[str, Moved]:
-    """Of what travels along calls the one that got worst, whoever is asked about left out."""
+def _standing_point(fact: StandingFact) -> Point:
+    """Something that queues at its limit may be a cause; anything else only shows that there is one."""
+    points = 2 * math.log2(1 + min(fact.size, 60.0))
+    firm = fact.is_bad and fact.role in _AT_THE_END
+    return Point(fact.role, points + (_AT_LIMIT if fact.is_bad else 0.0), False, not firm, fact)
+
+
+def _worst_by_role(found: Iterable[Moved]) -> dict[str, Moved]:
+    """Of what travels along calls the one that got worst, by role and by signal."""
     worst: dict[str, Moved] = {}
-    for moved in facts.moved:
-        if moved.role not in _PATH_ROLES or moved.product == subject:
+    for moved in found:
+        if moved.role not in _PATH_ROLES:
             continue
-        if moved.role not in worst or _share(moved, worst[moved.role]) > 1:
-            worst[moved.role] = moved
+        for key in (moved.role, moved.signal):
+            if key not in worst or _share(moved, worst[key]) > 1:
+                worst[key] = moved
     return worst
+
+
+def _alike(moved: Moved, by_role: Mapping[str, Moved]) -> Moved | None:
+    """What to measure it by: a median by a median, where there is one."""
+    return by_role.get(moved.signal) or by_role.get(moved.role)
 
 
 def _share(moved: Moved, reference: Moved) -> float:
@@ -222,9 +259,12 @@ def _share(moved: Moved, reference: Moved) -> float:
 def _relevance(moved: Moved, reference: Moved | None, facts: Facts) -> float:
     """What of the symptom it can explain, from 0 to 1; hardly used products explain little."""
     share = min(1.0, _share(moved, reference)) if reference is not None else 1.0
-    if moved.requests is None or not facts.usual_requests:
+    if not facts.usual_requests:
         return share
-    return share * min(1.0, moved.requests / facts.usual_requests)
+    if moved.requests is None:
+        return share * _LOAD_UNKNOWN
+    needed = max(facts.usual_requests, _FELT * (facts.subject_requests or 0.0))
+    return share * min(1.0, moved.requests / needed)
 
 
 def _other(role: str, symptom: str) -> bool:
@@ -242,6 +282,14 @@ def is_full(moved: Moved) -> bool:
     """Whether it is of something that queues when it is full, and it is."""
     full = _fullness(moved) if moved.role in _FILLING else None
     return full is not None and full >= SATURATED
+
+
+def is_figure(point: Point) -> bool:
+    """Whether it is of latency, of failures, or of what fills up by a known measure."""
+    fact = point.fact
+    if not isinstance(fact, Moved):
+        return False
+    return fact.role in _PATH_ROLES or (fact.role in _FILLING and not point.is_weak)
 
 
 def _fullness(moved: Moved) -> float | None:
@@ -263,7 +311,7 @@ def _log_points(facts: Facts) -> Iterator[tuple[str, Point]]:
             first = max(bad, key=lambda fact: fact.after - fact.expected)
             points = min(30.0, 8 * math.log2(1 + lines))
             is_weak = lines < _MANY_ERRORS or product in facts.failing_no_more
-            yield product, Point("errors in its log", points, True, is_weak, first)
+            yield product, Point(OWN_ERRORS, points, True, is_weak, first)
             for named in {name for fact in bad for name in fact.names}:
                 yield named, Point("named by errors", points / 3, True, True, first)
         warned = [f for f in found if f.level == "warn" and f.change != "gone"]

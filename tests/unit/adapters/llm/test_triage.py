@@ -280,6 +280,106 @@ async def test_a_little_that_moved_is_no_cause_and_no_all_clear() -> None:
     assert "too little to name a cause" in found.text
 
 
+async def test_others_that_were_as_high_before_do_not_forbid_an_all_clear() -> None:
+    rows = [
+        moved("cart", "latency", score=2.9, worst=0.5, beyond_all_before=False),
+        moved("payments", "latency", score=2.0, worst=0.4, beyond_all_before=False),
+    ]
+    found = await investigate(world(rows))
+
+    assert verdict(found) == ("healthy", [])
+
+
+@pytest.mark.parametrize(
+    ("row", "named"),
+    [
+        (moved("cart", "latency", score=8.0, worst=0.5), ["cart"]),
+        (moved("cart", "latency", score=2.5, worst=0.5), []),
+    ],
+)
+async def test_who_moved_more_than_chance_does_is_worth_a_look_and_no_cause(
+    row: Mapping[str, object], named: list[str]
+) -> None:
+    found = await investigate(world([row]))
+
+    assert verdict(found) == ("symptoms" if named else "unknown", named)
+    assert ("I would look first at cart." in found.text) is bool(named)
+    assert "Most likely" not in found.text
+
+
+async def test_hardly_used_products_explain_little() -> None:
+    rows = [
+        moved("cart", "errors", worst=0.4, requests=3.0),
+        moved("payments", "errors", worst=0.1, requests=900.0),
+        moved("checkout", "errors", worst=0.08, requests=1000.0),
+    ]
+    calls = ["checkout > cart", "checkout > payments"]
+    found = await investigate(world(rows, calls=calls))
+
+    assert verdict(found)[1][0] == "payments"
+
+
+async def test_weak_evidence_alone_is_listed_and_never_blamed_first() -> None:
+    gone = {
+        "product": "cart", "level": "info", "change": "gone", "before": 900, "after": 0,
+        "expected": 800.0, "example": "served", "since": ONSET,
+    }  # fmt: skip
+    rows = [moved("payments", "latency", ONSET, score=5.0, worst=3.0, requests=90.0)]
+    around = {"sweep_logs": {"changes": [gone], "lines": {}, "errors": {}}}
+    found = await investigate(world([*SLOW, *rows], around=around), "what is wrong?")
+
+    assert verdict(found)[0] == "cause"
+    assert verdict(found)[1][0] != "cart"
+
+
+def stands(product: str, role: str, **more: object) -> dict[str, object]:
+    return {
+        "product": product, "role": role, "signal": f"{role}_signal", "unit": "percent",
+        "first": 20.0, "now": 95.0, "direction": "up", "size": 30.0, "limit": 90.0, **more,
+    }  # fmt: skip
+
+
+def unmeasured(*rows: Mapping[str, object]) -> Mapping[str, object]:
+    short = {"checkout": "cpu disk pool queue"}
+    return {"sweep_metrics": {"within": {}, "too_short": short, "standing": list(rows)}}
+
+
+async def test_without_a_time_before_what_is_at_its_limit_is_the_cause() -> None:
+    found = await investigate(world(around=unmeasured(stands("checkout", "cpu"))))
+
+    assert verdict(found) == ("cause", ["checkout"])
+    assert "checkout, its CPU is at its limit" in found.text
+    assert "too short a time before" in found.text
+    assert found.marks == ()
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        stands("checkout", "queue", unit="seconds", limit=60.0),
+        stands("checkout", "pool", limit=None, size=60.0),
+    ],
+    ids=["a symptom beyond its limit", "a clear way without a limit"],
+)
+async def test_without_a_time_before_the_rest_is_a_symptom(row: Mapping[str, object]) -> None:
+    found = await investigate(world(around=unmeasured(row)))
+
+    assert verdict(found) == ("symptoms", ["checkout"])
+    assert found.marks == ()
+
+
+async def test_space_that_runs_out_is_told_with_when() -> None:
+    row = stands(
+        "checkout", "disk", unit="bytes", first=5e10, now=8e9, direction="down", limit=None,
+        runs_out_s=1260,
+    )  # fmt: skip
+    found = await investigate(world(around=unmeasured(row)))
+
+    assert verdict(found) == ("cause", ["checkout"])
+    assert "nothing is left in 21 min" in found.text
+    assert found.marks == ()
+
+
 async def test_without_any_tool_it_says_that_it_cannot_say() -> None:
     found = await investigate(world(), tools=())
 

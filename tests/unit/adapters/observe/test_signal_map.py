@@ -26,8 +26,27 @@ def test_histogram_is_latency_and_traffic() -> None:
     )
     assert {name: (one.role, one.reading) for name, one in found.items()} == {
         "http_request_duration_seconds_p99": ("latency", "quantile"),
+        "http_request_duration_seconds_mean": ("latency", "mean"),
         "http_request_duration_seconds_count": ("traffic", "rate"),
     }
+
+
+@pytest.mark.parametrize(
+    ("label", "values", "wheres"),
+    [
+        ("statistic", {"p50", "p99", "Average"}, ['statistic="p99"', 'statistic="p50"']),
+        ("stat", {"Average", "p95"}, ['stat="p95"', 'stat="Average"']),
+        ("quantile", {"0.5", "0.9"}, ['quantile="0.9"', 'quantile="0.5"']),
+        ("stat", {"Average", "Maximum"}, ['stat="Average"']),
+        ("stat", {"p50"}, ["", 'stat="p50"']),
+    ],
+)
+def test_latency_is_read_by_its_tail_and_by_what_most_requests_see(
+    label: str, values: set[str], wheres: list[str]
+) -> None:
+    found = named(known("request_latency_seconds", values={label: frozenset(values)}))
+
+    assert [one.where for one in found.values()] == wheres
 
 
 def test_sum_and_count_without_buckets_are_a_mean() -> None:

@@ -31,6 +31,14 @@ def test_lone_spike_in_a_noisy_signal_counts_little() -> None:
     assert moved(0.2, 0.2, 9.0, 0.2, 0.2).up < 3
 
 
+def test_a_lone_sample_of_five_minutes_is_no_spike() -> None:
+    points = [(at * 5, value) for at, value in series(0.2, 0.2, 9.0)]
+    found = shift(points, 5 * START, 5 * START + 900, "latency", "seconds", 5 * STEP)
+
+    assert found is not None
+    assert found.up > 100
+
+
 @pytest.mark.parametrize("role", ["cpu", "pool", "memory", "disk"])
 def test_what_fills_up_counts_with_its_newest_sample(role: str) -> None:
     assert moved(0.2, 0.2, 0.2, 0.99, role=role, unit="ratio").up > 10

@@ -68,7 +68,17 @@ async def test_too_short_a_time_before_is_said() -> None:
     found = await sweep(SweepMetrics, metrics=[row])
 
     assert found["too_short"] == {"web": "cpu"}
-    assert found["shifts"] == []
+    assert found["shifts"] == found["standing"] == []
+
+
+async def test_without_a_time_before_a_limit_still_speaks() -> None:
+    row = {**metric("cpu_usage_percent", "web", 95.0)}
+    row["points"] = list(row["points"])[-9:]  # type: ignore[call-overload]
+    found = await sweep(SweepMetrics, metrics=[row])
+
+    (stands,) = found["standing"]
+    assert (stands["product"], stands["role"], stands["now"]) == ("web", "cpu", 95.0)
+    assert stands["limit"] == 90.0
 
 
 async def test_new_kinds_of_errors_are_told_with_whom_they_name() -> None:

@@ -1,0 +1,44 @@
+"""Whom to look at first where no cause is established: evidence that is there and too little to blame."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from adapters.llm.triage.evidence import Moved, StandingFact
+from adapters.llm.triage.weigh import OWN_ERRORS, Suspicion, is_figure
+from tools.analysis.shift import UNUSUAL
+
+MOST: Final = 3
+_ALONE: Final = 10.0  # points; below them a figure may be chance
+_TOGETHER: Final = 5.0  # the same, where those who call it moved as well
+_LISTED: Final = 2.0  # points from which one stands after such a one
+
+
+def worth_a_look(found: Sequence[Suspicion], subject: str) -> Sequence[Suspicion]:
+    """The first few of those suspected, where at least one has evidence that is hardly chance.
+
+    `subject` is the product that the question names, or empty.
+    """
+    telling = [_is_telling(one, subject) for one in found]
+    if not any(telling):
+        return ()
+    listed = zip(found, telling, strict=True)
+    return [one for one, is_telling in listed if is_telling or one.weight >= _LISTED][:MOST]
+
+
+def _is_telling(one: Suspicion, subject: str) -> bool:
+    """Its figures left all that was before, or moved along the calls; or its own bad words."""
+    stands, says, beyond, moved = 0.0, 0.0, 0.0, False
+    for point in one.points:
+        match point.fact:
+            case Moved() if is_figure(point) and point.fact.score >= UNUSUAL:
+                moved = True
+                beyond = max(beyond, point.points if point.fact.beyond else 0.0)
+            case StandingFact():
+                stands += point.points
+            case _ if point.kind == OWN_ERRORS and one.product == subject:
+                says = point.points
+            case _:
+                pass
+    if beyond and beyond + one.inherited >= _ALONE:
+        return True
+    return (moved and one.inherited > 0 and one.weight >= _TOGETHER) or stands + says >= _ALONE

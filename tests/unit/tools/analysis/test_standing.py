@@ -1,0 +1,93 @@
+"""What a series says that nothing before can be compared with."""
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tools.analysis.standing import Standing, standing
+from tools.signals import Role, Worse
+
+STEP = 60.0
+
+
+def stands(
+    values: Sequence[float],
+    role: Role = "queue",
+    unit: str = "seconds",
+    worse: Worse = "up",
+    limit: float | None = None,
+    step_s: float = STEP,
+) -> Standing | None:
+    points = [(n * step_s, value) for n, value in enumerate(values)]
+    return standing(points, role, unit, worse, limit, STEP)
+
+
+def test_a_clear_way_from_how_it_began_is_told() -> None:
+    found = stands([1.2, 1.1, 70, 200, 400, 700, 900, 1100])
+
+    assert found is not None
+    assert (found.first, found.now, found.limit) == (1.1, 1000, None)
+    assert found.size > 100
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [10, 11, 9, 10, 11, 10, 9, 10],
+        [10, 11, 9, 40, 41, 10, 9, 10],
+        [40, 41, 40, 39, 20, 10, 10, 10],
+        [1, 50, 90],
+        [],
+    ],
+    ids=["steady", "over again", "better", "too few", "none"],
+)
+def test_what_goes_no_clear_bad_way_says_nothing(values: Sequence[float]) -> None:
+    assert stands(values) is None
+
+
+def test_a_series_told_now_and_then_has_no_beginning() -> None:
+    assert stands([1, 1, 70, 200, 400, 700, 900, 1100], step_s=5 * STEP) is None
+
+
+@pytest.mark.parametrize(
+    ("role", "unit", "limit", "now", "over"),
+    [
+        ("cpu", "percent", None, 92.0, 90.0),
+        ("pool", "ratio", None, 0.97, 0.9),
+        ("latency", "milliseconds", 0.02, 84.0, 20.0),
+        ("queue", "seconds", 60.0, 900.0, 60.0),
+        ("memory", "percent", None, 97.0, None),
+        ("queue", "", None, 900.0, None),
+        ("cpu", "percent", None, 70.0, None),
+    ],
+)
+def test_a_limit_counts_without_any_past(
+    role: Role, unit: str, limit: float | None, now: float, over: float | None
+) -> None:
+    found = stands([now] * 8, role, unit, limit=limit)
+
+    assert (found.limit if found else None) == over
+
+
+def test_only_how_it_ends_is_held_against_a_limit() -> None:
+    assert stands([95, 95, 95, 95, 20, 20, 20, 20], "cpu", "percent") is None
+
+
+def test_space_that_runs_out_within_hours_is_told_with_when() -> None:
+    found = stands([50e9 - n * 4e9 for n in range(10)], "disk", "bytes", "down")
+
+    assert found is not None
+    assert found.runs_out_s == pytest.approx(210, abs=1)
+
+
+def test_space_that_came_back_is_none_that_runs_out() -> None:
+    assert stands([30e9, 20e9, 3e9, 3e9, 200e9, 200e9, 200e9], "disk", "bytes", "down") is None
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=30))
+def test_any_values_are_borne(values: list[float]) -> None:
+    found = stands(values, limit=1.0)
+
+    assert found is None or found.size >= 0

@@ -1,0 +1,94 @@
+"""What a series says where there is no time before to compare it with: how it stands, and where it goes.
+
+A recording, a new product or a new exporter begins with the trouble. Then only two things count: a
+limit that holds for everybody, and a clear way from how the series began to how it ends.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Final
+
+from tools.analysis.shift import CAP, Points, least_spread, scale_of
+from tools.signals import Role, Worse
+
+FEWEST: Final = 6  # samples; fewer show no way
+CLEAR: Final = 3.0  # spreads from how it began
+_TIMES: Final = 1.5  # how it began, at least
+_SHARE: Final = 4  # of the series: its beginning and its end
+_FULL: Final = 0.9  # what queues when it is full; AWS recommends an alarm at 90 % of a CPU
+_QUEUES: Final = frozenset[Role]({"cpu", "pool", "disk"})
+_WHOLE: Final = frozenset({"percent", "%", "ratio"})
+# https://github.com/prometheus/node_exporter/blob/master/docs/node-mixin/alerts/alerts.libsonnet
+# NodeFilesystemSpaceFillingUp, critical: nothing left within four hours at this rate.
+_RUNS_OUT_S: Final = 4 * 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """`first` is how it began, `now` how it ends. `size` is how far it went, in spreads.
+
+    `limit` is what it is beyond, None when it is not, or has none. `runs_out_s` is when nothing
+    will be left of it, at the rate of this recording; None when that is far.
+    """
+
+    first: float
+    now: float
+    size: float
+    falls: bool
+    limit: float | None
+    runs_out_s: float | None
+
+
+def standing(
+    points: Points,
+    role: Role,
+    unit: str | None,
+    worse: Worse,
+    limit: float | None,
+    step_s: float,
+) -> Standing | None:
+    """None where there is nothing to say: too few samples, no limit passed, no clear way.
+
+    `limit` is in seconds, ratios or pieces, whatever the series' own unit is. A series that is told
+    now and then only (less than half of its `step_s`) has no beginning to speak of.
+    """
+    if len(points) < FEWEST or points[-1][0] - points[0][0] > 2 * step_s * len(points):
+        return None
+    values = [value for _, value in points]
+    part = max(2, len(values) // _SHARE)
+    early, late, falls = values[:part], values[-part:], worse == "down"
+    first, now = max(early) if falls else min(early), median(late)
+    size = _size(first, now, late, role, unit, falls=falls)
+    over = None if falls else _over(now, role, unit, limit)
+    runs_out_s = _runs_out(points, first) if falls and size and role == "disk" else None
+    if not size and over is None:
+        return None
+    return Standing(first, now, size, falls, over, runs_out_s)
+
+
+def _size(
+    first: float, now: float, late: Sequence[float], role: Role, unit: str | None, *, falls: bool
+) -> float:
+    """Nought unless all of its end lies clearly beyond how it began."""
+    spread = least_spread(first, role, unit)
+    moved = (first - max(late)) if falls else (min(late) - first)
+    low, high = sorted((abs(first), abs(now)))
+    if moved < CLEAR * spread or high < _TIMES * low:
+        return 0.0
+    return min(CAP, abs(now - first) / spread)
+
+
+def _over(now: float, role: Role, unit: str | None, limit: float | None) -> float | None:
+    if limit is None and role in _QUEUES and (unit or "").lower() in _WHOLE:
+        limit = _FULL
+    if limit is None or now < limit * scale_of(unit):
+        return None
+    return limit * scale_of(unit)
+
+
+def _runs_out(points: Points, first: float) -> float | None:
+    """Seconds until it is nought."""
+    took_s, last = points[-1][0] - points[0][0], points[-1][1]
+    left_s = last * took_s / (first - last) if first > last else _RUNS_OUT_S
+    return left_s if left_s < _RUNS_OUT_S else None
