@@ -23,9 +23,8 @@ from adapters.observe.line_filter import line_test
 from adapters.observe.metric_shape import step_for, unit_of
 from adapters.observe.selector_query import name_and_labels
 from adapters.observe.trace_ids import trace_id_of
-from adapters.recorded.admin_info import RecordedAdminInfo
 from adapters.recorded.kubernetes import RecordedKubernetes
-from adapters.recorded.platform import RecordedPlatform
+from adapters.recorded.platform import RecordedAdminInfo, RecordedPlatform
 from adapters.recorded.searches import found_traces, products_with_lines, sampled_traces, swept_logs
 from adapters.recorded.signals import discovered, swept
 from adapters.recorded.simulator.dataset import Dataset

@@ -1,5 +1,6 @@
-"""The developer platform on which the simulated shop is deployed."""
+"""The simulated shop's developer platform, and what its services say of themselves."""
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Final
@@ -7,7 +8,7 @@ from typing import Final
 from pydantic import JsonValue
 
 from adapters.recorded.simulator.dataset import Dataset
-from adapters.recorded.simulator.topology import SERVICES, Service
+from adapters.recorded.simulator.topology import BY_NAME, SERVICES, Service
 from tools.capabilities import CallContext, Clock, Deploy
 from tools.errors import InvalidArguments
 from tools.platform import (
@@ -137,3 +138,32 @@ def _resources() -> Iterator[PlatformResource]:
             yield PlatformResource(name, "postgres", service.name, "running", properties)
     yield PlatformResource("cart-sessions", "redis", "cart", "running", {"version": "7.2"})
     yield PlatformResource("shop", "route", "web", "running", {"host": "shop.example"})
+
+
+class RecordedAdminInfo:
+    """`/admin/info` of one incident: every service is up, whatever it is slow at."""
+
+    def __init__(self, dataset: Dataset, clock: Clock) -> None:
+        self._dataset = dataset
+        self._clock = clock
+
+    async def info(self, product: str, call: CallContext) -> dict[str, JsonValue]:
+        """Raises InvalidArguments (no such product)."""
+        del call
+        if product not in BY_NAME:
+            raise InvalidArguments(f"product: the control plane knows no {product!r}")
+        now = self._clock.now()
+        done = [d for d in self._dataset.scenario.deploys if d.product == product and d.at <= now]
+        newest = max(done, key=lambda deploy: deploy.at, default=None)
+        version = newest.version if newest else BY_NAME[product].version
+        since = newest.at if newest else self._dataset.start
+        build: dict[str, JsonValue] = {"commit": newest.commit} if newest else {}
+        return {
+            "product": product,
+            "version": version,
+            "uptime_s": int((now - since).total_seconds()),
+            "health": "ok",
+            "build": build,
+            "config_hash": hashlib.sha256(f"{product} {version}".encode()).hexdigest()[:12],
+            "feature_flags": {},
+        }

@@ -15,10 +15,10 @@ from bot.commands.instant_option import instant_option
 from bot.commands.verbs import FAILED, OK, guarded, loaded
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
-from bot.store.audit_erasure import erase as erase_rows
+from bot.store.audit_by_hand import erase as erase_rows
+from bot.store.audit_by_hand import seal as seal_rows
 from bot.store.audit_reading import StoredTrail
 from bot.store.audit_reading import verify as verify_trail
-from bot.store.audit_seal import seal as seal_rows
 from bot.store.database import Database
 from bot.store.schema import standing
 from bot.store.sealing import Sealing

@@ -8,10 +8,8 @@ from datetime import datetime
 
 from bot.actions.catalog import ActionCatalog, CatalogError
 from bot.app import build_base
-from bot.commands.audit_check import check_audit
-from bot.commands.channel_check import check_channels
 from bot.commands.mcp_check import report as mcp_report
-from bot.commands.plugins_check import check_plugins
+from bot.commands.part_check import check_audit, check_channels, check_plugins
 from bot.commands.provider_check import check_providers
 from bot.commands.role_check import check_roles
 from bot.commands.sight_check import sight

@@ -1,27 +1,35 @@
-"""What the service of this configuration says of itself, and `kortex tools` with or without it.
+"""`kortex providers` and `kortex tools`: the running service's word, else the configuration's.
 
-The running service is asked from its own host; where none runs, the configuration tells.
+The service is asked from its own host.
 """
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from typing import Final
 
 import httpx
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from adapters.errors import AdapterError
 from adapters.http import check_status, http_client, mapped_errors
+from bot.chat.rounds import Rounds
+from bot.domain.provider_status import ProviderStatus
 from bot.domain.tool_status import ToolReport, report_from_json
+from bot.reports.provider_report import provider_report
 from bot.reports.tools import tool_report
 from bot.settings.model import HttpSettings, Settings
 from bot.web.private import TOOLS_PATH as PATH
+from bot.wiring.backends import asked_in_order, make_providers
 from bot.wiring.plugins import open_plugins
 from bot.wiring.toolboxes import policy_of
 from tools.core.all import core_tools
 from tools.cursor import CursorSigner
 
 TIMEOUT_S: Final = 2.0  # the service is on this machine; a slow one is as good as none
+
+PROVIDERS_PATH = "/api/v1/llm/providers"
 
 
 async def asked(http: HttpSettings, path: str) -> bytes | None:
@@ -47,7 +55,7 @@ async def asked(http: HttpSettings, path: str) -> bytes | None:
         await client.aclose()
 
 
-async def report_of(settings: Settings) -> tuple[ToolReport, bool]:
+async def tools_report_of(settings: Settings) -> tuple[ToolReport, bool]:
     """Every tool, and whether a running service said so: else no call and no backend is known.
 
     Raises ConfigurationError.
@@ -63,3 +71,79 @@ async def report_of(settings: Settings) -> tuple[ToolReport, bool]:
         tools = [*core_tools(CursorSigner(bytes(32))), *plugins.tools]
         policy = policy_of(settings, [plugins])
         return tool_report(tools, policy, None, {}, notes=plugins.notes), False
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Every provider. `live` False: nobody runs here, so nothing is known of failures."""
+
+    providers: Sequence[ProviderStatus]
+    live: bool
+
+
+class _Row(BaseModel):
+    """One provider as the HTTP API tells it."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    name: str
+    available: bool
+    reason: str
+    turn: int
+    model: str
+    context_tokens: int
+    tools: bool
+    local: bool
+    circuit: str
+    retry_in_s: int
+    failures: int
+    answered: bool = True  # a service of the release before does not say
+
+    def status(self) -> ProviderStatus:
+        """As the service meant it."""
+        return ProviderStatus(
+            name=self.name,
+            available=self.available,
+            reason=self.reason,
+            turn=self.turn,
+            model=self.model,
+            context_tokens=self.context_tokens,
+            native_tools=self.tools,
+            local=self.local,
+            circuit=self.circuit,
+            wait_s=self.retry_in_s,
+            failures=self.failures,
+            answered=self.answered,
+        )
+
+
+class _Answer(BaseModel):
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    providers: list[_Row]
+
+
+async def providers_report_of(settings: Settings) -> Report:
+    """Ask the service of this configuration, if it runs and has an API token.
+
+    Raises ConfigurationError for providers that cannot be made.
+    """
+    body = await asked(settings.http, PROVIDERS_PATH)
+    live = _live(body) if body is not None else None
+    return live or await _configured(settings)
+
+
+def _live(body: bytes) -> Report | None:
+    try:
+        rows = _Answer.model_validate_json(body).providers
+    except ValidationError:
+        return None
+    return Report([row.status() for row in rows], live=True)
+
+
+async def _configured(settings: Settings) -> Report:
+    async with AsyncExitStack() as stack:
+        providers = make_providers(settings.llm, stack)
+        rounds = Rounds(asked_in_order(settings.llm, providers))
+        models = {name: own.model for name, own in settings.llm.providers.items()}
+        return Report(await provider_report(providers, rounds, models)(), live=False)

@@ -20,7 +20,7 @@ from bot.slack.received.identity import SlackIdentity
 from bot.slack.roles.directory import SlackRoleDirectory
 from bot.slack.roles.on_duty import OnCallUnreadable, OnDutyDirectory
 from bot.wiring import rules
-from bot.wiring.rotas import role_members
+from bot.wiring.in_force import role_members
 
 Holders = Mapping[str, frozenset[str]]
 

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final, NamedTuple
 
+from bot.privacy.lists import read_list
+from bot.privacy.looks import random
 from bot.privacy.matching import finder
-from bot.privacy.split import Halves
 
 # So much of a text is decoded: enough for a Kubernetes Secret, and little work for hostile text.
 MOST_BYTES: Final = 96 * 1024
@@ -85,7 +86,6 @@ _ASCII: Final = "aeopcyxijsdhqwABEKMHOPCTYXIJSABEZHIKMNOPTYXo"
 _WIDE: Final = "\uff01-\uff5e"  # ASCII from "!" on, in full width
 _WIDE_START, _WIDE_END, _WIDE_SHIFT = 0xFF01, 0xFF5F, 0xFEE0
 
-
 HIDDEN: Final = re.compile(
     f"[{_UNSEEN}](?<=[ -~].)(?=[{_UNSEEN}]*[ -~])"
     f"|[{_ALIKE}](?:(?<=[A-Za-z0-9].)|(?=[A-Za-z0-9]))"
@@ -97,6 +97,14 @@ _AS_READ: Final = {
     **{ord(alike): ascii_ for alike, ascii_ in zip(_ALIKE, _ASCII, strict=True)},
     **{wide: chr(wide - _WIDE_SHIFT) for wide in range(_WIDE_START, _WIDE_END)},
 }
+
+MOST_FOUND: Final = 500
+_NEXT_LINE_CHARS: Final = 240
+_SHORTEST_HALF: Final = 4
+_SHORTEST_OPEN_HALF: Final = 8
+_HALF: Final = rb"((?:%s)[A-Za-z0-9_.-]{0,120})[\"'\\+}\] ]{0,4}\r?\n"
+_WORD = re.compile(rb"[A-Za-z0-9_.-]+")
+_CONTINUED = re.compile(rb"[ \t\"'+]{0,16}(?![0-9]{4}-)([A-Za-z0-9_.-]{8,200})")
 
 
 class _Piece(NamedTuple):
@@ -262,3 +270,38 @@ def as_read(text: str) -> AsRead | None:
         plain = plain.translate(_AS_READ)
     removed = [at - before for before, at in enumerate(unseen)]
     return AsRead(plain.encode("ascii", errors="replace"), text, removed)
+
+
+class Halves:
+    """Joins them by the lengths that vendors publish (`lists.toml`); 0 is a vendor's without one."""
+
+    def __init__(self) -> None:
+        lengths = dict(read_list("token_lengths"))
+        self.pattern = _HALF % b"|".join(re.escape(lead.encode()) for lead in lengths)
+        self._find = finder(self.pattern)
+        self._lengths = {lead.encode(): int(length) for lead, length in lengths.items()}
+
+    def joined(self, data: bytes) -> Iterator[tuple[Sequence[tuple[int, int]], bytes]]:
+        """Where both halves stand, and the token they make."""
+        at = 0
+        for _ in range(MOST_FOUND):
+            (_, line), (start, end), *_ = self._find(data, at, len(data))
+            if start < 0:
+                return
+            at = line
+            half = data[start:end]
+            other = self._other(half, data[line : line + _NEXT_LINE_CHARS].partition(b"\n")[0])
+            if other is not None:
+                first, last = line + other[0], line + other[1]
+                yield [(start, end), (first, last)], half + data[first:last]
+
+    def _other(self, half: bytes, line: bytes) -> tuple[int, int] | None:
+        length = next(n for lead, n in self._lengths.items() if half.startswith(lead))
+        if not length:
+            found = _CONTINUED.match(line)
+            return found.span(1) if found and random("", found[1].decode()) else None
+        missing = length - len(half)
+        if missing < _SHORTEST_HALF:
+            return None
+        fits = (w.span() for w in _WORD.finditer(line) if len(w[0]) == missing)
+        return next((s for s in fits if random("", (half + line[s[0] : s[1]]).decode())), None)

@@ -15,7 +15,7 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from bot.ports.failures import StorageUnavailable
 from bot.store import schema
 from bot.store.database import Database
-from bot.store.writable import Writable
+from bot.store.schema import Writable
 from bot.telemetry.metrics import Metrics
 from bot.web.health import Check, healthz, readyz
 

@@ -4,15 +4,39 @@ Held by everything that goes by it and replaced by a reload.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Generic, TypeVar, overload
+from typing import Generic, TypeVar, assert_never, overload
 
+from adapters.on_call.json_endpoint import JsonOnCall
+from adapters.on_call.pagerduty import PagerDutyOnCall
+from adapters.on_call.port import OnCall
 from bot.actions.catalog import ActionCatalog
 from bot.settings.model import Settings
+from bot.settings.policy import OnCallSettings
+from bot.slack.roles.directory import RoleMembers
 from bot.upkeep.reload import Prepared
 from bot.wiring import rules
-from bot.wiring.rotas import role_members
 
 T = TypeVar("T")
+SECTIONS = ("channels", "roles", "admins", "actions", "reflexes", "freeze", "llm.tools")
+
+
+def role_members(settings: Settings) -> Mapping[str, RoleMembers]:
+    """`[roles.NAME]`."""
+    return {
+        name: RoleMembers(role.usergroups, role.users, _rota(role.oncall) if role.oncall else None)
+        for name, role in settings.roles.items()
+    }
+
+
+def _rota(settings: OnCallSettings) -> OnCall:
+    timeout_s, token = settings.timeout.total_seconds(), settings.token.get_secret_value()
+    match settings.kind:
+        case "pagerduty":
+            return PagerDutyOnCall(settings.url, settings.schedules, timeout_s, token)
+        case "json":
+            return JsonOnCall(settings.url, settings.path, timeout_s, token)
+        case _:
+            assert_never(settings.kind)
 
 
 class ReplaceableSequence(Sequence[T], Generic[T]):
@@ -59,9 +83,6 @@ class ReplaceableMapping(Mapping[str, T], Generic[T]):
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._entries)
-
-
-SECTIONS = ("channels", "roles", "admins", "actions", "reflexes", "freeze", "llm.tools")
 
 
 class InForce:

@@ -10,8 +10,8 @@ from aiohttp.test_utils import TestServer
 
 from adapters.control_plane.admin_info import HttpAdminInfo
 from adapters.http import http_client
-from adapters.recorded.admin_info import RecordedAdminInfo
 from adapters.recorded.incidents import INCIDENTS
+from adapters.recorded.platform import RecordedAdminInfo
 from adapters.recorded.simulator.dataset import Dataset
 from bot.settings.model import ControlPlaneSettings
 from bot.settings.reading import ConfigurationError

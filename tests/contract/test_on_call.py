@@ -18,7 +18,7 @@ from adapters.errors import AdapterError, BadAnswer, Refused, TimedOut, Unreacha
 from adapters.on_call.port import MAX_PEOPLE, OnCall, steps, texts_at
 from bot.demo.on_call import ROTA_PATH, create_on_call
 from bot.settings.model import Settings
-from bot.wiring.rotas import role_members
+from bot.wiring.in_force import role_members
 from tests.fixtures_http import Handler, serving
 
 TOKEN = "rota-token-Vx81"

@@ -17,9 +17,8 @@ from bot.domain.audit import AuditEvent, AuditKind
 from bot.ports.failures import StorageUnavailable
 from bot.privacy.redactor import TextRedactor
 from bot.store.audit import StoredAudit, TrailChanged, append_audit
-from bot.store.audit_erasure import erase
+from bot.store.audit_by_hand import erase, seal
 from bot.store.audit_reading import StoredTrail, verify
-from bot.store.audit_seal import seal
 from bot.store.database import Database
 from bot.store.dialect import Connection
 from bot.store.sealing import Sealing
@@ -303,7 +302,7 @@ async def test_erasing_a_person_keeps_the_chain(database: Database) -> None:
 async def test_a_session_is_erased_in_batches(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bot.store.audit_erasure.BATCH_ROWS", 2)
+    monkeypatch.setattr("bot.store.audit_by_hand.BATCH_ROWS", 2)
     for _ in range(5):
         await StoredAudit(database).append(EVENT)
     assert await erase(database, by="admin", reason="", session="session:1") == 5

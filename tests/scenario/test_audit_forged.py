@@ -13,14 +13,13 @@ from pydantic import SecretStr
 
 from bot.audit.chain import AuditKeys, ChainRow
 from bot.audit.checkpoint import sign
-from bot.commands.audit_check import check_audit
+from bot.commands.part_check import check_audit
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.settings.model import AuditSettings, DatabaseSettings, Settings
 from bot.settings.reading import ConfigurationError
 from bot.store.audit import StoredAudit
-from bot.store.audit_erasure import erase
+from bot.store.audit_by_hand import erase, seal
 from bot.store.audit_reading import StoredTrail, verify, verify_end
-from bot.store.audit_seal import seal
 from bot.store.database import Database
 from bot.store.schema import migrate
 from bot.store.sealing import Sealing

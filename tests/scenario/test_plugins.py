@@ -10,8 +10,8 @@ from aiohttp import web
 from prometheus_client import generate_latest
 
 from bot.commands.health_check import examine
-from bot.commands.live import report_of
-from bot.commands.plugins_check import check_plugins
+from bot.commands.live import tools_report_of
+from bot.commands.part_check import check_plugins
 from bot.commands.verbs import check_plugin
 from bot.demo.workspace.seeds import CHECKOUT, RESPONDER
 from bot.settings.model import Settings
@@ -92,7 +92,7 @@ async def test_a_reload_reads_the_folder_anew_and_every_place_says_what_is_bad(
             )
             http = running.settings.http.model_copy(update={"port": running.service.http_port})
             asking = running.settings.model_copy(update={"http": http})
-            report, live = await report_of(asking)
+            report, live = await tools_report_of(asking)
             scraped = generate_latest(running.service.base.metrics.registry).decode()
 
             assert await running.reload(policy={"denied": ["plugin__*"]})

@@ -8,7 +8,7 @@ from bot.demo.workspace.answers import show_answer
 from bot.demo.workspace.delivery import Ack, EventQueue
 from bot.demo.workspace.errors import CannotDoThat, SlackRefused
 from bot.demo.workspace.feed import Change
-from bot.demo.workspace.ids import opaque
+from bot.demo.workspace.identity import opaque
 from bot.demo.workspace.interaction_handles import InteractionHandles
 from bot.demo.workspace.json_access import JsonObject, object_at, text_at
 from bot.demo.workspace.modals import Modals

@@ -3,8 +3,7 @@
 import time
 import uuid
 
-from bot.demo.workspace.identity import AppIdentity
-from bot.demo.workspace.ids import opaque
+from bot.demo.workspace.identity import AppIdentity, opaque
 from bot.demo.workspace.json_access import JsonObject
 from bot.demo.workspace.people import Channel, User
 from bot.demo.workspace.stored_messages import Message

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 import orjson
 
 from bot.demo.workspace.errors import SlackRefused
-from bot.demo.workspace.identity import AppIdentity
-from bot.demo.workspace.ids import opaque
+from bot.demo.workspace.identity import AppIdentity, opaque
 from bot.demo.workspace.json_access import JsonObject, text_at
 
 

@@ -7,8 +7,7 @@ from typing import Literal
 from bot.demo.workspace import event_payloads
 from bot.demo.workspace.delivery import EventQueue
 from bot.demo.workspace.feed import Change, Feed
-from bot.demo.workspace.identity import AppIdentity
-from bot.demo.workspace.ids import Timestamps, opaque
+from bot.demo.workspace.identity import AppIdentity, Timestamps, opaque
 from bot.demo.workspace.json_access import JsonObject
 from bot.demo.workspace.people import Roster, User
 from bot.demo.workspace.stored_messages import Ephemeral, Message

@@ -10,8 +10,7 @@ from bot.demo.workspace import seeds
 from bot.demo.workspace.acts import Acts
 from bot.demo.workspace.delivery import Ack, DeliveryPolicy, EventQueue, Transport
 from bot.demo.workspace.feed import Change, Feed
-from bot.demo.workspace.identity import AppIdentity
-from bot.demo.workspace.ids import Timestamps
+from bot.demo.workspace.identity import AppIdentity, Timestamps
 from bot.demo.workspace.interaction_handles import InteractionHandles
 from bot.demo.workspace.json_access import JsonObject
 from bot.demo.workspace.modals import Modals

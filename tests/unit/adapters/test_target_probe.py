@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from adapters.control_plane.port import ControlOrder, Endpoint, Objects, ProbeFailed, Reads
-from adapters.control_plane.probe import HttpProbe
-from adapters.control_plane.readings import facts_in, objects_in
+from adapters.control_plane.probe import HttpProbe, facts_in, objects_in
 from adapters.http import http_client
 from tests.fakes.control_plane_server import (
     Answer,

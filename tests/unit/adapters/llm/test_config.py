@@ -4,7 +4,7 @@ import pytest
 
 from adapters.llm.config import ProviderConfig, endpoint
 from adapters.llm.model_table import ModelOverride
-from adapters.llm.ollama.server import address
+from adapters.llm.ollama.provider import address
 from adapters.llm.port import Price
 from adapters.llm.registry import create, known
 

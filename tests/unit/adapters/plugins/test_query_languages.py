@@ -12,8 +12,7 @@ from pydantic import BaseModel, ValidationError
 
 from adapters.plugins.manifest import ReadManifest, checked
 from adapters.plugins.parameters import MAX_FREE_BYTES, MAX_FREE_DEPTH
-from adapters.plugins.request import placed
-from adapters.plugins.tool import contract_of
+from adapters.plugins.tool import contract_of, placed
 from adapters.plugins.yaml_source import ManifestInvalid, parse_yaml
 from tools.schema import input_schema
 

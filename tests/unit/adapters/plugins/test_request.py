@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.plugins.manifest import Endpoint
-from adapters.plugins.request import placed
+from adapters.plugins.tool import placed
 from tools.errors import InvalidArguments
 
 ISSUE = Endpoint(url="http://bridge/issues/{key}/notes?by={who}")

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
+from bot.privacy.detector import RuleSet, rule_set
 from bot.privacy.redactor import TextRedactor
-from bot.privacy.rules import RuleSet, rule_set
 from tests import redaction_corpus
 from tests.redaction_corpus import changed, recall
 from tools.redactor import MASK_PREFIX, RedactionFailed

@@ -14,7 +14,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
 from bot.ports.failures import StorageUnavailable
-from bot.store import writable
+from bot.store import schema
 from bot.store.database import Database
 from bot.store.schema import migrate
 from bot.telemetry.metrics import MAX_VALUES, Metrics
@@ -150,7 +150,7 @@ def no_file_may_grow(folder: Path) -> Iterator[None]:
 async def test_a_full_disk_is_not_ready_and_a_disk_with_room_again_is(
     database: Database, tmp_path: Path, client_of: Made, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writable, "ASKED_AGAIN_S", 0.0)
+    monkeypatch.setattr(schema, "ASKED_AGAIN_S", 0.0)
     client = await client_of(create_web_app(database=database))
     before = await client.get("/readyz")
     with no_file_may_grow(tmp_path):
@@ -195,7 +195,7 @@ async def test_probes_do_not_each_write(
 async def test_a_database_with_many_writers_is_busy_and_not_full(
     database: Database, client_of: Made, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writable, "PATIENCE_S", 0.02)
+    monkeypatch.setattr(schema, "PATIENCE_S", 0.02)
     client = await client_of(create_web_app(database=database))
     async with database.write():
         ready = await client.get("/readyz")

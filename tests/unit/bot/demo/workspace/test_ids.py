@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.demo.workspace.ids import Timestamps
+from bot.demo.workspace.identity import Timestamps
 
 
 @given(st.lists(st.floats(min_value=1.6e9, max_value=1.9e9), min_size=1))
