@@ -100,7 +100,7 @@ async def serving(
         token = settings.slack.bot_token.get_secret_value()
         access = WatchedCalls(create_api(token, settings.slack.api_base_url, session))
         api = RedactedCalls(CountedCalls(access, base.metrics), base.redactor.redact_for_people)
-        scheduler = EditScheduler(rates)
+        scheduler = EditScheduler(rates or Rates.with_edits(settings.slack.edits_per_minute))
         await stack.enter_async_context(scheduler.running())
         engine = _engine(base, times.lease_s)
         outbox = Outbox(api, scheduler, identity.bot_user)

@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 from typing import Annotated, Literal
 
 from pydantic import (
+    AfterValidator,
     AwareDatetime,
     BaseModel,
     Field,
@@ -21,7 +22,17 @@ from tools.products import Reading
 
 MOST_TOKENS = 100_000_000  # of one request; no model takes a tenth
 MOST_USD = 1_000_000.0  # as micro-dollars and summed up, within 64 bits
+FEWEST_EDITS = 20  # below, what is kept back for finals leaves nothing for the text as it grows
 SHORTEST_AUDIT_KEY = 32  # characters; as hexadecimal digits that is 128 bits
+
+
+def _none_or_enough(value: int) -> int:
+    if 0 < value < FEWEST_EDITS:
+        raise ValueError(f"must be 0 (not paced) or at least {FEWEST_EDITS}")
+    return value
+
+
+EditsPerMinute = Annotated[int, Field(ge=0, le=10_000), AfterValidator(_none_or_enough)]
 
 
 class SlackSettings(Section):
@@ -33,6 +44,7 @@ class SlackSettings(Section):
     signing_secret: SecretStr = SecretStr("")
     api_base_url: str = "https://slack.com/api/"
     stream: Literal["auto", "native", "edit"] = "auto"
+    edits_per_minute: EditsPerMinute = 50
     follow_up: Literal["thread", "mention"] = "thread"
     link_hosts: tuple[HostName, ...] = ()
 

@@ -1,14 +1,26 @@
-"""Who may call `chat.update` next: the decisions of the edit scheduler, without a clock or a loop.
+"""How often each method of Slack's may be called in a workspace, and who goes first. No clock, no loop.
 
-One allowance for the whole workspace, shared by every live answer. Finals go first, then the first
-visible text of an answer, then the answer that has been still for longest. What an edit will show is
-not known here: a message is only marked as changed, so the newest state always wins.
+| method | allowance | who goes first | who waits |
+|---|---|---|---|
+| chat.update | 50 a minute | final, first text, stalest | the others, newest state only |
+| chat.appendStream | 100 a minute | final, first text, stalest | the others, newest state only |
+| chat.startStream | 20 a minute | who asks first | nobody: it is posted instead |
+| chat.stopStream | 20 a minute | who asks first | the end; its last words are appended before |
+| chat.postMessage | 1 a second and channel, 300 a minute | who asks first | the later ones |
+| conversations.replies | 50 a minute | who asks first | the later ones |
+
+No method waits for another's allowance: the further messages of a long answer are posts, and do not
+wait for edits. A 429 holds its own method up, and no other. Where two may edit, finals go first,
+then the first visible text of an answer, then the answer that has been still for longest. What a
+call will show is not known here: a message is only marked as changed, so the newest state wins.
 """
 
 import heapq
 import math
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
+
+_MAY_COME_LATE = 2  # calls of a minute that Slack counts in the next one: 3 s of a minute's 50
 
 
 class Urgency(IntEnum):
@@ -61,6 +73,14 @@ class Rates:
     def of_appends(self) -> "Rates":
         """The same, with the allowance of `chat.appendStream` in place of that for edits."""
         return replace(self, edit_burst=self.append_burst, edits_per_minute=self.appends_per_minute)
+
+    @classmethod
+    def with_edits(cls, per_minute: int) -> "Rates":
+        """With so many of `chat.update` in any minute, from 20 on; 0: as many as there are to make."""
+        if per_minute == 0:
+            return cls(edit_burst=1_000_000, edits_per_minute=math.inf)
+        burst = per_minute // 5
+        return cls(edit_burst=burst, edits_per_minute=float(per_minute - burst - _MAY_COME_LATE))
 
     @classmethod
     def unlimited(cls) -> "Rates":

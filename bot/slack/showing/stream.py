@@ -6,6 +6,7 @@ It grows by appends as long as Slack and the text allow it (`native_answer`), an
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from functools import partial
 
 from bot.domain.turn_events import TextDelta, TurnEvent, TurnFinished
 from bot.ports.failures import SurfaceFailed
@@ -71,12 +72,22 @@ class SlackAnswerStream(AnswerStream):
             parts = self._parts()
             if not self._messages.complete:
                 await persist(self._patience, self._messages.discover)
+            await self._post_missing(parts)
             # An edit under way ends before the final begins, and none follows it.
             while (index := self._messages.stale(parts)) is not None:
                 await persist(self._patience, self._final_edit(index))
             await persist(self._patience, lambda: self._messages.trim(len(parts)))
         finally:
             self._end()
+
+    async def _post_missing(self, parts: tuple[Part, ...]) -> None:
+        """The messages that are not there yet: posts have an allowance of their own."""
+        if len(self._messages.posted) >= len(parts):
+            return
+        self._slot.edit = None
+        await self._slot.idle.wait()
+        while (index := len(self._messages.posted)) < len(parts):
+            await persist(self._patience, partial(self._messages.show, index, parts[index]))
 
     async def aclose(self) -> None:
         """Stop editing without a final text (the turn moved elsewhere)."""
@@ -149,10 +160,11 @@ class SlackAnswerStream(AnswerStream):
         index = self._messages.stale(parts)
         if index is None:
             return False
+        is_edit = index < len(self._messages.posted)
         await self._messages.show(index, parts[index])
         if self._messages.stale(parts) is not None:
             self._slot.changed()
-        return True
+        return is_edit
 
     def _parts(self) -> tuple[Part, ...]:
         """Raises SurfaceFailed: what cannot be redacted is not shown."""

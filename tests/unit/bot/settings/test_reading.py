@@ -39,6 +39,10 @@ def test_a_missing_variable_is_empty_not_an_error() -> None:
             "[slack]\nstream = 'live'\n",
             "k.toml:2: slack.stream: must be 'auto', 'native' or 'edit'",
         ),
+        (
+            "[slack]\nedits_per_minute = 3\n",
+            "k.toml:2: slack.edits_per_minute: must be 0 (not paced) or at least 20",
+        ),
         ("[http]\nport = 70000\n", "k.toml:2: http.port:"),
         (
             "[llm]\nmax_tool_depth = 8\nsession_idle_ttl = 'a week'\n",

@@ -83,15 +83,30 @@ def test_never_more_edits_in_any_minute_than_slack_allows(
     assert busiest_minute([at for at, _ in workspace.granted], late_s=3) <= SLACK_PER_MINUTE
 
 
-def test_a_storm_of_progress_stays_within_the_limit() -> None:
-    workspace = Workspace()
+def test_the_usual_share_is_what_slack_documents() -> None:
+    assert Rates.with_edits(SLACK_PER_MINUTE) == Rates()
+
+
+def test_edits_that_are_not_paced_are_all_granted_at_once() -> None:
+    workspace = Workspace(Rates.with_edits(0))
+    for key in range(200):
+        workspace.planner.open(key)
+        workspace.planner.want(key, Urgency.PROGRESS, 0.0)
+    workspace.advance(0.01)
+
+    assert len(workspace.granted) == 200
+
+
+@pytest.mark.parametrize("share", [20, SLACK_PER_MINUTE, 200])
+def test_a_storm_of_progress_stays_within_the_share(share: int) -> None:
+    workspace = Workspace(Rates.with_edits(share))
     for key in range(40):
         workspace.planner.open(key)
     for _ in range(600):
         [workspace.planner.want(key, Urgency.PROGRESS, workspace.now) for key in range(40)]
         workspace.advance(0.5)
 
-    assert busiest_minute([at for at, _ in workspace.granted], late_s=3) <= SLACK_PER_MINUTE
+    assert busiest_minute([at for at, _ in workspace.granted], late_s=3) <= share
 
 
 @given(ACTS)

@@ -193,3 +193,65 @@ async def test_an_edit_that_had_nothing_to_show_costs_nothing() -> None:
         await message.until_edited()
 
     assert message.edits == 2
+
+
+METHODS = {"chat.update", "chat.appendStream", "chat.startStream", "chat.stopStream", "chat.postMessage"}  # fmt: skip
+
+
+async def allowed(scheduler: EditScheduler) -> set[str]:
+    """The methods that may be called now."""
+    may = {"chat.startStream"} if scheduler.take_stream() else set()
+    edit, append = Message(), Message()
+    scheduler.open(edit.edit).changed()
+    scheduler.open_stream(append.edit).changed()
+    waits = {
+        "chat.update": edit.until_edited(),
+        "chat.appendStream": append.until_edited(),
+        "chat.stopStream": scheduler.stop_permit(),
+        "chat.postMessage": scheduler.post_permit("C1"),
+    }
+    tasks = {name: asyncio.ensure_future(wait) for name, wait in waits.items()}
+    await asyncio.wait(tasks.values(), timeout=0.02)
+    may |= {name for name, task in tasks.items() if task.done()}
+    for task in tasks.values():
+        task.cancel()
+    await asyncio.wait(tasks.values())
+    return may
+
+
+@pytest.mark.parametrize("limited", sorted(METHODS))
+async def test_a_429_holds_its_own_method_up_and_no_other(limited: str) -> None:
+    async with EditScheduler(QUICK, lambda: 1000.0).running() as scheduler:
+        scheduler.rate_limited(RateLimited(limited, 60.0), "C1")
+
+        assert await allowed(scheduler) == METHODS - {limited}
+
+
+async def test_no_more_streams_begin_than_may() -> None:
+    clock = [1000.0]
+    async with EditScheduler(Rates(), lambda: clock[0]).running() as scheduler:
+        begun = [scheduler.take_stream() for _ in range(12)]
+        clock[0] += 60
+        later = [scheduler.take_stream() for _ in range(12)]
+
+    assert (begun.count(True), later.count(True)) == (8, 8)
+
+
+async def test_no_more_streams_are_open_than_can_end_soon_after_each_other() -> None:
+    async with EditScheduler(QUICK, lambda: 1000.0).running() as scheduler:
+        slots = [scheduler.open_stream(Message().edit) for _ in range(Rates().streams_at_once)]
+        full = scheduler.take_stream()
+        slots[0].close()
+
+        assert (full, scheduler.take_stream()) == (False, True)
+
+
+async def test_who_waits_for_a_place_that_is_closed_waits_no_more() -> None:
+    async with EditScheduler(Rates(edit_burst=1), lambda: 1000.0).running() as scheduler:
+        await scheduler.edit_permit()
+        slot = scheduler.open()
+        waiting = asyncio.ensure_future(slot.final())
+        await asyncio.sleep(0)
+        slot.close()
+        async with asyncio.timeout(2):
+            await waiting

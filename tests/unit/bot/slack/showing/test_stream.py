@@ -296,3 +296,19 @@ async def test_closing_waits_for_the_edit_under_way(
     await closing
 
     assert slack.texts() == ["Looking at the logs of checkout…"]
+
+
+async def test_the_further_messages_of_a_long_answer_do_not_wait_for_edits(
+    slack: FakeSlackWeb,
+) -> None:
+    spent = replace(QUICK, edit_burst=1, edits_per_minute=1e-6)
+    async with running_beside(EditScheduler(spent)) as scheduler:
+        surface = another_process(slack, scheduler)
+        stream = surface.stream(ASK, await surface.open_answer(ASK))
+        await scheduler.edit_permit()
+        finishing = asyncio.create_task(stream.finish(FINAL))
+        await slack.until("chat.postMessage", len(WHOLE))
+
+        assert slack.texts()[1:] == WHOLE[1:]
+        finishing.cancel()
+        await asyncio.wait({finishing})
