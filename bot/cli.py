@@ -15,10 +15,8 @@ from bot.commands import completion
 from bot.commands import demo_arguments as cli_demo
 from bot.commands import eval_arguments as cli_eval
 from bot.commands import usage_arguments as cli_usage
-from bot.commands.standard_output import READER_LEFT, discard, reader_left
+from bot.commands.ending import FAILED, OK, READER_LEFT, discard, reader_left
 from bot.upkeep.signals import Signals, heeding
-
-OK, FAILED = 0, 1
 
 EPILOG = """\
 start here:

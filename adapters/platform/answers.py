@@ -34,19 +34,15 @@ def _text(value: object) -> object:
 Text = Annotated[str, BeforeValidator(_text)]
 
 
-def _under(*names: str) -> AliasChoices:
-    return AliasChoices(*names)
-
-
 class _Answer(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
 
 class _Resource(_Answer):
-    name: Text = Field("", validation_alias=_under("name", "resource_name"))
-    type: Text = Field("", validation_alias=_under("type", "resource_type"))
-    application: Text = Field("", validation_alias=_under("app_name", "application_name"))
-    status: Text = Field("", validation_alias=_under("status", "state"))
+    name: Text = Field("", validation_alias=AliasChoices("name", "resource_name"))
+    type: Text = Field("", validation_alias=AliasChoices("type", "resource_type"))
+    application: Text = Field("", validation_alias=AliasChoices("app_name", "application_name"))
+    status: Text = Field("", validation_alias=AliasChoices("status", "state"))
     properties: dict[str, JsonValue] | None = None
 
     def value(self) -> PlatformResource:
@@ -77,20 +73,20 @@ class _Application(_Answer):
 
 
 class _Step(_Answer):
-    name: Text = Field("", validation_alias=_under("name", "step_name"))
+    name: Text = Field("", validation_alias=AliasChoices("name", "step_name"))
     status: Text = ""
-    message: Text = Field("", validation_alias=_under("error", "error_message"))
+    message: Text = Field("", validation_alias=AliasChoices("error", "error_message"))
 
 
 class _Workflow(_Answer):
     id: Text
-    name: Text = Field("", validation_alias=_under("name", "workflow_name"))
-    application: Text = Field("", validation_alias=_under("app_name", "application_name"))
+    name: Text = Field("", validation_alias=AliasChoices("name", "workflow_name"))
+    application: Text = Field("", validation_alias=AliasChoices("app_name", "application_name"))
     status: Text = ""
     started_at: Text = ""
     completed_at: Text = ""
     duration: Text = ""
-    message: Text = Field("", validation_alias=_under("error", "error_message"))
+    message: Text = Field("", validation_alias=AliasChoices("error", "error_message"))
     steps: list[_Step] | None = None
 
     def value(self) -> Workflow:
@@ -103,10 +99,14 @@ class _Workflow(_Answer):
 
 class _Stats(_Answer):
     applications: int | None = Field(
-        None, validation_alias=_under("total_applications", "applications")
+        None, validation_alias=AliasChoices("total_applications", "applications")
     )
-    workflows: int | None = Field(None, validation_alias=_under("running_workflows", "workflows"))
-    resources: int | None = Field(None, validation_alias=_under("total_resources", "resources"))
+    workflows: int | None = Field(
+        None, validation_alias=AliasChoices("running_workflows", "workflows")
+    )
+    resources: int | None = Field(
+        None, validation_alias=AliasChoices("total_resources", "resources")
+    )
     by_type: dict[str, int] | None = Field(None, validation_alias="resource_breakdown")
     by_environment: dict[str, int] | None = Field(None, validation_alias="environment_distribution")
 

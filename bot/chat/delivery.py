@@ -43,14 +43,12 @@ class Delivery:
     async def open(self, ask: Ask) -> MessageTs | None:
         """The placeholder's message; `NOT_YET` when it cannot be posted now, None: nowhere."""
         try:
-            ts = await self._surface.open_answer(ask)
+            return await self._opened(ask)
         except SurfaceGone:
             return None
         except SurfaceFailed as error:
             log.warning("answer.unseen", turn=ask.turn_id, error=str(error))
             return NOT_YET
-        await self._sessions.set_answer(ask.turn_id, ts)
-        return ts
 
     async def deliver(
         self, ask: Ask, ts: MessageTs, final: TurnFinished, stream: AnswerStream
@@ -68,6 +66,15 @@ class Delivery:
             return "held back"
         return "shown"
 
+    async def reopen(self, ask: Ask) -> AnswerStream:
+        """Where to show an end that was kept. Raises SurfaceGone, SurfaceFailed too."""
+        return self._surface.stream(ask, await self._opened(ask))
+
+    async def _opened(self, ask: Ask) -> MessageTs:
+        ts = await self._surface.open_answer(ask)
+        await self._sessions.set_answer(ask.turn_id, ts)
+        return ts
+
 
 class Redelivery:
     """Brings what was held back. Any number of replicas may run it; each answer is one's."""
@@ -81,8 +88,7 @@ class Redelivery:
         tell_admins: TellAdmins,
         is_open: Callable[[], bool],
     ) -> None:
-        self._surface = surface
-        self._sessions = sessions
+        self._delivery = Delivery(surface, sessions, undelivered)
         self._undelivered = undelivered
         self._audit = audit
         self._tell_admins = tell_admins
@@ -104,9 +110,7 @@ class Redelivery:
     async def _bring(self, held: HeldBack) -> bool:
         ask = held.ask
         try:
-            ts = await self._surface.open_answer(ask)
-            await self._sessions.set_answer(ask.turn_id, ts)
-            stream = self._surface.stream(ask, ts)
+            stream = await self._delivery.reopen(ask)
             try:
                 await stream.finish(held.final)
             finally:

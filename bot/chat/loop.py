@@ -266,7 +266,7 @@ class Loop:
                 async with slots:
                     outcome = await self._execute(
                         call,
-                        lambda event: emit(_progress(event, number)),
+                        lambda event: emit(ToolProgress(event, number)),
                         untrusted_read=untrusted,
                         spent=spent,
                     )
@@ -287,7 +287,7 @@ class Loop:
         outcomes = [outcome_from_json(v) for v in values]
         for (number, call), outcome in zip(numbered, outcomes, strict=True):
             if call.id not in live:
-                emit(_progress(CallEnded(outcome), number))
+                emit(ToolProgress(CallEnded(outcome), number))
             self._answer(talk, call, outcome, number)
             if outcome.proposal_id:
                 emit(ProposalRaised(ProposalId(outcome.proposal_id)))
@@ -362,10 +362,6 @@ def _asked(call: ToolCall) -> str:
 def _candidate_ids(given: str) -> Iterator[str]:
     yield given
     yield from (f"{given or 'call'}_{number}" for number in count(2))
-
-
-def _progress(event: CallEvent, number: int) -> ToolProgress:
-    return ToolProgress(event, number)
 
 
 def _was_stopped(outcome: ToolOutcome) -> bool:

@@ -11,8 +11,9 @@ from pydantic import JsonValue
 
 from bot.audit.checkpoint import Checkpoint, checkpoints_in
 from bot.audit.verify import Summary
+from bot.commands.ending import FAILED, OK
 from bot.commands.instant_option import instant_option
-from bot.commands.verbs import FAILED, OK, guarded, loaded
+from bot.commands.verbs import guarded, loaded
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
 from bot.store.audit_by_hand import erase as erase_rows

@@ -85,7 +85,7 @@ def _bash(levels: Sequence[Level]) -> str:
         f'        "{level.path}") words="{" ".join(word.text for word in level.words)}" ;;'
         for level in levels
     ]
-    return _BASH % {"steps": _steps(levels), "values": _lines(values), "words": _lines(words)}
+    return _BASH % {"steps": _steps(levels), "values": "\n".join(values), "words": "\n".join(words)}
 
 
 def _after(levels: Sequence[Level]) -> Iterator[tuple[Sequence[str], str]]:
@@ -127,7 +127,7 @@ def _zsh(levels: Sequence[Level]) -> str:
         f'        ("{level.path}") entries=({" ".join(map(_entry, level.words))}) ;;'
         for level in levels
     ]
-    return _ZSH % {"steps": _steps(levels), "values": _lines(values), "words": _lines(words)}
+    return _ZSH % {"steps": _steps(levels), "values": "\n".join(values), "words": "\n".join(words)}
 
 
 def _compadd(words: Sequence[str]) -> str:
@@ -142,7 +142,3 @@ def _steps(levels: Sequence[Level]) -> str:
 def _entry(word: Word) -> str:
     told = " ".join(word.help.split()).replace("'", "’").replace("\\", "")
     return f"'{word.text.replace(':', chr(92) + ':')}:{told}'"
-
-
-def _lines(lines: Sequence[str]) -> str:
-    return "\n".join(lines)

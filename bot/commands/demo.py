@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
 from bot.commands import verbs
+from bot.commands.ending import OK
 from bot.demo.setup import demo_control_plane, demo_settings, local, plane_values
 from bot.telemetry import logs
 from bot.upkeep.attention import Attention, StoppedEarly
@@ -55,4 +56,4 @@ async def _demo(port: int | None, signals: Signals) -> int:
             )
             await attention.stop.wait()
             print("stopping ...", flush=True)
-    return verbs.OK
+    return OK

@@ -23,6 +23,7 @@ from adapters.recorded.packs.recording import Recording, read_case, read_recordi
 from adapters.recorded.packs.shapes import Case, document_of
 from bot.commands import verbs
 from bot.commands.console import answer_here
+from bot.commands.ending import FAILED, OK
 from bot.commands.eval_against import Comparison, Scored, compared, earlier_results
 from bot.commands.eval_score import PossibleTruth, Result, Tally, Truth, table
 from bot.settings.model import (
@@ -135,7 +136,7 @@ def evaluate(config: Path, wanted: Wanted) -> int:
             _tell(f"{run.failed} of {len(run.scored)} answers failed, and count as abstained")
         none_came = bool(run.failed) and run.failed == len(run.scored)
         is_bad = none_came or (against is not None and against.worse)
-        return verbs.FAILED if is_bad else verbs.OK
+        return FAILED if is_bad else OK
 
     return verbs.guarded(work)
 

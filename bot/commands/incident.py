@@ -13,8 +13,9 @@ from pathlib import Path
 import aiohttp
 
 from bot.audit.checkpoint import Checkpoint, sign
+from bot.commands.ending import FAILED, OK
 from bot.commands.headless import TEAM as HEADLESS
-from bot.commands.verbs import FAILED, OK, guarded, loaded
+from bot.commands.verbs import guarded, loaded
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.dossier import Dossier
 from bot.ports.failures import SurfaceFailed, SurfaceGone

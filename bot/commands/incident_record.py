@@ -32,8 +32,9 @@ from adapters.recorded.packs.taking import (
 )
 from adapters.recorded.packs.writing import NotWritten, WrittenCase, write_case
 from bot.app import build_base
+from bot.commands.ending import FAILED, OK
 from bot.commands.instant_option import instant_option
-from bot.commands.verbs import FAILED, OK, guarded, loaded
+from bot.commands.verbs import guarded, loaded
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError

@@ -9,8 +9,9 @@ import orjson
 from pydantic import JsonValue
 
 from bot.chat.budget_report import BudgetReport, budget_report
+from bot.commands.ending import OK
 from bot.commands.instant_option import instant_option
-from bot.commands.verbs import OK, guarded, loaded
+from bot.commands.verbs import guarded, loaded
 from bot.ports.ledger import DatedEntry
 from bot.settings.model import Settings
 from bot.wiring import rules

@@ -18,7 +18,7 @@ from adapters.llm.triage.provider import NAME as TRIAGE
 from adapters.plugins.yaml_source import ManifestInvalid
 from bot.actions.catalog import CatalogError
 from bot.commands.console import answer_here
-from bot.commands.standard_output import announce
+from bot.commands.ending import FAILED, OK, USAGE, announce
 from bot.engine.database_lock import SecondProcess
 from bot.ports.failures import StorageUnavailable
 from bot.reports.finding import Finding
@@ -34,7 +34,6 @@ from bot.wiring.stores import open_redactor
 if TYPE_CHECKING:
     from bot.service.lifecycle import Service
 
-OK, FAILED, USAGE = 0, 1, 2
 _MENDABLE = (
     ConfigurationError,
     StartupError,

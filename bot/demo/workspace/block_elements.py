@@ -232,11 +232,6 @@ IN_CONTEXT_ACTIONS = tagged(
 )  # fmt: skip
 
 
-def rich_text(value: JsonValue, pointer: str) -> Iterator[str]:
-    """A whole `rich_text` block."""
-    return _RICH_TEXT(value, pointer)
-
-
 _STYLED: Mapping[str, Check] = {"style": anything}
 _INLINE = tagged(
     {
@@ -256,7 +251,7 @@ _INLINE = tagged(
     }
 )
 _SECTION = members({"elements": listing(_INLINE, maximum=1000, minimum=0)}, {})
-_RICH_TEXT = members(
+rich_text = members(
     {
         "elements": listing(
             tagged(

@@ -1,10 +1,11 @@
-"""Standard output whose reader may go, as `kortex tools | head -1` does."""
+"""How a command ends: its exit code, and an output whose reader may go (`kortex tools | head -1`)."""
 
 import os
 import select
 import sys
 from typing import Final
 
+OK, FAILED, USAGE = 0, 1, 2
 READER_LEFT: Final = 141  # what a shell reports of a program that SIGPIPE ended
 
 
