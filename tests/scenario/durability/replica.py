@@ -7,9 +7,13 @@ import asyncio
 import multiprocessing
 import os
 import sys
+from dataclasses import replace
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
+from typing import cast
+
+from dbos import Queue
 
 from bot.commands import verbs
 from bot.service.lifecycle import serving
@@ -23,6 +27,9 @@ from bot.wiring.stores import open_redactor
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(["tests.scenario.durability.preloaded"])
 START_TIMEOUT_S = 30.0
+# Of DBOS, for what is resumed; its own is a second.
+POLL_S = 0.1
+RATES = replace(Rates.unlimited(), message_gap_s=0.05)
 TIMES = Times(lease_s=1.0, grace_s=10.0, tick_s=1.0, card_call_s=4.0)
 
 
@@ -89,6 +96,7 @@ async def launch(config: Path, times: Times) -> Replica:
 def _main(config: Path, times: Times, ready: Connection) -> None:
     signals = Signals()
     signals.take()
+    cast("dict[str, float]", Queue.__init__.__kwdefaults__)["polling_interval_sec"] = POLL_S
     log = os.open(config.with_suffix(".log"), os.O_CREAT | os.O_APPEND | os.O_WRONLY)
     os.dup2(log, sys.stdout.fileno())
     os.dup2(log, sys.stderr.fileno())
@@ -102,7 +110,7 @@ async def _serve(config: Path, times: Times, signals: Signals, ready: Connection
     logs.configure(open_redactor(settings))
     opening = serving(
         settings,
-        Rates.unlimited(),
+        RATES,
         times=times,
         read=lambda: load(config),
     )

@@ -18,8 +18,9 @@ from aiohttp import web
 from bot.actions.display import CLAIM_CALLS
 from bot.demo.control_plane import create_control_plane
 from bot.demo.workspace.app import create_app
+from bot.demo.workspace.ratelimit import RateLimits
 from bot.demo.workspace.seeds import CHECKOUT, RESPONDER
-from bot.demo.workspace.state import Workspace
+from bot.demo.workspace.state import Setup, Workspace
 from bot.demo.workspace.stored_messages import Message
 from bot.service.times import Times
 from bot.store import tables
@@ -122,7 +123,9 @@ class World:
     database: Database
     wire: str = "anthropic"
     stream: str = "edit"
-    workspace: Workspace = field(default_factory=Workspace)
+    workspace: Workspace = field(
+        default_factory=lambda: Workspace(Setup(limits=RateLimits.unlimited()))
+    )
     gates: Gates = field(default_factory=Gates)
     scripts: dict[str, Sequence[Round]] = field(default_factory=dict)
     rounds: Counter[tuple[str, int]] = field(default_factory=Counter)  # asked, per ask and round
