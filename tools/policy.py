@@ -8,6 +8,7 @@ named one by one: a server may announce new ones at any time.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import Protocol
 
 from tools.call_limits import DEFAULT_LIMITS, CallLimits, smallest
@@ -135,6 +136,7 @@ def _matches(globs: Iterable[str], name: str) -> bool:
     return any(fnmatchcase(name, glob) for glob in globs)
 
 
+@lru_cache(maxsize=4_096)  # asked for every tool of every request, about the same few hundred pairs
 def _names(glob: str, tool_id: str) -> bool:
     """Whether the glob names the tool; an MCP tool only by its exact id."""
     if tool_id.startswith(MCP_PREFIX):

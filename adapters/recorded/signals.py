@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Final
 
 from adapters.observe.instants import check_order
@@ -41,7 +40,7 @@ async def swept(dataset: Dataset, clock: Clock, query: SweepQuery) -> Swept:
     found = []
     for signal in query.signals:
         for product in sorted(signal.products & set(query.products or signal.products)):
-            points = list(_points(dataset, clock, query, signal, product))
+            points = _points(dataset, clock, query, signal, product)
             if points:
                 found.append(SweptSeries(signal.name, product, points))
             await asyncio.sleep(0)
@@ -54,12 +53,8 @@ def _points(
     end_s = min(query.interval.end, dataset.end, clock.now()).timestamp()
     start_s = query.interval.start.timestamp()
     steps = max(0, -int(-(end_s - start_s) // query.step_s))
-    instants = (start_s + number * query.step_s for number in range(steps))
-    values = (
-        (at_s, dataset.value(product, signal.metric, datetime.fromtimestamp(at_s, UTC)))
-        for at_s in instants
-    )
-    return [(at_s, value) for at_s, value in values if value is not None]
+    instants_s = (start_s + number * query.step_s for number in range(steps))
+    return dataset.points(product, signal.metric, instants_s)
 
 
 def _spaced(signal: Signal) -> Signal:

@@ -3,15 +3,15 @@
 The same (scenario, anchor, seed) gives identical data, in any order of asking.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from adapters.recorded.simulator import requests
 from adapters.recorded.simulator.loglines import lines_in, versions_at
 from adapters.recorded.simulator.requests import Request, Visit
 from adapters.recorded.simulator.scenario import Scenario
-from adapters.recorded.simulator.series import STEP_S, metrics_of, values
+from adapters.recorded.simulator.series import STEP_S, Moment, metrics_of, moments_of, values
 from adapters.recorded.simulator.spans import trace_of
 from adapters.recorded.simulator.topology import BY_NAME, PRODUCTS
 from tools.capabilities import LogLine, Trace
@@ -49,10 +49,17 @@ class Dataset:
 
     def value(self, product: str, metric: str, at: datetime) -> float | None:
         """The last sample at or before an instant; None outside the dataset."""
-        index = int(at.timestamp() - self._start_s) // STEP_S
-        if not 0 <= index < len(self._instants_s):
-            return None
-        return self._series(product, metric)[index]
+        return next(
+            (value for _at_s, value in self.points(product, metric, [at.timestamp()])), None
+        )
+
+    def points(
+        self, product: str, metric: str, instants_s: Iterable[float]
+    ) -> Sequence[tuple[float, float]]:
+        """Each instant (seconds since the epoch) of the dataset with the last sample until then."""
+        series, start_s, size = self._series(product, metric), self._start_s, len(self._instants_s)
+        steps = ((at_s, int(at_s - start_s) // STEP_S) for at_s in instants_s)
+        return [(at_s, series[step]) for at_s, step in steps if 0 <= step < size]
 
     def minutes(self, start: datetime, end: datetime) -> range:
         """The minutes (since the epoch) of the dataset that [start, end) touches, oldest first."""
@@ -85,7 +92,11 @@ class Dataset:
 
     def _series_of(self, product: str, metric: str) -> Sequence[float]:
         service, fault = BY_NAME[product], self.scenario.fault
-        return values(self._seed, service, metric, fault, self._instants_s)
+        return values(self._seed, service, metric, fault, self._moments[product])
+
+    @cached_property
+    def _moments(self) -> Mapping[str, Sequence[Moment]]:
+        return moments_of(self.scenario.fault, self._instants_s)
 
     def _requests_in(self, minute: int) -> Sequence[Request]:
         return requests.requests_in(self._seed, minute, self.scenario.fault)

@@ -6,6 +6,7 @@ simulating one minute, and nothing needs an index.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from random import Random
 
 from adapters.recorded.simulator.faults import Fault
@@ -16,6 +17,7 @@ from adapters.recorded.simulator.topology import BY_NAME, ROUTES, Call, Route, c
 _CANDIDATES_PER_MINUTE = 8
 _SAMPLES_PER_MINUTE = 2  # kept though neither slow nor failed
 _ERROR_BIAS = 2.0  # tail sampling keeps failures more often than they happen
+_SAMPLED = [*accumulate(route.sampled for route in ROUTES)]
 _RETRY_FAILS = 0.6  # a second attempt at a faulty service meets the same fault
 
 
@@ -66,7 +68,7 @@ def requests_in(seed: str, minute: int, fault: Fault | None) -> Sequence[Request
     kept: list[Request] = []
     for number in range(_CANDIDATES_PER_MINUTE):
         start_us = minute * 60_000_000 + random.randrange(60_000) * 1000
-        route = random.choices(ROUTES, [route.sampled for route in ROUTES])[0]
+        (route,) = random.choices(ROUTES, cum_weights=_SAMPLED)
         walk = _Walk(random, fault, start_us, route)
         root = walk.visit("web", route.name, start_us)
         slow = root.duration_us > route.slow_ms * 1000
@@ -107,12 +109,12 @@ class _Walk:
 
     def _planned(self, name: str) -> Sequence[Call]:
         calls = self._route.calls if name == "gateway" else calls_of(name)
-        return [
-            call
-            for call in calls
-            if call.share >= 1.0 or self._random.random() < call.share
-            for _ in range(round(times(call, name, self._fault, self._intensity)))
-        ]
+        draw = self._random.random
+        made = [call for call in calls if call.share >= 1.0 or draw() < call.share]
+        if not self._faulty(name):
+            return [call for call in made for _ in range(call.times)]
+        often = (round(times(call, name, self._fault, self._intensity)) for call in made)
+        return [call for call, count in zip(made, often, strict=True) for _ in range(count)]
 
     def _call(self, caller: Visit, call: Call, start_us: int) -> int:
         """Make one call, and once more when it fails; the instant at which the caller goes on."""

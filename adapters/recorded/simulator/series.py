@@ -40,24 +40,29 @@ _Formula = Callable[[Service, Fault | None, Moment], float]
 
 
 def values(
-    seed: str, service: Service, metric: str, fault: Fault | None, instants_s: Sequence[int]
+    seed: str, service: Service, metric: str, fault: Fault | None, moments: Sequence[Moment]
 ) -> Sequence[float]:
-    """One value per instant (seconds since the epoch), the same for the same arguments."""
-    states = [solve(fault, level / _LEVELS)[service.name] for level in range(_LEVELS + 1)]
+    """One value per moment, the same for the same arguments."""
     formula, wobble = _FORMULAS[metric]
     noise = _noise(stream(seed, service.name, metric), wobble)
     return [
         max(0.0, formula(service, fault, moment) * factor)
-        for moment, factor in zip(_moments(fault, states, instants_s), noise, strict=False)
+        for moment, factor in zip(moments, noise, strict=False)
     ]
 
 
-def _moments(
-    fault: Fault | None, states: Sequence[State], instants_s: Sequence[int]
-) -> Iterable[Moment]:
-    for at_s in instants_s:
-        intensity = fault.intensity(at_s) if fault is not None else 0.0
-        yield Moment(load(at_s), intensity, states[round(intensity * _LEVELS)])
+def moments_of(fault: Fault | None, instants_s: Sequence[int]) -> Mapping[str, Sequence[Moment]]:
+    """By service, for instants in seconds since the epoch."""
+    states = [solve(fault, level / _LEVELS) for level in range(_LEVELS + 1)]
+    intensities = [fault.intensity(at_s) if fault is not None else 0.0 for at_s in instants_s]
+    loads = [load(at_s) for at_s in instants_s]
+    return {
+        name: [
+            Moment(load_then, intensity, states[round(intensity * _LEVELS)][name])
+            for load_then, intensity in zip(loads, intensities, strict=True)
+        ]
+        for name in states[0]
+    }
 
 
 def _noise(random: Random, wobble: float) -> Iterable[float]:
