@@ -74,6 +74,7 @@ def settings_of(
         "llm": {
             "default_provider": "openai",
             "triage_fallback": False,  # scripts may answer without looking at anything
+            "first_look": False,  # and number their own evidence from 1
             "providers": {
                 "openai": {"api_key": API_KEY, "base_url": models.url, "model": "test-model"},
                 "anthropic": {"api_key": API_KEY, "base_url": models.url, "model": "other-model"},

@@ -134,7 +134,7 @@ async def _same(user: UserId) -> str:
     return user
 
 
-def settings_for(database: str, url: str, api: str) -> Settings:
+def settings_for(database: str, url: str, api: str, *, first_look: bool) -> Settings:
     own: Mapping[str, Any] = {"api_key": "k", "base_url": url, "model": "test-model"}
     providers = {
         name: dict(own) for name in ("anthropic", "openai", "ollama", "bedrock", "nirmata")
@@ -148,6 +148,7 @@ def settings_for(database: str, url: str, api: str) -> Settings:
                 "default_provider": "openai",
                 "providers": providers,
                 "max_tool_depth": 32,
+                "first_look": first_look,
                 "budget": {"daily_usd_limit": 1000},
             },
             "observe": {part: {"kind": "recorded"} for part in ("logs", "metrics", "traces")},
@@ -157,12 +158,13 @@ def settings_for(database: str, url: str, api: str) -> Settings:
 
 
 @asynccontextmanager
-async def opened(kind: str, folder: Path) -> AsyncIterator[Bots]:
+async def opened(kind: str, folder: Path, *, first_look: bool = False) -> AsyncIterator[Bots]:
+    """Scripts number their own evidence from 1 where no model looks first."""
     async with AsyncExitStack() as stack:
         server = await stack.enter_async_context(ModelServer([]))
         url = await stack.enter_async_context(new_database(kind, folder))
         bases = {
-            api: await build_base(settings_for(url, server.url, api), stack)
+            api: await build_base(settings_for(url, server.url, api, first_look=first_look), stack)
             for api in ("chat", "responses")
         }
         clock = SetClock(datetime.now(UTC))

@@ -22,7 +22,7 @@ from adapters.llm.port import collect
 from adapters.llm.stated import said_by
 from adapters.llm.triage.provider import Triage
 from bot.chat.claims.answer import checked
-from bot.chat.loop import wrap_evidence
+from bot.chat.conversation import wrap_evidence
 from bot.domain.turn_events import Evidence
 
 TOOLS = (

@@ -31,6 +31,7 @@ from tests.fakes.stop_signal import FakeStops
 from tests.fakes.stores import Memory, MemoryAudit, MemoryLedger, MemorySessions
 from tests.fakes.tools import ALL, FakeTool, bench
 from tests.fakes.undelivered import MemoryUndelivered
+from tools.contract import AnyTool
 from tools.policy import ToolPolicy
 from tools.redactor import Redacted
 
@@ -91,7 +92,7 @@ def turn_bench(
     script: Sequence[Sequence[StreamChunk]] | None = None,
     *,
     providers: Sequence[Provider] = (),
-    tools: Sequence[FakeTool] = (),
+    tools: Sequence[AnyTool] = (),
     limits: BudgetLimits | None = None,
     redactor: FakeRedactor | None = None,
     surface: RecordingSurface | None = None,
@@ -101,6 +102,7 @@ def turn_bench(
     rules: Sequence[ChannelRule] = (ChannelRule("*"),),
     policy: ToolPolicy = ALL,
     held: HeldRoles | None = None,
+    first_look: bool = False,
 ) -> TurnBench:
     """One scripted provider unless `providers` are given; `core__echo` unless `tools` are."""
     memory = Memory()
@@ -120,7 +122,7 @@ def turn_bench(
         return held or HeldRoles()
 
     turns = Turns(
-        config=TurnConfig(rules, max_tool_rounds, 1000, ()),
+        config=TurnConfig(rules, max_tool_rounds, 1000, (), first_look=first_look),
         sessions=sessions,
         channels=called,
         roles_of=roles_of,

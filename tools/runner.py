@@ -6,6 +6,7 @@ rendering (tools.rendering) → record → end event. Nothing but a cancellation
 
 import asyncio
 import contextlib
+import math
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
@@ -82,6 +83,7 @@ class _Call:
     on_event: OnEvent
     started_at: datetime
     started_s: float
+    longest_s: float
     arguments: dict[str, JsonValue]
     output: BaseModel | None = None
 
@@ -122,18 +124,25 @@ class ToolRunner:
             raise ValueError("a tool timeout must be positive")
 
     async def run(
-        self, call_id: str, name: str, arguments: str, ctx: CallContext, on_event: OnEvent
+        self,
+        call_id: str,
+        name: str,
+        arguments: str,
+        ctx: CallContext,
+        on_event: OnEvent,
+        longest_s: float = math.inf,
     ) -> ToolOutcome:
         """One call from its arguments' text to what the model may read.
 
-        `call_id` becomes the context's tool_call_id. Calls `on_event` with CallStarted, CallSlow,
-        CallEnded. Raises nothing but CancelledError.
+        `longest_s` only shortens what the tool may take. `call_id` becomes the context's
+        tool_call_id. Calls `on_event` with CallStarted, CallSlow, CallEnded. Raises nothing but
+        CancelledError.
         """
         ctx = replace(ctx, tool_call_id=call_id)
         loop = asyncio.get_running_loop()
         call = _Call(
             call_id, self._safe_name(name), arguments, ctx, on_event,
-            self._clock.now(), loop.time(), {},
+            self._clock.now(), loop.time(), longest_s, {},
         )  # fmt: skip
         try:
             outcome = await self._recorded(call, await self._attempt(call, name))
@@ -183,7 +192,8 @@ class ToolRunner:
         slow = asyncio.get_running_loop().call_later(
             self._slow_after_s, self._emit, call, CallSlow(call.id, call.name)
         )
-        deadline = asyncio.timeout(min(self._timeout_s(contract), admitted.limits.call_time_s))
+        longest_s = min(admitted.limits.call_time_s, call.longest_s)
+        deadline = asyncio.timeout(min(self._timeout_s(contract), longest_s))
         try:
             async with deadline:
                 answer: object = await tool.execute(

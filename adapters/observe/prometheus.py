@@ -28,8 +28,7 @@ _LABEL_NAME: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 _FINEST_STEP_S: Final = 15.0
 _ITS_FAULT: Final = frozenset({400, 422})  # bad_data and execution: what was asked, not the server
 _NOTHING: Final = (
-    "the query is valid and selects nothing: a name or a label may be wrong, or nothing happened; "
-    "core__find_metrics lists what there is"
+    "the query is valid and selects nothing: a name or a label may be wrong, or nothing happened"
 )
 
 _SHOWN_NAMES: Final = 30

@@ -24,6 +24,6 @@ def name_and_labels(text: str) -> tuple[str, dict[str, str]]:
     if found is None:
         raise InvalidArguments(
             'query: recorded data understand a selector alone, such as name{service="checkout"}; '
-            "use core__get_metrics and core__compare_to_baseline for the rest"
+            "for the rest, ask for one metric of a product"
         )
     return found[1], labels

@@ -8,7 +8,7 @@ from typing import Final
 import structlog
 
 from adapters.llm.messages import CompleteRequest, Message, Role
-from bot.chat.loop import Conversation, stop_reason
+from bot.chat.conversation import Conversation, stop_reason
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.claims import Claim
 from bot.domain.session import Ask, TurnState

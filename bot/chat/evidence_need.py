@@ -13,6 +13,7 @@ from adapters.llm.stated import is_statement
 from adapters.llm.written_calls import looks_written
 from bot.chat.claims.answer import checked
 from bot.domain.claims import ClaimState
+from bot.domain.turn_events import Evidence
 from tools.core.all import core_tools
 from tools.cursor import CursorSigner
 from tools.records import ToolOutcome
@@ -63,6 +64,7 @@ _READS_NOTHING: Final = frozenset(
 _INVESTIGATES: Final = frozenset(
     c.id for c in _BUILT_IN if c.capabilities & {"kubernetes", "logs", "metrics", "traces"}
 )
+_CITED: Final = re.compile(r"\bE(\d{1,3})\b")
 _LONGEST_QUESTION_BACK: Final = 600
 
 
@@ -97,14 +99,29 @@ def has_looked(outcomes: Sequence[ToolOutcome]) -> bool:
     return any(o.record.ok and o.record.name not in _READS_NOTHING for o in outcomes)
 
 
-def is_no_answer(text: str, outcomes: Sequence[ToolOutcome], question: str) -> bool:
+def is_no_answer(
+    text: str, own: Sequence[ToolOutcome], question: str, given: Sequence[Evidence] = ()
+) -> bool:
     """Whether a model's closing words rest on nothing, to a question that needs evidence.
 
-    One that asks back and claims nothing is an answer; a call in JSON never is.
+    `own` are the outcomes of what it called; `given` was looked at before it was asked, and carries
+    what cites it. One that asks back and claims nothing is an answer; a call in JSON never is.
     """
     if looks_written(text):
         return True
-    return not has_looked(outcomes) and not _asks_back(text, question)
+    if has_looked(own) or _rests_on(text, given, question):
+        return False
+    return not _asks_back(text, question)
+
+
+def _rests_on(text: str, given: Sequence[Evidence], question: str) -> bool:
+    """Whether it cites any of that, and not all that can be checked of it fails."""
+    there = {one.number for one in given if one.ok}
+    if not there & {int(number) for number in _CITED.findall(text)}:
+        return False
+    _, claims = checked(text, given, {}, question)
+    states = {claim.state for claim in claims}
+    return ClaimState.SUPPORTED in states or states <= {ClaimState.UNCHECKED}
 
 
 def _asks_back(text: str, question: str) -> bool:

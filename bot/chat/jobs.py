@@ -50,7 +50,8 @@ INVESTIGATE: Final = Job(
     looks=(
         _SEVERAL,
         Choice(
-            "Begin with all products at once: ",
+            "Your results may begin with a look at all products, shortened, with what fixed rules make "
+            "of it. Where they do not, begin with one: ",
             (
                 "what moved ({core__sweep_metrics})",
                 "what is new in the logs ({core__sweep_logs})",
@@ -59,7 +60,7 @@ INVESTIGATE: Final = Job(
             ),
         ),
         Choice(
-            "Then look closer: ",
+            "Then look closer, to confirm or refute what is suspected: ",
             (
                 "what changed ({core__get_recent_deploys})",
                 "what is abnormal ({core__compare_to_baseline})",

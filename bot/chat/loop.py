@@ -5,25 +5,29 @@ journal: paid once, and answered from its record when a turn is taken up again a
 """
 
 import asyncio
-from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import count
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import Protocol
 
-import orjson
 from pydantic import JsonValue
 
 from adapters.llm.messages import (
     CompleteRequest,
     Message,
     Role,
-    StopReason,
     ToolCall,
     ToolResult,
-    Usage,
 )
-from bot.chat.evidence_need import REPLACED, UNCHECKED, can_investigate, is_no_answer
+from bot.chat.conversation import Conversation, question_of, unique_ids, wrap_evidence
+from bot.chat.evidence_need import (
+    REPLACED,
+    UNCHECKED,
+    can_investigate,
+    has_looked,
+    is_no_answer,
+)
+from bot.chat.first_look import Look, planned
+from bot.chat.held_words import HeldWords
 from bot.chat.round_record import (
     RoundRecord,
     outcome_from_json,
@@ -93,80 +97,6 @@ async def _unchanged(request: CompleteRequest, number: int) -> CompleteRequest: 
     return request
 
 
-@dataclass(slots=True)
-class Conversation:
-    """What the loop has gathered so far."""
-
-    request: CompleteRequest
-    rounds: list[RoundRecord] = field(default_factory=list)
-    outcomes: list[ToolOutcome] = field(default_factory=list)
-    evidence: list[Evidence] = field(default_factory=list)
-    said: list[Message] = field(default_factory=list)
-    aside: Sequence[RoundRecord] = ()  # rounds that say nothing to people: a summary
-    made: Counter[str] = field(default_factory=Counter)  # calls, by what they ask
-    needs_evidence: bool = False  # of the question
-    falls_back: bool = False  # the model looked at nothing, and another answers
-
-    @property
-    def usage(self) -> Usage:
-        """Tokens of all rounds."""
-        return sum((r.usage for r in (*self.aside, *self.rounds)), Usage())
-
-    @property
-    def text(self) -> str:
-        """The whole answer as it was shown: each round's text is a paragraph of it."""
-        texts = (r.text.strip() for r in self.rounds if not r.passed_on)
-        return "\n\n".join(text for text in texts if text)
-
-    @property
-    def steps(self) -> int:
-        """The rounds that count: not those whose question was passed on."""
-        return sum(not r.passed_on for r in self.rounds)
-
-    def spend(self, call: ToolCall) -> Spent:
-        """What stands against this call; it then counts against the next."""
-        asked = _asked(call)
-        read = sum(outcome.record.bytes for outcome in self.outcomes)
-        spent = Spent(self.made.total(), read, self.made[asked])
-        self.made[asked] += 1
-        return spent
-
-    @property
-    def cost_usd_micros(self) -> int | None:
-        """The sum, or None when any round's price is unknown."""
-        known = [r.cost_usd_micros for r in (*self.aside, *self.rounds)]
-        return None if None in known else sum(c for c in known if c is not None)
-
-    @property
-    def proposal_ids(self) -> tuple[ProposalId, ...]:
-        """What the turn proposed, in order."""
-        return tuple(ProposalId(o.proposal_id) for o in self.outcomes if o.proposal_id)
-
-
-def wrap_evidence(number: int, content: str) -> str:
-    """A tool result as the model reads it: numbered for citation, marked as data."""
-    return (
-        f'{{"evidence":"E{number}","untrusted":true,"result":{content}}}'
-        if _is_json(content)
-        else orjson.dumps(
-            {"evidence": f"E{number}", "untrusted": True, "result": _storable(content)}
-        ).decode()
-    )
-
-
-def _storable(text: str) -> str:
-    """Text without lone surrogates, which no encoder takes."""
-    return text.encode("utf-8", errors="replace").decode()
-
-
-def _is_json(content: str) -> bool:
-    try:
-        orjson.loads(content)
-    except orjson.JSONDecodeError:
-        return False
-    return True
-
-
 class Loop:
     """One turn's loop over one request. `talk` is what it has gathered, also when it is cut short."""
 
@@ -179,14 +109,19 @@ class Loop:
         max_tool_rounds: int,
         renew: Renew = _unchanged,
         fallback: str = "",
+        look: Look | None = None,
     ) -> None:
-        """`fallback` is the provider that answers where a model looked at nothing; empty: nobody."""
+        """`fallback` is the provider that answers where a model looked at nothing; empty: nobody.
+
+        `look` says what is looked at before a model is asked, where the question needs evidence.
+        """
         self._ask = ask
         self._execute = execute
         self._journal = journal
         self._max_tool_rounds = max_tool_rounds
         self._renew = renew
         self._fallback = fallback
+        self._look = look
         self.talk: Conversation | None = None
 
     async def run(
@@ -200,6 +135,8 @@ class Loop:
         self.talk = talk
         while True:
             talk.request = await self._renew(talk.request, len(talk.rounds) + 1)
+            if not talk.rounds and await self._first_look(talk, emit):
+                return TurnEnd.STOPPED, talk
             record = await self._round(talk, emit)
             if record.stopped:
                 return TurnEnd.STOPPED, talk
@@ -214,6 +151,19 @@ class Loop:
             if await self._tools(talk, record.tool_calls, emit):
                 return TurnEnd.STOPPED, talk
 
+    async def _first_look(self, talk: Conversation, emit: Emit) -> bool:
+        """The turn's first evidence, as if the model had asked for it; True when a stop cut in."""
+        if self._look is None or not talk.needs_evidence:
+            return False
+        calls = unique_ids(await planned(self._look, talk.request, self._journal), talk.request)
+        if not calls:
+            return False
+        talk.looked = len(calls)
+        self._say(talk, Message(Role.ASSISTANT, tool_calls=calls))
+        stopped = await self._tools(talk, calls, emit)
+        talk.request = replace(talk.request, require_tool=not has_looked(talk.outcomes))
+        return stopped
+
     async def _round(self, talk: Conversation, emit: Emit) -> RoundRecord:
         number = len(talk.rounds) + 1
         live = False
@@ -221,20 +171,23 @@ class Loop:
         if talk.falls_back:
             prefer = self._fallback
         full = any(r.passed_on for r in talk.rounds)
+        held = self._held(talk, emit)
+        telling = held or emit
 
         async def run() -> JsonValue:
             nonlocal live
             live = True
-            return round_to_json(await self._ask(talk.request, number, emit, prefer, full=full))
+            return round_to_json(await self._ask(talk.request, number, telling, prefer, full=full))
 
         record = round_from_json(await self._journal.step(f"round:{number}", run))
-        record = replace(record, tool_calls=_unique_ids(record.tool_calls, talk.request))
+        record = replace(record, tool_calls=unique_ids(record.tool_calls, talk.request))
         if not live:
-            _replay_round(record, emit)
+            _replay_round(record, telling)
         talk.request = replace(talk.request, require_tool=False)
-        if self._is_void(talk, record):
-            instead = bool(self._fallback) and can_investigate(talk.request.tools)
-            record = _void(talk, record, emit, has_fallback=instead)
+        if await self._is_void(talk, record):
+            record = _void(talk, record, emit, has_fallback=self._answers_instead(talk))
+        if held is not None:
+            held.drop() if record.passed_on else held.release()
         talk.rounds.append(record)
         if record.passed_on:
             emit(RoundReplaced(number))
@@ -242,12 +195,26 @@ class Loop:
             self._say(talk, record.as_message())
         return record
 
-    def _is_void(self, talk: Conversation, record: RoundRecord) -> bool:
+    def _held(self, talk: Conversation, emit: Emit) -> HeldWords | None:
+        """None where what the model says will not be taken back."""
+        own = talk.outcomes[talk.looked :]
+        if not (talk.needs_evidence and self._answers_instead(talk)) or has_looked(own):
+            return None
+        return HeldWords(emit, may_cite=has_looked(talk.outcomes))
+
+    def _answers_instead(self, talk: Conversation) -> bool:
+        """Whether somebody can answer without a model."""
+        return bool(self._fallback) and can_investigate(talk.request.tools)
+
+    async def _is_void(self, talk: Conversation, record: RoundRecord) -> bool:
         """Whether a round ends the turn with nothing that any evidence stands behind."""
         ends = not (record.error or record.stopped or record.passed_on or record.tool_calls)
         if not (ends and talk.needs_evidence) or record.provider in ("", NO_MODEL):
             return False
-        return is_no_answer(record.text, talk.outcomes, _question(talk.request))
+        own, given = talk.outcomes[talk.looked :], talk.evidence[: talk.looked]
+        # Milliseconds to a tenth of a second of work: not on the loop.
+        asked = (record.text, own, question_of(talk.request), given)
+        return await asyncio.to_thread(is_no_answer, *asked)
 
     async def _tools(self, talk: Conversation, calls: Sequence[ToolCall], emit: Emit) -> bool:
         """Run a round's calls in parallel, answer them in call order; True when a stop cut in."""
@@ -317,20 +284,6 @@ class Loop:
         talk.request = replace(talk.request, messages=(*talk.request.messages, message))
 
 
-def _unique_ids(calls: Sequence[ToolCall], request: CompleteRequest) -> tuple[ToolCall, ...]:
-    """Our own ids where a model gave none or repeated one of the conversation.
-
-    Each call runs once and is answered once, and vendors refuse a conversation that repeats an id.
-    """
-    taken = {call.id for message in request.messages for call in message.tool_calls} | {""}
-    unique: list[ToolCall] = []
-    for call in calls:
-        fresh = next(i for i in _candidate_ids(call.id) if i not in taken)
-        taken.add(fresh)
-        unique.append(call if fresh == call.id else replace(call, id=fresh))
-    return tuple(unique)
-
-
 def _void(
     talk: Conversation, record: RoundRecord, emit: Emit, *, has_fallback: bool
 ) -> RoundRecord:
@@ -345,25 +298,6 @@ def _void(
     return replace(record, passed_on=has_fallback, notices=(*record.notices, told))
 
 
-def _question(request: CompleteRequest) -> str:
-    asked = (m.text for m in reversed(request.messages) if m.role is Role.USER)
-    return next(asked, "")
-
-
-def _asked(call: ToolCall) -> str:
-    """The same text for calls that ask the same, however their arguments are written."""
-    try:
-        arguments = orjson.dumps(orjson.loads(call.arguments), option=orjson.OPT_SORT_KEYS)
-    except (orjson.JSONDecodeError, orjson.JSONEncodeError):
-        return f"{call.name} {call.arguments}"
-    return f"{call.name} {arguments.decode()}"
-
-
-def _candidate_ids(given: str) -> Iterator[str]:
-    yield given
-    yield from (f"{given or 'call'}_{number}" for number in count(2))
-
-
 def _was_stopped(outcome: ToolOutcome) -> bool:
     return outcome.record.error_code is not None and outcome.record.error_code.value == "cancelled"
 
@@ -374,8 +308,3 @@ def _replay_round(record: RoundRecord, emit: Emit) -> None:
         emit(Notice(notice))
     if record.text:
         emit(TextDelta(record.text))
-
-
-def stop_reason(talk: Conversation) -> StopReason:
-    """Why the last round stopped."""
-    return talk.rounds[-1].stop_reason if talk.rounds else StopReason.ERROR

@@ -5,6 +5,7 @@ that cost. The worst case is reserved before a request, the charge is counted af
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from adapters.llm.first_look.digest import as_read
 from adapters.llm.messages import CompleteRequest, DoneChunk, ErrorChunk, Usage
 from adapters.llm.port import Price, Provider
 from bot.chat.history import fit, room_tokens, tool_bytes
@@ -90,9 +91,11 @@ class RoundBudget:
     ) -> Admitted | NotAdmitted:
         """Reserve the worst case of asking that model, or say why not.
 
-        The request is made to fit the model's window first. Raises StorageUnavailable when it
-        cannot be known whether money is left.
+        A model reads a first look's digest. The request is made to fit its window before. Raises
+        StorageUnavailable when it cannot be known whether money is left.
         """
+        if uses_model(provider):
+            request = as_read(request)
         trial = self._models.is_trial(provider, model, full=self._full)
         system = frugal_system(request.system) if trial else request.system
         messages, note = fit(request.messages, system, room_tokens(model.window_tokens, request))

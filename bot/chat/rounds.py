@@ -19,7 +19,7 @@ from adapters.llm.messages import (
 from adapters.llm.port import Provider
 from bot.chat.attempt import Attempt, Emit, is_refused, is_worth_retrying, read
 from bot.chat.circuits import Circuit, Circuits
-from bot.chat.models import NEED_MORE_CONTEXT, KnownModel, MarkerFilter, passed_on
+from bot.chat.models import NEED_MORE_CONTEXT, KnownModel, MarkerFilter, passed_on, uses_model
 from bot.chat.round_budget import Admitted, NotAdmitted, RoundBudget
 from bot.chat.round_record import RoundRecord
 from bot.chat.stopping import StoppedByPerson, unless_stopped
@@ -45,6 +45,13 @@ class Rounds:
     def providers(self) -> Sequence[Provider]:
         """The order in which they are asked."""
         return self._providers
+
+    @property
+    def asks_a_model(self) -> bool:
+        """Whether a model is asked before the provider that needs none."""
+        ready = (p for p in self._providers if p.unavailable_reason is None)
+        first = next(ready, None)
+        return first is not None and uses_model(first)
 
     def ask_in_order(self, providers: Sequence[Provider]) -> None:
         """Change the order for the rounds that start from now on."""

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
 from adapters.llm.messages import ToolCall
+from bot.chat.first_look import patience_s
 from bot.chat.stopping import StoppedByPerson, unless_stopped
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.ports.durability import StopSignal
@@ -47,7 +48,12 @@ class ToolDesk:
         """Run one call; a stop makes it an outcome with `cancelled`."""
         started = self._clock.now()
         work = self._choose(context).runner.run(
-            call.id, call.name, call.arguments, replace(context, tool_call_id=call.id), on_event
+            call.id,
+            call.name,
+            call.arguments,
+            replace(context, tool_call_id=call.id),
+            on_event,
+            patience_s(call),
         )
         try:
             return await unless_stopped(stop, work)

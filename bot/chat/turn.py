@@ -13,17 +13,14 @@ from datetime import datetime
 import structlog
 from pydantic import JsonValue
 
-from adapters.llm.messages import (
-    CompleteRequest,
-    Message,
-    Role,
-    ToolCall,
-)
+from adapters.llm.messages import CompleteRequest, Message, Role, ToolCall
 from bot.chat.aftermath import broken, depth_finding, finished, lost, not_kept, said_of, state_of
 from bot.chat.claims.answer import checked
+from bot.chat.conversation import Conversation
 from bot.chat.delivery import Delivery
+from bot.chat.first_look import Look
 from bot.chat.history import PURPOSE, SUMMARY_ROUND, Recalled, newest_note, recall
-from bot.chat.loop import Conversation, Emit, Loop, Renew
+from bot.chat.loop import Emit, Loop, Renew
 from bot.chat.round_record import QuietReplay, RoundRecord
 from bot.chat.standing import UNKNOWN_NOTICE, RolesOf, Standing, unread_notice
 from bot.chat.tool_calls import ToolDesk
@@ -140,14 +137,16 @@ class Turns:
             await self._sessions.begin_turn(ask, session, now, told)
             anew = session.resumed_by == ask.turn_id
             summary: list[JsonValue] = [session.summary, session.summary_ts]
-            return [session.id, session.name, now.isoformat(), anew, *summary, channel.name, told]
+            looks = self._config.first_look and self._budget.rounds.asks_a_model
+            name = channel.name
+            return [session.id, session.name, now.isoformat(), anew, *summary, name, told, looks]
 
         async def open_answer() -> JsonValue:
             return await self._delivery.open(ask)
 
         kept = await journal.step("open", open_session)
         assert isinstance(kept, list)  # noqa: S101 - written two lines up
-        # A turn begun by a release before this one has three values, six, or seven.
+        # A turn begun by a release before this one has three values, six, seven or eight.
         anew, summary, summary_ts = kept[3:6] or (False, "", "")
         channel_name = str(kept[6]) if len(kept) > 6 else ask.channel_name
         ts = await journal.step("placeholder", open_answer)
@@ -166,6 +165,7 @@ class Turns:
             asks_name=len(kept) > 6,
             roles=await self._roles_of(ask.asker),
             told=str(kept[7]) if len(kept) > 7 else "",
+            looks_first=len(kept) > 8 and kept[8] is True,
         )
 
     async def _tell_unopened(self, ask: Ask, final: TurnFinished) -> None:
@@ -227,7 +227,7 @@ class Turns:
                 journal.feed(Notice(UNKNOWN_NOTICE))
             return request
 
-        loop = self._loop(lambda: context, budget, stop, journal, renew)
+        loop = self._loop(lambda: context, budget, stop, journal, renew, opened.look)
         try:
             request = await self._requests.request(ask, standing.channel, opened, context)
             recalled = await self._recalled(request, list(notices), budget, stop, journal)
@@ -270,6 +270,7 @@ class Turns:
         stop: StopSignal,
         journal: Journal,
         renew: Renew,
+        look: Look | None,
     ) -> Loop:
         async def one_round(
             request: CompleteRequest, number: int, emit: Emit, prefer: str, *, full: bool
@@ -294,6 +295,7 @@ class Turns:
             max_tool_rounds=self._config.max_tool_rounds,
             renew=renew,
             fallback=budget.without_model,
+            look=look,
         )
 
     async def _final(

@@ -4,9 +4,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from adapters.llm.first_look.calls import look_calls
 from adapters.llm.messages import CompleteRequest, Message, Meta, Role, ToolSpec
 from bot.chat import prompts
 from bot.chat.evidence_need import needs_evidence
+from bot.chat.first_look import Look
 from bot.chat.history import as_turn
 from bot.chat.tool_calls import ToolDesk
 from bot.domain.channel import Channel, ChannelRule
@@ -30,6 +32,7 @@ class TurnConfig:
     actions: Sequence[str]
     session_idle_ttl: timedelta = timedelta(hours=168)
     connections: Sequence[ConnectionRule] = ()
+    first_look: bool = False  # whether a model begins with the computed picture
 
     @property
     def closed_notice(self) -> str:
@@ -59,6 +62,12 @@ class Opened:
     roles: HeldRoles = NO_ROLES
     told: str = ""
     asks_name: bool = True  # False: begun by a release that did not
+    looks_first: bool = False
+
+    @property
+    def look(self) -> Look | None:
+        """What is looked at before a model is asked; None: nothing."""
+        return look_calls if self.looks_first else None
 
 
 class TurnRequests:

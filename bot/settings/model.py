@@ -158,11 +158,15 @@ class ToolSettings(Section):
 
 
 class LlmSettings(Section):
-    """`[llm]`. `triage_fallback`: when no model answers, triage still gathers evidence."""
+    """`[llm]`. `triage_fallback`: when no model answers, triage still gathers evidence.
+
+    `first_look`: a model begins an investigation with the computed picture of all products.
+    """
 
     default_provider: str = "triage"
     fallback_providers: tuple[str, ...] = ()
     triage_fallback: bool = True
+    first_look: bool = True
     mode: Literal["normal", "frugal", "local-only"] = "normal"
     max_tool_depth: int = Field(default=8, ge=1, le=32)
     session_idle_ttl: Duration = timedelta(hours=168)

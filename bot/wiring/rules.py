@@ -57,6 +57,7 @@ def turn_config(
         actions=actions,
         session_idle_ttl=llm.session_idle_ttl,
         connections=connection_rules(settings),
+        first_look=llm.first_look,
     )
 
 

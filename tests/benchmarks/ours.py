@@ -11,7 +11,8 @@ from pathlib import Path
 from adapters.llm.config import ProviderConfig
 from adapters.llm.messages import CompleteRequest, Message, Role, ToolCall, ToolSpec
 from adapters.llm.registry import create
-from bot.chat.loop import Conversation, Emit, Loop
+from bot.chat.conversation import Conversation
+from bot.chat.loop import Emit, Loop
 from bot.chat.round_record import RoundRecord
 from bot.chat.rounds import Rounds
 from bot.chat.stopping import Signal

@@ -32,6 +32,7 @@ async def asked(folder: Path, models: ModelServer, *, as_json: bool) -> int:
             "llm": {
                 "default_provider": "openai",
                 "max_tool_depth": 2,
+                "first_look": False,
                 "providers": {"openai": provider},
             },
         }

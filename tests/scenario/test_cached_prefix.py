@@ -1,18 +1,17 @@
 """What was sent once is sent again to the byte, over rounds and turns: it is what providers cache."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from datetime import timedelta
 from itertools import pairwise
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_providers import WIRES
-from tests.fixtures_threads import Bots, bots
-
-__all__ = ["bots"]
+from tests.fixtures_threads import Bots, opened
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -34,6 +33,14 @@ ROUNDS = [
         text=("It leaks ", "[E1]. \n"),
     ),
 ]
+
+
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def bots(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Bots]:
+    """With a first look in every turn."""
+    folder = tmp_path_factory.mktemp("kortex")
+    async with opened("sqlite", folder, first_look=True) as made:
+        yield made
 
 
 def unmarked(value: object) -> object:
@@ -74,6 +81,11 @@ async def test_a_request_begins_with_all_of_the_one_before(bots: Bots, wire: str
     for (before, earlier), (after, later) in pairwise(sent):
         assert after == before
         assert later[: len(earlier)] == earlier
+    assert [sum("by_rules" in message for message in messages) for _, messages in sent[::3]] == [
+        1,
+        2,
+        3,
+    ]
 
 
 @pytest.mark.parametrize("wire", WIRES)

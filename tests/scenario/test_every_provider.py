@@ -72,7 +72,7 @@ def settings_for(folder: Path, url: str, api: str) -> Settings:
     return Settings.model_validate(
         {
             "database": {"url": f"sqlite+aiosqlite:///{folder}/kortex-{api}.db"},
-            "llm": {"default_provider": "openai", "providers": providers},
+            "llm": {"default_provider": "openai", "first_look": False, "providers": providers},
             "observe": {part: {"kind": "recorded"} for part in ("logs", "metrics", "traces")},
             "channels": [{"match": "incident-*", "products": ["checkout"]}],
         }

@@ -76,7 +76,7 @@ class ErrorPatterns:
         id="core__error_patterns",
         description=(
             "Warnings and errors of a product, folded into patterns with counts: which are new or"
-            " more frequent than before, since when, where, naming whom. Use before core__get_logs."
+            " more frequent than before, since when, where, naming whom. Use before reading single lines."
         ),
         input=PatternsInput,
         output=PatternsOutput,

@@ -89,7 +89,7 @@ class FindMetrics:
         if when.assumed:
             notes.append(when.assumed)
         if not found.signals:
-            notes.append("no label of any metric holds this name; core__query_metrics can look")
+            notes.append("no label of any metric holds this name; PromQL can look")
         return FindOutput(
             range=when.text,
             found=[_entry(one, call, all_of_them) for one in fitting[:MAX_FOUND]],

@@ -30,8 +30,8 @@ class GetMetrics:
         id="core__get_metrics",
         description=(
             "Series of a metric of a product over a time range, with min/max/mean/percentiles."
-            " Use to see a value's course; to ask whether it is unusual use"
-            " core__compare_to_baseline."
+            " Use to see a value's course; it does not"
+            " say whether that is unusual."
         ),
         input=MetricsInput,
         output=MetricsOutput,

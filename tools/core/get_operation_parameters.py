@@ -32,7 +32,7 @@ class GetOperationParameters:
 
     contract = ToolContract(
         id="core__get_operation_parameters",
-        description="The parameters of an action from core__discover_operations, as JSON Schema.",
+        description="The parameters of one declared action, as JSON Schema.",
         input=ParametersInput,
         output=ParametersOutput,
         effect=Effect.READ_ONLY,

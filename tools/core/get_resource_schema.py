@@ -66,7 +66,7 @@ class GetResourceSchema:
     contract = ToolContract(
         id="core__get_resource_schema",
         description=(
-            "The fields of a Kubernetes kind from search_capabilities, two levels at a time. Use to"
+            "The fields of a Kubernetes kind, two levels at a time. Use to"
             " write or judge a manifest; go deeper with `field`."
         ),
         input=SchemaInput,

@@ -42,7 +42,7 @@ class GetWorkflow:
 
     contract = platform_contract(
         "get_workflow",
-        "One workflow run from list_workflows: its steps and why one failed.",
+        "One workflow run: its steps and why one failed.",
         (WorkflowInput, WorkflowOutput),
         ProductScope(narrows=True),
         "platform",

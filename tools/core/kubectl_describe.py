@@ -38,7 +38,7 @@ class KubectlDescribe:
     contract = ToolContract(
         id="core__kubectl_describe",
         description=(
-            "One Kubernetes object in full, with its events. Use after core__kubectl_get, to see"
+            "One Kubernetes object in full, with its events. Use once its name is known, to see"
             " conditions, images, limits and why something is not ready."
         ),
         input=DescribeInput,

@@ -47,8 +47,8 @@ class KubectlLogs:
     contract = ToolContract(
         id="core__kubectl_logs",
         description=(
-            "Newest log lines of one container. Use previous=true for a pod that restarted; for"
-            " whole products and long ranges use core__get_logs."
+            "Newest log lines of one container. Use previous=true for a pod that restarted; not"
+            " for whole products or long ranges."
         ),
         input=PodLogsInput,
         output=PodLogsOutput,

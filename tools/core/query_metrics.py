@@ -40,8 +40,8 @@ class QueryMetrics:
     contract = ToolContract(
         id="core__query_metrics",
         description=(
-            "Runs PromQL over a time range. Use where core__get_metrics is not enough: sums over"
-            " labels, ratios, topk. Find names with core__find_metrics."
+            "Runs PromQL over a time range. Use where one metric is not enough: sums over labels,"
+            " ratios, topk. Use only names that were found before."
         ),
         input=QueryInput,
         output=MetricsOutput,

@@ -56,7 +56,7 @@ class SearchTraces:
         id="core__search_traces",
         description=(
             "Traces with a span of the product, the slowest first. Use to find a slow or failed"
-            " request, then read it with core__get_traces."
+            " request; its id reads it whole."
         ),
         input=SearchInput,
         output=SearchOutput,

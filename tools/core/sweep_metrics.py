@@ -89,7 +89,7 @@ class SweepMetrics:
         id="core__sweep_metrics",
         description=(
             "What moved in the metrics of all products, by role, against the time before: size, since"
-            " when, and what was within usual or could not be compared. Start with it."
+            " when, and what was within usual or could not be compared."
         ),
         input=SweepInput,
         output=MetricSweep,

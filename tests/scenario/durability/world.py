@@ -51,6 +51,7 @@ url = "{database}"
 [llm]
 default_provider = "{provider}"
 triage_fallback = false
+first_look = false
 [llm.providers.{provider}]
 api_key = "model-key"
 base_url = "{model}"

@@ -1,0 +1,34 @@
+"""The calls of a first look: those that an investigation without a model begins with."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from adapters.llm.messages import CompleteRequest, Message, ToolCall
+from adapters.llm.triage.case import Signals, read_case
+from adapters.llm.triage.plan import next_calls
+
+_ID: Final = "look-"
+# What these are asked is no incident; their jobs are told otherwise, too.
+_LOOKS_ELSEWHERE: Final = frozenset({"recommend", "platform"})
+
+
+def look_calls(request: CompleteRequest) -> Sequence[ToolCall]:
+    """What to look at before a model is asked; nothing where no cause is asked for."""
+    if request.meta.purpose in _LOOKS_ELSEWHERE:
+        return ()
+    case = read_case(request)
+    if case.asked.topic != "cause":
+        return ()
+    calls = next_calls(case, Signals())
+    return [replace(call, id=f"{_ID}{number}") for number, call in enumerate(calls)]
+
+
+def is_of_look(call: ToolCall) -> bool:
+    """Whether it was not the model that asked."""
+    return call.id.startswith(_ID)
+
+
+def is_look(message: Message) -> bool:
+    """Whether a message holds the calls of a first look."""
+    return bool(message.tool_calls) and all(map(is_of_look, message.tool_calls))

@@ -1,0 +1,219 @@
+"""One result of a first look as lines, the most telling first. Every figure is copied from it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final
+
+from pydantic import JsonValue
+
+from adapters.llm.first_look.tokens import cut_to
+from adapters.llm.triage.case import Seen, plain
+from adapters.llm.triage.evidence import (
+    DEPLOYS,
+    LOGS,
+    METRICS,
+    TRACES,
+    DeployFact,
+    IllFact,
+    LogFact,
+    Moved,
+    SpanFact,
+    instant,
+)
+from adapters.llm.triage.judgement import Judgement
+from adapters.llm.triage.plan import mark_of
+from adapters.llm.triage.telling import errors_told, headline, since_text, told
+from adapters.llm.triage.weigh import Point, Suspicion
+
+MOVED: Final = 3.0  # spreads from which a signal is said to have moved
+_AT_ONCE: Final[Mapping[str, int]] = {METRICS: 3, LOGS: 2, TRACES: 2, DEPLOYS: 2}
+_NAMES_A_LINE: Final = 12
+_SPANS_FIRST: Final = 2
+_CALLERS_FIRST: Final = 4
+_LONGEST_EXAMPLE: Final = 100
+_MOST_SUSPECTS: Final = 3
+_MOST_MISSING: Final = 4
+_MOST_TOKENS: Final = 40  # of each text of the rules
+_NOTE: Final = "what fixed rules make of all of this first look; check it"
+
+Fact = Moved | LogFact | SpanFact | IllFact | DeployFact
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """`head` is always told, the others as far as there is room, `at_once` of the lines at a time."""
+
+    mark: str
+    head: Mapping[str, JsonValue]
+    name: str
+    lines: Sequence[str]
+    notes: Sequence[str]
+    at_once: int
+
+
+def lines_of(seen: Seen, judgement: Judgement) -> Lines | None:
+    """None for a tool that is none of a first look's."""
+    rank = _ranks(judgement)
+    match seen.tool:
+        case "core__sweep_metrics":
+            name, lines = "moved", _metrics(seen, judgement, rank)
+        case "core__sweep_logs":
+            name, lines = "changed", _logs(seen, judgement, rank)
+        case "core__sweep_traces":
+            name, lines = "changed", _traces(seen, judgement, rank)
+        case "core__sweep_cluster":
+            name, lines = "ill", _cluster(seen, judgement)
+        case "core__get_recent_deploys":
+            name, lines = "deploys", _deploys(seen, judgement, rank)
+        case _:
+            return None
+    at_once = _AT_ONCE.get(seen.tool, 1)
+    return Lines(seen.mark, _head(seen), name, list(lines), list(_notes(seen, judgement)), at_once)
+
+
+def by_rules(judgement: Judgement) -> dict[str, JsonValue]:
+    """The verdict without a model, whom it suspects, and what could not be looked at."""
+    told_of: dict[str, JsonValue] = {"note": _NOTE, "verdict": judgement.verdict}
+    if judgement.suspects:
+        told_of["most_likely"] = cut_to(headline(judgement.suspects[0]), _MOST_TOKENS)
+    named = [*judgement.suspects, *judgement.others][:_MOST_SUSPECTS]
+    if named:
+        told_of["suspects"] = [cut_to(_suspect(one), _MOST_TOKENS) for one in named]
+    if judgement.missing:
+        told_of["not_looked_at"] = [
+            cut_to(text, _MOST_TOKENS) for text in judgement.missing[:_MOST_MISSING]
+        ]
+    return told_of
+
+
+def _suspect(one: Suspicion) -> str:
+    marks = dict.fromkeys(mark_of(point.fact) for point in one.ordered[:4])
+    cited = "".join(f"[{mark}]" for mark in marks)
+    return f"{plain(one.product)}{since_text(one)} ({one.kind}) {cited}"
+
+
+def _ranks(judgement: Judgement) -> Mapping[str, int]:
+    named = [*judgement.suspects, *judgement.others]
+    return {one.product: place for place, one in enumerate(named)}
+
+
+def _head(seen: Seen) -> dict[str, JsonValue]:
+    if seen.tool == METRICS:
+        head: dict[str, JsonValue] = {"range": _range(seen.text("range"))}
+        if before := _clock(seen.text("baseline_from")):
+            head["compared_with"] = f"{before} UTC and later"
+        return head
+    if seen.tool == DEPLOYS:
+        return {"range": _range(seen.text("range"))}
+    return {}
+
+
+def _range(text: str) -> str:
+    start, _, end = text.partition("/")
+    first, last = instant(start), instant(end)
+    if first is None or last is None:
+        return ""
+    return f"{first:%Y-%m-%d %H:%M} to {last:%H:%M} UTC"
+
+
+def _clock(text: str) -> str:
+    at: datetime | None = instant(text)
+    return f"{at:%H:%M}" if at else ""
+
+
+def _told(fact: Fact, seen: Seen) -> str:
+    text = told(Point("", 0.0, travels=False, is_weak=False, fact=fact))
+    text = text.removesuffix(f" [{seen.mark}]")
+    match fact:
+        case Moved() | DeployFact():
+            return f"{plain(fact.product)}: {text}"
+        case LogFact() | SpanFact() | IllFact():
+            return text
+
+
+def _metrics(seen: Seen, judgement: Judgement, rank: Mapping[str, int]) -> Iterator[str]:
+    last = len(rank)
+    moved = [one for one in judgement.facts.moved if one.score >= MOVED]
+    ordered = sorted(moved, key=lambda one: (rank.get(one.product, last), -one.score))
+    # The worst of each product before the second of any.
+    nth: dict[str, int] = {}
+    places = []
+    for one in ordered:
+        nth[one.product] = nth.get(one.product, -1) + 1
+        places.append((nth[one.product] // 2, one))
+    yield from (_told(one, seen) for _, one in sorted(places, key=lambda each: each[0]))
+
+
+def _logs(seen: Seen, judgement: Judgement, rank: Mapping[str, int]) -> Iterator[str]:
+    last = len(rank)
+    facts = sorted(
+        judgement.facts.logs,
+        key=lambda one: (not one.is_more_errors, rank.get(one.product, last)),
+    )
+    for fact in facts:
+        one = replace(fact, example=fact.example[:_LONGEST_EXAMPLE])
+        if one.is_more_errors:
+            names = f"; they mention {plain(one.names[0])}" if one.names else ""
+            yield errors_told(one).removesuffix(f" [{seen.mark}]") + names
+        else:
+            yield _told(one, seen)
+
+
+def _traces(seen: Seen, judgement: Judgement, rank: Mapping[str, int]) -> Iterator[str]:
+    last = len(rank)
+    spans = sorted(
+        judgement.facts.spans, key=lambda one: (rank.get(one.product, last), -one.weight)
+    )
+    told_of = [_told(one, seen) for one in spans]
+    yield from told_of[:_SPANS_FIRST]
+    called: dict[str, list[str]] = {}
+    for line in seen.texts("calls"):
+        caller, arrow, callee = line.partition(" > ")
+        if arrow:
+            called.setdefault(plain(caller), []).append(plain(callee))
+    calls = [
+        f"{caller} calls {_some(called[caller])}"
+        for caller in sorted(called, key=lambda name: rank.get(name, last))
+    ]
+    yield from calls[:_CALLERS_FIRST]
+    yield from told_of[_SPANS_FIRST:]
+    yield from calls[_CALLERS_FIRST:]
+
+
+def _cluster(seen: Seen, judgement: Judgement) -> Iterator[str]:
+    facts = sorted(judgement.facts.ill, key=lambda one: (one.over, one.warned))
+    return (_told(one, seen) for one in facts)
+
+
+def _deploys(seen: Seen, judgement: Judgement, rank: Mapping[str, int]) -> Iterator[str]:
+    last = len(rank)
+    newest = sorted(judgement.facts.deploys, key=lambda one: rank.get(one.product, last))
+    return (_told(one, seen) for one in newest)
+
+
+def _notes(seen: Seen, judgement: Judgement) -> Iterator[str]:
+    """What was within usual, and who could not be looked at."""
+    match seen.tool:
+        case "core__sweep_metrics":
+            moved = {one.product for one in judgement.facts.moved if one.score >= MOVED}
+            within = [plain(name) for name in seen.mapping("within")]
+            yield from _listed("within usual", [name for name in within if name not in moved])
+            yield from _listed("too short a time before", list(seen.mapping("too_short")))
+            yield from _listed("no metrics found of", seen.texts("without"))
+        case "core__sweep_logs":
+            yield from _listed("no lines found of", seen.texts("without"))
+        case "core__sweep_cluster":
+            yield f"pods of {len(seen.mapping('pods'))} products were looked at"
+        case _:
+            pass
+
+
+def _listed(words: str, names: Sequence[str]) -> Iterator[str]:
+    if names:
+        yield f"{words}: {_some([plain(name) for name in names])}"
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMES_A_LINE} more" if len(names) > _NAMES_A_LINE else ""
+    return ", ".join(names[:_NAMES_A_LINE]) + more

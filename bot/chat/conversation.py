@@ -1,0 +1,129 @@
+"""What a turn has gathered so far, and how results and calls stand in the conversation."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
+
+import orjson
+
+from adapters.llm.messages import CompleteRequest, Message, Role, StopReason, ToolCall, Usage
+from bot.chat.round_record import RoundRecord
+from bot.domain.ids import ProposalId
+from bot.domain.turn_events import Evidence
+from tools.call_limits import Spent
+from tools.records import ToolOutcome
+
+
+@dataclass(slots=True)
+class Conversation:
+    """What the loop has gathered so far."""
+
+    request: CompleteRequest
+    rounds: list[RoundRecord] = field(default_factory=list)
+    outcomes: list[ToolOutcome] = field(default_factory=list)
+    evidence: list[Evidence] = field(default_factory=list)
+    said: list[Message] = field(default_factory=list)
+    aside: Sequence[RoundRecord] = ()  # rounds that say nothing to people: a summary
+    made: Counter[str] = field(default_factory=Counter)  # calls, by what they ask
+    needs_evidence: bool = False  # of the question
+    falls_back: bool = False  # the model looked at nothing, and another answers
+    looked: int = 0  # calls made before the model was asked
+
+    @property
+    def usage(self) -> Usage:
+        """Tokens of all rounds."""
+        return sum((r.usage for r in (*self.aside, *self.rounds)), Usage())
+
+    @property
+    def text(self) -> str:
+        """The whole answer as it was shown: each round's text is a paragraph of it."""
+        texts = (r.text.strip() for r in self.rounds if not r.passed_on)
+        return "\n\n".join(text for text in texts if text)
+
+    @property
+    def steps(self) -> int:
+        """The rounds that count: not those whose question was passed on."""
+        return sum(not r.passed_on for r in self.rounds)
+
+    def spend(self, call: ToolCall) -> Spent:
+        """What stands against this call; it then counts against the next."""
+        asked = _asked(call)
+        read = sum(outcome.record.bytes for outcome in self.outcomes)
+        spent = Spent(self.made.total(), read, self.made[asked])
+        self.made[asked] += 1
+        return spent
+
+    @property
+    def cost_usd_micros(self) -> int | None:
+        """The sum, or None when any round's price is unknown."""
+        known = [r.cost_usd_micros for r in (*self.aside, *self.rounds)]
+        return None if None in known else sum(c for c in known if c is not None)
+
+    @property
+    def proposal_ids(self) -> tuple[ProposalId, ...]:
+        """What the turn proposed, in order."""
+        return tuple(ProposalId(o.proposal_id) for o in self.outcomes if o.proposal_id)
+
+
+def wrap_evidence(number: int, content: str) -> str:
+    """A tool result as the model reads it: numbered for citation, marked as data."""
+    return (
+        f'{{"evidence":"E{number}","untrusted":true,"result":{content}}}'
+        if _is_json(content)
+        else orjson.dumps(
+            {"evidence": f"E{number}", "untrusted": True, "result": _storable(content)}
+        ).decode()
+    )
+
+
+def _storable(text: str) -> str:
+    """Text without lone surrogates, which no encoder takes."""
+    return text.encode("utf-8", errors="replace").decode()
+
+
+def _is_json(content: str) -> bool:
+    try:
+        orjson.loads(content)
+    except orjson.JSONDecodeError:
+        return False
+    return True
+
+
+def unique_ids(calls: Sequence[ToolCall], request: CompleteRequest) -> tuple[ToolCall, ...]:
+    """Our own ids where a model gave none or repeated one of the conversation.
+
+    Each call runs once and is answered once, and vendors refuse a conversation that repeats an id.
+    """
+    taken = {call.id for message in request.messages for call in message.tool_calls} | {""}
+    unique: list[ToolCall] = []
+    for call in calls:
+        fresh = next(i for i in _candidate_ids(call.id) if i not in taken)
+        taken.add(fresh)
+        unique.append(call if fresh == call.id else replace(call, id=fresh))
+    return tuple(unique)
+
+
+def question_of(request: CompleteRequest) -> str:
+    """The newest words of a person."""
+    asked = (m.text for m in reversed(request.messages) if m.role is Role.USER)
+    return next(asked, "")
+
+
+def _asked(call: ToolCall) -> str:
+    """The same text for calls that ask the same, however their arguments are written."""
+    try:
+        arguments = orjson.dumps(orjson.loads(call.arguments), option=orjson.OPT_SORT_KEYS)
+    except (orjson.JSONDecodeError, orjson.JSONEncodeError):
+        return f"{call.name} {call.arguments}"
+    return f"{call.name} {arguments.decode()}"
+
+
+def _candidate_ids(given: str) -> Iterator[str]:
+    yield given
+    yield from (f"{given or 'call'}_{number}" for number in count(2))
+
+
+def stop_reason(talk: Conversation) -> StopReason:
+    """Why the last round stopped."""
+    return talk.rounds[-1].stop_reason if talk.rounds else StopReason.ERROR

@@ -1,0 +1,37 @@
+"""What is looked at before a model is asked: a computed picture, so that it need not fish for one.
+
+The calls are planned once and kept: a turn taken up again makes the same ones, whatever is offered by
+then. They run as any call of a model does, and stand in the conversation as if it had made them.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from pydantic import JsonValue
+
+from adapters.llm.first_look.calls import is_of_look
+from adapters.llm.messages import CompleteRequest, ToolCall
+from bot.ports.durability import Journal
+
+# Of each call; a sweep takes at most 5 s. What has not answered by then is told to the model as that.
+PATIENCE_S: Final = 15.0
+
+Look = Callable[[CompleteRequest], Sequence[ToolCall]]
+
+
+def patience_s(call: ToolCall) -> float:
+    """How long a call may take beside its own limits."""
+    return PATIENCE_S if is_of_look(call) else math.inf
+
+
+async def planned(look: Look, request: CompleteRequest, journal: Journal) -> tuple[ToolCall, ...]:
+    """The calls of the first look at a question; a step of the journal."""
+
+    async def plan() -> JsonValue:
+        return [[call.id, call.name, call.arguments] for call in look(request)]
+
+    kept = await journal.step("look", plan)
+    assert isinstance(kept, list)  # noqa: S101 - written two lines up
+    rows = [row for row in kept if isinstance(row, list)]
+    return tuple(ToolCall(str(row[0]), str(row[1]), str(row[2])) for row in rows)
