@@ -30,7 +30,7 @@ from bot.privacy.session_memory import Placeholders
 from bot.slack.connection.bolt import create_bolt
 from bot.slack.handling.errands import Errands
 from bot.slack.handling.ingress_ports import IngressPorts, IngressSettings
-from bot.slack.received.identity import SlackIdentity
+from bot.slack.received.payloads import SlackIdentity
 from tests.fakes.card_wall import TRAITS
 from tests.fakes.channel_names import FakeNames
 from tests.fakes.freezes import FakeFreezes, FakeSwitch

@@ -175,7 +175,7 @@ PLANTED = {
     "settings are read by the root": ("bot/slack/roles/directory.py", "import bot.settings.model"),
     "only decide dispatches": ("bot/chat/turn.py", "import bot.actions.dispatch"),
     "listeners do not dispatch": (
-        "bot/slack/connection/listeners.py",
+        "bot/slack/connection/bolt.py",
         "import bot.actions.dispatch",
     ),
     "providers are strangers": ("adapters/llm/triage/plan.py", "import adapters.llm.koder_ai"),

@@ -17,7 +17,7 @@ from adapters.llm.decoding import Decoder
 from adapters.llm.failures import VendorError, from_adapter_error, from_answer
 from adapters.llm.limits import MAX_ANSWER_BYTES, round_limit_s
 from adapters.llm.messages import DoneChunk, ErrorChunk, ErrorKind, StreamChunk
-from adapters.llm.translation import decoding
+from adapters.llm.port import decoding
 from adapters.llm.wire_json import parse
 
 # A burst of events is handed on in slices, so that other streams get their turn.

@@ -1,8 +1,14 @@
-"""The port every model backend implements, what its tokens cost, and `collect` for a whole answer."""
+"""The port every model backend implements, what its tokens cost, and how long its words take to say.
 
-from collections.abc import AsyncIterator, Sequence
+`collect` turns a stream into a whole answer; `measured` sums up what encoding and decoding take.
+"""
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import StrEnum
+from time import perf_counter
 from typing import Protocol, assert_never
 
 from adapters.llm.messages import (
@@ -133,3 +139,43 @@ async def collect(chunks: AsyncIterator[StreamChunk]) -> Completion:
             case _:
                 assert_never(chunk)
     raise AssertionError("a provider stream ended without a terminal chunk")
+
+
+@dataclass(slots=True)
+class Translation:
+    """Seconds of this process's own work; waiting for the network is not in it."""
+
+    request_s: float = 0.0
+    answer_s: float = 0.0
+
+
+_measured: ContextVar[Translation | None] = ContextVar("translation", default=None)
+
+
+@contextmanager
+def measured() -> Iterator[Translation]:
+    """Sums up what is encoded and decoded within, in tasks started there too."""
+    sum_of = Translation()
+    before = _measured.set(sum_of)
+    try:
+        yield sum_of
+    finally:
+        _measured.reset(before)
+
+
+@contextmanager
+def encoding() -> Iterator[None]:
+    """A request becomes bytes within."""
+    began = perf_counter()
+    yield
+    if (sum_of := _measured.get()) is not None:
+        sum_of.request_s += perf_counter() - began
+
+
+@contextmanager
+def decoding() -> Iterator[None]:
+    """Bytes become chunks within."""
+    began = perf_counter()
+    yield
+    if (sum_of := _measured.get()) is not None:
+        sum_of.answer_s += perf_counter() - began

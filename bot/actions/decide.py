@@ -19,8 +19,13 @@ from bot.actions.propose import created
 from bot.actions.revise import successor
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.ids import ProposalId, UserId
-from bot.domain.proposal import IllegalTransition, Proposal, ProposalState, confirmed_from_row
-from bot.domain.proposal_words import too_late
+from bot.domain.proposal import (
+    IllegalTransition,
+    Proposal,
+    ProposalState,
+    confirmed_from_row,
+    too_late,
+)
 from bot.ports.durability import Journal, Workflows
 from bot.ports.failures import StorageUnavailable
 from bot.ports.proposals import Decision, OnState, ProposalStore, uncounted

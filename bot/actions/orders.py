@@ -9,8 +9,7 @@ from pydantic import JsonValue, TypeAdapter
 from adapters.control_plane.port import AnswerKind, ControlAnswer, ControlOrder
 from bot.actions.catalog import ActionCatalog
 from bot.domain.audit import AuditEvent, AuditKind
-from bot.domain.proposal import Proposal, ProposalState
-from bot.domain.proposal_words import became, sign
+from bot.domain.proposal import Proposal, ProposalState, became, sign
 from tools.errors import InvalidArguments
 from tools.redactor import RedactionFailed, Redactor
 

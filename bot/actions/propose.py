@@ -23,13 +23,14 @@ from bot.domain.proposal import (
     LIFETIME,
     Proposal,
     ProposalState,
+    became,
     blast_rank,
     canonical,
     deciders,
     digest,
     proposal_id,
+    word,
 )
-from bot.domain.proposal_words import became, word
 from bot.ports.failures import StorageUnavailable
 from bot.ports.platform import PlatformTraits
 from bot.ports.proposals import FreezeState, OnState, ProposalStore, uncounted

@@ -14,8 +14,7 @@ from adapters.llm.messages import (
     ToolCall,
     ToolCallChunk,
 )
-from adapters.llm.port import Provider
-from adapters.llm.translation import encoding
+from adapters.llm.port import Provider, encoding
 from adapters.llm.written_calls import CALLS_WRITTEN, HeldText
 from bot.domain.turn_events import TextDelta, TurnEvent
 

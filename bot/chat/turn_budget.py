@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from adapters.llm.messages import TOOLS_EMULATED, CompleteRequest
-from adapters.llm.translation import Translation, measured
+from adapters.llm.port import Translation, measured
 from adapters.llm.written_calls import CALLS_WRITTEN
 from bot.chat.models import Models
 from bot.chat.round_budget import Charge, RoundBudget

@@ -20,7 +20,7 @@ from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
 from bot.settings.reflexes import ReflexAction
 from bot.slack.connection.startup import StartupError, check_slack
-from bot.slack.received.identity import SlackIdentity
+from bot.slack.received.payloads import SlackIdentity
 from bot.store import schema
 from bot.store.database import Database
 from bot.wiring import rules

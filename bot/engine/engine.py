@@ -21,9 +21,8 @@ from bot.chat.stopping import Signal
 from bot.domain.ids import ProposalId, TurnId, UserId
 from bot.domain.session import Ask
 from bot.engine.database_lock import take_lock
-from bot.engine.journal import DurableJournal
 from bot.engine.lease import Lease
-from bot.engine.library import HAND_OVER_S, end_dbos, milliseconds
+from bot.engine.library import HAND_OVER_S, DurableJournal, end_dbos, milliseconds
 from bot.engine.stranded import StrandedWork
 from bot.engine.take_over import DbosRecords, TakeOver
 from bot.engine.waiting import (
@@ -39,9 +38,9 @@ from bot.ports.failures import StorageUnavailable
 from bot.ports.proposals import Decision, decision_workflow
 from bot.store.dialect import storage_errors
 from bot.store.replicas import STOOD_STILL_LEASES, Replicas
+from bot.store.sqlite_threads import urgent
 from bot.store.stranded import StrandedTurns, ending_workflow
 from bot.store.tickets import Superseded, Tickets
-from bot.store.write_gate import urgent
 
 log = structlog.get_logger(__name__)
 

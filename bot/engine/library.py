@@ -1,29 +1,37 @@
-"""What the workflow library needs of the process around it: a clock on SQLite, a broom, and an end.
+"""What we ask of the workflow library: steps on record, a clock on SQLite, a broom, and an end.
 
-It stamps rows with `unixepoch('subsec')` on Python 3.12 and newer, whatever SQLite that Python is
-linked with; before SQLite 3.42 the function answers NULL. Records of work that has ended hold what was
-asked, said and read, until they are deleted.
+A step that ends its process again and again is given up. The library stamps rows with
+`unixepoch('subsec')` on Python 3.12 and newer, whatever SQLite that Python is linked with; before
+SQLite 3.42 the function answers NULL. Records of work that has ended hold what was asked, said and
+read, until they are deleted.
 """
 
 import asyncio
 import sqlite3
 import time
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, Final
 
-from dbos import DBOS
+from dbos import DBOS, StepOptions
+from pydantic import JsonValue
 
-from bot.store.write_gate import GatedConnection
+from bot.ports.failures import GivenUp, StorageUnavailable, SurfaceFailed
+from bot.store.sqlite_threads import GatedConnection
 
 SUBSEC_SINCE = (3, 42, 0)  # https://sqlite.org/releaselog/3_42_0.html
 
 _ENDED: Final = ["SUCCESS", "ERROR", "CANCELLED"]
 _AT_ONCE: Final = 1000  # the next sweep goes on
 
-
 HAND_OVER_S = 5.0  # for cancelled work to close what it holds
+
+_RETRIES: Final = 7  # after 0.5 s, doubled: half a minute, beside the database's own patience
+# What is on record in place of a step's value.
+_GIVEN_UP: Final = "kortex:given-up"
+Run = Callable[[], Awaitable[JsonValue]]
 
 
 class MillisecondClock(GatedConnection):
@@ -71,3 +79,61 @@ async def forget_ended(older_than_s: float) -> int:
     )
     await DBOS.delete_workflows_async([w.workflow_id for w in ended])
     return len(ended)
+
+
+def _worth_retrying(error: BaseException) -> bool:
+    return isinstance(error, StorageUnavailable) or (
+        isinstance(error, SurfaceFailed) and error.retryable
+    )
+
+
+def _options(name: str) -> StepOptions:
+    return StepOptions(
+        name=name,
+        retries_allowed=True,
+        max_attempts=_RETRIES,
+        interval_seconds=0.5,
+        should_retry=_worth_retrying,
+    )
+
+
+class DurableJournal:
+    """`bot.ports.durability.Journal` inside a workflow.
+
+    With `gives_up` the first step that is not on record does not run: it is recorded as given up and
+    raised as GivenUp, now and in every replay. Those after it run.
+    """
+
+    def __init__(self, *, gives_up: bool = False) -> None:
+        self._gives_up = gives_up
+
+    async def step(self, name: str, run: Run) -> JsonValue:
+        """One step, checkpointed. Raises GivenUp."""
+        return _value(await DBOS.run_step_async(_options(name), self._body(name, run)))
+
+    async def steps(self, parts: Sequence[tuple[str, Run]]) -> Sequence[JsonValue]:
+        """Several at once; their ids are drawn in order, so a replay finds each its own."""
+        reserved = [(DBOS.reserve_step(), name, self._body(name, run)) for name, run in parts]
+        async with asyncio.TaskGroup() as group:
+            tasks = [
+                group.create_task(slot.run_async(_options(name), body))
+                for slot, name, body in reserved
+            ]
+        return [_value(task.result()) for task in tasks]
+
+    def _body(self, name: str, run: Run) -> Callable[[], Coroutine[None, None, JsonValue]]:
+        gives_up = self._gives_up  # all of those that run at once
+
+        async def body() -> JsonValue:
+            if gives_up:
+                self._gives_up = False
+                return {_GIVEN_UP: name}
+            return await run()
+
+        return body
+
+
+def _value(recorded: JsonValue) -> JsonValue:
+    if isinstance(recorded, dict) and _GIVEN_UP in recorded:
+        raise GivenUp(str(recorded[_GIVEN_UP]))
+    return recorded

@@ -9,8 +9,7 @@ from bot.audit.checkpoint import Checkpoint
 from bot.audit.verify import Summary
 from bot.domain.audit import AuditKind, TrailEntry
 from bot.domain.dossier import Dossier, DossierTurn
-from bot.domain.proposal import Proposal
-from bot.domain.proposal_words import word
+from bot.domain.proposal import Proposal, word
 
 USD_MICROS = 1_000_000
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]")

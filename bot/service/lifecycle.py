@@ -34,7 +34,7 @@ from bot.slack.connection.socket_ingress import SocketMode
 from bot.slack.connection.startup import check_slack
 from bot.slack.handling.errands import Errands
 from bot.slack.handling.ingress_ports import CardPressed, IngressPorts, IngressSettings
-from bot.slack.received.identity import SlackIdentity
+from bot.slack.received.payloads import SlackIdentity
 from bot.slack.roles.directory import SlackRoleDirectory
 from bot.slack.sending.outbox import Outbox
 from bot.slack.sending.pacing import Rates

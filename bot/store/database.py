@@ -18,8 +18,7 @@ from bot.ports.failures import StorageUnavailable
 from bot.store.columns import redact_with
 from bot.store.dialect import Connection, ConnectionLost, Work, now, storage_errors
 from bot.store.sealing import SEALING, WITHOUT_KEY, Sealing
-from bot.store.sqlite_threads import Limits, SqliteThreads
-from bot.store.write_gate import GatedConnection
+from bot.store.sqlite_threads import GatedConnection, Limits, SqliteThreads
 
 _T = TypeVar("_T")
 

@@ -147,7 +147,7 @@ MUTANTS = (
     ),
     Mutant(
         "steps are not recorded",
-        "bot/engine/journal.py",
+        "bot/engine/library.py",
         "return _value(await DBOS.run_step_async(_options(name), self._body(name, run)))",
         "return _value(await run())",
         (f"{_KILL}test_a_killed_process_goes_on_after_its_restart[first-tool]",),

@@ -1,31 +1,231 @@
-"""The Bolt app: how Slack's framework is set up, and which listeners it has."""
+"""The Bolt app: what Slack's framework is given, and what it calls: acknowledge, parse, hand over.
 
+No judgement and no business here. Listeners run before the response (`process_before_response`): an
+event is acknowledged only when its durable start has returned, and a raised error is a 500 (HTTP) or
+no acknowledgement (Socket Mode), after which Slack delivers again.
+"""
+
+import asyncio
+import re
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
+from typing import TypeVar
 
-from slack_bolt.async_app import AsyncApp
+import structlog
+from pydantic import BaseModel, JsonValue, ValidationError
+from slack_bolt.async_app import AsyncAck, AsyncApp, AsyncBoltRequest
 from slack_bolt.authorization import AuthorizeResult
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.slack.connection.listeners import (
-    register_changes,
-    register_clicks,
-    register_commands,
-    register_errors,
-    register_events,
-    register_forms,
-)
+from bot.ports.failures import StorageUnavailable
 from bot.slack.connection.socket_ingress import framework_logger
+from bot.slack.handling import words
 from bot.slack.handling.answer_clicks import AnswerClicks
-from bot.slack.handling.commands import Commands
+from bot.slack.handling.commands import COMMAND, Commands
 from bot.slack.handling.denials import Denials
 from bot.slack.handling.errands import Errands
 from bot.slack.handling.home import Home
 from bot.slack.handling.ingress_ports import IngressPorts, IngressSettings
-from bot.slack.handling.message_intake import MessageIntake
-from bot.slack.handling.proposal_clicks import ProposalClicks
-from bot.slack.received.identity import SlackIdentity
+from bot.slack.handling.message_intake import NOT_OURS, MessageIntake
+from bot.slack.handling.proposal_clicks import ProposalClicks, Refusal
+from bot.slack.received.clicks import Click, click_of, installed_team, recall
+from bot.slack.received.payloads import (
+    BlockActions,
+    ChannelRenamed,
+    GroupChanged,
+    HomeOpened,
+    MessageEnvelope,
+    SessionStopped,
+    SlackIdentity,
+    SlashCommand,
+    View,
+    ViewSubmission,
+)
+from bot.slack.showing.cards import EDIT_ACTION
+from bot.slack.showing.consulted import OPEN_ACTION, SELECT_ACTION
+from bot.slack.showing.modals import (
+    EDIT_CALLBACK,
+    REASON_BLOCK,
+    REASON_INPUT,
+    REJECT_CALLBACK,
+    field_block,
+)
+from bot.slack.text.blocks import Part
+
+_log = structlog.stdlib.get_logger(__name__)
+_P = TypeVar("_P", bound=BaseModel)
+_Body = Mapping[str, JsonValue]
+_Handle = Callable[[Click], Awaitable[None]]
+_Submit = Callable[[Click, View], Awaitable[Refusal | None]]
+EVIDENCE_BUTTON = re.compile(rf"{OPEN_ACTION}:[0-9]{{1,4}}", re.ASCII)
+
+
+def register_events(
+    app: AsyncApp,
+    intake: MessageIntake,
+    home: Home,
+    timeout_s: float,
+) -> None:
+    """Messages, Slack's own stop button, the home tab."""
+
+    async def message(body: _Body, request: AsyncBoltRequest) -> None:
+        if (envelope := _parse(MessageEnvelope, body)) is not None:
+            async with asyncio.timeout(timeout_s):
+                await intake.take(envelope, _retry_number(request))
+
+    async def session_stopped(body: _Body) -> None:
+        if (envelope := _parse(SessionStopped, body)) is not None:
+            async with asyncio.timeout(timeout_s):
+                await intake.stopped(envelope)
+
+    async def home_opened(body: _Body) -> None:
+        if (envelope := _parse(HomeOpened, body)) is not None:
+            home.show(envelope)
+
+    app.event("app_mention")(message)
+    app.event("message")(message)
+    app.event("agent_session_stopped")(session_stopped)
+    app.event("app_home_opened")(home_opened)
+
+
+def register_changes(
+    app: AsyncApp,
+    forget_group: Callable[[str], None],
+    renamed: Callable[[str], Awaitable[None]],
+    timeout_s: float,
+) -> None:
+    """User groups and channel names that changed: what is kept of them holds no more."""
+
+    async def group_changed(body: _Body) -> None:
+        if (envelope := _parse(GroupChanged, body)) is not None:
+            forget_group(envelope.usergroup)
+
+    async def channel_renamed(body: _Body) -> None:
+        if (envelope := _parse(ChannelRenamed, body)) is not None:
+            async with asyncio.timeout(timeout_s):
+                await renamed(envelope.event.channel.id)
+
+    app.event("subteam_members_changed")(group_changed)
+    app.event("channel_rename")(channel_renamed)
+    app.event("group_rename")(channel_renamed)
+
+
+def register_clicks(
+    app: AsyncApp,
+    identity: SlackIdentity,
+    proposals: ProposalClicks,
+    answers: AnswerClicks,
+    denials: Denials,
+) -> None:
+    """The buttons and menus. Each is acknowledged first, so that no other listener can match it too."""
+
+    def add(action: str | re.Pattern[str], handle: _Handle) -> None:
+        async def pressed(ack: AsyncAck, body: _Body) -> None:
+            await ack()
+            payload = _parse(BlockActions, body)
+            if payload is None:
+                return
+            if not identity.is_addressee(installed_team(payload), payload.api_app_id):
+                await _deny(denials, payload)
+                return
+            await handle(click_of(payload, identity))
+
+        app.action(action)(pressed)
+
+    add("proposal:confirm", proposals.confirm)
+    add("proposal:reject", proposals.open_rejection)
+    add(EDIT_ACTION, proposals.open_edit)
+    add("turn:stop", answers.stop)
+    add(EVIDENCE_BUTTON, answers.open_evidence)
+    add(SELECT_ACTION, answers.open_evidence)
+
+
+def register_forms(
+    app: AsyncApp, identity: SlackIdentity, proposals: ProposalClicks, denials: Denials
+) -> None:
+    """The modals that are sent back; an answer that cannot be taken is told in the modal."""
+
+    def add_form(callback: str, error_block: str, handle: _Submit) -> None:
+        async def submitted(ack: AsyncAck, body: _Body) -> None:
+            payload = _parse(ViewSubmission, body)
+            click = recall(payload, identity) if payload is not None else None
+            if payload is None or click is None:
+                await ack()
+                return
+            if not identity.is_addressee(installed_team(payload), payload.api_app_id):
+                await ack()
+                await _deny(denials, payload)
+                return
+            refusal = await handle(click, payload.view)
+            if refusal is None:
+                await ack()
+            else:
+                await ack(response_action="errors", errors={error_block: refusal.text})
+
+        app.view(callback)(submitted)
+
+    async def reject(click: Click, view: View) -> Refusal | None:
+        return await proposals.reject(click, view.answer(REASON_BLOCK, REASON_INPUT))
+
+    async def edit(click: Click, view: View) -> Refusal | None:
+        blocks = [field_block(number) for number in range(len(view.state.values))]
+        return await proposals.edit(click, [view.answer(block, block) for block in blocks])
+
+    add_form(REJECT_CALLBACK, REASON_BLOCK, reject)
+    add_form(EDIT_CALLBACK, field_block(0), edit)
+
+
+def register_commands(app: AsyncApp, commands: Commands, timeout_s: float) -> None:
+    """The slash command; its answer is the acknowledgement, seen by the asker alone."""
+
+    async def command(ack: AsyncAck, body: _Body) -> None:
+        parsed = _parse(SlashCommand, body)
+        if parsed is None:
+            await ack()
+            return
+        try:
+            async with asyncio.timeout(timeout_s):
+                answer = await commands.answer(parsed)
+        except TimeoutError:
+            answer = Part(words.CANNOT_READ, ())
+        blocks = list(answer.blocks) or None
+        await ack(text=answer.text, blocks=blocks, response_type="ephemeral")
+
+    app.command(COMMAND)(command)
+
+
+def register_errors(app: AsyncApp) -> None:
+    """What a listener raised is logged without the payload; the response is Bolt's 500."""
+
+    async def failed(error: Exception) -> None:
+        if isinstance(error, StorageUnavailable | TimeoutError):
+            _log.warning("slack.listener.not_done", error=type(error).__name__)
+        else:
+            _log.error("slack.listener.failed", exc_info=error)
+
+    app.error(failed)
+
+
+def _parse(model: type[_P], body: _Body) -> _P | None:
+    """The payload, or None for one we cannot read: a redelivery would not help."""
+    try:
+        return model.model_validate(body)
+    except ValidationError as error:
+        where = [".".join(map(str, each["loc"])) for each in error.errors(include_input=False)]
+        _log.warning("slack.payload.unreadable", model=model.__name__, fields=where)
+        return None
+
+
+async def _deny(denials: Denials, payload: BlockActions | ViewSubmission) -> None:
+    await denials.write(
+        payload.user.id, NOT_OURS, {"team": installed_team(payload)}, payload.trigger_id
+    )
+
+
+def _retry_number(request: AsyncBoltRequest) -> int:
+    found = request.headers.get("x-slack-retry-num", ["0"])[0]
+    return int(found) if found.isascii() and found.isdigit() and len(found) < 4 else 0
 
 
 def create_bolt(

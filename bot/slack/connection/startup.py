@@ -12,7 +12,7 @@ import aiohttp
 from pydantic import JsonValue
 
 from bot.domain.ids import TeamId, UserId
-from bot.slack.received.identity import SlackIdentity
+from bot.slack.received.payloads import SlackIdentity
 
 _TIMEOUT_S = 10.0
 

@@ -12,7 +12,7 @@ from bot.slack.handling import words
 from bot.slack.handling.errands import Errands
 from bot.slack.handling.ingress_ports import IngressPorts
 from bot.slack.received.clicks import Click
-from bot.slack.received.identity import SlackIdentity
+from bot.slack.received.payloads import SlackIdentity
 from bot.slack.showing.modals import evidence_view
 
 _log = structlog.stdlib.get_logger(__name__)

@@ -8,8 +8,7 @@ from bot.domain.channel import ChannelRule
 from bot.slack.handling import words
 from bot.slack.handling.errands import Errands
 from bot.slack.handling.ingress_ports import IngressPorts, IngressSettings
-from bot.slack.received.identity import SlackIdentity
-from bot.slack.received.payloads import HomeOpened
+from bot.slack.received.payloads import HomeOpened, SlackIdentity
 from bot.slack.text.mrkdwn import escape_within, visible
 
 _RULES_SHOWN = 20

@@ -17,7 +17,7 @@ from bot.ports.sessions import SessionStore
 from bot.ports.trail import AuditLog, Trail
 from bot.privacy.session_memory import Placeholders
 from bot.slack.api.calls import SlackCalls
-from bot.slack.received.identity import SlackIdentity
+from bot.slack.received.payloads import SlackIdentity
 from tools.redactor import Redactor
 
 # The roles that an action names itself, as it is declared now; none for one that is not declared.

@@ -14,8 +14,7 @@ import structlog
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.channel import Channel, out_of_place
 from bot.domain.ids import ProposalId
-from bot.domain.proposal import Proposal, ProposalState
-from bot.domain.proposal_words import too_late
+from bot.domain.proposal import Proposal, ProposalState, too_late
 from bot.ports.failures import StorageUnavailable, SurfaceFailed, SurfaceGone
 from bot.ports.proposals import Decision
 from bot.slack.api.names import PersonNames

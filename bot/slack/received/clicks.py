@@ -6,8 +6,7 @@ from dataclasses import asdict, dataclass
 from pydantic import TypeAdapter, ValidationError
 
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
-from bot.slack.received.identity import SlackIdentity
-from bot.slack.received.payloads import BlockActions, ViewSubmission
+from bot.slack.received.payloads import BlockActions, SlackIdentity, ViewSubmission
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
-from bot.slack.received.identity import SlackIdentity
-from bot.slack.received.payloads import Message, MessageEnvelope
+from bot.slack.received.payloads import Message, MessageEnvelope, SlackIdentity
 
 # The subtypes in which a person says something; all others are Slack's own bookkeeping.
 _SPOKEN = frozenset({None, "file_share", "thread_broadcast"})

@@ -1,10 +1,37 @@
-"""What Slack sends, as far as we read it. Parsing only; nothing here judges.
+"""What Slack sends, as far as we read it, and who the bot is to whom it was sent.
 
-Every model ignores the fields it does not name and hides its input in errors: a payload is user
-text and must not reach a log.
+Parsing only; nothing here judges more than whether a request was meant for this installation. Every
+model ignores the fields it does not name and hides its input in errors: a payload is user text and
+must not reach a log.
 """
 
+from dataclasses import dataclass, field
+
 from pydantic import BaseModel, ConfigDict, Field
+
+from bot.domain.ids import TeamId, UserId
+
+
+@dataclass(frozen=True, slots=True)
+class SlackIdentity:
+    """What `auth.test` said at start. `app_id` "" is unknown and then not checked."""
+
+    team: TeamId
+    bot_user: UserId
+    bot_id: str
+    app_id: str = ""
+    enterprise: str = ""
+    trusted_teams: frozenset[str] = field(default=frozenset())  # may ask although external
+
+    def is_addressee(self, installed_team: str, api_app_id: str) -> bool:
+        """Whether a request was meant for this installation of this app."""
+        if self.app_id and api_app_id != self.app_id:
+            return False
+        return installed_team == self.team
+
+    def is_external(self, team: str) -> bool:
+        """Whether someone of that workspace came in through Slack Connect."""
+        return team not in self.trusted_teams and team not in {self.team, self.enterprise or None}
 
 
 class _Payload(BaseModel):

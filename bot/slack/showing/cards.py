@@ -10,8 +10,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from bot.actions.orders import words_of
-from bot.domain.proposal import Proposal, ProposalState
-from bot.domain.proposal_words import became, sign, title
+from bot.domain.proposal import Proposal, ProposalState, became, sign, title
 from bot.slack.text.blocks import Block, Part, actions, button, context, dialog, header, section
 from bot.slack.text.limits import SECTION_CHARS
 from bot.slack.text.links import remark

@@ -11,7 +11,7 @@ from functools import partial
 from bot.domain.turn_events import TextDelta, TurnEvent, TurnFinished
 from bot.ports.failures import SurfaceFailed
 from bot.ports.platform import AnswerStream
-from bot.privacy.stream import showable
+from bot.privacy.redactor import showable
 from bot.slack.sending.persist import Patience, persist
 from bot.slack.sending.scheduler import EditScheduler
 from bot.slack.showing.answer_messages import AnswerMessages

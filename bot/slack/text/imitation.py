@@ -10,8 +10,7 @@ import unicodedata
 from functools import lru_cache
 from itertools import pairwise
 
-from bot.domain.proposal import ProposalState
-from bot.domain.proposal_words import title
+from bot.domain.proposal import ProposalState, title
 
 LABEL = "_The model's words, no card:_"
 _MARKS = re.compile(r"^[\s>#*_~`|•+-]*(?:\d{1,3}[.)]\s+)?")

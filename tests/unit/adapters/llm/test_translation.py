@@ -2,7 +2,7 @@
 
 import asyncio
 
-from adapters.llm.translation import decoding, encoding, measured
+from adapters.llm.port import decoding, encoding, measured
 
 
 async def test_tasks_started_within_are_counted_and_others_are_not() -> None:

@@ -9,8 +9,7 @@ from bot.actions.propose import proposal_notes
 from bot.audit.verify import Summary
 from bot.domain.dossier import Dossier
 from bot.domain.ids import UserId
-from bot.domain.proposal import Proposal, ProposalState
-from bot.domain.proposal_words import title, too_late, word
+from bot.domain.proposal import Proposal, ProposalState, title, too_late, word
 from bot.domain.session import Session
 from bot.reports.incident import ReportFacts, report
 from bot.slack.showing.cards import card

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.privacy.redactor import TextRedactor
-from bot.privacy.stream import settled, showable
+from bot.privacy.redactor import TextRedactor, settled, showable
 from tests import redaction_corpus
 
 CONFIGURED = "a-configured-secret"

@@ -237,7 +237,7 @@ async def test_a_full_disk_is_an_outage_and_nothing_is_half_done(sqlite_url: str
 
 async def test_a_locked_file_is_an_outage(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bot.store.database.SQLITE_BUSY_S", 0.05)
-    monkeypatch.setattr("bot.store.write_gate.GATE_TIMEOUT_S", 0.05)
+    monkeypatch.setattr("bot.store.sqlite_threads.GATE_TIMEOUT_S", 0.05)
     holder, waiter = await Database.open(sqlite_url), await Database.open(sqlite_url)
     async with holder.write() as connection:
         await insert(connection, "a")

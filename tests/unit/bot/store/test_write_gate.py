@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bot.store.write_gate import Gate, GatedConnection, urgent
+from bot.store.sqlite_threads import Gate, GatedConnection, urgent
 
 Open = Callable[[], GatedConnection]
 

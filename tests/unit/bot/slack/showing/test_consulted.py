@@ -11,7 +11,7 @@ from bot.demo.workspace.block_elements import options_of
 from bot.demo.workspace.block_rules import check_blocks
 from bot.demo.workspace.json_access import object_at, objects_at, text_at
 from bot.domain.turn_events import Evidence
-from bot.slack.connection.listeners import EVIDENCE_BUTTON
+from bot.slack.connection.bolt import EVIDENCE_BUTTON
 from bot.slack.showing.consulted import (
     MAX_LINES,
     MAX_OPENABLE,
