@@ -16,6 +16,7 @@ from bot.commands import demo_arguments as cli_demo
 from bot.commands import eval_arguments as cli_eval
 from bot.commands import usage_arguments as cli_usage
 from bot.commands.ending import FAILED, OK, READER_LEFT, discard, reader_left
+from bot.upkeep import garbage
 from bot.upkeep.signals import Signals, heeding
 
 EPILOG = """\
@@ -33,7 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command and exit."""
     parsed = _parser().parse_args(arguments)
     try:
-        code = _run_to_its_end(parsed)
+        with garbage.seldom():
+            code = _run_to_its_end(parsed)
     except KeyboardInterrupt:
         code = 130
     sys.exit(code)

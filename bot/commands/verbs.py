@@ -4,7 +4,6 @@ What only one of them needs it imports itself: a question starts without the ser
 """
 
 import asyncio
-import gc
 import sys
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
@@ -28,6 +27,7 @@ from bot.slack.connection.startup import StartupError
 from bot.store import schema
 from bot.telemetry import logs
 from bot.upkeep.attention import Attention, StoppedEarly
+from bot.upkeep.garbage import spare_what_stays
 from bot.upkeep.signals import Signals
 from bot.wiring.stores import open_redactor
 
@@ -265,13 +265,3 @@ def _print_table(found: list[Finding]) -> None:
         print(f"{finding.mark:<7} {finding.part:<{width}}  {first}")
         for line in more:
             print(f"{'':<7} {'':<{width}}  {line}")
-
-
-def spare_what_stays() -> None:
-    """Take all there is now out of later collections: after the start it stays until the end.
-
-    A full collection looks at every object, 200,000 of them in a bot that has just started. Takes
-    as long as one of them, and is for processes that run one bot: what is spared is never freed.
-    """
-    gc.collect()
-    gc.freeze()

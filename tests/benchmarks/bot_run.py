@@ -14,12 +14,12 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
-from bot.commands.verbs import spare_what_stays
 from bot.service.lifecycle import serving
 from bot.settings.model import Settings
 from bot.settings.reading import parse
 from bot.slack.sending.pacing import Rates
 from bot.telemetry import logs
+from bot.upkeep.garbage import spare_what_stays
 from bot.wiring.stores import open_redactor
 from tests.benchmarks.child import Child, child, say
 from tests.benchmarks.figures import loop_lag, peak_rss_mb, quantile
