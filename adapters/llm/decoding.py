@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Final, Protocol
 
 from adapters.llm.failures import VendorError, safe_words, wait_in_words
-from adapters.llm.framing import BadFraming, LineSplitter, SseSplitter
-from adapters.llm.limits import (
+from adapters.llm.framing import (
     MAX_ARGUMENT_CHARS,
     MAX_CALLS,
     MAX_KEPT_CHARS,
@@ -21,6 +20,9 @@ from adapters.llm.limits import (
     MAX_TEXT_CHARS,
     MAX_WHOLE_BYTES,
     AnswerTooLarge,
+    BadFraming,
+    LineSplitter,
+    SseSplitter,
 )
 from adapters.llm.messages import (
     DoneChunk,

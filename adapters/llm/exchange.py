@@ -15,7 +15,7 @@ from adapters.errors import AdapterError, BadAnswer
 from adapters.http import check_status, http_client, mapped_errors, read_capped
 from adapters.llm.decoding import Decoder
 from adapters.llm.failures import VendorError, from_adapter_error, from_answer
-from adapters.llm.limits import MAX_ANSWER_BYTES, round_limit_s
+from adapters.llm.framing import MAX_ANSWER_BYTES, round_limit_s
 from adapters.llm.messages import DoneChunk, ErrorChunk, ErrorKind, StreamChunk
 from adapters.llm.port import decoding
 from adapters.llm.wire_json import parse

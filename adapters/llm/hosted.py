@@ -9,7 +9,7 @@ import httpx
 from adapters.llm.config import ProviderConfig, endpoint, unusable
 from adapters.llm.decoding import Decoder
 from adapters.llm.exchange import Exchange, ReadError, only
-from adapters.llm.limits import round_limit_s
+from adapters.llm.framing import round_limit_s
 from adapters.llm.messages import CompleteRequest, ErrorChunk, ErrorKind, StreamChunk
 from adapters.llm.model_table import model_table
 from adapters.llm.port import Model, Price

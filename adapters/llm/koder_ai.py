@@ -5,7 +5,7 @@ from typing import Final
 
 from adapters.llm.config import ProviderConfig
 from adapters.llm.exchange import only
-from adapters.llm.limits import ROUND_LIMIT_S
+from adapters.llm.framing import ROUND_LIMIT_S
 from adapters.llm.messages import CompleteRequest, ErrorChunk, ErrorKind, StreamChunk
 from adapters.llm.port import Model, Price
 

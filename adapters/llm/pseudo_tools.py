@@ -12,7 +12,7 @@ from typing import Final
 
 from adapters.llm.chat_completions import call_arguments
 from adapters.llm.decoding import OpenCall, whole_call
-from adapters.llm.limits import MAX_ARGUMENT_CHARS
+from adapters.llm.framing import MAX_ARGUMENT_CHARS
 from adapters.llm.messages import CompleteRequest, Message, Role, ToolCall, ToolResult, ToolSpec
 from adapters.llm.transcript import AssistantTurn, ResultsTurn, Turn, UserTurn, turns
 from adapters.llm.wire_json import dump_text

@@ -21,7 +21,7 @@ from typing import Final
 import jsonschema_rs
 import orjson
 
-from adapters.llm.limits import MAX_ARGUMENT_CHARS
+from adapters.llm.framing import MAX_ARGUMENT_CHARS
 from adapters.llm.messages import CompleteRequest, ToolCall, ToolSpec
 from adapters.llm.wire_json import arguments_text, is_shallow
 from tools.contract import PROPOSE_TOOL_ID

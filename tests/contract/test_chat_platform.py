@@ -11,8 +11,7 @@ from bot.domain.ids import MessageTs, ProposalId, UserId
 from bot.domain.proposal import ProposalState
 from bot.domain.turn_events import TextDelta
 from bot.ports.platform import ChatSurface
-from bot.slack.sending.outbox import Outbox
-from bot.slack.sending.persist import Patience
+from bot.slack.sending.outbox import Outbox, Patience
 from bot.slack.sending.scheduler import EditScheduler
 from bot.slack.showing.surface import SlackSurface
 from tests.fakes.recording_chat import RecordingChat

@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager, closing
 
 import pytest
 
-from adapters.llm import exchange, limits
-from adapters.llm.limits import MAX_TEXT_CHARS
+from adapters.llm import exchange, framing
+from adapters.llm.framing import MAX_TEXT_CHARS
 from adapters.llm.messages import ErrorChunk, ErrorKind, StreamChunk, TextChunk, Usage
 from adapters.llm.registry import create
 from tests.fakes import aws_frames
@@ -124,7 +124,7 @@ async def _endless_head(writer: asyncio.StreamWriter) -> None:
 async def test_pings_keep_an_answer_alive_until_the_limit_of_a_round(
     monkeypatch: pytest.MonkeyPatch, wire: str
 ) -> None:
-    monkeypatch.setattr(limits, "ROUND_LIMIT_S", 0.5)
+    monkeypatch.setattr(framing, "ROUND_LIMIT_S", 0.5)
     chunks = await answer(wire, forever(PINGS[wire], 0.01), timeout_s=0.4)
     cut_for(chunks, ErrorKind.TIMEOUT, "did not come to an end")
 

@@ -24,8 +24,7 @@ from bot.domain.turn_events import RoundReplaced, TextDelta, TurnFinished
 from bot.ports.platform import AnswerStream
 from bot.slack.api.calls import SlackCalls
 from bot.slack.api.web_api import Unreachable, create_api
-from bot.slack.sending.outbox import Outbox
-from bot.slack.sending.persist import Patience
+from bot.slack.sending.outbox import Outbox, Patience
 from bot.slack.sending.scheduler import EditScheduler
 from bot.slack.sending.streams import Streams, StreamSetting
 from bot.slack.showing.native_answer import EXPIRE_S, ROTATE_S

@@ -17,7 +17,7 @@ from adapters.errors import AdapterError
 from adapters.llm.config import ProviderConfig, endpoint, unusable
 from adapters.llm.exchange import Exchange
 from adapters.llm.failures import from_adapter_error
-from adapters.llm.limits import round_limit_s
+from adapters.llm.framing import round_limit_s
 from adapters.llm.messages import CompleteRequest, ErrorChunk, ErrorKind, StreamChunk
 from adapters.llm.ollama.decode import OllamaDecoder, lacks_tools, read_error
 from adapters.llm.ollama.encode import encode

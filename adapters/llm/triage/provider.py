@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 
-from adapters.llm.limits import ROUND_LIMIT_S
+from adapters.llm.framing import ROUND_LIMIT_S
 from adapters.llm.messages import (
     CompleteRequest,
     DoneChunk,

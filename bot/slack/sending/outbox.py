@@ -1,4 +1,4 @@
-"""Messages out: post, edit, delete and find them, each within its allowance.
+"""Messages out: post, edit, delete and find them, each within its allowance, and with patience.
 
 Every message of ours that must not be posted twice carries metadata with what it is for, and is
 looked for before it is posted again:
@@ -8,22 +8,25 @@ kortex_card    {proposal}
 kortex_note    {key, part}
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 from pydantic import JsonValue
 
 from bot.domain.ids import ChannelId, MessageTs, Place
-from bot.ports.failures import SurfaceGone
+from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.slack.api.calls import SlackCalls
 from bot.slack.api.web_api import RateLimited, Refused
 from bot.slack.sending.scheduler import EditScheduler
 from bot.slack.text.blocks import Part
 
+T = TypeVar("T")
+
 ANSWER = "kortex_answer"
 CARD = "kortex_card"
 NOTE = "kortex_note"
-
 # https://docs.slack.dev/reference/methods/chat.postMessage: what a rejected layout is called.
 _LAYOUT_REFUSED = frozenset(
     {"block_mismatch", "invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long"}
@@ -31,6 +34,36 @@ _LAYOUT_REFUSED = frozenset(
 # Slack's most per page, and how far back a message of ours is looked for.
 _PAGE = 200
 _PAGES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How often, and how long between two tries: `backoff_s`, doubled each time.
+
+    A 429 is waited out by the scheduler, so it does not count as a failure; that many in a row
+    mean that something is wrong with our idea of the limits.
+    """
+
+    failures: int = 5
+    backoff_s: float = 0.5
+    rate_limits: int = 30
+
+
+async def persist(patience: Patience, send: Callable[[], Awaitable[T]]) -> T:
+    """Until it works. Raises SurfaceGone at once, SurfaceFailed when patience is at its end."""
+    failures = limits = 0
+    while True:
+        try:
+            return await send()
+        except RateLimited:
+            limits += 1
+            if limits >= patience.rate_limits:
+                raise
+        except SurfaceFailed as failure:
+            failures += 1
+            if not failure.retryable or failures >= patience.failures:
+                raise
+            await asyncio.sleep(patience.backoff_s * 2 ** (failures - 1))
 
 
 @dataclass(frozen=True, slots=True)

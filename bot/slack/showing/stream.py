@@ -12,7 +12,7 @@ from bot.domain.turn_events import TextDelta, TurnEvent, TurnFinished
 from bot.ports.failures import SurfaceFailed
 from bot.ports.platform import AnswerStream
 from bot.privacy.redactor import showable
-from bot.slack.sending.persist import Patience, persist
+from bot.slack.sending.outbox import Patience, persist
 from bot.slack.sending.scheduler import EditScheduler
 from bot.slack.showing.answer_messages import AnswerMessages
 from bot.slack.showing.native_answer import EXPIRE_S, NativeAnswer

@@ -11,9 +11,8 @@ from bot.domain.session import Ask
 from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.ports.platform import AnswerStream, ChatSurface, PlatformTraits
 from bot.slack.api.per_key import KeyedLock
-from bot.slack.sending.outbox import Outbox, card_mark, note_mark
+from bot.slack.sending.outbox import Outbox, Patience, card_mark, note_mark, persist
 from bot.slack.sending.pacing import Rates
-from bot.slack.sending.persist import Patience, persist
 from bot.slack.sending.streams import Streams
 from bot.slack.showing.answer_messages import AnswerMessages
 from bot.slack.showing.cards import card

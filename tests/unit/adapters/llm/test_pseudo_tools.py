@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.llm.limits import MAX_ARGUMENT_CHARS
+from adapters.llm.framing import MAX_ARGUMENT_CHARS
 from adapters.llm.messages import ToolCall
 from adapters.llm.pseudo_tools import MarkerReader, shown_call
 

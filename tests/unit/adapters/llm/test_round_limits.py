@@ -4,7 +4,7 @@ import pytest
 
 from adapters.llm.config import ProviderConfig
 from adapters.llm.exchange import Vitals
-from adapters.llm.limits import ROUND_LIMIT_S, round_limit_s
+from adapters.llm.framing import ROUND_LIMIT_S, round_limit_s
 from adapters.llm.messages import ErrorKind
 from adapters.llm.registry import create, known
 

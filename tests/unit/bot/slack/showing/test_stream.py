@@ -9,8 +9,7 @@ import pytest
 from bot.domain.turn_events import TextDelta
 from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.slack.api.web_api import RateLimited, Refused, Unreachable
-from bot.slack.sending.outbox import Outbox
-from bot.slack.sending.persist import Patience
+from bot.slack.sending.outbox import Outbox, Patience
 from bot.slack.sending.scheduler import EditScheduler
 from bot.slack.showing.render import render
 from bot.slack.showing.surface import SlackSurface

@@ -11,8 +11,7 @@ from bot.domain.ids import MessageTs, ProposalId, UserId
 from bot.domain.proposal import LIFETIME, ProposalState
 from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.slack.api.web_api import RateLimited, Unreachable
-from bot.slack.sending.outbox import Outbox
-from bot.slack.sending.persist import Patience
+from bot.slack.sending.outbox import Outbox, Patience
 from bot.slack.sending.scheduler import EditScheduler
 from bot.slack.showing.surface import SlackSurface
 from tests.fakes.slack_web import FakeSlackWeb, Lost
