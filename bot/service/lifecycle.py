@@ -36,6 +36,7 @@ from bot.slack.handling.errands import Errands
 from bot.slack.handling.ingress_ports import CardPressed, IngressPorts, IngressSettings
 from bot.slack.received.payloads import SlackIdentity
 from bot.slack.roles.directory import SlackRoleDirectory
+from bot.slack.sending.agent_sessions import AgentSessions
 from bot.slack.sending.outbox import Outbox
 from bot.slack.sending.pacing import Rates
 from bot.slack.sending.scheduler import EditScheduler
@@ -105,7 +106,8 @@ async def serving(
         engine = _engine(base, times.lease_s)
         outbox = Outbox(api, scheduler, identity.bot_user)
         streams = Streams(api, scheduler, settings.slack.stream)
-        surface = _surface(base, outbox, streams, engine)
+        sessions = await stack.enter_async_context(AgentSessions(api, scheduler.rates).running())
+        surface = _surface(base, outbox, streams, sessions, engine)
         known = _known(base, api, identity)
         directory = Directory(PersonNames(api, time.monotonic).name, *known)
         conversation = build_conversation(
@@ -155,10 +157,13 @@ async def warn_of_excess(cluster: Cluster | None) -> None:
         log.error("this identity may do more than read", may=excess)
 
 
-def _surface(base: Base, outbox: Outbox, streams: Streams, engine: Engine) -> SlackSurface:
+def _surface(
+    base: Base, outbox: Outbox, streams: Streams, sessions: AgentSessions, engine: Engine
+) -> SlackSurface:
     return SlackSurface(
         outbox,
         streams=streams,
+        sessions=sessions,
         links=LinkPolicy(frozenset(base.settings.slack.link_hosts)),
         now=base.stores.database.now,
         take_first_look=engine.take_first_look,

@@ -57,6 +57,14 @@ async def by_word(stage: Stage, asked: Asked, live: Message, user: str) -> None:
     await stage.ask("stop", user, thread=asked.thread)
 
 
+async def by_slacks_own(stage: Stage, asked: Asked, live: Message, user: str) -> None:
+    """Press the Stop that Slack shows while a thread is worked on."""
+    workspace = stage.workspace
+    channel, thread = live.channel, live.thread_ts or ""
+    await workspace.wait_for(lambda: workspace.sessions.of(channel, thread).status == "processing")
+    await workspace.stop(user, channel, thread)
+
+
 async def stopped(stage: Stage, act: Act, asked: Asked, live: Message, user: str) -> str:
     """Stop it; the finished answer, which is there within a second."""
     began = time.monotonic()
@@ -74,7 +82,7 @@ async def left_its_place(stage: Stage, asked: Asked) -> None:
             await asyncio.sleep(0.01)
 
 
-@pytest.mark.parametrize("act", [by_button, by_word])
+@pytest.mark.parametrize("act", [by_button, by_word, by_slacks_own])
 @pytest.mark.parametrize(
     ("what", "live_words", "kept"),
     [
@@ -128,6 +136,19 @@ async def test_an_external_person_may_not(shared_stage: Stage) -> None:
     told = await shared_stage.told(STRANGER, shared_stage.press(STRANGER, live, STOP))
 
     assert words.EXTERNAL.split(".")[0] in told
+    assert shared_stage.finished(asked) == ""
+    await stopped(shared_stage, by_button, asked, live, MEMBER)
+
+
+async def test_an_external_person_may_not_by_slacks_own_button_either(
+    shared_stage: Stage,
+) -> None:
+    asked = await shared_stage.ask("@kortex streaming for one outside", shared_stage.newcomer())
+    live = await shared_stage.live(asked, "The pool is exhausted.")
+
+    await by_slacks_own(shared_stage, asked, live, STRANGER)
+    await shared_stage.workspace.settled()
+
     assert shared_stage.finished(asked) == ""
     await stopped(shared_stage, by_button, asked, live, MEMBER)
 

@@ -113,6 +113,11 @@ def manifest() -> Manifest:
     return Manifest.model_validate(yaml.safe_load((ROOT / "app-manifest.yml").read_text()))
 
 
+def test_what_is_suggested_is_suggested_everywhere(manifest: Manifest) -> None:
+    suggested = manifest.features.agent_view.suggested_prompts
+    assert tuple((each.title, each.message) for each in suggested) == words.PROMPTS
+
+
 def strings_in_the_slack_package() -> set[str]:
     sources = (ROOT / "bot" / "slack").rglob("*.py")
     nodes = (node for path in sources for node in ast.walk(ast.parse(path.read_text())))

@@ -183,6 +183,15 @@ class Acts:
         event = event_payloads.home_opened(person, channel, tab, view, at)
         self.posting.emit("app_home_opened", event, channel, person)
 
+    def stop_session(
+        self, user: str, channel: str, thread_ts: str, growing: tuple[str, ...]
+    ) -> None:
+        """Press Slack's own Stop on a thread."""
+        person, place = self._present(user, channel)
+        at = self.posting.timestamps.next()
+        event = event_payloads.session_stopped(person, place, thread_ts, growing, at)
+        self.posting.emit("agent_session_stopped", event, place.id, person)
+
     async def _interact(self, user: str, payload: JsonObject) -> Ack:
         payload["trigger_id"] = self.handles.trigger(user)
         return await self.outbox.request("interactive", payload)

@@ -76,6 +76,34 @@ SIGNATURES: Mapping[str, Signature] = {
         tier=None,
         scope="chat:write",
     ),
+    "agents.sessions.setStatus": Signature(
+        {"channel_id": _TEXT, "status": _TEXT},
+        {**_AUTHOR, "thread_ts": _TEXT, "title": _TEXT, "initiator_user_id": _TEXT},
+        tier=3,  # not published; taken for that of its neighbours that change something
+        scope="assistant:write",
+    ),
+    "agents.sessions.rename": Signature(
+        {"channel_id": _TEXT, "title": _TEXT},
+        {"thread_ts": _TEXT},
+        tier=3,
+        scope="assistant:write",
+    ),
+    "assistant.threads.setStatus": Signature(
+        {"channel_id": _TEXT, "thread_ts": _TEXT},
+        {**_AUTHOR, "status": _TEXT, "loading_messages": _JSON},
+        tier=None,
+        scope="chat:write",
+    ),
+    "assistant.threads.setTitle": Signature(
+        {"channel_id": _TEXT, "thread_ts": _TEXT, "title": _TEXT}, {}, tier=4,
+        scope="assistant:write",
+    ),
+    "assistant.threads.setSuggestedPrompts": Signature(
+        {"channel_id": _TEXT, "prompts": _JSON},
+        {"thread_ts": _TEXT, "title": _TEXT},
+        tier=4,
+        scope="assistant:write",
+    ),
     "chat.startStream": Signature(
         {"channel": _TEXT, "thread_ts": _TEXT},
         {

@@ -2,6 +2,9 @@
 
 import time
 import uuid
+from collections.abc import Sequence
+
+from pydantic import JsonValue
 
 from bot.demo.workspace.identity import AppIdentity, opaque
 from bot.demo.workspace.json_access import JsonObject
@@ -68,6 +71,20 @@ def home_opened(user: User, channel: str, tab: str, view: JsonObject | None, at:
         "event_ts": at,
     }
     return event | ({"view": view} if view else {})
+
+
+def session_stopped(
+    user: User, channel: Channel, thread_ts: str, growing: Sequence[str], at: str
+) -> JsonObject:
+    """https://docs.slack.dev/reference/events/agent_session_stopped."""
+    return {
+        "type": "agent_session_stopped",
+        "channel": channel.id,
+        "thread_ts": thread_ts,
+        "user": user.id,
+        "streaming_message_ts": list[JsonValue](growing),
+        "event_ts": at,
+    }
 
 
 def _where(at: str, channel: Channel) -> JsonObject:

@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 ChangeKind = Literal[
     "message", "edit", "delete", "ephemeral", "ephemeral_gone", "view", "view_closed", "channel",
-    "home",
+    "home", "session",
 ]  # fmt: skip
 
 

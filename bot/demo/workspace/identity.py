@@ -21,7 +21,14 @@ DEFAULT_SCOPES = frozenset(
     }
 )  # fmt: skip
 DEFAULT_SUBSCRIPTIONS = frozenset(
-    {"app_home_opened", "app_mention", "message.channels", "message.groups", "message.im"}
+    {
+        "agent_session_stopped",
+        "app_home_opened",
+        "app_mention",
+        "message.channels",
+        "message.groups",
+        "message.im",
+    }
 )
 
 

@@ -1,5 +1,6 @@
 """What the page asks and does on behalf of a person. Not Slack's; loopback only."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 
@@ -41,6 +42,7 @@ class PersonApi:
         router.add_post("/person/messages", self.say)
         router.add_post("/person/deletions", self.delete)
         router.add_post("/person/clicks", self.click)
+        router.add_post("/person/stops", self.stop)
         router.add_post("/person/commands", self.command)
         router.add_post("/person/homes", self.open_home)
         router.add_post("/person/views/{view}/actions", self.press)
@@ -65,6 +67,7 @@ class PersonApi:
                 ],
                 "views": list[JsonValue](workspace.modals_of(user)),
                 "home": workspace.home_of(user),
+                "sessions": list[JsonValue](workspace.sessions.under_way(self._seen_by(user))),
             }
         )
 
@@ -126,8 +129,14 @@ class PersonApi:
     def _may_see(self, user: str, change: Change) -> bool:
         if change.user:
             return change.user == user
-        channel = self.workspace.roster.channels.get(change.channel)
-        return channel is None or user in channel.members
+        return self._seen_by(user)(change.channel)
+
+    def _seen_by(self, user: str) -> Callable[[str], bool]:
+        def sees(name: str) -> bool:
+            channel = self.workspace.roster.channels.get(name)
+            return channel is None or user in channel.members
+
+        return sees
 
     async def say(self, request: web.Request) -> web.Response:
         """Post a message."""
@@ -159,6 +168,14 @@ class PersonApi:
             chosen=object_at(body, "chosen"),
         )
         return _ack(ack)
+
+    async def stop(self, request: web.Request) -> web.Response:
+        """Press Slack's own Stop on a thread."""
+        body = await _body(request)
+        await self.workspace.stop(
+            text_at(body, "user"), text_at(body, "channel"), text_at(body, "thread_ts")
+        )
+        return _json({})
 
     async def command(self, request: web.Request) -> web.Response:
         """Run a slash command."""

@@ -9,6 +9,7 @@ from typing import TypeVar
 from bot.demo.workspace import seeds
 from bot.demo.workspace.acts import Acts
 from bot.demo.workspace.delivery import Ack, DeliveryPolicy, EventQueue, Transport
+from bot.demo.workspace.errors import CannotDoThat
 from bot.demo.workspace.feed import Change, Feed
 from bot.demo.workspace.identity import AppIdentity, Timestamps
 from bot.demo.workspace.interaction_handles import InteractionHandles
@@ -17,6 +18,7 @@ from bot.demo.workspace.modals import Modals
 from bot.demo.workspace.people import Roster
 from bot.demo.workspace.posting import Posting
 from bot.demo.workspace.ratelimit import Counters, RateLimiter, RateLimits
+from bot.demo.workspace.sessions import Sessions
 from bot.demo.workspace.signed_http import SignedHttp
 from bot.demo.workspace.socket_mode import SocketModeHub
 from bot.demo.workspace.stored_messages import Message
@@ -68,6 +70,7 @@ class Workspace:
         self.roster = roster or seeds.roster(self.app)
         self.feed = Feed()
         self.timeline = Timeline()
+        self.sessions = Sessions(self.feed)
         self.streams = Streams(self.setup.clocks.monotonic)
         self.calls: deque[ApiCall] = deque(maxlen=MAX_CALLS_KEPT)
         self.sockets = SocketModeHub(self.app.app_id, self.feed.notify)
@@ -157,6 +160,17 @@ class Workspace:
             if known:
                 return channel
         return ""
+
+    async def stop(self, user: str, channel: str, thread_ts: str) -> None:
+        """Press Slack's own Stop, which is there while the thread is being worked on."""
+        session = self.sessions.of(channel, thread_ts)
+        if session.status != "processing":
+            raise CannotDoThat("nothing is being worked on there")
+        replies = [each.ts for each in self.timeline.replies(channel, thread_ts)]
+        growing = self.streams.of_thread(channel, replies)
+        for ts in growing:
+            self.streams.stop_by(channel, ts, user)
+        self.acts.stop_session(user, channel, thread_ts, growing)
 
     async def submit(self, user: str, view_id: str, values: JsonObject) -> Ack:
         """Submit a modal; `values` by action id."""

@@ -10,13 +10,18 @@ from pydantic import JsonValue
 from bot.demo.workspace.arguments import SIGNATURES, Arguments, Signature, read_arguments
 from bot.demo.workspace.errors import RateLimited, ScopeMissing, SlackRefused
 from bot.demo.workspace.json_access import JsonObject, text_at
-from bot.demo.workspace.methods import chat, conversations, people, streaming, views
+from bot.demo.workspace.methods import chat, conversations, people, sessions, streaming, views
 from bot.demo.workspace.state import ApiCall, Workspace
 
 Handler = Callable[[Workspace, Arguments], JsonObject]
 
 # apps.connections.open needs the request's own address and is answered at the edge.
 HANDLERS: Mapping[str, Handler] = {
+    "agents.sessions.rename": sessions.rename,
+    "agents.sessions.setStatus": sessions.set_status,
+    "assistant.threads.setStatus": sessions.set_line,
+    "assistant.threads.setSuggestedPrompts": sessions.set_prompts,
+    "assistant.threads.setTitle": sessions.set_title,
     "auth.test": people.auth_test,
     "chat.delete": chat.delete,
     "chat.getPermalink": chat.get_permalink,
@@ -82,7 +87,7 @@ class SimulatedWebApi:
         self._authorize(_token(request, sent, is_json=is_json), signature)
         if refusal := self.workspace.setup.refused.get(method):
             raise SlackRefused(refusal)
-        channel = text_at(sent, "channel")
+        channel = text_at(sent, "channel") or text_at(sent, "channel_id")
         self.workspace.limiter.take(method, signature.tier, channel)
         if is_json and not signature.takes_json:
             sent = {}

@@ -7,7 +7,7 @@ import { MessageList } from "/page/messages.js";
 import { names } from "/page/text.js";
 
 const $ = (id) => document.getElementById(id);
-const state = { user: "", bot: "", channel: "", thread: "", people: new Map(), channels: new Map(), messages: new Map(), unread: new Set(), home: false };
+const state = { user: "", bot: "", channel: "", thread: "", people: new Map(), channels: new Map(), messages: new Map(), unread: new Set(), sessions: new Map(), home: false };
 let stopFollowing = () => {};
 
 const query = new URLSearchParams(location.search);
@@ -59,7 +59,16 @@ function drawNow() {
   channelList.show(all().filter(isRoot));
   $("thread").hidden = !state.thread;
   if (state.thread) threadList.show(all().filter((each) => each.ts === state.thread || each.thread_ts === state.thread));
+  drawSession();
   drawSide();
+}
+
+// Slack's own Stop: there while the thread is being worked on.
+function drawSession() {
+  const session = state.sessions.get(`${state.channel} ${state.thread}`);
+  const runs = !!state.thread && session?.status === "processing";
+  $("thread-status").hidden = !runs;
+  $("thread-title").textContent = session?.title || "Thread";
 }
 
 function place(channel, label, title) {
@@ -171,6 +180,7 @@ function onChange(change) {
   if (kind === "view_closed") return closeView(body.id);
   if (kind === "home") return drawHome(body);
   if (kind === "channel") return refresh();
+  if (kind === "session") { state.sessions.set(`${channel} ${body.thread_ts}`, body); drawSession(); return undefined; }
   if (channel !== state.channel || state.home) {
     if (kind === "message") { state.unread.add(channel); drawSide(); }
     if (channel !== state.channel) return undefined;
@@ -195,7 +205,8 @@ async function become(user) {
   stopFollowing();
   closeAll();
   state.user = names.me = user;
-  const { people, channels, bot, team, views } = await client.workspace(user);
+  const { people, channels, bot, team, views, sessions } = await client.workspace(user);
+  state.sessions = new Map(sessions.map((each) => [`${each.channel} ${each.thread_ts}`, each]));
   state.bot = bot;
   state.people = new Map(people.map((each) => [each.id, each]));
   state.channels = new Map(channels.map((each) => [each.id, each]));
@@ -267,6 +278,7 @@ wireComposer($("composer"), $("composer-text"), $("trouble"), sendToChannel);
 wireComposer($("thread-composer"), $("thread-text"), $("thread-trouble"), (text) =>
   client.say({ user: state.user, channel: state.channel, text, thread_ts: state.thread }));
 $("suggestion").addEventListener("click", () => { suggest(true); $("composer-text").focus(); });
+$("thread-stop").addEventListener("click", () => attempt($("thread-trouble"), () => client.stop({ user: state.user, channel: state.channel, thread_ts: state.thread })));
 $("thread-close").addEventListener("click", closeThread);
 $("thread-back").addEventListener("click", () => setView("channel"));
 $("side-open").addEventListener("click", () => setView("side"));

@@ -23,6 +23,7 @@ export const client = {
   say: (body) => ask("messages", body),
   remove: (body) => ask("deletions", body),
   click: (body) => ask("clicks", body),
+  stop: (body) => ask("stops", body),
   command: (body) => ask("commands", body),
   openHome: (user) => ask("homes", { user }),
   press: (view, body) => ask(`views/${q(view)}/actions`, body),

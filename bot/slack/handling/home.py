@@ -2,15 +2,20 @@
 
 from collections.abc import Mapping, Sequence
 
+import structlog
 from pydantic import JsonValue
 
 from bot.domain.channel import ChannelRule
+from bot.slack.api.web_api import Refused
 from bot.slack.handling import words
 from bot.slack.handling.errands import Errands
 from bot.slack.handling.ingress_ports import IngressPorts, IngressSettings
 from bot.slack.received.payloads import HomeOpened, SlackIdentity
 from bot.slack.text.mrkdwn import escape_within, visible
 
+_log = structlog.stdlib.get_logger(__name__)
+
+_SUGGEST = "assistant.threads.setSuggestedPrompts"
 _RULES_SHOWN = 20
 _SECTION_CHARS = 3_000  # https://docs.slack.dev/reference/block-kit/blocks/section-block
 
@@ -23,12 +28,24 @@ class Home:
         self._channels = settings.channels
         self._api = ports.api
         self._errands = errands
+        self._prompts = True
 
     def show(self, opened: HomeOpened) -> None:
-        """Publish it for the person; the messages tab needs nothing."""
+        """Publish it for the person; in the messages tab, say what may be asked."""
         ours = self._identity.is_addressee(opened.team_id, opened.api_app_id)
         if ours and opened.event.tab == "home":
             self._errands.run("home", self._publish(opened.event.user))
+        if ours and opened.event.tab == "messages" and opened.event.channel and self._prompts:
+            self._errands.run("prompts", self._suggest(opened.event.channel))
+
+    async def _suggest(self, channel: str) -> None:
+        """A workspace that has not got them refuses once."""
+        prompts: list[JsonValue] = [{"title": t, "message": m} for t, m in words.PROMPTS]
+        try:
+            await self._api.call(_SUGGEST, channel_id=channel, prompts=prompts)
+        except Refused as refused:
+            self._prompts = False
+            _log.info("slack.prompts.refused", error=str(refused))
 
     async def _publish(self, user: str) -> None:
         await self._api.call("views.publish", user_id=user, view=dict(home_view(self._channels)))

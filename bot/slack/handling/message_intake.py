@@ -119,6 +119,10 @@ class MessageIntake:
                 event.user, NOT_OURS, {"team": envelope.team_id}, envelope.event_id
             )
             return
+        if event.user_team and identity.is_external(event.user_team):
+            about = {"team": event.user_team, "channel": event.channel}
+            await self._denials.write(event.user, "external person", about, envelope.event_id)
+            return
         place = Place(identity.team, ChannelId(event.channel), MessageTs(event.thread_ts))
         await self._stop(place, UserId(event.user))
 

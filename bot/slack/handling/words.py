@@ -7,6 +7,15 @@ HELP = (
     "Mention me in a channel, or write to me directly. "
     'Say "stop" in the thread and I stop; what I found stays.'
 )
+# As in `app-manifest.yml`: a title, and what is asked by pressing it.
+PROMPTS = (
+    (
+        "What changed?",
+        "What was deployed in the last hour, and did anything get worse since?",
+    ),
+    ("What is unusual?", "Which of our services behave differently from yesterday?"),
+    ("What can you do?", "What can you look at here, and who may confirm a change?"),
+)
 COMMAND_HELP = (
     "`/kortex help` this text\n"
     "`/kortex budget` what was spent today, by whom and where, and where the day is heading (admins)\n"

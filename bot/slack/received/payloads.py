@@ -85,6 +85,7 @@ class _StoppedSession(_Payload):
     channel: str
     thread_ts: str = ""
     user: str
+    user_team: str = ""
 
 
 class SessionStopped(_Payload):
@@ -99,6 +100,7 @@ class SessionStopped(_Payload):
 class _Opened(_Payload):
     user: str
     tab: str = ""
+    channel: str = ""
 
 
 class HomeOpened(_Payload):

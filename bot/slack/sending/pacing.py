@@ -8,6 +8,7 @@
 | chat.stopStream | 20 a minute | who asks first | the end; its last words are appended before |
 | chat.postMessage | 1 a second and channel, 300 a minute | who asks first | the later ones |
 | conversations.replies | 50 a minute | who asks first | the later ones |
+| agents.sessions.setStatus | not published; as an edit | who asks first | the others, newest state only |
 
 No method waits for another's allowance: the further messages of a long answer are posts, and do not
 wait for edits. A 429 holds its own method up, and no other. Where two may edit, finals go first,
@@ -69,6 +70,8 @@ class Rates:
     stream_burst: int = 8
     streams_per_minute: float = 10.0
     streams_at_once: int = 10
+    session_burst: int = 10
+    sessions_per_minute: float = 38.0
 
     def of_appends(self) -> "Rates":
         """The same, with the allowance of `chat.appendStream` in place of that for edits."""
@@ -99,6 +102,8 @@ class Rates:
             stream_burst=1_000_000,
             streams_per_minute=math.inf,
             streams_at_once=1_000_000,
+            session_burst=1_000_000,
+            sessions_per_minute=math.inf,
         )
 
 

@@ -22,7 +22,7 @@ _log = structlog.stdlib.get_logger(__name__)
 StreamSetting = Literal["auto", "native", "edit"]
 
 # https://docs.slack.dev/reference/methods/chat.startStream, errors: what says no for every answer.
-_NEVER_HERE = frozenset(
+NEVER_HERE = frozenset(
     {
         "access_denied",
         "deprecated_endpoint",
@@ -116,7 +116,7 @@ class Streams:
             raise
 
     def _note(self, refused: Refused) -> None:
-        if refused.code in _NEVER_HERE and self._setting == "auto":
+        if refused.code in NEVER_HERE and self._setting == "auto":
             self._is_refused = True
             _log.warning("slack.streams.refused", error=str(refused), shown_by="edits")
         else:

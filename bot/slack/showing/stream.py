@@ -24,7 +24,7 @@ from tools.redactor import RedactionFailed
 
 
 class SlackAnswerStream(AnswerStream):
-    """Edits the messages of one answer. `on_end` is called once, after `finish` or `aclose`.
+    """Edits the messages of one answer. `on_end` is called once, after `finish` (True) or `aclose`.
 
     `redact` masks secrets in the text as far as it has come: only there is one whole that a model
     wrote in pieces. `resolve` turns placeholders into what people may read.
@@ -39,7 +39,7 @@ class SlackAnswerStream(AnswerStream):
         patience: Patience | None = None,
         redact: Callable[[str], str] = str,
         resolve: Callable[[str], str] = str,
-        on_end: Callable[[], None] = lambda: None,
+        on_end: Callable[[bool], None] = lambda _finished: None,
         show_cost: bool = True,
         native: NativeAnswer | None = None,
     ) -> None:
@@ -51,6 +51,7 @@ class SlackAnswerStream(AnswerStream):
         self._redact = redact
         self._resolve = resolve
         self._on_end = on_end
+        self._has_ended = False
         self._view = AnswerView(messages.turn, show_cost=show_cost)
         grows = native is not None and native.growth is not None
         self._expiry: asyncio.TimerHandle | None = None
@@ -78,7 +79,7 @@ class SlackAnswerStream(AnswerStream):
                 await persist(self._patience, self._final_edit(index))
             await persist(self._patience, lambda: self._messages.trim(len(parts)))
         finally:
-            self._end()
+            self._end(finished=True)
 
     async def _post_missing(self, parts: tuple[Part, ...]) -> None:
         """The messages that are not there yet: posts have an allowance of their own."""
@@ -95,7 +96,7 @@ class SlackAnswerStream(AnswerStream):
         try:
             await self._slot.idle.wait()
         finally:
-            self._end()
+            self._end(finished=False)
 
     def _is_first_text(self, event: TurnEvent) -> bool:
         if self._text_is_due or not isinstance(event, TextDelta):
@@ -185,8 +186,10 @@ class SlackAnswerStream(AnswerStream):
         heads = self._native.heads if self._native else ()
         return replace(self._view, pieces=pieces, finished=final, heads=heads)
 
-    def _end(self) -> None:
+    def _end(self, *, finished: bool) -> None:
         if self._expiry is not None:
             self._expiry.cancel()
         self._slot.close()
-        self._on_end()
+        if not self._has_ended:
+            self._has_ended = True
+            self._on_end(finished)

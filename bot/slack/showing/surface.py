@@ -11,6 +11,7 @@ from bot.domain.session import Ask
 from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.ports.platform import AnswerStream, ChatSurface, PlatformTraits
 from bot.slack.api.per_key import KeyedLock
+from bot.slack.sending.agent_sessions import AgentSessions
 from bot.slack.sending.outbox import Outbox, Patience, card_mark, note_mark, persist
 from bot.slack.sending.pacing import Rates
 from bot.slack.sending.streams import Streams
@@ -69,6 +70,7 @@ class SlackSurface(ChatSurface):
         show_cost: bool = True,
         resolve: Callable[[str, Place], str] = lambda text, _place: text,
         streams: Streams | None = None,
+        sessions: AgentSessions | None = None,
     ) -> None:
         self._outbox = outbox
         self._links = links
@@ -80,6 +82,7 @@ class SlackSurface(ChatSurface):
         self._show_cost = show_cost
         self._resolve = resolve
         self._streams = streams
+        self._sessions = sessions
         self._growing: dict[TurnId, NativeAnswer] = {}
         self._answers: dict[TurnId, AnswerMessages] = {}
         self._locks = KeyedLock()
@@ -91,7 +94,10 @@ class SlackSurface(ChatSurface):
 
     async def open_answer(self, ask: Ask) -> MessageTs:
         """Post the placeholder, or find the one an earlier attempt posted."""
-        return await self._opened(ask, AnswerView(ask.turn_id))
+        ts = await self._opened(ask, AnswerView(ask.turn_id))
+        if self._sessions is not None:
+            self._sessions.begins(ask)
+        return ts
 
     async def show_waiting(self, ask: Ask) -> None:
         """Post the placeholder of an answer that begins later; best effort."""
@@ -150,7 +156,7 @@ class SlackSurface(ChatSurface):
             patience=self._patience,
             redact=self._redact,
             resolve=lambda text: self._resolve(text, ask.place),
-            on_end=lambda: self._forget(turn),
+            on_end=lambda finished: self._ended(ask, finished),
             show_cost=self._show_cost,
             native=self._growing.get(turn),
         )
@@ -161,7 +167,10 @@ class SlackSurface(ChatSurface):
         Tried once: who keeps on record that a card differs from its row tries again.
         """
         async with self._locks.hold(proposal.id):
-            return await self._card(proposal)
+            ts = await self._card(proposal)
+        if self._sessions is not None:
+            self._sessions.shows(proposal)
+        return ts
 
     async def whisper(self, place: Place, user: UserId, text: str) -> None:
         """Tell one person privately; best effort."""
@@ -209,6 +218,11 @@ class SlackSurface(ChatSurface):
             complete=complete,
             streams=self._streams,
         )
+
+    def _ended(self, ask: Ask, finished: bool) -> None:
+        self._forget(ask.turn_id)
+        if finished and self._sessions is not None:
+            self._sessions.ends(ask.place)
 
     def _forget(self, turn: TurnId) -> None:
         self._answers.pop(turn, None)
