@@ -105,9 +105,7 @@ async def serving(
         await stack.enter_async_context(scheduler.running())
         engine = _engine(base, times.lease_s)
         outbox = Outbox(api, scheduler, identity.bot_user)
-        streams = Streams(api, scheduler, settings.slack.stream)
-        sessions = await stack.enter_async_context(AgentSessions(api, scheduler.rates).running())
-        surface = _surface(base, outbox, streams, sessions, engine)
+        surface = await _surface(base, api, outbox, engine, stack)
         known = _known(base, api, identity)
         directory = Directory(PersonNames(api, time.monotonic).name, *known)
         conversation = build_conversation(
@@ -157,12 +155,14 @@ async def warn_of_excess(cluster: Cluster | None) -> None:
         log.error("this identity may do more than read", may=excess)
 
 
-def _surface(
-    base: Base, outbox: Outbox, streams: Streams, sessions: AgentSessions, engine: Engine
+async def _surface(
+    base: Base, api: SlackCalls, outbox: Outbox, engine: Engine, stack: AsyncExitStack
 ) -> SlackSurface:
+    scheduler = outbox.scheduler
+    sessions = await stack.enter_async_context(AgentSessions(api, scheduler.rates).running())
     return SlackSurface(
         outbox,
-        streams=streams,
+        streams=Streams(api, scheduler, base.settings.slack.stream),
         sessions=sessions,
         links=LinkPolicy(frozenset(base.settings.slack.link_hosts)),
         now=base.stores.database.now,
