@@ -61,7 +61,7 @@ async def test_slacks_own_stop_ends_what_grows_and_keeps_what_was_said(stage: St
 
 async def test_the_word_stop_ends_what_grows(stage: Start) -> None:
     async with stage(hanging, NATIVE) as running:
-        asked = await begun(running, "@kortex why?")
+        asked = await begun(running, "@kortex why now?")
         await running.ask("stop", thread=asked.thread)
 
         assert "Stopped" in await running.answer(asked)
