@@ -15,6 +15,7 @@ from adapters.control_plane.probe import HttpProbe
 from adapters.egress import confined_to
 from adapters.http import http_client
 from adapters.llm.port import Provider
+from adapters.recorded.incidents import RecordedIncidents
 from bot.actions.catalog import ActionCatalog, OfferedOperations
 from bot.actions.decide import Decide
 from bot.actions.dispatch import Dispatch
@@ -68,6 +69,7 @@ class Base:
     stores: Stores
     clock: Clock
     world: World | None
+    incidents: RecordedIncidents | None
     redactor: TextRedactor
     placeholders: Placeholders
     providers: Mapping[str, Provider]
@@ -103,10 +105,12 @@ async def build_base(
     *,
     triage_pace_s: float = 0.0,
     world: World | None = None,
+    incidents: RecordedIncidents | None = None,
 ) -> Base:
     """Open what is needed whatever the surface. Raises ConfigurationError, StorageUnavailable.
 
-    `triage_pace_s` lets people watch a triage grow. `world` is looked at instead of the backends.
+    `triage_pace_s` lets people watch a triage grow. `world` is looked at instead of the backends;
+    `incidents` are those that recorded backends play.
     """
     stores = await open_stores(settings, stack)
     providers = backends.make_providers(settings.llm, stack, triage_pace_s=triage_pace_s)
@@ -123,6 +127,7 @@ async def build_base(
         stores=stores,
         clock=world.clock if world else SystemClock(),
         world=world,
+        incidents=incidents,
         redactor=redactor,
         placeholders=placeholders,
         providers=providers,
@@ -214,7 +219,13 @@ def _desk(base: Base, display: ProposalDisplay, venues: Venues, target: Target) 
 def _toolboxes(base: Base, desk: ProposalDesk, stack: AsyncExitStack) -> Toolboxes:
     stores = base.stores
     observed_in = make_observed(
-        base.settings, base.clock, stores.deploys, stores.incidents, stack, base.cluster
+        base.settings,
+        base.clock,
+        stores.deploys,
+        stores.incidents,
+        stack,
+        base.cluster,
+        base.incidents,
     )
     world = base.world
     look = (lambda _channel: world.observed) if world else observed_in

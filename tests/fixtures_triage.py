@@ -83,6 +83,7 @@ async def investigate(
     earlier: Sequence[Message] = (),
     before: Sequence[str] = (),
     told: str = "",
+    now: datetime = NOW,
 ) -> Investigation:
     """Play until the triage concludes, at most one round more than the loop allows.
 
@@ -97,7 +98,7 @@ async def investigate(
             system="s",
             messages=tuple(messages),
             tools=tuple(ToolSpec(name, "", {}) for name in tools),
-            meta=Meta(products=tuple(products), now=NOW),
+            meta=Meta(products=tuple(products), now=now),
         )
         said = await collect(Triage().stream(request))
         found.rounds += 1

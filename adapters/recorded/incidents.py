@@ -1,12 +1,16 @@
-"""The demo's incidents: one set of capabilities per scenario, opened when first asked for."""
+"""The demo's incidents: one set of capabilities per scenario, opened when first asked for.
+
+They do not age while nobody looks, and they go on after a rollback.
+"""
 
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from adapters.observe.cursor import CursorCodec
 from adapters.recorded.observability import Recorded, recorded
 from adapters.recorded.simulator.dataset import Dataset, floored_to_minute
+from adapters.recorded.simulator.rollback import rolled_back
 from adapters.recorded.simulator.scenario import Scenario
 from adapters.recorded.simulator.scenarios import bad_deploy, quiet_day, saturated_dependency
 from tools.capabilities import Clock
@@ -20,6 +24,8 @@ INCIDENTS: Final[Mapping[str, Callable[[datetime], Scenario]]] = {
 
 
 _SEED = 20_261_121
+# Longer than a card is open: what somebody still decides about does not begin anew.
+REST: Final = timedelta(minutes=15)
 
 
 class RecordedIncidents:
@@ -33,13 +39,15 @@ class RecordedIncidents:
         seed: int = _SEED,
     ) -> None:
         self.anchor = floored_to_minute(anchor or clock.now())
-        self.scenarios: Mapping[str, Scenario] = {
+        self.scenarios: dict[str, Scenario] = {
             name: build(self.anchor) for name, build in INCIDENTS.items()
         }
         self._clock = clock
         self._codec = codec
         self._seed = seed
         self._opened: dict[str, Recorded] = {}
+        self._looked = dict.fromkeys(INCIDENTS, self.anchor)
+        self._touched: set[str] = set()
 
     def of(self, name: str) -> Recorded:
         """The capabilities of a scenario. Raises KeyError for a name that is no scenario."""
@@ -47,6 +55,40 @@ class RecordedIncidents:
             dataset = Dataset(self.scenarios[name], self.anchor, self._seed)
             self._opened[name] = recorded(dataset, self._clock, self._codec)
         return self._opened[name]
+
+    def look(self, name: str) -> Recorded:
+        """As `of`, for somebody who asks now. After a rest it is as old as at the first look.
+
+        One that was rolled back goes on instead: what was cured stays cured.
+        """
+        now = self._clock.now()
+        rested = now - self._looked[name] >= REST
+        self._looked[name] = now
+        opened = self.of(name)
+        if rested:
+            if name not in self._touched:
+                self.scenarios[name] = INCIDENTS[name](floored_to_minute(now))
+            opened.dataset.play(self.scenarios[name], floored_to_minute(now))
+        return opened
+
+    def running(self) -> Mapping[str, tuple[str, str]]:
+        """Product → (the version that runs, the one before it), of those that were deployed."""
+        deploys = [each for one in self.scenarios.values() for each in one.deploys]
+        deploys.sort(key=lambda deploy: deploy.at)
+        return {each.product: (each.version, each.previous_version) for each in deploys}
+
+    def rolled_back(self, product: str, version: str, before: str) -> None:
+        """A product went from `before` to `version` just now, wherever `before` was running."""
+        now = self._clock.now()
+        for name, scenario in self.scenarios.items():
+            goes_on = rolled_back(scenario, product, version, before, now)
+            if goes_on is None:
+                continue
+            self._touched.add(name)
+            self.scenarios[name] = goes_on
+            if name in self._opened:
+                dataset = self._opened[name].dataset
+                dataset.play(goes_on, dataset.anchor)
 
     def name_in(self, channel: str) -> str | None:
         """The scenario that plays in a channel, None when none does."""

@@ -32,11 +32,12 @@ WORSE: Final = 1.25
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """How far a metric is from what is usual for it, in its own words."""
+    """How far a metric is from what is usual for it: its value with the unit, and in words."""
 
     anomalous: bool
     distance: float
     words: str
+    figure: str
 
 
 # A metric of a product in a time range, read as a tool call of the proposal's session; None when it
@@ -81,14 +82,15 @@ class EffectCheck:
         if rule is None or row.state is not ProposalState.SUCCEEDED or row.decided_at is None:
             return True
         start, now = row.decided_at, self._clock.now()
-        since = max(start, now - WINDOW)
+        # The first half of the time is for taking effect.
+        since = max(start + (now - start) / 2, now - WINDOW)
         before = await self._measure(row, rule.verify_metric, _range(start - WINDOW, start))
         after = await self._measure(row, rule.verify_metric, _range(since, now))
         if (before is None or after is None) and not is_last:
             return False
         verdict = _verdict(before, after)
         await self._record(row, rule, verdict, before, after)
-        words = _words(row, rule, verdict, before, after)
+        words = _words(row, rule, verdict, before, after, now - start)
         if verdict == "worse" and rule.rollback:
             words += await self._rolled_back(row, rule, words)
         await self._display.say(row.place, words, f"{row.id}:effect")
@@ -181,10 +183,10 @@ def _verdict(before: Deviation | None, after: Deviation | None) -> str:
 
 
 _TOLD: Final = {
-    "helped": "✓ it helped",
-    "worse": "⚠ it got worse",
-    "unchanged": "it changed nothing",
-    "unknown": "whether it helped cannot be told",
+    "helped": "✓ It helped",
+    "worse": "⚠ It got worse",
+    "unchanged": "It changed nothing",
+    "unknown": "Whether it helped cannot be told",
 }
 
 
@@ -194,10 +196,15 @@ def _words(
     verdict: str,
     before: Deviation | None,
     after: Deviation | None,
+    took: timedelta,
 ) -> str:
-    then = before.words if before else "no data"
-    now = after.words if after else "no data"
+    then = f"{before.figure}, {before.words}" if before else "no data"
+    now = f"{after.figure}, {after.words}" if after else "no data"
+    metric = rule.verify_metric.replace("_", " ")
+    minutes = max(1, round(took.total_seconds() / 60))
+    elapsed = "1 minute" if minutes == 1 else f"{minutes} minutes"
+    place = "back to" if verdict == "helped" and after and not after.anomalous else "at"
     return (
-        f"{row.action} for {row.product}, checked against baseline: {_TOLD[verdict]}. "
-        f"{rule.verify_metric} before: {then}; now: {now}."
+        f"{_TOLD[verdict]}: {metric} of {row.product} is {place} {now}, "
+        f"{elapsed} after {row.action}. Before: {then}."
     )

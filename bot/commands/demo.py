@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bot.commands import verbs
 from bot.commands.ending import OK
-from bot.demo.setup import demo_control_plane, demo_settings, local, plane_values
+from bot.demo.setup import demo_control_plane, demo_incidents, demo_settings, local, plane_values
 from bot.telemetry import logs
 from bot.upkeep.attention import Attention, StoppedEarly
 from bot.upkeep.signals import Signals
@@ -25,7 +25,7 @@ def demo_ask(question: str, channel: str, *, as_json: bool) -> int:
     async def work() -> int:
         with tempfile.TemporaryDirectory(prefix="kortex-") as folder:
             token, read_token = secrets.token_urlsafe(24), secrets.token_urlsafe(24)
-            async with local(demo_control_plane(token, read_token)) as plane:
+            async with local(demo_control_plane(token, read_token, demo_incidents())) as plane:
                 settings = demo_settings(Path(folder), plane_values(plane, token, read_token))
                 logs.configure(open_redactor(settings), level="ERROR")
                 return await verbs.ask_with(settings, question, channel, as_json=as_json)

@@ -1,4 +1,4 @@
-"""A control plane for the demo shop, on loopback: idempotent by key, it only remembers.
+"""A control plane for the demo shop, on loopback: idempotent by key; the shop is told of rollbacks.
 
 It shows what a real one has to do: carry out an order once per key, answer a repeat with the first
 answer, tell by key what became of an order; and let its targets be read with a token that can order
@@ -7,7 +7,7 @@ nothing but a dry run.
 
 import hashlib
 import hmac
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
@@ -35,6 +35,9 @@ class _Order(BaseModel):
     dry_run: bool = False
 
 
+# Product, the version that runs now, the one that ran before.
+RolledBack = Callable[[str, str, str], None]
+
 _UNKNOWN: Final = ("current", "previous")
 
 
@@ -46,6 +49,7 @@ class _Shop:
     read_token: str
     versions: dict[str, tuple[str, str]]
     hosts: Mapping[str, Sequence[str]]
+    tell: RolledBack
     answers: dict[str, dict[str, JsonValue]] = field(default_factory=dict)
 
     def carry_out(self, key: str, order: _Order) -> dict[str, JsonValue]:
@@ -88,6 +92,7 @@ class _Shop:
             return {"status": "done", "action": order.action, "product": order.product}
         running, target = self._rollback(order)
         self.versions[order.product] = (target, running)
+        self.tell(order.product, target, running)
         return {"status": "rolled back", "product": order.product, "from": running, "to": target}
 
 
@@ -97,14 +102,15 @@ def create_control_plane(
     *,
     read_token: str = "",
     hosts: Mapping[str, Sequence[str]] | None = None,
+    tell: RolledBack = lambda _product, _version, _before: None,
 ) -> web.Application:
     """`POST /products/{product}/{action}` and `GET /operations?idempotency_key=…`, with a token.
 
     `versions` is product → (running, previous), for the demo's rollbacks to be told in; `hosts` is
-    what a product runs on. With `read_token`, if there is one, targets are read and orders with
+    what a product runs on; `tell` hears of each rollback, once. With `read_token`, if there is one, targets are read and orders with
     `dry_run` taken.
     """
-    shop = _Shop(token, read_token or token, dict(versions or {}), dict(hosts or {}))
+    shop = _Shop(token, read_token or token, dict(versions or {}), dict(hosts or {}), tell)
     app = web.Application(client_max_size=MAX_BODY_BYTES)
     app.router.add_post("/products/{product}/{action}", partial(_take_order, shop))
     app.router.add_get(OPERATIONS_PATH, partial(_became, shop))

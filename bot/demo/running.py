@@ -12,7 +12,7 @@ from adapters.errors import AdapterError
 from adapters.llm.port import Provider
 from bot.app import Base
 from bot.demo.on_call import ROTA_PATH, create_on_call
-from bot.demo.setup import demo_control_plane, demo_settings, local, plane_values
+from bot.demo.setup import demo_control_plane, demo_incidents, demo_settings, local, plane_values
 from bot.demo.workspace.app import serving as workspace_serving
 from bot.demo.workspace.errors import CannotDoThat
 from bot.demo.workspace.provider_choice import ProviderOption
@@ -44,11 +44,13 @@ async def demo_running(
     Raises ConfigurationError when the port that was asked for cannot be had.
     """
     workspace = Workspace()
-    choice = DemoProviders()
+    choice, incidents = DemoProviders(), demo_incidents()
     token, read_token = secrets.token_urlsafe(24), secrets.token_urlsafe(24)
     async with AsyncExitStack() as stack:
         origin = await stack.enter_async_context(_page(workspace, port, choice))
-        plane = await stack.enter_async_context(local(demo_control_plane(token, read_token)))
+        plane = await stack.enter_async_context(
+            local(demo_control_plane(token, read_token, incidents))
+        )
         rota = await stack.enter_async_context(local(create_on_call(token, _ON_CALL)))
         settings = demo_settings(
             folder,
@@ -62,7 +64,9 @@ async def demo_running(
             },
         )
         logs.configure(open_redactor(settings), level="ERROR")
-        service: Service = await stack.enter_async_context(serving(settings, triage_pace_s=pace_s))
+        service: Service = await stack.enter_async_context(
+            serving(settings, triage_pace_s=pace_s, incidents=incidents)
+        )
         choice.connect(service.base)
         yield origin
 

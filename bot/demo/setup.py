@@ -8,14 +8,14 @@ from pathlib import Path
 
 from aiohttp import web
 
+from adapters.observe.cursor import UnsealedCodec
+from adapters.recorded.incidents import RecordedIncidents
 from adapters.recorded.simulator.topology import SERVICES
 from bot.demo.control_plane import create_control_plane
 from bot.demo.on_call import ROTA_PATH
 from bot.settings.model import Settings
 from bot.settings.reading import environment, parse
-
-# What runs in the shop before anybody rolls back: product to (running, previous).
-_RUNNING = {"checkout": ("v2.4.0", "v2.3.7")}
+from bot.wiring.observed import SystemClock
 
 
 def demo_settings(folder: Path, values: Mapping[str, str] | None = None) -> Settings:
@@ -40,10 +40,23 @@ def plane_values(url: str, token: str, read_token: str) -> Mapping[str, str]:
     }
 
 
-def demo_control_plane(token: str, read_token: str) -> web.Application:
-    """The one that carries out what is confirmed in the demo."""
+def demo_control_plane(
+    token: str, read_token: str, incidents: RecordedIncidents
+) -> web.Application:
+    """The one that carries out what is confirmed in the demo: the incidents go on from there."""
     hosts = {s.name: [s.host(number) for number in range(s.hosts)] for s in SERVICES}
-    return create_control_plane(token, _RUNNING, read_token=read_token, hosts=hosts)
+    return create_control_plane(
+        token,
+        incidents.running(),
+        read_token=read_token,
+        hosts=hosts,
+        tell=incidents.rolled_back,
+    )
+
+
+def demo_incidents() -> RecordedIncidents:
+    """What has happened in the demo's shop, as of now."""
+    return RecordedIncidents(SystemClock(), UnsealedCodec())
 
 
 @asynccontextmanager

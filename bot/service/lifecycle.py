@@ -12,6 +12,7 @@ import sqlalchemy as sa
 import structlog
 from slack_bolt.async_app import AsyncApp
 
+from adapters.recorded.incidents import RecordedIncidents
 from bot.actions.decide import ExpirySweep
 from bot.actions.display import CardSweep
 from bot.actions.revise import Revisions
@@ -85,17 +86,18 @@ async def serving(
     rates: Rates | None = None,
     *,
     triage_pace_s: float = 0.0,
+    incidents: RecordedIncidents | None = None,
     times: Times = Times(),  # noqa: B008 - frozen
     read: ReadSettings | None = None,
 ) -> AsyncIterator[Service]:
     """Start everything, run until the body ends, then take nothing new and drain.
 
-    `read` gives the settings as they are now, for a reload.
+    `incidents` are those that recorded backends play. `read` gives the settings as they are now, for a reload.
     Raises ConfigurationError, StartupError, StorageUnavailable, SecondProcess before anything of
     Slack's is acknowledged.
     """
     async with AsyncExitStack() as stack:
-        base = await build_base(settings, stack, triage_pace_s=triage_pace_s)
+        base = await build_base(settings, stack, triage_pace_s=triage_pace_s, incidents=incidents)
         identity = await check_slack(rules.slack_access(settings))
         session = await stack.enter_async_context(_slack_session())
         token = settings.slack.bot_token.get_secret_value()

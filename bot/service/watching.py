@@ -1,5 +1,7 @@
 """The clock's look after a dispatch, put together: what is asked, measured and proposed."""
 
+from typing import Final
+
 import orjson
 from pydantic import BaseModel, ValidationError
 
@@ -15,11 +17,16 @@ from tools.capabilities import CallContext, ProposalDraft, ProposalReceipt
 COMPARE = "core__compare_to_baseline"
 
 
+_UNITS: Final = {"seconds": " s", "milliseconds": " ms", "percent": " %", "ratio": ""}
+
+
 class _Compared(BaseModel):
     """What is read of the tool's result."""
 
     anomalous: bool
+    unit: str | None = None
     window_mean: float | None = None
+    window_median: float | None = None
     relative_change: float | None = None
     max_z_score: float | None = None
 
@@ -67,4 +74,16 @@ def deviation(content: str, summary: str) -> Deviation | None:
     distance = found.relative_change if found.relative_change is not None else found.max_z_score
     if found.window_mean is None or distance is None:
         return None
-    return Deviation(found.anomalous, abs(distance), summary)
+    return Deviation(found.anomalous, abs(distance), _said(summary), _figure(found))
+
+
+def _figure(found: _Compared) -> str:
+    """`0.21 s`."""
+    value = found.window_mean if found.window_median is None else found.window_median
+    unit = found.unit or ""
+    return f"{value:.3g}{_UNITS.get(unit.lower(), f' {unit}' if unit else '')}"
+
+
+def _said(summary: str) -> str:
+    """Without the metric's name, which is told beside it."""
+    return summary.partition(" ")[2] or summary

@@ -105,9 +105,11 @@ def make_observed(
     stored_incidents: IncidentHistory,
     stack: AsyncExitStack,
     cluster: Cluster | None = None,
+    incidents: RecordedIncidents | None = None,
 ) -> Callable[[str], Observed]:
     """What a channel, given by name, looks at. Recorded backends play one incident per channel.
 
+    `incidents` are those played, where somebody else has a hand in them.
     Raises ConfigurationError where recorded and live backends are mixed.
     """
     observe = settings.observe
@@ -118,7 +120,8 @@ def make_observed(
         make_patterns(settings.patterns),
     )
     if kinds == {"recorded"}:
-        return _recorded(clock, stored_incidents, asked)
+        played = incidents or RecordedIncidents(clock, UnsealedCodec())
+        return _recorded(played, stored_incidents, asked)
     if "recorded" in kinds:
         raise ConfigurationError(
             "observe: recorded backends stand alone; set every kind to recorded, or none of them"
@@ -148,9 +151,10 @@ class _Asked:
     patterns: Patterns | None
 
 
-def _recorded(clock: Clock, stored: IncidentHistory, asked: _Asked) -> Callable[[str], Observed]:
+def _recorded(
+    incidents: RecordedIncidents, stored: IncidentHistory, asked: _Asked
+) -> Callable[[str], Observed]:
     """Where a real one is configured, it stands beside what is recorded."""
-    incidents = RecordedIncidents(clock, UnsealedCodec())
     first = next(iter(incidents.scenarios))
     history = RecordedHistory(past_incidents(incidents.anchor), beside=stored)
 
@@ -171,7 +175,12 @@ def _recorded(clock: Clock, stored: IncidentHistory, asked: _Asked) -> Callable[
             patterns=asked.patterns or recorded_pages(),
         )
 
-    return lambda channel: of_incident(incidents.name_in(channel) or first)
+    def look(channel: str) -> Observed:
+        name = incidents.name_in(channel) or first
+        incidents.look(name)
+        return of_incident(name)
+
+    return look
 
 
 def _logs(settings: ObserveSettings, stack: AsyncExitStack) -> Logs | None:

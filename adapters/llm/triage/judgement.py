@@ -1,7 +1,7 @@
 """What a case comes to: a verdict, suspects, and how much was looked at. Never surer than that."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from adapters.llm.stated import Stated
@@ -17,6 +17,7 @@ from adapters.llm.triage.evidence import (
     Moved,
     facts_of,
 )
+from adapters.llm.triage.undone import Undone, before, looked_since, settled, undone
 from adapters.llm.triage.weigh import BLAMED, SUSPECTED, Suspicion, is_figure, suspicions
 from adapters.llm.triage.worth_a_look import worth_a_look
 
@@ -54,11 +55,35 @@ class Judgement:
     left_out: Sequence[
         tuple[Suspicion, Stated]
     ] = ()  # whom people ruled out, who else was suspected
+    undone: Undone | None = None  # what was rolled back, where that is what counts
+    is_since: bool = False  # judged by the time since it was
 
 
 def judged(case: Case) -> Judgement:
-    """Judge all that was seen."""
-    facts = facts_of(case)
+    """Judge all that was seen; where a deploy was rolled back, by what came since, if that is calm."""
+    over = undone(case)
+    if over is None:
+        return _judged(case, facts_of(case))
+    earlier = before(case, over)
+    found = _judged(earlier, facts_of(earlier))
+    if looked_since(case, over):
+        since = _judged(case, settled(facts_of(case), over))
+        if since.verdict != "cause":
+            return replace(since, undone=over, is_since=True)
+    return replace(found, undone=over) if is_blamed(found, over) else found
+
+
+def is_blamed(found: Judgement, over: Undone) -> bool:
+    """Whether what was rolled back is, or may be, what was found."""
+    if not found.suspects:
+        return False
+    deploy = found.suspects[0].deploy
+    if deploy is not None:
+        return (deploy.product, deploy.version) == (over.gone.product, over.gone.version)
+    return any(one.product == over.gone.product for one in found.suspects)
+
+
+def _judged(case: Case, facts: Facts) -> Judgement:
     everybody = suspicions(facts, case.subject, case.asked.symptom)
     left_out = list(_left_out(case, everybody))
     out = [one for one, _ in left_out]

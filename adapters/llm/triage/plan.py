@@ -10,9 +10,10 @@ from pydantic import JsonValue
 from adapters.llm.messages import ToolCall
 from adapters.llm.triage.case import Case, Signals, plain
 from adapters.llm.triage.evidence import CLUSTER, DEPLOYS, LOGS, METRICS, SWEEPS, TRACES
-from adapters.llm.triage.judgement import Judgement, errors_against_hour, judged
+from adapters.llm.triage.judgement import Judgement, errors_against_hour, is_blamed, judged
 from adapters.llm.triage.surroundings import Wish, wishes
-from adapters.llm.triage.weigh import BLAMED, Suspicion
+from adapters.llm.triage.undone import SWEPT_AGAIN, can_tell, undone
+from adapters.llm.triage.weigh import BLAMED
 
 PROPOSE: Final = "core__propose_action"
 REPORT: Final = "core__report_findings"
@@ -50,7 +51,7 @@ def _stages(case: Case) -> Sequence[_Stage]:
         case _:
             if case.rounds >= MOST_ROUNDS:
                 return (_closing,)
-            return (_sweep, _wider, _against_day, _surroundings, _closing)
+            return (_sweep, _since_undone, _wider, _against_day, _surroundings, _closing)
 
 
 def _done(case: Case, wish: Wish) -> bool:
@@ -89,10 +90,23 @@ def _deploy_window(case: Case) -> str:
     return f"{_instant(start - _BEFORE_DEPLOYS)}/{_instant(end)}"
 
 
+def _since_undone(case: Case, signals: Signals) -> Iterator[Wish]:
+    """What would be blamed was rolled back: look at the time since."""
+    del signals
+    over = undone(case)
+    if over is None or case.asked.is_exact or not can_tell(case, over):
+        return
+    if is_blamed(judged(case), over):
+        for tool in SWEPT_AGAIN:
+            if case.called(tool):
+                yield tool, {"time_range": over.window}
+
+
 def _wider(case: Case, signals: Signals) -> Iterator[Wish]:
     """The trouble was under way when the window began: look for where it began."""
     del signals
-    top = next(iter(judged(case).suspects), None)
+    judgement = judged(case)
+    top = None if judgement.undone else next(iter(judgement.suspects), None)
     number = sum(1 for seen in case.seen if seen.tool == METRICS)
     if case.asked.is_exact or top is None or not top.began_before or number >= len(WINDOWS):
         return
@@ -159,7 +173,7 @@ def mark_of(fact: object) -> str:
 
 def _proposal(judgement: Judgement, signals: Signals) -> Iterator[Wish]:
     top = next(iter(judgement.suspects), None)
-    if top is None or not worth_rolling_back(top):
+    if top is None or not worth_rolling_back(judgement):
         return
     deploy = top.deploy
     assert deploy is not None  # noqa: S101 - said by worth_rolling_back
@@ -181,9 +195,14 @@ def _proposal(judgement: Judgement, signals: Signals) -> Iterator[Wish]:
     )
 
 
-def worth_rolling_back(suspicion: Suspicion) -> bool:
-    """Whether there is a deploy and a mechanism of the product's own behind it."""
-    return suspicion.deploy is not None and suspicion.firm >= BLAMED
+def worth_rolling_back(judgement: Judgement) -> bool:
+    """Whether there is a deploy that still runs, and a mechanism of the product's own behind it."""
+    top = judgement.suspects[0]
+    if top.deploy is None or top.firm < BLAMED:
+        return False
+    return not any(
+        one.product == top.product and one.at > top.deploy.at for one in judgement.facts.deploys
+    )
 
 
 def _logs(case: Case, signals: Signals) -> Iterator[Wish]:

@@ -10,6 +10,7 @@ from adapters.llm.triage.judgement import DOUBTFUL_FIGURES, Judgement, judged
 from adapters.llm.triage.plan import GET_LOGS, PROPOSE, open_proposal, worth_rolling_back
 from adapters.llm.triage.surroundings import around, quoted
 from adapters.llm.triage.telling import clock, errors_told, headline, since_text, told
+from adapters.llm.triage.undone import Undone, can_tell
 from adapters.llm.triage.weigh import SUSPECTED, Suspicion
 
 _MOST_MARKS = 12
@@ -73,7 +74,8 @@ def _as_said(case: Case, judgement: Judgement) -> Iterator[str]:
 
 def _abnormal(case: Case, judgement: Judgement) -> Iterator[str]:
     top = judgement.suspects[0]
-    yield f"**{headline(top)}**"
+    gone = f" {judgement.undone.words}." if judgement.undone else ""
+    yield f"**{headline(top)}{gone}**"
     yield "\n".join(f"- {told(point)}" for point in top.ordered[:5])
     if top.passed_to:
         yield f"It calls {plain(top.passed_to)}, which is abnormal too."
@@ -105,7 +107,8 @@ def _ruled_out(judgement: Judgement) -> Iterator[str]:
 def _next_step(case: Case, judgement: Judgement, signals: Signals) -> str:
     top = judgement.suspects[0]
     product = plain(top.product)
-    if already := open_proposal(case, judgement, signals):
+    already = open_proposal(case, judgement, signals)
+    if already and judgement.undone is None:
         return (
             f"A rollback of {product} is proposed already ({already}): its card is above in this "
             "thread. Nothing happens unless somebody with the role confirms it."
@@ -118,16 +121,27 @@ def _next_step(case: Case, judgement: Judgement, signals: Signals) -> str:
         )
     if proposed is not None:
         return f"A rollback could not be proposed here; see [{proposed.mark}]."
-    if worth_rolling_back(top):
+    if judgement.undone is not None:
+        return _after_undoing(case, judgement.undone)
+    if worth_rolling_back(judgement):
         return "Next: consider rolling that deploy back."
     return f"Next: look into {product} by hand, starting with the evidence above."
+
+
+def _after_undoing(case: Case, over: Undone) -> str:
+    when = f"The rollback went out at {over.back.at:%H:%M} UTC [{over.back.seen.mark}]"
+    if can_tell(case, over):
+        return f"{when}, and what came since is not calm: it was not enough. Look on."
+    return f"{when}: too short ago to tell whether it helped. Ask me again in a few minutes."
 
 
 def _healthy(case: Case, judgement: Judgement) -> Iterator[str]:
     whom = plain(case.subject)
     if not case.names_subject and len(case.products) > 1:
         whom = f"the {len(case.products)} products of this channel"
-    yield f"**Nothing is wrong that I can see with {whom}.**"
+    since = f" since {judgement.undone.words}" if judgement.undone else ""
+    mark = f" [{judgement.undone.back.seen.mark}]" if judgement.undone else ""
+    yield f"**Nothing is wrong that I can see with {whom}{since}.**{mark}"
     small = [one for one in judgement.others if one.weight >= DOUBTFUL_FIGURES][:2]
     lines = [
         *_quiet(case, judgement),

@@ -27,14 +27,19 @@ _REMEMBERED_ERROR_MINUTES = 24 * 60 * 15  # of all products
 
 
 class Dataset:
-    """One incident from 24 h before its anchor to 6 h after it; the fault stays."""
+    """One incident from 24 h before its anchor to 6 h after it; the fault stays until it is cured."""
 
     def __init__(self, scenario: Scenario, anchor: datetime, seed: int) -> None:
-        self.scenario = scenario
         self.products = PRODUCTS
+        self._seed = f"{seed}-{scenario.name}"
+        self.play(scenario, anchor)
+
+    def play(self, scenario: Scenario, anchor: datetime) -> None:
+        """From now on this is what happened; whoever reads the dataset sees it at the next look."""
+        self.scenario = scenario
+        self.anchor = anchor
         self.start = anchor - BEFORE
         self.end = anchor + AFTER
-        self._seed = f"{seed}-{scenario.name}"
         self._start_s = int(self.start.timestamp())
         self._instants_s = range(self._start_s, int(self.end.timestamp()), STEP_S)
         self._series = lru_cache(maxsize=128)(self._series_of)

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
 from random import Random
 
 from adapters.recorded.simulator.requests import Request, Visit
@@ -52,15 +51,18 @@ def _chronic(
     random: Random, chronic: Sequence[Chronic], service: Service, minute: int
 ) -> Iterator[LogLine]:
     for noise in chronic:
-        if noise.service != service.name or not _has_begun(noise.since, minute):
+        if noise.service != service.name or not _is_on(noise, minute):
             continue
         count = int(noise.per_minute) + (random.random() < noise.per_minute % 1.0)
         for _ in range(count):
             yield _line(random, service, minute, noise.level, noise.text)
 
 
-def _has_begun(since: datetime | None, minute: int) -> bool:
-    return since is None or minute * 60 >= since.timestamp()
+def _is_on(noise: Chronic, minute: int) -> bool:
+    at_s = minute * 60
+    return (noise.since is None or at_s >= noise.since.timestamp()) and (
+        noise.until is None or at_s < noise.until.timestamp()
+    )
 
 
 def _once(lines: Sequence[OneLine], service: Service, minute: int) -> Iterator[LogLine]:

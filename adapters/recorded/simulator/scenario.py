@@ -16,6 +16,7 @@ class Chronic:
     per_minute: float
     text: str
     since: datetime | None = None  # None: it has always been there
+    until: datetime | None = None  # None: it goes on
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,12 +61,17 @@ class MoreLines:
 
 
 async def look_into(
-    channel: str, question: str, product: str = "checkout", lines: Sequence[LogLine] = ()
+    channel: str,
+    question: str,
+    product: str = "checkout",
+    lines: Sequence[LogLine] = (),
+    incidents: RecordedIncidents = RECORDED,
+    clock: FakeClock = CLOCK,
 ) -> Investigation:
     """Ask in that channel, every call through the runner; `lines` of a product are there as well."""
-    recorded = RECORDED.of(RECORDED.name_in(channel) or "")
+    recorded = incidents.look(incidents.name_in(channel) or "")
     capabilities = Capabilities(
-        clock=CLOCK,
+        clock=clock,
         logs=MoreLines(recorded.logs, product, lines),
         metrics=recorded.metrics,
         traces=recorded.traces,
@@ -79,15 +84,15 @@ async def look_into(
     )
     policy = ToolPolicy(toolsets={"investigate": TOOLS}, granted_connections=CONNECTIONS)
     catalog = ToolCatalog(core_tools(CursorSigner(b"k" * 32)), policy, capabilities)
-    runner = ToolRunner(catalog, policy, capabilities, FakeRedactor(), CLOCK)
+    runner = ToolRunner(catalog, policy, capabilities, FakeRedactor(), clock)
 
     async def answer(name: str, arguments: Mapping[str, Any]) -> object:
         text = orjson.dumps(dict(arguments)).decode()
-        context = call_context(now=NOW, products=PRODUCTS, connection_ids=CONNECTIONS)
+        context = call_context(now=clock.now(), products=PRODUCTS, connection_ids=CONNECTIONS)
         outcome = await runner.run("call1", name, text, context, lambda _: None)
         return orjson.loads(outcome.content) if outcome.record.ok else LookupError("failed")
 
-    return await investigate(answer, question, PRODUCTS)
+    return await investigate(answer, question, PRODUCTS, now=clock.now())
 
 
 @pytest.mark.parametrize("question", PHRASINGS)

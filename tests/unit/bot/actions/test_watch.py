@@ -22,9 +22,9 @@ FURTHER = ControlAnswer(AnswerKind.RUNNING, "step 2 of 3", 200, {"run": 9})
 FAILED = ControlAnswer(AnswerKind.FAILED, "GitHub says failure", 200)
 CHECKED = replace(ROLLBACK, verify_metric="p99", rollback="rollback-deploy")
 BAD, WORSE, GOOD = (
-    Deviation(True, 3.0, "p99 4x baseline"),
-    Deviation(True, 6.0, "p99 7x baseline"),
-    Deviation(False, 0.1, "p99 within baseline"),
+    Deviation(True, 3.0, "4x baseline", "0.8 s"),
+    Deviation(True, 6.0, "7x baseline", "1.4 s"),
+    Deviation(False, 0.1, "within baseline", "0.2 s"),
 )
 
 
@@ -158,10 +158,10 @@ async def checked(*measured: Deviation | None, rule: ActionRule = CHECKED) -> tu
 @pytest.mark.parametrize(
     ("before", "after", "words"),
     [
-        (BAD, GOOD, "✓ it helped"),
-        (WORSE, BAD, "✓ it helped"),
-        (BAD, BAD, "it changed nothing"),
-        (GOOD, GOOD, "it changed nothing"),
+        (BAD, GOOD, "✓ It helped: p99 of checkout is back to 0.2 s,"),
+        (WORSE, BAD, "✓ It helped: p99 of checkout is at 0.8 s,"),
+        (BAD, BAD, "It changed nothing: p99 of checkout is at 0.8 s,"),
+        (GOOD, GOOD, "It changed nothing: p99 of checkout is at 0.2 s,"),
     ],
 )
 async def test_a_check_after_success_says_whether_it_helped(
@@ -170,7 +170,9 @@ async def test_a_check_after_success_says_whether_it_helped(
     world, said = await checked(before, after)
 
     assert words in said
-    assert f"before: {before.words}; now: {after.words}" in said
+    assert said.endswith(
+        f"{after.words}, 10 minutes after rollback-deploy. Before: {before.figure}, {before.words}."
+    )
     assert len(world.store.rows) == 1
     assert world.watches.rows == {}
     assert world.memory.kinds().count(AuditKind.DISPATCH_EFFECT) == 1
@@ -181,7 +183,7 @@ async def test_what_got_worse_is_proposed_to_be_rolled_back_and_not_done(before:
     world, said = await checked(before, WORSE)
 
     first, rollback = world.store.rows.values()
-    assert "⚠ it got worse" in said
+    assert "⚠ It got worse" in said
     assert rollback.state is S.PENDING
     assert rollback.confirm_roles == first.confirm_roles
     assert "by no model" in rollback.rationale
@@ -191,7 +193,7 @@ async def test_what_got_worse_is_proposed_to_be_rolled_back_and_not_done(before:
 async def test_without_a_rollback_what_got_worse_is_only_told() -> None:
     world, said = await checked(BAD, WORSE, rule=replace(CHECKED, rollback=""))
 
-    assert "⚠ it got worse" in said
+    assert "⚠ It got worse" in said
     assert len(world.store.rows) == 1
 
 
@@ -202,7 +204,7 @@ async def test_a_metric_that_cannot_be_read_is_tried_again_and_then_told() -> No
     world.later(minutes=10)
     await sweep(world, None, None).run()
 
-    assert "whether it helped cannot be told" in world.wall.words()[-1]
+    assert "Whether it helped cannot be told" in world.wall.words()[-1]
     assert world.watches.rows == {}
 
 
