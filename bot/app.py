@@ -15,7 +15,6 @@ from adapters.control_plane.probe import HttpProbe
 from adapters.egress import confined_to
 from adapters.http import http_client
 from adapters.llm.port import Provider
-from adapters.recorded.incidents import RecordedIncidents
 from bot.actions.catalog import ActionCatalog, OfferedOperations
 from bot.actions.decide import Decide
 from bot.actions.dispatch import Dispatch
@@ -47,7 +46,7 @@ from bot.wiring.bindings import bound
 from bot.wiring.confinement import check_edited, local_hosts
 from bot.wiring.in_force import InForce
 from bot.wiring.mcp_servers import McpServers, open_mcp
-from bot.wiring.observed import Observed, SystemClock, World, make_observed
+from bot.wiring.observed import UNPLAYED, Observed, Played, SystemClock, World, make_observed
 from bot.wiring.plugins import Plugins, open_plugins
 from bot.wiring.stores import Stores, open_redactor, open_stores
 from bot.wiring.toolboxes import Toolboxes
@@ -69,7 +68,7 @@ class Base:
     stores: Stores
     clock: Clock
     world: World | None
-    incidents: RecordedIncidents | None
+    played: Played
     redactor: TextRedactor
     placeholders: Placeholders
     providers: Mapping[str, Provider]
@@ -103,31 +102,28 @@ async def build_base(
     settings: Settings,
     stack: AsyncExitStack,
     *,
-    triage_pace_s: float = 0.0,
+    played: Played = UNPLAYED,
     world: World | None = None,
-    incidents: RecordedIncidents | None = None,
 ) -> Base:
     """Open what is needed whatever the surface. Raises ConfigurationError, StorageUnavailable.
 
-    `triage_pace_s` lets people watch a triage grow. `world` is looked at instead of the backends;
-    `incidents` are those that recorded backends play.
+    `world` is looked at instead of the backends.
     """
     stores = await open_stores(settings, stack)
-    providers = backends.make_providers(settings.llm, stack, triage_pace_s=triage_pace_s)
+    providers = backends.make_providers(settings.llm, stack, triage_pace_s=played.pace_s)
     if settings.llm.is_local_only:
         stack.enter_context(confined_to(local_hosts(settings, providers)))
     placeholders = Placeholders()
     redactor = open_redactor(settings, placeholders.remember)
     rounds = RedactedRounds(backends.asked_in_order(settings.llm, providers), redactor)
     metrics = Metrics()
-    limits = rules.budget_limits(settings)
     in_force = InForce(settings, partial(check_edited, settings, providers))
     return Base(
         settings=settings,
         stores=stores,
         clock=world.clock if world else SystemClock(),
         world=world,
-        incidents=incidents,
+        played=played,
         redactor=redactor,
         placeholders=placeholders,
         providers=providers,
@@ -136,7 +132,7 @@ async def build_base(
             rounds,
             stores.ledger,
             calls_audit(stores.audit, every_call=settings.llm.privacy.audit_every_call),
-            limits,
+            rules.budget_limits(settings),
             metrics,
             backends.models_of(settings.llm, providers),
         ),
@@ -225,7 +221,7 @@ def _toolboxes(base: Base, desk: ProposalDesk, stack: AsyncExitStack) -> Toolbox
         stores.incidents,
         stack,
         base.cluster,
-        base.incidents,
+        base.played.incidents,
     )
     world = base.world
     look = (lambda _channel: world.observed) if world else observed_in

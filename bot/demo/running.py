@@ -21,6 +21,7 @@ from bot.service.lifecycle import Service, serving
 from bot.settings.reading import ConfigurationError
 from bot.telemetry import logs
 from bot.web.addresses import why_not
+from bot.wiring.observed import Played
 from bot.wiring.stores import open_redactor
 
 TRIAGE_PACE_S = 0.03  # a word every 30 ms reads like a model that answers quickly
@@ -65,7 +66,7 @@ async def demo_running(
         )
         logs.configure(open_redactor(settings), level="ERROR")
         service: Service = await stack.enter_async_context(
-            serving(settings, triage_pace_s=pace_s, incidents=incidents)
+            serving(settings, played=Played(pace_s, incidents))
         )
         choice.connect(service.base)
         yield origin

@@ -12,7 +12,6 @@ import sqlalchemy as sa
 import structlog
 from slack_bolt.async_app import AsyncApp
 
-from adapters.recorded.incidents import RecordedIncidents
 from bot.actions.decide import ExpirySweep
 from bot.actions.display import CardSweep
 from bot.actions.revise import Revisions
@@ -57,6 +56,7 @@ from bot.wiring import rules
 from bot.wiring.audit_outlets import audit_jobs
 from bot.wiring.backends import Cluster
 from bot.wiring.in_force import SECTIONS
+from bot.wiring.observed import UNPLAYED, Played
 from bot.wiring.venues import Directory
 from tools.errors import ToolError
 
@@ -85,19 +85,18 @@ async def serving(
     settings: Settings,
     rates: Rates | None = None,
     *,
-    triage_pace_s: float = 0.0,
-    incidents: RecordedIncidents | None = None,
+    played: Played = UNPLAYED,
     times: Times = Times(),  # noqa: B008 - frozen
     read: ReadSettings | None = None,
 ) -> AsyncIterator[Service]:
     """Start everything, run until the body ends, then take nothing new and drain.
 
-    `incidents` are those that recorded backends play. `read` gives the settings as they are now, for a reload.
+    `read` gives the settings as they are now, for a reload.
     Raises ConfigurationError, StartupError, StorageUnavailable, SecondProcess before anything of
     Slack's is acknowledged.
     """
     async with AsyncExitStack() as stack:
-        base = await build_base(settings, stack, triage_pace_s=triage_pace_s, incidents=incidents)
+        base = await build_base(settings, stack, played=played)
         identity = await check_slack(rules.slack_access(settings))
         session = await stack.enter_async_context(_slack_session())
         token = settings.slack.bot_token.get_secret_value()

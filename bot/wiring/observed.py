@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
+from typing import Final
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
 import httpx
@@ -96,6 +97,17 @@ class World:
 
     clock: Clock
     observed: Observed
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """How a demo plays: seconds between a triage's words, and the incidents that it has a hand in."""
+
+    pace_s: float = 0.0
+    incidents: RecordedIncidents | None = None
+
+
+UNPLAYED: Final = Played()
 
 
 def make_observed(
