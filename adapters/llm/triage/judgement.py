@@ -56,7 +56,6 @@ class Judgement:
         tuple[Suspicion, Stated]
     ] = ()  # whom people ruled out, who else was suspected
     undone: Undone | None = None  # what was rolled back, where that is what counts
-    is_since: bool = False  # judged by the time since it was
 
 
 def judged(case: Case) -> Judgement:
@@ -69,7 +68,7 @@ def judged(case: Case) -> Judgement:
     if looked_since(case, over):
         since = _judged(case, settled(facts_of(case), over))
         if since.verdict != "cause":
-            return replace(since, undone=over, is_since=True)
+            return replace(since, undone=over)
     return replace(found, undone=over) if is_blamed(found, over) else found
 
 
