@@ -5,7 +5,7 @@ The same (scenario, anchor, seed) gives identical data, in any order of asking.
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from functools import cached_property, lru_cache
+from functools import cache, lru_cache
 
 from adapters.recorded.simulator import requests
 from adapters.recorded.simulator.loglines import lines_in, versions_at
@@ -42,6 +42,7 @@ class Dataset:
         self.end = anchor + AFTER
         self._start_s = int(self.start.timestamp())
         self._instants_s = range(self._start_s, int(self.end.timestamp()), STEP_S)
+        self._moments = cache(self._moments_now)
         self._series = lru_cache(maxsize=128)(self._series_of)
         self._requests = lru_cache(maxsize=_REMEMBERED_REQUEST_MINUTES)(self._requests_in)
         self._visits = lru_cache(maxsize=_REMEMBERED_VISIT_MINUTES)(self._visits_in)
@@ -97,10 +98,9 @@ class Dataset:
 
     def _series_of(self, product: str, metric: str) -> Sequence[float]:
         service, fault = BY_NAME[product], self.scenario.fault
-        return values(self._seed, service, metric, fault, self._moments[product])
+        return values(self._seed, service, metric, fault, self._moments()[product])
 
-    @cached_property
-    def _moments(self) -> Mapping[str, Sequence[Moment]]:
+    def _moments_now(self) -> Mapping[str, Sequence[Moment]]:
         return moments_of(self.scenario.fault, self._instants_s)
 
     def _requests_in(self, minute: int) -> Sequence[Request]:
