@@ -101,20 +101,8 @@ class _Row(BaseModel):
 
     def status(self) -> ProviderStatus:
         """As the service meant it."""
-        return ProviderStatus(
-            name=self.name,
-            available=self.available,
-            reason=self.reason,
-            turn=self.turn,
-            model=self.model,
-            context_tokens=self.context_tokens,
-            native_tools=self.tools,
-            local=self.local,
-            circuit=self.circuit,
-            wait_s=self.retry_in_s,
-            failures=self.failures,
-            answered=self.answered,
-        )
+        told = self.model_dump(exclude={"tools", "retry_in_s"})
+        return ProviderStatus(**told, native_tools=self.tools, wait_s=self.retry_in_s)
 
 
 class _Answer(BaseModel):

@@ -4,7 +4,7 @@ Those since it was begun anew, and after its summary.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -24,6 +24,7 @@ from bot.store.tables import sessions, turns
 _EPOCH = sa.literal(0, sa.BigInteger())
 
 _MESSAGE = TypeAdapter(Message)
+_EVIDENCE = tuple(f.name for f in fields(Evidence))  # each has a column of its name
 _BLOCKS = TypeAdapter(tuple[str, ...])
 
 
@@ -139,28 +140,9 @@ def to_message(body: str, blocks: str = "") -> Message:
 
 def of_evidence(turn: TurnId, evidence: Evidence) -> dict[str, Any]:
     """The row of one numbered result."""
-    return {
-        "turn_id": turn,
-        "number": evidence.number,
-        "tool_call_id": evidence.tool_call_id,
-        "tool": evidence.tool,
-        "summary": evidence.summary,
-        "ok": evidence.ok,
-        "latency_ms": evidence.latency_ms,
-        "truncated": evidence.truncated,
-        "content": evidence.content,
-    }
+    return {"turn_id": turn, **{name: getattr(evidence, name) for name in _EVIDENCE}}
 
 
 def to_evidence(row: sa.Row[Any]) -> Evidence:
     """The evidence in a row."""
-    return Evidence(
-        number=row.number,
-        tool_call_id=row.tool_call_id,
-        tool=row.tool,
-        summary=row.summary,
-        ok=row.ok,
-        latency_ms=row.latency_ms,
-        truncated=row.truncated,
-        content=row.content,
-    )
+    return Evidence(**{name: getattr(row, name) for name in _EVIDENCE})

@@ -1,6 +1,7 @@
 """From settings to the plain values the product runs by. No I/O."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -27,6 +28,9 @@ USD_MICROS = 1_000_000
 PROPOSE_TOOL = PROPOSE_TOOL_ID.removeprefix("core__")
 # What each purpose may use, by the declarations of the built-in tools.
 TOOLSETS = built_in_toolsets()
+# Of an action, what stands in the settings as it stands in the rule: all but these.
+_MADE = {"endpoint", "max_duration_s", "verify_after_s"}
+_AS_SET = tuple(f.name for f in fields(ActionRule) if f.name not in _MADE)
 
 
 def channel_rules(settings: Settings) -> tuple[ChannelRule, ...]:
@@ -114,8 +118,6 @@ def action_rules(settings: Settings) -> tuple[ActionRule, ...]:
 
 def _action_rule(action: ActionSettings) -> ActionRule:
     return ActionRule(
-        name=action.name,
-        description=action.description,
         endpoint=Endpoint(
             url=action.endpoint.url,
             credential_id=action.name if action.endpoint.token.get_secret_value() else "",
@@ -131,25 +133,9 @@ def _action_rule(action: ActionSettings) -> ActionRule:
                 timeout_s=action.read_timeout.total_seconds(),
             ),
         ),
-        products=action.products,
-        params_schema=action.params_schema,
-        reversible=action.reversible,
-        blast_radius=action.blast_radius,
-        rate_limit=action.rate_limit,
-        max_objects=action.max_objects,
-        count_param=action.count_param,
-        free_text=action.free_text,
         max_duration_s=action.max_duration.total_seconds(),
-        verify_metric=action.verify_metric,
         verify_after_s=action.verify_after.total_seconds(),
-        rollback=action.rollback,
-        rollback_params=action.rollback_params,
-        dry_run=action.dry_run,
-        four_eyes=action.four_eyes,
-        approvals=action.approvals,
-        quiet_hours=action.quiet_hours,
-        confirm_dialog=action.confirm_dialog,
-        confirm=action.confirm,
+        **{name: getattr(action, name) for name in _AS_SET},
     )
 
 
