@@ -51,8 +51,8 @@ _REFERS_BACK: Final = re.compile(
 _LONGEST_QUESTION: Final = 2_000  # of what is held against these patterns; longer is no courtesy
 
 REPLACED: Final = (
-    "the model answered without looking at anything, so its answer is not shown; this one comes from "
-    "what was read, without a model"
+    "the model's answer rests on nothing that was read, so it is not shown; this one comes from what "
+    "was read, without a model"
 )
 UNCHECKED: Final = "no tool was called for this answer: nothing in it was checked"
 _BUILT_IN: Final = tuple(tool.contract for tool in core_tools(CursorSigner(bytes(32))))

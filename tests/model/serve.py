@@ -1,4 +1,4 @@
-"""Serves one model file over OpenAI's wire on loopback: `serve.py MODEL PORT`, until it is ended.
+"""Serves one model file over OpenAI's wire on loopback: `serve.py MODEL PORT CONTEXT`, until it is ended.
 
 Run by the interpreter of the folder that `make test-model` fills, which alone has `xllamacpp`.
 """
@@ -8,8 +8,6 @@ import threading
 
 import xllamacpp  # type: ignore[import-not-found, unused-ignore]
 
-CONTEXT_TOKENS = 12_288
-
 
 def main() -> None:
     """Blocks. The port is the one given, on 127.0.0.1."""
@@ -18,7 +16,7 @@ def main() -> None:
     params.model_alias = "small"
     params.hostnames = ["127.0.0.1"]
     params.port = int(sys.argv[2])
-    params.n_ctx = CONTEXT_TOKENS
+    params.n_ctx = int(sys.argv[3])
     params.n_parallel = 1
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 2
     params.use_jinja = True

@@ -13,6 +13,8 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from adapters.http import http_client
+from adapters.llm.first_look.digest import MOST_TOKENS, as_read
+from adapters.llm.messages import Meta
 from adapters.observe.cursor import UnsealedCodec
 from adapters.observe.jaeger import JaegerTraces
 from adapters.observe.loki import LokiLogs
@@ -24,6 +26,7 @@ from tests.fakes.loki_server import LokiServer, Stored
 from tests.fakes.set_clock import SetClock
 from tests.fakes.tempo_server import TempoServer
 from tests.fakes.tools import bench
+from tests.fixtures_first_look import asked, look_tokens, looked
 from tools.capabilities import Capabilities, Logs, Metrics, Span, Trace, Traces
 from tools.core.sweep_logs import SweepLogs
 from tools.core.sweep_metrics import SweepMetrics
@@ -188,3 +191,6 @@ async def test_fifty_products_are_swept_within_the_budget(
     assert len(metrics["within"]) == len(logs["lines"]) == len(PRODUCTS)
     assert logs["partly"] == day["partly"] == []
     assert traces["calls"] == ["shop-00 > shop-01", "shop-01 > shop-02", "shop-02 > shop-03"]
+    told = dict(zip(ids, (metrics, logs, traces), strict=True))
+    look = looked(told, asked("why is it slow?", meta=Meta(products=PRODUCTS, now=NOW)))
+    assert look_tokens(as_read(look)) <= MOST_TOKENS
