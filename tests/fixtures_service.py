@@ -150,10 +150,14 @@ def stage(tmp_path: Path, _nothing_blocks_the_loop: BlockBuster) -> Start:
 
     @asynccontextmanager
     async def start(
-        script: Script, more: Tree | None = None, *, setup: Setup | None = None
+        script: Script,
+        more: Tree | None = None,
+        *,
+        setup: Setup | None = None,
+        times: Times = Times(),  # noqa: B008 - frozen
     ) -> AsyncIterator[Stage]:
         _nothing_blocks_the_loop.deactivate()
-        async with on_stage(tmp_path, script, more, setup=setup) as running:
+        async with on_stage(tmp_path, script, more, setup=setup, times=times) as running:
             _nothing_blocks_the_loop.activate()
             try:
                 yield running

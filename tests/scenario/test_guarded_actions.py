@@ -12,6 +12,7 @@ from pydantic import JsonValue
 
 from bot.demo.workspace.seeds import RESPONDER
 from bot.demo.workspace.stored_messages import Message
+from bot.service.times import Times
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_service import PLANE_TOKEN, shared_stage
 from tests.stage import CONFIRM, Asked, Stage, question_of, results, shown
@@ -21,6 +22,7 @@ __all__ = ["shared_stage"]
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 READ_TOKEN = "read-token-Uv73Xq"
+TIMES = Times(tick_s=0.2)  # what is measured after an action waits for a tick
 SETTINGS = {
     "actions": [
         {

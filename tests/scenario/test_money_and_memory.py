@@ -6,6 +6,7 @@ from contextlib import closing
 import aiohttp
 
 from bot.demo.workspace.seeds import CHECKOUT, DIRECT, RESPONDER
+from bot.service.times import Times
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_service import INGEST_TOKEN, Start, stage
 from tests.stage import Stage
@@ -56,7 +57,7 @@ async def test_admins_are_told_and_can_ask_who_spent_it(stage: Start) -> None:
     budget = {"daily_usd_limit": 2.0, "alert_at_pct": 1}
     more = {"llm": {"budget": budget, "show_cost": False}}
     dear = Round(text=("It was the pool.",), input_tokens=3000)
-    async with stage([dear], more) as running:
+    async with stage([dear], more, times=Times(tick_s=0.1)) as running:
         await running.answered("@kortex why?")
         told = await running.workspace.wait_for(
             lambda: [m for m in running.workspace.messages(DIRECT) if "model budget" in m.text], 20

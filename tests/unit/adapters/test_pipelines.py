@@ -185,9 +185,8 @@ async def test_a_github_run_is_known_by_its_title(
         (says(200, []), K.LOST),
         (says(200, {"message": "?"}), K.LOST),
         (says(503, {}), K.LOST),
-        (silence, K.LOST),
     ],
-    ids=["success", "canceled", "manual", "none", "no list", "503", "silence"],
+    ids=["success", "canceled", "manual", "none", "no list", "503"],
 )
 async def test_a_gitlab_pipeline_is_known_by_its_name(
     server: ControlPlaneServer, client: httpx.AsyncClient, answer: Answer, kind: AnswerKind
@@ -197,6 +196,16 @@ async def test_a_gitlab_pipeline_is_known_by_its_name(
     said = await pipelines(GitLab(), client).ask(order(server.url, ExecutorKind.GITLAB))
 
     assert said.kind is kind
+    assert server.received[0].raw_path == "/it/pipelines?name=p_1"
+
+
+async def test_a_pipeline_that_nobody_tells_of_is_lost(
+    server: ControlPlaneServer, client: httpx.AsyncClient
+) -> None:
+    server.get = silence
+    asked = order(server.url, ExecutorKind.GITLAB, timeout_s=0.1)
+
+    assert (await pipelines(GitLab(), client).ask(asked)).kind is K.LOST
     assert server.received[0].raw_path == "/it/pipelines?name=p_1"
 
 
