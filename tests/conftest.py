@@ -52,6 +52,15 @@ def pytest_collection() -> Iterator[None]:
     gc.enable()
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Those that mostly wait for processes come first, so that one worker waits while others work.
+
+    Behind them, and among themselves, they are in random order.
+    """
+    items.sort(key=lambda item: not item.path.stem.startswith("test_durability_"))
+
+
 @pytest.fixture(autouse=True)
 def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):

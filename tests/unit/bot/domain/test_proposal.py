@@ -63,8 +63,11 @@ JSON = st.recursive(
     | st.booleans()
     | st.integers(-(2**53), 2**53)
     | st.text(st.characters(codec="utf-8")),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(st.characters(codec="utf-8")), inner),
-    max_leaves=10,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text(st.characters(codec="utf-8")), inner, max_size=3)
+    ),
+    max_leaves=6,
 )
 
 
