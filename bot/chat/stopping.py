@@ -53,6 +53,7 @@ class Signal:
 
     def __init__(self) -> None:
         self._event = asyncio.Event()
+        self.by = ""
 
     @property
     def requested(self) -> bool:
@@ -63,6 +64,7 @@ class Signal:
         """Until somebody asks."""
         await self._event.wait()
 
-    def set(self) -> None:
-        """Somebody asked the turn to stop."""
+    def set(self, by: str = "") -> None:
+        """Somebody asked the turn to stop; the first of them is named."""
+        self.by = self.by or by
         self._event.set()

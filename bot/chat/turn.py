@@ -233,6 +233,8 @@ class Turns:
             recalled = await self._recalled(request, list(notices), budget, stop, journal)
             end, talk = await loop.run(recalled.request, journal.feed, recalled.aside)
             final = await self._final(ask, end, talk, [*notices, *recalled.notices])
+            if end is TurnEnd.STOPPED:
+                final = replace(final, stopped_by=stop.by)
             return _Investigated(final, said_of(end, talk), recalled.summary)
         except Exception as error:  # noqa: BLE001 - a bug must not leave people without an end
             said = said_of(TurnEnd.FAILED, loop.talk) if loop.talk else ()

@@ -239,6 +239,7 @@ class _Never:
     """A signal nobody sends."""
 
     requested = False
+    by = ""
 
     async def wait(self) -> None:
         """Never returns: nobody can press stop here."""

@@ -114,6 +114,7 @@ class TurnFinished:
     notices: Sequence[str] = ()
     claims: Sequence[Claim] = ()
     proposal_ids: Sequence[ProposalId] = ()
+    stopped_by: str = ""  # the platform's id of who stopped it
 
 
 TurnEvent = (

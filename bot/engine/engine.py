@@ -113,11 +113,12 @@ class Engine:
         decision: DecisionBody,
         ending: EndingBody,
         show_waiting: ShowWaiting,
+        show_in_line: ShowWaiting | None = None,
     ) -> None:
         """Take the database, resume what was left, begin to accept. Raises SecondProcess.
 
         The lease and stop watchers run in `background` until it is cancelled. `show_waiting` tells
-        people that their turn waits for others to end.
+        people that their turn waits for others to end, `show_in_line` that it does in its thread.
         """
         usual = MAX_LIVE_TURNS_SQLITE if self._config.sqlite_path else MAX_LIVE_TURNS
         self._slots = TurnSlots(self._config.max_live_turns or usual, show_waiting)
@@ -125,6 +126,7 @@ class Engine:
             self._lock_file = await asyncio.to_thread(take_lock, self._config.sqlite_path)
         else:
             await self._presence.beat()
+        self._show_in_line = show_in_line
         self._turn_body, self._decision_body, self._ending_body = turn, decision, ending
         self._background = background
         self._launch()
@@ -274,7 +276,7 @@ class Engine:
         ask = _ASK.validate_python(ask_value)
         with self._counted(self._turns, ask.turn_id):
             try:
-                fresh = await self._order.enter(ask)
+                fresh = await self._order.enter(ask, self._tell_in_line)
             except Superseded:
                 log.info("turn_superseded", turn=ask.turn_id)
                 return
@@ -296,6 +298,10 @@ class Engine:
                 if self._signals.get(ask.turn_id) is signal:
                     del self._signals[ask.turn_id]
                 self._order.forget(ask.turn_id)
+
+    def _tell_in_line(self, ask: Ask) -> None:
+        if self._show_in_line is not None:
+            self._background.create_task(self._show_in_line(ask))
 
     async def _run_decision(self, proposal_id: str, value: JsonValue) -> None:
         with self._counted(self._decisions, proposal_id):
@@ -320,7 +326,7 @@ class Engine:
         """Ask a running turn to stop, wherever it runs."""
         asked = await self._tickets.request_stop(turn, by)
         if signal := self._signals.get(turn):
-            signal.set()
+            signal.set(by)
         return asked
 
     def watch(self, turn: TurnId) -> StopSignal:
@@ -336,9 +342,9 @@ class Engine:
                 asked = await self._tickets.stops_for(self.executor_id)
             except StorageUnavailable:
                 continue
-            for turn in asked:
+            for turn, by in asked.items():
                 if signal := self._signals.get(TurnId(turn)):
-                    signal.set()
+                    signal.set(by)
 
     def _let_turns_go(self) -> None:
         """This process stood still for so long that others may have taken its turns over.

@@ -129,12 +129,13 @@ class ThreadOrder:
         """
         self._unstarted = await self._tickets.drop_unstarted(self._unstarted)
 
-    async def enter(self, ask: Ask) -> bool:
+    async def enter(self, ask: Ask, waits: Callable[[Ask], None] = lambda _ask: None) -> bool:
         """Wait until this turn is the oldest of its thread; whether no attempt was here before.
 
-        It was promised, so it waits for a database that is busy or gone, too. Raises Superseded.
+        It was promised, so it waits for a database that is busy or gone, too. `waits` is called when
+        a first attempt has to wait for others of its thread. Raises Superseded.
         """
-        return await self._patiently(ask, self._entered)
+        return await self._patiently(ask, lambda entering: self._entered(entering, waits))
 
     async def deaths(self, ask: Ask) -> int:
         """How often its process has died with no more of its steps on record than there are now."""
@@ -186,7 +187,7 @@ class ThreadOrder:
         """It is over, or somebody else's."""
         self._first_attempts.discard(turn)
 
-    async def _entered(self, ask: Ask) -> bool:
+    async def _entered(self, ask: Ask, waits: Callable[[Ask], None]) -> bool:
         thread = ask.place.key
         with self._listed(ask) as woken:
             async with self._entering:
@@ -194,6 +195,8 @@ class ThreadOrder:
                 if fresh := await self._tickets.is_fresh(ask.turn_id):
                     self._first_attempts.add(ask.turn_id)
                 entered = await self._tickets.try_enter(ask.turn_id, thread, ask.ts, self._owner)
+            if fresh and not entered:
+                waits(ask)
             while not entered:
                 self._anybody.set()
                 await woken.wait()

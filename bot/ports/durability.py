@@ -36,6 +36,11 @@ class StopSignal(Protocol):
         """Whether they did."""
         ...
 
+    @property
+    def by(self) -> str:
+        """Who did, by the platform's id; "" while nobody did, and where it is not known."""
+        ...
+
 
 class StopRequests(Protocol):
     """Stops asked for, across replicas, ahead of any queue."""

@@ -199,6 +199,7 @@ async def _engine_running(
             conversation.decide.run,
             conversation.turns.end_lost,
             surface.show_waiting,
+            surface.show_in_line,
         )
         try:
             yield

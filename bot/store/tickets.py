@@ -7,7 +7,7 @@ now is read from the engine's own table: a replica that was frozen and given up 
 the slot nor release its successor's.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import sqlalchemy as sa
 
@@ -204,16 +204,16 @@ class Tickets:
 
         return await self._database.transact(work)
 
-    async def stops_for(self, owner: str) -> Sequence[str]:
-        """The turns of this replica that somebody asked to stop."""
+    async def stops_for(self, owner: str) -> Mapping[str, str]:
+        """The turns of this replica that somebody asked to stop, and who."""
 
-        async def work(connection: Connection) -> Sequence[str]:
-            found = await connection.scalars(
-                sa.select(tickets.c.id)
+        async def work(connection: Connection) -> Mapping[str, str]:
+            found = await connection.execute(
+                sa.select(tickets.c.id, tickets.c.stop_by)
                 .where(tickets.c.owner == owner, tickets.c.stop_by.is_not(None))
                 .order_by(tickets.c.id)
             )
-            return found.all()
+            return {row.id: row.stop_by for row in found}
 
         return await self._database.fetch(work)
 

@@ -11,7 +11,7 @@ class FakeStops:
         self.signals: dict[TurnId, Signal] = {}
 
     async def request(self, turn: TurnId, by: UserId) -> bool:
-        self.watch(turn).set()
+        self.watch(turn).set(by)
         return True
 
     def watch(self, turn: TurnId) -> Signal:

@@ -139,7 +139,7 @@ async def test_a_tool_that_hangs_is_left_and_what_came_before_is_kept(stage: Sta
             answer = await running.answer(asked)
 
             assert time.monotonic() - began < 1.0
-            assert "Stopped." in answer
+            assert "Stopped by" in answer
             assert "I look at the logs." in answer
             assert len(running.models.requests) == 1
             async with asyncio.timeout(1):

@@ -103,7 +103,7 @@ async def test_a_turn_ends_within_a_second_whatever_the_model_does(
 
     answer = await stopped(shared_stage, act, asked, live, user)
 
-    assert "Stopped." in answer
+    assert "Stopped by" in answer
     assert kept in answer
     assert "never said" not in answer
     async with asyncio.timeout(5):
@@ -126,7 +126,7 @@ async def test_a_colleague_may_stop_it_too(shared_stage: Stage) -> None:
     asked = await shared_stage.ask("@kortex streaming for a colleague", shared_stage.newcomer())
     live = await shared_stage.live(asked, "The pool is exhausted.")
 
-    assert "Stopped." in await stopped(shared_stage, by_button, asked, live, MEMBER)
+    assert f"Stopped by <@{MEMBER}>." in await stopped(shared_stage, by_button, asked, live, MEMBER)
 
 
 async def test_an_external_person_may_not(shared_stage: Stage) -> None:
@@ -162,7 +162,7 @@ async def test_a_second_stop_at_the_same_time_changes_nothing(shared_stage: Stag
         both.create_task(by_button(shared_stage, asked, live, user))
         both.create_task(by_word(shared_stage, asked, live, MEMBER))
 
-    assert (await shared_stage.answer(asked)).count("Stopped.") == 1
+    assert (await shared_stage.answer(asked)).count("Stopped by") == 1
     assert len(shared_stage.parts(asked)) == 1
 
 
@@ -180,7 +180,7 @@ async def test_a_stop_after_the_end_says_that_nothing_runs(shared_stage: Stage) 
     said = shared_stage.ask("@kortex stop", user, thread=asked.thread)
     assert words.NOTHING_RUNS in await shared_stage.told(user, said)
     assert shared_stage.finished(asked) == answer
-    assert "Stopped." not in answer
+    assert "Stopped" not in answer
 
 
 async def test_a_stop_ends_the_turn_that_runs_and_the_one_waiting_goes_on(
@@ -193,5 +193,5 @@ async def test_a_stop_ends_the_turn_that_runs_and_the_one_waiting_goes_on(
 
     answer = await stopped(shared_stage, by_word, first, live, user)
 
-    assert "Stopped." in answer
+    assert "Stopped by" in answer
     assert "All is well." in await shared_stage.answer(second)

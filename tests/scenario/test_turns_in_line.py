@@ -4,7 +4,7 @@ import asyncio
 from collections import defaultdict
 
 from bot.demo.workspace.seeds import MEMBER, RESPONDER
-from bot.slack.showing.render import WAITING
+from bot.slack.showing.render import IN_LINE, WAITING
 from tests.fakes.model_server import Recorded, Round
 from tests.fixtures_service import Start, stage
 from tests.stage import STOP, question_of
@@ -40,4 +40,26 @@ async def test_whoever_asks_beyond_the_limit_waits_is_told_and_is_answered(stage
         held["second"].set()
         assert "Answer to first" in await running.answer(first)
         assert "Answer to second" in await running.answer(second)
+        assert [part.ts for part in running.parts(second)] == [waiting.ts]
+
+
+async def test_a_question_behind_another_of_its_thread_is_told_so_at_once_and_answered(
+    stage: Start,
+) -> None:
+    held: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
+
+    def script(request: Recorded) -> Round:
+        question = question_of(request)
+        return Round(text=(f"Answer to {question}.",), hold=held[question], hold_at=-1)
+
+    async with stage(script) as running:
+        first = await running.ask("@kortex first")
+        await running.live(first, "Thinking")
+        second = await running.ask("and second", thread=first.thread)
+        waiting = await running.live(second, IN_LINE)
+        held["first"].set()
+        held["and second"].set()
+
+        assert "Answer to first" in await running.answer(first)
+        assert "Answer to and second" in await running.answer(second)
         assert [part.ts for part in running.parts(second)] == [waiting.ts]

@@ -111,7 +111,10 @@ def _is_spoken(message: Message, identity: SlackIdentity) -> bool:
 # https://docs.slack.dev/messaging/formatting-message-text: inside <…>, and only three escapes.
 _TOKEN = re.compile(r"<([^<>]*)>")
 _UNESCAPED = (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"))  # the ampersand last
-_STOP = re.compile(r"\s*stop\s*[.!]*\s*", re.IGNORECASE)
+_STOP = re.compile(
+    r"\s*(?:please[\s,]+)?(?:stop|cancel|never\s?mind)(?:[\s,]+please)?\s*[.!]*\s*",
+    re.IGNORECASE,
+)
 
 
 def mentions(text: str, bot_user: str) -> bool:
@@ -133,7 +136,7 @@ def question(text: str, bot_user: str) -> str:
 
 
 def is_stop(question_text: str) -> bool:
-    """Whether the whole message is the word "stop"."""
+    """Whether the whole message is "stop", "cancel" or "never mind"."""
     return _STOP.fullmatch(question_text) is not None
 
 

@@ -1,5 +1,6 @@
 """What stands below a finished answer: how it ended, what was consulted, the footer."""
 
+import re
 from collections import Counter
 from dataclasses import dataclass
 from typing import assert_never
@@ -12,6 +13,7 @@ from bot.slack.text.blocks import Block, context
 from bot.slack.text.links import remark
 from bot.slack.text.mrkdwn import inline
 
+_USER_ID = re.compile(r"[UW][A-Z0-9]{1,30}")
 _REMARKS_SHOWN = 6
 _REMARK_CHARS = 150
 # The provider that is no model at all.
@@ -49,7 +51,7 @@ def _ending(final: TurnFinished) -> str:
                 "Ask a narrower question to go on.",
             )
         case TurnEnd.STOPPED:
-            return _said("⏹ Stopped.", kept)
+            return _said(f"⏹ Stopped{_by(final.stopped_by)}.", kept)
         case TurnEnd.BUDGET:
             return _said(
                 "⚠ The model budget allows no further round now.",
@@ -62,6 +64,10 @@ def _ending(final: TurnFinished) -> str:
             )
         case _:
             assert_never(final.end)
+
+
+def _by(user: str) -> str:
+    return f" by <@{user}>" if _USER_ID.fullmatch(user) else ""
 
 
 def _said(*sentences: str) -> str:

@@ -24,16 +24,18 @@ from bot.slack.text.blocks import Block, Part, actions, button, context, markdow
 from bot.slack.text.imitation import disclaimed
 from bot.slack.text.links import NO_LINKS, LinkPolicy, remark
 from bot.slack.text.markdown import hold_back
-from bot.slack.text.mrkdwn import clean
+from bot.slack.text.mrkdwn import clean, inline
 from bot.slack.text.split import split
 from tools.records import CallEnded, CallEvent
 
 CURSOR = "▌"
 PLACEHOLDER = "Thinking…"
+IN_LINE = "Waiting: I answer the question before yours in this thread first."
 WAITING = "Waiting: many asked at once. I begin as soon as an answer before yours is done."
 STOP_ACTION = "turn:stop"
 _NOTICES_SHOWN = 3
 _NOTICE_CHARS = 200
+_QUESTION_CHARS = 150
 
 
 @dataclass(slots=True)
@@ -47,7 +49,8 @@ class AnswerView:
     finished: TurnFinished | None = None
     round_start: int = 0
     show_cost: bool = True
-    waiting: bool = False
+    waiting: str = ""  # for what
+    question: str = ""  # as long as there is nothing else to be notified of
     heads: tuple[str, ...] = ()  # the source of messages that are full and stay as they are
 
     def apply(self, event: TurnEvent) -> bool:
@@ -117,7 +120,7 @@ def _live(view: AnswerView, links: LinkPolicy) -> tuple[Part, ...]:
     bodies = _bodies(hold_back(view.text), links, view.heads)
     *earlier, last = bodies or [""]
     chips = list(view.chips.values())
-    status = activity(chips) or ("" if last else WAITING if view.waiting else PLACEHOLDER)
+    status = activity(chips) or ("" if last else view.waiting or PLACEHOLDER)
     blocks: list[Block] = []
     if chips:
         blocks.append(context(*chip_texts(chips)))
@@ -131,8 +134,15 @@ def _live(view: AnswerView, links: LinkPolicy) -> tuple[Part, ...]:
     blocks.append(actions([button("Stop", STOP_ACTION, view.turn_id)]))
     return (
         *(Part(body, (markdown(body),)) for body in earlier),
-        Part(last or status, tuple(blocks)),
+        Part(last or _notified(view, status), tuple(blocks)),
     )
+
+
+def _notified(view: AnswerView, status: str) -> str:
+    """What a notification says of an answer that has no text yet."""
+    if status != PLACEHOLDER or not view.question:
+        return status
+    return f"Looking into it: {inline(view.question, _QUESTION_CHARS)}"
 
 
 def _with_cursor(body: str) -> str:

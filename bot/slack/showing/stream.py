@@ -42,6 +42,7 @@ class SlackAnswerStream(AnswerStream):
         on_end: Callable[[bool], None] = lambda _finished: None,
         show_cost: bool = True,
         native: NativeAnswer | None = None,
+        question: str = "",
     ) -> None:
         self._messages = messages
         self._native = native
@@ -52,7 +53,7 @@ class SlackAnswerStream(AnswerStream):
         self._resolve = resolve
         self._on_end = on_end
         self._has_ended = False
-        self._view = AnswerView(messages.turn, show_cost=show_cost)
+        self._view = AnswerView(messages.turn, show_cost=show_cost, question=question)
         grows = native is not None and native.growth is not None
         self._expiry: asyncio.TimerHandle | None = None
         self._slot = scheduler.open_stream(self._grow) if grows else scheduler.open(self._edit)

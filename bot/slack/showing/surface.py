@@ -18,7 +18,7 @@ from bot.slack.sending.streams import Streams
 from bot.slack.showing.answer_messages import AnswerMessages
 from bot.slack.showing.cards import card
 from bot.slack.showing.native_answer import NativeAnswer
-from bot.slack.showing.render import AnswerView, render
+from bot.slack.showing.render import IN_LINE, WAITING, AnswerView, render
 from bot.slack.showing.stream import SlackAnswerStream
 from bot.slack.text.blocks import Part, markdown
 from bot.slack.text.limits import MARKDOWN_CHARS, SECTION_CHARS
@@ -94,15 +94,22 @@ class SlackSurface(ChatSurface):
 
     async def open_answer(self, ask: Ask) -> MessageTs:
         """Post the placeholder, or find the one an earlier attempt posted."""
-        ts = await self._opened(ask, AnswerView(ask.turn_id))
+        ts = await self._opened(ask, AnswerView(ask.turn_id, question=ask.text))
         if self._sessions is not None:
             self._sessions.begins(ask)
         return ts
 
     async def show_waiting(self, ask: Ask) -> None:
         """Post the placeholder of an answer that begins later; best effort."""
+        await self._wait(ask, WAITING)
+
+    async def show_in_line(self, ask: Ask) -> None:
+        """The same for one that waits behind another of its thread."""
+        await self._wait(ask, IN_LINE)
+
+    async def _wait(self, ask: Ask, why: str) -> None:
         try:
-            await self._opened(ask, AnswerView(ask.turn_id, waiting=True))
+            await self._opened(ask, AnswerView(ask.turn_id, waiting=why))
         except (SurfaceGone, SurfaceFailed) as error:
             _log.info("slack.waiting.not_shown", turn=ask.turn_id, error=str(error))
 
@@ -159,6 +166,7 @@ class SlackSurface(ChatSurface):
             on_end=lambda finished: self._ended(ask, finished),
             show_cost=self._show_cost,
             native=self._growing.get(turn),
+            question=ask.text,
         )
 
     async def show_card(self, proposal: Proposal) -> MessageTs:

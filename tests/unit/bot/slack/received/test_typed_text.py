@@ -46,12 +46,37 @@ def test_no_text_is_too_odd(typed: str) -> None:
     assert len(question(typed, BOT)) <= len(typed) + 3 * typed.count("<")
 
 
-@pytest.mark.parametrize("text", ["stop", "Stop!", " STOP. ", "stop..."])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "stop",
+        "Stop!",
+        " STOP. ",
+        "stop...",
+        "cancel",
+        "Cancel, please.",
+        "never mind",
+        "Nevermind!",
+        "please stop",
+    ],
+)
 def test_stop_alone_is_stop(text: str) -> None:
     assert is_stop(text)
 
 
-@pytest.mark.parametrize("text", ["", "stop it", "don't stop", "stopped", "nonstop"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "stop it",
+        "don't stop",
+        "stopped",
+        "nonstop",
+        "cancel the deploy",
+        "cancelled?",
+        "never mind the logs",
+    ],
+)
 def test_other_words_are_not(text: str) -> None:
     assert not is_stop(text)
 

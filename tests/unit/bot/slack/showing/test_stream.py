@@ -253,7 +253,7 @@ async def test_an_outdated_message_that_cannot_be_removed_does_not_hold_the_answ
     slack.faults["chat.delete"].append(Refused("chat.delete", "cant_delete_message"))
     await stream.finish(finished(text="The answer."))
 
-    assert slack.texts() == ["Thinking…", "The answer."]
+    assert slack.texts() == ["Looking into it: why?", "The answer."]
 
 
 async def test_a_deleted_answer_is_told_as_gone(slack: FakeSlackWeb, surface: SlackSurface) -> None:

@@ -40,7 +40,7 @@ async def test_the_placeholder_is_a_reply_with_stop(
 
     posted = slack.messages[ts]
     assert posted["thread_ts"] == ASK.place.thread_ts
-    assert posted["text"] == "Thinking…"
+    assert posted["text"] == "Looking into it: why?"
     assert "turn:stop" in str(posted["blocks"])
 
 
