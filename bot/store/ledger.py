@@ -4,6 +4,7 @@ Beside it the days of which a budget's alert was told.
 """
 
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import fields
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
@@ -11,7 +12,6 @@ import sqlalchemy as sa
 
 from adapters.llm.messages import Usage
 from bot.domain.budget import BudgetLimits, Refusal
-from bot.domain.ids import SessionId, TurnId, UserId
 from bot.ports.ledger import DatedEntry, LedgerEntry, Reservation, SpentBy, Today
 from bot.store import allowance
 from bot.store.database import Database
@@ -27,6 +27,9 @@ _GROUPS = {
 }
 _PAGE = 500
 _DEAD_S = 2 * 86_400.0
+# What has a column of its name.
+_AS_THEY_ARE = tuple(f.name for f in fields(LedgerEntry) if f.name not in {"user", "usage"})
+_TOKENS = tuple(f.name for f in fields(Usage))
 _KEY = sa.tuple_(table.c.at, table.c.turn_id, table.c.round, table.c.provider)
 
 CLAIM_S = 120.0  # a replica that died while telling is not waited for longer
@@ -193,45 +196,15 @@ def _within(day: date | None) -> tuple[sa.ColumnElement[bool], ...]:
 
 
 def _row(entry: LedgerEntry) -> dict[str, object]:
-    return {
-        "turn_id": entry.turn_id,
-        "round": entry.round,
-        "provider": entry.provider,
-        "session_id": entry.session_id,
-        "user_id": entry.user,
-        "channel": entry.channel,
-        "channel_id": entry.channel_id,
-        "model": entry.model,
-        "purpose": entry.purpose,
-        "input_uncached": entry.usage.input_uncached,
-        "cache_read": entry.usage.cache_read,
-        "cache_write": entry.usage.cache_write,
-        "output": entry.usage.output,
-        "cost_usd_micros": entry.cost_usd_micros,
-        "counted_usd_micros": entry.counted_usd_micros,
-        "duration_ms": entry.duration_ms,
-    }
+    own = {name: getattr(entry, name) for name in _AS_THEY_ARE}
+    tokens = {name: getattr(entry.usage, name) for name in _TOKENS}
+    return {**own, **tokens, "user_id": entry.user}
 
 
 def _dated(row: sa.Row[Any]) -> DatedEntry:
-    return DatedEntry(
-        row.at,
-        LedgerEntry(
-            session_id=SessionId(row.session_id),
-            turn_id=TurnId(row.turn_id),
-            round=row.round,
-            user=UserId(row.user_id),
-            channel=row.channel,
-            provider=row.provider,
-            model=row.model,
-            purpose=row.purpose,
-            usage=Usage(row.input_uncached, row.cache_read, row.cache_write, row.output),
-            cost_usd_micros=row.cost_usd_micros,
-            duration_ms=row.duration_ms,
-            counted_usd_micros=row.counted_usd_micros,
-            channel_id=row.channel_id,
-        ),
-    )
+    own = {name: getattr(row, name) for name in _AS_THEY_ARE}
+    usage = Usage(**{name: getattr(row, name) for name in _TOKENS})
+    return DatedEntry(row.at, LedgerEntry(**own, user=row.user_id, usage=usage))
 
 
 class StoredAlertDays:
