@@ -44,13 +44,12 @@ from bot.wiring.audit_outlets import calls_audit
 from bot.wiring.backends import make_executors
 from bot.wiring.bindings import bound
 from bot.wiring.confinement import check_edited, local_hosts
-from bot.wiring.in_force import InForce
+from bot.wiring.in_force import Directory, InForce, NameOf, Venues
 from bot.wiring.mcp_servers import McpServers, open_mcp
 from bot.wiring.observed import UNPLAYED, Observed, Played, SystemClock, World, make_observed
 from bot.wiring.plugins import Plugins, open_plugins
 from bot.wiring.stores import Stores, open_redactor, open_stores
 from bot.wiring.toolboxes import Toolboxes
-from bot.wiring.venues import Directory, NameOf, Venues
 from tools.capabilities import Capabilities, Clock
 from tools.catalog import ToolCatalog
 from tools.contract import AnyTool

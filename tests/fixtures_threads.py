@@ -21,7 +21,7 @@ from bot.commands.headless import NamedByUser, NamedOnTheLine, NeverStopped, hea
 from bot.domain.ids import MessageTs, UserId
 from bot.domain.turn_events import TurnFinished
 from bot.settings.model import Settings
-from bot.wiring.venues import Directory
+from bot.wiring.in_force import Directory
 from tests.fakes.journal import MemoryJournal
 from tests.fakes.model_server import Call, ModelServer, Round
 from tests.fakes.recording_chat import RecordingChat

@@ -2,18 +2,20 @@
 
 Every question does, but for words that ask nothing (a greeting, thanks), questions about Kortex or
 about terms, and, where an answer was given before, what is about that answer or only tells something.
+Until then a model's words are kept from people: nobody should read an answer grow that is taken back.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from adapters.llm.messages import Message, Role, ToolSpec
 from adapters.llm.stated import is_statement
 from adapters.llm.written_calls import looks_written
 from bot.chat.claims.answer import checked
+from bot.domain.budget import NO_MODEL
 from bot.domain.claims import ClaimState
-from bot.domain.turn_events import Evidence
+from bot.domain.turn_events import Evidence, RoundStarted, TextDelta, TurnEvent
 from tools.core.all import core_tools
 from tools.cursor import CursorSigner
 from tools.records import ToolOutcome
@@ -66,6 +68,8 @@ _INVESTIGATES: Final = frozenset(
 )
 _CITED: Final = re.compile(r"\bE(\d{1,3})\b")
 _LONGEST_QUESTION_BACK: Final = 600
+
+_CITES: Final = re.compile(r"\[E\d")
 
 
 def needs_evidence(messages: Sequence[Message]) -> bool:
@@ -130,3 +134,37 @@ def _asks_back(text: str, question: str) -> bool:
         return False
     _, claims = checked(text, (), {}, question)
     return all(claim.state is not ClaimState.UNSUPPORTED for claim in claims)
+
+
+class HeldWords:
+    """Stands before `emit` for one round. `may_cite`: there is evidence, which a citation rests on."""
+
+    def __init__(self, emit: Callable[[TurnEvent], None], *, may_cite: bool) -> None:
+        self._emit = emit
+        self._may_cite = may_cite
+        self._holds = True
+        self._held: list[str] = []
+
+    def __call__(self, event: TurnEvent) -> None:
+        """Pass it on, or keep it."""
+        if isinstance(event, RoundStarted) and event.provider == NO_MODEL:
+            self.release()
+        if not (self._holds and isinstance(event, TextDelta)):
+            self._emit(event)
+            return
+        self._held.append(event.text)
+        # A citation comes in pieces: of what was held before, its first characters count too.
+        if self._may_cite and _CITES.search("".join(self._held[-4:])):
+            self.release()
+
+    def release(self) -> None:
+        """Tell what was kept, and keep nothing from here on."""
+        self._holds = False
+        text = "".join(self._held)
+        self._held.clear()
+        if text:
+            self._emit(TextDelta(text))
+
+    def drop(self) -> None:
+        """What was kept is nobody's answer."""
+        self._held.clear()

@@ -22,12 +22,12 @@ from bot.chat.conversation import Conversation, question_of, unique_ids, wrap_ev
 from bot.chat.evidence_need import (
     REPLACED,
     UNCHECKED,
+    HeldWords,
     can_investigate,
     has_looked,
     is_no_answer,
 )
 from bot.chat.first_look import Look, planned
-from bot.chat.held_words import HeldWords
 from bot.chat.round_record import (
     RoundRecord,
     outcome_from_json,

@@ -21,8 +21,8 @@ from bot.domain.channel import rule_for
 from bot.domain.ids import UserId
 from bot.domain.session import Ask
 from bot.settings.model import Settings
+from bot.wiring.in_force import Directory
 from bot.wiring.observed import World
-from bot.wiring.venues import Directory
 from tools.redactor import Redacted
 
 

@@ -55,9 +55,8 @@ from bot.upkeep.retention import SWEEP_S, KeptFor, RetentionSweep
 from bot.wiring import rules
 from bot.wiring.audit_outlets import audit_jobs
 from bot.wiring.backends import Cluster
-from bot.wiring.in_force import SECTIONS
+from bot.wiring.in_force import SECTIONS, Directory
 from bot.wiring.observed import UNPLAYED, Played
-from bot.wiring.venues import Directory
 from tools.errors import ToolError
 
 SOCKET_GRACE_S = 3.0

@@ -1,23 +1,34 @@
 """What kortex.toml says of channels, roles, admins, actions and freeze windows, as it is in force.
 
-Held by everything that goes by it and replaced by a reload.
+Held by everything that goes by it and replaced by a reload; and the rule that a place stands under at
+this moment, by the name of its channel.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Generic, TypeVar, assert_never, overload
 
 from adapters.on_call.json_endpoint import JsonOnCall
 from adapters.on_call.pagerduty import PagerDutyOnCall
 from adapters.on_call.port import OnCall
 from bot.actions.catalog import ActionCatalog
+from bot.actions.propose import Venue
+from bot.domain.channel import Channel, ChannelRule, channel_of
+from bot.domain.ids import Place, SessionId, UserId
+from bot.ports.failures import StorageUnavailable
+from bot.ports.platform import ChannelNames, RoleHolders
+from bot.ports.sessions import SessionStore
 from bot.settings.model import Settings
 from bot.settings.policy import OnCallSettings
 from bot.slack.roles.directory import RoleMembers
 from bot.upkeep.reload import Prepared
 from bot.wiring import rules
+from tools.capabilities import CallContext
 
 T = TypeVar("T")
 SECTIONS = ("channels", "roles", "admins", "actions", "reflexes", "freeze", "llm.tools")
+
+NameOf = Callable[[UserId], Awaitable[str]]
 
 
 def role_members(settings: Settings) -> Mapping[str, RoleMembers]:
@@ -122,3 +133,33 @@ class InForce:
             self.tool_timeouts.replace(new.tool_timeouts)
 
         return Prepared(put_in_force)
+
+
+@dataclass(frozen=True, slots=True)
+class Directory:
+    """What the chat platform knows of people and channels. `name_of` tells a person's name."""
+
+    name_of: NameOf
+    channels: ChannelNames
+    roles: RoleHolders
+
+
+@dataclass(frozen=True, slots=True)
+class Venues:
+    """Every method raises StorageUnavailable."""
+
+    rules: Sequence[ChannelRule]
+    names: ChannelNames
+    sessions: SessionStore
+
+    async def of_call(self, call: CallContext) -> Venue:
+        """Where what a call proposes is shown."""
+        session = await self.sessions.get(SessionId(call.session_id))
+        if session is None:
+            raise StorageUnavailable("the session of this call is not stored")
+        name = await self.names.for_asking(session.place)
+        return Venue(session.place, channel_of(self.rules, name))
+
+    async def now(self, place: Place) -> Channel:
+        """What a decision is judged by."""
+        return channel_of(self.rules, await self.names.for_deciding(place))

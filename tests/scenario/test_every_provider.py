@@ -21,7 +21,7 @@ from bot.domain.ids import UserId
 from bot.domain.turn_events import RoundStarted, TextDelta, ToolProgress, TurnEvent, TurnFinished
 from bot.ports.durability import Journal
 from bot.settings.model import Settings
-from bot.wiring.venues import Directory
+from bot.wiring.in_force import Directory
 from tests.fakes.journal import MemoryJournal
 from tests.fakes.model_server import Call, Failure, ModelServer, Recorded, Round
 from tests.fakes.recording_chat import RecordingChat

@@ -11,8 +11,8 @@ from bot.app import Base, Conversation, build_base, build_conversation
 from bot.commands.headless import HeadlessSurface, NamedByUser, NamedOnTheLine, NeverStopped
 from bot.domain.ids import Person, TeamId, UserId
 from bot.settings.model import Settings
+from bot.wiring.in_force import Directory
 from bot.wiring.stores import open_redactor
-from bot.wiring.venues import Directory
 from tests.fakes.capabilities import call_context, fake_capabilities
 from tests.fakes.tools import FakeTool, contract
 from tools.capabilities import CallContext

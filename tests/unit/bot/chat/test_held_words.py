@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.chat.held_words import HeldWords
+from bot.chat.evidence_need import HeldWords
 from bot.domain.turn_events import Notice, RoundStarted, TextDelta, TurnEvent
 
 BEGINS = RoundStarted(1, "openai", "m")

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.chat.jobs import JOBS, NO_TOOLS
-from bot.chat.prompts import PromptFacts, situation, stable_part, system_prompt
+from bot.chat.prompts import JOBS, NO_TOOLS, PromptFacts, situation, stable_part, system_prompt
 from tests.fakes.capabilities import FakeClock, call_context, fake_capabilities
 from tools.capabilities import Capabilities
 from tools.catalog import ToolCatalog
