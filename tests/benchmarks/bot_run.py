@@ -41,6 +41,7 @@ port = 0
 url = "sqlite+aiosqlite:///${FOLDER}/kortex.db"
 [llm]
 default_provider = "openai"
+first_look = false
 [llm.providers.openai]
 api_key = "sk-benchmark-key"
 base_url = "${MODEL}"

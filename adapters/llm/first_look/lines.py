@@ -35,7 +35,7 @@ _LONGEST_EXAMPLE: Final = 100
 _MOST_SUSPECTS: Final = 3
 _MOST_MISSING: Final = 4
 _MOST_TOKENS: Final = 40  # of each text of the rules
-_NOTE: Final = "what fixed rules make of all of this first look; check it"
+_NOTE: Final = "Fixed rules make of all of this first look, for you to check"
 
 Fact = Moved | LogFact | SpanFact | IllFact | DeployFact
 
@@ -72,19 +72,21 @@ def lines_of(seen: Seen, judgement: Judgement) -> Lines | None:
     return Lines(seen.mark, _head(seen), name, list(lines), list(_notes(seen, judgement)), at_once)
 
 
-def by_rules(judgement: Judgement) -> dict[str, JsonValue]:
-    """The verdict without a model, whom it suspects, and what could not be looked at."""
-    told_of: dict[str, JsonValue] = {"note": _NOTE, "verdict": judgement.verdict}
+def by_rules(judgement: Judgement) -> str:
+    """The verdict without a model, whom it suspects, and what could not be looked at.
+
+    In a sentence of people: a small model goes on in the form that it reads.
+    """
+    parts = [f"{_NOTE}: {judgement.verdict}"]
     if judgement.suspects:
-        told_of["most_likely"] = cut_to(headline(judgement.suspects[0]), _MOST_TOKENS)
-    named = [*judgement.suspects, *judgement.others][:_MOST_SUSPECTS]
-    if named:
-        told_of["suspects"] = [cut_to(_suspect(one), _MOST_TOKENS) for one in named]
+        parts.append(cut_to(headline(judgement.suspects[0]), _MOST_TOKENS).rstrip("."))
+    if named := [*judgement.suspects, *judgement.others][:_MOST_SUSPECTS]:
+        told_of = (cut_to(_suspect(one), _MOST_TOKENS) for one in named)
+        parts.append(f"Suspects: {'; '.join(told_of)}")
     if judgement.missing:
-        told_of["not_looked_at"] = [
-            cut_to(text, _MOST_TOKENS) for text in judgement.missing[:_MOST_MISSING]
-        ]
-    return told_of
+        missing = (cut_to(text, _MOST_TOKENS) for text in judgement.missing[:_MOST_MISSING])
+        parts.append(f"Not looked at: {'; '.join(missing)}")
+    return ". ".join(parts) + "."
 
 
 def _suspect(one: Suspicion) -> str:

@@ -1,0 +1,69 @@
+"""kill -9 around a first look: what was looked at is not looked at again, and the answer comes once."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.model_server import Round
+from tests.scenario.durability.world import World, world_on
+
+ASK = "why is checkout slow"
+FINAL = "The new version leaks connections"
+AFTER_LOOK = 2  # the round: the look stands in the conversation as if the model had asked for it
+QUERY = "loki GET query_range before"
+LOOK = ["look", "tool:1:core__sweep_logs", "tool:2:core__get_recent_deploys"]
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[World]:
+    async with world_on("sqlite", tmp_path) as made:
+        text = made.config.read_text()
+        made.config.write_text(text.replace("first_look = false", "first_look = true"))
+        made.scripts[ASK] = [Round(), Round(text=(f"{FINAL} ", "[E1]."))]
+        yield made
+
+
+async def test_a_model_asked_anew_is_told_what_was_looked_at_before_the_process_died(
+    world: World,
+) -> None:
+    hold = world.hold_round(ASK, AFTER_LOOK, at=-1)
+    first = await world.start()
+    asked = await world.ask(ASK)
+    await hold.wait()
+    queries = world.gates.passed[QUERY]
+    steps = await world.finished_steps(asked)
+
+    await world.kill(first)
+    world.open()
+    await world.start()
+    await world.shows(asked, FINAL)
+    await world.settled()
+
+    assert [name for name in steps if name in LOOK] == LOOK
+    assert queries > 0
+    assert world.gates.passed[QUERY] == queries
+    assert world.rounds == {(ASK, AFTER_LOOK): 2}
+    sent = [request.raw.decode() for request in world.model.requests]
+    assert len(set(sent)) == 1
+    assert "core__sweep_logs" in sent[0]
+    (answer,) = world.answers(asked)
+    assert answer.text.count(FINAL) == 1
+
+
+async def test_a_look_that_was_cut_off_is_made_again_and_the_model_is_asked_once(
+    world: World,
+) -> None:
+    hold = world.gates.hold(QUERY)
+    first = await world.start()
+    asked = await world.ask(ASK)
+    await hold.wait()
+
+    await world.kill(first)
+    world.open()
+    await world.start()
+    await world.shows(asked, FINAL)
+    await world.settled()
+
+    assert world.rounds == {(ASK, AFTER_LOOK): 1}
+    assert [name for name in await world.finished_steps(asked) if name in LOOK] == LOOK
