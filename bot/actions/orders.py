@@ -9,6 +9,7 @@ from pydantic import JsonValue, TypeAdapter
 from adapters.control_plane.port import AnswerKind, ControlAnswer, ControlOrder
 from bot.actions.catalog import ActionCatalog
 from bot.domain.audit import AuditEvent, AuditKind
+from bot.domain.change import named, outcome_words
 from bot.domain.proposal import Proposal, ProposalState, became, sign
 from tools.errors import InvalidArguments
 from tools.redactor import RedactionFailed, Redactor
@@ -91,23 +92,11 @@ def refusal(guard: str, reason: str, *, outdated: bool = False) -> Outcome:
 def line(proposal: Proposal) -> str:
     """The thread's line about a proposal that runs or reached an end."""
     state = proposal.state
-    told = f"{sign(state)} {proposal.action} for {proposal.product}: {became(proposal)}."
+    told = f"{sign(state)} {named(proposal)}: {became(proposal)}."
     if state is ProposalState.DISPATCHING:
         return f"{told} The card shows how far it is, this thread its end."
-    said = words_of(proposal.outcome).replace("`", "´")
+    said = outcome_words(proposal.outcome).replace("`", "´")
     return f"{told}{_NEXT.get(state, '')}" + (f"\n```\n{said}\n```" if said else "")
-
-
-def words_of(outcome: str) -> str:
-    """A stored outcome as people read it: what went wrong in plain words, the rest as it was said."""
-    try:
-        said = orjson.loads(outcome)
-    except orjson.JSONDecodeError:
-        return outcome
-    if not isinstance(said, dict) or not isinstance(said.get("error"), str):
-        return outcome
-    rest = {name: value for name, value in said.items() if name != "error"}
-    return str(said["error"]) + (f"\n{orjson.dumps(rest).decode()}" if rest else "")
 
 
 def _outcome(state: ProposalState, said: JsonValue) -> Outcome:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from bot.audit.checkpoint import Checkpoint
 from bot.audit.verify import Summary
 from bot.domain.audit import AuditKind, TrailEntry
+from bot.domain.change import named, outcome_words
 from bot.domain.dossier import Dossier, DossierTurn
 from bot.domain.proposal import Proposal, word
 
@@ -123,9 +124,10 @@ def _decisions(dossier: Dossier, facts: ReportFacts) -> Iterator[str]:
 
 def _decision(proposal: Proposal, dossier: Dossier, facts: ReportFacts) -> Iterator[str]:
     card = facts.links.get(proposal.card_ts or "")
-    yield f"### {_cell(proposal.action)} on {_cell(proposal.product)}: {word(proposal.state)}"
+    yield f"### {_cell(named(proposal))}: {word(proposal.state)}"
     yield ""
     yield f"- Proposal `{proposal.id}`" + (f" ([card]({card}))" if card else "")
+    yield f"- Action `{_cell(proposal.action)}` on `{_cell(proposal.product)}`"
     yield f"- Parameters `{_cell(proposal.params)}`, digest `{proposal.digest}`"
     yield f"- Proposed {_at(proposal.created_at)}, asked for by {_who(proposal.asked_by.user, facts)}"
     yield f"- The model's reason: {_cell(proposal.rationale)}"
@@ -142,7 +144,8 @@ def _decision(proposal: Proposal, dossier: Dossier, facts: ReportFacts) -> Itera
             told = [str(entry.body.get(name) or "") for name in ("guard", "verdict", "reason")]
             yield f"- Guard {_cell(' '.join(filter(None, told)))} ({_at(entry.at)})"
     if proposal.outcome:
-        yield f"- Outcome: {_cell(proposal.outcome)}"
+        said = "; ".join(outcome_words(proposal.outcome).split("\n"))
+        yield f"- Outcome: {_cell(said)}"
     yield ""
 
 

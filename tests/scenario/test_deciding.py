@@ -167,7 +167,11 @@ async def test_an_edited_proposal_takes_the_place_of_the_old_one(stage: Stage) -
     old = await stage.workspace.wait_for(
         lambda: next((c for c in stage.cards(asked) if "uperseded by a newer" in shown(c)), None)
     )
-    assert (old.ts, old.action_ids, state_of(stage, old)) == (card.ts, (), "superseded")
+    assert (old.ts, old.action_ids, state_of(stage, old)) == (
+        card.ts,
+        ("proposal:raw",),
+        "superseded",
+    )
     async with asyncio.timeout(WAIT_S):
         while not stage.query("SELECT 1 FROM proposals WHERE card_ts = ?", new.ts):  # noqa: ASYNC110 - rows wake nobody
             await asyncio.sleep(0.01)  # the card is posted first, then remembered

@@ -53,7 +53,7 @@ async def _ended(world: World, asked: Asked, *, state: str, posts: int) -> sa.Ro
     await world.settled()
     assert world.gates.passed[POST] == posts
     assert len(world.from_bot(asked, "kortex_note")) == posts
-    assert world.card(asked).action_ids == ()
+    assert world.card(asked).action_ids == ("proposal:raw",)
     return row
 
 

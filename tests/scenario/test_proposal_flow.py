@@ -101,7 +101,7 @@ async def test_a_confirmation_is_one_post_and_the_thread_tells_its_answer(stage:
 
     await stage.press(RESPONDER, card, CONFIRM)
 
-    await stage.note(asked, "rollback-deploy for checkout: succeeded.")
+    await stage.note(asked, "of checkout: succeeded.")
     after = await stage.card(asked, "succeeded.")
     (post,) = stage.plane.of("POST")
     (proposal_id,) = stage.query("SELECT id FROM proposals WHERE card_ts = ?", card.ts)[0]
@@ -118,8 +118,20 @@ async def test_a_confirmation_is_one_post_and_the_thread_tells_its_answer(stage:
         "dry_run": False,
     }
     assert "v2.3.7" in shown(after)
-    assert after.action_ids == ()
+    assert after.action_ids == ("proposal:raw",)
     assert after.ts == card.ts
+
+
+async def test_what_a_card_tells_opens_as_the_json_that_is_stored(stage: Stage) -> None:
+    asked, card = await proposed(stage)
+    await stage.press(RESPONDER, card, CONFIRM)
+    after = await stage.card(asked, "succeeded.")
+
+    await stage.press(MEMBER, after, "proposal:raw")
+
+    (view,) = await stage.workspace.wait_for(lambda: stage.workspace.modals_of(MEMBER))
+    assert '\\"status\\":' in json.dumps(view)
+    assert row_of(stage, card)[0] == "succeeded"
 
 
 async def test_a_rejection_with_a_reason_reaches_the_card_and_the_model(stage: Stage) -> None:
@@ -159,7 +171,7 @@ async def test_an_expired_proposal_is_never_run_and_its_card_says_so(stage: Stag
 
     after = await stage.card(asked, "Expired")
     assert "nothing was run. Ask for a new proposal." in told
-    assert after.action_ids == ()
+    assert after.action_ids == ("proposal:raw",)
     assert row_of(stage, card)[0] == "expired"
     assert stage.effects == 0
 
@@ -209,7 +221,7 @@ async def test_a_control_plane_that_does_not_say_yes_is_told_as_it_is(
 
     await stage.note(asked, note)
     after = await stage.card(asked, title)
-    assert after.action_ids == ()
+    assert after.action_ids == ("proposal:raw",)
     assert row_of(stage, card)[0] == state
     assert stage.effects == 1
     assert "succeeded" not in shown(after)

@@ -144,7 +144,7 @@ async def test_a_claim_of_the_model_changes_neither_card_nor_row(shared_stage: S
     await shared_stage.answer(asked)
     card = await shared_stage.card(asked)
 
-    assert card.action_ids == (CONFIRM, "proposal:edit", "proposal:reject")
+    assert card.action_ids == ("proposal:raw", CONFIRM, "proposal:edit", "proposal:reject")
     assert "Succeeded" not in shown(card)
     assert "succeeded" not in shown(card)
     row = "SELECT state, outcome FROM proposals WHERE card_ts = ?"

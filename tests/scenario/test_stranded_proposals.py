@@ -64,5 +64,5 @@ async def test_the_next_start_ends_what_a_dead_decision_left(
             card = await stage.card(asked, card_words)
             await stage.note(asked, line)
 
-    assert not card.action_ids
+    assert card.action_ids == ("proposal:raw",)
     assert stage.effects == 0

@@ -192,7 +192,7 @@ async def test_a_card_lives_through_its_states_in_one_message(slack: Slack) -> N
     for state in (ProposalState.CONFIRMED, ProposalState.DISPATCHING, ProposalState.SUCCEEDED):
         await slack.surface.show_card(proposal(state, place=ask.place, card_ts=ts))
 
-    assert slack.answer(ask) == ["Succeeded: rollback-deploy on checkout"]
+    assert slack.answer(ask) == ["Succeeded: Rollback deploy of checkout"]
 
 
 async def test_a_card_decided_while_the_bot_was_out_is_true_once_it_is_back(slack: Slack) -> None:
@@ -207,12 +207,12 @@ async def test_a_card_decided_while_the_bot_was_out_is_true_once_it_is_back(slac
     rows.rows[proposal().id] = replace(rows.rows[proposal().id], state=ProposalState.EXPIRED)
 
     await sweep.run()
-    assert slack.answer(ask) == ["Proposal: rollback-deploy on checkout"]
+    assert slack.answer(ask) == ["Proposal: Rollback deploy of checkout?"]
     slack.workspace.roster.set_members(CHECKOUT, members)
     await cards.lapse()
     await sweep.run()
 
-    assert slack.answer(ask) == ["Expired: rollback-deploy on checkout"]
+    assert slack.answer(ask) == ["Expired: Rollback deploy of checkout"]
 
 
 async def test_an_archived_channel_ends_the_answer_as_gone(slack: Slack) -> None:

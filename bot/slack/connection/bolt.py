@@ -42,7 +42,7 @@ from bot.slack.received.payloads import (
     View,
     ViewSubmission,
 )
-from bot.slack.showing.cards import EDIT_ACTION
+from bot.slack.showing.cards import EDIT_ACTION, RAW_ACTION
 from bot.slack.showing.consulted import OPEN_ACTION, SELECT_ACTION
 from bot.slack.showing.modals import (
     EDIT_CALLBACK,
@@ -136,6 +136,7 @@ def register_clicks(
     add("proposal:confirm", proposals.confirm)
     add("proposal:reject", proposals.open_rejection)
     add(EDIT_ACTION, proposals.open_edit)
+    add(RAW_ACTION, proposals.open_raw)
     add("turn:stop", answers.stop)
     add(EVIDENCE_BUTTON, answers.open_evidence)
     add(SELECT_ACTION, answers.open_evidence)

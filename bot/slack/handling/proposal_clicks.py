@@ -22,7 +22,7 @@ from bot.slack.handling import words
 from bot.slack.handling.errands import Errands
 from bot.slack.handling.ingress_ports import IngressPorts
 from bot.slack.received.clicks import Click, remember
-from bot.slack.showing.modals import MAX_REASON, edit_view, reject_view
+from bot.slack.showing.modals import MAX_REASON, edit_view, raw_view, reject_view
 from tools.errors import InvalidArguments
 
 _log = structlog.stdlib.get_logger(__name__)
@@ -84,6 +84,10 @@ class ProposalClicks:
         """Show the form with the parameters, or tell why not."""
         self._tell(click, await self._in_time(self._open_edit(click)))
 
+    async def open_raw(self, click: Click) -> None:
+        """Show what the card tells as the JSON that is stored, whatever became of it."""
+        self._tell(click, await self._in_time(self._open_raw(click)))
+
     async def edit(self, click: Click, answers: Sequence[str]) -> Refusal | None:
         """Start the replacement by an edited proposal. `answers` are in the form's order.
 
@@ -126,6 +130,24 @@ class ProposalClicks:
         try:
             await self._ports.api.call(
                 "views.open", trigger_id=click.trigger_id, view=reject_view(remember(click))
+            )
+        except (SurfaceFailed, SurfaceGone) as error:
+            _log.warning("slack.form.not_opened", error=type(error).__name__)
+            return _NOT_OPENED
+        return None
+
+    async def _open_raw(self, click: Click) -> Refusal | None:
+        proposal = await self._find(click)
+        if proposal is None:
+            return _STALE
+        told = (
+            ("Arguments", proposal.params),
+            ("Dry run", proposal.preview),
+            ("Result", proposal.outcome),
+        )
+        try:
+            await self._ports.api.call(
+                "views.open", trigger_id=click.trigger_id, view=raw_view(told)
             )
         except (SurfaceFailed, SurfaceGone) as error:
             _log.warning("slack.form.not_opened", error=type(error).__name__)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from bot.actions.orders import words_of
+from bot.domain.change import named, outcome_words, values
 from bot.domain.proposal import Proposal, ProposalState, became, sign, title
 from bot.slack.text.blocks import Block, Part, actions, button, context, dialog, header, section
 from bot.slack.text.limits import SECTION_CHARS
@@ -19,7 +19,9 @@ from bot.slack.text.mrkdwn import BROADCAST, INVISIBLE, escape, escape_within, i
 CONFIRM_ACTION = "proposal:confirm"
 EDIT_ACTION = "proposal:edit"
 REJECT_ACTION = "proposal:reject"
+RAW_ACTION = "proposal:raw"
 _NAME_CHARS = 200
+_HEADLINE_CHARS = 120  # with the words before it within the 150 of a header
 _RATIONALE_CHARS = 600
 _RATIONALE_LINES = 6
 _OUTCOME_CHARS = 1_500
@@ -29,12 +31,13 @@ _DIGEST_CHARS = 12
 def card(proposal: Proposal, roles_text: str, now: datetime) -> Part:
     """The card as it is now. `roles_text` names who may decide, in plain words."""
     proposal = _as_of(proposal, now)
-    arguments = _json_block("Arguments", proposal.params)
-    preview = _json_block("Dry run", proposal.preview)
+    arguments = _shown("Arguments", proposal.params)
+    preview = _shown("Dry run", proposal.preview)
     confirmable = arguments is not None and preview is not None and _shown_whole(proposal)
-    blocks: list[Block] = [header(f"{title(proposal.state)}: {visible(proposal.action)}")]
+    raw = button("Raw JSON", RAW_ACTION, proposal.id)
+    blocks: list[Block] = [header(_headline(proposal))]
     blocks.append(section(_what(proposal)))
-    blocks.append(section(arguments or "*Arguments*\nnot shown"))
+    blocks.append(section(arguments or "*Arguments*\nnot shown") | {"accessory": raw})
     if proposal.preview:
         blocks.append(section(preview or "*Dry run*\nnot shown"))
     if not confirmable:
@@ -80,14 +83,42 @@ def _mono(escaped: str) -> str:
     return f"`{escaped.replace('`', '´')}`"
 
 
+def _headline(proposal: Proposal) -> str:
+    """What it touches, as a question while it is open."""
+    what = _cut(visible(named(proposal)), _HEADLINE_CHARS)
+    asked = "?" if proposal.state is ProposalState.PENDING else ""
+    return f"{title(proposal.state)}: {what}{asked}"
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _shown(label: str, text: str) -> str | None:
+    """JSON whole under its label: names and values where it is an object, else as it is."""
+    if text == "{}":
+        return f"*{label}*  none"
+    found = values(text) if text else None
+    if found:
+        lines = "\n".join(f"• {name}: `{_within_code(value)}`" for name, value in found)
+        block = f"*{label}*\n{lines}"
+        if len(block) <= SECTION_CHARS:
+            return block
+    return _json_block(label, text)
+
+
+def _within_code(text: str) -> str:
+    shown = BROADCAST.sub(r"\\u0040", text.replace("`", r"\u0060"))
+    return escape(INVISIBLE.sub(_json_escape, shown))
+
+
 def _json_block(label: str, text: str) -> str | None:
     """The canonical JSON whole under its label, or None when it does not fit.
 
     Characters that would show as nothing, end the code block or look like a mention are written as
     JSON escapes: still the same JSON value.
     """
-    shown = BROADCAST.sub(r"\\u0040", text.replace("`", r"\u0060"))
-    block = f"*{label}*\n```\n{escape(INVISIBLE.sub(_json_escape, shown))}\n```"
+    block = f"*{label}*\n```\n{_within_code(text)}\n```"
     return block if len(block) <= SECTION_CHARS else None
 
 
@@ -147,7 +178,7 @@ def _ending(proposal: Proposal, roles_text: str, *, confirmable: bool) -> list[B
     lines = [_decision(proposal)]
     if proposal.outcome and proposal.state in _WITH_OUTCOME:
         outcome = escape_within(
-            visible(words_of(proposal.outcome)).replace("`", "´"), _OUTCOME_CHARS
+            visible(outcome_words(proposal.outcome)).replace("`", "´"), _OUTCOME_CHARS
         )
         lines.append(f"```\n{outcome}\n```")
     return [section("\n".join(lines))]
@@ -216,8 +247,7 @@ def _deciders(proposal: Proposal) -> str:
 
 
 def _fallback(proposal: Proposal) -> str:
-    action = inline(visible(proposal.action), 100)
-    return f"{title(proposal.state)}: {action} on {inline(visible(proposal.product), 100)}"
+    return inline(_headline(proposal), 2 * _HEADLINE_CHARS)
 
 
 def _person(user: str) -> str:

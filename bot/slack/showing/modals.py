@@ -53,6 +53,22 @@ def evidence_view(evidence: Evidence) -> View:
     }
 
 
+def raw_view(parts: Sequence[tuple[str, str]]) -> View:
+    """JSON texts under their labels, whole as far as they fit; empty ones are left out."""
+    blocks: list[JsonValue] = []
+    for label, text in parts:
+        if text:
+            blocks.append(_plain(label))
+            blocks += [_preformatted(part) for part in _parts(text)]
+    return {
+        "type": "modal",
+        "callback_id": "proposal:raw",
+        "title": _title("Raw JSON"),
+        "close": {"type": "plain_text", "text": "Close"},
+        "blocks": blocks,
+    }
+
+
 def reject_view(private_metadata: str) -> View:
     """Asks for an optional reason, which goes back to the model."""
     return {

@@ -7,6 +7,7 @@ import pytest
 from bot.actions.orders import line
 from bot.actions.propose import proposal_notes
 from bot.audit.verify import Summary
+from bot.domain.change import named
 from bot.domain.dossier import Dossier
 from bot.domain.ids import UserId
 from bot.domain.proposal import Proposal, ProposalState, title, too_late, word
@@ -45,12 +46,12 @@ async def test_all_who_show_a_state_show_the_same_word(state: ProposalState, out
     (note,) = await proposal_notes(store, row.session_id)
     shown = card(row, "responder", BEFORE_IT_EXPIRES)
 
-    assert f" on {row.product}: {word(state)}\n" in reported(row)
+    assert f"### {named(row)}: {word(state)}\n" in reported(row)
     assert word(state) in note
-    assert f"{row.action} for {row.product}: " in line(row)
+    assert f"{named(row)}: " in line(row)
     assert word(state) in line(row)
     assert word(state) in too_late(row, "Ana")
-    assert shown.text.startswith(f"{title(state)}: ")
+    assert shown.text.startswith(f"{title(state)}: {named(row)}")
     assert str(shown.blocks[0]).count(title(state)) == 1
 
 

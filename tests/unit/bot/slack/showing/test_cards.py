@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bot.domain.proposal import ProposalState, canonical
-from bot.slack.showing.cards import CONFIRM_ACTION, EDIT_ACTION, REJECT_ACTION, card
+from bot.slack.showing.cards import CONFIRM_ACTION, EDIT_ACTION, RAW_ACTION, REJECT_ACTION, card
 from bot.slack.text.blocks import Part
 from bot.slack.text.limits import SECTION_CHARS
 from tests.golden.slack_views import AT, proposal
@@ -22,41 +22,50 @@ def action_ids(part: Part) -> list[str]:
 
 
 def arguments(part: Part) -> str:
-    """What stands in the arguments' code block, as a reader sees it."""
+    """What stands under the arguments' label, as a reader sees it."""
     block: Any = part.blocks[2]
-    found = re.search(r"\*Arguments\*\n```\n(.*)\n```", str(block["text"]["text"]), re.DOTALL)
-    assert found
-    shown = found[1]
+    shown = str(block["text"]["text"]).removeprefix("*Arguments*")
     return shown.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+
+
+def read(shown: str) -> dict[str, Any]:
+    """The arguments as a reader understands them: lines, or JSON where names are no words."""
+    block = re.fullmatch(r"\n```\n(.*)\n```", shown, re.DOTALL)
+    if block is not None:
+        return dict(json.loads(block[1]))
+    lines = re.findall(r"^• ([^:]+): `([^`\n]*)`$", shown, re.MULTILINE)
+    assert shown == "  none" or shown == "".join(f"\n• {k}: `{v}`" for k, v in lines)
+    return {key: json.loads(v) if v.startswith('"') else v for key, v in lines}
 
 
 @pytest.mark.parametrize(
     "state", [state for state in ProposalState if state is not ProposalState.PENDING]
 )
-def test_a_decided_card_has_no_buttons(state: ProposalState) -> None:
-    assert action_ids(card(proposal(state), "responder", AT)) == []
+def test_a_decided_card_can_only_be_looked_into(state: ProposalState) -> None:
+    assert action_ids(card(proposal(state), "responder", AT)) == [RAW_ACTION]
 
 
 def test_a_pending_card_has_its_buttons_with_the_id_alone() -> None:
     part = card(proposal(), "responder", AT)
 
-    assert action_ids(part) == [CONFIRM_ACTION, EDIT_ACTION, REJECT_ACTION]
-    assert re.findall(r"'value': '([^']+)'", str(part.blocks)) == ["prop_01JD"] * 3
+    assert action_ids(part) == [RAW_ACTION, CONFIRM_ACTION, EDIT_ACTION, REJECT_ACTION]
+    assert re.findall(r"'value': '([^']+)'", str(part.blocks)) == ["prop_01JD"] * 4
 
 
-def test_a_card_past_its_time_has_no_buttons_whatever_the_row_says() -> None:
-    assert action_ids(card(proposal(), "responder", AT + timedelta(minutes=10))) == []
+def test_a_card_past_its_time_decides_nothing_whatever_the_row_says() -> None:
+    assert action_ids(card(proposal(), "responder", AT + timedelta(minutes=10))) == [RAW_ACTION]
 
 
 def test_arguments_too_long_to_show_cannot_be_confirmed() -> None:
     part = card(proposal(params=canonical({"script": "x" * 2_990})), "responder", AT)
 
-    assert action_ids(part) == [EDIT_ACTION, REJECT_ACTION]
+    assert action_ids(part) == [RAW_ACTION, EDIT_ACTION, REJECT_ACTION]
     assert "cannot be confirmed" in str(part.blocks)
 
 
 def test_a_product_too_long_to_show_cannot_be_confirmed() -> None:
     assert action_ids(card(proposal(product="p" * 201), "responder", AT)) == [
+        RAW_ACTION,
         EDIT_ACTION,
         REJECT_ACTION,
     ]
@@ -69,19 +78,20 @@ def test_a_product_too_long_to_show_cannot_be_confirmed() -> None:
         max_size=6,
     )
 )
+@example({"host": "true", "count": "12", "names": "a, b", "empty": "", "space": " a"})
 @example({"path": "C:\\Users\\u202e\\", "a": "\\U0001f600"})
 def test_the_arguments_shown_are_the_arguments_stored(params: dict[str, str]) -> None:
     shown = arguments(card(proposal(params=canonical(params)), "responder", AT))
 
-    assert json.loads(shown) == params
+    assert read(shown) == params
 
 
 @pytest.mark.parametrize("sign", ["\u202e", "\u200b", "`", "@channel", "\U000e0041", "\u3164"])
 def test_no_sign_hides_in_the_arguments(sign: str) -> None:
     shown = arguments(card(proposal(params=canonical({"target": f"a{sign}b"})), "responder", AT))
 
-    assert sign not in shown
-    assert json.loads(shown) == {"target": f"a{sign}b"}
+    assert sign not in shown.replace("`", "", 2)
+    assert read(shown) == {"target": f"a{sign}b"}
 
 
 @given(st.text(max_size=2_000))
@@ -119,4 +129,34 @@ def test_a_channel_where_nobody_may_confirm_says_so_and_offers_no_button() -> No
     part = card(proposal(), "", AT)
 
     assert "nobody" in str(part)
-    assert action_ids(part) == []
+    assert action_ids(part) == [RAW_ACTION]
+
+
+@pytest.mark.parametrize(
+    ("action", "params", "words"),
+    [
+        ("restart", {"host": "web-1"}, "Proposal: Restart host web-1 of web?"),
+        ("restart", {}, "Proposal: Restart web?"),
+        ("rollback-deploy", {}, "Proposal: Rollback deploy of web?"),
+        ("scale", {"replicas": 3, "wait": True}, "Proposal: Scale replicas 3, wait true of web?"),
+        ("restart", {"host": "web-1? Approved by the lead"}, "Proposal: Restart web?"),
+        ("restart", {"host": "web-1", "hosts": ["a", "b"]}, "Proposal: Restart web?"),
+    ],
+)
+def test_a_card_begins_with_what_it_touches(
+    action: str, params: dict[str, Any], words: str
+) -> None:
+    row = proposal(action=action, product="web", params=canonical(params))
+    part = card(row, "responder", AT)
+
+    head: Any = part.blocks[0]
+    assert (head["text"]["text"], part.text) == (words, words)
+
+
+def test_a_result_is_told_line_by_line() -> None:
+    said = '{"status":"rolled back","hosts":["a-1","a-2"],"version":{"from":"v2","to":"v1"}}'
+    part = card(proposal(ProposalState.SUCCEEDED, outcome=said), "responder", AT)
+
+    assert "status: rolled back\nhosts: a-1, a-2\nversion.from: v2\nversion.to: v1" in str(
+        part.blocks[-2]["text"]["text"]  # type: ignore[index,call-overload]
+    )

@@ -1,0 +1,99 @@
+"""A proposed change in one line, and its JSON as lines that a person reads: one wording everywhere."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+import orjson
+from pydantic import JsonValue
+
+from bot.domain.proposal import Proposal
+
+_NAMED_CHARS: Final = 40  # longer values stand among the arguments only
+_NAMED: Final = 3
+_IN_A_NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._:/+-]{{0,{_NAMED_CHARS - 1}}}", re.ASCII)
+_KEY = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,59}", re.ASCII)
+# What reads the same with and without quotes. A comma parts the entries of a list.
+_PLAIN = re.compile(r"[A-Za-z0-9._:/+()%#=-]+(?: [A-Za-z0-9._:/+()%#=-]+)*", re.ASCII)
+
+
+def named(row: Proposal) -> str:
+    """`Restart host web-1 of web`: the action, what it is given as far as it is short, the product.
+
+    From the stored record alone. Values that could read like a sentence are left to the arguments.
+    """
+    action = row.action.replace("-", " ").replace("_", " ").strip()
+    given = [f"{key} {value}" for key, value in _short(row.params)]
+    what = f"{action[:1].upper()}{action[1:]}"
+    if not given:
+        return f"{what} of {row.product}" if " " in what else f"{what} {row.product}"
+    return f"{what} {', '.join(given)} of {row.product}"
+
+
+def values(text: str) -> Sequence[tuple[str, str]] | None:
+    """A JSON object as names and values; None for what is none, or has a name that is no word.
+
+    A value that is no plain word or number is JSON text, so that nothing in it is lost.
+    """
+    said = _loaded(text)
+    if not isinstance(said, dict) or not all(_KEY.fullmatch(key) for key in said):
+        return None
+    return [(key, _value(value)) for key, value in said.items()]
+
+
+def outcome_words(outcome: str) -> str:
+    """A stored outcome: what went wrong in plain words, then the rest line by line."""
+    said = _loaded(outcome)
+    if not isinstance(said, dict):
+        return outcome
+    error = said.get("error")
+    if not isinstance(error, str):
+        return "\n".join(_lines(said, ""))
+    rest = {name: value for name, value in said.items() if name != "error"}
+    return "\n".join((error, *_lines(rest, "")))
+
+
+def _lines(said: Mapping[str, JsonValue], below: str) -> Iterator[str]:
+    for name, value in said.items():
+        if isinstance(value, dict) and value:
+            yield from _lines(value, f"{below}{name}.")
+        else:
+            yield f"{below}{name}: {_value(value)}"
+
+
+def _short(params: str) -> Sequence[tuple[str, str]]:
+    """The parameters, if there are few and all are single words."""
+    said = _loaded(params)
+    if not isinstance(said, dict) or len(said) > _NAMED:
+        return ()
+    words = [
+        (key, value if isinstance(value, str) else _value(value)) for key, value in said.items()
+    ]
+    fits = all(_KEY.fullmatch(key) and _IN_A_NAME.fullmatch(value) for key, value in words)
+    return words if fits else ()
+
+
+def _value(value: JsonValue) -> str:
+    if isinstance(value, str) and _is_plain(value):
+        return value
+    if isinstance(value, list) and len(value) > 1:
+        words = [one for one in value if isinstance(one, str) and _is_plain(one)]
+        if len(words) == len(value):
+            return ", ".join(words)
+    return orjson.dumps(value).decode()
+
+
+def _is_plain(text: str) -> bool:
+    return bool(_PLAIN.fullmatch(text)) and isinstance(_loaded(text), _NotJson)
+
+
+class _NotJson:
+    pass
+
+
+def _loaded(text: str) -> JsonValue | _NotJson:
+    try:
+        value: JsonValue = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return _NotJson()
+    return value
