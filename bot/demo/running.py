@@ -20,7 +20,7 @@ from bot.demo.workspace.state import Workspace
 from bot.service.lifecycle import Service, serving
 from bot.settings.reading import ConfigurationError
 from bot.telemetry import logs
-from bot.web.addresses import why_not
+from bot.web.front import why_not
 from bot.wiring.observed import Played
 from bot.wiring.stores import open_redactor
 

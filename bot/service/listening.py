@@ -17,9 +17,8 @@ from bot.slack.api.calls import WatchedCalls
 from bot.slack.connection.http_ingress import create_http_handler
 from bot.slack.connection.socket_ingress import SocketMode
 from bot.slack.handling.ingress_ports import ProvidersReport
-from bot.web.addresses import why_not
 from bot.web.alertmanager_events import ProductOf
-from bot.web.front import serving
+from bot.web.front import serving, why_not
 from bot.web.ingest import ingest_handler
 from bot.web.private import budget_route, providers_route, tools_route
 from bot.web.server import create_web_app

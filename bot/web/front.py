@@ -1,10 +1,12 @@
 """The door of the HTTP side: how long a connection may say nothing, and how many there may be.
 
 A connection without a whole request costs a slot and nothing else, so at the ceiling the oldest of
-those makes room: whoever opens a thousand of them shuts out nobody but himself.
+those makes room: whoever opens a thousand of them shuts out nobody but himself. A door that cannot be
+opened says why in words.
 """
 
 import asyncio
+import errno
 import logging
 from collections.abc import AsyncIterator, Container
 from contextlib import asynccontextmanager
@@ -123,3 +125,14 @@ class _Refused(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Close it at once: there is no room."""
         transport.close()
+
+
+def why_not(error: OSError, host: str, port: int) -> str:
+    """What happened and what to do; for an error of binding a server's socket."""
+    match error.errno:
+        case errno.EADDRINUSE:
+            return f"port {port} of {host} is in use by another process; stop that, or choose another port"
+        case errno.EACCES:
+            return f"port {port} may not be opened by this user; choose one above 1023"
+        case _:
+            return f"cannot listen on {host}, port {port}: {error.strerror or error}"
