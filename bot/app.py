@@ -180,6 +180,7 @@ def build_conversation(
         sessions=base.stores.sessions,
         channels=channels,
         roles_of=roles_of,
+        zone_of=directory.zone_of,
         surface=surface,
         undelivered=base.stores.undelivered,
         budget=base.budget,

@@ -84,6 +84,12 @@ def _parser() -> argparse.ArgumentParser:
         help="the channel name that rules and toolsets match (default: %(default)s)",
     )
     ask.add_argument("--json", action="store_true", help="answer, tool calls, usage as JSON")
+    ask.add_argument(
+        "--time-zone",
+        default="",
+        metavar="NAME",
+        help="clock times of the question are read in it (default: this machine's)",
+    )
     providers = _add(
         commands, "providers", _providers, "the model backends and whether each can be used"
     )
@@ -191,7 +197,8 @@ def _migrate(parsed: argparse.Namespace) -> int:
 def _ask(parsed: argparse.Namespace) -> int:
     from bot.commands.verbs import ask
 
-    return ask(parsed.config, parsed.question, parsed.session, as_json=parsed.json)
+    zone, session = parsed.time_zone, parsed.session
+    return ask(parsed.config, parsed.question, session, zone, as_json=parsed.json)
 
 
 def _providers(parsed: argparse.Namespace) -> int:

@@ -103,6 +103,7 @@ def turn_bench(
     policy: ToolPolicy = ALL,
     held: HeldRoles | None = None,
     first_look: bool = False,
+    zone: str = "",
 ) -> TurnBench:
     """One scripted provider unless `providers` are given; `core__echo` unless `tools` are."""
     memory = Memory()
@@ -121,11 +122,15 @@ def turn_bench(
     async def roles_of(_: Person) -> HeldRoles:
         return held or HeldRoles()
 
+    async def there(_: Person) -> str:
+        return zone
+
     turns = Turns(
         config=TurnConfig(rules, max_tool_rounds, 1000, (), first_look=first_look),
         sessions=sessions,
         channels=called,
         roles_of=roles_of,
+        zone_of=there,
         surface=shown,
         undelivered=undelivered,
         budget=Budget(asked, ledger, MemoryAudit(memory), limits or BudgetLimits(), metrics),

@@ -32,7 +32,7 @@ from bot.domain.session import Ask, Session, Summary, TurnState
 from bot.domain.turn_events import Notice, TurnEnd, TurnEvent, TurnFinished
 from bot.ports.durability import Journal, Stops, StopSignal
 from bot.ports.failures import GivenUp, StorageUnavailable, SurfaceFailed, SurfaceGone
-from bot.ports.platform import AnswerStream, AnswerSurface, ChannelNames
+from bot.ports.platform import AnswerStream, AnswerSurface, ChannelNames, ZoneOf, unknown_zone
 from bot.ports.sessions import SessionStore, Undelivered
 from bot.privacy.session_memory import Placeholders
 from bot.telemetry.metrics import Metrics
@@ -61,6 +61,7 @@ class Turns:
         sessions: SessionStore,
         channels: ChannelNames,
         roles_of: RolesOf,
+        zone_of: ZoneOf = unknown_zone,
         surface: AnswerSurface,
         undelivered: Undelivered,
         budget: Budget,
@@ -77,6 +78,7 @@ class Turns:
         self._sessions = sessions
         self._channels = channels
         self._roles_of = roles_of
+        self._zone_of = zone_of
         self._surface = surface
         self._delivery = Delivery(surface, sessions, undelivered)
         self._budget = budget
@@ -130,10 +132,13 @@ class Turns:
 
         async def open_session() -> JsonValue:
             now = self._clock.now()
-            channel = channel_of(self._config.channels, await self._channels.for_asking(ask.place))
+            called, zone = await asyncio.gather(
+                self._channels.for_asking(ask.place), self._zone_of(ask.asker)
+            )
+            channel = channel_of(self._config.channels, called)
             name = session_name(channel.rule, channel.name)
             session: Session = await self._sessions.open(ask, name, now)
-            told = await self._requests.told(session.id, now, ask.asker.user)
+            told = await self._requests.told(session.id, now, ask.asker.user, zone)
             await self._sessions.begin_turn(ask, session, now, told)
             anew = session.resumed_by == ask.turn_id
             summary: list[JsonValue] = [session.summary, session.summary_ts]

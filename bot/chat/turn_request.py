@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from adapters.llm.first_look.calls import look_calls
+from adapters.llm.local_time import in_zone
 from adapters.llm.messages import CompleteRequest, Message, Meta, Role, ToolSpec
 from bot.chat import prompts
 from bot.chat.evidence_need import needs_evidence
@@ -106,9 +107,9 @@ class TurnRequests:
             reading=channel.rule.tools_read,
         )
 
-    async def told(self, session: SessionId, now: datetime, asker: str) -> str:
+    async def told(self, session: SessionId, now: datetime, asker: str, zone: str) -> str:
         """What a question is asked with. Raises StorageUnavailable."""
-        notes = await self._notes(session)
+        notes = (in_zone(zone), *await self._notes(session))
         return self._redactor.redact(prompts.situation(now, notes, asker))
 
     def _question(self, ask: Ask, opened: Opened) -> Message:

@@ -18,7 +18,7 @@ from bot.commands.headless import (
     headless_ask,
 )
 from bot.domain.channel import rule_for
-from bot.domain.ids import UserId
+from bot.domain.ids import Person, UserId
 from bot.domain.session import Ask
 from bot.settings.model import Settings
 from bot.wiring.in_force import Directory
@@ -32,17 +32,22 @@ async def answer_here(
     channel: str,
     tell: Callable[[str], None],
     world: World | None = None,
+    zone: str = "UTC",
 ) -> dict[str, JsonValue]:
     """Ask as a person in that channel would, and return the JSON of the answer.
 
     Writes to the configured database as any turn does. `world` stands in for the clock and the
-    configured backends. Raises ConfigurationError, StorageUnavailable.
+    configured backends; `zone` is the person's time zone, by name. Raises ConfigurationError, StorageUnavailable.
     """
     surface = HeadlessSurface(tell)
     async with AsyncExitStack() as stack:
         base = await build_base(settings, stack, world=world)
         users = {name: role.users for name, role in settings.roles.items()}
-        directory = Directory(_same, NamedOnTheLine(), NamedByUser(users))
+
+        async def there(person: Person) -> str:  # noqa: ARG001 - as the port says
+            return zone
+
+        directory = Directory(_same, NamedOnTheLine(), NamedByUser(users), there)
         conversation = build_conversation(base, surface, NeverStopped(), directory, stack)
         ask = _asked(base, question, channel)
         final = await conversation.turns.answer(ask, PlainJournal())

@@ -18,6 +18,7 @@ from adapters.plugins.yaml_source import ManifestInvalid
 from bot.actions.catalog import CatalogError
 from bot.commands.console import answer_here
 from bot.commands.ending import FAILED, OK, USAGE, announce
+from bot.commands.zone_option import zone_option
 from bot.engine.database_lock import SecondProcess
 from bot.ports.failures import StorageUnavailable
 from bot.reports.finding import Finding
@@ -84,9 +85,14 @@ def migrate(config: Path) -> int:
     return guarded(lambda: work(loaded(config)))
 
 
-def ask(config: Path, question: str, session: str, *, as_json: bool) -> int:
+def ask(config: Path, question: str, session: str, time_zone: str, *, as_json: bool) -> int:
     """`kortex ask`."""
-    return guarded(lambda: ask_with(loaded(config), question, session, as_json=as_json))
+
+    async def work() -> int:
+        zone = zone_option(time_zone)
+        return await ask_with(loaded(config), question, session, zone, as_json=as_json)
+
+    return guarded(work)
 
 
 def providers(config: Path, *, as_json: bool) -> int:
@@ -135,12 +141,14 @@ def tools(config: Path, *, as_json: bool) -> int:
     return guarded(lambda: work(loaded(config)))
 
 
-async def ask_with(settings: Settings, question: str, channel: str, *, as_json: bool) -> int:
+async def ask_with(
+    settings: Settings, question: str, channel: str, zone: str = "UTC", *, as_json: bool
+) -> int:
     """Ask headless and print; exit 1 without a conclusion, or without the model that should have
     answered.
     """
     tell: Callable[[str], None] = (lambda _: None) if as_json else print
-    answer = await answer_here(settings, question, channel, tell)
+    answer = await answer_here(settings, question, channel, tell, zone=zone)
     if as_json:
         sys.stdout.write(orjson.dumps(answer, option=orjson.OPT_INDENT_2).decode() + "\n")
     else:

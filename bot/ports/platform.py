@@ -1,6 +1,6 @@
 """What the conversation and the actions need from a chat platform. One passes the suite in `tests/contract/test_chat_platform.py`."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -48,6 +48,16 @@ class ChannelNames(Protocol):
     async def for_deciding(self, place: Place) -> str:
         """To decide by: read within the last minute, or unknown."""
         ...
+
+
+# The IANA name of the zone somebody reads clocks in, "" where it cannot be looked up. Never raises, and
+# is told within a second or two.
+ZoneOf = Callable[[Person], Awaitable[str]]
+
+
+async def unknown_zone(person: Person) -> str:  # noqa: ARG001 - as the port says
+    """Where nobody can be looked up."""
+    return ""
 
 
 @dataclass(frozen=True, slots=True)

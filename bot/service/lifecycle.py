@@ -107,7 +107,8 @@ async def serving(
         outbox = Outbox(api, scheduler, identity.bot_user)
         surface = await _surface(base, api, outbox, engine, stack)
         known = _known(base, api, identity)
-        directory = Directory(PersonNames(api, time.monotonic).name, *known)
+        people = PersonNames(api, time.monotonic)
+        directory = Directory(people.name, *known, zone_of=people.zone)
         conversation = build_conversation(
             base, surface, engine, directory, stack, card_call_s=times.card_call_s
         )

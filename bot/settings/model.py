@@ -209,7 +209,8 @@ class SignalSettings(Section):
     combine: Literal["sum", "max", "min", "avg", ""] = ""
     where: str = ""
     over: str = ""
-    limit: float | None = None  # from which it is bad, whatever it was before
+    # From which it is bad, whatever it was before.
+    limit: float | None = Field(default=None, ge=0, le=1e15)
 
 
 class MetricsSettings(Section):

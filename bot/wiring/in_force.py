@@ -16,7 +16,7 @@ from bot.actions.propose import Venue
 from bot.domain.channel import Channel, ChannelRule, channel_of
 from bot.domain.ids import Place, SessionId, UserId
 from bot.ports.failures import StorageUnavailable
-from bot.ports.platform import ChannelNames, RoleHolders
+from bot.ports.platform import ChannelNames, RoleHolders, ZoneOf, unknown_zone
 from bot.ports.sessions import SessionStore
 from bot.settings.model import Settings
 from bot.settings.policy import OnCallSettings
@@ -142,6 +142,7 @@ class Directory:
     name_of: NameOf
     channels: ChannelNames
     roles: RoleHolders
+    zone_of: ZoneOf = unknown_zone
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """core__sweep_metrics: every role of every product against the time before, in a few requests."""
 
+import math
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from statistics import median
@@ -113,7 +114,9 @@ class SweepMetrics:
         signals = chosen(found)
         step_s = _step(signals)
         length = min(LONGEST_BASELINE, timedelta(seconds=step_s * BASELINE_STEPS))
-        start = window.start - length
+        # In whole steps back from the end: a window shorter than a step still holds the newest sample.
+        steps = math.ceil((window.end - window.start + length).total_seconds() / step_s)
+        start = window.end - timedelta(seconds=step_s * steps)
         # What is sampled at the end of the window has to be read, too.
         swept = await metrics.sweep(
             SweepQuery(

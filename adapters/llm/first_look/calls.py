@@ -6,6 +6,7 @@ from typing import Final
 
 from adapters.llm.messages import CompleteRequest, Message, ToolCall
 from adapters.llm.triage.case import Signals, read_case
+from adapters.llm.triage.judgement import judged
 from adapters.llm.triage.plan import next_calls
 
 _ID: Final = "look-"
@@ -20,7 +21,7 @@ def look_calls(request: CompleteRequest) -> Sequence[ToolCall]:
     case = read_case(request)
     if case.asked.topic != "cause":
         return ()
-    calls = next_calls(case, Signals())
+    calls = next_calls(case, judged(case), Signals())
     return [replace(call, id=f"{_ID}{number}") for number, call in enumerate(calls)]
 
 

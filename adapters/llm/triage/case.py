@@ -8,6 +8,7 @@ from datetime import datetime
 import orjson
 from pydantic import JsonValue
 
+from adapters.llm.local_time import zone_in
 from adapters.llm.messages import CompleteRequest, Message, Meta, Role
 from adapters.llm.stated import Stated, is_statement, stated, states_fact
 from adapters.llm.triage.question import Asked, understand
@@ -125,7 +126,8 @@ def read_case(request: CompleteRequest) -> Case:
     start = max((i for i, m in enumerate(request.messages) if m.role is Role.USER), default=0)
     turn = request.messages[start:]
     question, meta = turn[0].text if turn else "", request.meta
-    asked = understand(_asking(request.messages[:start], question), meta.products, meta.now)
+    zone = zone_in(turn[0].told) if turn else ""
+    asked = understand(_asking(request.messages[:start], question), meta.products, meta.now, zone)
     return Case(
         question=question,
         products=meta.products,

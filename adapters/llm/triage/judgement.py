@@ -182,8 +182,22 @@ def _missing(case: Case) -> Iterator[str]:
         failed = any(seen.tool == tool and not seen.ok for seen in case.seen)
         if failed and case.of(tool) is None:
             yield f"{_WORDS[tool]}: could not be read; see {_SETTINGS[tool]}"
-        elif tool == METRICS and tool not in case.tools:
+        elif tool == METRICS and tool not in case.tools and not _is_told_by_cluster(case):
             yield f"metrics: none are configured; set {_SETTINGS[tool]}"
+
+
+def _is_told_by_cluster(case: Case) -> bool:
+    """Whether only the cluster was asked about, and it and the product's log tell of no trouble."""
+    cluster, logs = case.of(CLUSTER), case.of(LOGS)
+    if not case.asked.of_cluster or cluster is None or logs is None:
+        return False
+    now = str(logs.mapping("lines").get(case.subject) or "").rpartition("/")[2]
+    return (
+        case.subject in cluster.mapping("pods")
+        and now not in {"", "0"}
+        and not cluster.rows("ill")
+        and all(row.get("over") is True for row in cluster.rows("warnings"))
+    )
 
 
 def _blind(case: Case) -> Iterator[str]:
@@ -191,6 +205,8 @@ def _blind(case: Case) -> Iterator[str]:
     metrics, subject = case.of(METRICS), case.subject
     if metrics is not None:
         yield from _blind_metrics(metrics, subject)
+        if case.asked.fails and not _shows_failures(case, metrics):
+            yield f"whether requests of {plain(subject)} fail: neither failures nor logs are there"
         if not case.names_subject and (bare := list(_unseen(case.products, metrics))):
             some = ", ".join(map(plain, bare[:3]))
             more = f" and {len(bare) - 3} more" if len(bare) > 3 else ""
@@ -207,6 +223,19 @@ def _blind(case: Case) -> Iterator[str]:
         before, after = traces.number("traces_before") or 0, traces.number("traces_after") or 0
         if after and not before:
             yield "traces: none from before to compare with"
+
+
+def _shows_failures(case: Case, metrics: Seen) -> bool:
+    """Whether a failure of whoever is asked about would have been seen."""
+    roles = str(metrics.mapping("within").get(case.subject) or "").split()
+    moved = (row for row in metrics.rows("shifts") if row.get("product") == case.subject)
+    logs = case.of(LOGS)
+    lines = logs.mapping("lines").values() if logs else ()
+    return (
+        "errors" in roles
+        or any(row.get("role") == "errors" for row in moved)
+        or any(str(pair).rpartition("/")[2] not in {"", "0"} for pair in lines)
+    )
 
 
 def errors_against_hour(logs: Seen) -> bool:

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from adapters.llm.messages import ToolCall
 from adapters.llm.triage.case import Case, Signals, plain
 from adapters.llm.triage.evidence import CLUSTER, DEPLOYS, LOGS, METRICS, SWEEPS, TRACES
-from adapters.llm.triage.judgement import Judgement, errors_against_hour, is_blamed, judged
+from adapters.llm.triage.judgement import Judgement, errors_against_hour, is_blamed
 from adapters.llm.triage.surroundings import Wish, wishes
 from adapters.llm.triage.undone import SWEPT_AGAIN, can_tell, undone
 from adapters.llm.triage.weigh import BLAMED
@@ -23,13 +23,15 @@ WINDOWS: Final = ("last 30m", "last 2h", "last 6h")  # wider while the onset lie
 DEPLOY_WINDOW: Final = "last 6h"
 _BEFORE_DEPLOYS: Final = timedelta(hours=6)
 
-_Stage = Callable[[Case, Signals], Iterator[Wish]]
+_Stage = Callable[[Case, Judgement, Signals], Iterator[Wish]]
 
 
-def next_calls(case: Case, signals: Signals) -> Sequence[ToolCall]:
+def next_calls(case: Case, judgement: Judgement, signals: Signals) -> Sequence[ToolCall]:
     """The next round's calls; those already made, and tools that are not there, are left out."""
     for stage in _stages(case):
-        wishes = [w for w in stage(case, signals) if w[0] in case.tools and not _done(case, w)]
+        wishes = [
+            w for w in stage(case, judgement, signals) if w[0] in case.tools and not _done(case, w)
+        ]
         if wishes:
             offset = len(case.seen)
             return [
@@ -73,8 +75,8 @@ def _instant(at: datetime) -> str:
     return at.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _sweep(case: Case, signals: Signals) -> Iterator[Wish]:
-    del signals
+def _sweep(case: Case, judgement: Judgement, signals: Signals) -> Iterator[Wish]:
+    del judgement, signals
     window: dict[str, JsonValue] = {"time_range": window_text(case)}
     if case.asked.subject and plain(case.subject) == case.subject:
         window["product"] = case.subject
@@ -90,22 +92,21 @@ def _deploy_window(case: Case) -> str:
     return f"{_instant(start - _BEFORE_DEPLOYS)}/{_instant(end)}"
 
 
-def _since_undone(case: Case, signals: Signals) -> Iterator[Wish]:
+def _since_undone(case: Case, judgement: Judgement, signals: Signals) -> Iterator[Wish]:
     """What would be blamed was rolled back: look at the time since."""
     del signals
     over = undone(case)
     if over is None or case.asked.is_exact or not can_tell(case, over):
         return
-    if is_blamed(judged(case), over):
+    if is_blamed(judgement, over):
         for tool in SWEPT_AGAIN:
             if case.called(tool):
                 yield tool, {"time_range": over.window}
 
 
-def _wider(case: Case, signals: Signals) -> Iterator[Wish]:
+def _wider(case: Case, judgement: Judgement, signals: Signals) -> Iterator[Wish]:
     """The trouble was under way when the window began: look for where it began."""
     del signals
-    judgement = judged(case)
     top = None if judgement.undone else next(iter(judgement.suspects), None)
     number = sum(1 for seen in case.seen if seen.tool == METRICS)
     if case.asked.is_exact or top is None or not top.began_before or number >= len(WINDOWS):
@@ -115,25 +116,23 @@ def _wider(case: Case, signals: Signals) -> Iterator[Wish]:
             yield tool, {"time_range": window_text(case, number)}
 
 
-def _against_day(case: Case, signals: Signals) -> Iterator[Wish]:
+def _against_day(case: Case, judgement: Judgement, signals: Signals) -> Iterator[Wish]:
     """No cause was found: whether errors are usual is measured by more than the hour before."""
     del signals
     logs = case.of(LOGS)
-    if logs is not None and judged(case).verdict != "cause" and errors_against_hour(logs):
+    if logs is not None and judgement.verdict != "cause" and errors_against_hour(logs):
         yield LOGS, {**logs.arguments, "against_day": True}
 
 
-def _surroundings(case: Case, signals: Signals) -> Iterator[Wish]:
+def _surroundings(case: Case, judgement: Judgement, signals: Signals) -> Iterator[Wish]:
     del signals
-    judgement = judged(case)
     if judgement.verdict == "unknown" and not judgement.suspects and not case.all_of(CLUSTER):
         return
     yield from wishes(case, next(iter(judgement.suspects), None))
 
 
-def _closing(case: Case, signals: Signals) -> Iterator[Wish]:
+def _closing(case: Case, judgement: Judgement, signals: Signals) -> Iterator[Wish]:
     """The judgement is made: it is stated, and a proposal raised where one is due."""
-    judgement = judged(case)
     yield REPORT, findings(judgement)
     if not open_proposal(case, judgement, signals):
         yield from _proposal(judgement, signals)
@@ -205,15 +204,15 @@ def worth_rolling_back(judgement: Judgement) -> bool:
     )
 
 
-def _logs(case: Case, signals: Signals) -> Iterator[Wish]:
-    del signals
+def _logs(case: Case, judgement: Judgement, signals: Signals) -> Iterator[Wish]:
+    del judgement, signals
     if case.subject:
         window = window_text(case)
         yield GET_LOGS, {"product": case.subject, "time_range": window, "limit": 20}
 
 
-def _deploys(case: Case, signals: Signals) -> Iterator[Wish]:
-    del signals
+def _deploys(case: Case, judgement: Judgement, signals: Signals) -> Iterator[Wish]:
+    del judgement, signals
     start, end = case.asked.start, case.asked.end
     window = f"{_instant(start)}/{_instant(end)}" if start and end else "last 7d"
     yield DEPLOYS, {"product": case.asked.subject or "*", "time_range": window}

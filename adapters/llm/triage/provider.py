@@ -10,11 +10,13 @@ from adapters.llm.messages import (
     StopReason,
     StreamChunk,
     TextChunk,
+    ToolCall,
     ToolCallChunk,
     Usage,
 )
 from adapters.llm.port import Model, Price, Tier
 from adapters.llm.triage.case import Signals, read_case
+from adapters.llm.triage.judgement import judged
 from adapters.llm.triage.plan import next_calls
 from adapters.llm.triage.report import report
 
@@ -50,18 +52,24 @@ class Triage:
 
     async def stream(self, request: CompleteRequest) -> AsyncIterator[StreamChunk]:
         """Tool calls while there is something to look at, then the report."""
-        case = read_case(request)
-        calls = next_calls(case, self._signals)
+        calls, text = await asyncio.to_thread(self._decided, request)
         for call in calls:
             yield ToolCallChunk(call)
         if not calls:
-            headline, _, rest = report(case, self._signals).partition("\n\n")
+            headline, _, rest = text.partition("\n\n")
             yield TextChunk(headline)
             for word in f"\n\n{rest}".split(" "):
                 await asyncio.sleep(self._pace_s)
                 yield TextChunk(word + " ")
         reason = StopReason.TOOL_USE if calls else StopReason.END_TURN
         yield DoneChunk(reason, Usage(), "none")
+
+    def _decided(self, request: CompleteRequest) -> tuple[Sequence[ToolCall], str]:
+        """The next calls, or what it comes to. Reads and weighs all results, so not on the loop."""
+        case = read_case(request)
+        judgement = judged(case)
+        calls = next_calls(case, judgement, self._signals)
+        return calls, "" if calls else report(case, judgement, self._signals)
 
     async def aclose(self) -> None:
         """Nothing is held."""

@@ -4,25 +4,13 @@ import difflib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Final, Literal
+
+from adapters.llm.triage.when import window_in
 
 Topic = Literal["cause", "logs", "deploys", "greeting"]
 
-USUAL_WINDOW: Final = timedelta(minutes=30)
-_BEFORE_CLAIMED: Final = timedelta(minutes=1)  # "about 14:46": what began with it is inside
-_AROUND: Final = timedelta(minutes=30)
-_LONGEST: Final = timedelta(hours=24)
-
-_CLOCK: Final = r"(\d{1,2})(?:[:.](\d\d))?\s*(am|pm)?"
-_BETWEEN: Final = re.compile(rf"\b(?:between|from)\s+{_CLOCK}\s*(?:and|to|until|till|-)\s*{_CLOCK}")
-_SINCE: Final = re.compile(
-    r"\b(?:since|after|from)\s+(?:about|around|roughly)?\s*(?:yesterday\s+(?:at|around|about)?\s*)?"
-    r"(\d{1,2})[:.](\d\d)\s*(am|pm)?"
-)
-_AT: Final = re.compile(r"\b(?:around|about|at)\s+(?:about\s+)?(\d{1,2})[:.](\d\d)\s*(am|pm)?")
-_AT_HOUR: Final = re.compile(r"\b(?:around|about|at)\s+(\d{1,2})()\s*(am|pm)\b")
-_LAST: Final = re.compile(r"\b(?:last|past)\s+(?:(\d{1,3})\s*)?(minute|min|m|hour|h)s?\b")
 _WORD: Final = re.compile(r"[\w./:@-]+")
 _GREETING: Final = re.compile(
     r"\W*(hi|hello|hey|thanks|thank you|thx|ty|cheers|great|ok|okay|nice|cool|bye|good (morning|night))"
@@ -38,6 +26,11 @@ _ERRORS: Final = re.compile(
 )
 _SLOW: Final = re.compile(
     r"\b(slow|latency|tim(e|es|ed|ing)[ -]?outs?|lag|hang|sluggish|respon[sd])", re.IGNORECASE
+)
+# What Kubernetes itself answers, whether or not anything else is measured.
+_CLUSTER: Final = re.compile(
+    r"\b(pods?|nodes?|deployments?|replicasets?|rollouts?|kubernetes|k8s|containers?|probes?|namespace)\b",
+    re.IGNORECASE,
 )
 _IS_IT: Final = re.compile(
     r"\b(?:is|was|could|can|might|may)\s+(?:it|this|that)\s+(?:be\s+)?"
@@ -66,6 +59,8 @@ class Asked:
 
     `thought` is what somebody thinks it is; `stranger` a name that is no product here.
 
+    `fails`: people say that something fails, whatever else they say.
+    `of_cluster`: it is about what Kubernetes itself knows, and about nothing else.
     `is_exact`: both ends, or the beginning, were given. `assumed` are words about it for the answer.
     """
 
@@ -78,10 +73,12 @@ class Asked:
     assumed: tuple[str, ...]
     thought: str = ""
     stranger: str = ""
+    fails: bool = False
+    of_cluster: bool = False
 
 
-def understand(text: str, products: Sequence[str], now: datetime | None) -> Asked:
-    """Read a question. Times are UTC, and in the past of `now`; without it none is read."""
+def understand(text: str, products: Sequence[str], now: datetime | None, zone: str = "") -> Asked:
+    """Read a question. Times are of that zone, and in the past of `now`; without it none is read."""
     if _GREETING.fullmatch(text.strip()):
         return Asked("", "greeting", "", None, None, is_exact=False, assumed=())
     subject, about = _subject(text, products)
@@ -96,12 +93,21 @@ def understand(text: str, products: Sequence[str], now: datetime | None) -> Aske
     if not slow and not failing:
         topic = next((name for name, found in _TOPICS if re.search(found, lowered)), "cause")
     symptom = "latency" if slow and not failing else "errors" if failing and not slow else ""
-    times = _times(lowered, now.astimezone(UTC)) if now else None
-    if times is None:
-        return Asked(subject, topic, symptom, None, None, False, about, thought, stranger)
-    start, end, is_exact, assumed = times
-    told = (*about, *assumed)
-    return Asked(subject, topic, symptom, start, end, is_exact, told, thought, stranger)
+    of_cluster = _CLUSTER.search(text) is not None and not slow and not failing
+    when = window_in(lowered, now.astimezone(UTC), zone) if now else None
+    return Asked(
+        subject=subject,
+        topic=topic,
+        symptom=symptom,
+        start=when.start if when else None,
+        end=when.end if when else None,
+        is_exact=when is not None,
+        assumed=(*about, *(when.assumed if when else ())),
+        thought=thought,
+        stranger=stranger,
+        fails=failing is not None,
+        of_cluster=of_cluster,
+    )
 
 
 def _thought(text: str, subject: str) -> str:
@@ -137,51 +143,3 @@ def _subject(text: str, products: Sequence[str]) -> tuple[str, tuple[str, ...]]:
         if len(word) >= _FEWEST_LETTERS and near:
             return by_name[near[0]], (f'"{word}" is taken as {by_name[near[0]]}',)
     return "", ()
-
-
-def _times(text: str, now: datetime) -> tuple[datetime, datetime, bool, tuple[str, ...]] | None:
-    day = now - timedelta(days=1) if "yesterday" in text else now
-    said = ("times are taken as UTC",) if "utc" not in text else ()
-    if found := _BETWEEN.search(text):
-        start, end = _clock(found.groups()[:3], day), _clock(found.groups()[3:], day)
-        if start and end and (found[2] or found[5] or found[3] or found[6]):
-            end = end + timedelta(days=1) if end <= start else end
-            return _past(start, end, now, said)
-    if found := _SINCE.search(text):
-        start = _clock(found.groups(), day)
-        if start:
-            return _past(start - _BEFORE_CLAIMED, now, now, said)
-    if "last night" in text:
-        midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
-        return midnight - timedelta(hours=2), min(now, midnight + timedelta(hours=6)), True, said
-    if found := (_AT.search(text) or _AT_HOUR.search(text)):
-        at = _clock(found.groups(), day)
-        if at:
-            return _past(at - _AROUND, at + _AROUND, now, said)
-    if found := _LAST.search(text):
-        number, unit = int(found[1] or 1), found[2]
-        length = timedelta(hours=number) if unit.startswith("h") else timedelta(minutes=number)
-        return now - min(length, _LONGEST), now, True, ()
-    return None
-
-
-def _clock(parts: Sequence[str | None], day: datetime) -> datetime | None:
-    hour, minute = int(parts[0] or 0), int(parts[1] or 0)
-    if parts[2]:
-        hour = hour % 12 + (12 if parts[2] == "pm" else 0)
-    if hour > 23 or minute > 59:
-        return None
-    return day.replace(hour=hour, minute=minute, second=0, microsecond=0)
-
-
-def _past(
-    start: datetime, end: datetime, now: datetime, said: tuple[str, ...]
-) -> tuple[datetime, datetime, bool, tuple[str, ...]]:
-    """A clock time that has not come yet is yesterday's."""
-    if start >= now:
-        days = timedelta(days=(start - now).days + 1)
-        start, end = start - days, end - days
-    end = min(end, now)
-    if end - start > _LONGEST:
-        start = end - _LONGEST
-    return start, end, True, said

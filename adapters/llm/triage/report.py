@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from adapters.llm.triage.case import Case, Seen, Signals, plain
 from adapters.llm.triage.evidence import CLUSTER, DEPLOYS, LOGS, SWEEPS, LogFact, Moved, deploys
 from adapters.llm.triage.hypothesis import answer_to
-from adapters.llm.triage.judgement import DOUBTFUL_FIGURES, Judgement, judged
+from adapters.llm.triage.judgement import DOUBTFUL_FIGURES, Judgement
 from adapters.llm.triage.plan import GET_LOGS, PROPOSE, open_proposal, worth_rolling_back
 from adapters.llm.triage.surroundings import around, quoted
-from adapters.llm.triage.telling import clock, errors_told, headline, since_text, told
+from adapters.llm.triage.telling import clock, errors_told, headline, told
 from adapters.llm.triage.undone import Undone, can_tell
 from adapters.llm.triage.weigh import SUSPECTED, Suspicion
 
@@ -19,7 +19,7 @@ _MOST_STATED = 3
 _CAN = "Ask me what is wrong, to show logs, or what was deployed; a time and a product help."
 
 
-def report(case: Case, signals: Signals) -> str:
+def report(case: Case, judgement: Judgement, signals: Signals) -> str:
     """Markdown for people on call: cause, evidence, what else was found, what to do."""
     match case.asked.topic:
         case "greeting":
@@ -29,7 +29,7 @@ def report(case: Case, signals: Signals) -> str:
         case "deploys":
             parts = _deploy_lines(case)
         case _:
-            parts = _investigated(case, signals)
+            parts = _investigated(case, judgement, signals)
     told = [part for part in parts if part]
     if case.asked.assumed:
         told.append("Assumed: " + "; ".join(case.asked.assumed) + ".")
@@ -41,8 +41,7 @@ def _greeting(text: str) -> str:
     return f"You are welcome. {_CAN}" if thanks else f"Hello. {_CAN}"
 
 
-def _investigated(case: Case, signals: Signals) -> Iterator[str]:
-    judgement = judged(case)
+def _investigated(case: Case, judgement: Judgement, signals: Signals) -> Iterator[str]:
     yield answer_to(case, judgement)
     match judgement.verdict:
         case "cause":
@@ -90,7 +89,7 @@ def _abnormal(case: Case, judgement: Judgement) -> Iterator[str]:
 
 
 def _brief(one: Suspicion) -> str:
-    return f"{plain(one.product)}{since_text(one)}, {told(one.ordered[0])}"
+    return f"{plain(one.product)}, {told(one.ordered[0])}"
 
 
 def _ruled_out(judgement: Judgement) -> Iterator[str]:

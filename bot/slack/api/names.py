@@ -5,7 +5,7 @@ it; a rename, told by an event, ends that at once. What could not be read is no 
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, Protocol, TypeGuard
@@ -14,11 +14,12 @@ import structlog
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from bot.domain.channel import DIRECT, GROUP, UNKNOWN, KeptName
-from bot.domain.ids import ChannelId, MessageTs, Place, TeamId
+from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId
 from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.slack.api.calls import SlackCalls
 from bot.slack.api.per_key import Fresh
 from tools.policy import NAMELESS
+from tools.time_zones import is_zone
 
 _log = structlog.stdlib.get_logger(__name__)
 
@@ -34,6 +35,7 @@ _GROUP_NAME: Final = "mpdm-"  # what Slack calls a direct message among several
 Sleep = Callable[[float], Awaitable[None]]
 
 _TTL_S = 300.0
+_ZONE_TTL_S = 3600.0
 
 
 class NameStore(Protocol):
@@ -158,25 +160,37 @@ class SlackChannelNames:
 
 
 class PersonNames:
-    """Asks `users.info`, keeps names for five minutes."""
+    """Asks `users.info`: names are kept for five minutes, time zones for an hour."""
 
     def __init__(self, api: SlackCalls, clock: Callable[[], float]) -> None:
         self._api = api
-        self._names = Fresh(self._ask, clock)
+        self._asked = Fresh(self._ask, clock)
 
     async def name(self, user: str) -> str:
         """The display name, or the id when Slack does not say."""
         try:
-            return await self._names.get(user, _TTL_S) or user
+            return _name_in(await self._asked.get(user, _TTL_S)) or user
         except (SurfaceFailed, SurfaceGone, TimeoutError):
             return user
 
-    async def _ask(self, user: str) -> str:
+    async def zone(self, person: Person) -> str:
+        """`bot.ports.platform.ZoneOf`: as the person's own Slack is set."""
+        try:
+            zone = (await self._asked.get(person.user, _ZONE_TTL_S)).get("tz")
+        except (SurfaceFailed, SurfaceGone, TimeoutError):
+            return ""
+        # The first look at a zone reads its file.
+        known = isinstance(zone, str) and await asyncio.to_thread(is_zone, zone)
+        return str(zone) if known else ""
+
+    async def _ask(self, user: str) -> Mapping[str, object]:
         answer = await self._api.call("users.info", user=user)
         found = answer.get("user")
-        if not isinstance(found, dict):
-            return ""
-        profile = found.get("profile")
-        shown = profile.get("display_name") if isinstance(profile, dict) else None
-        names = (shown, found.get("real_name"), found.get("name"))
-        return next((name for name in names if isinstance(name, str) and name), "")
+        return found if isinstance(found, dict) else {}
+
+
+def _name_in(found: Mapping[str, object]) -> str:
+    profile = found.get("profile")
+    shown = profile.get("display_name") if isinstance(profile, dict) else None
+    names = (shown, found.get("real_name"), found.get("name"))
+    return next((name for name in names if isinstance(name, str) and name), "")

@@ -380,6 +380,56 @@ async def test_space_that_runs_out_is_told_with_when() -> None:
     assert found.marks == ()
 
 
+@pytest.mark.parametrize(
+    ("measured", "lines", "answer"),
+    [
+        ("latency", {}, "unknown"),
+        ("errors latency", {}, "healthy"),
+        ("latency", {"checkout": "40/40"}, "healthy"),
+    ],
+)
+async def test_what_people_say_fails_has_to_be_seen_before_an_all_clear(
+    measured: str, lines: Mapping[str, str], answer: str
+) -> None:
+    within = {"checkout": measured, "cart": "latency", "payments": "latency"}
+    around = {
+        "sweep_metrics": {"within": within, "shifts": [], "too_short": {}, "without": []},
+        "sweep_logs": {"changes": [], "lines": lines, "errors": {}},
+    }
+    found = await investigate(world(around=around), "is checkout slow or throwing errors?")
+
+    assert verdict(found)[0] == answer
+
+
+CLUSTER_TOOLS = tuple(tool for tool in TOOLS if tool != "core__sweep_metrics")
+
+
+@pytest.mark.parametrize(
+    ("question", "pods", "warnings", "answer"),
+    [
+        ("were pods of checkout pending?", {"checkout": "3 of 3 well"}, [], "healthy"),
+        ("is checkout slow since its rollout?", {"checkout": "3 of 3 well"}, [], "unknown"),
+        ("were pods of checkout pending?", {}, [], "unknown"),
+        (
+            "were pods of checkout pending?",
+            {"checkout": "3 of 3 well"},
+            [{"object": "Pod/checkout-1", "product": "cart", "reason": "Odd", "over": False}],
+            "unknown",
+        ),
+    ],
+)
+async def test_what_only_the_cluster_knows_needs_no_metrics(
+    question: str, pods: Mapping[str, str], warnings: list[object], answer: str
+) -> None:
+    around = {
+        "sweep_cluster": {"ill": [], "warnings": warnings, "pods": pods, "nodes": "2 of 2 ready"},
+        "sweep_logs": {"changes": [], "lines": {"checkout": "40/40"}, "errors": {}},
+    }
+    found = await investigate(world(around=around), question, tools=CLUSTER_TOOLS)
+
+    assert verdict(found)[0] == answer
+
+
 async def test_without_any_tool_it_says_that_it_cannot_say() -> None:
     found = await investigate(world(), tools=())
 

@@ -98,6 +98,20 @@ async def test_a_model_is_told_whose_words_each_question_of_a_thread_is() -> Non
     assert [t.splitlines()[2] for t in told] == ["- Said by U1.", "- Said by U7."]
 
 
+@pytest.mark.parametrize(
+    ("zone", "told"),
+    [
+        ("Asia/Kolkata", "The asker's time zone is Asia/Kolkata: read clock times in it"),
+        ("", "The asker's time zone is not known: take clock times as UTC, and say so."),
+    ],
+)
+async def test_a_model_is_told_in_which_zone_the_asker_reads_clocks(zone: str, told: str) -> None:
+    provider = ScriptedProvider([text("ok")])
+    await turn_bench(providers=[provider], zone=zone).answer()
+
+    assert told in provider.requests[-1].messages[-1].told
+
+
 async def test_what_people_said_in_the_thread_may_be_repeated_without_evidence() -> None:
     bench = turn_bench([text("ok"), calls(ECHO), text("You failed over at 14:02.")])
     await bench.answer(replace(ASK, text=Redacted("we failed over at 14:02")))

@@ -27,10 +27,11 @@ Path = tuple[str, ...]
 # What a table needs beside the field, and the names of entries of tables that hold others.
 ENTRIES = {
     "llm.providers": "openai", "llm.models": "m", "llm.tools": "get_logs", "mcp.servers": "time",
-    "policy.toolsets": "investigate", "roles": "sre",
+    "observe.metrics.signals": "shop_queue", "policy.toolsets": "investigate", "roles": "sre",
 }  # fmt: skip
 NEEDED = {
     "llm.models.m.usd_per_mtok": "input = 1\noutput = 1",
+    "observe.metrics.signals.shop_queue": "role = 'queue'",
     "mcp.servers.time": "command = ['x']",
     "roles.sre.oncall": "kind = 'json'\nurl = 'http://rota/'\npath = '[]'",
     "channels": "match = '*'",

@@ -22,11 +22,11 @@ from tools.core.sweep_traces import SweepTraces
 PRODUCTS = ("web", "cart", "db")
 
 
-async def sweep(tool: Any, **given: Any) -> dict[str, Any]:
-    """Run one over files of a case, `rows` by stem."""
+async def sweep(tool: Any, given: str = "{}", **stems: Any) -> dict[str, Any]:
+    """Run one over files of a case, rows by stem."""
     case = {"id": "c", "set": "s", "asked": "?", "now": NOW.isoformat(), "products": PRODUCTS}
     files = {"case.json": orjson.dumps(case)}
-    for stem, rows in given.items():
+    for stem, rows in stems.items():
         lines = (
             b"\n".join(map(orjson.dumps, rows)) if isinstance(rows, list) else orjson.dumps(rows)
         )
@@ -36,7 +36,7 @@ async def sweep(tool: Any, **given: Any) -> dict[str, Any]:
     seen = {name: getattr(world, name) for name in ("logs", "metrics", "traces", "kubernetes")}
     caps = fake_capabilities(**{name: one for name, one in seen.items() if one is not None})
     outcome = await bench([tool()], caps=caps).run(
-        "{}", tool.contract.id, now=NOW, products=PRODUCTS
+        given, tool.contract.id, now=NOW, products=PRODUCTS
     )
     assert outcome.record.ok, outcome.content
     told: dict[str, Any] = orjson.loads(outcome.content)
@@ -79,6 +79,16 @@ async def test_without_a_time_before_a_limit_still_speaks() -> None:
     (stands,) = found["standing"]
     assert (stands["product"], stands["role"], stands["now"]) == ("web", "cpu", 95.0)
     assert stands["limit"] == 90.0
+
+
+async def test_a_window_shorter_than_the_samples_holds_the_newest() -> None:
+    row = dict(metric("http_request_duration_seconds_p99", "web", 0.2))
+    at = minutes(2400)[::-20][::-1]
+    row["points"] = [(each, 1.9 if each == at[-1] else 0.2) for each in at]
+    found = await sweep(SweepMetrics, given='{"time_range": "last 5m"}', metrics=[row])
+
+    (moved,) = found["shifts"]
+    assert (moved["product"], moved["worst"]) == ("web", 1.9)
 
 
 async def test_new_kinds_of_errors_are_told_with_whom_they_name() -> None:

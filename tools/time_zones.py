@@ -1,0 +1,38 @@
+"""Time zones by their IANA names, and clocks read in them."""
+
+import re
+from datetime import UTC, datetime, tzinfo
+from functools import lru_cache
+from typing import Final
+from zoneinfo import ZoneInfo
+
+# As in the database: https://data.iana.org/time-zones/theory.html#naming
+_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_+-]{0,31}(/[A-Za-z0-9_+-]{1,31}){0,2}")
+
+
+def is_zone(name: str) -> bool:
+    """Whether this is the name of a zone that is known here."""
+    return _found(name) is not None
+
+
+def zone_of(name: str) -> tzinfo:
+    """That zone; UTC for a name that is none."""
+    return _found(name) or UTC
+
+
+@lru_cache(maxsize=512)
+def _found(name: str) -> tzinfo | None:
+    if not _NAME.fullmatch(name):
+        return None
+    try:
+        return ZoneInfo(name)
+    except (OSError, ValueError, KeyError):  # no such zone, a folder, or a file that is none
+        return None
+
+
+def in_utc(wall: datetime) -> tuple[datetime, datetime]:
+    """The first and the last instant at which a clock shows this time.
+
+    They differ in the hour that comes twice. A time that a clock skips is what it would have shown.
+    """
+    return wall.replace(fold=0).astimezone(UTC), wall.replace(fold=1).astimezone(UTC)
