@@ -22,6 +22,8 @@ def zone_of(name: str) -> tzinfo:
 
 @lru_cache(maxsize=512)
 def _found(name: str) -> tzinfo | None:
+    if name == "UTC":
+        return UTC  # known without a file, which nothing may read while the event loop runs
     if not _NAME.fullmatch(name):
         return None
     try:

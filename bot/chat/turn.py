@@ -74,11 +74,10 @@ class Turns:
         metrics: Metrics,
     ) -> None:
         self._config = config
-        self._requests = TurnRequests(config, sessions, tools, redactor, notes)
+        self._requests = TurnRequests(config, sessions, tools, redactor, notes, zone_of)
         self._sessions = sessions
         self._channels = channels
         self._roles_of = roles_of
-        self._zone_of = zone_of
         self._surface = surface
         self._delivery = Delivery(surface, sessions, undelivered)
         self._budget = budget
@@ -132,13 +131,10 @@ class Turns:
 
         async def open_session() -> JsonValue:
             now = self._clock.now()
-            called, zone = await asyncio.gather(
-                self._channels.for_asking(ask.place), self._zone_of(ask.asker)
-            )
-            channel = channel_of(self._config.channels, called)
+            channel = channel_of(self._config.channels, await self._channels.for_asking(ask.place))
             name = session_name(channel.rule, channel.name)
             session: Session = await self._sessions.open(ask, name, now)
-            told = await self._requests.told(session.id, now, ask.asker.user, zone)
+            told = await self._requests.told(session.id, now, ask.asker)
             await self._sessions.begin_turn(ask, session, now, told)
             anew = session.resumed_by == ask.turn_id
             summary: list[JsonValue] = [session.summary, session.summary_ts]

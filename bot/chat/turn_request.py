@@ -1,5 +1,6 @@
 """What a turn asks with: the prompt, what was said before, the tools it may use."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -13,9 +14,10 @@ from bot.chat.first_look import Look
 from bot.chat.history import as_turn
 from bot.chat.tool_calls import ToolDesk
 from bot.domain.channel import Channel, ChannelRule
-from bot.domain.ids import MessageTs, SessionId
+from bot.domain.ids import MessageTs, Person, SessionId
 from bot.domain.roles import NO_ROLES, ConnectionRule, HeldRoles, connections_of
 from bot.domain.session import Ask
+from bot.ports.platform import ZoneOf
 from bot.ports.sessions import SessionStore
 from tools.capabilities import CallContext
 from tools.redactor import Redactor
@@ -81,12 +83,14 @@ class TurnRequests:
         tools: ToolDesk,
         redactor: Redactor,
         notes: Notes,
+        zone_of: ZoneOf,
     ) -> None:
         self._config = config
         self._sessions = sessions
         self._tools = tools
         self._redactor = redactor
         self._notes = notes
+        self._zone_of = zone_of
 
     def context(self, ask: Ask, channel: Channel, opened: Opened) -> CallContext:
         """What the turn's tools know of it."""
@@ -107,10 +111,10 @@ class TurnRequests:
             reading=channel.rule.tools_read,
         )
 
-    async def told(self, session: SessionId, now: datetime, asker: str, zone: str) -> str:
+    async def told(self, session: SessionId, now: datetime, asker: Person) -> str:
         """What a question is asked with. Raises StorageUnavailable."""
-        notes = (in_zone(zone), *await self._notes(session))
-        return self._redactor.redact(prompts.situation(now, notes, asker))
+        notes, zone = await asyncio.gather(self._notes(session), self._zone_of(asker))
+        return self._redactor.redact(prompts.situation(now, (in_zone(zone), *notes), asker.user))
 
     def _question(self, ask: Ask, opened: Opened) -> Message:
         # A turn begun by a release before this one was not told the time with its question.
