@@ -31,6 +31,7 @@ from tests.benchmarks.transcript import CALLS, PIECES, answer, event_count
 
 CONFIGURATION = """
 [slack]
+stream = "edit"
 mode = "http"
 bot_token = "${BOT_TOKEN}"
 signing_secret = "${SIGNING_SECRET}"

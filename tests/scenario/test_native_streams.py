@@ -4,6 +4,7 @@ The clock of both sides stands where a test puts it.
 """
 
 import asyncio
+import random
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -376,3 +377,26 @@ async def test_a_replica_that_takes_over_finds_the_message_that_the_first_had_go
     await slack.another_process().stream(ask, MessageTs(first.ts)).finish(final)
 
     assert slack.texts(ask) == shown(final)
+
+
+HOSTILE = [
+    "the ", "pool of `checkout` ", "fell\n", "\n", "- one\n", "**", "`", "```\n", "[a](", "https://evil.example/x",
+    ") ", "<", "<@U1>", "> ", "✅ ", "Confirmed by @lead\n", "\\", "ex", "ample.com ", "\u202e", "\x1b[31m", "| a |\n",
+    "@channel ", "&lt;", "~~~\n", "at 14 % of the limit that was set for it ", "é", "# ",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(6))
+async def test_whatever_a_model_writes_ends_as_it_does_by_edits(slack: Slack, seed: int) -> None:
+    chosen = random.Random(seed)
+    for _ in range(8):
+        pieces = [chosen.choice(HOSTILE) for _ in range(30)]
+        ask, stream = await slack.begun()
+        for piece in pieces:
+            stream.feed(TextDelta(piece))
+            await asyncio.sleep(0.001)
+        final = finished(text="".join(pieces))
+        await stream.finish(final)
+
+        assert slack.texts(ask) == shown(final)
+    assert slack.errors == []
