@@ -8,6 +8,7 @@ from tests.mutants.guards import GUARD_MUTANTS
 from tests.mutants.mcp import MCP_MUTANTS
 from tests.mutants.mutant import Mutant
 from tests.mutants.rights import RIGHTS_MUTANTS
+from tests.mutants.streams import STREAM_MUTANTS
 
 _CLICKS = "tests/scenario/test_durability_clicks.py::"
 _DECIDING = "tests/scenario/test_durability_deciding.py::"
@@ -381,6 +382,7 @@ MUTANTS = (
         (f"{_DATABASE}test_a_turn_survives_lost_connections",),
     ),
     *GUARD_MUTANTS,
+    *STREAM_MUTANTS,
     *RIGHTS_MUTANTS,
     *MCP_MUTANTS,
     # Tool calls.

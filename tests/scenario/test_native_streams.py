@@ -23,6 +23,7 @@ from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.domain.session import Ask
 from bot.domain.turn_events import RoundReplaced, TextDelta, TurnFinished
 from bot.ports.platform import AnswerStream
+from bot.privacy.redactor import TextRedactor
 from bot.slack.api.calls import SlackCalls
 from bot.slack.api.web_api import Unreachable, create_api
 from bot.slack.sending.outbox import Outbox, Patience
@@ -80,10 +81,11 @@ class Slack:
     def __post_init__(self) -> None:
         self.surface = self.another_process()
 
-    def another_process(self) -> SlackSurface:
+    def another_process(self, redact: Callable[[str], str] = str) -> SlackSurface:
         """A surface that remembers nothing."""
         return SlackSurface(
-            Outbox(self.api, self.scheduler, self.workspace.app.bot_user_id),
+            redact=redact,
+            outbox=Outbox(self.api, self.scheduler, self.workspace.app.bot_user_id),
             patience=Patience(backoff_s=0.001),
             streams=Streams(self.api, self.scheduler, self.setting),
         )
@@ -159,6 +161,7 @@ def feed(stream: AnswerStream, words: list[str]) -> None:
         stream.feed(TextDelta(word))
 
 
+REDACTOR = TextRedactor([], b"key")
 FINAL = finished(text=TEXT, evidence=EVIDENCE, outcomes=OUTCOMES)
 
 
@@ -400,3 +403,21 @@ async def test_whatever_a_model_writes_ends_as_it_does_by_edits(slack: Slack, se
 
         assert slack.texts(ask) == shown(final)
     assert slack.errors == []
+
+
+async def test_of_a_secret_that_comes_letter_by_letter_nothing_is_appended(slack: Slack) -> None:
+    secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    text = f"The token of the deploy bot of checkout is {secret} and it has run out, so renew it. "
+    redact = REDACTOR.redact_for_people
+    ask = await slack.ask()
+    surface = slack.another_process(redact)
+    stream = surface.stream(ask, await surface.open_answer(ask))
+    for letter in text * 2:
+        stream.feed(TextDelta(letter))
+        await asyncio.sleep(0.0005)
+    await stream.finish(finished(text=redact(text * 2)))
+
+    sent = str([call.arguments for call in slack.workspace.calls])
+    assert "renew it" in sent
+    assert secret[:8] not in sent
+    assert slack.texts(ask) == shown(finished(text=redact(text * 2)))

@@ -119,13 +119,19 @@ class EditScheduler:
                 self._held["read"] = until
 
     async def _paced(self, key: str, *buckets: Bucket) -> None:
-        now = self.clock()
-        wait_s = max(bucket.wait_s(now, 1) for bucket in buckets)
-        for bucket in buckets:
-            bucket.take(now)
-        if wait_s > 0:
-            await asyncio.sleep(wait_s)
-        await self._until_released(key)
+        while True:
+            await self._until_released(key)
+            now = self.clock()
+            wait_s = max(bucket.wait_s(now, 1) for bucket in buckets)
+            for bucket in buckets:
+                bucket.take(now)
+            if wait_s > 0:
+                await asyncio.sleep(wait_s)
+            if self._held.get(key, 0.0) <= self.clock():
+                return
+            # Held up meanwhile: who was let go together would be too many at once again.
+            for bucket in buckets:
+                bucket.give_back()
 
     async def _until_released(self, key: str) -> None:
         held_s = self._held.get(key, 0.0) - self.clock()

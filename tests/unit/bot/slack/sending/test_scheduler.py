@@ -255,3 +255,16 @@ async def test_who_waits_for_a_place_that_is_closed_waits_no_more() -> None:
         slot.close()
         async with asyncio.timeout(2):
             await waiting
+
+
+async def test_who_was_held_up_by_a_429_is_not_let_go_all_at_once() -> None:
+    rates = Rates(post_burst=2, posts_per_s=1e-6)
+    async with EditScheduler(rates).running() as scheduler:
+        scheduler.rate_limited(RateLimited("chat.postMessage", 0.02), "C1")
+        posts = [asyncio.ensure_future(scheduler.post_permit("C1")) for _ in range(5)]
+        await asyncio.wait(posts, timeout=0.1)
+
+        assert [post.done() for post in posts].count(True) == 2
+        for post in posts:
+            post.cancel()
+        await asyncio.wait(posts)

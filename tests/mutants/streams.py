@@ -1,0 +1,35 @@
+"""Slack's own streams: what keeps a word of an answer from being lost or said twice."""
+
+from tests.mutants.mutant import Mutant
+
+_NATIVE = "tests/scenario/test_native_streams.py::"
+
+STREAM_MUTANTS = (
+    Mutant(
+        "an append that Slack perhaps took is sent again",
+        "bot/slack/showing/native_answer.py",
+        "            self.growth = None\n            return True\n",
+        "            return True\n",
+        (
+            f"{_NATIVE}test_a_call_that_slack_perhaps_took_is_neither_lost_nor_doubled"
+            "[True-chat.appendStream]",
+        ),
+    ),
+    Mutant(
+        "a message that grows is not known again by who takes over",
+        "bot/slack/showing/answer_messages.py",
+        "        found = grown | found\n",
+        "",
+        (
+            f"{_NATIVE}test_a_replica_that_died_before_it_kept_the_message_leaves_no_second_one",
+            f"{_NATIVE}test_a_replica_that_takes_over_finds_the_message_that_the_first_had_gone_on_in",
+        ),
+    ),
+    Mutant(
+        "the end of an answer is appended to what it does not begin with",
+        "bot/slack/showing/native_answer.py",
+        "if part is None or not text.startswith(growth.sent):",
+        "if part is None:",
+        (f"{_NATIVE}test_a_mark_at_a_claim_is_put_by_an_edit_after_the_end",),
+    ),
+)
