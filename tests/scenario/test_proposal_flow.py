@@ -130,7 +130,9 @@ async def test_what_a_card_tells_opens_as_the_json_that_is_stored(stage: Stage) 
     await stage.press(MEMBER, after, "proposal:raw")
 
     (view,) = await stage.workspace.wait_for(lambda: stage.workspace.modals_of(MEMBER))
-    assert '\\"status\\":' in json.dumps(view)
+    texts = json.dumps(view)
+    assert '"Arguments"' in texts
+    assert '"Result"' in texts
     assert row_of(stage, card)[0] == "succeeded"
 
 
