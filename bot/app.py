@@ -207,6 +207,7 @@ def _desk(base: Base, display: ProposalDisplay, venues: Venues, target: Target) 
         venues.of_call,
         target,
         base.freezes,
+        base.stores.watches,
         max_open=base.settings.proposals.max_open,
         on_state=base.metrics.proposal_became,
     )
@@ -283,5 +284,6 @@ def _decide(
         dispatch,
         name_of,
         rehearse,
+        watches=base.stores.watches,
         on_state=base.metrics.proposal_became,
     )

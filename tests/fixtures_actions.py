@@ -140,6 +140,7 @@ class World:
             venue_of,
             self.target(),
             self.freeze,
+            self.watches,
             on_state=self.came_into.append,
             **options,
         )
@@ -198,6 +199,7 @@ class World:
             dispatch,
             name_of,
             rehearse,
+            watches=self.watches,
             on_state=self.came_into.append,
         )
 

@@ -16,6 +16,7 @@ from bot.actions.dispatch import Dispatch
 from bot.actions.display import ProposalDisplay
 from bot.actions.orders import ended, from_proposal, line, refusal, to_proposal
 from bot.actions.propose import created
+from bot.actions.remind import begin_reminder
 from bot.actions.revise import successor
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.ids import ProposalId, UserId
@@ -28,7 +29,7 @@ from bot.domain.proposal import (
 )
 from bot.ports.durability import Journal, Workflows
 from bot.ports.failures import StorageUnavailable
-from bot.ports.proposals import Decision, OnState, ProposalStore, uncounted
+from bot.ports.proposals import Decision, OnState, ProposalStore, Watches, uncounted
 from bot.ports.trail import AuditLog
 from tools.errors import CapabilityUnavailable, InvalidArguments
 
@@ -67,6 +68,7 @@ class Decide:
         name_of: NameOf,
         rehearse: Rehearse,
         *,
+        watches: Watches,
         on_state: OnState = uncounted,
     ) -> None:
         self._store = store
@@ -75,6 +77,7 @@ class Decide:
         self._dispatch = dispatch
         self._name_of = name_of
         self._rehearse = rehearse
+        self._watches = watches
         self._on_state = on_state
 
     async def run(self, proposal_id: ProposalId, decision: Decision, journal: Journal) -> None:
@@ -97,6 +100,8 @@ class Decide:
             await journal.step(
                 "card-new", lambda: self._show_new(proposal, ProposalId(replaced_by))
             )
+        if won and decision.to is ProposalState.EXPIRED:
+            await journal.step("say-expired", lambda: self._say(proposal_id))
         if won and decision.to is ProposalState.CONFIRMED:
             await self._carry_out(proposal, journal)
             await journal.step("card-outcome", card)
@@ -133,6 +138,9 @@ class Decide:
         return [verdict.won, from_proposal(verdict.proposal), False, new.id]
 
     async def _show_new(self, old: Proposal, new: ProposalId) -> JsonValue:
+        row = await self._store.get(new)
+        if row is not None:
+            await begin_reminder(self._watches, row)
         shown = await self._display.refresh(new)
         if not shown and old.decided_by:
             await self._display.whisper(old.place, old.decided_by, _NOT_SHOWN)

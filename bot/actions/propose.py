@@ -15,6 +15,7 @@ from pydantic import JsonValue
 
 from bot.actions.catalog import Action, ActionCatalog
 from bot.actions.display import ProposalDisplay
+from bot.actions.remind import begin_reminder
 from bot.actions.target import Target, rehearsed
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.channel import Channel, not_covered
@@ -33,7 +34,7 @@ from bot.domain.proposal import (
 )
 from bot.ports.failures import StorageUnavailable
 from bot.ports.platform import PlatformTraits
-from bot.ports.proposals import FreezeState, OnState, ProposalStore, uncounted
+from bot.ports.proposals import FreezeState, OnState, ProposalStore, Watches, uncounted
 from tools.capabilities import CallContext, ProposalDraft, ProposalReceipt
 from tools.errors import CapabilityUnavailable, InvalidArguments
 from tools.redactor import MASK_PREFIX
@@ -72,6 +73,7 @@ class ProposalDesk:
         venue_of: VenueOf,
         target: Target,
         freeze: FreezeState,
+        watches: Watches,
         *,
         max_open: int = MAX_OPEN,
         on_state: OnState = uncounted,
@@ -82,6 +84,7 @@ class ProposalDesk:
         self._venue_of = venue_of
         self._target = target
         self._freeze = freeze
+        self._watches = watches
         self._max_open = max_open
         self._on_state = on_state
         # The calls of one round run at once; turns of a session never do.
@@ -106,6 +109,7 @@ class ProposalDesk:
         try:
             proposal = self._checked(draft, call, venue, await self._store.now())
             stored = await self._kept(proposal) or await self._stored(await self._read(proposal))
+            await begin_reminder(self._watches, stored)
             posted = await self._shown(stored)
         except StorageUnavailable as error:
             raise CapabilityUnavailable("the proposal could not be stored; try again") from error

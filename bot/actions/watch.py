@@ -12,6 +12,7 @@ from bot.actions.catalog import ActionCatalog
 from bot.actions.display import ProposalDisplay
 from bot.actions.effect import EffectCheck, begin_effect
 from bot.actions.orders import Outcome, ended, line, order_of, outcome_of, progress_of, safe
+from bot.actions.remind import reminder
 from bot.domain.proposal import Proposal, ProposalState
 from bot.ports.failures import StorageUnavailable
 from bot.ports.proposals import OnState, ProposalStore, Watch, Watches, WatchKind, uncounted
@@ -70,12 +71,20 @@ class WatchSweep:
         row = await self._store.get(watch.proposal_id)
         if row is None:
             over = True
+        elif watch.kind is WatchKind.REMINDER:
+            over = await self._remind(row, is_late=watch.is_last)
         elif watch.kind is WatchKind.EFFECT:
             over = await self._effect.look(row, is_last=watch.is_last)
         else:
             over = await self._progress(row, is_last=watch.is_last)
         if over:
             await self._watches.end(watch)
+
+    async def _remind(self, row: Proposal, *, is_late: bool) -> bool:
+        """Once. A look that comes when it has expired says nothing: the expiry does."""
+        if row.state is ProposalState.PENDING and not is_late:
+            return await self._display.say(row.place, reminder(row), f"{row.id}:reminder")
+        return True
 
     async def _progress(self, row: Proposal, *, is_last: bool) -> bool:
         if row.state is not ProposalState.DISPATCHING:

@@ -134,10 +134,11 @@ class KillSwitch(Protocol):
 
 
 class WatchKind(StrEnum):
-    """What is looked at again after a dispatch."""
+    """What is looked at again, after a dispatch or before a proposal expires."""
 
     PROGRESS = "progress"  # an order that its executor has and is not done with
     EFFECT = "effect"  # whether an action that succeeded helped
+    REMINDER = "reminder"  # a proposal that is open still
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,10 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import aiohttp
@@ -19,6 +20,7 @@ from bot.actions.stranded import StrandedSweep
 from bot.app import Base, Conversation, build_base, build_conversation
 from bot.chat.budget_alert import BudgetAlert
 from bot.domain.ids import MessageTs, ProposalId
+from bot.domain.proposal import Proposal
 from bot.engine.engine import Engine, EngineConfig
 from bot.engine.library import forget_ended
 from bot.service.delivering import delivery_jobs
@@ -171,7 +173,18 @@ async def _surface(
         redact=base.redactor.redact_for_people,
         resolve=lambda text, place: base.placeholders.resolved(text, place.key),
         show_cost=base.settings.llm.show_cost,
+        paged=partial(_paged, base),
     )
+
+
+def _paged(base: Base, proposal: Proposal) -> Sequence[str]:
+    """The user groups and people of the roles that may decide, as ids; those on call are not asked."""
+    if not base.settings.proposals.mention:
+        return ()
+    roles = [
+        base.in_force.roles[one] for one in proposal.confirm_roles if one in base.in_force.roles
+    ]
+    return list(dict.fromkeys(each for one in roles for each in (*one.usergroups, *one.users)))
 
 
 def _engine(base: Base, lease_s: float) -> Engine:

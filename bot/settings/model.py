@@ -369,9 +369,13 @@ class ReflexFileSettings(Section):
 
 
 class ProposalSettings(Section):
-    """`[proposals]`. `max_open` in one conversation: more cards are pressed without being read."""
+    """`[proposals]`. `max_open` in one conversation: more cards are pressed without being read.
+
+    `mention`: a card mentions the user groups and people who may decide, once, when it is posted.
+    """
 
     max_open: int = Field(default=3, ge=1, le=20)
+    mention: bool = True
 
 
 class WindowSettings(Section):

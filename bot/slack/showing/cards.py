@@ -26,10 +26,15 @@ _RATIONALE_CHARS = 600
 _RATIONALE_LINES = 6
 _OUTCOME_CHARS = 1_500
 _DIGEST_CHARS = 12
+_MOST_PAGED = 5
 
 
-def card(proposal: Proposal, roles_text: str, now: datetime) -> Part:
-    """The card as it is now. `roles_text` names who may decide, in plain words."""
+def card(proposal: Proposal, roles_text: str, now: datetime, paged: Sequence[str] = ()) -> Part:
+    """The card as it is now. `roles_text` names who may decide, in plain words.
+
+    `paged` are ids of user groups and people, mentioned while it is open: Slack tells them when it
+    is posted, and not when it is edited.
+    """
     proposal = _as_of(proposal, now)
     arguments = _shown("Arguments", proposal.params)
     preview = _shown("Dry run", proposal.preview)
@@ -51,7 +56,7 @@ def card(proposal: Proposal, roles_text: str, now: datetime) -> Part:
             )
         )
     blocks.append(section(_model_words(proposal)))
-    blocks += _ending(proposal, roles_text, confirmable=confirmable)
+    blocks += _ending(proposal, roles_text, paged, confirmable=confirmable)
     blocks.append(context(f"Proposal `{inline(proposal.id, 60)}` · digest `{_digest(proposal)}`"))
     return Part(_fallback(proposal), tuple(blocks))
 
@@ -172,9 +177,11 @@ def _within(lines: Sequence[str], max_chars: int) -> Iterator[str]:
         yield said
 
 
-def _ending(proposal: Proposal, roles_text: str, *, confirmable: bool) -> list[Block]:
+def _ending(
+    proposal: Proposal, roles_text: str, paged: Sequence[str], *, confirmable: bool
+) -> list[Block]:
     if proposal.state is ProposalState.PENDING:
-        return _open(proposal, roles_text, confirmable=confirmable)
+        return _open(proposal, roles_text, paged, confirmable=confirmable)
     lines = [_decision(proposal)]
     if proposal.outcome and proposal.state in _WITH_OUTCOME:
         outcome = escape_within(
@@ -193,7 +200,9 @@ _WITH_OUTCOME = {
 }
 
 
-def _open(proposal: Proposal, roles_text: str, *, confirmable: bool) -> list[Block]:
+def _open(
+    proposal: Proposal, roles_text: str, paged: Sequence[str], *, confirmable: bool
+) -> list[Block]:
     who = inline(roles_text, 300) or "nobody: no role may confirm in this channel"
     reject = button("Reject", REJECT_ACTION, proposal.id, "danger")
     edit = button("Edit", EDIT_ACTION, proposal.id)
@@ -205,7 +214,8 @@ def _open(proposal: Proposal, roles_text: str, *, confirmable: bool) -> list[Blo
             "arguments on the card.",
             "Run it",
         )
-    lines = [f"*May decide*  {who}", *_progress(proposal)]
+    called = "".join(f" {_mention(one)}" for one in paged[:_MOST_PAGED]) if roles_text else ""
+    lines = [f"*May decide*  {who}{called}", *_progress(proposal)]
     told = section("\n".join((*lines, f"*Expires*  {_time(proposal.expires_at)}")))
     if not roles_text:
         return [told]  # each button could only refuse
@@ -253,6 +263,11 @@ def _fallback(proposal: Proposal) -> str:
 def _person(user: str) -> str:
     # The one mention we mean: ids come from Slack itself and are letters and digits.
     return f"<@{user}>" if user.isascii() and user.isalnum() else inline(user, 60)
+
+
+def _mention(paged: str) -> str:
+    is_group = paged.startswith("S") and paged.isascii() and paged.isalnum()
+    return f"<!subteam^{paged}>" if is_group else _person(paged)
 
 
 def _time(at: datetime) -> str:

@@ -1,6 +1,6 @@
 """Slack as the place where people read: placeholders, live answers, cards, whispers, notes."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 
 import structlog
@@ -63,6 +63,7 @@ class SlackSurface(ChatSurface):
         *,
         links: LinkPolicy = NO_LINKS,
         roles_text: Callable[[Proposal], str] = deciders,
+        paged: Callable[[Proposal], Sequence[str]] = lambda _proposal: (),
         now: Callable[[], Awaitable[datetime]] | None = None,
         take_first_look: Callable[[Ask], bool] = lambda _ask: False,
         patience: Patience | None = None,
@@ -75,6 +76,7 @@ class SlackSurface(ChatSurface):
         self._outbox = outbox
         self._links = links
         self._roles_text = roles_text
+        self._paged = paged
         self._now = now or _own_clock
         self._take_first_look = take_first_look
         self._patience = patience or Patience()
@@ -194,7 +196,7 @@ class SlackSurface(ChatSurface):
             return await persist(self._patience, lambda: self._note(place, parts, key))
 
     async def _card(self, proposal: Proposal) -> MessageTs:
-        part = card(proposal, self._roles_text(proposal), await self._now())
+        part = card(proposal, self._roles_text(proposal), await self._now(), self._paged(proposal))
         ts = proposal.card_ts
         if not ts:
             oldest = f"{proposal.created_at.timestamp() - _CLOCK_SKEW_S:.6f}"

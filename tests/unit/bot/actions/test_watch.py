@@ -13,6 +13,7 @@ from bot.actions.watch import WatchSweep
 from bot.domain.audit import AuditKind
 from bot.domain.proposal import Proposal
 from bot.domain.proposal import ProposalState as S
+from bot.ports.proposals import WatchKind
 from tests.fakes.control_plane import DONE, LOST, FakeControlPlane
 from tests.fixtures_actions import PLACE, ROLLBACK, World, confirm, no_sleep
 from tools.capabilities import ProposalDraft, ProposalReceipt
@@ -53,6 +54,11 @@ def sweep(world: World, *measured: Deviation | None) -> WatchSweep:
         effect,
         on_state=world.came_into.append,
     )
+
+
+def looked_after(world: World) -> set[WatchKind]:
+    """What an action is looked after for; an open card's reminder is no action's."""
+    return {kind for _, kind in world.watches.rows} - {WatchKind.REMINDER}
 
 
 async def running(*then: ControlAnswer, rule: ActionRule = ROLLBACK) -> tuple[World, Proposal]:
@@ -121,7 +127,7 @@ async def test_its_time_is_limited_and_an_unknown_says_where_to_look(
     ended = world.row(row.id)
     assert ended.state is state
     assert ("with idempotency_key=" in ended.outcome) == (state is S.UNKNOWN)
-    assert world.watches.rows == {}
+    assert looked_after(world) == set()
 
 
 async def test_an_end_that_was_not_told_is_told_by_the_next_look() -> None:
@@ -132,7 +138,7 @@ async def test_an_end_that_was_not_told_is_told_by_the_next_look() -> None:
     await sweep(world).run()
 
     assert "succeeded." in world.wall.words()[1]
-    assert world.watches.rows == {}
+    assert looked_after(world) == set()
 
 
 async def test_an_action_that_is_no_longer_declared_ends_unknown() -> None:
@@ -174,7 +180,7 @@ async def test_a_check_after_success_says_whether_it_helped(
         f"{after.words}, 10 minutes after rollback-deploy. Before: {before.figure}, {before.words}."
     )
     assert len(world.store.rows) == 1
-    assert world.watches.rows == {}
+    assert looked_after(world) == set()
     assert world.memory.kinds().count(AuditKind.DISPATCH_EFFECT) == 1
 
 
@@ -205,7 +211,7 @@ async def test_a_metric_that_cannot_be_read_is_tried_again_and_then_told() -> No
     await sweep(world, None, None).run()
 
     assert "Whether it helped cannot be told" in world.wall.words()[-1]
-    assert world.watches.rows == {}
+    assert looked_after(world) == set()
 
 
 async def test_a_failure_is_not_checked() -> None:
@@ -214,7 +220,7 @@ async def test_a_failure_is_not_checked() -> None:
 
     await world.carry(row, confirm(row))
 
-    assert world.watches.rows == {}
+    assert looked_after(world) == set()
 
 
 @pytest.mark.parametrize(
@@ -238,4 +244,45 @@ async def test_a_rehearsal_needs_no_looking_after() -> None:
 
     await world.carry(row, confirm(row))
 
+    assert looked_after(world) == set()
+
+
+async def test_an_open_card_is_reminded_of_once_two_minutes_before_it_expires() -> None:
+    world = World()
+    row = await world.proposed()
+    said = []
+
+    for minutes in (7, 1.1, 0.5, 0.5):
+        world.later(seconds=minutes * 60)
+        await sweep(world).run()
+        said.append(len(world.wall.words()))
+
+    assert said == [0, 1, 1, 1]
+    assert world.wall.words() == [
+        "⌛ Rollback deploy version v41 of checkout? The card above expires at "
+        f"{row.expires_at:%H:%M} UTC, and nobody has decided yet."
+    ]
     assert world.watches.rows == {}
+
+
+async def test_a_card_that_was_decided_is_not_reminded_of() -> None:
+    world = World()
+    row = await world.proposed()
+    await world.carry(row, confirm(row))
+    before = world.wall.words()
+
+    world.later(minutes=9)
+    await sweep(world).run()
+
+    assert world.wall.words() == before
+    assert world.watches.rows == {}
+
+
+async def test_a_replica_that_comes_back_after_the_expiry_reminds_nobody() -> None:
+    world = World()
+    await world.proposed()
+
+    world.later(minutes=11)
+    await sweep(world).run()
+
+    assert world.wall.words() == []

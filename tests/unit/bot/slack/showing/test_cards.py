@@ -160,3 +160,15 @@ def test_a_result_is_told_line_by_line() -> None:
     assert "status: rolled back\nhosts: a-1, a-2\nversion.from: v2\nversion.to: v1" in str(
         part.blocks[-2]["text"]["text"]  # type: ignore[index,call-overload]
     )
+
+
+def test_an_open_card_mentions_whoever_may_decide_and_a_decided_one_nobody_but_them() -> None:
+    ids = ["S0SRE", "U7", "U8", "<!channel>"]
+    told = card(proposal(), "responder", AT, ids)
+    ended = card(proposal(ProposalState.EXPIRED), "responder", AT, ids)
+    nobody = card(proposal(), "", AT, ids)
+
+    assert set(re.findall(r"<[@!#][^>]*", str(told))) >= {"<!subteam^S0SRE", "<@U7", "<@U8"}
+    assert "<!channel" not in str(told)
+    assert "S0SRE" not in str(ended)
+    assert "S0SRE" not in str(nobody)
