@@ -7,12 +7,13 @@ simulating one minute, and nothing needs an index.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
+from math import exp
 from random import Random
 
 from adapters.recorded.simulator.faults import Fault
-from adapters.recorded.simulator.seeded import load, stream
+from adapters.recorded.simulator.seeded import below, load, stream
 from adapters.recorded.simulator.steady import times
-from adapters.recorded.simulator.topology import BY_NAME, ROUTES, Call, Route, calls_of
+from adapters.recorded.simulator.topology import BY_NAME, ROUTES, Call, Route, Service, calls_of
 
 _CANDIDATES_PER_MINUTE = 8
 _SAMPLES_PER_MINUTE = 2  # kept though neither slow nor failed
@@ -84,19 +85,19 @@ class _Walk:
     def __init__(self, random: Random, fault: Fault | None, start_us: int, route: Route) -> None:
         at_s = start_us / 1e6
         self._random = random
-        self._fault = fault
         self._intensity = fault.intensity(at_s) if fault is not None else 0.0
+        self._fault = fault if self._intensity > 0.0 else None
+        self._faulty = self._fault.service if self._fault is not None else ""
         self._pressure = 0.9 + 0.2 * load(at_s)
         self._route = route
 
     def visit(self, name: str, operation: str, start_us: int, attempt: int = 1) -> Visit:
         """Do the service's own work in slices, with its calls between them."""
         service = BY_NAME[name]
-        visit = Visit(
-            name, operation, service.host(self._random.randrange(service.hosts)), start_us, attempt
-        )
+        host = service.host(below(self._random, service.hosts))
+        visit = Visit(name, operation, host, start_us, attempt)
         calls = self._planned(name)
-        visit.self_us = self._self_us(name)
+        visit.self_us = self._self_us(service)
         slice_us = visit.self_us // (len(calls) + 1)
         cursor_us = start_us + slice_us
         for call in calls:
@@ -104,14 +105,17 @@ class _Walk:
             if visit.error:
                 break
         visit.duration_us = cursor_us - start_us
-        self._maybe_fail(visit)
+        if not visit.error:
+            self._maybe_fail(visit, service)
         return visit
 
     def _planned(self, name: str) -> Sequence[Call]:
         calls = self._route.calls if name == "gateway" else calls_of(name)
+        if not calls:
+            return calls
         draw = self._random.random
         made = [call for call in calls if call.share >= 1.0 or draw() < call.share]
-        if not self._faulty(name):
+        if name != self._faulty:
             return [call for call in made for _ in range(call.times)]
         often = (round(times(call, name, self._fault, self._intensity)) for call in made)
         return [call for call, count in zip(made, often, strict=True) for _ in range(count)]
@@ -128,20 +132,18 @@ class _Walk:
             caller.error = f"{call.target}: {child.error}"[:160]
         return child.start_us + child.duration_us
 
-    def _self_us(self, name: str) -> int:
-        own_ms = BY_NAME[name].self_ms * self._pressure * self._random.lognormvariate(0.0, 0.3)
-        if self._faulty(name) and self._fault is not None:
+    def _self_us(self, service: Service) -> int:
+        own_ms = service.self_ms * self._pressure * exp(self._random.normalvariate(0.0, 0.3))
+        if self._fault is not None and service.name == self._faulty:
             added_ms = self._fault.added_self_ms * self._intensity
-            own_ms += added_ms * self._random.lognormvariate(0.0, 0.25)
+            own_ms += added_ms * exp(self._random.normalvariate(0.0, 0.25))
         return int(own_ms * 1000)
 
-    def _maybe_fail(self, visit: Visit) -> None:
-        if visit.error:
-            return
-        if self._random.random() < BY_NAME[visit.service].error_ratio:
+    def _maybe_fail(self, visit: Visit, service: Service) -> None:
+        if self._random.random() < service.error_ratio:
             visit.error = "unexpected EOF from peer"
         fault = self._fault
-        if fault is None or not self._faulty(visit.service):
+        if fault is None or service.name != self._faulty:
             return
         chance = fault.added_error_ratio * _ERROR_BIAS if visit.attempt == 1 else _RETRY_FAILS
         if self._random.random() < chance * self._intensity:
@@ -149,6 +151,3 @@ class _Walk:
             waited_us = max(0, int(fault.timeout_ms * 1000) - visit.duration_us)
             visit.self_us += waited_us
             visit.duration_us += waited_us
-
-    def _faulty(self, name: str) -> bool:
-        return self._intensity > 0.0 and self._fault is not None and self._fault.service == name

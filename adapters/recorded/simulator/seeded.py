@@ -19,3 +19,12 @@ def load(at_s: float) -> float:
 def stream(*names: object) -> Random:
     """A generator of its own for these names; asking for one never disturbs another."""
     return Random(":".join(map(str, names)))  # noqa: S311 - simulation, not cryptography
+
+
+def below(random: Random, end: int) -> int:
+    """What `random.randrange(end)` gives, for a positive end, at a third of its cost."""
+    bits = end.bit_length()
+    drawn = random.getrandbits(bits)
+    while drawn >= end:
+        drawn = random.getrandbits(bits)
+    return drawn
