@@ -95,6 +95,11 @@ def _is_letter(character: str) -> bool:
     return character.isalnum() or character == "_"
 
 
+def without_clock(line: str) -> str:
+    """A line without the time and the request's ids in it, which nobody reads in a quotation."""
+    return _REQUEST_ID.sub("", _CLOCK.sub("", line.lstrip()[:_READ_CHARS]))
+
+
 def named_in(text: str, names: Collection[str]) -> tuple[str, ...]:
     """Those that a text names as words of their own."""
     lowered = text[:_READ_CHARS].lower()

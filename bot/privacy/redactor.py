@@ -33,6 +33,7 @@ _PREFIX: Final = MASK_PREFIX.encode()
 _SHORTEST_PIECE: Final = 6
 _CONFIGURED: Final = "configured"
 _FOUND: Final = "seen-before"
+_IDENTIFIER_SIGN: Final = "@"  # a product that looks like an address; digits alone stay numbers
 _LAST: Final = 1_000_000  # any other finding gives the name
 # Enough to tell secrets apart; identifiers are resolved by theirs, so no two may share one.
 _TAG_BYTES: Final = 2
@@ -60,6 +61,7 @@ class TextRedactor:
     A secret that only its place gave away is masked wherever it stands from then on: in the rest of the
     text, and in later texts of the session.
 
+    `known` are names of the operator's own, such as products: one that looks like an identifier is none.
     `remember` is told the placeholders of identifiers; without it they cannot be resolved.
     """
 
@@ -70,6 +72,7 @@ class TextRedactor:
         *,
         pii: bool = True,
         remember: Remember | None = None,
+        known: Iterable[str] = (),
     ) -> None:
         self._key = hashlib.sha256(key).digest()
         self._literals = literals.matcher(secrets)
@@ -78,6 +81,8 @@ class TextRedactor:
         self._found = FoundSecrets()
         fields.prepare()
         self._remember = remember
+        names = {name.encode() for name in known if _IDENTIFIER_SIGN in name}
+        self._known = _any_of(names) if names else None
 
     def redact(self, text: str) -> Redacted:
         """The text that may leave. Raises RedactionFailed."""
@@ -117,7 +122,11 @@ class TextRedactor:
         return [*self._shown(data), *self._encoded_spans(data)]
 
     def _shown(self, data: bytes) -> list[Span]:
-        return [*self._literal_spans(data), *self._detector.spans(data)]
+        found = self._detector.spans(data)
+        if self._known is not None and any(span.kind == "identifier" for span in found):
+            known = [match.span() for match in self._known.finditer(data)]
+            found = [span for span in found if not _is_of_name(span, known)]
+        return [*self._literal_spans(data), *found]
 
     def _encoded_spans(self, data: bytes) -> Iterator[Span]:
         for start, end in self._encoded.hiding(data, self._secrets):
@@ -191,6 +200,18 @@ class TextRedactor:
 
     def _tag(self, found: bytes, size: int) -> str:
         return hashlib.blake2b(found, key=self._key, digest_size=size).hexdigest()
+
+
+def _any_of(names: Iterable[bytes]) -> re.Pattern[bytes]:
+    """The longest first, and none as a part of a longer word."""
+    longest = sorted(names, key=lambda name: (-len(name), name))
+    return re.compile(rb"(?<![\w.@+-])(?:" + b"|".join(map(re.escape, longest)) + rb")(?![\w@])")
+
+
+def _is_of_name(span: Span, known: list[tuple[int, int]]) -> bool:
+    return span.kind == "identifier" and any(
+        start <= span.start and span.end <= end for start, end in known
+    )
 
 
 def _marks(data: bytes) -> list[tuple[int, int]]:

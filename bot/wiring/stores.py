@@ -93,4 +93,5 @@ def open_redactor(settings: Settings, remember: Remember | None = None) -> TextR
         backends.installation_key(settings),
         pii=settings.llm.privacy.redact_pii,
         remember=remember,
+        known={name for channel in settings.channels for name in channel.products},
     )

@@ -177,7 +177,7 @@ class _Comparing:
         self._times = {
             product: sorted(line.ts_ns for line in of) for product, of in now.lines.items()
         }
-        self.keys = sorted(self._late.keys() | self._early.keys())
+        self.keys = self._late.keys() | self._early.keys()
 
     def judged(self, key: _Key, products: Collection[str]) -> Pattern | None:
         """None for one that was rare before and does not come now."""
@@ -212,7 +212,7 @@ class _Comparing:
             last_ns=max(times),
             example=shown[0].message,
             hosts=tuple(host for host, _number in hosts.most_common(5)),
-            names=named_in(shown[0].message, [one for one in products if one != product]),
+            names=tuple(one for one in named_in(shown[0].message, products) if one != product),
             began_before=began_before and change != "gone",
         )
 

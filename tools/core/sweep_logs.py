@@ -104,16 +104,10 @@ class SweepLogs:
         found = await logs.discover(products, Interval(window.start - LONG_BASELINE, window.end))
         have = [product for product in found.products if product not in set(found.without)]
         read = await _read(logs, have, window, against_day=arguments.against_day)
-        patterns = await asyncio.to_thread(
-            patterns_of,
-            replace(read.late.sample(), errors=read.own.sample() if read.own else None),
-            read.early.sample(),
-            products=products,
-            day=read.errors.sample() if read.errors else None,
-        )
         requests = found.requests + sum(one.swept.requests for one in read.all)
         notes = [*found.notes, *(note for one in read.all for note in one.swept.notes)]
-        return _output(window, products, patterns, read, requests, notes)
+        # Tens of thousands of lines: not while the event loop waits.
+        return await asyncio.to_thread(_output, window, products, read, requests, notes)
 
     def summarise(self, output: LogSweep, arguments: LogSweepInput) -> str:
         """`2 new kinds of errors, 5 changes`."""
@@ -172,16 +166,24 @@ async def _read(
     if sum(len(of_product) for of_product in early.swept.lines.values()) < FEW_LINES:
         before = Interval(window.start - LONG_BASELINE, window.start)
         early = await _part(logs, products, before)
-    failing = [
-        product
-        for product, lines in (*late.swept.lines.items(), *(own.swept.lines.items() if own else ()))
-        if any(level_of(line.level, line.message) in BAD_LEVELS for line in lines)
-    ]
-    errors = None
-    if failing and against_day:
+    errors, failing = None, list[str]()
+    if against_day:
+        failing = await asyncio.to_thread(_failing, [late, *([own] if own else [])])
+    if failing:
         before = Interval(window.start - LONG_BASELINE, window.start)
-        errors = await _part(logs, list(dict.fromkeys(failing)), before, ERRORS)
+        errors = await _part(logs, failing, before, ERRORS)
     return _Reading(late, own, early, errors)
+
+
+def _failing(parts: Sequence[_Part]) -> list[str]:
+    """Products with errors in their lines."""
+    found = (
+        product
+        for part in parts
+        for product, lines in part.swept.lines.items()
+        if any(level_of(line.level, line.message) in BAD_LEVELS for line in lines)
+    )
+    return list(dict.fromkeys(found))
 
 
 async def _part(
@@ -194,11 +196,16 @@ async def _part(
 def _output(
     window: Interval,
     products: Sequence[str],
-    patterns: Sequence[Pattern],
     read: _Reading,
     requests: int,
     notes: Sequence[str],
 ) -> LogSweep:
+    patterns = patterns_of(
+        replace(read.late.sample(), errors=read.own.sample() if read.own else None),
+        read.early.sample(),
+        products=products,
+        day=read.errors.sample() if read.errors else None,
+    )
     changed = [one for one in patterns if one.change != "steady"]
     ordered = sorted(changed, key=_telling, reverse=True)
     early, late = read.early.swept, read.late.swept

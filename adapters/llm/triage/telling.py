@@ -14,6 +14,7 @@ from adapters.llm.triage.evidence import (
 )
 from adapters.llm.triage.surroundings import quoted
 from adapters.llm.triage.weigh import Point, Suspicion, is_full
+from tools.log_templates import without_clock
 
 _UNITS: Final = {
     "seconds": " s",
@@ -47,6 +48,10 @@ def told(point: Point) -> str:
     return f"{text} [{fact.mark}]"
 
 
+def _line(text: str) -> str:
+    return quoted(without_clock(text))
+
+
 def errors_told(fact: LogFact) -> str:
     """`11 new error lines of cart since 01:32 UTC: "..."`, with its mark."""
     product, words = plain(fact.product), "new" if fact.change == "new" else "more"
@@ -55,7 +60,7 @@ def errors_told(fact: LogFact) -> str:
     since = ""
     if fact.since is not None:
         since = f" since {'before ' if fact.since_before else ''}{clock(fact.since)}"
-    return f'{number} of {product}{usual}{since}: "{quoted(fact.example)}" [{fact.mark}]'
+    return f'{number} of {product}{usual}{since}: "{_line(fact.example)}" [{fact.mark}]'
 
 
 def headline(top: Suspicion) -> str:
@@ -132,7 +137,7 @@ def _standing(fact: StandingFact) -> str:
 
 
 def _log(point: Point, fact: LogFact) -> str:
-    product, example = plain(fact.product), quoted(fact.example)
+    product, example = plain(fact.product), _line(fact.example)
     if fact.change == "gone":
         return f'{product} no longer writes lines like "{example}", {fact.before} before'
     words = "new" if fact.change == "new" else "more frequent"
