@@ -20,7 +20,7 @@ from bot.demo.workspace.seeds import CHECKOUT, MEMBER, PAYMENTS, QUIET
 from bot.demo.workspace.state import Clocks, Setup, Workspace
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.domain.session import Ask
-from bot.domain.turn_events import TextDelta
+from bot.domain.turn_events import TextDelta, TurnFinished
 from bot.slack.api.web_api import create_api
 from bot.slack.sending.outbox import Outbox
 from bot.slack.sending.pacing import Rates
@@ -38,6 +38,7 @@ SPEED = 10
 CHANNELS = (CHECKOUT, PAYMENTS, QUIET)
 LINE = "Checkout fails since 11:42, its pool of connections is exhausted [1].\n"
 FINAL = finished(text=LINE * 8, evidence=EVIDENCE, outcomes=OUTCOMES)
+LONG = finished(text=LINE * 200, evidence=EVIDENCE, outcomes=OUTCOMES)  # four messages
 
 
 def faster() -> Rates:
@@ -76,7 +77,7 @@ class Run:
         if "Checkout fails" in text_at(change.body, "text") and thread not in self.seen:
             self.seen[thread] = time.monotonic()
 
-    async def answer(self, number: int) -> None:
+    async def answer(self, number: int, final: TurnFinished = FINAL) -> None:
         """One question, answered over ten seconds of the quick clock."""
         ts = MessageTs(await self.workspace.say(MEMBER, CHANNELS[number % 3], "@kortex why?"))
         team = TeamId(self.workspace.app.team_id)
@@ -84,10 +85,11 @@ class Run:
         ask = Ask(place, ts, Person(team, UserId(MEMBER)), Redacted("why?"))
         self.asked[ts] = time.monotonic()
         stream = self.surface.stream(ask, await self.surface.open_answer(ask))
-        for line in FINAL.text.splitlines(keepends=True):
+        lines = final.text.splitlines(keepends=True)
+        for line in lines:
             stream.feed(TextDelta(line))
-            await asyncio.sleep(10 / 8 / SPEED)
-        await stream.finish(FINAL)
+            await asyncio.sleep(10 / len(lines) / SPEED)
+        await stream.finish(final)
         self.ended[ts] = time.monotonic()
 
     def waits(self, until: dict[str, float]) -> list[float]:
@@ -134,5 +136,19 @@ async def test_a_workspace_full_of_questions_is_never_over_its_limits(
             begun_as_streams=str(counters.requests["chat.startStream"]),
             first_visible_text_p50_p95_s=f"{quantile(first, 0.5):.1f} {quantile(first, 0.95):.1f}",
             finals_p50_p95_s=f"{quantile(last, 0.5):.1f} {quantile(last, 0.95):.1f}",
+        )
+        assert [(call.method, call.error) for call in run.workspace.calls if call.error] == []
+
+
+@pytest.mark.parametrize("setting", ["auto", "edit"])
+async def test_the_messages_of_long_answers_do_not_wait_for_edits(setting: StreamSetting) -> None:
+    async with running(setting) as run:
+        async with asyncio.timeout(100), asyncio.TaskGroup() as answers:
+            for number in range(12):
+                answers.create_task(run.answer(number, LONG))
+        last = run.waits(run.ended)
+        show(
+            f"12 answers of four messages at once, stream = {setting}, each written in 10 s",
+            finals_p50_max_s=f"{quantile(last, 0.5):.1f} {max(last):.1f}",
         )
         assert [(call.method, call.error) for call in run.workspace.calls if call.error] == []

@@ -37,6 +37,7 @@ _NEW, _OLD, _OLD_TITLE = (
 # In the older words; "" takes them away. They vanish by themselves after two minutes.
 _LINES = {PROCESSING: "is looking into it…", SUSPENDED: "", ACTIVE: ""}
 _TITLE_CHARS = 80
+_UNHEARD = "missing_agent_session_stopped_event_subscription"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,7 @@ class AgentSessions:
         self._working: set[Place] = set()
         self._waiting: defaultdict[Place, set[str]] = defaultdict(set)
         self._wake = asyncio.Event()
+        self._warned = False
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Self]:
@@ -126,7 +128,8 @@ class AgentSessions:
             method = self._methods[0]
             self._bucket.take(self._clock())
             try:
-                await self._api.call(method, **_arguments(method, place, told))
+                answer = await self._api.call(method, **_arguments(method, place, told))
+                self._warn(str(answer.get("warning", "")))
                 if method == _OLD and told.title:
                     title: dict[str, JsonValue] = {"title": told.title}
                     await self._api.call(_OLD_TITLE, **_where(place), **title)
@@ -142,6 +145,12 @@ class AgentSessions:
             except (SurfaceFailed, SurfaceGone) as error:
                 _log.info("slack.session.not_told", error=str(error))
             return
+
+    def _warn(self, warning: str) -> None:
+        """Slack shows a Stop button of which an app with an older manifest never hears."""
+        if _UNHEARD in warning and not self._warned:
+            self._warned = True
+            _log.warning("slack.stop_button.unheard", subscribe_to="agent_session_stopped")
 
 
 def _where(place: Place) -> dict[str, JsonValue]:

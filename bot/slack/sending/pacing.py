@@ -39,8 +39,9 @@ class Rates:
     `chat.update` is Tier 3, 50 calls a minute for all threads of a workspace together
     (https://docs.slack.dev/reference/methods/chat.update). A full burst and a minute of refill are
     10 + 38 = 48 calls in any 60 s, and what may arrive late from 3 s before still makes no more
-    than 50. `chat.postMessage` is one a second per channel with short bursts, and "several hundred"
-    a minute over all channels, taken as 300: 100 at once and 190 more. Reading a thread is Tier 3
+    than 50. `chat.postMessage` is one a second per channel with short bursts (taken as
+    five; three here, so that what arrives 2 s late is not one too many), and "several
+    hundred" a minute over all channels, taken as 300: 100 at once and 190 more. Reading a thread is Tier 3
     (https://docs.slack.dev/apis/web-api/rate-limits).
 
     `chat.appendStream` is Tier 4, 100 a minute: a burst of 20 and 75 more; `chat.startStream` and
@@ -59,7 +60,7 @@ class Rates:
     final_reserve: int = 3
     first_reserve: int = 1
     progress_share: float = 0.75
-    post_burst: int = 4
+    post_burst: int = 3
     posts_per_s: float = 1.0
     all_posts_burst: int = 100
     all_posts_per_minute: float = 190.0

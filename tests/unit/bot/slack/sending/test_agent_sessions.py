@@ -28,6 +28,7 @@ class Api(SlackCalls):
         self.calls: list[tuple[str, Mapping[str, JsonValue]]] = []
         self.never = never
         self.faults: list[Exception] = []
+        self.answer: Mapping[str, JsonValue] = {}
         self.gate = asyncio.Event()
         self.gate.set()
 
@@ -38,7 +39,7 @@ class Api(SlackCalls):
             raise Refused(method, "unknown_method")
         if self.faults:
             raise self.faults.pop(0)
-        return {}
+        return self.answer
 
     async def until(self, count: int) -> None:
         async with asyncio.timeout(2):
@@ -158,3 +159,18 @@ async def test_a_429_is_waited_out_and_then_the_newest_is_told() -> None:
         await api.until(2)
 
     assert api.told() == ["processing", "active"]
+
+
+async def test_a_stop_button_that_the_app_does_not_hear_of_is_warned_of_once(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    api = Api()
+    api.answer = {"warning": "missing_agent_session_stopped_event_subscription"}
+    async with AgentSessions(api).running() as sessions:
+        sessions.begins(ASK)
+        await api.until(1)
+        sessions.ends(ASK.place)
+        await api.until(2)
+        await asyncio.sleep(0)
+
+    assert capsys.readouterr().out.count("slack.stop_button.unheard") == 1
