@@ -28,6 +28,7 @@ from bot.chat.evidence_need import (
     is_no_answer,
 )
 from bot.chat.first_look import Look, planned
+from bot.chat.preface import led_by, preface
 from bot.chat.round_record import (
     RoundRecord,
     outcome_from_json,
@@ -177,7 +178,12 @@ class Loop:
         async def run() -> JsonValue:
             nonlocal live
             live = True
-            return round_to_json(await self._ask(talk.request, number, telling, prefer, full=full))
+            words = preface(talk.rounds) if prefer == NO_MODEL else ""
+            said = led_by(words, telling) if words else telling
+            asked = await self._ask(talk.request, number, said, prefer, full=full)
+            if words and asked.text and asked.provider == NO_MODEL:
+                asked = replace(asked, text=words + asked.text)
+            return round_to_json(asked)
 
         record = round_from_json(await self._journal.step(f"round:{number}", run))
         record = replace(record, tool_calls=unique_ids(record.tool_calls, talk.request))

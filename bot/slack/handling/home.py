@@ -67,10 +67,19 @@ def home_view(rules: Sequence[ChannelRule]) -> Mapping[str, JsonValue]:
 
 def _deciders(rules: Sequence[ChannelRule]) -> tuple[str, ...]:
     lines = tuple(
-        f"• `{_inert(rule.match)}`: {_inert(', '.join(rule.confirm)) or 'nobody'}"
+        f"• {_place(rule.match)}: {_inert(', '.join(rule.confirm)) or 'nobody; anybody may ask'}"
         for rule in rules[:_RULES_SHOWN]
     )
-    return (*lines, "• everywhere else: nobody; asking is fine")
+    if any(rule.match == "*" for rule in rules):
+        return lines
+    return (*lines, "• in any other channel: nobody; anybody may ask")
+
+
+def _place(match: str) -> str:
+    """Where a rule holds, in words."""
+    if match == "*":
+        return "in any other channel"
+    return "in direct messages" if match == "@direct" else f"in `#{_inert(match)}`"
 
 
 def _inert(text: str) -> str:

@@ -30,7 +30,7 @@ class Closing:
 
 def closing(turn_id: TurnId, final: TurnFinished, text: str, *, show_cost: bool = True) -> Closing:
     """Everything below the answer's text, which may be what was streamed."""
-    ending = _ending(final)
+    ending = _ending(final, text)
     blocks = [context(ending)] if ending else []
     records = {each.record.tool_call_id: each.record for each in final.outcomes}
     blocks += consulted(turn_id, text, final.evidence, records)
@@ -39,8 +39,8 @@ def closing(turn_id: TurnId, final: TurnFinished, text: str, *, show_cost: bool 
     return Closing(ending or "The model gave no text.", tuple(blocks))
 
 
-def _ending(final: TurnFinished) -> str:
-    kept = _kept(final)
+def _ending(final: TurnFinished, text: str) -> str:
+    kept = _kept(final, text)
     match final.end:
         case TurnEnd.ANSWERED:
             return "" if final.text.strip() else _said("⚠ The model ended without a text.", kept)
@@ -74,9 +74,11 @@ def _said(*sentences: str) -> str:
     return " ".join(filter(None, sentences))
 
 
-def _kept(final: TurnFinished) -> str:
+def _kept(final: TurnFinished, text: str) -> str:
     count = len(final.evidence)
     if count == 0:
+        if text.strip():
+            return "What it says so far is kept above."
         # A turn without a round may have been resumed: what it had shown before is not known here.
         return "No results were gathered." if final.rounds else ""
     return f"{count} result{'s' if count > 1 else ''} kept below."
