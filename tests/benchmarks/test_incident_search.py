@@ -11,6 +11,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from itertools import accumulate
 from pathlib import Path
 
@@ -35,9 +36,15 @@ PRODUCTS = [f"product-{n}" for n in range(50)]
 TARGET_MS = {"sqlite": 100.0, "postgresql": 100.0}
 # Few words are in half of all incidents, most are rare, as in real text.
 COMMON = ["timeout", "error", "latency", "checkout", "pod", "restarted", "database", "deploy"]
-VOCABULARY = [words_of(word)[0] for word in (*COMMON, *(f"word{n}" for n in range(40_000)))]
-WEIGHTS = [1.0 / (rank + 3) for rank in range(len(VOCABULARY))]
+RARE = 40_000
+WEIGHTS = [1.0 / (rank + 3) for rank in range(len(COMMON) + RARE)]
 CUMULATED = list(accumulate(WEIGHTS))
+
+
+@cache
+def vocabulary() -> list[str]:
+    """The commonest word first."""
+    return [words_of(word)[0] for word in (*COMMON, *(f"word{n}" for n in range(RARE)))]
 
 
 COLUMNS = (
@@ -48,7 +55,7 @@ COLUMNS = (
 def rows(first: int, chance: random.Random) -> list[tuple[object, ...]]:
     found: list[tuple[object, ...]] = []
     for number in range(first, min(first + BATCH, COUNT)):
-        words = chance.choices(VOCABULARY, cum_weights=CUMULATED, k=40)
+        words = chance.choices(vocabulary(), cum_weights=CUMULATED, k=40)
         opened = NOW - timedelta(minutes=(COUNT - number) * 1.2)
         product = chance.choice(PRODUCTS)
         labels = [product_label(product), month_label(opened)]
@@ -73,7 +80,7 @@ def queries(chance: random.Random) -> dict[str, list[IncidentQuery]]:
         "common and rare": [asked(f"checkout timeout {word}") for word in rare],
         "rare": [asked(word) for word in rare],
         "a sentence": [
-            asked(" ".join(["why is the", *chance.choices(VOCABULARY, WEIGHTS, k=9)]))
+            asked(" ".join(["why is the", *chance.choices(vocabulary(), WEIGHTS, k=9)]))
             for _ in range(20)
         ],
         "of a product": [asked("timeout error", product=p) for p in chance.sample(PRODUCTS, 20)],
