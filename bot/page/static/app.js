@@ -3,11 +3,12 @@
 import { client, follow } from "/page/client.js";
 import { h, renderBlock } from "/page/blocks.js";
 import { closeAll, closeView, showView } from "/page/dialogs.js";
+import { hint } from "/page/guide.js";
 import { MessageList } from "/page/messages.js";
 import { names } from "/page/text.js";
 
 const $ = (id) => document.getElementById(id);
-const state = { user: "", bot: "", channel: "", thread: "", people: new Map(), channels: new Map(), messages: new Map(), unread: new Set(), sessions: new Map(), home: false };
+const state = { user: "", bot: "", channel: "", thread: "", people: new Map(), channels: new Map(), messages: new Map(), unread: new Set(), sessions: new Map(), home: false, wasRefused: false };
 let stopFollowing = () => {};
 
 const query = new URLSearchParams(location.search);
@@ -25,6 +26,7 @@ const context = {
   canRemove: (message) => message.user === state.user || me()?.is_admin,
   remove: (message) => attempt($("trouble"), () => client.remove({ user: state.user, channel: state.channel, ts: message.ts })),
   press: (message) => async (element, chosen, node) => {
+    if (element.action_id === "proposal:confirm" && me()?.is_guest) state.wasRefused = true;
     node.setAttribute("aria-busy", "true");
     await attempt(message.thread_ts ? $("thread-trouble") : $("trouble"), () => client.click({
       user: state.user, channel: state.channel, message_ts: message.ts,
@@ -60,7 +62,23 @@ function drawNow() {
   $("thread").hidden = !state.thread;
   if (state.thread) threadList.show(all().filter((each) => each.ts === state.thread || each.thread_ts === state.thread));
   drawSession();
+  drawHint();
   drawSide();
+}
+
+function drawHint() {
+  const said = state.home ? "" : hint({
+    messages: all(), channel: here(), person: me(), people: [...state.people.values()],
+    isAsked: mentions().length > 0, wasRefused: state.wasRefused,
+  });
+  for (const [id, isHere] of [["hint", !state.thread], ["thread-hint", !!state.thread]]) {
+    if ($(id).textContent !== said) $(id).textContent = said;
+    $(id).hidden = !isHere || !said;
+  }
+}
+
+function mentions() {
+  return all().filter((each) => !each.thread_ts || each.thread_ts === each.ts).filter((each) => (each.text ?? "").includes(`<@${state.bot}>`));
 }
 
 // Slack's own Stop: there while the thread is being worked on.
@@ -116,9 +134,10 @@ async function openChannel(id) {
   $("scroll").hidden = $("composer").hidden = false;
   setView("channel");
   await loadChannel();
-  const mentions = all().filter((each) => !each.thread_ts || each.thread_ts === each.ts).filter((each) => (each.text ?? "").includes(`<@${state.bot}>`));
-  if (mentions.length) openThread(mentions[mentions.length - 1].ts, false);
-  suggest(mentions.length === 0);
+  const asked = mentions();
+  if (asked.length) openThread(asked[asked.length - 1].ts, false);
+  suggest(asked.length === 0);
+  if (!asked.length && !phone.matches) $("composer-text").focus();
   channelList.toEnd();
 }
 

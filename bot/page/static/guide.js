@@ -1,0 +1,18 @@
+// One hint at a time through the demo: ask, be refused, confirm, see it cured, read the trail.
+
+const holds = (message, text) => JSON.stringify([message.text, message.blocks]).includes(text);
+
+// `people` in their order, the first is on call; `wasRefused`: a guest pressed Confirm before.
+export function hint({ messages, channel, person, people, isAsked, wasRefused }) {
+  const some = (text) => messages.some((each) => holds(each, text));
+  const onCall = people.find((each) => !each.is_bot);
+  const guest = people.find((each) => each.is_guest);
+  if (channel.kind === "im" || channel.is_archived || !channel.suggestion || !onCall) return "";
+  if (!messages.some((each) => each.thread_ts)) return isAsked ? "" : "Press Enter to ask.";
+  if (some("It helped")) return "Cured. Ask in the thread: is checkout still slow? Then type /kortex audit in the channel to see every step on record.";
+  if (some("Succeeded: ")) return "It was rolled back. Watch: in three minutes Kortex measures whether that helped.";
+  if (!some("proposal:confirm")) return "";
+  if (person?.is_guest) return wasRefused ? `A guest may not. Switch back to ${onCall.real_name} under “You are”, and press Confirm.` : "You are a guest now. Press Confirm on the card.";
+  if (!wasRefused && guest) return `Who may press this? Switch to ${guest.real_name} (guest) under “You are”, and try.`;
+  return person?.id === onCall.id ? "You are on call: press Confirm." : `Switch to ${onCall.real_name}, who is on call, and press Confirm.`;
+}
