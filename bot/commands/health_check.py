@@ -9,10 +9,9 @@ from datetime import datetime
 from bot.actions.catalog import ActionCatalog, CatalogError
 from bot.app import build_base
 from bot.commands.mcp_check import report as mcp_report
-from bot.commands.part_check import check_audit, check_channels, check_plugins
+from bot.commands.part_check import check_audit, check_channels, check_plugins, sight
 from bot.commands.provider_check import check_providers
 from bot.commands.role_check import check_roles
-from bot.commands.sight_check import sight
 from bot.ports.failures import StorageUnavailable
 from bot.reports.finding import Finding
 from bot.reports.tools import toolset_costs

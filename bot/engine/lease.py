@@ -9,8 +9,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from bot.ports.failures import StorageUnavailable
-from bot.store.presence import Presence
-from bot.store.replicas import STOOD_STILL_LEASES
+from bot.store.replicas import STOOD_STILL_LEASES, Presence
 
 _BEATS = 4  # in a lease: two may fail before anybody takes the replica for dead
 

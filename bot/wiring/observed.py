@@ -71,17 +71,17 @@ class SystemClock:
 class Observed:
     """What one channel's tools look at; None is not configured. Channels that share it see the same."""
 
-    logs: Logs | None
-    metrics: Metrics | None
-    traces: Traces | None
-    deploys: Deploys | None
-    incidents: IncidentHistory | None
-    rollouts: Deploys | None
-    kubernetes: Kubernetes | None
-    admin: AdminInfo | None
-    platform: Platform | None
-    offer: ClusterOffer | None
-    patterns: Patterns | None
+    logs: Logs | None = None
+    metrics: Metrics | None = None
+    traces: Traces | None = None
+    deploys: Deploys | None = None
+    incidents: IncidentHistory | None = None
+    rollouts: Deploys | None = None
+    kubernetes: Kubernetes | None = None
+    admin: AdminInfo | None = None
+    platform: Platform | None = None
+    offer: ClusterOffer | None = None
+    patterns: Patterns | None = None
 
     def capabilities(
         self, clock: Clock, operations: Operations, proposals: Proposals
@@ -179,7 +179,6 @@ def _recorded(
             traces=recorded.traces,
             deploys=recorded.deploys,
             incidents=history,
-            rollouts=None,
             kubernetes=recorded.kubernetes,
             admin=asked.admin or recorded.admin,
             platform=asked.platform or recorded.platform,

@@ -38,13 +38,7 @@ def world_of(recording: Recording, conventions: Conventions = SHIPPED) -> World:
         metrics=seen.metrics,
         traces=seen.traces,
         deploys=seen.deploys,
-        incidents=None,
-        rollouts=None,
         kubernetes=seen.kubernetes,
-        admin=None,
-        platform=None,
-        offer=None,
-        patterns=None,
     )
     return World(clock, observed)
 

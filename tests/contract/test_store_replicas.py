@@ -11,8 +11,7 @@ from bot.ports.failures import StorageUnavailable
 from bot.store.columns import Instant
 from bot.store.database import POOL_OVERFLOW, POOL_SIZE, Database
 from bot.store.dialect import seconds_ago
-from bot.store.presence import Presence
-from bot.store.replicas import Replicas
+from bot.store.replicas import Presence, Replicas
 from bot.store.tables import replicas
 from tests.fixtures_database import database, database_url, other, postgres_url
 

@@ -327,7 +327,7 @@ MUTANTS = (
     ),
     Mutant(
         "a late beat is taken for a death",
-        "bot/store/presence.py",
+        "bot/store/replicas.py",
         "    return bool(await connection.scalar(free))",
         "    return True",
         (f"{_TAKE_OVER}test_a_late_beat_moves_nothing_while_the_process_is_there",),

@@ -11,9 +11,8 @@ from typing import ClassVar, Final
 
 from adapters.llm.hosted import HostedProvider
 from adapters.llm.messages import CompleteRequest, StreamChunk
-from adapters.llm.openai.decode import OpenAIDecoder
+from adapters.llm.openai.decode import OpenAIDecoder, read_error
 from adapters.llm.openai.encode import PROVIDER, encode, must_not_reason_with_tools
-from adapters.llm.openai.errors import read_error
 from adapters.llm.openai.responses_decode import ResponsesDecoder
 from adapters.llm.openai.responses_encode import encode_responses
 

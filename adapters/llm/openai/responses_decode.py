@@ -9,7 +9,7 @@ from typing import ClassVar, Final
 
 from adapters.llm.decoding import EventDecoder, OpenCall, new_call_id
 from adapters.llm.messages import ErrorKind, StopReason, StreamChunk, Usage
-from adapters.llm.openai.errors import error_of
+from adapters.llm.openai.decode import error_of
 from adapters.llm.wire_json import as_int, as_list, as_object, as_text, dump_text
 
 _OF_NO_USE_AGAIN: Final = frozenset({"status", "logprobs", "annotations"})

@@ -10,7 +10,7 @@ from itertools import accumulate
 from math import exp
 from random import Random
 
-from adapters.recorded.simulator.faults import Fault
+from adapters.recorded.simulator.scenario import Fault
 from adapters.recorded.simulator.seeded import below, load, stream
 from adapters.recorded.simulator.steady import times
 from adapters.recorded.simulator.topology import BY_NAME, ROUTES, Call, Route, Service, calls_of

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from adapters.recorded.simulator.faults import Fault
+from adapters.recorded.simulator.scenario import Fault
 from adapters.recorded.simulator.seeded import load, stream
 from adapters.recorded.simulator.steady import State, solve
 from adapters.recorded.simulator.topology import PEAK_REQUESTS_PER_SECOND, Service

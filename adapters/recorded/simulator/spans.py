@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 
-from adapters.recorded.simulator.faults import Fault
 from adapters.recorded.simulator.requests import Request, Visit
+from adapters.recorded.simulator.scenario import Fault
 from adapters.recorded.simulator.seeded import stream
 from adapters.recorded.simulator.topology import BY_NAME
 from tools.capabilities import Span, Trace

@@ -1,10 +1,19 @@
-"""What admins are answered in private, in Slack's mrkdwn: `/kortex audit` and `/kortex tools`."""
+"""What admins are answered in private, in Slack's mrkdwn: `/kortex audit`, `tools` and `freeze`.
+
+Freezing is the one command that does not wait for its audit row: it takes effect first, and the row
+is written with the switch as soon as the database can be written.
+"""
 
 import re
 from collections.abc import Sequence
+from datetime import UTC
+from typing import Final
 
 from bot.domain.audit import TrailEntry
+from bot.domain.freeze import Freeze
 from bot.domain.tool_status import ToolReport, ToolStatus
+from bot.ports.failures import StorageUnavailable
+from bot.ports.proposals import KillSwitch
 from bot.ports.trail import Trail
 from bot.slack.text.mrkdwn import escape, visible
 
@@ -13,6 +22,20 @@ _USER_ID = re.compile(r"[UW][A-Z0-9]{2,20}", re.ASCII)
 _MAX_WORDS = 160
 # What tells one row from another at a glance, in this order, if the row has it.
 _TELLING = ("action", "product", "tool", "model", "guard", "verdict", "state", "command", "why")
+
+MAX_REASON: Final = 200
+FROZEN = (
+    "🧊 Frozen: no action runs, on any replica, until `/kortex freeze off`. "
+    "What was sent before cannot be called back."
+)
+FROZEN_HERE = (
+    "🧊 Frozen in this process. The database cannot be written now, so no other replica can run an "
+    "action either. I keep trying to store it; only `/kortex freeze off` ends it."
+)
+LIFTED = "Not frozen any more: confirmed actions run again. Quiet hours and windows still hold."
+NOT_LIFTED = "Still frozen: the database cannot be written now. Try again later."
+UNREADABLE = "I cannot read whether actions are frozen, so none runs for now."
+USAGE = "Use `/kortex freeze on [reason]`, `/kortex freeze off` or `/kortex freeze`."
 
 
 async def audit_answer(trail: Trail) -> str:
@@ -92,3 +115,42 @@ def _notes(report: ToolReport) -> list[str]:
     told = [f"• {escape(visible(each)[:_NOTE_CHARS])}" for each in report.notes[:_NOTES]]
     more = len(report.notes) - len(told)
     return ["*Your own*", *told, *([f"• and {more} more"] if more else [])]
+
+
+async def freeze_answer(switch: KillSwitch, user: str, arguments: str) -> str:
+    """Do it and say what is so now."""
+    wanted, _, reason = arguments.strip().partition(" ")
+    match wanted.casefold():
+        case "on":
+            stored = await switch.freeze(user, reason.strip()[:MAX_REASON])
+            return FROZEN if stored else FROZEN_HERE
+        case "off":
+            return await _lift(switch, user)
+        case "":
+            return await _state(switch)
+        case _:
+            return USAGE
+
+
+async def _lift(switch: KillSwitch, user: str) -> str:
+    try:
+        await switch.lift(user)
+    except StorageUnavailable:
+        return NOT_LIFTED
+    return LIFTED
+
+
+async def _state(switch: KillSwitch) -> str:
+    try:
+        freeze = await switch.state()
+    except StorageUnavailable:
+        return UNREADABLE
+    return _words(freeze)
+
+
+def _words(freeze: Freeze) -> str:
+    if not freeze.on:
+        return "Not frozen."
+    since = f" since {freeze.at.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if freeze.at else ""
+    why = f": {escape(visible(freeze.reason))}" if freeze.reason else ""
+    return f"🧊 Frozen{since} by {escape(visible(freeze.by))}{why}."

@@ -10,9 +10,8 @@ from bot.domain.ids import Person, TeamId, UserId
 from bot.domain.provider_status import ProviderStatus
 from bot.ports.failures import StorageUnavailable
 from bot.slack.handling import words
-from bot.slack.handling.admin_answers import audit_answer, tools_answer
+from bot.slack.handling.admin_answers import audit_answer, freeze_answer, tools_answer
 from bot.slack.handling.budget_answer import budget_answer
-from bot.slack.handling.freeze_command import freeze_answer
 from bot.slack.handling.ingress_ports import IngressPorts, IngressSettings
 from bot.slack.received.payloads import SlashCommand
 from bot.slack.text.blocks import Part

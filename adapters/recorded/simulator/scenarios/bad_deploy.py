@@ -5,8 +5,7 @@ Misleading: a recommendations release three minutes later, and a cart that alway
 
 from datetime import datetime, timedelta
 
-from adapters.recorded.simulator.faults import Fault
-from adapters.recorded.simulator.scenario import Chronic, OneLine, Scenario, Truth
+from adapters.recorded.simulator.scenario import Chronic, Fault, OneLine, Scenario, Truth, deployed
 from tools.capabilities import Deploy
 
 _INJECTION = (
@@ -66,41 +65,20 @@ def build(anchor: datetime) -> Scenario:
 
 
 def _deploys(anchor: datetime, deployed_at: datetime) -> tuple[Deploy, ...]:
+    def ago(hours: int, minutes: int) -> datetime:
+        return anchor - timedelta(hours=hours, minutes=minutes)
+
     return (
-        Deploy(
+        deployed(
             "recommendations",
             "v1.19.3",
+            "v1.19.2",
             deployed_at + timedelta(minutes=3),
-            actor="mira",
-            commit="c41d09e",
-            previous_version="v1.19.2",
-            duration_s=74.0,
+            "mira",
+            "c41d09e",
+            74.0,
         ),
-        Deploy(
-            "checkout",
-            "v2.4.0",
-            deployed_at,
-            actor="jonas",
-            commit="9f2ab17",
-            previous_version="v2.3.7",
-            duration_s=118.0,
-        ),
-        Deploy(
-            "catalog",
-            "v4.12.1",
-            anchor - timedelta(hours=9, minutes=12),
-            actor="ci",
-            commit="77e0b3a",
-            previous_version="v4.12.0",
-            duration_s=95.0,
-        ),
-        Deploy(
-            "web",
-            "v5.31.2",
-            anchor - timedelta(hours=20, minutes=41),
-            actor="ci",
-            commit="0b6cd52",
-            previous_version="v5.31.1",
-            duration_s=102.0,
-        ),
+        deployed("checkout", "v2.4.0", "v2.3.7", deployed_at, "jonas", "9f2ab17", 118.0),
+        deployed("catalog", "v4.12.1", "v4.12.0", ago(9, 12), "ci", "77e0b3a", 95.0),
+        deployed("web", "v5.31.2", "v5.31.1", ago(20, 41), "ci", "0b6cd52", 102.0),
     )

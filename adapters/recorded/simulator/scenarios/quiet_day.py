@@ -2,8 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from adapters.recorded.simulator.scenario import Chronic, OneLine, Scenario, Truth
-from tools.capabilities import Deploy
+from adapters.recorded.simulator.scenario import Chronic, OneLine, Scenario, Truth, deployed
 
 
 def build(anchor: datetime) -> Scenario:
@@ -15,17 +14,7 @@ def build(anchor: datetime) -> Scenario:
         products=("checkout", "shipping", "payments", "inventory", "web"),
         truth=Truth("nothing", "", None, ("shipping", "inventory")),
         fault=None,
-        deploys=(
-            Deploy(
-                "shipping",
-                "v2.0.8",
-                deployed_at,
-                actor="ana",
-                commit="e1f7a40",
-                previous_version="v2.0.7",
-                duration_s=66.0,
-            ),
-        ),
+        deploys=(deployed("shipping", "v2.0.8", "v2.0.7", deployed_at, "ana", "e1f7a40", 66.0),),
         chronic=(
             Chronic("inventory", "error", 0.4, "cache timeout redis stock:{id} after {n} ms"),
             Chronic("checkout", "warn", 0.5, "coupon {id} is no longer valid"),

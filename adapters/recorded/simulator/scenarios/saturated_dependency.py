@@ -5,8 +5,7 @@ Misleading: inventory shouts about its cache, as it has all day. Nothing relevan
 
 from datetime import datetime, timedelta
 
-from adapters.recorded.simulator.faults import Fault
-from adapters.recorded.simulator.scenario import Chronic, OneLine, Scenario, Truth
+from adapters.recorded.simulator.scenario import Chronic, Fault, OneLine, Scenario, Truth, deployed
 from tools.capabilities import Deploy
 
 
@@ -91,23 +90,10 @@ def _pool_lines(started_at: datetime) -> tuple[Chronic, ...]:
 
 
 def _deploys(anchor: datetime) -> tuple[Deploy, ...]:
+    def ago(hours: int, minutes: int) -> datetime:
+        return anchor - timedelta(hours=hours, minutes=minutes)
+
     return (
-        Deploy(
-            "inventory",
-            "v3.2.0",
-            anchor - timedelta(hours=18, minutes=5),
-            actor="ci",
-            commit="5d81f6c",
-            previous_version="v3.1.9",
-            duration_s=88.0,
-        ),
-        Deploy(
-            "web",
-            "v5.31.2",
-            anchor - timedelta(hours=21, minutes=30),
-            actor="ci",
-            commit="0b6cd52",
-            previous_version="v5.31.1",
-            duration_s=102.0,
-        ),
+        deployed("inventory", "v3.2.0", "v3.1.9", ago(18, 5), "ci", "5d81f6c", 88.0),
+        deployed("web", "v5.31.2", "v5.31.1", ago(21, 30), "ci", "0b6cd52", 102.0),
     )

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from bot.commands.sight_check import sight
+from bot.commands.part_check import sight
 from bot.settings.model import ObserveSettings
 from bot.wiring.observed import Observed
 from tests.fakes.capabilities import NOW, FakeLogs, FakeMetrics
