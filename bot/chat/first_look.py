@@ -6,6 +6,7 @@ then. They run as any call of a model does, and stand in the conversation as if 
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from pydantic import JsonValue
@@ -23,6 +24,11 @@ Look = Callable[[CompleteRequest], Sequence[ToolCall]]
 def patience_s(call: ToolCall) -> float:
     """How long a call may take beside its own limits."""
     return PATIENCE_S if is_of_look(call) else math.inf
+
+
+def of_model(calls: Sequence[ToolCall]) -> Sequence[ToolCall]:
+    """A model's own calls, none of which passes for one of a look, whatever id it gave."""
+    return [replace(each, id=f"call_{each.id}") if is_of_look(each) else each for each in calls]
 
 
 async def planned(look: Look, request: CompleteRequest, journal: Journal) -> tuple[ToolCall, ...]:

@@ -27,7 +27,7 @@ from bot.chat.evidence_need import (
     has_looked,
     is_no_answer,
 )
-from bot.chat.first_look import Look, planned
+from bot.chat.first_look import Look, of_model, planned
 from bot.chat.preface import led_by, preface
 from bot.chat.round_record import (
     RoundRecord,
@@ -186,7 +186,8 @@ class Loop:
             return round_to_json(asked)
 
         record = round_from_json(await self._journal.step(f"round:{number}", run))
-        record = replace(record, tool_calls=unique_ids(record.tool_calls, talk.request))
+        calls = unique_ids(of_model(record.tool_calls), talk.request)
+        record = replace(record, tool_calls=calls)
         if not live:
             _replay_round(record, telling)
         talk.request = replace(talk.request, require_tool=False)

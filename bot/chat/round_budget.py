@@ -2,9 +2,11 @@
 that cost. The worst case is reserved before a request, the charge is counted after it.
 """
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from adapters.llm.first_look.calls import is_look
 from adapters.llm.first_look.digest import as_read
 from adapters.llm.messages import CompleteRequest, DoneChunk, ErrorChunk, Usage
 from adapters.llm.port import Price, Provider
@@ -94,8 +96,9 @@ class RoundBudget:
         A model reads a first look's digest. The request is made to fit its window before. Raises
         StorageUnavailable when it cannot be known whether money is left.
         """
-        if uses_model(provider):
-            request = as_read(request)
+        if uses_model(provider) and any(map(is_look, request.messages)):
+            # Tens of milliseconds for results of hundreds of kilobytes: not on the loop.
+            request = await asyncio.to_thread(as_read, request)
         trial = self._models.is_trial(provider, model, full=self._full)
         system = frugal_system(request.system) if trial else request.system
         messages, note = fit(request.messages, system, room_tokens(model.window_tokens, request))

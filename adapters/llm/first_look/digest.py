@@ -21,10 +21,11 @@ from adapters.llm.triage.evidence import SWEEPS
 from adapters.llm.triage.judgement import Judgement, judged
 
 MOST_TOKENS: Final = 1_500  # of the calls and their results together
-_REMEMBERED: Final = 16  # looks of the turns under way; their results may have 64 KiB each
+_REMEMBERED: Final = 64  # looks of the turns under way; their results may have 64 KiB each
 _OF_A_CALL: Final = 20  # what vendors put around a call and its result
 _LONGEST_ERROR: Final = 100  # tokens; of a result that is none
-_MORE: Final = '"notes":[],"more":999'  # what may come on top of its lines
+_FULL: Final = 8  # tokens; no line takes fewer
+_MORE: Final = '"notes":[],"more":true'  # what may come on top of its lines
 
 
 def as_read(request: CompleteRequest) -> CompleteRequest:
@@ -62,12 +63,12 @@ def _shortened(
     room = MOST_TOKENS - sum(part.tokens for part in parts)
     room -= sum(most_tokens_of(c.name + c.arguments) + _OF_A_CALL for c in calls.tool_calls)
     for part, told, line in _by_turns(parts):
-        cost = most_tokens_of(orjson.dumps(line).decode()) + 1
+        cost = most_tokens_of(orjson.dumps(line).decode()) + 1 if room > _FULL else room + 1
         if cost <= room:
             told.append(line)
             room -= cost
         else:
-            part.left_out += 1
+            part.has_more = True
     return tuple(part.message() for part in parts)
 
 
@@ -80,7 +81,7 @@ class _Part:
         self.fixed: dict[str, JsonValue] = dict(lines.head) if lines else {}
         self.told: list[str] = []
         self.notes: list[str] = []
-        self.left_out = 0
+        self.has_more = False
 
     @property
     def tokens(self) -> int:
@@ -106,8 +107,8 @@ class _Part:
         told[self.lines.name] = list[JsonValue](self.told)
         if self.notes:
             told["notes"] = list[JsonValue](self.notes)
-        if self.left_out:
-            told["more"] = self.left_out
+        if self.has_more:
+            told["more"] = True
         body = {"evidence": self.lines.mark, "untrusted": True, "result": told}
         return orjson.dumps(body).decode()
 

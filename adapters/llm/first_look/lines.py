@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import islice
 from typing import Final
 
 from pydantic import JsonValue
@@ -28,6 +29,7 @@ from adapters.llm.triage.weigh import Point, Suspicion
 
 MOVED: Final = 3.0  # spreads from which a signal is said to have moved
 _AT_ONCE: Final[Mapping[str, int]] = {METRICS: 3, LOGS: 2, TRACES: 2, DEPLOYS: 2}
+_MOST_LINES: Final = 40  # of a result; a digest has room for half of them in all
 _NAMES_A_LINE: Final = 12
 _SPANS_FIRST: Final = 2
 _CALLERS_FIRST: Final = 4
@@ -69,7 +71,14 @@ def lines_of(seen: Seen, judgement: Judgement) -> Lines | None:
         case _:
             return None
     at_once = _AT_ONCE.get(seen.tool, 1)
-    return Lines(seen.mark, _head(seen), name, list(lines), list(_notes(seen, judgement)), at_once)
+    return Lines(
+        seen.mark,
+        _head(seen),
+        name,
+        list(islice(lines, _MOST_LINES)),
+        list(_notes(seen, judgement)),
+        at_once,
+    )
 
 
 def by_rules(judgement: Judgement) -> str:

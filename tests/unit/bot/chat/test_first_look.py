@@ -137,6 +137,17 @@ async def test_one_that_cites_it_or_looked_closer_is_an_answer() -> None:
     assert shown(other) == "Looking closer.No lines."
 
 
+async def test_what_a_model_asked_for_is_read_whole_whatever_id_it_gave() -> None:
+    model, bench = looking(calls(("look-9", "core__sweep_logs", '{"time_range":"last 2h"}')), GOOD)
+
+    await bench.answer()
+
+    *_, asking, answer = model.requests[-1].messages
+    assert [c.id for c in asking.tool_calls] == ["call_look-9"]
+    assert answer.tool_result is not None
+    assert "errors_before" in answer.tool_result.content
+
+
 async def test_the_next_question_begins_with_all_that_was_read_before() -> None:
     model, bench = looking(GOOD)
 
