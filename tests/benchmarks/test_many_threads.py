@@ -1,6 +1,6 @@
 """A hundred threads of one workspace at once, by Slack's own streams and by edits: 429s and waits.
 
-Both sides go by a clock that runs ten times as fast, with Slack's real rates; the figures are
+Both sides go by a clock that runs five times as fast, with Slack's real rates; the figures are
 seconds of that clock.
 """
 
@@ -34,7 +34,7 @@ from tools.redactor import Redacted
 
 pytestmark = pytest.mark.benchmark
 
-SPEED = 10
+SPEED = 5
 CHANNELS = (CHECKOUT, PAYMENTS, QUIET)
 LINE = "Checkout fails since 11:42, its pool of connections is exhausted [1].\n"
 FINAL = finished(text=LINE * 8, evidence=EVIDENCE, outcomes=OUTCOMES)
