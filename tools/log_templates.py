@@ -14,6 +14,7 @@ _READ_CHARS: Final = 4000  # of a line; a stack trace's cause is within it
 _CLOCK: Final = re.compile(
     r"^\W*(\d{4}[-/]\d\d[-/]\d\d[T ])?\d\d:\d\d:\d\d([.,]\d+)?(Z|[+-]\d\d:?\d\d)?\W*"
 )
+_MESSAGE_KEY: Final = re.compile(r"^(?:level=\w+\s+)?msg=", re.IGNORECASE)
 # Where structured lines say what happened; their other fields are of one request.
 _SAID: Final = (
     "msg|message|event|error|err|exception|exc_info|reason|cause|stack|stack_trace|detail"
@@ -97,7 +98,8 @@ def _is_letter(character: str) -> bool:
 
 def without_clock(line: str) -> str:
     """A line without the time and the request's ids in it, which nobody reads in a quotation."""
-    return _REQUEST_ID.sub("", _CLOCK.sub("", line.lstrip()[:_READ_CHARS]))
+    told = _REQUEST_ID.sub("", _CLOCK.sub("", line.lstrip()[:_READ_CHARS]))
+    return _MESSAGE_KEY.sub("", told)
 
 
 def named_in(text: str, names: Collection[str]) -> tuple[str, ...]:

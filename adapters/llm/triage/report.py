@@ -16,6 +16,8 @@ from adapters.llm.triage.weigh import SUSPECTED, Suspicion
 _MOST_MARKS = 12
 _MOST_LINES = 12
 _MOST_STATED = 3
+_MOST_POINTS = 4
+_MOST_AROUND = 3
 _CAN = "Ask me what is wrong, to show logs, or what was deployed; a time and a product help."
 
 
@@ -75,14 +77,14 @@ def _abnormal(case: Case, judgement: Judgement) -> Iterator[str]:
     top = judgement.suspects[0]
     gone = f" {judgement.undone.words}." if judgement.undone else ""
     yield f"**{headline(top)}{gone}**"
-    yield "\n".join(f"- {told(point)}" for point in top.ordered[:5])
+    yield "\n".join(f"- {told(point)}" for point in top.ordered[:_MOST_POINTS])
     if top.passed_to:
         yield f"It calls {plain(top.passed_to)}, which is abnormal too."
-    if others := judgement.suspects[1:4]:
+    if others := judgement.suspects[1:3]:
         yield "Also suspected: " + "; ".join(_brief(one) for one in others) + "."
     if ruled_out := list(_ruled_out(judgement)):
         yield "Looked at and not the cause: " + "; ".join(ruled_out[:3]) + "."
-    if surroundings := list(around(case)):
+    if surroundings := list(around(case))[:_MOST_AROUND]:
         yield "Around it:\n" + "\n".join(f"- {line}" for line in surroundings)
     if judgement.missing:
         yield "Not looked at: " + "; ".join(judgement.missing[:3]) + "."

@@ -4,7 +4,8 @@ It never changes the judgement; it is asked for once that is made, and told belo
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final
 
 from pydantic import JsonValue
 
@@ -61,18 +62,9 @@ def _symptom(top: Suspicion) -> str:
 
 def around(case: Case) -> Iterator[str]:
     """Lines of what was found, each with its evidence."""
-    for seen in case.all_of(PODS):
-        yield from _pods(seen)
-    for seen in case.all_of(EVENTS):
-        yield from _warnings(seen)
-    for seen in case.all_of(WORKFLOWS):
-        yield from _workflow(seen)
-    for seen in case.all_of(APPLICATION):
-        yield from _depends(seen)
-    for seen in case.all_of(HISTORY):
-        yield from _seen_before(seen)
-    for seen in case.all_of(PATTERNS):
-        yield from _written(seen)
+    for tool, told in _TOLD:
+        for seen in case.all_of(tool):
+            yield from told(seen)
 
 
 def _pods(seen: Seen) -> Iterator[str]:
@@ -140,3 +132,14 @@ def _written(seen: Seen) -> Iterator[str]:
         section = quoted(str(row.get("section") or ""))
         where = f", {section}" if section else ""
         yield f'the team wrote "{quoted(str(row.get("title", "")))}"{where} [{seen.mark}]'
+
+
+# What helps most comes first: few lines are read.
+_TOLD: Final[Sequence[tuple[str, Callable[[Seen], Iterator[str]]]]] = (
+    (EVENTS, _warnings),
+    (HISTORY, _seen_before),
+    (PATTERNS, _written),
+    (PODS, _pods),
+    (WORKFLOWS, _workflow),
+    (APPLICATION, _depends),
+)

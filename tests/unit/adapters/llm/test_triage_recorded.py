@@ -156,19 +156,19 @@ async def test_errors_that_come_every_day_leave_a_quiet_day_quiet() -> None:
     assert found.text.startswith("**Nothing is wrong that I can see")
 
 
-async def test_what_stands_around_the_cause_is_told() -> None:
+async def test_what_stands_around_the_cause_is_told_the_most_helpful_first() -> None:
     deployed = await look_into("incident-checkout", "why is checkout slow?")
     saturated = await look_into("incident-payments", "why is checkout slow?")
     quiet = await look_into("incident-quiet", "why is checkout slow?")
 
     for words in (
         "- checkout: all 3 pods run [E",
-        "- the platform's workflow deploy checkout v2.4.0 at ",
-        "- on the platform checkout uses orders-db (postgres) [E",
         '"checkout p99 above 2 s after release v2.2.0"',
         'the team wrote "Checkout is slow or times out", After a release [E',
     ):
         assert words in deployed.text
+    for found in (deployed, saturated, quiet):
+        assert len(list(filter(str.strip, found.text.splitlines()))) <= 13
     assert '"payments failing connection pool exhausted"' in saturated.text
     assert 'the team wrote "Connection pool exhausted"' in saturated.text
     assert "- checkout: all 3 pods run [E" in quiet.text
