@@ -118,7 +118,7 @@ async def _ended_truthfully(world: World, asked: Asked, point: Point) -> None:
     await world.settled()
     assert row.state == point.state
     assert world.gates.passed[f"{POST} before"] == point.posts
-    assert f"'{point.title}: restart'" in str(world.card(asked).blocks)
+    assert f"'{point.title}: Restart checkout'" in str(world.card(asked).blocks)
     assert len(world.from_bot(asked, "kortex_note")) == 1
     audit = await world.audit()
     assert audit["proposal.confirmed"] == audit["dispatch.intent"] == 1
