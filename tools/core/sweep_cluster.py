@@ -122,6 +122,7 @@ class _Reading:
         self._cluster = cluster
         self._products = products
         self._namespace = EVERYWHERE
+        self._described = 0
         self.requests = 0
         self.more = False
         self.counted: dict[str, tuple[int, int]] = {}
@@ -141,7 +142,7 @@ class _Reading:
             if not is_ill:
                 continue
             detail = ""
-            if product and len(found) < MOST_DESCRIBED:
+            if product:
                 detail = await self._words(ObjectQuery("pods", namespace, name))
             found.append(
                 IllObject(
@@ -220,6 +221,10 @@ class _Reading:
         return [(row.get("Namespace", ""), row) for row in rows]
 
     async def _words(self, query: ObjectQuery) -> str:
+        """Why it is ill, of the first few: each costs a request."""
+        if self._described == MOST_DESCRIBED:
+            return ""
+        self._described += 1
         self.requests += 1
         try:
             return why_ill(await self._cluster.describe(query))

@@ -172,3 +172,12 @@ async def test_node_that_is_not_ready_is_told_whosoever_it_is() -> None:
 
     assert [(one["kind"], one["mechanism"]) for one in found["ill"]] == [("Node", "node not ready")]
     assert found["nodes"] == "0 of 1 ready"
+
+
+async def test_a_cluster_that_is_down_costs_no_more_requests_than_a_few_ill_pods() -> None:
+    lost = {"conditions": [{"type": "Ready", "status": "Unknown"}]}
+    nodes = [{"kind": "Node", "metadata": {"name": f"node-{n}"}, "status": lost} for n in range(12)]
+    found = await sweep(SweepCluster, kubernetes={"objects": nodes, "events": []})
+
+    assert len(found["ill"]) == 12
+    assert found["requests"] == 4 + 4
