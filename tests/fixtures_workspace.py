@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import aiohttp
 from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
@@ -11,6 +12,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.demo.workspace.app import serving
 from bot.demo.workspace.state import Setup, Workspace
+from bot.slack.showing.modals import REFUSED
 
 
 @asynccontextmanager
@@ -54,3 +56,13 @@ async def connected(workspace: Workspace, app: AsyncApp) -> AsyncIterator[AsyncS
     finally:
         await handler.close_async()  # type: ignore[no-untyped-call]
         await asyncio.sleep(0)
+
+
+def refused(workspace: Workspace, user: str) -> list[str]:
+    """What the forms in front of a person refuse."""
+    views = [view for view in workspace.modals_of(user) if view["callback_id"] == REFUSED]
+    return [_text_of(view["blocks"]) for view in views]
+
+
+def _text_of(blocks: Any) -> str:
+    return "".join(str(block["text"]["text"]) for block in blocks)

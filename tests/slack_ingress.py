@@ -31,6 +31,7 @@ from bot.slack.connection.bolt import create_bolt
 from bot.slack.handling.errands import Errands
 from bot.slack.handling.ingress_ports import IngressPorts, IngressSettings
 from bot.slack.received.payloads import SlackIdentity
+from bot.slack.showing.modals import REFUSED
 from tests.fakes.card_wall import TRAITS
 from tests.fakes.channel_names import FakeNames
 from tests.fakes.freezes import FakeFreezes, FakeSwitch
@@ -121,6 +122,23 @@ class Ingress:
         response = await deliver(self.app(), body, retry)
         await self.errands.drain(1.0)
         return response
+
+    @property
+    def told(self) -> list[str]:
+        """What was said to whoever pressed, in a form or else as a private word."""
+        shown = [view for view in self._views() if view["callback_id"] == REFUSED]
+        return [*(view["blocks"][0]["text"]["text"] for view in shown), *self.whispers.texts]
+
+    @property
+    def forms(self) -> list[str]:
+        """The forms that were opened, refusals left out."""
+        return [each for view in self._views() if (each := str(view["callback_id"])) != REFUSED]
+
+    def _views(self) -> list[Any]:
+        api: Any = self.ports.api
+        if isinstance(api.answers.get("views.open"), Exception):
+            return []
+        return [given["view"] for method, given in api.calls if method == "views.open"]
 
     async def session_at(self, thread_ts: str, channel: str = CHANNEL) -> Ask:
         """A session with a running turn in that thread."""

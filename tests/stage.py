@@ -20,8 +20,10 @@ from bot.demo.workspace.state import Workspace
 from bot.demo.workspace.stored_messages import Message
 from bot.service.lifecycle import Service
 from bot.settings.model import Settings
+from bot.slack.showing.modals import REFUSED
 from tests.fakes.control_plane_server import ControlPlaneServer
 from tests.fakes.model_server import ModelServer, Recorded, Round
+from tests.fixtures_workspace import refused
 
 CONFIRM, REJECT, STOP = "proposal:confirm", "proposal:reject", "turn:stop"
 EDIT = "proposal:edit"
@@ -146,7 +148,17 @@ class Stage:
         """What a person is told privately upon an act."""
         before = len(self.whispers(user))
         await act
-        return await self.workspace.wait_for(lambda: "".join(self.whispers(user)[before:]), WAIT_S)
+        return await self.workspace.wait_for(
+            lambda: "".join(self.whispers(user)[before:]) or self._refused(user), WAIT_S
+        )
+
+    def _refused(self, user: str) -> str:
+        """What the forms in front of a person refuse, which are then closed."""
+        said = "".join(refused(self.workspace, user))
+        for view in self.workspace.modals_of(user):
+            if view["callback_id"] == REFUSED:
+                self.workspace.modals.close(str(view["id"]))
+        return said
 
     def whispers(self, user: str) -> list[str]:
         """Every private word to a person."""

@@ -171,7 +171,10 @@ class Decide:
             # Past its time, and no clock has told yet; one who votes twice changes nothing by it.
             if proposal.state is ProposalState.PENDING:
                 expired = expiry(proposal.id)
-                await self._store.decide(proposal.id, expired, _decided(proposal, expired))
+                verdict = await self._store.decide(
+                    proposal.id, expired, _decided(proposal, expired)
+                )
+                return verdict is not None and verdict.won
             return None
 
         async def whisper() -> JsonValue:
@@ -179,8 +182,10 @@ class Decide:
             await self._display.whisper(proposal.place, UserId(decision.by), text)
             return None
 
-        await journal.step("lost", record)
+        has_expired = await journal.step("lost", record)
         await journal.step("whisper", whisper)
+        if has_expired:
+            await journal.step("say-expired", lambda: self._say(proposal.id))
 
     async def _say(self, proposal_id: ProposalId) -> JsonValue:
         row = await self._store.get(proposal_id)

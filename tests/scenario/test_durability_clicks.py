@@ -52,7 +52,7 @@ async def _ended(world: World, asked: Asked, *, state: str, posts: int) -> sa.Ro
     row = await world.decided(asked, state)
     await world.settled()
     assert world.gates.passed[POST] == posts
-    assert len(world.from_bot(asked, "kortex_note")) == posts
+    assert len(world.from_bot(asked, "kortex_note")) == posts + (state == "expired")
     assert world.card(asked).action_ids == ("proposal:raw",)
     return row
 

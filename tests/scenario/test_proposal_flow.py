@@ -130,6 +130,7 @@ async def test_what_a_card_tells_opens_as_the_json_that_is_stored(stage: Stage) 
     await stage.press(MEMBER, after, "proposal:raw")
 
     (view,) = await stage.workspace.wait_for(lambda: stage.workspace.modals_of(MEMBER))
+    stage.workspace.modals.close(str(view["id"]))
     texts = json.dumps(view)
     assert '"Arguments"' in texts
     assert '"Result"' in texts

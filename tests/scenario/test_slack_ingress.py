@@ -56,6 +56,7 @@ from bot.slack.text.blocks import Block, actions, button
 from tests.fakes.card_wall import TRAITS
 from tests.fakes.redactor import FakeRedactor
 from tests.fixtures_slack import QUICK, running_beside
+from tests.fixtures_workspace import refused
 from tests.golden.slack_views import MANY, MANY_EVIDENCE
 from tests.slack_ingress import NOW, Ingress, proposal
 from tools.redactor import Redacted
@@ -94,7 +95,8 @@ class Bot:
         return list(self.workflows.turns.values())
 
     def whispers(self, user: str) -> list[str]:
-        return [message.text for message in self.workspace.whispers(user)]
+        said = [message.text for message in self.workspace.whispers(user)]
+        return [*said, *refused(self.workspace, user)]
 
     async def with_card(self) -> Proposal:
         """A pending proposal and its card in a thread."""

@@ -22,7 +22,7 @@ from bot.slack.handling import words
 from bot.slack.handling.errands import Errands
 from bot.slack.handling.ingress_ports import IngressPorts
 from bot.slack.received.clicks import Click, remember
-from bot.slack.showing.modals import MAX_REASON, edit_view, raw_view, reject_view
+from bot.slack.showing.modals import MAX_REASON, edit_view, raw_view, refusal_view, reject_view
 from tools.errors import InvalidArguments
 
 _log = structlog.stdlib.get_logger(__name__)
@@ -264,10 +264,20 @@ class ProposalClicks:
 
     def _tell(self, click: Click, refusal: Refusal | None) -> None:
         if refusal is not None:
-            self._errands.run(
-                "whisper",
-                self._ports.surface.whisper(click.place, click.person.user, refusal.text),
-            )
+            self._errands.run("refusal", self._refused(click, refusal.text))
+
+    async def _refused(self, click: Click, text: str) -> None:
+        """In front of whoever pressed; a private word in the thread where no form can be opened."""
+        if click.trigger_id:
+            try:
+                await self._ports.api.call(
+                    "views.open", trigger_id=click.trigger_id, view=refusal_view(text)
+                )
+            except (SurfaceFailed, SurfaceGone) as error:
+                _log.info("slack.refusal.not_opened", error=type(error).__name__)
+            else:
+                return
+        await self._ports.surface.whisper(click.place, click.person.user, text)
 
 
 def _misplaced(channel: Channel, proposal: Proposal, to: ProposalState) -> Refusal | None:

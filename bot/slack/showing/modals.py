@@ -23,6 +23,7 @@ REJECT_CALLBACK = "proposal:reject:reason"
 REASON_BLOCK = "reason"
 REASON_INPUT = "text"
 MAX_REASON = 500
+REFUSED = "proposal:refused"
 EDIT_CALLBACK = "proposal:edit:params"
 _INPUT_CHARS = 3_000
 _LINE_CHARS = 100
@@ -66,6 +67,17 @@ def raw_view(parts: Sequence[tuple[str, str]]) -> View:
         "title": _title("Raw JSON"),
         "close": {"type": "plain_text", "text": "Close"},
         "blocks": blocks,
+    }
+
+
+def refusal_view(text: str) -> View:
+    """Why a press did nothing."""
+    return {
+        "type": "modal",
+        "callback_id": REFUSED,
+        "title": _title("Nothing was done"),
+        "close": {"type": "plain_text", "text": "Close"},
+        "blocks": [_plain(text)],
     }
 
 

@@ -9,6 +9,7 @@ from bot.demo.workspace.delivery import Ack, Envelope
 from bot.demo.workspace.json_access import object_at
 from bot.demo.workspace.seeds import CHECKOUT, RESPONDER
 from bot.demo.workspace.socket_mode import SocketModeHub
+from tests.fixtures_workspace import refused
 from tests.scenario.durability.replica import Replica
 from tests.scenario.durability.world import Asked, World
 
@@ -82,4 +83,5 @@ async def say_via(world: World, replica: Replica, text: str, thread: str) -> Non
 
 def whispers(world: World, user: str) -> Sequence[str]:
     """What that person alone was told."""
-    return [message.text for message in world.workspace.whispers(user)]
+    said = [message.text for message in world.workspace.whispers(user)]
+    return [*said, *refused(world.workspace, user)]

@@ -287,7 +287,7 @@ async def test_what_is_wrong_at_the_press_runs_nothing_and_is_told(case: str) ->
     row = await bench.shown()
     CASES[case](bench)
     ingress = await bench.press(row)
-    told = list(ingress.whispers.texts)
+    told = list(ingress.told)
     assert await bench.carried(ingress) == []
     assert told or bench.world.row(row.id).state is ProposalState.EXPIRED
 

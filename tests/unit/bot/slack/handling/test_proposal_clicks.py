@@ -36,7 +36,7 @@ async def test_a_confirm_by_a_holder_of_the_role_starts_the_decision(ingress: In
     assert response.status == 200
     assert (proposal_id, decision.to, decision.by) == ("p-1", ProposalState.CONFIRMED, "U1")
     assert decision.key == "p-1:confirmed:U1:300.3"
-    assert ingress.whispers.said == []
+    assert ingress.told == []
 
 
 async def test_the_roles_asked_are_the_proposals_own(ingress: Ingress) -> None:
@@ -56,17 +56,17 @@ async def test_a_click_without_the_role_is_refused_privately_and_written_down(
 ) -> None:
     click = pressed(action, "p-1", user={"id": "U9", "team_id": "T1"})
     response = await ingress.send(click)
-    ((place, user, text),) = ingress.whispers.said
+    (text,) = ingress.told
     (refused,) = ingress.memory.trail
     assert response.status == 200
-    assert (place.thread_ts, user, text) == ("100.1", "U9", NOT_YOU)
+    assert text == NOT_YOU
     assert (refused.kind, refused.actor, refused.body["why"]) == (
         AuditKind.CLICK_REFUSED,
         "U9",
         "role",
     )
     assert ingress.workflows.decisions == []
-    assert ingress.api.count("views.open") == 0
+    assert ingress.forms == []
 
 
 async def test_a_role_lost_since_the_card_was_posted_counts_for_nothing(ingress: Ingress) -> None:
@@ -104,13 +104,13 @@ async def test_four_eyes_refuses_the_asker_and_takes_another(ingress: Ingress) -
     await ingress.send(pressed(CONFIRM, "p-1", user={"id": "U2", "team_id": "T1"}))
     assert refused == []
     assert [decision.by for _, decision in ingress.workflows.decisions] == ["U2"]
-    assert ingress.whispers.texts == [words.FOUR_EYES]
+    assert ingress.told == [words.FOUR_EYES]
 
 
 async def test_four_eyes_lets_the_asker_withdraw(ingress: Ingress) -> None:
     ingress.proposals.rows[proposal().id] = proposal(four_eyes=True)
     await ingress.send(pressed(REJECT, "p-1"))
-    assert ingress.api.count("views.open") == 1
+    assert len(ingress.forms) == 1
 
 
 ELSEWHERE = Place(TeamId("T1"), ChannelId("C9"), MessageTs("100.1"))
@@ -131,7 +131,7 @@ async def test_a_button_on_another_card_gets_the_neutral_answer(
 ) -> None:
     ingress.proposals.rows[proposal().id] = proposal(**changes)
     await ingress.send(pressed(CONFIRM, "p-1"))
-    assert ingress.whispers.texts == [words.STALE_CARD]
+    assert ingress.told == [words.STALE_CARD]
     assert ingress.workflows.decisions == []
     assert ingress.memory.kinds() == [AuditKind.CLICK_REFUSED]
 
@@ -144,7 +144,7 @@ async def test_a_press_before_the_cards_message_is_stored_counts(ingress: Ingres
     ((proposal_id, decision),) = ingress.workflows.decisions
     assert (proposal_id, decision.to) == ("p-1", ProposalState.CONFIRMED)
     assert ingress.pressed == [("p-1", "200.2")]
-    assert ingress.whispers.said == []
+    assert ingress.told == []
 
 
 async def test_a_press_on_an_open_card_paints_nothing_and_one_on_a_settled_card_may(
@@ -163,7 +163,7 @@ async def test_a_press_on_an_open_card_paints_nothing_and_one_on_a_settled_card_
 )
 async def test_a_made_up_id_gets_the_same_neutral_answer(ingress: Ingress, value: str) -> None:
     await ingress.send(pressed(CONFIRM, value))
-    assert ingress.whispers.texts == [words.STALE_CARD]
+    assert ingress.told == [words.STALE_CARD]
     assert ingress.workflows.decisions == []
 
 
@@ -185,7 +185,7 @@ async def test_a_decided_proposal_says_who_decided_what_and_when(
         state=state, decided_by=UserId("U2"), decided_at=NOW
     )
     await ingress.send(pressed(CONFIRM, "p-1"))
-    (text,) = ingress.whispers.texts
+    (text,) = ingress.told
     assert text.startswith(said)
     assert ingress.workflows.decisions == []
 
@@ -194,7 +194,7 @@ async def test_a_store_that_fails_says_that_nothing_was_started(ingress: Ingress
     ingress.workflows.failures.append(StorageUnavailable("full"))
     response = await ingress.send(pressed(CONFIRM, "p-1"))
     assert response.status == 200
-    assert ingress.whispers.texts == [words.CLICK_NOT_STORED]
+    assert ingress.told == [words.CLICK_NOT_STORED]
 
 
 async def test_a_click_that_cannot_be_finished_in_time_says_so() -> None:
@@ -202,7 +202,7 @@ async def test_a_click_that_cannot_be_finished_in_time_says_so() -> None:
     ingress.proposals.rows[proposal().id] = proposal()
     ingress.workflows.gate.clear()
     await ingress.send(pressed(CONFIRM, "p-1"))
-    assert ingress.whispers.texts == [words.CLICK_TOO_SLOW]
+    assert ingress.told == [words.CLICK_TOO_SLOW]
 
 
 @pytest.mark.parametrize("foreign", [{"team": {"id": "T9"}}, {"api_app_id": "A9"}])
@@ -211,13 +211,13 @@ async def test_a_click_for_another_installation_does_nothing(
 ) -> None:
     await ingress.send(pressed(CONFIRM, "p-1", **foreign))
     assert ingress.workflows.decisions == []
-    assert ingress.whispers.said == []
+    assert ingress.told == []
     assert ingress.memory.kinds() == [AuditKind.INGRESS_DENIED]
 
 
 async def test_reject_asks_for_a_reason_and_starts_nothing_yet(ingress: Ingress) -> None:
     await ingress.send(pressed(REJECT, "p-1"))
-    assert ingress.api.count("views.open") == 1
+    assert len(ingress.forms) == 1
     assert ingress.workflows.decisions == []
 
 
@@ -245,7 +245,7 @@ async def test_the_role_is_checked_again_when_the_form_is_sent(ingress: Ingress)
     ingress.roles.holders["responder"].clear()
     await ingress.send(submitted(opened_metadata(ingress), "no"))
     assert ingress.workflows.decisions == []
-    assert ingress.whispers.texts == [NOT_YOU]
+    assert ingress.told == [NOT_YOU]
     assert ingress.memory.kinds() == [AuditKind.CLICK_REFUSED]
 
 
@@ -268,21 +268,37 @@ async def test_a_form_of_unknown_origin_does_nothing(ingress: Ingress) -> None:
 async def test_a_form_that_does_not_open_is_said(ingress: Ingress) -> None:
     ingress.api.answers["views.open"] = SurfaceFailed("expired_trigger_id", retryable=False)
     await ingress.send(pressed(REJECT, "p-1"))
-    assert ingress.whispers.texts == [words.FORM_NOT_OPENED]
+    assert ingress.told == [words.FORM_NOT_OPENED]
 
 
 async def test_a_freeze_refuses_confirm_and_lets_reject(ingress: Ingress) -> None:
     ingress.freezes.reason = "every action is frozen"
     await ingress.send(pressed(CONFIRM, "p-1"))
     assert ingress.workflows.decisions == []
-    assert "every action is frozen" in ingress.whispers.texts[0]
+    assert "every action is frozen" in ingress.told[0]
     assert [event.body["why"] for event in ingress.memory.trail] == ["frozen"]
     await ingress.send(pressed(REJECT, "p-1"))
-    assert ingress.api.count("views.open") == 1
+    assert len(ingress.forms) == 1
 
 
 async def test_a_freeze_that_cannot_be_read_refuses_confirm(ingress: Ingress) -> None:
     ingress.freezes.broken = True
     await ingress.send(pressed(CONFIRM, "p-1"))
     assert ingress.workflows.decisions == []
-    assert ingress.whispers.texts == [words.CLICK_NOT_STORED]
+    assert ingress.told == [words.CLICK_NOT_STORED]
+
+
+async def test_a_refusal_stands_in_front_of_whoever_pressed(ingress: Ingress) -> None:
+    await ingress.send(pressed(CONFIRM, "p-1", user={"id": "U9", "team_id": "T1"}))
+
+    assert ingress.told == [NOT_YOU]
+    assert ingress.whispers.said == []
+
+
+async def test_a_refusal_that_cannot_be_opened_is_a_private_word(ingress: Ingress) -> None:
+    ingress.api.answers["views.open"] = SurfaceFailed("expired_trigger_id", retryable=False)
+
+    await ingress.send(pressed(CONFIRM, "p-1", user={"id": "U9", "team_id": "T1"}))
+
+    ((place, user, text),) = ingress.whispers.said
+    assert (place.thread_ts, user, text) == ("100.1", "U9", NOT_YOU)
