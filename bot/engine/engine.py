@@ -103,6 +103,7 @@ class Engine:
         self._idle = asyncio.Event()
         self._idle.set()
         self._accepting = False
+        self._leaving = False
         self._lock_file: IO[bytes] | None = None
         self._watchers: list[asyncio.Task[None]] = []
 
@@ -180,6 +181,8 @@ class Engine:
                 await self._starts.none()
                 waiting = self._slots.let_go()
                 await self._idle.wait()
+        self._leaving = True
+        begins = self._starts.under_way
         left = {*self._turns, *self._decisions}
         # The watchers too: what is handed over must not be taken back.
         for task in (*left, *self._watchers):
@@ -191,7 +194,7 @@ class Engine:
         with suppress(StorageUnavailable):
             if left or waiting:
                 await self._tickets.hand_over(self.executor_id)
-            await self._sign_off(nothing_left=not left and not waiting)
+            await self._sign_off(nothing_left=not (left or waiting or begins))
         await self._presence.close()
         if self._lock_file is not None:
             self._lock_file.close()
@@ -311,6 +314,8 @@ class Engine:
 
     @contextmanager
     def _counted(self, tasks: dict[asyncio.Task[object], str], name: str) -> Iterator[None]:
+        if self._leaving:
+            raise asyncio.CancelledError  # begun as the rest was handed over: it goes with them
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 - a workflow is always run by one
         tasks[task] = name

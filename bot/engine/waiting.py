@@ -68,6 +68,11 @@ class Starts:
         if (failure := await asyncio.shield(begun)) is not None:
             raise failure
 
+    @property
+    def under_way(self) -> bool:
+        """Whether anything is being begun."""
+        return bool(self._under_way)
+
     async def few(self) -> None:
         """Wait until few are under way, or have been many for too long."""
         with suppress(TimeoutError):

@@ -1,6 +1,7 @@
 """The engine itself, on both databases: what was accepted is carried on, in order, by who comes next."""
 
 import asyncio
+import gc
 
 import pytest
 
@@ -72,6 +73,17 @@ async def test_a_step_that_ended_its_process_three_times_is_given_up_by_name(liv
     assert lives.given_up == ["question 1: round:1"] * 2  # and again by the replay
     assert lives.ran["question 1", "round:1"] == 0
     assert lives.ended == ["question 1", "question 2"]
+
+
+async def test_a_turn_that_begins_as_its_process_leaves_is_its_successors(lives: Lives) -> None:
+    for number in range(1, 4):
+        async with lives.life() as engine:
+            await engine.start_turn(ask(number))
+    gc.collect()  # a turn left behind would be destroyed in its midst, and say so
+    async with lives.life():
+        await lives.over()
+    assert lives.ended == ["question 1", "question 2", "question 3"]
+    assert set(lives.ran.values()) == {1}
 
 
 @pytest.mark.parametrize("lives", ["sqlite"], indirect=True)
