@@ -36,6 +36,7 @@ LIVE = re.compile(
 )
 # In verbatim mrkdwn, such as a card's, only these tokens live: Slack links nothing by itself there.
 TOKEN = re.compile(r"<(?:[!@#]|\w+:|https?)|@(?:channel|here|everyone)\b|\x1b|\u202e")
+PAGED = "<!subteam^S0RESPOND1>"  # the one group that may decide; none of the texts writes it so
 CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\U000e0000-\U000e007f]")
 CALLS = 8  # of a turn: three looks, four names that are no tools, a proposal
 # A tool of an MCP server, which says of itself what it likes.
@@ -160,8 +161,9 @@ async def test_an_obeying_model_reads_data_and_achieves_a_labelled_card_and_noth
     assert card.action_ids == ("proposal:raw", CONFIRM, "proposal:edit", "proposal:reject")
     row = "SELECT state, decided_by FROM proposals WHERE card_ts = ?"
     assert stage.query(row, card.ts) == [("pending", None)]
+    # Our own: who asked, until when, and the group of the channel's responders, once.
     own = shown(card).replace(f"<@{asked_by(stage, asked)}>", "").replace("<!date^", "", 1)
-    assert TOKEN.findall(own) == []
+    assert TOKEN.findall(own.replace(PAGED, "", 1)) == []
     assert '"verbatim": false' not in json.dumps(card.blocks)
     assert json.dumps(card.blocks).count('"mrkdwn"') == json.dumps(card.blocks).count('"verbatim"')
     assert LIVE.findall(_CODE.sub("", answer)) == []
