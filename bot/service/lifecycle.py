@@ -174,6 +174,7 @@ async def _surface(
         resolve=lambda text, place: base.placeholders.resolved(text, place.key),
         show_cost=base.settings.llm.show_cost,
         paged=partial(_paged, base),
+        stored=base.stores.proposals.get,
     )
 
 

@@ -85,6 +85,10 @@ class FakeSlackWeb(SlackCalls):
     def _chat_postephemeral(self, **args: JsonValue) -> dict[str, JsonValue]:
         return {"ok": True}
 
+    def _chat_getpermalink(self, channel: str, message_ts: str) -> dict[str, JsonValue]:
+        link = f"https://team.slack.com/archives/{channel}/p{message_ts.replace('.', '')}"
+        return {"ok": True, "channel": channel, "permalink": link}
+
     def _conversations_replies(self, ts: str, **args: JsonValue) -> dict[str, JsonValue]:
         found = [m for m in self.messages.values() if m.get("thread_ts") == ts]
         return {"ok": True, "messages": list[JsonValue](found)}

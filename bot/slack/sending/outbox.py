@@ -155,6 +155,11 @@ class Outbox:
         except SurfaceGone:
             return
 
+    async def permalink(self, channel: ChannelId, ts: MessageTs) -> str:
+        """The address of a message, as Slack gives it."""
+        answer = await self._call("chat.getPermalink", {"channel": channel, "message_ts": ts})
+        return str(answer.get("permalink") or "")
+
     async def whisper(self, place: Place, user: str, part: Part) -> None:
         """A message that one person sees until they reload."""
         arguments: dict[str, JsonValue] = {"channel": place.channel, "user": user}

@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -28,10 +29,21 @@ class Closing:
     blocks: tuple[Block, ...]
 
 
-def closing(turn_id: TurnId, final: TurnFinished, text: str, *, show_cost: bool = True) -> Closing:
-    """Everything below the answer's text, which may be what was streamed."""
+def closing(
+    turn_id: TurnId,
+    final: TurnFinished,
+    text: str,
+    *,
+    show_cost: bool = True,
+    cards: Sequence[str] = (),
+) -> Closing:
+    """Everything below the answer's text, which may be what was streamed.
+
+    `cards` are lines of safe mrkdwn with links to open proposals.
+    """
     ending = _ending(final, text)
     blocks = [context(ending)] if ending else []
+    blocks += [context("\n".join(cards))] if cards else []
     records = {each.record.tool_call_id: each.record for each in final.outcomes}
     blocks += consulted(turn_id, text, final.evidence, records)
     remarks = [f"ℹ️ {remark(each, _REMARK_CHARS)}" for each in final.notices[:_REMARKS_SHOWN]]

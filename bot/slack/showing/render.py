@@ -51,6 +51,7 @@ class AnswerView:
     show_cost: bool = True
     waiting: str = ""  # for what
     question: str = ""  # as long as there is nothing else to be notified of
+    open_cards: tuple[str, ...] = ()  # lines of mrkdwn, made by us
     heads: tuple[str, ...] = ()  # the source of messages that are full and stay as they are
 
     def apply(self, event: TurnEvent) -> bool:
@@ -94,7 +95,7 @@ def render(view: AnswerView, links: LinkPolicy = NO_LINKS) -> tuple[Part, ...]:
     final = view.finished
     text = final.text if final.text.strip() else view.text
     bodies = _bodies(text, links, view.heads)
-    closed = closing(view.turn_id, final, text, show_cost=view.show_cost)
+    closed = closing(view.turn_id, final, text, show_cost=view.show_cost, cards=view.open_cards)
     *earlier, last = bodies or [""]
     shown = [markdown(last)] if last else []
     fallback = last or closed.headline

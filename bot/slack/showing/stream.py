@@ -4,7 +4,7 @@ It grows by appends as long as Slack and the text allow it (`native_answer`), an
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -23,11 +23,16 @@ from bot.slack.text.markdown import hold_back
 from tools.redactor import RedactionFailed
 
 
+async def _no_cards(_text: str) -> Sequence[str]:
+    return ()
+
+
 class SlackAnswerStream(AnswerStream):
     """Edits the messages of one answer. `on_end` is called once, after `finish` (True) or `aclose`.
 
     `redact` masks secrets in the text as far as it has come: only there is one whole that a model
-    wrote in pieces. `resolve` turns placeholders into what people may read.
+    wrote in pieces. `resolve` turns placeholders into what people may read. `cards` are lines with
+    the links to open proposals that a text names; it never raises.
     """
 
     def __init__(
@@ -43,6 +48,7 @@ class SlackAnswerStream(AnswerStream):
         show_cost: bool = True,
         native: NativeAnswer | None = None,
         question: str = "",
+        cards: Callable[[str], Awaitable[Sequence[str]]] = _no_cards,
     ) -> None:
         self._messages = messages
         self._native = native
@@ -52,6 +58,7 @@ class SlackAnswerStream(AnswerStream):
         self._redact = redact
         self._resolve = resolve
         self._on_end = on_end
+        self._cards = cards
         self._has_ended = False
         self._view = AnswerView(messages.turn, show_cost=show_cost, question=question)
         grows = native is not None and native.growth is not None
@@ -68,8 +75,10 @@ class SlackAnswerStream(AnswerStream):
 
     async def finish(self, final: TurnFinished) -> None:
         """Deliver the whole final text. Raises SurfaceGone, SurfaceFailed."""
-        self._view.apply(final)
         try:
+            # Before the view is final: an edit under way would show it without them.
+            self._view.open_cards = tuple(await self._cards(final.text))
+            self._view.apply(final)
             await self._end_growth()
             parts = self._parts()
             if not self._messages.complete:

@@ -18,6 +18,7 @@ from bot.slack.sending.streams import Streams
 from bot.slack.showing.answer_messages import AnswerMessages
 from bot.slack.showing.cards import card
 from bot.slack.showing.native_answer import NativeAnswer
+from bot.slack.showing.open_cards import OpenCards, Stored, nothing_stored
 from bot.slack.showing.render import IN_LINE, WAITING, AnswerView, render
 from bot.slack.showing.stream import SlackAnswerStream
 from bot.slack.text.blocks import Part, markdown
@@ -54,7 +55,7 @@ class SlackSurface(ChatSurface):
     earlier attempt posted; each look-up it saves is one of fifty a minute. Without it every ask is looked up first. `redact` masks secrets in
     answers while they are written; it may raise RedactionFailed. `now` is the clock that judges
     proposals: a card that went by another would hide its buttons too early. `resolve` turns
-    the placeholders of a place's session into what people may read.
+    the placeholders of a place's session into what people may read. `stored` reads a proposal.
     """
 
     def __init__(
@@ -72,6 +73,7 @@ class SlackSurface(ChatSurface):
         resolve: Callable[[str, Place], str] = lambda text, _place: text,
         streams: Streams | None = None,
         sessions: AgentSessions | None = None,
+        stored: Stored = nothing_stored,
     ) -> None:
         self._outbox = outbox
         self._links = links
@@ -85,6 +87,7 @@ class SlackSurface(ChatSurface):
         self._resolve = resolve
         self._streams = streams
         self._sessions = sessions
+        self._cards = OpenCards(outbox, stored, self._now)
         self._growing: dict[TurnId, NativeAnswer] = {}
         self._answers: dict[TurnId, AnswerMessages] = {}
         self._locks = KeyedLock()
@@ -169,6 +172,7 @@ class SlackSurface(ChatSurface):
             show_cost=self._show_cost,
             native=self._growing.get(turn),
             question=ask.text,
+            cards=lambda text: self._cards.lines(text, ask.place),
         )
 
     async def show_card(self, proposal: Proposal) -> MessageTs:
