@@ -61,6 +61,8 @@ class Incident:
             ("kubectl_events", {"kind": "deployment", "name": self.bad}, self._events(), True, "1 event"),
             ("compare_to_baseline", self._of(self.other, "http_requests_per_second"), self._compared("down", 412.0, 97.0, "requests/s"), True, "0.2x"),
             ("compare_to_baseline", self._of(f"{self.other}-db", "cpu_utilization_ratio"), self._empty(), True, "no data"),
+            ("sweep_metrics", {}, self._swept(), True, "3 products moved"),
+            ("sweep_traces", {}, self._changed(), True, "2 operations changed"),
         ]  # fmt: skip
 
     @staticmethod
@@ -109,6 +111,25 @@ class Incident:
     def _empty(self) -> dict[str, Any]:
         return {"range": f"{self._stamp(-5)}/{self._stamp(25)}", "baseline_window": f"{self._stamp(-1465)}/{self._stamp(-25)}",
                 "n": 0, "coverage": 0.0, "anomalous": False, "anomaly_count": 0, "samples": [], "notes": ["no data in the time range"]}  # fmt: skip
+
+    def _swept(self) -> dict[str, Any]:
+        """Each row in a unit of its own."""
+
+        def row(product: str, role: str, unit: str, usual: float, worst: float) -> dict[str, Any]:
+            return {"product": product, "role": role, "signal": f"{role}_signal", "unit": unit, "usual": usual, "worst": worst,
+                    "now": round(worst * 0.93, 4), "direction": "up", "score": 34.7, "since": self._stamp(0), "requests": 10.5}  # fmt: skip
+
+        return {
+            "range": f"{self._stamp(-5)}/{self._stamp(25)}", "step_s": 60.0,
+            "shifts": [row(self.bad, "latency", "seconds", self.usual, self.slow), row(self.bad, "errors", "ratio", 0.0045, self.wrong_ratio),
+                       row(f"{self.bad}-db", "pool", "ratio", 0.21, self.pool), row(self.well, "memory", "bytes", 4.1e8, 1.734e9)],
+        }  # fmt: skip
+
+    def _changed(self) -> dict[str, Any]:
+        return {"traces_before": 62, "traces_after": 87, "shifts": [
+            {"product": self.bad, "what": "failing", "operation": "POST /buy", "callee": "", "before": 0.004, "after": self.wrong_ratio, "n": 40},
+            {"product": self.bad, "what": "own", "operation": "POST /buy", "callee": "", "before": 35.1, "after": float(self.took_ms), "n": 40},
+        ]}  # fmt: skip
 
     def _logs(self) -> dict[str, Any]:
         said = orjson.dumps(
@@ -181,6 +202,12 @@ def _honest(i: Incident) -> Iterator[str]:
     yield f"There is no data for {i.other}-db, so its state is not established [E12]."
     yield f"The deploy of {i.bad} {i.version} is the most likely cause [E1] [E2]."
     yield f"Next: consider rolling {i.bad} back to {i.previous} [E1]; it takes 2 minutes."
+    yield f"p99 latency rose to {i.slow:.2g} s at {i.at} UTC (normally {i.usual:.2g} s) [E13]."
+    yield f"{i.wrong_ratio * 100:.2g} % of requests fail since {i.at} UTC (normally 0.45 %) [E13]."
+    yield f"The pool of {i.bad}-db is {i.pool * 100:.1f} % full, normally 21 % [E13]."
+    yield f"Memory of {i.well} rose to 1.7 GB at {i.at} UTC (normally 410 MB) [E13]."
+    yield f"{i.wrong_ratio * 100:.2g} % of POST buy of {i.bad} fail (normally 0.4 %) [E14]."
+    yield f"{i.bad} itself spends {i.took_ms / 1000:.2g} s in POST buy (normally 35 ms) [E14]."
     yield "Could you tell me which region is affected?"
 
 
@@ -221,6 +248,19 @@ def _fabricated(i: Incident) -> Iterator[tuple[str, str]]:
     yield "missing call", f"The deploy of {i.bad} is to blame [E41]."
     yield "missing call", f"p99 is {i.slow:.2g} s [E2, E77]."
     yield "no data", f"{i.other}-db is saturated [E12]."
+    # Not a percentage of what is none, nor one that no ratio rounds to.
+    yield "percentage", f"{i.slow * 100:.4g} % of requests fail [E13]."
+    yield "percentage", f"{i.wrong_ratio:.3g} % of requests fail [E13]."
+    yield "percentage", f"{i.wrong_ratio * 100 + 31:.1f} % of requests fail [E13]."
+    yield (
+        "percentage",
+        f"{i.wrong_ratio * 100:.2g} % of requests fail (normally {i.wrong_ratio * 100:.2g} %) [E13].",
+    )
+    yield "percentage", f"{i.wrong_ratio * 10:.3g} % of POST buy fail [E14]."
+    yield "percentage", "34.7 % of requests fail [E13]."
+    yield "unit", f"p99 latency rose to {i.slow:.3g} ms [E13]."
+    yield "unit", "Memory rose to 1.7 MB [E13]."
+    yield "unit", f"{i.bad} itself spends {i.took_ms} s in POST buy [E14]."
     yield "unit", f"p99 rose to {i.slow:.3g} ms [E2]."
     yield "unit", f"p99 is {i.slow:.3g} minutes [E2]."
     yield "unit", f"{i.wrong_ratio:.3g} % of requests fail [E3]."

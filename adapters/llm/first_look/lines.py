@@ -137,7 +137,11 @@ def _told(fact: Fact, seen: Seen) -> str:
     text = told(Point("", 0.0, travels=False, is_weak=False, fact=fact))
     text = text.removesuffix(f" [{seen.mark}]")
     match fact:
-        case Moved() | DeployFact():
+        case Moved():
+            words = fact.signal.replace("_", " ")  # a model may ask for the signal itself
+            named = "" if f"({words})" in text else f" ({words})"
+            return f"{plain(fact.product)}: {text}{named}"
+        case DeployFact():
             return f"{plain(fact.product)}: {text}"
         case LogFact() | SpanFact() | IllFact():
             return text

@@ -84,10 +84,25 @@ def _abnormal(case: Case, judgement: Judgement) -> Iterator[str]:
         yield "Also suspected: " + "; ".join(_brief(one) for one in others) + "."
     if ruled_out := list(_ruled_out(judgement)):
         yield "Looked at and not the cause: " + "; ".join(ruled_out[:3]) + "."
-    if surroundings := list(around(case))[:_MOST_AROUND]:
-        yield "Around it:\n" + "\n".join(f"- {line}" for line in surroundings)
+    if surroundings := list(around(case))[: _room_around(case, judgement)]:
+        yield "\n".join(f"- {line}" for line in surroundings)
     if judgement.missing:
         yield "Not looked at: " + "; ".join(judgement.missing[:3]) + "."
+
+
+def _room_around(case: Case, judgement: Judgement) -> int:
+    """How many lines of what stands around still fit, so that all is read at a glance."""
+    top = judgement.suspects[0]
+    told_of = (
+        top.passed_to,
+        judgement.suspects[1:],
+        list(_ruled_out(judgement)),
+        judgement.missing,
+        case.asked.assumed,
+        case.asked.thought,
+    )
+    lines = 2 + min(len(top.ordered), _MOST_POINTS) + sum(map(bool, told_of))
+    return max(1, min(_MOST_AROUND, _MOST_LINES - lines - len(list(_as_said(case, judgement)))))
 
 
 def _brief(one: Suspicion) -> str:

@@ -130,8 +130,8 @@ def _seen_before(seen: Seen) -> Iterator[str]:
 def _written(seen: Seen) -> Iterator[str]:
     for row in seen.rows("patterns")[:1]:
         section = quoted(str(row.get("section") or ""))
-        where = f", {section}" if section else ""
-        yield f'the team wrote "{quoted(str(row.get("title", "")))}"{where} [{seen.mark}]'
+        where = f", section {section}" if section else ""
+        yield f"Runbook: {quoted(str(row.get('title', '')))}{where} [{seen.mark}]"
 
 
 # What helps most comes first: few lines are read.

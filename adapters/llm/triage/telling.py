@@ -1,7 +1,10 @@
 """Facts in words. Every figure is copied from a tool result, and the result is cited."""
 
+import re
 from datetime import datetime
 from typing import Final
+
+import orjson
 
 from adapters.llm.triage.case import plain
 from adapters.llm.triage.evidence import (
@@ -12,19 +15,15 @@ from adapters.llm.triage.evidence import (
     SpanFact,
     StandingFact,
 )
+from adapters.llm.triage.figures import SHARES, figure, in_words
 from adapters.llm.triage.surroundings import quoted
 from adapters.llm.triage.weigh import Point, Suspicion, is_full
 from tools.log_templates import without_clock
 
-_UNITS: Final = {
-    "seconds": " s",
-    "milliseconds": " ms",
-    "percent": " %",
-    "per second": "/s",
-    "bytes": " bytes",
-    "millicores": " millicores",
-    "cores": " cores",
-}
+# As people write what these roles measure, the signal's own name says nothing more.
+_PLAIN_ROLES: Final = frozenset({"latency", "errors", "traffic", "cpu", "memory", "disk"})
+_QUANTILE: Final = re.compile(r"(?<![a-z0-9])(p\d{2,3})(?![a-z0-9])")
+_SAID_IN: Final = ("msg", "message", "error")
 
 
 def told(point: Point) -> str:
@@ -49,6 +48,14 @@ def told(point: Point) -> str:
 
 
 def _line(text: str) -> str:
+    """What a line says; of one written as JSON only its message and its error."""
+    try:
+        row = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        row = None
+    if isinstance(row, dict):
+        said = (row.get(key) for key in _SAID_IN)
+        text = ": ".join(part for part in said if isinstance(part, str)) or text
     return quoted(without_clock(text))
 
 
@@ -100,40 +107,42 @@ def clock(at: datetime) -> str:
     return f"{at:%H:%M} UTC"
 
 
-def figure(value: float) -> str:
-    """As the tool told it, rounded to three digits."""
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
-
-
 def plain_words(text: str) -> str:
     """A text from outside as plain words."""
     return quoted(text)
 
 
 def _moved(fact: Moved) -> str:
-    unit = _UNITS.get(fact.unit.lower(), "")
-    role = "CPU" if fact.role == "cpu" else fact.role
-    way = "down" if fact.falls else "up"
-    since = ""
+    now, usual = in_words(fact.worst, fact.usual, fact.unit)
+    when = ""
     if fact.since is not None:
-        since = f" since {'before ' if fact.since_before else ''}{clock(fact.since)}"
-    return (
-        f"{role} {way} to {figure(fact.worst)}{unit}{since}, usually {figure(fact.usual)}{unit} "
-        f"({fact.signal.replace('_', ' ')})"
-    )
+        when = f" {'before' if fact.since_before else 'at'} {clock(fact.since)}"
+    if fact.role == "errors" and fact.unit.lower() in SHARES:
+        return f"{now} of requests fail{when.replace(' at ', ' since ')} (normally {usual})"
+    way = "fell" if fact.falls else "rose"
+    return f"{_what(fact.role, fact.signal)} {way} to {now}{when} (normally {usual})"
+
+
+def _what(role: str, signal: str) -> str:
+    """`p99`, or the role and, where it says more, the signal."""
+    quantile = _QUANTILE.search(signal)
+    if role == "latency" and quantile:
+        return f"{quantile[1]} latency"
+    words = signal.replace("_", " ")
+    named = {"cpu": "CPU"}.get(role, role)
+    return named if role in _PLAIN_ROLES else f"{named} ({words})"
 
 
 def _standing(fact: StandingFact) -> str:
-    unit = _UNITS.get(fact.unit.lower(), "")
-    role = "CPU" if fact.role == "cpu" else fact.role
-    text = f"{role} is {figure(fact.now)}{unit}"
+    now, first = in_words(fact.now, fact.first, fact.unit)
+    text = f"{_what(fact.role, fact.signal)} is {now}"
     if fact.limit is not None:
-        text += f", beyond {figure(fact.limit)}{unit}"
+        text += f", beyond {in_words(fact.limit, fact.limit, fact.unit)[0]}"
     if fact.size:
-        text += f", {figure(fact.first)}{unit} when the recording began"
+        text += f", {first} when the recording began"
     if fact.runs_out_s is not None:
         text += f"; at this rate nothing is left in {max(1, round(fact.runs_out_s / 60))} min"
-    return f"{text} ({fact.signal.replace('_', ' ')})"
+    return text
 
 
 def _log(point: Point, fact: LogFact) -> str:
@@ -142,23 +151,28 @@ def _log(point: Point, fact: LogFact) -> str:
         return f'{product} no longer writes lines like "{example}", {fact.before} before'
     words = "new" if fact.change == "new" else "more frequent"
     level = f" {fact.level}" if fact.level else ""
-    names = f"; they mention {plain(fact.names[0])}" if fact.names else ""
+    lines = f"{words}{level} line{'' if fact.after == 1 else 's'}"
+    if fact.names and point.kind != "named by errors":
+        whose = {"warn": "warnings", "error": "errors"}.get(fact.level, "lines")
+        mention = f"`{product}`'s {whose} mention `{plain(fact.names[0])}`"
+        return f'{mention}: {fact.after} {lines}, such as "{example}"'
     kind = "" if point.kind != "named by errors" else f"the log of {product} names it: "
-    return f'{kind}{fact.after} {words}{level} lines of {product}, such as "{example}"{names}'
+    return f'{kind}{fact.after} {lines} of {product}, such as "{example}"'
 
 
 def _span(fact: SpanFact) -> str:
-    before, after, operation = figure(fact.before), figure(fact.after), quoted(fact.operation)
+    operation, product = quoted(fact.operation), plain(fact.product)
+    unit = "ratio" if fact.what == "failing" else "milliseconds"
+    after, before = in_words(fact.after, fact.before, unit)
     match fact.what:
         case "own":
-            return f"{plain(fact.product)} itself spends {after} ms in {operation}, usually {before} ms"
+            return f"{product} itself spends {after} in {operation} (normally {before})"
         case "way":
-            ends = f"{plain(fact.product)} to {plain(fact.callee)}"
-            return f"the way from {ends} takes {after} ms, usually {before} ms"
+            ends = f"{product} to {plain(fact.callee)}"
+            return f"the way from {ends} takes {after} (normally {before})"
         case _:
-            return (
-                f"the share of failed {operation} of {plain(fact.product)} is {after}, was {before}"
-            )
+            usual = f"normally {before}" if fact.before else "none before"
+            return f"{after} of {operation} of {product} fail ({usual})"
 
 
 def _ill(fact: IllFact) -> str:

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import combinations
@@ -39,7 +39,7 @@ _PLAIN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9._/-]{1,80}")
 _COUNTED = frozenset(
     {"n", "span_count", "total", "total_matches", "anomaly_count", "count", "limit"}
 )
-_Z = "z_score"
+_OF_NO_UNIT = ("z_score", "score")  # how far, not how much
 _KEY_FAMILIES = (
     (re.compile(r"_us$|_micros$|microseconds"), "time", 1e-6),
     (re.compile(r"_ms$|millis|milliseconds"), "time", 1e-3),
@@ -49,6 +49,11 @@ _KEY_FAMILIES = (
     (re.compile(r"bytes"), "bytes", 1.0),
 )  # fmt: skip
 _MOST_SALIENT = 40
+# What a row that says its own unit measures in it; its scores, counts and rates are in none.
+_IN_ROWS_UNIT = frozenset({"usual", "worst", "now", "first", "limit"})
+# core__sweep_traces says by its kind of change what `before` and `after` are.
+_OF_CHANGE = {"failing": ("ratio", 1.0), "own": ("time", 1e-3), "way": ("time", 1e-3)}
+_OF_BEFORE = ("baseline", "before", "earlier", "yesterday", "usual", "expected")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +81,8 @@ class _Place:
     family: str
     size: float
     dense: bool
+    measured: frozenset[str] = frozenset()  # the keys of this row that `of_row` is the unit of
+    of_row: tuple[str, float] = ("", 1.0)
 
 
 class Result:
@@ -205,6 +212,7 @@ def _walk(value: JsonValue, place: _Place, found: _Walked) -> None:
     while waiting:
         node, at = waiting.pop()
         if isinstance(node, dict):
+            at = _as_row(node, at)
             waiting.extend((child, _within(key, at)) for key, child in reversed(node.items()))
         elif isinstance(node, list):
             found.numbers.append(Known(len(node), len(node), "count"))
@@ -215,16 +223,23 @@ def _walk(value: JsonValue, place: _Place, found: _Walked) -> None:
         elif isinstance(node, int | float) and not isinstance(node, bool):
             known = _known(float(node), at)
             found.numbers.append(known)
-            if (
-                "baseline" in at.key
-                or "before" in at.key
-                or "earlier" in at.key
-                or "yesterday" in at.key
-            ):
+            if any(word in at.key for word in _OF_BEFORE):
                 found.usual.append(known)
 
 
+def _as_row(node: Mapping[str, JsonValue], at: _Place) -> _Place:
+    """Where a row says what its own figures are in, they are in that: each may be in another."""
+    unit, change = node.get("unit"), node.get("what")
+    if at.key and isinstance(unit, str) and (found := _family("_" + unit)):
+        return replace(at, measured=_IN_ROWS_UNIT, of_row=found)
+    if at.key and isinstance(change, str) and change in _OF_CHANGE:
+        return replace(at, measured=frozenset({"before", "after"}), of_row=_OF_CHANGE[change])
+    return at
+
+
 def _within(key: str, at: _Place) -> _Place:
+    if key in at.measured:
+        return _Place("" if key == "limit" else key, *at.of_row, at.dense)
     family, size = _family(key) or (at.family, at.size)
     return _Place(key, family, size, at.dense or key in _DENSE)
 
@@ -232,7 +247,7 @@ def _within(key: str, at: _Place) -> _Place:
 def _known(value: float, at: _Place) -> Known:
     if at.key in _COUNTED:
         return Known(value, value, "count")
-    if at.key.endswith(_Z):
+    if at.key.endswith(_OF_NO_UNIT):
         return Known(value, value, "z")
     return Known(value, value * at.size, at.family)
 

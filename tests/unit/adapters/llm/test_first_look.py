@@ -85,7 +85,7 @@ def test_what_moved_by_how_much_and_since_when_is_told_with_what_could_not_be_lo
     assert read[METRICS]["evidence"] == "E1"
     assert read[METRICS]["untrusted"] is True
     assert metrics["moved"] == [
-        "checkout: latency up to 1.9 s since 14:11 UTC, usually 0.2 s (latency signal)"
+        "checkout: latency rose to 1.9 s at 14:11 UTC (normally 0.2 s) (latency signal)"
     ]
     assert metrics["notes"] == ["within usual: cart", "no metrics found of: payments"]
     assert metrics["by_rules"] == (

@@ -164,12 +164,12 @@ async def test_what_stands_around_the_cause_is_told_the_most_helpful_first() -> 
     for words in (
         "- checkout: all 3 pods run [E",
         '"checkout p99 above 2 s after release v2.2.0"',
-        'the team wrote "Checkout is slow or times out", After a release [E',
+        "- Runbook: Checkout is slow or times out, section After a release [E",
     ):
         assert words in deployed.text
     for found in (deployed, saturated, quiet):
-        assert len(list(filter(str.strip, found.text.splitlines()))) <= 13
+        assert len(list(filter(str.strip, found.text.splitlines()))) <= 12
     assert '"payments failing connection pool exhausted"' in saturated.text
-    assert 'the team wrote "Connection pool exhausted"' in saturated.text
+    assert "Runbook: Connection pool exhausted" in saturated.text
     assert "- checkout: all 3 pods run [E" in quiet.text
     assert "seen before" not in quiet.text
