@@ -100,7 +100,9 @@ def _judged(case: Case, facts: Facts) -> Judgement:
         verdict = "unknown"
     else:
         verdict = "healthy"
-    faint = () if verdict in {"cause", "healthy"} else worth_a_look(found, case.asked.subject)
+    faint: Sequence[Suspicion] = ()
+    if verdict not in {"cause", "healthy"}:
+        faint = worth_a_look(found, case.asked.subject, is_steady=_is_steady(case, facts))
     if faint:
         verdict = "symptoms"
     is_cause = verdict == "cause"
@@ -115,6 +117,15 @@ def _judged(case: Case, facts: Facts) -> Judgement:
         missing=missing,
         facts=facts,
         left_out=left_out,
+    )
+
+
+def _is_steady(case: Case, facts: Facts) -> bool:
+    """Whether latency or failures of the named product were compared, and nothing of it moved."""
+    metrics, subject = case.of(METRICS), case.asked.subject
+    roles = str(metrics.mapping("within").get(subject) or "") if metrics else ""
+    return not {"latency", "errors"}.isdisjoint(roles.replace(",", " ").split()) and not any(
+        one.product == subject for one in facts.moved
     )
 
 

@@ -13,19 +13,23 @@ _TOGETHER: Final = 5.0  # the same, where those who call it moved as well
 _LISTED: Final = 2.0  # points from which one stands after such a one
 
 
-def worth_a_look(found: Sequence[Suspicion], subject: str) -> Sequence[Suspicion]:
+def worth_a_look(
+    found: Sequence[Suspicion], subject: str, *, is_steady: bool
+) -> Sequence[Suspicion]:
     """The first few of those suspected, where at least one has evidence that is hardly chance.
 
-    `subject` is the product that the question names, or empty.
+    `subject` is the product that the question names, or empty; `is_steady`: its own figures were
+    compared and none moved. Then who moved must tell by itself: what its callers show does not reach
+    whoever is asked about.
     """
-    telling = [_is_telling(one, subject) for one in found]
+    telling = [_is_telling(one, subject, is_steady=is_steady) for one in found]
     if not any(telling):
         return ()
     listed = zip(found, telling, strict=True)
     return [one for one, is_telling in listed if is_telling or one.weight >= _LISTED][:MOST]
 
 
-def _is_telling(one: Suspicion, subject: str) -> bool:
+def _is_telling(one: Suspicion, subject: str, *, is_steady: bool) -> bool:
     """Its figures left all that was before, or moved along the calls; or its own bad words."""
     stands, says, beyond, moved = 0.0, 0.0, 0.0, False
     for point in one.points:
@@ -39,6 +43,7 @@ def _is_telling(one: Suspicion, subject: str) -> bool:
                 says = point.points
             case _:
                 pass
-    if beyond and beyond + one.inherited >= _ALONE:
+    inherited = 0.0 if is_steady else one.inherited
+    if beyond and beyond + inherited >= _ALONE:
         return True
-    return (moved and one.inherited > 0 and one.weight >= _TOGETHER) or stands + says >= _ALONE
+    return (moved and inherited > 0 and one.weight >= _TOGETHER) or stands + says >= _ALONE

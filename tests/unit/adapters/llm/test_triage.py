@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -305,6 +305,25 @@ async def test_who_moved_more_than_chance_does_is_worth_a_look_and_no_cause(
     assert verdict(found) == ("symptoms" if named else "unknown", named)
     assert ("I would look first at cart." in found.text) is bool(named)
     assert "Most likely" not in found.text
+
+
+@pytest.mark.parametrize(
+    ("measured", "named"),
+    [(("checkout", "cart", "payments"), []), (("cart", "payments"), ["payments", "cart"])],
+)
+async def test_callers_that_moved_too_tell_nothing_while_whoever_is_asked_about_is_steady(
+    measured: Sequence[str], named: list[str]
+) -> None:
+    rows = [
+        moved("payments", "latency", ONSET, score=3.0, worst=0.5, requests=140.0),
+        moved("cart", "latency", ONSET, score=2.9, worst=0.5, requests=140.0),
+    ]
+    within = dict.fromkeys(measured, "errors latency traffic")
+    found = await investigate(
+        world(rows, calls=["checkout > cart", "cart > payments"], within=within)
+    )
+
+    assert verdict(found) == ("symptoms" if named else "unknown", named)
 
 
 async def test_hardly_used_products_explain_little() -> None:
