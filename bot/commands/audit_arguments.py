@@ -32,7 +32,12 @@ def _add_incident(
         _report,
         "write a session's post-incident report: timeline, decisions, evidence, cost, audit range",
     )
-    report.add_argument("session", metavar="SESSION", help="its id, or its name: the newest of it")
+    report.add_argument(
+        "session",
+        metavar="SESSION",
+        nargs="?",
+        help="its id, or its name: the newest of it (with --demo default: the newest of all)",
+    )
     report.add_argument(
         "--output",
         default="",
@@ -41,6 +46,17 @@ def _add_incident(
     )
     _add_record(under, add_command)
     report.add_argument("--post", action="store_true", help="also post it in the session's thread")
+    _add_demo(report)
+
+
+def _add_demo(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--demo",
+        action="store_true",
+        help="of the `kortex demo` that runs, or ran last, on a copy; its data stays in "
+        "$XDG_STATE_HOME/kortex/demo (else ~/.local/state) until the next demo starts",
+    )
+    command.set_defaults(refuse=command.error)
 
 
 def _add_record(
@@ -108,6 +124,7 @@ def _add_audit(
         help="checkpoints kept elsewhere: a file, a log, a copied Slack message; finds a cut tail",
     )
     verify.add_argument("--json", action="store_true", help="the result as JSON")
+    _add_demo(verify)
     seal = add_command(
         under,
         "seal",
@@ -143,7 +160,7 @@ def _one_of(
 def _verify(parsed: argparse.Namespace) -> int:
     from bot.commands.audit import verify
 
-    return verify(parsed.config, parsed.checkpoint, as_json=parsed.json)
+    return _on_either(parsed, lambda config: verify(config, parsed.checkpoint, as_json=parsed.json))
 
 
 def _seal(parsed: argparse.Namespace) -> int:
@@ -165,9 +182,25 @@ def _erase(parsed: argparse.Namespace) -> int:
 
 
 def _report(parsed: argparse.Namespace) -> int:
+    if parsed.session is None and not parsed.demo:
+        parsed.refuse("the following arguments are required: SESSION")
+    if parsed.post and parsed.demo:
+        parsed.refuse("--post is of a workspace that goes on: it does not go with --demo")
     from bot.commands.incident import write_report
 
-    return write_report(parsed.config, parsed.session, parsed.output, post=parsed.post)
+    return _on_either(
+        parsed,
+        lambda config: write_report(config, parsed.session, parsed.output, post=parsed.post),
+    )
+
+
+def _on_either(parsed: argparse.Namespace, command: Callable[[Path], int]) -> int:
+    """With the configuration that was given, or the demo's."""
+    if not parsed.demo:
+        return command(parsed.config)
+    from bot.commands.demo_state import on_demo
+
+    return on_demo(command)
 
 
 def _record(parsed: argparse.Namespace) -> int:

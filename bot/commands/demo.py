@@ -5,7 +5,7 @@ import tempfile
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 
-from bot.commands import verbs
+from bot.commands import demo_state, verbs
 from bot.commands.ending import OK
 from bot.demo.setup import demo_control_plane, demo_incidents, demo_settings, local, plane_values
 from bot.telemetry import logs
@@ -15,7 +15,7 @@ from bot.wiring.stores import open_redactor
 
 
 def demo(port: int | None, signals: Signals) -> int:
-    """Serve the demo until stopped. Its data lives in a temporary folder and goes with it."""
+    """Serve the demo until stopped. Its data stays, in a private folder, until the next demo starts."""
     return verbs.guarded(lambda: _demo(port, signals))
 
 
@@ -40,10 +40,10 @@ async def _demo(port: int | None, signals: Signals) -> int:
     attention = Attention(signals)
     with attention.paid(), suppress(StoppedEarly):
         async with AsyncExitStack() as stack:
-            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="kortex-"))
+            folder = stack.enter_context(demo_state.kept())
             print("Kortex is starting ...", flush=True)
             with attention.starting():
-                url = await stack.enter_async_context(demo_running(Path(folder), port))
+                url = await stack.enter_async_context(demo_running(folder, port))
             if port is None and not url.endswith(f":{USUAL_PORT}"):
                 print(
                     f"Port {USUAL_PORT} is in use, perhaps by another demo, so this one has a free "

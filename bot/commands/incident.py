@@ -40,8 +40,8 @@ MAX_LINKS = 200
 STDOUT = "-"
 
 
-def write_report(config: Path, wanted: str, output: str, *, post: bool) -> int:
-    """`kortex incident report`. Without `output`, into a file named after the session."""
+def write_report(config: Path, wanted: str | None, output: str, *, post: bool) -> int:
+    """`kortex incident report`. Without `wanted` the newest session, without `output` a file named after it."""
 
     async def work(settings: Settings) -> int:
         async with AsyncExitStack() as stack:
@@ -67,11 +67,13 @@ def write_report(config: Path, wanted: str, output: str, *, post: bool) -> int:
     return guarded(lambda: work(loaded(config)))
 
 
-async def _dossier(stores: Stores, wanted: str) -> Dossier:
+async def _dossier(stores: Stores, wanted: str | None) -> Dossier:
     dossiers = Dossiers(stores.database)
-    found = await dossiers.find(wanted)
+    found = await (dossiers.newest() if wanted is None else dossiers.find(wanted))
     dossier = await dossiers.read(found) if found else None
     if dossier is None:
+        if wanted is None:
+            raise ConfigurationError("there is no session yet: nobody has asked anything")
         raise ConfigurationError(f"there is no session with the id or name {wanted!r}")
     return dossier
 

@@ -3,6 +3,7 @@
 The bot connects to the local workspace exactly as to Slack; only tokens and base URL differ.
 """
 
+import asyncio
 import secrets
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -12,7 +13,15 @@ from adapters.errors import AdapterError
 from adapters.llm.port import Provider
 from bot.app import Base
 from bot.demo.on_call import ROTA_PATH, create_on_call
-from bot.demo.setup import demo_control_plane, demo_incidents, demo_settings, local, plane_values
+from bot.demo.setup import (
+    demo_control_plane,
+    demo_incidents,
+    demo_settings,
+    demo_text,
+    local,
+    plane_values,
+    write_private,
+)
 from bot.demo.workspace.app import serving as workspace_serving
 from bot.demo.workspace.errors import CannotDoThat
 from bot.demo.workspace.provider_choice import ProviderOption
@@ -42,6 +51,8 @@ async def demo_running(
 ) -> AsyncIterator[str]:
     """The page's URL while everything runs. Without a port the usual one, or a free one.
 
+    `folder` gets the database, and `kortex.toml` with the key of its trail.
+
     Raises ConfigurationError when the port that was asked for cannot be had.
     """
     workspace = Workspace()
@@ -53,17 +64,17 @@ async def demo_running(
             local(demo_control_plane(token, read_token, incidents))
         )
         rota = await stack.enter_async_context(local(create_on_call(token, _ON_CALL)))
-        settings = demo_settings(
-            folder,
-            {
-                "KORTEX_DEMO_BOT_TOKEN": workspace.bot_token,
-                "KORTEX_DEMO_APP_TOKEN": workspace.app_token,
-                "KORTEX_DEMO_SIGNING_SECRET": workspace.signing_secret,
-                "KORTEX_DEMO_API_BASE_URL": f"{origin}/api/",
-                **plane_values(plane, token, read_token),
-                "KORTEX_DEMO_ON_CALL": f"{rota}{ROTA_PATH}",
-            },
-        )
+        values = {
+            "KORTEX_DEMO_BOT_TOKEN": workspace.bot_token,
+            "KORTEX_DEMO_APP_TOKEN": workspace.app_token,
+            "KORTEX_DEMO_SIGNING_SECRET": workspace.signing_secret,
+            "KORTEX_DEMO_API_BASE_URL": f"{origin}/api/",
+            **plane_values(plane, token, read_token),
+            "KORTEX_DEMO_ON_CALL": f"{rota}{ROTA_PATH}",
+            "KORTEX_DEMO_AUDIT_KEY": secrets.token_hex(32),
+        }
+        settings = demo_settings(folder, values)
+        await asyncio.to_thread(write_private, folder / "kortex.toml", demo_text(values))
         logs.configure(open_redactor(settings), level="ERROR")
         service: Service = await stack.enter_async_context(
             serving(settings, played=Played(pace_s, incidents))

@@ -1,5 +1,6 @@
 """What `kortex demo` stands on, with the page or without: `demo.toml` filled in, local servers."""
 
+import json
 import secrets
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -17,6 +18,13 @@ from bot.settings.model import Settings
 from bot.settings.reading import environment, parse
 from bot.wiring.observed import SystemClock
 
+_ONLY_TO_ACT = (
+    "KORTEX_DEMO_APP_TOKEN",
+    "KORTEX_DEMO_SIGNING_SECRET",
+    "KORTEX_DEMO_CONTROL_PLANE_TOKEN",
+    "KORTEX_DEMO_CONTROL_PLANE_READ_TOKEN",
+)
+
 
 def demo_settings(folder: Path, values: Mapping[str, str] | None = None) -> Settings:
     """`demo.toml` filled in. `values` are the addresses and tokens of the local servers."""
@@ -29,6 +37,23 @@ def demo_settings(folder: Path, values: Mapping[str, str] | None = None) -> Sett
         **(values or {}),
     }
     return parse(text, "demo.toml", {**environment(), **known})
+
+
+def demo_text(values: Mapping[str, str]) -> str:
+    """`demo.toml` with these of its `${NAME}`s filled in, for commands that look at the demo.
+
+    They order nothing and receive nothing: what only that needs is left empty.
+    """
+    text = resources.files("bot.demo").joinpath("demo.toml").read_text(encoding="utf-8")
+    for name, value in {**values, **dict.fromkeys(_ONLY_TO_ACT, "")}.items():
+        text = text.replace(f"${{{name}}}", json.dumps(value)[1:-1])  # as in a string of TOML
+    return text
+
+
+def write_private(path: Path, text: str) -> None:
+    """A new file that only its owner reads. Raises OSError."""
+    path.touch(mode=0o600, exist_ok=False)
+    path.write_text(text, encoding="utf-8")
 
 
 def plane_values(url: str, token: str, read_token: str) -> Mapping[str, str]:

@@ -40,6 +40,18 @@ class Dossiers:
         found = await self._database.fetch(work)
         return None if found is None else SessionId(found)
 
+    async def newest(self) -> SessionId | None:
+        """The session that was asked in last; None when nobody asked yet."""
+
+        async def work(connection: Connection) -> str | None:
+            found: str | None = await connection.scalar(
+                sa.select(sessions.c.id).order_by(sessions.c.active_at.desc()).limit(1)
+            )
+            return found
+
+        found = await self._database.fetch(work)
+        return None if found is None else SessionId(found)
+
     async def read(self, session_id: SessionId) -> Dossier | None:
         """All of it; None when there is no such session."""
         session = await StoredSessions(self._database).get(session_id)

@@ -19,8 +19,11 @@ EXAMPLE = Path(__file__).parents[2] / "docs" / "kortex.example.toml"
 
 
 @pytest.fixture(autouse=True)
-def _a_process_of_its_own(_nothing_blocks_the_loop: BlockBuster) -> Iterator[None]:
+def _a_process_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, _nothing_blocks_the_loop: BlockBuster
+) -> Iterator[None]:
     _nothing_blocks_the_loop.deactivate()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     with logging_put_back():
         yield
 

@@ -9,7 +9,12 @@ export function hint({ messages, channel, person, people, isAsked, wasRefused })
   const guest = people.find((each) => each.is_guest);
   if (channel.kind === "im" || channel.is_archived || !channel.suggestion || !onCall) return "";
   if (!messages.some((each) => each.thread_ts)) return isAsked ? "" : "Press Enter to ask.";
-  if (some("It helped")) return "Cured. Ask in the thread: is checkout still slow? Then type /kortex audit in the channel to see every step on record.";
+  const cured = messages.find((each) => holds(each, "It helped"));
+  if (cured) {
+    const isAskedAgain = messages.some((each) => each.thread_ts && each.ts > cured.ts && people.some((one) => one.id === each.user && !one.is_bot));
+    if (!isAskedAgain) return "Cured. Ask in the thread: is checkout still slow?";
+    return "Every step is on record. Verify it in a terminal with kortex audit verify --demo, and write it up with kortex incident report --demo.";
+  }
   if (some("Succeeded: ")) return "It was rolled back. Watch: in three minutes Kortex measures whether that helped.";
   if (!some("proposal:confirm")) return "";
   if (person?.is_guest) return wasRefused ? `A guest may not. Switch back to ${onCall.real_name} under “You are”, and press Confirm.` : "You are a guest now. Press Confirm on the card.";
