@@ -84,6 +84,8 @@ async def investigate(
     before: Sequence[str] = (),
     told: str = "",
     now: datetime = NOW,
+    elsewhere: Sequence[str] = (),
+    reads_all: bool = False,
 ) -> Investigation:
     """Play until the triage concludes, at most one round more than the loop allows.
 
@@ -98,7 +100,12 @@ async def investigate(
             system="s",
             messages=tuple(messages),
             tools=tuple(ToolSpec(name, "", {}) for name in tools),
-            meta=Meta(products=tuple(products), now=now),
+            meta=Meta(
+                products=tuple(products),
+                now=now,
+                elsewhere=tuple(elsewhere),
+                reads_all=reads_all,
+            ),
         )
         said = await collect(Triage().stream(request))
         found.rounds += 1

@@ -102,7 +102,8 @@ class Message:
 class Meta:
     """What a request is for. Never sent as content; `products` is what the channel is about.
 
-    `now` is the moment of the question, None where nobody keeps one.
+    `now` is the moment of the question, None where nobody keeps one. `elsewhere` are the products that
+    other channels are about: to know a name by, never to be told. `reads_all`: tools may read those too.
     """
 
     session_id: str = ""
@@ -110,6 +111,8 @@ class Meta:
     purpose: str = "investigate"
     products: tuple[str, ...] = ()
     now: datetime | None = None
+    elsewhere: tuple[str, ...] = ()
+    reads_all: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,13 +13,14 @@ from bot.chat.evidence_need import needs_evidence
 from bot.chat.first_look import Look
 from bot.chat.history import as_turn
 from bot.chat.tool_calls import ToolDesk
-from bot.domain.channel import Channel, ChannelRule
+from bot.domain.channel import Channel, ChannelRule, products_elsewhere
 from bot.domain.ids import MessageTs, Person, SessionId
 from bot.domain.roles import NO_ROLES, ConnectionRule, HeldRoles, connections_of
 from bot.domain.session import Ask
 from bot.ports.platform import ZoneOf
 from bot.ports.sessions import SessionStore
 from tools.capabilities import CallContext
+from tools.products import Reading
 from tools.redactor import Redactor
 
 Notes = Callable[[SessionId], Awaitable[Sequence[str]]]
@@ -160,5 +161,13 @@ class TurnRequests:
             system=system,
             system_stable_chars=len(stable) if system.startswith(stable) else 0,
             tools=specs,
-            meta=Meta(opened.session, ask.asker.user, rule.toolset, rule.products, opened.now),
+            meta=Meta(
+                opened.session,
+                ask.asker.user,
+                rule.toolset,
+                rule.products,
+                opened.now,
+                elsewhere=products_elsewhere(self._config.channels, rule),
+                reads_all=rule.tools_read is Reading.ALL,
+            ),
         )

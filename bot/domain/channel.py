@@ -123,6 +123,12 @@ def rule_for(rules: Sequence[ChannelRule], channel_name: str) -> ChannelRule:
     return next((r for r in rules if fits_channel(channel_name, r.match)), UNMATCHED)
 
 
+def products_elsewhere(rules: Sequence[ChannelRule], rule: ChannelRule) -> tuple[str, ...]:
+    """The products of all other rules that are not this one's."""
+    named = dict.fromkeys(product for each in rules for product in each.products)
+    return tuple(product for product in named if product not in rule.products)
+
+
 def narrowest(rules: Sequence[ChannelRule]) -> ChannelRule:
     """What every rule allows, so that it is right whichever of them the channel stands under.
 

@@ -11,11 +11,12 @@ from pydantic import JsonValue
 from adapters.llm.local_time import zone_in
 from adapters.llm.messages import CompleteRequest, Message, Meta, Role
 from adapters.llm.stated import Stated, is_statement, stated, states_fact
+from adapters.llm.triage.names import plain
+from adapters.llm.triage.outside import is_elsewhere, told_apart
 from adapters.llm.triage.question import Asked, understand
 
-# An underscore is part of a name between letters only; at an edge it is emphasis.
-_NOT_A_NAME = re.compile(r"(?:[^\w.+:/-]|:/+|(?<![^\W_])_|_(?![^\W_]))+")
-_LONGEST_NAME = 64
+__all__ = ["Case", "Seen", "Signals", "number_of", "plain", "read_case", "text_of"]
+
 # As the notes beside the question word it; they are ours.
 _OPEN_PROPOSAL = re.compile(
     r"^- Proposal ([\w-]+) \(([\w-]+) ([\w./-]+) .*; do not propose it again\.$", re.MULTILINE
@@ -116,24 +117,20 @@ def text_of(row: Mapping[str, JsonValue], name: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def plain(text: str) -> str:
-    """A name from outside as one word: no formatting, link, mention or second line survives."""
-    return _NOT_A_NAME.sub("-", text)[:_LONGEST_NAME]
-
-
 def read_case(request: CompleteRequest) -> Case:
     """The case as the conversation tells it, from the last question on."""
     start = max((i for i, m in enumerate(request.messages) if m.role is Role.USER), default=0)
     turn = request.messages[start:]
     question, meta = turn[0].text if turn else "", request.meta
     zone = zone_in(turn[0].told) if turn else ""
-    asked = understand(_asking(request.messages[:start], question), meta.products, meta.now, zone)
+    asking = _asking(request.messages[:start], question)
+    asked = understand(asking, meta.products, meta.now, zone, meta.elsewhere)
     return Case(
         question=question,
         products=meta.products,
         tools=frozenset(t.name for t in request.tools),
         seen=tuple(_results(turn)),
-        asked=_continued(asked, request.messages[:start], meta),
+        asked=_continued(asked, asking, request.messages[:start], meta),
         now=meta.now,
         rounds=sum(1 for m in turn if m.tool_calls),
         stated=tuple(stated(request.messages)),
@@ -141,27 +138,20 @@ def read_case(request: CompleteRequest) -> Case:
     )
 
 
-def _continued(asked: Asked, earlier: Sequence[Message], meta: Meta) -> Asked:
+def _continued(asked: Asked, question: str, earlier: Sequence[Message], meta: Meta) -> Asked:
     """A question that names nobody goes on about whoever was asked about before."""
     if asked.subject or asked.topic == "greeting" or asked.stranger:
-        return _told_apart(asked, meta.products)
+        return told_apart(asked, question, meta)
     for message in reversed(earlier):
         if message.role is not Role.USER or is_statement(message.text):
             continue
-        before = understand(message.text, meta.products, None).subject
-        if before:
-            words = f"this is about {before}, as before"
-            return replace(asked, subject=before, assumed=(*asked.assumed, words))
+        before = understand(message.text, meta.products, None, elsewhere=meta.elsewhere)
+        if before.subject:
+            words = f"this is about {before.subject}, as before"
+            return replace(asked, subject=before.subject, assumed=(*asked.assumed, words))
+        if is_elsewhere(before.stranger, meta):
+            return told_apart(replace(asked, stranger=before.stranger), message.text, meta)
     return asked
-
-
-def _told_apart(asked: Asked, products: Sequence[str]) -> Asked:
-    if not asked.stranger or not products:
-        return asked
-    words = (
-        f'"{plain(asked.stranger)}" is no product of this channel, so this is about {products[0]}'
-    )
-    return replace(asked, assumed=(words, *asked.assumed))
 
 
 def _asking(earlier: Sequence[Message], question: str) -> str:

@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from adapters.llm.triage.when import window_in
 
-Topic = Literal["cause", "logs", "deploys", "greeting"]
+Topic = Literal["cause", "logs", "deploys", "greeting", "outside"]
 
 _WORD: Final = re.compile(r"[\w./:@-]+")
 _GREETING: Final = re.compile(
@@ -57,7 +57,8 @@ _ALIKE: Final = 0.84
 class Asked:
     """`subject` is empty when nobody is named. `start` and `end` None: the usual window.
 
-    `thought` is what somebody thinks it is; `stranger` a name that is no product here.
+    `thought` is what somebody thinks it is; `stranger` a name that is no product here. `apart` is what
+    is said of it before all else; where it is all that is said, the topic is "outside".
 
     `fails`: people say that something fails, whatever else they say.
     `of_cluster`: it is about what Kubernetes itself knows, and about nothing else.
@@ -75,10 +76,20 @@ class Asked:
     stranger: str = ""
     fails: bool = False
     of_cluster: bool = False
+    apart: str = ""
 
 
-def understand(text: str, products: Sequence[str], now: datetime | None, zone: str = "") -> Asked:
-    """Read a question. Times are of that zone, and in the past of `now`; without it none is read."""
+def understand(
+    text: str,
+    products: Sequence[str],
+    now: datetime | None,
+    zone: str = "",
+    elsewhere: Sequence[str] = (),
+) -> Asked:
+    """Read a question. Times are of that zone, and in the past of `now`; without it none is read.
+
+    A product of other channels is known by its whole name only.
+    """
     if _GREETING.fullmatch(text.strip()):
         return Asked("", "greeting", "", None, None, is_exact=False, assumed=())
     subject, about = _subject(text, products)
@@ -87,7 +98,7 @@ def understand(text: str, products: Sequence[str], now: datetime | None, zone: s
     if thought and thought == subject:
         subject = ""
     elif not subject:
-        stranger = _stranger(lowered)
+        stranger = _stranger(lowered) or ("" if thought else _named(lowered, elsewhere))
     slow, failing = _SLOW.search(text), _ERRORS.search(text)
     topic: Topic = "cause"
     if not slow and not failing:
@@ -122,6 +133,12 @@ def _stranger(lowered: str) -> str:
     found = _SPOKEN_OF.search(lowered)
     name = (found[1] or found[2]) if found else ""
     return "" if name in _NOBODY else name
+
+
+def _named(lowered: str, names: Sequence[str]) -> str:
+    known = {name.lower() for name in names}
+    words = (word.strip(".:-/@?!,") for word in _WORD.findall(lowered))
+    return next((word for word in words if word in known), "")
 
 
 def _subject(text: str, products: Sequence[str]) -> tuple[str, tuple[str, ...]]:

@@ -26,13 +26,15 @@ def report(case: Case, judgement: Judgement, signals: Signals) -> str:
     match case.asked.topic:
         case "greeting":
             parts: Iterator[str] = iter([_greeting(case.question)])
+        case "outside":
+            parts = iter(())
         case "logs":
             parts = _log_lines(case)
         case "deploys":
             parts = _deploy_lines(case)
         case _:
             parts = _investigated(case, judgement, signals)
-    told = [part for part in parts if part]
+    told = [part for part in (case.asked.apart, *parts) if part]
     if case.asked.assumed:
         told.append("Assumed: " + "; ".join(case.asked.assumed) + ".")
     return "\n\n".join(told)

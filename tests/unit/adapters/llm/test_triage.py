@@ -745,13 +745,6 @@ async def test_a_question_that_names_nobody_goes_on_about_whoever_was_named_befo
     assert "this is about cart, as before" in found.text
 
 
-@pytest.mark.parametrize("question", ["why is billing slow?", "what changed in billing?"])
-async def test_a_name_that_is_no_product_of_the_channel_is_said(question: str) -> None:
-    found = await investigate(world(SLOW), question)
-
-    assert "billing is no product of this channel" in found.text.replace('"', "")
-
-
 @pytest.mark.parametrize("question", ["why is it slow?", "is everything ok?", "is the site down?"])
 async def test_a_word_that_is_no_name_is_not_taken_for_one(question: str) -> None:
     found = await investigate(world(SLOW), question)

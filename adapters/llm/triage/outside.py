@@ -1,0 +1,68 @@
+"""A question about what is no product of the channel: looked at where that may be, else said.
+
+Whether a tool reads it is decided where tools run. Nothing is told here that the asker did not write:
+neither which products other channels have, nor which channels there are.
+"""
+
+import re
+from dataclasses import replace
+from typing import Final
+
+from adapters.llm.messages import Meta
+from adapters.llm.triage.names import plain
+from adapters.llm.triage.question import Asked
+
+# What people call a part of their system; no product has to be called so to be asked about.
+_PART: Final = re.compile(
+    r"(?:db|databases?|cache|queue|broker|network|dns|disk|storage|cluster|nodes?|pods?|api|apis|apps?"
+    r"|services?|servers?|sites?|website|pages?|homepage|frontend|backend|platform|load|traffic"
+    r"|deploy\w*|release|rollout)"
+)
+# Who asks so means what this channel is about, whatever else is named.
+_OWN: Final = re.compile(r"\b(?:it|this|we|us|our|everything|all)\b", re.IGNORECASE)
+_MOST_NAMES: Final = 5
+
+
+def is_elsewhere(name: str, meta: Meta) -> bool:
+    """Whether another channel is about a product of that name."""
+    return bool(name) and name.lower() in {each.lower() for each in meta.elsewhere}
+
+
+def told_apart(asked: Asked, question: str, meta: Meta) -> Asked:
+    """The same where no stranger is named or the channel has no list of its own.
+
+    Else the stranger is the subject where all may be read; it is said and nothing looked at where it is
+    another channel's, or where its logs or deploys are wanted; it is said before the rest otherwise.
+    """
+    name = asked.stranger
+    if not name or not meta.products:
+        return asked
+    is_part = _PART.fullmatch(name) is not None and not is_elsewhere(name, meta)
+    own = f'"{plain(name)}" is not one of this channel\'s products ({_own(meta)})'
+    if meta.reads_all and not is_part and plain(name) == name:
+        known = next((each for each in meta.elsewhere if each.lower() == name), name)
+        return replace(asked, subject=known, apart=f"{own}; it may be read from here all the same.")
+    if not meta.reads_all and _is_all(asked, question, meta):
+        return replace(
+            asked,
+            topic="outside",
+            apart=(
+                f"{own}, so I did not look at it. Ask in a channel that is about it, or have it added "
+                "to `products` of this channel in `[[channels]]`; "
+                '`reading = "all"` there lets every product be read.'
+            ),
+        )
+    return replace(asked, apart=f"{own}, so what follows is about those.")
+
+
+def _is_all(asked: Asked, question: str, meta: Meta) -> bool:
+    """Whether there is nothing to say but that: what was seen of others would be no answer."""
+    if asked.topic in {"logs", "deploys"}:
+        return True
+    return is_elsewhere(asked.stranger, meta) and not _OWN.search(question)
+
+
+def _own(meta: Meta) -> str:
+    more = len(meta.products) - _MOST_NAMES
+    names = ", ".join(plain(each) for each in meta.products[:_MOST_NAMES])
+    return f"{names} and {more} more" if more > 0 else names

@@ -1,0 +1,102 @@
+"""A question that names a product outside the channel's: looked at where that may be, else said."""
+
+import pytest
+
+from tests.fixtures_triage import Investigation, deploy, investigate, moved, world
+
+SLOW = [moved("checkout", "latency", "2026-04-07T14:10:00Z")]
+NOT_OURS = '"billing" is not one of this channel\'s products (checkout, cart, payments)'
+
+
+async def bounded(question: str, **more: object) -> Investigation:
+    row = deploy("checkout", "2026-04-07T14:09:00Z")
+    return await investigate(world(SLOW, [row]), question, elsewhere=("billing", "ledger"), **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "why is billing slow?",
+        "what changed in billing?",
+        "show me the logs of billing",
+        "are there errors in Billing?",
+        "who deployed billing yesterday?",
+    ],
+)
+async def test_another_channels_product_is_said_and_nothing_is_looked_at(question: str) -> None:
+    found = await bounded(question)
+
+    assert found.text.startswith(NOT_OURS)
+    assert '`reading = "all"`' in found.text
+    assert found.calls == []
+    assert "ledger" not in found.text
+    assert found.marks == ()
+
+
+@pytest.mark.parametrize("question", ["what changed in orders?", "show me the logs of orders"])
+async def test_logs_and_deploys_of_nobody_known_are_not_another_products(question: str) -> None:
+    found = await bounded(question)
+
+    assert '"orders" is not one of' in found.text
+    assert found.calls == []
+
+
+@pytest.mark.parametrize("question", ["why are orders failing?", "is the database slow?"])
+async def test_a_name_nobody_knows_stops_no_investigation_and_is_said_first(question: str) -> None:
+    found = await bounded(question)
+
+    assert "is not one of this channel's products" in found.text.splitlines()[0]
+    assert "so what follows is about those" in found.text.splitlines()[0]
+    assert "checkout" in found.text.partition("\n")[2]
+
+
+async def test_what_asks_for_ones_own_trouble_is_looked_into_whoever_else_is_named() -> None:
+    found = await bounded("why is it slow since billing was deployed?")
+
+    assert found.text.startswith(f"{NOT_OURS}, so what follows is about those.")
+    assert "checkout" in found.text.partition("\n")[2]
+
+
+async def test_ones_own_product_is_asked_about_whoever_else_is_named() -> None:
+    found = await bounded("is billing what makes checkout slow?")
+
+    assert "is not one of" not in found.text
+
+
+async def test_a_follow_up_to_another_channels_product_is_not_answered_of_ones_own() -> None:
+    found = await bounded("show me the logs", before=["why is billing slow?"])
+
+    assert found.text.startswith(NOT_OURS)
+    assert found.calls == []
+
+
+async def test_where_all_may_be_read_it_is_looked_at_with_a_word_about_it() -> None:
+    slow = world([moved("billing", "latency", "2026-04-07T14:10:00Z")])
+    found = await investigate(
+        slow, "why is billing slow?", elsewhere=("Billing-other",), reads_all=True
+    )
+
+    assert found.text.startswith(f"{NOT_OURS}; it may be read from here all the same.")
+    assert [one["product"] for one in found.asked("core__sweep_metrics")] == ["billing"]
+    assert "begin in billing" in found.text
+
+
+async def test_where_all_may_be_read_an_unknown_name_is_never_called_well() -> None:
+    found = await investigate(world(), "is orders fine?", reads_all=True)
+
+    assert "Nothing is wrong" not in found.text
+    assert "I could not look at" in found.text
+
+
+async def test_where_all_may_be_read_a_part_of_the_system_is_no_product() -> None:
+    found = await investigate(world(SLOW), "is the database slow?", reads_all=True)
+
+    assert all("product" not in one for one in found.asked("core__sweep_metrics"))
+
+
+async def test_a_hostile_name_stays_one_word_in_the_answer() -> None:
+    name = "a" * 300 + "_x_"
+    found = await bounded(f"what changed in {name}?")
+
+    assert "a" * 65 not in found.text
+    assert "_x_" not in found.text
