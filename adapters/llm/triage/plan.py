@@ -58,8 +58,11 @@ def _stages(case: Case) -> Sequence[_Stage]:
 
 def _done(case: Case, wish: Wish) -> bool:
     tool, arguments = wish
-    if tool in {PROPOSE, REPORT}:
+    if tool == PROPOSE:
         return case.called(tool)
+    if tool == REPORT:  # a model that is not believed may have stated something else before
+        stated = sum(seen.tool == REPORT for seen in case.seen)
+        return stated > 1 or case.called(tool, arguments)
     return case.called(tool, arguments)
 
 

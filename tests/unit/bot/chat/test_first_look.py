@@ -14,12 +14,14 @@ from adapters.llm.triage.provider import Triage
 from bot.chat import first_look
 from bot.chat.evidence_need import REPLACED
 from bot.domain.channel import ChannelRule
+from bot.domain.findings import findings_of
 from bot.domain.turn_events import RoundReplaced, TextDelta, TurnEnd
 from tests.fakes.journal import Crash, Fuse, MemoryJournal
 from tests.fakes.scripted_provider import ScriptedProvider, calls, text
 from tests.fakes.tools import FakeTool, contract
 from tests.fixtures_turn import ASK, LATER, TurnBench, turn_bench
 from tools.core.get_recent_deploys import GetRecentDeploys
+from tools.core.report_findings import ReportFindings
 from tools.core.sweep_arguments import SweepInput
 from tools.core.sweep_logs import SweepLogs
 from tools.core.sweep_metrics import SweepMetrics
@@ -117,6 +119,18 @@ async def test_an_answer_that_rests_on_none_of_it_is_none(words: str) -> None:
     assert words not in final.text
     assert REPLACED in final.notices
     assert RoundReplaced(1) in bench.surface.streams[-1].events
+
+
+async def test_what_a_model_stated_that_is_not_believed_is_not_the_outcome() -> None:
+    stated = '{"verdict":"healthy","suspects":[],"looked_at":[],"missing":[]}'
+    script = (calls(("c1", "core__report_findings", stated)), text("All is well."))
+    _, bench = looking(*script, fallback=True, tools=[*SWEEPS, ReportFindings()], max_tool_rounds=8)
+
+    final = await bench.answer()
+
+    assert final is not None
+    assert final.provider == "triage"
+    assert findings_of(final, ("checkout",)).verdict == "unknown"
 
 
 async def test_words_that_are_taken_back_were_never_shown() -> None:
