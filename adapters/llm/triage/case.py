@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Final
 
 import orjson
 from pydantic import JsonValue
@@ -30,15 +31,22 @@ class Signals:
     rollback_action: str = "rollback-deploy"
 
 
+OWN_CALL: Final = "triage-"  # how the ids of its calls begin
+
+
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """One tool result of this turn: `mark` is its evidence number as cited."""
+    """One tool result of this turn: `mark` is its evidence number as cited.
+
+    `is_own`: triage asked for it itself, not the model that it answers after.
+    """
 
     mark: str
     tool: str
     arguments: Mapping[str, JsonValue]
     ok: bool
     result: Mapping[str, JsonValue]
+    is_own: bool
 
     def text(self, name: str) -> str:
         """A string field, empty when absent."""
@@ -177,6 +185,7 @@ def _results(messages: Sequence[Message]) -> Iterator[Seen]:
             arguments=_object(call.arguments) if call else {},
             ok=not answer.is_error,
             result=result if isinstance(result, dict) else {},
+            is_own=answer.call_id.startswith(OWN_CALL),
         )
 
 

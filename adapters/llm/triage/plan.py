@@ -8,7 +8,7 @@ import orjson
 from pydantic import JsonValue
 
 from adapters.llm.messages import ToolCall
-from adapters.llm.triage.case import Case, Signals, plain
+from adapters.llm.triage.case import OWN_CALL, Case, Signals, plain
 from adapters.llm.triage.evidence import CLUSTER, DEPLOYS, LOGS, METRICS, SWEEPS, TRACES
 from adapters.llm.triage.judgement import Judgement, errors_against_hour, is_blamed
 from adapters.llm.triage.surroundings import Wish, wishes
@@ -35,7 +35,7 @@ def next_calls(case: Case, judgement: Judgement, signals: Signals) -> Sequence[T
         if wishes:
             offset = len(case.seen)
             return [
-                ToolCall(f"triage-{offset + i}", tool, orjson.dumps(dict(arguments)).decode())
+                ToolCall(f"{OWN_CALL}{offset + i}", tool, orjson.dumps(dict(arguments)).decode())
                 for i, (tool, arguments) in enumerate(wishes)
             ]
     return ()
@@ -60,9 +60,8 @@ def _done(case: Case, wish: Wish) -> bool:
     tool, arguments = wish
     if tool == PROPOSE:
         return case.called(tool)
-    if tool == REPORT:  # a model that is not believed may have stated something else before
-        stated = sum(seen.tool == REPORT for seen in case.seen)
-        return stated > 1 or case.called(tool, arguments)
+    if tool == REPORT:  # what is stated last counts: a model that is not believed may have before
+        return any(seen.tool == REPORT and seen.is_own for seen in case.seen)
     return case.called(tool, arguments)
 
 

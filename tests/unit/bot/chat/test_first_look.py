@@ -121,9 +121,11 @@ async def test_an_answer_that_rests_on_none_of_it_is_none(words: str) -> None:
     assert RoundReplaced(1) in bench.surface.streams[-1].events
 
 
-async def test_what_a_model_stated_that_is_not_believed_is_not_the_outcome() -> None:
+@pytest.mark.parametrize("times", [1, 3])
+async def test_what_a_model_stated_that_is_not_believed_is_not_the_outcome(times: int) -> None:
     stated = '{"verdict":"healthy","suspects":[],"looked_at":[],"missing":[]}'
-    script = (calls(("c1", "core__report_findings", stated)), text("All is well."))
+    said = [calls((f"c{n}", "core__report_findings", stated)) for n in range(times)]
+    script = (*said, text("All is well."))
     _, bench = looking(*script, fallback=True, tools=[*SWEEPS, ReportFindings()], max_tool_rounds=8)
 
     final = await bench.answer()
