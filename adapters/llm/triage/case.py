@@ -148,7 +148,7 @@ def read_case(request: CompleteRequest) -> Case:
 
 def _continued(asked: Asked, question: str, earlier: Sequence[Message], meta: Meta) -> Asked:
     """A question that names nobody goes on about whoever was asked about before."""
-    if asked.subject or asked.topic == "greeting" or asked.stranger:
+    if asked.subject or asked.topic in ("greeting", "unclear") or asked.stranger:
         return told_apart(asked, question, meta)
     for message in reversed(earlier):
         if message.role is not Role.USER or is_statement(message.text):

@@ -44,7 +44,7 @@ def next_calls(case: Case, judgement: Judgement, signals: Signals) -> Sequence[T
 def _stages(case: Case) -> Sequence[_Stage]:
     """What may still be looked at after so many rounds, so that every case is concluded."""
     match case.asked.topic:
-        case "greeting" | "outside":
+        case "greeting" | "outside" | "unclear":
             return ()
         case "logs":
             return (_logs,)

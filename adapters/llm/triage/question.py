@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, Literal
 
+from adapters.llm.triage.meaning import is_understood
 from adapters.llm.triage.when import window_in
 
-Topic = Literal["cause", "logs", "deploys", "greeting", "outside"]
+Topic = Literal["cause", "logs", "deploys", "greeting", "outside", "unclear"]
 
 _WORD: Final = re.compile(r"[\w./:@-]+")
 _GREETING: Final = re.compile(
@@ -106,6 +107,9 @@ def understand(
     symptom = "latency" if slow and not failing else "errors" if failing and not slow else ""
     of_cluster = _CLUSTER.search(text) is not None and not slow and not failing
     when = window_in(lowered, now.astimezone(UTC), zone) if now else None
+    told = (subject, stranger, thought, slow, failing, when, of_cluster)
+    if topic == "cause" and products and not any(told) and not is_understood(text):
+        topic = "unclear"
     return Asked(
         subject=subject,
         topic=topic,

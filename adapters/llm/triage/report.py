@@ -18,6 +18,7 @@ _MOST_LINES = 12
 _MOST_STATED = 3
 _MOST_POINTS = 4
 _MOST_AROUND = 3
+_MOST_NAMED = 8
 _CAN = "Ask me what is wrong, to show logs, or what was deployed; a time and a product help."
 
 
@@ -28,6 +29,8 @@ def report(case: Case, judgement: Judgement, signals: Signals) -> str:
             parts: Iterator[str] = iter([_greeting(case.question)])
         case "outside":
             parts = iter(())
+        case "unclear":
+            parts = iter([_not_understood(case)])
         case "logs":
             parts = _log_lines(case)
         case "deploys":
@@ -43,6 +46,15 @@ def report(case: Case, judgement: Judgement, signals: Signals) -> str:
 def _greeting(text: str) -> str:
     thanks = any(word in text.lower() for word in ("thank", "thx", "ty", "cheers"))
     return f"You are welcome. {_CAN}" if thanks else f"Hello. {_CAN}"
+
+
+def _not_understood(case: Case) -> str:
+    known = ", ".join(plain(one) for one in case.products[:_MOST_NAMED])
+    return (
+        f'I did not understand "{quoted(case.question)}": no product, symptom or time in it that I '
+        f"know, so nothing was looked at. The products here: {known}. Ask for example "
+        f'"why is {plain(case.products[0])} slow?" or "what changed in the last hour?".'
+    )
 
 
 def _investigated(case: Case, judgement: Judgement, signals: Signals) -> Iterator[str]:

@@ -463,6 +463,25 @@ async def test_a_greeting_starts_nothing(question: str) -> None:
     assert "Ask me what is wrong" in found.text
 
 
+@pytest.mark.parametrize("question", ["blorb fnord?", "asdf qwerty", "xyzzy", "lorem ipsum dolor"])
+async def test_what_cannot_be_a_question_here_is_said_and_starts_nothing(question: str) -> None:
+    found = await investigate(world(SLOW), question)
+
+    assert found.calls == []
+    assert found.text.startswith('I did not understand "')
+    assert '"why is checkout slow?"' in found.text
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["what's up?", "why?", "help", "anything wrong?", "what's going on", "What\u2019s going on?",
+     "status?", "stauts", "and now?", "?", "chekout", "redis?", "warum ist alles langsam? \u00fc",
+     "KubePodCrashLooping", "FIRING: blorb", "blorb fnord 14:10", "blorb is slow", "p99?"],
+)  # fmt: skip
+async def test_a_terse_question_is_looked_into(question: str) -> None:
+    assert (await investigate(world(SLOW), question)).calls != []
+
+
 async def test_who_deployed_is_answered_from_the_deploys_alone() -> None:
     rows = [deploy("cart", "2026-04-06T14:09:00Z")]
     found = await investigate(world(SLOW, rows), "who deployed last week?")

@@ -1,0 +1,58 @@
+"""Whether a message can be a question about a system at all. In doubt it is one."""
+
+import difflib
+import re
+from typing import Final
+
+_WORD: Final = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)?")
+# Signs of an alert, an identifier, a figure, a time, a path or code.
+_SHAPED: Final = re.compile(r"[\d_:=/<>@#%{}\[\]`]|[a-z][A-Z]|\w[.-]\w")
+_MOST_WORDS: Final = 8
+_ALIKE: Final = 0.8
+_FEWEST_LETTERS: Final = 4
+# What questions are made of, and what people on call ask about; typos of these count, too.
+_COMMON: Final = """
+    a about add after again all alright am an and any anybody anyone anything are around as at back
+    bad be because been before behind best better but by can cannot cant cause check come could did
+    do does doing done else ever every everyone everything explain fine first fix for found from get
+    give go going gone good got had happen happened happening has have health healthy hear help here
+    hot how i idea if in incident info into investigate is issue it its just keep kind know last late
+    later let like list look looking looks made make man many may maybe me mean might more most much
+    my near need new news next no nobody normal not nothing now of off ok on one only open or other
+    our out over please plz pls point possible problem question quick quiet ready really reason
+    report right root run running say see seem seems seen should show since so some somebody someone
+    something soon state stats status still stop stuff sum summarise summarize summary sup sure
+    system take tell than that the their them then there these they thing things think this those
+    through to today tonight too triage trouble try under until up update us use usual very want was
+    way we weird well were what whats when where which who whom whose why will with without work
+    working works worse worst would wrong yes yesterday yet you your
+    alert alarm api app backend baseline blocked bug bugs cache call calls cert certificate change
+    changed client cloud cluster config connection connections container cpu customer customers dead
+    degraded delay dependency deploy deploys deployment disk dns down drop due edge email endpoint
+    error errors event events fault feature firewall frontend graph gateway health host hosts hpa
+    impact ingress instance io job jobs kafka kubernetes latency limit load log logs login mail memory
+    mesh message messages metric metrics mongo mysql network node nodes nginx oom outage pager paged
+    page pages payment pod pods pool postgres production prod quota queue queues rabbit redis region
+    release releases replica request requests restart restarts retry rollback rollout runbook saturated
+    saturation search server servers service services shop site slo sla slow spike spikes stack
+    staging storage store stuck suspect suspects test timeout timeouts token trace traces traffic user
+    users version volume warning warnings web website worker workers zone database databases db
+    minute minutes hour hours day days week night morning evening noon midnight
+"""
+_KNOWN: Final = frozenset(_COMMON.split())
+
+
+def is_understood(text: str) -> bool:
+    """Whether any word, or the shape of it, could ask about a system."""
+    words = [word.lower().replace("\u2019", "'") for word in _WORD.findall(text)]
+    if not words or len(words) > _MOST_WORDS or not text.isascii() or _SHAPED.search(text):
+        return True
+    return any(map(_is_known, words))
+
+
+def _is_known(word: str) -> bool:
+    plain = word.partition("'")[0]
+    if plain in _KNOWN or len(plain) < _FEWEST_LETTERS:
+        return plain in _KNOWN
+    stem = plain.removesuffix("s").removesuffix("ing").removesuffix("ed")
+    return stem in _KNOWN or bool(difflib.get_close_matches(plain[:40], _KNOWN, 1, _ALIKE))
