@@ -45,6 +45,11 @@ def test_a_line_fits(page: Path) -> None:
     assert long == []
 
 
+def test_a_number_of_a_decision_is_given_once() -> None:
+    numbers = [page.name[:4] for page in PAGES if page.parent.name == "adr" and page.name[0] == "0"]
+    assert len(numbers) == len(set(numbers)) > 0
+
+
 @pytest.mark.parametrize(("page", "link"), LINKS)
 def test_a_link_leads_somewhere(page: Path, link: str) -> None:
     file, _, anchor = link.partition("#")
