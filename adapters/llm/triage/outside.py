@@ -32,7 +32,7 @@ def told_apart(asked: Asked, question: str, meta: Meta) -> Asked:
     """The same where no stranger is named or the channel has no list of its own.
 
     Else the stranger is the subject where all may be read; it is said and nothing looked at where it is
-    another channel's, or where its logs or deploys are wanted; it is said before the rest otherwise.
+    another channel's, or where its logs are wanted; it is said before the rest otherwise.
     """
     name = asked.stranger
     if not name or not meta.products:
@@ -56,8 +56,11 @@ def told_apart(asked: Asked, question: str, meta: Meta) -> Asked:
 
 
 def _is_all(asked: Asked, question: str, meta: Meta) -> bool:
-    """Whether there is nothing to say but that: what was seen of others would be no answer."""
-    if asked.topic in {"logs", "deploys"}:
+    """Whether there is nothing to say but that: what was seen of others would be no answer.
+
+    Deploys name their product each; lines of a log do not.
+    """
+    if asked.topic == "logs":
         return True
     return is_elsewhere(asked.stranger, meta) and not _OWN.search(question)
 

@@ -48,7 +48,30 @@ _SPOKEN_OF: Final = re.compile(
 _NOBODY: Final = frozenset(
     {"it", "this", "that", "there", "everything", "something", "anything", "all", "things", "we",
      "they", "you", "what", "which", "who", "not", "the", "last", "our", "us", "system", "site",
-     "production", "prod"}
+     "production", "prod", "staging", "dev", "test", "today", "yesterday", "tonight", "now", "me",
+     "errors", "warnings", "exceptions", "timeouts", "failures", "crashes", "each", "every", "any"}
+)  # fmt: skip
+# Beside these words a known name is a product's, and no word of the language ("search for errors").
+_BEFORE_NAME: Final = frozenset(
+    {
+        "the",
+        "in",
+        "of",
+        "for",
+        "with",
+        "about",
+        "from",
+        "on",
+        "is",
+        "are",
+        "was",
+        "deployed",
+        "released",
+    }
+)
+_AFTER_NAME: Final = frozenset(
+    {"is", "are", "was", "fails", "failing", "slow", "down", "broken", "errors", "latency", "logs",
+     "pods", "deploys", "deployment"}
 )  # fmt: skip
 _FEWEST_LETTERS: Final = 4
 _ALIKE: Final = 0.84
@@ -140,9 +163,18 @@ def _stranger(lowered: str) -> str:
 
 
 def _named(lowered: str, names: Sequence[str]) -> str:
+    """A name that others have, where it stands as one."""
     known = {name.lower() for name in names}
-    words = (word.strip(".:-/@?!,") for word in _WORD.findall(lowered))
-    return next((word for word in words if word in known), "")
+    words = [word.strip(".:-/@?!,") for word in _WORD.findall(lowered)]
+    beside = zip(["", *words], words, [*words[1:], ""], strict=False)
+    return next(
+        (
+            word
+            for before, word, after in beside
+            if word in known and (before in _BEFORE_NAME or after in _AFTER_NAME or len(words) == 1)
+        ),
+        "",
+    )
 
 
 def _subject(text: str, products: Sequence[str]) -> tuple[str, tuple[str, ...]]:

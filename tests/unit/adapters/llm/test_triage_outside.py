@@ -33,15 +33,35 @@ async def test_another_channels_product_is_said_and_nothing_is_looked_at(questio
     assert found.marks == ()
 
 
-@pytest.mark.parametrize("question", ["what changed in orders?", "show me the logs of orders"])
-async def test_logs_and_deploys_of_nobody_known_are_not_another_products(question: str) -> None:
-    found = await bounded(question)
+async def test_logs_of_nobody_known_are_not_another_products() -> None:
+    found = await bounded("show me the logs of orders")
 
     assert '"orders" is not one of' in found.text
     assert found.calls == []
 
 
-@pytest.mark.parametrize("question", ["why are orders failing?", "is the database slow?"])
+@pytest.mark.parametrize(
+    "question",
+    ["show the logs for today", "search the logs for timeouts", "what changed in staging?"],
+)
+async def test_a_time_a_symptom_or_a_place_is_no_name(question: str) -> None:
+    found = await bounded(question)
+
+    assert "is not one of" not in found.text
+    assert found.calls
+
+
+@pytest.mark.parametrize("question", ["can you search for what fails?", "search the logs please"])
+async def test_a_word_that_is_also_a_products_name_elsewhere_is_a_word(question: str) -> None:
+    found = await investigate(world(SLOW), question, elsewhere=("search",))
+
+    assert "is not one of" not in found.text
+    assert found.calls
+
+
+@pytest.mark.parametrize(
+    "question", ["why are orders failing?", "is the database slow?", "what changed in orders?"]
+)
 async def test_a_name_nobody_knows_stops_no_investigation_and_is_said_first(question: str) -> None:
     found = await bounded(question)
 
@@ -96,7 +116,7 @@ async def test_where_all_may_be_read_a_part_of_the_system_is_no_product() -> Non
 
 async def test_a_hostile_name_stays_one_word_in_the_answer() -> None:
     name = "a" * 300 + "_x_"
-    found = await bounded(f"what changed in {name}?")
+    found = await bounded(f"show the logs of {name}")
 
     assert "a" * 65 not in found.text
     assert "_x_" not in found.text
