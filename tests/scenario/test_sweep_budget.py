@@ -13,6 +13,9 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from adapters.http import http_client
+from adapters.kubernetes.api import KubernetesApi
+from adapters.kubernetes.config import Access
+from adapters.kubernetes.reader import KubernetesReader
 from adapters.llm.first_look.digest import MOST_TOKENS, as_read
 from adapters.llm.messages import Meta
 from adapters.observe.cursor import UnsealedCodec
@@ -22,22 +25,24 @@ from adapters.observe.prometheus import PrometheusMetrics
 from adapters.observe.tempo import TempoTraces
 from tests.fakes.capabilities import NOW, fake_capabilities, nanoseconds
 from tests.fakes.jaeger_server import JaegerServer
+from tests.fakes.kubernetes_server import TOKEN, KubernetesServer
 from tests.fakes.loki_server import LokiServer, Stored
 from tests.fakes.set_clock import SetClock
 from tests.fakes.tempo_server import TempoServer
 from tests.fakes.tools import bench
 from tests.fixtures_first_look import asked, look_tokens, looked
 from tools.capabilities import Capabilities, Logs, Metrics, Span, Trace, Traces
+from tools.core.sweep_cluster import MOST_DESCRIBED, SweepCluster
 from tools.core.sweep_logs import SweepLogs
 from tools.core.sweep_metrics import SweepMetrics
 from tools.core.sweep_traces import SweepTraces
 
 PRODUCTS = tuple(f"shop-{number:02}" for number in range(50))
-MOST_REQUESTS = 25
-# Those of core__sweep_cluster: pods, workloads, nodes, events. What it describes comes on top only
-# where something is ill.
-OF_THE_CLUSTER = 4
-MORE_AGAINST_A_DAY = 6  # where there are errors and no cause
+MOST_REQUESTS = 25  # of all backends, the cluster's four among them
+# In the worst case more: what is ill is described one by one, and errors without a cause are
+# compared with a day, for which the window and the hour before are read again.
+MORE_WHERE_ILL = MOST_DESCRIBED
+MORE_AGAINST_A_DAY = 6
 MOST_S = 5.0  # of CPU, the stand-ins included: the wall would measure who else is on the machine
 METRICS = tuple(f"{name}_{n}" for name in ("http_server_errors", "app_latency_seconds", "app_queue_size") for n in range(5))  # fmt: skip
 _TERM = re.compile(r'"kortex_term", "(\d+)"')
@@ -140,6 +145,18 @@ def traces() -> list[Trace]:
     return found
 
 
+def crashing() -> KubernetesServer:
+    """A pod of every product, none of which does its work."""
+    names = {f"{product}-7d9f8b6c5-x2x4z" for product in PRODUCTS}
+    return KubernetesServer({
+        f"/api/v1/namespaces/shop/pods/{name}": {
+            "metadata": {"name": name, "namespace": "shop"},
+            "status": {"phase": "CrashLoopBackOff"},
+        }
+        for name in names
+    })  # fmt: skip
+
+
 @pytest.fixture
 async def counted() -> Counted:
     return Counted()
@@ -168,15 +185,20 @@ async def backends(
             if request.param == "tempo"
             else JaegerTraces(by, "v3" if request.param.endswith("v3") else "v1")  # type: ignore[arg-type]
         )
-        yield fake_capabilities(metrics=metrics, logs=logs, traces=of)
+        running = await aiohttp_server(counted.app(crashing().app()))
+        api = KubernetesApi(Access(str(running.make_url("/")), None, lambda: TOKEN, "shop"))
+        stack.push_async_callback(api.aclose)
+        yield fake_capabilities(
+            metrics=metrics, logs=logs, traces=of, kubernetes=KubernetesReader(api)
+        )
 
 
 async def test_fifty_products_are_swept_within_the_budget(
     backends: Capabilities, counted: Counted
 ) -> None:
-    run = bench([SweepMetrics(), SweepLogs(), SweepTraces()], caps=backends)
+    run = bench([SweepMetrics(), SweepLogs(), SweepTraces(), SweepCluster()], caps=backends)
     begun = time.process_time()
-    ids = ("core__sweep_metrics", "core__sweep_logs", "core__sweep_traces")
+    ids = ("core__sweep_metrics", "core__sweep_logs", "core__sweep_traces", "core__sweep_cluster")
     outcomes = await asyncio.gather(
         *(run.run("{}", tool, now=NOW, products=PRODUCTS) for tool in ids)
     )
@@ -184,13 +206,15 @@ async def test_fifty_products_are_swept_within_the_budget(
     first = len(counted.paths)
     surer = await run.run('{"against_day": true}', ids[1], now=NOW, products=PRODUCTS)
 
-    assert first <= MOST_REQUESTS - OF_THE_CLUSTER
+    assert first <= MOST_REQUESTS + MORE_WHERE_ILL
     assert len(counted.paths) - first <= MORE_AGAINST_A_DAY
     assert took_s <= MOST_S
-    metrics, logs, traces, day = (orjson.loads(one.content) for one in (*outcomes, surer))
+    metrics, logs, traces, cluster, day = (orjson.loads(one.content) for one in (*outcomes, surer))
     assert len(metrics["within"]) == len(logs["lines"]) == len(PRODUCTS)
+    assert len(cluster["ill"]) == 30
+    assert cluster["requests"] == 4 + MORE_WHERE_ILL
     assert logs["partly"] == day["partly"] == []
     assert traces["calls"] == ["shop-00 > shop-01", "shop-01 > shop-02", "shop-02 > shop-03"]
-    told = dict(zip(ids, (metrics, logs, traces), strict=True))
+    told = dict(zip(ids, (metrics, logs, traces, cluster), strict=True))
     look = looked(told, asked("why is it slow?", meta=Meta(products=PRODUCTS, now=NOW)))
     assert look_tokens(as_read(look)) <= MOST_TOKENS
