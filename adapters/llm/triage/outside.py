@@ -39,7 +39,8 @@ def told_apart(asked: Asked, question: str, meta: Meta) -> Asked:
         return asked
     is_part = _PART.fullmatch(name) is not None and not is_elsewhere(name, meta)
     own = f'"{plain(name)}" is not one of this channel\'s products ({_own(meta)})'
-    if meta.reads_all and not is_part and plain(name) == name:
+    is_meant = not is_part or asked.topic == "logs"
+    if meta.reads_all and is_meant and plain(name) == name:
         known = next((each for each in meta.elsewhere if each.lower() == name), name)
         return replace(asked, subject=known, apart=f"{own}; it may be read from here all the same.")
     if not meta.reads_all and _is_all(asked, question, meta):

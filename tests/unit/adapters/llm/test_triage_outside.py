@@ -114,6 +114,12 @@ async def test_where_all_may_be_read_a_part_of_the_system_is_no_product() -> Non
     assert all("product" not in one for one in found.asked("core__sweep_metrics"))
 
 
+async def test_where_all_may_be_read_logs_are_those_that_were_asked_for() -> None:
+    found = await investigate(world(SLOW), "show me the logs of database", reads_all=True)
+
+    assert [one["product"] for one in found.asked("core__get_logs")] == ["database"]
+
+
 async def test_a_hostile_name_stays_one_word_in_the_answer() -> None:
     name = "a" * 300 + "_x_"
     found = await bounded(f"show the logs of {name}")
