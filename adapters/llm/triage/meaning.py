@@ -37,6 +37,10 @@ _COMMON: Final = """
     saturation search server servers service services shop site slo sla slow spike spikes stack
     staging storage store stuck suspect suspects test timeout timeouts token trace traces traffic user
     users version volume warning warnings web website worker workers zone database databases db
+    answer bottleneck broke burning capacity closed crashed crashing evidence expired facts fire flaky
+    hanging hung leak lost missing overload overloaded page paging pending plan propose reboot
+    recommend recover recovered refused rejected retries scale scaling shorter stopped summaries
+    suspended throttled tl tldr unhealthy unstable
     minute minutes hour hours day days week night morning evening noon midnight
 """
 _KNOWN: Final = frozenset(_COMMON.split())

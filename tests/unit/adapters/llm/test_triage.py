@@ -475,7 +475,7 @@ async def test_what_cannot_be_a_question_here_is_said_and_starts_nothing(questio
 @pytest.mark.parametrize(
     "question",
     ["what's up?", "why?", "help", "anything wrong?", "what's going on", "What\u2019s going on?",
-     "status?", "stauts", "and now?", "?", "chekout", "redis?", "warum ist alles langsam? \u00fc",
+     "status?", "stauts", "and now?", "?", "tl;dr?", "stopped?", "chekout", "redis?", "warum ist alles langsam? \u00fc",
      "KubePodCrashLooping", "FIRING: blorb", "blorb fnord 14:10", "blorb is slow", "p99?"],
 )  # fmt: skip
 async def test_a_terse_question_is_looked_into(question: str) -> None:
