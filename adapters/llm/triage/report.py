@@ -11,7 +11,7 @@ from adapters.llm.triage.plan import GET_LOGS, PROPOSE, open_proposal, worth_rol
 from adapters.llm.triage.surroundings import around, quoted
 from adapters.llm.triage.telling import clock, errors_told, headline, told
 from adapters.llm.triage.undone import Undone, can_tell
-from adapters.llm.triage.weigh import SUSPECTED, Suspicion
+from adapters.llm.triage.weigh import SUSPECTED, Point, Suspicion
 
 _MOST_MARKS = 12
 _MOST_LINES = 12
@@ -91,7 +91,7 @@ def _abnormal(case: Case, judgement: Judgement) -> Iterator[str]:
     top = judgement.suspects[0]
     gone = f" {judgement.undone.words}." if judgement.undone else ""
     yield f"**{headline(top)}{gone}**"
-    yield "\n".join(f"- {told(point)}" for point in top.ordered[:_MOST_POINTS])
+    yield "\n".join(f"- {told(point)}" for point in _told_of(top, case.asked.symptom))
     if top.passed_to:
         yield f"It calls {plain(top.passed_to)}, which is abnormal too."
     if others := judgement.suspects[1:3]:
@@ -102,6 +102,12 @@ def _abnormal(case: Case, judgement: Judgement) -> Iterator[str]:
         yield "\n".join(f"- {line}" for line in surroundings)
     if judgement.missing:
         yield "Not looked at: " + "; ".join(judgement.missing[:3]) + "."
+
+
+def _told_of(top: Suspicion, symptom: str) -> Sequence[Point]:
+    """The heaviest, behind the figure of what was asked about: people look for that one."""
+    asked = [p for p in top.ordered if isinstance(p.fact, Moved) and p.fact.role == symptom][:1]
+    return [*asked, *(point for point in top.ordered if point not in asked)][:_MOST_POINTS]
 
 
 def _room_around(case: Case, judgement: Judgement) -> int:

@@ -326,6 +326,16 @@ async def test_callers_that_moved_too_tell_nothing_while_whoever_is_asked_about_
     assert verdict(found) == ("symptoms" if named else "unknown", named)
 
 
+async def test_the_figure_of_what_was_asked_about_stands_first() -> None:
+    heavier = [
+        moved("checkout", role, ONSET) for role in ("cpu", "memory", "pool", "disk", "errors")
+    ]
+    rows = [*heavier, moved("checkout", "latency", ONSET, worst=0.5, score=4.0)]
+    found = await investigate(world(rows))
+
+    assert "latency" in found.text.split("\n- ")[1]
+
+
 async def test_hardly_used_products_explain_little() -> None:
     rows = [
         moved("cart", "errors", worst=0.4, requests=3.0),
