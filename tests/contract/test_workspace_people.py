@@ -20,6 +20,7 @@ from bot.demo.workspace.seeds import (
     MEMBER,
     OTHER_BOT,
     RESPONDER,
+    RESPONDERS,
     STRANGER,
     STRANGER_TEAM,
 )
@@ -329,6 +330,11 @@ async def test_the_pages_files_are_served(page: aiohttp.ClientSession, name: str
     async with page.get(f"/page/{name}") as response:
         assert response.status == 200
         assert response.headers["x-content-type-options"] == "nosniff"
+
+
+async def test_the_page_learns_what_groups_are_called(page: aiohttp.ClientSession) -> None:
+    async with page.get("/person/workspace") as response:
+        assert (await response.json())["groups"] == {RESPONDERS: "responders"}
 
 
 async def test_another_host_name_is_refused(page: aiohttp.ClientSession) -> None:

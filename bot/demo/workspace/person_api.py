@@ -62,6 +62,7 @@ class PersonApi:
                 "team": workspace.app.team_name,
                 "bot": workspace.app.bot_user_id,
                 "people": [self._person(each) for each in workspace.roster.users.values()],
+                "groups": {each.id: each.handle for each in workspace.roster.groups.values()},
                 "channels": [
                     self._channel(each) for each in channels if not user or user in each.members
                 ],

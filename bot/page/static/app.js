@@ -224,12 +224,13 @@ async function become(user) {
   stopFollowing();
   closeAll();
   state.user = names.me = user;
-  const { people, channels, bot, team, views, sessions } = await client.workspace(user);
+  const { people, groups, channels, bot, team, views, sessions } = await client.workspace(user);
   state.sessions = new Map(sessions.map((each) => [`${each.channel} ${each.thread_ts}`, each]));
   state.bot = bot;
   state.people = new Map(people.map((each) => [each.id, each]));
   state.channels = new Map(channels.map((each) => [each.id, each]));
   names.users = new Map(people.map((each) => [each.id, each.name]));
+  names.groups = new Map(Object.entries(groups));
   names.channels = new Map(channels.map((each) => [each.id, each.name]));
   $("team").textContent = team;
   drawPeople(people);

@@ -15,7 +15,7 @@ export const unescapeSlack = (text) =>
 export const emoji = (name) => EMOJI[name] ?? null;
 
 // Names of people and channels, set once they are known.
-export const names = { users: new Map(), channels: new Map(), me: "" };
+export const names = { users: new Map(), channels: new Map(), groups: new Map(), me: "" };
 
 const OPEN = "\uE000", CLOSE = "\uE001";
 const clean = (text) => text.replace(/[\uE000\uE001]/g, "");
@@ -63,7 +63,7 @@ function token(body) {
     const shown = Number(seconds) ? formatDate(Number(seconds), format ?? "{date} {time}") : label ?? "";
     return `<time>${escapeHtml(shown)}</time>`;
   }
-  if (head.startsWith("!subteam^")) return `<span class="mention">${escapeHtml(label ?? "@group")}</span>`;
+  if (head.startsWith("!subteam^")) return `<span class="mention">${escapeHtml(label ?? `@${names.groups.get(head.slice(9)) ?? "group"}`)}</span>`;
   if (/^!(here|channel|everyone)$/.test(head)) return `<span class="mention is-me">@${head.slice(1)}</span>`;
   if (/^(https?:\/\/|mailto:)/i.test(head)) return link(unescapeSlack(head), escapeHtml(label ?? unescapeSlack(head)));
   return null;
