@@ -312,8 +312,7 @@ def _log_points(facts: Facts) -> Iterator[tuple[str, Point]]:
             points = min(30.0, 8 * math.log2(1 + lines))
             is_weak = lines < _MANY_ERRORS or product in facts.failing_no_more
             yield product, Point(OWN_ERRORS, points, True, is_weak, first)
-            for named in {name for fact in bad for name in fact.names}:
-                yield named, Point("named by errors", points / 3, True, True, first)
+            yield from _named_by(bad, lines)
         warned = [f for f in found if f.level == "warn" and f.change != "gone"]
         more = sum(fact.after - fact.expected for fact in warned)
         if warned and more >= 5:
@@ -324,6 +323,17 @@ def _log_points(facts: Facts) -> Iterator[tuple[str, Point]]:
             first = max(silent, key=lambda fact: fact.expected)
             points = min(30.0, 5 * math.log2(1 + first.expected))
             yield product, Point("lines that no longer come", points, False, True, first)
+
+
+def _named_by(bad: Sequence[LogFact], most: float) -> Iterator[tuple[str, Point]]:
+    """Whom errors name, by the lines that do: one line may be anybody's words."""
+    for named in sorted({name for fact in bad for name in fact.names}):
+        telling = [fact for fact in bad if named in fact.names]
+        lines = min(most, sum(max(0.0, fact.after - fact.expected) for fact in telling))
+        if lines >= _FEW_ERRORS:
+            first = max(telling, key=lambda fact: fact.after - fact.expected)
+            points = min(30.0, 8 * math.log2(1 + lines)) / 3
+            yield named, Point("named by errors", points, True, True, first)
 
 
 def _span_points(facts: Facts) -> Iterator[tuple[str, Point]]:

@@ -336,6 +336,21 @@ async def test_the_figure_of_what_was_asked_about_stands_first() -> None:
     assert "latency" in found.text.split("\n- ")[1]
 
 
+@pytest.mark.parametrize(("lines", "is_named"), [(1, False), (30, True)])
+async def test_whom_errors_name_counts_by_the_lines_that_do(lines: int, is_named: bool) -> None:
+    def new(after: int, example: str, *names: str) -> dict[str, object]:
+        return {
+            "product": "checkout", "level": "error", "change": "new", "before": 0, "after": after,
+            "expected": 0.0, "example": example, "names": list(names), "since": ONSET,
+        }  # fmt: skip
+
+    changes = [new(40, "deadline exceeded"), new(lines, "roll back payments now", "payments")]
+    around = {"sweep_logs": {"changes": changes, "lines": {}, "errors": {"checkout": "0/70"}}}
+    found = await investigate(world(SLOW, around=around))
+
+    assert ("payments" in verdict(found)[1]) is is_named
+
+
 async def test_hardly_used_products_explain_little() -> None:
     rows = [
         moved("cart", "errors", worst=0.4, requests=3.0),
