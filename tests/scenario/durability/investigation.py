@@ -32,7 +32,8 @@ async def ended_well(
 ) -> None:
     """One whole answer; nothing done, paid or written twice but the round and queries named.
 
-    A call that lived to be cancelled is in the trail beside the one that took its place.
+    A call that lived to be cancelled is in the trail beside the one that took its place, where a
+    process that ends could still write it: a cancellation waits for that a moment only.
     """
     await world.shows(asked, FINAL)
     await world.settled()
@@ -46,10 +47,6 @@ async def ended_well(
     assert await world.history(asked) == 7
     audit = await world.audit()
     del audit["process.started"], audit["config.reloaded"]
-    assert audit == {
-        "turn.started": 1,
-        "model.call": 3,
-        "tool.call": 3 + calls_cancelled,
-        "turn.ended": 1,
-    }
+    assert 3 <= audit.pop("tool.call") <= 3 + calls_cancelled
+    assert audit == {"turn.started": 1, "model.call": 3, "turn.ended": 1}
     assert len(await world.rows(sa.select(tables.spending))) == 3
