@@ -11,7 +11,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from adapters.llm.first_look.calls import is_of_look
+from adapters.llm.first_look.calls import is_named_as_ours, is_of_look
 from adapters.llm.messages import CompleteRequest, ToolCall
 from bot.ports.durability import Journal
 
@@ -27,8 +27,10 @@ def patience_s(call: ToolCall) -> float:
 
 
 def of_model(calls: Sequence[ToolCall]) -> Sequence[ToolCall]:
-    """A model's own calls, none of which passes for one of a look, whatever id it gave."""
-    return [replace(each, id=f"call_{each.id}") if is_of_look(each) else each for each in calls]
+    """A model's own calls, none of which passes for a look's or triage's, whatever id it gave."""
+    return [
+        replace(each, id=f"call_{each.id}") if is_named_as_ours(each) else each for each in calls
+    ]
 
 
 async def planned(look: Look, request: CompleteRequest, journal: Journal) -> tuple[ToolCall, ...]:

@@ -186,7 +186,8 @@ class Loop:
             return round_to_json(asked)
 
         record = round_from_json(await self._journal.step(f"round:{number}", run))
-        calls = unique_ids(of_model(record.tool_calls), talk.request)
+        calls = record.tool_calls if record.provider == NO_MODEL else of_model(record.tool_calls)
+        calls = unique_ids(calls, talk.request)
         record = replace(record, tool_calls=calls)
         if not live:
             _replay_round(record, telling)

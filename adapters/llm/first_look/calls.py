@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from adapters.llm.messages import CompleteRequest, Message, ToolCall
-from adapters.llm.triage.case import Signals, read_case
+from adapters.llm.triage.case import OWN_CALL, Signals, read_case
 from adapters.llm.triage.judgement import judged
 from adapters.llm.triage.plan import next_calls
 
@@ -28,6 +28,11 @@ def look_calls(request: CompleteRequest) -> Sequence[ToolCall]:
 def is_of_look(call: ToolCall) -> bool:
     """Whether it was not the model that asked."""
     return call.id.startswith(_ID)
+
+
+def is_named_as_ours(call: ToolCall) -> bool:
+    """Whether its id is one that a look or triage gives, so that it would pass for theirs."""
+    return call.id.startswith((_ID, OWN_CALL))
 
 
 def is_look(message: Message) -> bool:

@@ -121,10 +121,12 @@ async def test_an_answer_that_rests_on_none_of_it_is_none(words: str) -> None:
     assert RoundReplaced(1) in bench.surface.streams[-1].events
 
 
-@pytest.mark.parametrize("times", [1, 3])
-async def test_what_a_model_stated_that_is_not_believed_is_not_the_outcome(times: int) -> None:
+@pytest.mark.parametrize(("times", "id_"), [(1, "c"), (3, "c"), (1, "triage-")])
+async def test_what_a_model_stated_that_is_not_believed_is_not_the_outcome(
+    times: int, id_: str
+) -> None:
     stated = '{"verdict":"healthy","suspects":[],"looked_at":[],"missing":[]}'
-    said = [calls((f"c{n}", "core__report_findings", stated)) for n in range(times)]
+    said = [calls((f"{id_}{n}", "core__report_findings", stated)) for n in range(times)]
     script = (*said, text("All is well."))
     _, bench = looking(*script, fallback=True, tools=[*SWEEPS, ReportFindings()], max_tool_rounds=8)
 
