@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.domain.session import Ask
@@ -29,6 +30,23 @@ QUICK = Rates(
     streams_per_minute=1e9,
     streams_at_once=10_000,
 )
+
+
+def faster(speed: int) -> Rates:
+    """Slack's real rates on a clock that runs that fast."""
+    real = Rates()
+    return replace(
+        real,
+        edits_per_minute=real.edits_per_minute * speed,
+        message_gap_s=real.message_gap_s / speed,
+        posts_per_s=real.posts_per_s * speed,
+        all_posts_per_minute=real.all_posts_per_minute * speed,
+        reads_per_minute=real.reads_per_minute * speed,
+        appends_per_minute=real.appends_per_minute * speed,
+        streams_per_minute=real.streams_per_minute * speed,
+    )
+
+
 ASK = Ask(
     Place(TeamId("T1"), ChannelId("C1"), MessageTs("1763700000.000100")),
     MessageTs("1763700000.000100"),

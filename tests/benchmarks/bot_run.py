@@ -11,7 +11,6 @@ import time
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import replace
 from typing import Any
 
 from bot.service.lifecycle import serving
@@ -28,6 +27,7 @@ from tests.benchmarks.loop_run import measured
 from tests.benchmarks.minimal import shown
 from tests.benchmarks.ours import SYSTEM
 from tests.benchmarks.transcript import CALLS, PIECES, answer, event_count
+from tests.fixtures_slack import faster
 
 CONFIGURATION = """
 [slack]
@@ -156,15 +156,7 @@ async def against_the_floor(pace_ms: int, streams: int, turns: int, rounds: int)
 
 async def within_limits(pace_ms: int, streams: int, turns: int, speed: int) -> Any:
     """Slack's real limits, everything that waits for them `speed` times as fast."""
-    real = Rates()
-    rates = replace(
-        real,
-        edits_per_minute=real.edits_per_minute * speed,
-        message_gap_s=real.message_gap_s / speed,
-        posts_per_s=real.posts_per_s * speed,
-        all_posts_per_minute=real.all_posts_per_minute * speed,
-        reads_per_minute=real.reads_per_minute * speed,
-    )
+    rates = faster(speed)
     async with (
         child("model_process") as model,
         child("slack_process", "real", speed) as slack,

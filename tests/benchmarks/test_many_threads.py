@@ -8,7 +8,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import aiohttp
 import pytest
@@ -23,12 +23,11 @@ from bot.domain.session import Ask
 from bot.domain.turn_events import TextDelta, TurnFinished
 from bot.slack.api.web_api import create_api
 from bot.slack.sending.outbox import Outbox
-from bot.slack.sending.pacing import Rates
 from bot.slack.sending.scheduler import EditScheduler
 from bot.slack.sending.streams import Streams, StreamSetting
 from bot.slack.showing.surface import SlackSurface
 from tests.benchmarks.figures import quantile, show
-from tests.fixtures_slack import running_beside
+from tests.fixtures_slack import faster, running_beside
 from tests.golden.slack_views import EVIDENCE, OUTCOMES, finished
 from tools.redactor import Redacted
 
@@ -39,21 +38,6 @@ CHANNELS = (CHECKOUT, PAYMENTS, QUIET)
 LINE = "Checkout fails since 11:42, its pool of connections is exhausted [1].\n"
 FINAL = finished(text=LINE * 8, evidence=EVIDENCE, outcomes=OUTCOMES)
 LONG = finished(text=LINE * 200, evidence=EVIDENCE, outcomes=OUTCOMES)  # four messages
-
-
-def faster() -> Rates:
-    """Slack's real rates on that clock."""
-    real = Rates()
-    return replace(
-        real,
-        edits_per_minute=real.edits_per_minute * SPEED,
-        message_gap_s=real.message_gap_s / SPEED,
-        posts_per_s=real.posts_per_s * SPEED,
-        all_posts_per_minute=real.all_posts_per_minute * SPEED,
-        reads_per_minute=real.reads_per_minute * SPEED,
-        appends_per_minute=real.appends_per_minute * SPEED,
-        streams_per_minute=real.streams_per_minute * SPEED,
-    )
 
 
 @dataclass
@@ -104,7 +88,7 @@ async def running(setting: StreamSetting) -> AsyncIterator[Run]:
     async with (
         serving(workspace) as origin,
         aiohttp.ClientSession() as session,
-        running_beside(EditScheduler(faster())) as scheduler,
+        running_beside(EditScheduler(faster(SPEED))) as scheduler,
     ):
         port = int(origin.rsplit(":", 1)[1])
         api = create_api(workspace.bot_token, api_base_url(port), session)

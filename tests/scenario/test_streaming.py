@@ -24,13 +24,12 @@ from bot.domain.turn_events import RoundStarted, TextDelta, TurnEnd
 from bot.ports.failures import SurfaceGone
 from bot.slack.api.web_api import WebApi, create_api
 from bot.slack.sending.outbox import Outbox
-from bot.slack.sending.pacing import Rates
 from bot.slack.sending.scheduler import EditScheduler
 from bot.slack.showing.render import render
 from bot.slack.showing.surface import SlackSurface
 from tests.fakes.cards import MemoryCards
 from tests.fakes.stores import Memory, MemoryProposals
-from tests.fixtures_slack import running_beside
+from tests.fixtures_slack import faster, running_beside
 from tests.golden.slack_views import (
     EVIDENCE,
     LONG,
@@ -47,19 +46,6 @@ from tests.golden.slack_views import (
 from tools.redactor import Redacted
 
 SPEED = 10
-
-
-def faster(speed: int) -> Rates:
-    """Slack's real rates on a clock that runs that fast."""
-    real = Rates()
-    return replace(
-        real,
-        edits_per_minute=real.edits_per_minute * speed,
-        message_gap_s=real.message_gap_s / speed,
-        posts_per_s=real.posts_per_s * speed,
-        all_posts_per_minute=real.all_posts_per_minute * speed,
-        reads_per_minute=real.reads_per_minute * speed,
-    )
 
 
 @dataclass
