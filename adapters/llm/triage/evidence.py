@@ -84,6 +84,11 @@ class LogFact:
     mark: str
 
     @property
+    def more(self) -> float:
+        """Lines beyond those expected; below 0 where fewer came."""
+        return self.after - self.expected
+
+    @property
     def is_more_errors(self) -> bool:
         """Whether errors or worse come that did not, or not as often."""
         return self.level in {"error", "fatal"} and self.change in {"new", "grown"}

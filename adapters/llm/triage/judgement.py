@@ -4,6 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
+from pydantic import JsonValue
+
 from adapters.llm.stated import Stated
 from adapters.llm.triage.case import Case, Seen, plain
 from adapters.llm.triage.evidence import (
@@ -123,10 +125,9 @@ def _judged(case: Case, facts: Facts) -> Judgement:
 def _is_steady(case: Case, facts: Facts) -> bool:
     """Whether latency or failures of the named product were compared, and nothing of it moved."""
     metrics, subject = case.of(METRICS), case.asked.subject
-    roles = str(metrics.mapping("within").get(subject) or "") if metrics else ""
-    return not {"latency", "errors"}.isdisjoint(roles.replace(",", " ").split()) and not any(
-        one.product == subject for one in facts.moved
-    )
+    if metrics is None or _within(metrics, subject).isdisjoint({"latency", "errors"}):
+        return False
+    return not any(one.product == subject for one in facts.moved)
 
 
 def _left_out(case: Case, found: Sequence[Suspicion]) -> Iterator[tuple[Suspicion, Stated]]:
@@ -155,7 +156,7 @@ def more_errors(facts: Facts, subject: str) -> Sequence[LogFact]:
             or not (facts.graph.knows(subject) and facts.graph.knows(fact.product))
         )
     ]
-    return sorted(found, key=lambda fact: (fact.product != subject, fact.expected - fact.after))
+    return sorted(found, key=lambda fact: (fact.product != subject, -fact.more))
 
 
 def _is_doubtful(one: Suspicion, subject: str) -> bool:
@@ -202,10 +203,9 @@ def _is_told_by_cluster(case: Case) -> bool:
     cluster, logs = case.of(CLUSTER), case.of(LOGS)
     if not case.asked.of_cluster or cluster is None or logs is None:
         return False
-    now = str(logs.mapping("lines").get(case.subject) or "").rpartition("/")[2]
     return (
         case.subject in cluster.mapping("pods")
-        and now not in {"", "0"}
+        and _some_now(logs.mapping("lines").get(case.subject) or "")
         and not cluster.rows("ill")
         and all(row.get("over") is True for row in cluster.rows("warnings"))
     )
@@ -238,30 +238,39 @@ def _blind(case: Case) -> Iterator[str]:
 
 def _shows_failures(case: Case, metrics: Seen) -> bool:
     """Whether a failure of whoever is asked about would have been seen."""
-    roles = str(metrics.mapping("within").get(case.subject) or "").split()
-    moved = (row for row in metrics.rows("shifts") if row.get("product") == case.subject)
     logs = case.of(LOGS)
     lines = logs.mapping("lines").values() if logs else ()
-    return (
-        "errors" in roles
-        or any(row.get("role") == "errors" for row in moved)
-        or any(str(pair).rpartition("/")[2] not in {"", "0"} for pair in lines)
+    return "errors" in _within(metrics, case.subject) | _moved(metrics, case.subject) or any(
+        map(_some_now, lines)
     )
 
 
 def errors_against_hour(logs: Seen) -> bool:
     """Whether there are errors now that were not compared with a day."""
-    told = (str(pair).rpartition("/")[2] for pair in logs.mapping("errors").values())
-    return any(number not in {"", "0"} for number in told) and not logs.arguments.get("against_day")
+    some = any(map(_some_now, logs.mapping("errors").values()))
+    return some and not logs.arguments.get("against_day")
+
+
+def _some_now(pair: JsonValue) -> bool:
+    """Whether "before/now" tells of any now."""
+    return str(pair).rpartition("/")[2] not in {"", "0"}
+
+
+def _within(metrics: Seen, product: str) -> frozenset[str]:
+    """The roles of its figures that were compared and are as usual."""
+    roles = metrics.mapping("within").get(product)
+    return frozenset(roles.split() if isinstance(roles, str) else ())
+
+
+def _moved(metrics: Seen, product: str) -> frozenset[str]:
+    """The roles of its figures that are not as usual."""
+    rows = (row for row in metrics.rows("shifts") if row.get("product") == product)
+    return frozenset(str(row.get("role")) for row in rows)
 
 
 def _blind_metrics(metrics: Seen, subject: str) -> Iterator[str]:
-    roles = metrics.mapping("within").get(subject)
-    known = set(roles.split()) if isinstance(roles, str) else set()
+    known, moved = _within(metrics, subject), _moved(metrics, subject)
     short = metrics.mapping("too_short").get(subject)
-    moved = {
-        str(row.get("role")) for row in metrics.rows("shifts") if row.get("product") == subject
-    }
     if isinstance(short, str) and short:
         yield f"{plain(subject)}: too short a time before to compare {short}"
     if subject in metrics.texts("without") or not (known | moved or short):

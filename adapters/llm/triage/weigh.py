@@ -304,19 +304,18 @@ def _log_points(facts: Facts) -> Iterator[tuple[str, Point]]:
         by_product.setdefault(fact.product, []).append(fact)
     for product, found in by_product.items():
         bad = [f for f in found if f.level in {"error", "fatal"} and f.change != "gone"]
-        lines = sum(max(0.0, fact.after - fact.expected) for fact in bad)
+        lines = _more_lines(bad)
         # Other kinds of errors than before are none more.
         lines = min(lines, facts.more_errors.get(product, lines))
         if bad and lines >= _FEW_ERRORS:
-            first = max(bad, key=lambda fact: fact.after - fact.expected)
-            points = min(30.0, 8 * math.log2(1 + lines))
+            first, points = _most_grown(bad), _error_points(lines)
             is_weak = lines < _MANY_ERRORS or product in facts.failing_no_more
             yield product, Point(OWN_ERRORS, points, True, is_weak, first)
             yield from _named_by(bad, lines)
         warned = [f for f in found if f.level == "warn" and f.change != "gone"]
-        more = sum(fact.after - fact.expected for fact in warned)
+        more = sum(fact.more for fact in warned)
         if warned and more >= 5:
-            first = max(warned, key=lambda fact: fact.after - fact.expected)
+            first = _most_grown(warned)
             yield product, Point("warnings", 2 * math.log2(1 + more), True, True, first)
         silent = [fact for fact in found if fact.change == "gone"]
         if silent:
@@ -329,11 +328,22 @@ def _named_by(bad: Sequence[LogFact], most: float) -> Iterator[tuple[str, Point]
     """Whom errors name, by the lines that do: one line may be anybody's words."""
     for named in sorted({name for fact in bad for name in fact.names}):
         telling = [fact for fact in bad if named in fact.names]
-        lines = min(most, sum(max(0.0, fact.after - fact.expected) for fact in telling))
+        lines = min(most, _more_lines(telling))
         if lines >= _FEW_ERRORS:
-            first = max(telling, key=lambda fact: fact.after - fact.expected)
-            points = min(30.0, 8 * math.log2(1 + lines)) / 3
+            points, first = _error_points(lines) / 3, _most_grown(telling)
             yield named, Point("named by errors", points, True, True, first)
+
+
+def _more_lines(facts: Sequence[LogFact]) -> float:
+    return sum(max(0.0, fact.more) for fact in facts)
+
+
+def _error_points(lines: float) -> float:
+    return min(30.0, 8 * math.log2(1 + lines))
+
+
+def _most_grown(facts: Sequence[LogFact]) -> LogFact:
+    return max(facts, key=lambda fact: fact.more)
 
 
 def _span_points(facts: Facts) -> Iterator[tuple[str, Point]]:
