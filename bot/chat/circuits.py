@@ -9,6 +9,7 @@ request (too long, refused, not valid) says nothing about the provider.
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
@@ -21,6 +22,9 @@ FAILURES_TO_OPEN: Final = 3
 FIRST_OPEN_S: Final = 15.0
 LONGEST_OPEN_S: Final = 300.0
 TRIAL_S: Final = 30.0  # how long a trial round may keep the others out
+# Between two failures without a request: whether it answered meanwhile is not known, and the second
+# is told as an outage of its own.
+ONE_OUTAGE: Final = timedelta(hours=1)
 
 _WAITS: Final = frozenset({ErrorKind.RATE_LIMITED})
 _HOPELESS: Final = frozenset({ErrorKind.QUOTA, ErrorKind.AUTH})
@@ -64,13 +68,20 @@ class _Door:
     failures: int = 0
     why: str = ""
     asked_to_wait: bool = False
+    since: datetime | None = None
+    failed_at: datetime | None = None
+
+
+def _wall() -> datetime:
+    return datetime.now(UTC)
 
 
 @dataclass(slots=True)
 class Circuits:
-    """The circuits of all providers. `clock` counts seconds and never jumps."""
+    """The circuits of all providers. `clock` counts seconds and never jumps; `wall` tells the time."""
 
     clock: Callable[[], float] = time.monotonic
+    wall: Callable[[], datetime] = _wall
     _doors: dict[tuple[str, str | None], _Door] = field(default_factory=dict)
     _answered: set[str] = field(default_factory=set)
 
@@ -79,6 +90,11 @@ class Circuits:
         whole, own = self._at(provider, None), self._at(provider, model)
         found = max(whole, own, key=lambda circuit: (circuit.wait_s, circuit.state != "closed"))
         return replace(found, has_answered=provider in self._answered)
+
+    def failing_since(self, provider: str) -> datetime | None:
+        """The first failure of its present outage that this process saw; None where it answers."""
+        began = [d.since for (name, _), d in self._doors.items() if name == provider and d.since]
+        return min(began, default=None)
 
     def _at(self, provider: str, model: str | None) -> Circuit:
         door = self._doors.get((provider, model))
@@ -131,11 +147,18 @@ class Circuits:
             door.failures += 1
             wait_s = max(asked_s, _open_s(door.failures))
         else:  # it answered, if only to say no
-            door.until, door.failures, door.why = 0.0, 0, ""
+            door.until, door.failures, door.why, door.since = 0.0, 0, "", None
             return
+        self._lasts(door)
         door.why = end.kind.value
         door.asked_to_wait = end.kind in _WAITS or asked_s > 0
         door.until = self.clock() + wait_s if wait_s else 0.0
+
+    def _lasts(self, door: _Door) -> None:
+        now = self.wall()
+        if door.since is None or door.failed_at is None or now - door.failed_at > ONE_OUTAGE:
+            door.since = now
+        door.failed_at = now
 
 
 def _open_s(failures: int) -> float:

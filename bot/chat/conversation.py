@@ -42,6 +42,16 @@ class Conversation:
         return "\n\n".join(text for text in texts if text)
 
     @property
+    def own_words(self) -> str:
+        """What Kortex itself says in that text."""
+        return next((r.own_words for r in self.rounds if r.own_words), "")
+
+    @property
+    def people_said(self) -> str:
+        """The words of people that the turn was asked with."""
+        return "\n".join(m.text for m in self.request.messages if m.role is Role.USER)
+
+    @property
     def steps(self) -> int:
         """The rounds that count: not those whose question was passed on."""
         return sum(not r.passed_on for r in self.rounds)

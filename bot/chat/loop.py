@@ -7,10 +7,12 @@ journal: paid once, and answered from its record when a turn is taken up again a
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Protocol
 
 from pydantic import JsonValue
 
+from adapters.llm.local_time import zone_in
 from adapters.llm.messages import (
     CompleteRequest,
     Message,
@@ -178,11 +180,11 @@ class Loop:
         async def run() -> JsonValue:
             nonlocal live
             live = True
-            words = preface(talk.rounds) if prefer == NO_MODEL else ""
+            words = _preface(talk) if prefer == NO_MODEL else ""
             said = led_by(words, telling) if words else telling
             asked = await self._ask(talk.request, number, said, prefer, full=full)
             if words and asked.text and asked.provider == NO_MODEL:
-                asked = replace(asked, text=words + asked.text)
+                asked = replace(asked, text=words + asked.text, own_words=words)
             return round_to_json(asked)
 
         record = round_from_json(await self._journal.step(f"round:{number}", run))
@@ -290,6 +292,11 @@ class Loop:
     def _say(talk: Conversation, message: Message) -> None:
         talk.said.append(message)
         talk.request = replace(talk.request, messages=(*talk.request.messages, message))
+
+
+def _preface(talk: Conversation) -> str:
+    told = next((m.told for m in reversed(talk.request.messages) if m.role is Role.USER), "")
+    return preface(talk.rounds, datetime.now(UTC), zone_in(told))
 
 
 def _void(

@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from typing import Final
 
 from bot.chat.round_record import RoundRecord
 from bot.domain.turn_events import TextDelta, TurnEvent
+from tools.time_zones import zone_of
 
 _NAMES: Final = {
     "anthropic": "Claude",
@@ -14,6 +16,8 @@ _NAMES: Final = {
     "bedrock": "Bedrock",
     "nirmata": "Nirmata",
 }
+# "anthropic: no answer", "anthropic answered 529: overloaded".
+_SAID: Final = re.compile(rf"({'|'.join(_NAMES)})(?:: | answered (?=[45]\d\d\b))(.*)", re.DOTALL)
 _REASON_CHARS: Final = 80
 _STATUS: Final = re.compile(r"\b[45]\d\d\b")
 _CLAUSE_ENDS: Final = re.compile(r"[.,;:()\[\]]")
@@ -22,27 +26,40 @@ _MOST: Final = 3
 Emit = Callable[[TurnEvent], None]
 
 
-def preface(rounds: Sequence[RoundRecord]) -> str:
-    """Who is not answering, and why, from what the rounds so far told; empty where nobody failed."""
+def preface(rounds: Sequence[RoundRecord], now: datetime, zone: str = "") -> str:
+    """Who is not answering, why and since when, from what the rounds so far told; empty where nobody failed.
+
+    Clocks are those of the `zone` of that name, and of UTC where it is empty.
+    """
     said: dict[str, str] = {}
-    for notice in (each for one in rounds for each in one.notices):
-        provider, colon, why = notice.partition(": ")
-        if colon and provider in _NAMES:
-            said.setdefault(_NAMES[provider], _reason(why))
+    for one in rounds:
+        since = dict(one.failing)
+        for notice in one.notices:
+            if found := _SAID.match(notice):
+                told = (_reason(found[2]), _since(since.get(found[1]), now, zone))
+                said.setdefault(_NAMES[found[1]], " ".join(filter(None, told)))
     if not said:
         return ""
-    told = "; ".join(f"{name} is not answering{why}" for name, why in [*said.items()][:_MOST])
-    return f"{told}. This is what I measured without a model.\n\n"
+    named = [f"{name} is not answering{f' ({why})' if why else ''}" for name, why in said.items()]
+    return f"{'; '.join(named[:_MOST])}. This is what I measured without a model.\n\n"
 
 
 def _reason(why: str) -> str:
-    """In brackets, without a figure that no result holds; the whole of it stands below the answer."""
+    """Without a figure that no result holds; the whole of it stands below the answer."""
     status = _STATUS.search(why)
     if status is not None:
-        return f" (HTTP {status[0]})"
+        return f"HTTP {status[0]}"
     clause = _CLAUSE_ENDS.split(" ".join(why.split()))[0].strip()
     is_told = clause and not any(one.isdigit() for one in clause)
-    return f" ({clause[:_REASON_CHARS]})" if is_told else ""
+    return clause[:_REASON_CHARS] if is_told else ""
+
+
+def _since(at: datetime | None, now: datetime, zone: str) -> str:
+    if at is None:
+        return ""
+    here = at.astimezone(zone_of(zone or "UTC"))
+    day = "" if here.date() == now.astimezone(here.tzinfo or UTC).date() else f"{here:%Y-%m-%d} "
+    return f"since {day}{here:%H:%M %Z}"
 
 
 def led_by(words: str, emit: Emit) -> Emit:

@@ -6,6 +6,7 @@ back to its first part, with a button to stop what is over.
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from pydantic import JsonValue, TypeAdapter
 
@@ -22,7 +23,7 @@ class RoundRecord:
     `error` is set when the round broke after text was shown, or when no provider could answer.
     `stopped` when a person ended it; `text` is then what had arrived.
     `provider` is empty when nobody could be asked. `passed_on`: a fast model's round whose text is
-    void, because the full model answers instead.
+    void, because the full model answers instead. `failing`: which providers did not answer, since when. `own_words`: the beginning of `text` that is ours.
     """
 
     number: int
@@ -40,6 +41,8 @@ class RoundRecord:
     stopped: bool = False
     out_of_budget: bool = False
     passed_on: bool = False
+    failing: tuple[tuple[str, datetime], ...] = ()
+    own_words: str = ""
 
     def as_message(self) -> Message:
         """The assistant's entry in the conversation."""

@@ -7,6 +7,7 @@ there is: no provider can continue another's sentence.
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from adapters.llm.messages import (
     CompleteRequest,
@@ -76,6 +77,22 @@ class Rounds:
         `prefer` keeps a turn with the provider that answered its earlier rounds; what the `budget`
         does not admit is not asked.
         """
+        record = await self._asked(request, number, emit, stop, budget, prefer)
+        return replace(record, failing=self._failing()) if record.notices else record
+
+    def _failing(self) -> tuple[tuple[str, datetime], ...]:
+        began = ((p.name, self._circuits.failing_since(p.name)) for p in self._providers)
+        return tuple((name, since) for name, since in began if since is not None)
+
+    async def _asked(
+        self,
+        request: CompleteRequest,
+        number: int,
+        emit: Emit,
+        stop: StopSignal,
+        budget: RoundBudget,
+        prefer: str,
+    ) -> RoundRecord:
         notices: list[str] = []
         failed: ErrorChunk | None = None
         held_back = False

@@ -13,7 +13,7 @@ from datetime import datetime
 import structlog
 from pydantic import JsonValue
 
-from adapters.llm.messages import CompleteRequest, Message, Role, ToolCall
+from adapters.llm.messages import CompleteRequest, Message, ToolCall
 from bot.chat.aftermath import broken, depth_finding, finished, lost, not_kept, said_of, state_of
 from bot.chat.claims.answer import checked
 from bot.chat.conversation import Conversation
@@ -311,9 +311,9 @@ class Turns:
             notices.append(talk.rounds[-1].error_message)
         asked = {o.record.tool_call_id: o.record.arguments or {} for o in talk.outcomes}
         # What people said in the thread is theirs, and may be repeated as such.
-        people = "\n".join(m.text for m in talk.request.messages if m.role is Role.USER) or ask.text
         # Milliseconds to a tenth of a second of work: not on the loop.
-        marked, claims = await asyncio.to_thread(checked, text, talk.evidence, asked, people)
+        said = (text, talk.evidence, asked, talk.people_said or ask.text, talk.own_words)
+        marked, claims = await asyncio.to_thread(checked, *said)
         return finished(end, talk, marked, notices, claims)
 
     async def _keep(

@@ -1,6 +1,7 @@
 """When models are gone, money is spent or a tool hangs, people still get a true end."""
 
 import asyncio
+import re
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -26,6 +27,8 @@ async def test_when_every_model_is_down_triage_still_investigates(stage: Start) 
         answer = await running.answered("@kortex why is checkout slow?", RESPONDER)
 
     assert "no model was used · triage" in answer
+    assert re.search(r"OpenAI is not answering \(HTTP 401 since \d\d:\d\d \w+\); Claude", answer)
+    assert "⚠ not checked" not in answer.partition("without a model.")[0]
     assert "openai answered 401" in answer
     assert "anthropic answered 401" in answer
     assert "v2.4.0" in answer

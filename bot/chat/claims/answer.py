@@ -21,12 +21,16 @@ def checked(
     evidence: Sequence[Evidence],
     arguments: Mapping[str, Mapping[str, JsonValue]],
     question: str,
+    own_words: str = "",
 ) -> tuple[str, tuple[Claim, ...]]:
-    """The marked text and its claims. `arguments` are those of the calls, by call id."""
+    """The marked text and its claims. `arguments` are those of the calls, by call id.
+
+    `own_words` are whole paragraphs of the text that Kortex itself says: no claims.
+    """
     head, tail = _split(text)
     results = {e.number: Result(e, arguments.get(e.tool_call_id, {})) for e in evidence}
     known = Known(results, question.lower(), _vocabulary(results))
-    said = sentences(head)
+    said = [each for each in sentences(head) if not _is_ours(each, head, own_words)]
     if len(said) > MOST_SENTENCES:
         at = said[MOST_SENTENCES].start
         head, tail = head[:at], head[at:] + tail
@@ -40,6 +44,11 @@ def checked(
     marked = _marked(head, [(said[at], found[at]) for at in sorted(found)])
     claims = tuple(found[at] for at in sorted(found))
     return (marked + _REST + tail if tail.strip() else marked + tail), claims
+
+
+def _is_ours(sentence: Sentence, text: str, own_words: str) -> bool:
+    at = text.find(own_words) if own_words else -1
+    return at >= 0 and at <= sentence.start < at + len(own_words)
 
 
 def _split(text: str) -> tuple[str, str]:

@@ -1,5 +1,7 @@
 """A provider's circuit: how long it is left alone, who may try, and what closes it again."""
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,6 +26,20 @@ FAILURES = [
     ErrorKind.CUT,
     ErrorKind.PROTOCOL,
 ]
+
+
+AT = datetime(2026, 11, 22, 14, 2, tzinfo=UTC)
+
+
+class Wall:
+    """Each failure a minute after the last, unless time is let pass."""
+
+    def __init__(self) -> None:
+        self.now = AT - timedelta(minutes=1)
+
+    def __call__(self) -> datetime:
+        self.now += timedelta(minutes=1)
+        return self.now
 
 
 class Clock:
@@ -137,3 +153,35 @@ def test_whatever_happens_it_is_asked_again_within_the_hour_and_an_answer_closes
         clock.now += passed_s
     circuits.heard("a", DONE)
     assert circuits.of("a").state is CircuitState.CLOSED
+
+
+def test_an_outage_lasts_from_its_first_failure_to_the_next_answer() -> None:
+    circuits = Circuits(Clock(), Wall())
+    for _ in range(4):
+        circuits.heard("a", error(ErrorKind.OVERLOADED))
+    assert circuits.failing_since("a") == AT
+    assert circuits.failing_since("b") is None
+
+    circuits.heard("a", DONE)
+    assert circuits.failing_since("a") is None
+
+
+@pytest.mark.parametrize(("passed", "since"), [(59, AT), (61, AT + timedelta(minutes=62))])
+def test_after_an_hour_without_a_request_a_failure_is_an_outage_of_its_own(
+    passed: int, since: datetime
+) -> None:
+    wall = Wall()
+    circuits = Circuits(Clock(), wall)
+    circuits.heard("a", error(ErrorKind.OVERLOADED))
+    wall.now += timedelta(minutes=passed)
+    circuits.heard("a", error(ErrorKind.RATE_LIMITED))
+
+    assert circuits.failing_since("a") == since
+
+
+def test_a_request_that_is_refused_for_itself_ends_the_outage() -> None:
+    circuits = Circuits(Clock(), Wall())
+    circuits.heard("a", error(ErrorKind.CUT))
+    circuits.heard("a", error(ErrorKind.BAD_REQUEST))
+
+    assert circuits.failing_since("a") is None
