@@ -79,6 +79,7 @@ class Ingress:
         self.names = FakeNames("incident-checkout")
         self.rules = [ChannelRule("incident-*", confirm=("responder",))]
         self.renamed: list[tuple[str, str]] = []
+        self.reached: list[tuple[str, str]] = []
         self.freezes = FakeFreezes()
         self.revisions = Revisions(ActionCatalog((ROLLBACK,)), FakeRedactor(), TRAITS)
         self.switch = FakeSwitch()
@@ -98,6 +99,7 @@ class Ingress:
             card_pressed=self._card_pressed,
             channel_now=self._channel_now,
             channel_renamed=self._channel_renamed,
+            channel_reached=self._channel_reached,
             surface=self.whispers,
             stops=self.stops,
             audit=MemoryAudit(self.memory),
@@ -157,6 +159,9 @@ class Ingress:
 
     async def _channel_now(self, place: Place) -> Channel:
         return channel_of(self.rules, await self.names.for_deciding(place))
+
+    async def _channel_reached(self, team: TeamId, channel: str) -> None:
+        self.reached.append((team, channel))
 
     async def _channel_renamed(self, team: TeamId, channel: str) -> None:
         self.renamed.append((team, channel))

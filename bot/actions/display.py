@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 import structlog
 
 from bot.actions.orders import line
-from bot.domain.ids import MessageTs, Place, ProposalId, UserId
+from bot.domain.ids import ChannelId, MessageTs, Place, ProposalId, TeamId, UserId
 from bot.domain.proposal import Proposal, ProposalState
 from bot.ports.failures import MessageGone, StorageUnavailable, SurfaceFailed, SurfaceGone
 from bot.ports.platform import CardSurface, PlatformTraits
@@ -142,10 +142,21 @@ class CardSweep:
         except StorageUnavailable:
             log.warning("cards.sweep.storage_unavailable")
             return 0
-        async with asyncio.TaskGroup() as group:
-            for proposal_id in due:
-                group.create_task(self._paint(proposal_id))
+        await self.paint(due)
         return len(due)
+
+    async def in_reach(self, team: TeamId, channel: ChannelId) -> Sequence[ProposalId]:
+        """Bring forward, on record, what differs in a channel that can be written to again.
+
+        Those to paint now; the others are the next sweeps'. Raises StorageUnavailable.
+        """
+        return await self._cards.in_reach(team, channel, BATCH)
+
+    async def paint(self, cards: Sequence[ProposalId]) -> None:
+        """Those that nobody else paints, all at once."""
+        async with asyncio.TaskGroup() as group:
+            for proposal_id in cards:
+                group.create_task(self._paint(proposal_id))
 
     async def _paint(self, proposal_id: ProposalId) -> None:
         try:

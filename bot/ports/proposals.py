@@ -8,7 +8,7 @@ from typing import Final, Protocol, TypeAlias
 
 from bot.domain.audit import AuditEvent
 from bot.domain.freeze import Freeze
-from bot.domain.ids import MessageTs, ProposalId, SessionId, UserId
+from bot.domain.ids import ChannelId, MessageTs, ProposalId, SessionId, TeamId, UserId
 from bot.domain.proposal import Proposal, ProposalState
 from tools.redactor import Redacted
 
@@ -237,6 +237,13 @@ class Cards(Protocol):
 
     async def due(self, limit: int) -> Sequence[ProposalId]:
         """Those that differ and that nobody paints, longest waiting first."""
+        ...
+
+    async def in_reach(self, team: TeamId, channel: ChannelId, limit: int) -> Sequence[ProposalId]:
+        """That channel can be written to again: those that differ there, the newest first.
+
+        None of them waits for another try any longer.
+        """
         ...
 
     async def pressed(self, proposal_id: ProposalId, ts: MessageTs) -> None:

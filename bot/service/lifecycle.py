@@ -19,7 +19,7 @@ from bot.actions.revise import Revisions
 from bot.actions.stranded import StrandedSweep
 from bot.app import Base, Conversation, build_base, build_conversation
 from bot.chat.budget_alert import BudgetAlert
-from bot.domain.ids import MessageTs, ProposalId
+from bot.domain.ids import ChannelId, MessageTs, ProposalId, TeamId
 from bot.domain.proposal import Proposal
 from bot.engine.engine import Engine, EngineConfig
 from bot.engine.library import forget_ended
@@ -35,7 +35,12 @@ from bot.slack.connection.bolt import create_bolt
 from bot.slack.connection.socket_ingress import SocketMode
 from bot.slack.connection.startup import check_slack
 from bot.slack.handling.errands import Errands
-from bot.slack.handling.ingress_ports import CardPressed, IngressPorts, IngressSettings
+from bot.slack.handling.ingress_ports import (
+    CardPressed,
+    ChannelReached,
+    IngressPorts,
+    IngressSettings,
+)
 from bot.slack.received.payloads import SlackIdentity
 from bot.slack.roles.directory import SlackRoleDirectory
 from bot.slack.sending.agent_sessions import AgentSessions
@@ -263,6 +268,7 @@ def _bolt(
             card_pressed=_card_pressed(base, conversation),
             channel_now=conversation.channel_now,
             channel_renamed=channels.renamed,
+            channel_reached=_channel_reached(base, conversation, errands),
             surface=surface,
             stops=engine,
             audit=base.stores.audit,
@@ -286,6 +292,16 @@ def _card_pressed(base: Base, conversation: Conversation) -> CardPressed:
         await conversation.display.refresh(proposal_id, ())
 
     return pressed
+
+
+def _channel_reached(base: Base, conversation: Conversation, errands: Errands) -> ChannelReached:
+    sweep = CardSweep(base.stores.cards, conversation.display)
+
+    async def reached(team: TeamId, channel: ChannelId) -> None:
+        if dead := await sweep.in_reach(team, channel):
+            errands.run("cards in reach", sweep.paint(dead))
+
+    return reached
 
 
 def _socket(settings: Settings, bolt: AsyncApp, errands: Errands) -> SocketMode | None:

@@ -12,7 +12,7 @@ import orjson
 import sqlalchemy as sa
 from pydantic import TypeAdapter
 
-from bot.domain.ids import MessageTs, Person, Place, ProposalId
+from bot.domain.ids import ChannelId, MessageTs, Person, Place, ProposalId, TeamId
 from bot.domain.proposal import Proposal, ProposalState, Vote
 from bot.ports.proposals import CardClaim
 from bot.store.columns import json_text
@@ -133,6 +133,22 @@ class StoredCards:
             return [ProposalId(each) for each in found]
 
         return await self._database.fetch(work)
+
+    async def in_reach(self, team: TeamId, channel: ChannelId, limit: int) -> Sequence[ProposalId]:
+        """Free at once, however often and how long ago they were tried; one being painted too."""
+        there = (proposals.c.team == team, proposals.c.channel == channel, _DIFFERS)
+
+        async def work(connection: Connection) -> Sequence[ProposalId]:
+            await connection.execute(proposals.update().where(*there).values(card_due_at=None))
+            found = await connection.scalars(
+                sa.select(proposals.c.id)
+                .where(*there)
+                .order_by(proposals.c.created_at.desc(), proposals.c.id)
+                .limit(limit)
+            )
+            return [ProposalId(each) for each in found]
+
+        return await self._database.transact(work)
 
     async def pressed(self, proposal_id: ProposalId, ts: MessageTs) -> None:
         """The first message stays the card's; one that waits for another try waits no longer."""

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.domain.ids import MessageTs, ProposalId
+from bot.domain.ids import ChannelId, MessageTs, ProposalId
 from bot.domain.proposal import ProposalState
 from bot.ports.proposals import CardClaim
 from tests.contract.test_store_proposals import (
@@ -170,3 +170,40 @@ async def test_a_press_tells_which_message_the_card_is_and_never_changes_it(
     await stores.cards.pressed(ID, MessageTs("1700000009.000900"))
 
     assert await stores.proposals.get(ID) == a_proposal(card_ts=TS)
+
+
+async def test_a_channel_in_reach_again_frees_what_waits_there_and_nothing_else(
+    stores: Stores,
+) -> None:
+    await shown(stores)
+    await reject(stores)
+    claim = await claimed(stores)
+    await stores.cards.failed(claim, 600)
+    here = a_proposal().place
+
+    other = await stores.cards.in_reach(here.team, ChannelId("C0OTHER"), 10)
+    assert (other, await stores.cards.due(10)) == ([], [])
+
+    assert await stores.cards.in_reach(here.team, here.channel, 10) == [ID]
+    assert (await claimed(stores)).tries > 1
+
+
+async def test_what_is_being_painted_when_the_channel_comes_back_is_painted_once_more(
+    stores: Stores,
+) -> None:
+    await shown(stores)
+    await reject(stores)
+    before = await claimed(stores)
+    here = a_proposal().place
+
+    await stores.cards.in_reach(here.team, here.channel, 10)
+    await stores.cards.failed(before, 600)
+
+    assert await stores.cards.due(10) == [ID]
+
+
+async def test_a_true_card_in_a_channel_in_reach_again_stays_as_it_is(stores: Stores) -> None:
+    await shown(stores)
+    here = a_proposal().place
+    assert await stores.cards.in_reach(here.team, here.channel, 10) == []
+    assert await stores.cards.claim(ID, 60) is None

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from bot.domain.ids import MessageTs, ProposalId
+from bot.domain.ids import ChannelId, MessageTs, ProposalId, TeamId
 from bot.domain.proposal import Proposal
 from bot.ports.proposals import CardClaim
 from tests.fakes.stores import MemoryProposals
@@ -50,6 +50,14 @@ class MemoryCards:
     async def due(self, limit: int) -> Sequence[ProposalId]:
         rows = self.proposals.rows.values()
         return [r.id for r in rows if self._differs(r) and self._is_free(r.id)][:limit]
+
+    async def in_reach(self, team: TeamId, channel: ChannelId, limit: int) -> Sequence[ProposalId]:
+        rows = [r for r in self.proposals.rows.values() if self._differs(r)]
+        there = [r for r in rows if (r.place.team, r.place.channel) == (team, channel)]
+        for row in there:
+            self.until.pop(row.id, None)
+        newest = sorted(there, key=lambda row: row.created_at, reverse=True)
+        return [row.id for row in newest][:limit]
 
     async def pressed(self, proposal_id: ProposalId, ts: MessageTs) -> None:
         row = self.proposals.rows[proposal_id]

@@ -1,6 +1,7 @@
 """Who decides, and when nobody may: votes, freezes, edits, over real Socket Mode."""
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
 
@@ -73,6 +74,44 @@ async def proposed(stage: Stage, name: str) -> tuple[Asked, Message]:
     asked = await stage.ask(f"@kortex propose {name}", stage.newcomer())
     await stage.answer(asked)
     return asked, await stage.card(asked)
+
+
+def archive(stage: Stage) -> None:
+    stage.workspace.archive(CHECKOUT)
+
+
+def unarchive(stage: Stage) -> None:
+    stage.workspace.archive(CHECKOUT, archived=False)
+
+
+def remove(stage: Stage) -> None:
+    stage.workspace.remove_bot(CHECKOUT)
+
+
+def invite(stage: Stage) -> None:
+    stage.workspace.invite_bot(CHECKOUT)
+
+
+@pytest.mark.parametrize(
+    ("away", "back"), [(archive, unarchive), (remove, invite)], ids=["archived", "removed"]
+)
+async def test_a_dead_card_is_corrected_as_soon_as_its_channel_is_back(
+    stage: Stage, away: Callable[[Stage], None], back: Callable[[Stage], None]
+) -> None:
+    asked, card = await proposed(stage, "any-time")
+    away(stage)
+    # Expired meanwhile, and tried in vain for so long that the next try is ten minutes away.
+    stage.query(
+        "UPDATE proposals SET state = 'expired', card_wanted = card_wanted + 1, card_tries = 70,"
+        " card_due_at = datetime('now', '+10 minutes') WHERE card_ts = ?",
+        card.ts,
+    )
+    assert card.action(CONFIRM)
+
+    back(stage)
+
+    corrected = await stage.card(asked, "xpired")
+    assert (corrected.ts, corrected.action(CONFIRM)) == (card.ts, None)
 
 
 def state_of(stage: Stage, card: Message) -> str:

@@ -87,6 +87,25 @@ def session_stopped(
     }
 
 
+def unarchived(channel: Channel, user: str, at: str) -> JsonObject:
+    """A channel left the archive. https://docs.slack.dev/reference/events/channel_unarchive"""
+    kind = "group_unarchive" if channel.kind == "group" else "channel_unarchive"
+    return {"type": kind, "channel": channel.id, "user": user, "event_ts": at}
+
+
+def joined(channel: Channel, user: User, inviter: str, at: str) -> JsonObject:
+    """Somebody is in a channel now. https://docs.slack.dev/reference/events/member_joined_channel"""
+    return {
+        "type": "member_joined_channel",
+        "user": user.id,
+        "channel": channel.id,
+        "channel_type": "G" if channel.kind == "group" else "C",
+        "team": user.team,
+        "inviter": inviter,
+        "event_ts": at,
+    }
+
+
 def _where(at: str, channel: Channel) -> JsonObject:
     return {"channel": channel.id, "event_ts": at, "channel_type": channel.kind}
 

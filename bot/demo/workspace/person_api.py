@@ -50,6 +50,7 @@ class PersonApi:
         router.add_post("/person/views/{view}/closing", self.dismiss)
         router.add_post("/person/channels/{channel}/archive", self.archive)
         router.add_post("/person/channels/{channel}/bot-removal", self.remove_bot)
+        router.add_post("/person/channels/{channel}/bot-invitation", self.invite_bot)
         router.add_get("/person/providers", self.list_providers)
         router.add_post("/person/provider", self.choose_provider)
 
@@ -230,6 +231,12 @@ class PersonApi:
         """Take the bot out of a channel."""
         await _body(request)
         self.workspace.remove_bot(request.match_info["channel"])
+        return _json({})
+
+    async def invite_bot(self, request: web.Request) -> web.Response:
+        """Take it in again."""
+        await _body(request)
+        self.workspace.invite_bot(request.match_info["channel"])
         return _json({})
 
     async def list_providers(self, _request: web.Request) -> web.Response:

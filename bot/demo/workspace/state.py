@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from bot.demo.workspace import seeds
+from bot.demo.workspace import event_payloads, seeds
 from bot.demo.workspace.acts import Acts
 from bot.demo.workspace.delivery import Ack, DeliveryPolicy, EventQueue, Transport
 from bot.demo.workspace.errors import CannotDoThat
 from bot.demo.workspace.feed import Change, Feed
 from bot.demo.workspace.identity import AppIdentity, Timestamps
 from bot.demo.workspace.interaction_handles import InteractionHandles
-from bot.demo.workspace.json_access import JsonObject
+from bot.demo.workspace.json_access import JsonObject, text_at
 from bot.demo.workspace.modals import Modals
 from bot.demo.workspace.people import Roster
 from bot.demo.workspace.posting import Posting
@@ -185,15 +185,33 @@ class Workspace:
         self.acts.delete(user, channel, ts)
 
     def archive(self, channel: str, *, archived: bool = True) -> None:
-        """Archive a channel."""
-        self.roster.archive(channel, archived=archived)
+        """Archive a channel, or bring it back, which the app is told."""
+        changed = self.roster.archive(channel, archived=archived)
         self.feed.publish(Change("channel", {"id": channel}, channel=channel))
+        if not archived:
+            self._tell(event_payloads.unarchived(changed, *self._by(channel)))
 
     def remove_bot(self, channel: str) -> None:
         """Take the bot out of a channel."""
         members = self.roster.channel(channel).members - {self.app.bot_user_id}
         self.roster.set_members(channel, members)
         self.feed.publish(Change("channel", {"id": channel}, channel=channel))
+
+    def invite_bot(self, channel: str) -> None:
+        """Take the bot into a channel, which it is told."""
+        bot = self.roster.user(self.app.bot_user_id)
+        changed = self.roster.set_members(channel, self.roster.channel(channel).members | {bot.id})
+        self.feed.publish(Change("channel", {"id": channel}, channel=channel))
+        self._tell(event_payloads.joined(changed, bot, *self._by(channel)))
+
+    def _by(self, channel: str) -> tuple[str, str]:
+        """One of the people there, and now."""
+        people = self.roster.channel(channel).members - {self.app.bot_user_id}
+        return min(people, default=""), self.posting.timestamps.next()
+
+    def _tell(self, event: JsonObject) -> None:
+        author = self.roster.user(self.app.bot_user_id)
+        self.posting.emit(text_at(event, "type"), event, text_at(event, "channel"), author)
 
     # What can be seen.
 

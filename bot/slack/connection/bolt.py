@@ -18,6 +18,7 @@ from slack_bolt.async_app import AsyncAck, AsyncApp, AsyncBoltRequest
 from slack_bolt.authorization import AuthorizeResult
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.domain.ids import ChannelId, TeamId
 from bot.ports.failures import StorageUnavailable
 from bot.slack.connection.socket_ingress import framework_logger
 from bot.slack.handling import words
@@ -32,6 +33,7 @@ from bot.slack.handling.proposal_clicks import ProposalClicks, Refusal
 from bot.slack.received.clicks import Click, click_of, installed_team, recall
 from bot.slack.received.payloads import (
     BlockActions,
+    ChannelReached,
     ChannelRenamed,
     GroupChanged,
     HomeOpened,
@@ -109,6 +111,33 @@ def register_changes(
     app.event("subteam_members_changed")(group_changed)
     app.event("channel_rename")(channel_renamed)
     app.event("group_rename")(channel_renamed)
+
+
+def register_reach(
+    app: AsyncApp,
+    identity: SlackIdentity,
+    reached: Callable[[TeamId, ChannelId], Awaitable[None]],
+    timeout_s: float,
+) -> None:
+    """Channels that the bot may write to again: it was invited, or they left the archive."""
+
+    async def reach(envelope: ChannelReached) -> None:
+        if identity.is_addressee(envelope.installed_team, envelope.api_app_id):
+            async with asyncio.timeout(timeout_s):
+                await reached(identity.team, ChannelId(envelope.event.channel))
+
+    async def joined(body: _Body) -> None:
+        envelope = _parse(ChannelReached, body)
+        if envelope is not None and envelope.event.user == identity.bot_user:
+            await reach(envelope)
+
+    async def unarchived(body: _Body) -> None:
+        if (envelope := _parse(ChannelReached, body)) is not None:
+            await reach(envelope)
+
+    app.event("member_joined_channel")(joined)
+    app.event("channel_unarchive")(unarchived)
+    app.event("group_unarchive")(unarchived)
 
 
 def register_clicks(
@@ -252,6 +281,7 @@ def create_bolt(
     )
     renamed = partial(ports.channel_renamed, settings.identity.team)
     register_changes(app, forget_group, renamed, timeout_s)
+    register_reach(app, settings.identity, ports.channel_reached, timeout_s)
     proposals = ProposalClicks(ports, errands, clock, timeout_s)
     register_forms(app, settings.identity, proposals, denials)
     register_clicks(

@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 from bot.domain.budget import BudgetLimits
 from bot.domain.channel import ChannelNow, ChannelRule
-from bot.domain.ids import MessageTs, ProposalId, TeamId
+from bot.domain.ids import ChannelId, MessageTs, ProposalId, TeamId
 from bot.domain.provider_status import ProviderStatus
 from bot.domain.tool_status import ToolReport
 from bot.ports.durability import StopRequests, Workflows
@@ -25,6 +25,8 @@ ActionRoles: TypeAlias = Callable[[str], Sequence[str]]
 # A button on that message was pressed: it is the proposal's card, which is painted if it is not true.
 CardPressed: TypeAlias = Callable[[ProposalId, MessageTs], Coroutine[object, object, None]]
 ChannelRenamed: TypeAlias = Callable[[TeamId, str], Awaitable[None]]
+# The channel can be written to again. Returns when that is on record.
+ChannelReached: TypeAlias = Callable[[TeamId, ChannelId], Awaitable[None]]
 ProvidersReport: TypeAlias = Callable[[], Awaitable[Sequence[ProviderStatus]]]
 
 
@@ -60,6 +62,7 @@ class IngressPorts:
     card_pressed: CardPressed
     channel_now: ChannelNow
     channel_renamed: ChannelRenamed
+    channel_reached: ChannelReached
     surface: PrivateSurface
     stops: StopRequests
     audit: AuditLog

@@ -65,20 +65,23 @@ class _Authorization(_Payload):
     team_id: str | None = None
 
 
-class MessageEnvelope(_Payload):
-    """An `event_callback` around a message."""
-
+class _Envelope(_Payload):
     team_id: str | None = None
     api_app_id: str = ""
     event_id: str = ""
     authorizations: tuple[_Authorization, ...] = ()
-    event: Message
 
     @property
     def installed_team(self) -> str:
         """The workspace the app is installed in; in shared channels `team_id` may be another."""
         first = self.authorizations[0].team_id if self.authorizations else None
         return first or self.team_id or ""
+
+
+class MessageEnvelope(_Envelope):
+    """An `event_callback` around a message."""
+
+    event: Message
 
 
 class _StoppedSession(_Payload):
@@ -140,6 +143,20 @@ class ChannelRenamed(_Payload):
     team_id: str = ""
     api_app_id: str = ""
     event: _Renamed
+
+
+class _Reached(_Payload):
+    channel: str
+    user: str = ""
+
+
+class ChannelReached(_Envelope):
+    """An `event_callback` around `member_joined_channel`, `channel_unarchive`, `group_unarchive`.
+
+    `user` is who joined, or who brought the channel back.
+    """
+
+    event: _Reached
 
 
 class _Clicker(_Payload):

@@ -335,6 +335,30 @@ async def test_a_renamed_channel_is_forgotten(ingress: Ingress, kind: str) -> No
     assert (response.status, ingress.renamed) == (200, [("T1", "C7")])
 
 
+REACHED: list[Payload] = [
+    {"type": "channel_unarchive", "channel": "C7", "user": "U2"},
+    {"type": "group_unarchive", "channel": "C7", "user": "U2"},
+    {"type": "member_joined_channel", "channel": "C7", "user": BOT},
+]
+
+
+@pytest.mark.parametrize("inner", REACHED, ids=lambda inner: str(inner["type"]))
+async def test_a_channel_that_can_be_written_to_again_is_told_of(
+    ingress: Ingress, inner: Payload
+) -> None:
+    response = await ingress.send(event(inner))
+    assert (response.status, ingress.reached) == (200, [("T1", "C7")])
+
+
+async def test_a_person_who_joins_and_another_installation_bring_no_channel_back(
+    ingress: Ingress,
+) -> None:
+    joined: Payload = {"type": "member_joined_channel", "channel": "C7", "user": "U2"}
+    await ingress.send(event(joined))
+    await ingress.send(event({**joined, "user": BOT}, authorizations=[{"team_id": "T2"}]))
+    assert ingress.reached == []
+
+
 async def test_the_environment_cannot_turn_the_app_to_oauth(
     ingress: Ingress, monkeypatch: pytest.MonkeyPatch
 ) -> None:
