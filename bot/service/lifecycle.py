@@ -2,10 +2,9 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import aiohttp
@@ -19,10 +18,10 @@ from bot.actions.revise import Revisions
 from bot.actions.stranded import StrandedSweep
 from bot.app import Base, Conversation, build_base, build_conversation
 from bot.chat.budget_alert import BudgetAlert
-from bot.domain.ids import ChannelId, MessageTs, ProposalId, TeamId
-from bot.domain.proposal import Proposal
+from bot.domain.ids import TeamId
 from bot.engine.engine import Engine, EngineConfig
 from bot.engine.library import forget_ended
+from bot.service.cards import card_pressed, channel_reached, paging
 from bot.service.delivering import delivery_jobs
 from bot.service.listening import listen, providers_report, tools_report
 from bot.service.times import Times
@@ -36,8 +35,6 @@ from bot.slack.connection.socket_ingress import SocketMode
 from bot.slack.connection.startup import check_slack
 from bot.slack.handling.errands import Errands
 from bot.slack.handling.ingress_ports import (
-    CardPressed,
-    ChannelReached,
     IngressPorts,
     IngressSettings,
 )
@@ -112,7 +109,7 @@ async def serving(
         await stack.enter_async_context(scheduler.running())
         engine = _engine(base, times.lease_s)
         outbox = Outbox(api, scheduler, identity.bot_user)
-        surface = await _surface(base, api, outbox, engine, stack)
+        surface = await _surface(base, api, outbox, engine, identity.team, stack)
         known = _known(base, api, identity)
         people = PersonNames(api, time.monotonic)
         directory = Directory(people.name, *known, zone_of=people.zone)
@@ -164,7 +161,12 @@ async def warn_of_excess(cluster: Cluster | None) -> None:
 
 
 async def _surface(
-    base: Base, api: SlackCalls, outbox: Outbox, engine: Engine, stack: AsyncExitStack
+    base: Base,
+    api: SlackCalls,
+    outbox: Outbox,
+    engine: Engine,
+    team: TeamId,
+    stack: AsyncExitStack,
 ) -> SlackSurface:
     scheduler = outbox.scheduler
     sessions = await stack.enter_async_context(AgentSessions(api, scheduler.rates).running())
@@ -178,19 +180,9 @@ async def _surface(
         redact=base.redactor.redact_for_people,
         resolve=lambda text, place: base.placeholders.resolved(text, place.key),
         show_cost=base.settings.llm.show_cost,
-        paged=partial(_paged, base),
+        paging=paging(base, api, team),
         stored=base.stores.proposals.get,
     )
-
-
-def _paged(base: Base, proposal: Proposal) -> Sequence[str]:
-    """The user groups and people of the roles that may decide, as ids; those on call are not asked."""
-    if not base.settings.proposals.mention:
-        return ()
-    roles = [
-        base.in_force.roles[one] for one in proposal.confirm_roles if one in base.in_force.roles
-    ]
-    return list(dict.fromkeys(each for one in roles for each in (*one.usergroups, *one.users)))
 
 
 def _engine(base: Base, lease_s: float) -> Engine:
@@ -265,10 +257,10 @@ def _bolt(
             proposals=base.stores.proposals,
             roles=roles,
             action_roles=base.actions.roles_of,
-            card_pressed=_card_pressed(base, conversation),
+            card_pressed=card_pressed(base, conversation),
             channel_now=conversation.channel_now,
             channel_renamed=channels.renamed,
-            channel_reached=_channel_reached(base, conversation, errands),
+            channel_reached=channel_reached(base, conversation, errands),
             surface=surface,
             stops=engine,
             audit=base.stores.audit,
@@ -284,24 +276,6 @@ def _bolt(
         errands,
         roles.forget_group,
     )
-
-
-def _card_pressed(base: Base, conversation: Conversation) -> CardPressed:
-    async def pressed(proposal_id: ProposalId, ts: MessageTs) -> None:
-        await base.stores.cards.pressed(proposal_id, ts)
-        await conversation.display.refresh(proposal_id, ())
-
-    return pressed
-
-
-def _channel_reached(base: Base, conversation: Conversation, errands: Errands) -> ChannelReached:
-    sweep = CardSweep(base.stores.cards, conversation.display)
-
-    async def reached(team: TeamId, channel: ChannelId) -> None:
-        if dead := await sweep.in_reach(team, channel):
-            errands.run("cards in reach", sweep.paint(dead))
-
-    return reached
 
 
 def _socket(settings: Settings, bolt: AsyncApp, errands: Errands) -> SocketMode | None:

@@ -5,6 +5,7 @@ is known of it yet.
 """
 
 import asyncio
+import re
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -22,6 +23,7 @@ from bot.demo.workspace.seeds import (
 )
 from bot.demo.workspace.stored_messages import Message
 from bot.slack.roles.directory import NO_ROTA
+from bot.slack.roles.paging import UNREAD
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_service import shared_stage
 from tests.stage import CONFIRM, Asked, Stage, question_of, results, shown
@@ -30,7 +32,7 @@ __all__ = ["shared_stage"]
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-NAMES = ("on-call", "lost", "away", "back", "outside")
+NAMES = ("on-call", "lost", "away", "back", "outside", "unread", "mine")
 
 
 def rota(name: str) -> dict[str, object]:
@@ -50,11 +52,12 @@ def action(name: str) -> dict[str, object]:
 
 
 LISTED = ("named", "dissolved")
+LISTED_PEOPLE = (GUEST, STRANGER, OTHER_BOT)
 SETTINGS = {
     "roles": {
         "responder": {"usergroups": [RESPONDERS]},
         **{name: rota(name) for name in NAMES},
-        "named": {"users": [GUEST, STRANGER, OTHER_BOT]},
+        "named": {"users": [*LISTED_PEOPLE]},
         "dissolved": {"usergroups": ["S0DISSOLV1"]},
     },
     "channels": [
@@ -114,6 +117,37 @@ async def refused(stage: Stage, user: str, card: Message) -> str:
     told = await stage.told(user, stage.press(user, card, CONFIRM))
     assert state_of(stage, card) == "pending"
     return told
+
+
+def called(card: Message) -> list[str]:
+    """Who is mentioned in the line that says who may decide."""
+    (line,) = [line for line in shown(card).splitlines() if "May decide" in line]
+    return re.findall(r"<[@!]([^>|]*)", line)
+
+
+async def test_whoever_is_on_call_is_called_by_the_card_and_nobody_else_for_the_rota(
+    shared_stage: Stage, rotas: Rotas
+) -> None:
+    _, card = await proposed(shared_stage, "on-call")
+    assert called(card) == [RESPONDER, f"subteam^{RESPONDERS}", *LISTED_PEOPLE]
+
+
+async def test_a_card_whose_rota_cannot_be_read_calls_the_groups_and_says_so(
+    shared_stage: Stage, rotas: Rotas
+) -> None:
+    rotas.broken.add("unread")
+    _, card = await proposed(shared_stage, "unread")
+    assert called(card) == [f"subteam^{RESPONDERS}", *LISTED_PEOPLE]
+    assert UNREAD in shown(card)
+
+
+async def test_somebody_on_call_who_is_no_responder_is_not_called(
+    shared_stage: Stage, rotas: Rotas
+) -> None:
+    rotas.people["mine"] = ["priya"]
+    _, card = await proposed(shared_stage, "mine")
+    assert called(card) == [f"subteam^{RESPONDERS}", *LISTED_PEOPLE]
+    assert UNREAD not in shown(card)
 
 
 async def test_a_responder_on_call_confirms_and_one_of_the_two_is_not_enough(

@@ -135,6 +135,28 @@ class SlackRoleDirectory:
             unread = unread if on_duty.whole else "Slack does not say whose addresses these are"
         return frozenset(found), unread
 
+    async def on_duty(
+        self, roles: Sequence[str], also: Sequence[str] = ()
+    ) -> tuple[frozenset[str], bool]:
+        """Of those in one of the roles, and of `also` if there are any, whoever is on call now.
+
+        And whether that is everybody: False where something could not be looked up.
+        """
+        found, whole = set[str](), True
+        for rota in self._rotas_of((*roles, *also)):
+            try:
+                now = await self._on_duty.now(rota, GROUP_TTL_S)
+            except OnCallUnreadable:
+                whole = False
+            else:
+                found |= now.users
+                whole = whole and now.whole
+        for side in (roles, also) if also and found else ():
+            held = [await self.holders(role) for role in side]
+            found &= frozenset[str]().union(*(users for users, _ in held))
+            whole = whole and not any(unread for _, unread in held)
+        return frozenset(found), whole
+
     def forget_group(self, usergroup: str) -> None:
         """Slack said that its members changed."""
         self._groups.forget(usergroup)

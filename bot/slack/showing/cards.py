@@ -11,6 +11,7 @@ from datetime import datetime
 
 from bot.domain.change import named, outcome_words, values
 from bot.domain.proposal import Proposal, ProposalState, became, sign, title
+from bot.slack.roles.paging import NOBODY, Paged
 from bot.slack.text.blocks import Block, Part, actions, button, context, dialog, header, section
 from bot.slack.text.limits import SECTION_CHARS
 from bot.slack.text.links import remark
@@ -29,11 +30,11 @@ _DIGEST_CHARS = 12
 _MOST_PAGED = 5
 
 
-def card(proposal: Proposal, roles_text: str, now: datetime, paged: Sequence[str] = ()) -> Part:
+def card(proposal: Proposal, roles_text: str, now: datetime, paged: Paged = NOBODY) -> Part:
     """The card as it is now. `roles_text` names who may decide, in plain words.
 
-    `paged` are ids of user groups and people, mentioned while it is open: Slack tells them when it
-    is posted, and not when it is edited.
+    `paged` are mentioned while it is open: Slack tells them when it is posted, and not when it is
+    edited.
     """
     proposal = _as_of(proposal, now)
     arguments = _shown("Arguments", proposal.params)
@@ -177,9 +178,7 @@ def _within(lines: Sequence[str], max_chars: int) -> Iterator[str]:
         yield said
 
 
-def _ending(
-    proposal: Proposal, roles_text: str, paged: Sequence[str], *, confirmable: bool
-) -> list[Block]:
+def _ending(proposal: Proposal, roles_text: str, paged: Paged, *, confirmable: bool) -> list[Block]:
     if proposal.state is ProposalState.PENDING:
         return _open(proposal, roles_text, paged, confirmable=confirmable)
     lines = [_decision(proposal)]
@@ -200,9 +199,7 @@ _WITH_OUTCOME = {
 }
 
 
-def _open(
-    proposal: Proposal, roles_text: str, paged: Sequence[str], *, confirmable: bool
-) -> list[Block]:
+def _open(proposal: Proposal, roles_text: str, paged: Paged, *, confirmable: bool) -> list[Block]:
     who = inline(roles_text, 300) or "nobody: no role may confirm in this channel"
     reject = button("Reject", REJECT_ACTION, proposal.id, "danger")
     edit = button("Edit", EDIT_ACTION, proposal.id)
@@ -214,8 +211,10 @@ def _open(
             "arguments on the card.",
             "Run it",
         )
-    called = "".join(f" {_mention(one)}" for one in paged[:_MOST_PAGED]) if roles_text else ""
+    called = "".join(f" {_mention(one)}" for one in paged.ids[:_MOST_PAGED]) if roles_text else ""
     lines = [f"*May decide*  {who}{called}", *_progress(proposal)]
+    if paged.unread and roles_text:
+        lines.append(paged.unread)
     told = section("\n".join((*lines, f"*Expires*  {_time(proposal.expires_at)}")))
     if not roles_text:
         return [told]  # each button could only refuse

@@ -1,6 +1,6 @@
 """Slack as the place where people read: placeholders, live answers, cards, whispers, notes."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 
 import structlog
@@ -11,6 +11,7 @@ from bot.domain.session import Ask
 from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.ports.platform import AnswerStream, ChatSurface, PlatformTraits
 from bot.slack.api.per_key import KeyedLock
+from bot.slack.roles.paging import NOBODY, Paged, Paging
 from bot.slack.sending.agent_sessions import AgentSessions
 from bot.slack.sending.outbox import Outbox, Patience, card_mark, note_mark, persist
 from bot.slack.sending.pacing import Rates
@@ -56,6 +57,7 @@ class SlackSurface(ChatSurface):
     answers while they are written; it may raise RedactionFailed. `now` is the clock that judges
     proposals: a card that went by another would hide its buttons too early. `resolve` turns
     the placeholders of a place's session into what people may read. `stored` reads a proposal.
+    `paging` tells whom a card calls; without it, nobody.
     """
 
     def __init__(
@@ -64,7 +66,7 @@ class SlackSurface(ChatSurface):
         *,
         links: LinkPolicy = NO_LINKS,
         roles_text: Callable[[Proposal], str] = deciders,
-        paged: Callable[[Proposal], Sequence[str]] = lambda _proposal: (),
+        paging: Paging | None = None,
         now: Callable[[], Awaitable[datetime]] | None = None,
         take_first_look: Callable[[Ask], bool] = lambda _ask: False,
         patience: Patience | None = None,
@@ -78,7 +80,7 @@ class SlackSurface(ChatSurface):
         self._outbox = outbox
         self._links = links
         self._roles_text = roles_text
-        self._paged = paged
+        self._paging = paging
         self._now = now or _own_clock
         self._take_first_look = take_first_look
         self._patience = patience or Patience()
@@ -200,17 +202,22 @@ class SlackSurface(ChatSurface):
             return await persist(self._patience, lambda: self._note(place, parts, key))
 
     async def _card(self, proposal: Proposal) -> MessageTs:
-        part = card(proposal, self._roles_text(proposal), await self._now(), self._paged(proposal))
         ts = proposal.card_ts
         if not ts:
             oldest = f"{proposal.created_at.timestamp() - _CLOCK_SKEW_S:.6f}"
             found = await self._outbox.find(proposal.place, card_mark(proposal.id), oldest)
             ts = found.get(0)
         if not ts:
+            paged = await self._paging.called(proposal) if self._paging else NOBODY
+            part = await self._drawn(proposal, paged)
             return await self._outbox.post(proposal.place, part, card_mark(proposal.id))
         await self._outbox.scheduler.edit_permit()
-        await self._outbox.edit(proposal.place.channel, ts, part)
+        paged = self._paging.listed(proposal) if self._paging else NOBODY
+        await self._outbox.edit(proposal.place.channel, ts, await self._drawn(proposal, paged))
         return ts
+
+    async def _drawn(self, proposal: Proposal, paged: Paged) -> Part:
+        return card(proposal, self._roles_text(proposal), await self._now(), paged)
 
     async def _note(self, place: Place, parts: list[Part], key: str) -> MessageTs:
         found = await self._outbox.find(place, note_mark(key))

@@ -10,6 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bot.domain.proposal import ProposalState, canonical
+from bot.slack.roles.paging import Paged
 from bot.slack.showing.cards import CONFIRM_ACTION, EDIT_ACTION, RAW_ACTION, REJECT_ACTION, card
 from bot.slack.text.blocks import Part
 from bot.slack.text.limits import SECTION_CHARS
@@ -163,7 +164,7 @@ def test_a_result_is_told_line_by_line() -> None:
 
 
 def test_an_open_card_mentions_whoever_may_decide_and_a_decided_one_nobody_but_them() -> None:
-    ids = ["S0SRE", "U7", "U8", "<!channel>"]
+    ids = Paged(["S0SRE", "U7", "U8", "<!channel>"])
     told = card(proposal(), "responder", AT, ids)
     ended = card(proposal(ProposalState.EXPIRED), "responder", AT, ids)
     nobody = card(proposal(), "", AT, ids)
