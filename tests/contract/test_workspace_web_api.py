@@ -263,3 +263,37 @@ async def test_a_token_inside_json_does_not_count(workspace: Workspace) -> None:
         answer = await response.json()
 
     assert answer == {"ok": False, "error": "not_authed"}
+
+
+CHART = {
+    "type": "data_visualization",
+    "title": "p99",
+    "chart": {
+        "type": "line",
+        "series": [{"name": "p99", "data": [{"label": "12:00", "value": 1}]}],
+        "axis_config": {"categories": ["12:00"]},
+    },
+}
+
+
+async def test_a_chart_is_posted_where_the_workspace_has_them(client: AsyncWebClient) -> None:
+    answer = await client.api_call(
+        "chat.postMessage", json={"channel": CHECKOUT, "text": "x", "blocks": [CHART]}
+    )
+
+    assert answer["message"]["blocks"][0]["chart"] == CHART["chart"]
+
+
+async def test_a_workspace_without_charts_says_which_kind_it_does_not_know() -> None:
+    setup = Setup(unknown_blocks=frozenset({"data_visualization"}))
+    async with served(setup) as workspace, web_client(workspace) as client:
+        with pytest.raises(SlackApiError) as refused:
+            await client.api_call(
+                "chat.postMessage",
+                json={"channel": CHECKOUT, "text": "x", "blocks": [SECTION, CHART]},
+            )
+
+        assert refused.value.response["error"] == "invalid_blocks"
+        assert refused.value.response["response_metadata"]["messages"] == [
+            "[ERROR] unsupported type: data_visualization [json-pointer:/blocks/1/type]"
+        ]

@@ -4,12 +4,13 @@ Members and lengths: https://docs.slack.dev/reference/block-kit/blocks and
 https://docs.slack.dev/reference/views.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Literal
 
 import orjson
 
 from bot.demo.workspace import block_elements as kit
+from bot.demo.workspace import data_blocks
 from bot.demo.workspace.errors import SlackRefused
 from bot.demo.workspace.json_access import JsonObject, object_at, objects_at, text_at
 from bot.demo.workspace.shapes import (
@@ -120,6 +121,8 @@ _IN_MESSAGES: Mapping[str, Check] = {
     "card": _CARD,
     "carousel": members({"elements": listing(tagged({"card": _CARD}), maximum=10)}, _ID),
     "context_actions": members({"elements": listing(kit.IN_CONTEXT_ACTIONS, maximum=5)}, _ID),
+    "data_table": data_blocks.TABLE,
+    "data_visualization": data_blocks.CHART,
     "markdown": members({"text": string(MAX_MARKDOWN_CHARS)}, _ID),
     "plan": members(
         {"title": string(255)},
@@ -150,6 +153,20 @@ def check_blocks(blocks: Sequence[JsonObject], surface: Surface) -> None:
         raise SlackRefused("msg_blocks_too_long")
 
 
+def check_known(blocks: Sequence[JsonObject], unknown: Collection[str]) -> None:
+    """Raises SlackRefused("invalid_blocks") for kinds that this workspace has not got yet.
+
+    Slack brings new kinds to workspaces one after the other.
+    """
+    problems = [
+        problem(f"unsupported type: {block['type']}", f"/blocks/{index}/type")
+        for index, block in enumerate(blocks)
+        if block.get("type") in unknown
+    ]
+    if problems:
+        raise SlackRefused("invalid_blocks", problems)
+
+
 def _shared_ids(blocks: Sequence[JsonObject]) -> list[str]:
     problems = [
         problem(f"block_id {name} already exists", "/blocks")
@@ -167,9 +184,7 @@ def _over_whole_message(blocks: Sequence[JsonObject]) -> list[str]:
     markdown = [block for block in blocks if block.get("type") == "markdown"]
     if sum(len(text_at(block, "text")) for block in markdown) > MAX_MARKDOWN_CHARS:
         return [problem(f"markdown must be less than {MAX_MARKDOWN_CHARS + 1} in all", "/blocks")]
-    if sum(block.get("type") == "table" for block in blocks) > 1:
-        return [problem("only one table is allowed", "/blocks")]
-    return []
+    return data_blocks.too_many(blocks)
 
 
 _COMMON: Mapping[str, Check] = {

@@ -50,7 +50,8 @@ class Clocks:
 class Setup:
     """What a workspace is made of. `request_url` set: signed HTTP in place of Socket Mode.
 
-    `refused` are the methods that it has not got, each with the error it answers.
+    `refused` are the methods that it has not got, each with the error it answers, and
+    `unknown_blocks` the kinds of blocks.
     """
 
     app: AppIdentity = field(default_factory=AppIdentity)
@@ -59,6 +60,7 @@ class Setup:
     request_url: str = ""
     clocks: Clocks = field(default_factory=Clocks)
     refused: Mapping[str, str] = field(default_factory=dict)
+    unknown_blocks: frozenset[str] = frozenset()
 
 
 class Workspace:

@@ -1,6 +1,6 @@
 """The Web API's edge: bodies, tokens, scopes, rates, and Slack's envelope around answers."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import orjson
@@ -8,8 +8,9 @@ from aiohttp import web
 from pydantic import JsonValue
 
 from bot.demo.workspace.arguments import SIGNATURES, Arguments, Signature, read_arguments
+from bot.demo.workspace.block_rules import check_known
 from bot.demo.workspace.errors import RateLimited, ScopeMissing, SlackRefused
-from bot.demo.workspace.json_access import JsonObject, text_at
+from bot.demo.workspace.json_access import JsonObject, objects_at, text_at
 from bot.demo.workspace.methods import chat, conversations, people, sessions, streaming, views
 from bot.demo.workspace.state import ApiCall, Workspace
 
@@ -94,6 +95,8 @@ class SimulatedWebApi:
         arguments = read_arguments(signature, sent)
         if method == "apps.connections.open":
             return {"ok": True, "url": self._socket_url(request)}
+        for blocks in _blocks_in(arguments):
+            check_known(blocks, self.workspace.setup.unknown_blocks)
         return {"ok": True} | HANDLERS[method](self.workspace, arguments)
 
     def _authorize(self, token: str, signature: Signature) -> None:
@@ -111,6 +114,13 @@ class SimulatedWebApi:
         ticket = self.workspace.sockets.issue_ticket()
         app_id = self.workspace.app.app_id
         return f"ws://{request.host}/link/?ticket={ticket}&app_id={app_id}"
+
+
+def _blocks_in(arguments: Arguments) -> Iterator[Sequence[JsonObject]]:
+    sent = dict(arguments.values)
+    yield objects_at(sent, "blocks")
+    for chunk in objects_at(sent, "chunks"):
+        yield objects_at(chunk, "blocks")
 
 
 def _token(request: web.Request, sent: JsonObject, *, is_json: bool) -> str:
