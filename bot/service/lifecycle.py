@@ -172,7 +172,7 @@ async def _surface(
     sessions = await stack.enter_async_context(AgentSessions(api, scheduler.rates).running())
     return SlackSurface(
         outbox,
-        streams=Streams(api, scheduler, base.settings.slack.stream),
+        streams=Streams(api, scheduler, base.settings.slack.stream, outbox.pictures),
         sessions=sessions,
         links=LinkPolicy(frozenset(base.settings.slack.link_hosts)),
         now=base.stores.database.now,

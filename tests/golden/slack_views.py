@@ -197,6 +197,7 @@ def _views() -> dict[str, AnswerView]:
                 )
             ]
         ),
+        "final_chart": view([_charted()]),
         "final_triage": view(
             [finished(provider="triage", model="", cost_usd_micros=0, usage=Usage(), **found)]
         ),
@@ -216,6 +217,23 @@ def _views() -> dict[str, AnswerView]:
         "budget": view([finished(end=TurnEnd.BUDGET, text="", rounds=1)]),
         "no_text": view([finished(text="  ")]),
     }
+
+
+def _charted() -> TurnFinished:
+    """An answer about one metric, which was compared with what is usual."""
+    text = "p99 rose to 1.8 s at 11:33 UTC (normally 0.2 s) [E1]."
+    points = (("30", 0.2), ("31", 0.21), ("32", 0.2), ("33", 1.7), ("34", 1.8))
+    made = outcome("p", name="core__compare_to_baseline", summary="p99 9.0x baseline, z 14")
+    asked = made.record.arguments | {"metric_name": "http_request_duration_seconds_p99"}
+    found = {
+        "unit": "seconds",
+        "baseline_median": 0.2,
+        "first_anomaly_at": "2026-11-21T11:33:00Z",
+        "samples": [{"ts": f"2026-11-21T11:{at}:00Z", "value": value} for at, value in points],
+    }
+    made = replace(made, record=replace(made.record, arguments=asked), content=json.dumps(found))
+    claim = Claim(text, (1,), ClaimState.SUPPORTED)
+    return finished(text=text, outcomes=(made,), evidence=(Evidence.of(1, made),), claims=(claim,))
 
 
 VOTES = (

@@ -27,6 +27,7 @@ from bot.privacy.redactor import TextRedactor
 from bot.slack.api.calls import SlackCalls
 from bot.slack.api.web_api import Unreachable, create_api
 from bot.slack.sending.outbox import Outbox, Patience
+from bot.slack.sending.pictures import Pictures
 from bot.slack.sending.scheduler import EditScheduler
 from bot.slack.sending.streams import Streams, StreamSetting
 from bot.slack.showing.native_answer import EXPIRE_S, ROTATE_S
@@ -83,11 +84,12 @@ class Slack:
 
     def another_process(self, redact: Callable[[str], str] = str) -> SlackSurface:
         """A surface that remembers nothing."""
+        pictures = Pictures()
         return SlackSurface(
             redact=redact,
-            outbox=Outbox(self.api, self.scheduler, self.workspace.app.bot_user_id),
+            outbox=Outbox(self.api, self.scheduler, self.workspace.app.bot_user_id, pictures),
             patience=Patience(backoff_s=0.001),
-            streams=Streams(self.api, self.scheduler, self.setting),
+            streams=Streams(self.api, self.scheduler, self.setting, pictures),
         )
 
     async def ask(self) -> Ask:
@@ -126,13 +128,16 @@ Open = Callable[..., Any]
 
 @asynccontextmanager
 async def slack_with(
-    refused: Mapping[str, str] | None = None, setting: StreamSetting = "auto"
+    refused: Mapping[str, str] | None = None,
+    setting: StreamSetting = "auto",
+    unknown_blocks: frozenset[str] = frozenset(),
 ) -> AsyncIterator[Slack]:
     clock = [1000.0]
     setup = Setup(
         limits=RateLimits.unlimited(),
         clocks=Clocks(monotonic=lambda: clock[0]),
         refused=refused or {},
+        unknown_blocks=unknown_blocks,
     )
     workspace = Workspace(setup)
     async with (

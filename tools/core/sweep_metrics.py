@@ -6,7 +6,8 @@ from datetime import datetime, timedelta
 from statistics import median
 from typing import Final
 
-from tools.analysis.shift import Shift, shift
+from tools.analysis.course import course
+from tools.analysis.shift import UNUSUAL, Shift, shift
 from tools.analysis.standing import Standing, standing
 from tools.capabilities import CallContext, Capabilities, Interval, SweepQuery, SweptSeries
 from tools.contract import QUERY, Effect, ToolContract, ToolOutput
@@ -14,7 +15,7 @@ from tools.core.bound import bound
 from tools.core.sweep_arguments import SWEEP_SCOPE, SweepInput, at_text, products_of, window_of
 from tools.output import clean_text
 from tools.signals import MAIN, USUAL, Discovered, Role, Signal
-from tools.statistics import rounded
+from tools.statistics import finite, rounded
 from tools.timerange import instant_text, range_text
 
 LEAST_STEP_S: Final = 60.0
@@ -26,7 +27,16 @@ _USUAL_EACH: Final = 2
 MOST_SHIFTS: Final = 80
 MOST_STANDING: Final = 20
 MOST_BUSY: Final = 10
+MOST_COURSES: Final = 4
+COURSE_POINTS: Final = 20  # as many as a chart takes
 WORTH_TELLING: Final = 1.5  # spreads
+
+
+class Course(ToolOutput):
+    """Points of a series as they were read, each so many seconds before the range's end."""
+
+    before_end_s: list[int]
+    values: list[float]
 
 
 class MetricShift(ToolOutput):
@@ -45,6 +55,7 @@ class MetricShift(ToolOutput):
     since: str | None = None
     since_before: bool = False
     requests: float | None = None
+    course: Course | None = None
 
 
 class MetricStanding(ToolOutput):
@@ -67,6 +78,7 @@ class MetricSweep(ToolOutput):
 
     `standing` is of what could not be compared, and is bad or goes a clear way all the same.
     `traffic` is what the busiest products get now, and whoever is asked about, in the unit of their own signal.
+    The shifts that matter most have their `course`, for charts: the window and half as long before it.
     """
 
     range: str
@@ -124,7 +136,9 @@ class SweepMetrics:
             )
         )
         judged = _judged(swept.series, {one.name: one for one in signals}, window, step_s)
-        return _output(found, judged, window, start, step_s, found.requests + swept.requests)
+        requests = found.requests + swept.requests
+        output = _output(found, judged, window, start, step_s, requests)
+        return _with_courses(output, swept.series, window, arguments.product)
 
     def summarise(self, output: MetricSweep, arguments: SweepInput) -> str:
         """`3 products moved, 44 within usual`."""
@@ -231,6 +245,37 @@ def _output(
         requests=requests,
         truncated=len(told) > MOST_SHIFTS,
         notes=[clean_text(note) for note in found.notes][:10] or None,
+    )
+
+
+def _with_courses(
+    output: MetricSweep, series: Sequence[SweptSeries], window: Interval, asked: str
+) -> MetricSweep:
+    """One for a role of a product, of whoever was asked about first."""
+    read = {(clean_text(one.product), clean_text(one.signal)): one.points for one in series}
+    worst: dict[tuple[str, Role], MetricShift] = {}
+    for one in sorted(output.shifts, key=lambda each: each.product != asked):
+        if one.score >= UNUSUAL and (one.product, one.signal) in read:
+            worst.setdefault((one.product, one.role), one)
+    drawn = list(worst.values())[:MOST_COURSES]
+    shifts = [
+        one.model_copy(update={"course": _course(read[one.product, one.signal], one, window)})
+        if one in drawn
+        else one
+        for one in output.shifts
+    ]
+    return output.model_copy(update={"shifts": shifts})
+
+
+def _course(points: Sequence[tuple[float, float]], shift: MetricShift, window: Interval) -> Course:
+    end = window.end
+    begin = window.start - (end - window.start) / 2
+    known = [(datetime.fromtimestamp(at_s, end.tzinfo), value) for at_s, value in points]
+    since = [at for at, _ in known if shift.since and instant_text(at) == shift.since]
+    kept = course([one for one in finite(known) if one[0] >= begin], COURSE_POINTS, since)
+    return Course(
+        before_end_s=[round((end - at).total_seconds()) for at, _ in kept],
+        values=[rounded(value) for _, value in kept],
     )
 
 

@@ -18,6 +18,8 @@ STAMP = re.compile(r"\b(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(:\d\d)?(?:\.\d{1,9})?(Z|
 _CLOCK = re.compile(r"(?<![\d:.T-])([01]?\d|2[0-3]):([0-5]\d)(?::[0-5]\d)?(?![\d:])")
 _DATE = re.compile(r"\b\d{4}-\d\d-\d\d\b")
 _DENSE = frozenset({"samples", "lines", "logs", "points", "values", "children"})
+# Is there for charts: among so many points nearly any figure would be found.
+_DRAWN = frozenset({"course"})
 _NAMED = frozenset(
     [
         "product",
@@ -213,7 +215,8 @@ def _walk(value: JsonValue, place: _Place, found: _Walked) -> None:
         node, at = waiting.pop()
         if isinstance(node, dict):
             at = _as_row(node, at)
-            waiting.extend((child, _within(key, at)) for key, child in reversed(node.items()))
+            inner = [(key, child) for key, child in node.items() if key not in _DRAWN]
+            waiting.extend((child, _within(key, at)) for key, child in reversed(inner))
         elif isinstance(node, list):
             found.numbers.append(Known(len(node), len(node), "count"))
             found.numbers.extend(_tallies(node))

@@ -19,8 +19,13 @@ from tools.redactor import RedactionFailed
 
 # What holds text for people. All else (ids, button values, metadata) is ours and comes back to us.
 _CARRIERS: Final = ("text", "blocks", "view", "attachments", "chunks")
-# Of these it is text in a stream's cards, which are no objects there.
-_TEXTS: Final = frozenset({"text", "title", "details", "output"})
+# Of these it is text in a stream's cards, which are no objects there, and in charts and tables.
+_TEXTS: Final = frozenset(
+    {
+        "text", "title", "details", "output", "caption", "categories", "label", "name", "x_label",
+        "y_label",
+    }
+)  # fmt: skip
 # A modal may hold 64 KiB of a result, which would hold up the event loop.
 _LARGE: Final = "views."
 
@@ -84,7 +89,7 @@ class RedactedCalls:
         if isinstance(value, str):
             return self._redact(value) if is_text and value else value
         if isinstance(value, list):
-            return [self._texts(item) for item in value]
+            return [self._texts(item, is_text=is_text) for item in value]
         if isinstance(value, dict):
             return {name: self._texts(item, is_text=name in _TEXTS) for name, item in value.items()}
         return value

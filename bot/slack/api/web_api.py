@@ -9,7 +9,7 @@ SurfaceFailed             everything else; `retryable` says whether trying again
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import aiohttp
 from pydantic import JsonValue
@@ -75,11 +75,12 @@ class RateLimited(SurfaceFailed):
 
 
 class Refused(SurfaceFailed):
-    """Slack answered and said no."""
+    """Slack answered and said no. `messages` are what it says is wrong, if it does."""
 
-    def __init__(self, method: str, code: str) -> None:
+    def __init__(self, method: str, code: str, messages: Sequence[str] = ()) -> None:
         super().__init__(f"{method}: {code}", retryable=code in _TRANSIENT)
         self.code = code
+        self.messages = tuple(messages)
 
 
 class LockedOut(Refused):
@@ -163,7 +164,14 @@ def _mapped(method: str, error: SlackApiError) -> SurfaceGone | SurfaceFailed:
         return MessageGone(f"{method}: {code}")
     if code in _GONE:
         return SurfaceGone(f"{method}: {code}")
-    return Refused(method, code)
+    return Refused(method, code, _messages(error))
+
+
+def _messages(error: SlackApiError) -> list[str]:
+    data = getattr(error.response, "data", error.response)
+    told = data.get("response_metadata") if isinstance(data, dict) else None
+    said = told.get("messages") if isinstance(told, dict) else None
+    return [each for each in said if isinstance(each, str)] if isinstance(said, list) else []
 
 
 def _read(error: SlackApiError) -> tuple[int, Mapping[str, str], str]:

@@ -19,6 +19,7 @@ from bot.domain.ids import ChannelId, MessageTs, Place
 from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.slack.api.calls import SlackCalls
 from bot.slack.api.web_api import RateLimited, Refused
+from bot.slack.sending.pictures import LAYOUT_REFUSED, Pictures
 from bot.slack.sending.scheduler import EditScheduler
 from bot.slack.text.blocks import Part
 
@@ -27,10 +28,6 @@ T = TypeVar("T")
 ANSWER = "kortex_answer"
 CARD = "kortex_card"
 NOTE = "kortex_note"
-# https://docs.slack.dev/reference/methods/chat.postMessage: what a rejected layout is called.
-_LAYOUT_REFUSED = frozenset(
-    {"block_mismatch", "invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long"}
-)
 # Slack's most per page, and how far back a message of ours is looked for.
 _PAGE = 200
 _PAGES = 10
@@ -105,8 +102,15 @@ def note_mark(key: str, part: int = 0) -> Mark:
 class Outbox:
     """Sends. One per workspace; every method raises SurfaceGone and SurfaceFailed."""
 
-    def __init__(self, api: SlackCalls, scheduler: EditScheduler, bot_user_id: str = "") -> None:
+    def __init__(
+        self,
+        api: SlackCalls,
+        scheduler: EditScheduler,
+        bot_user_id: str = "",
+        pictures: Pictures | None = None,
+    ) -> None:
         self.scheduler = scheduler
+        self.pictures = pictures or Pictures()
         self._api = api
         self._bot_user_id = bot_user_id
 
@@ -120,14 +124,12 @@ class Outbox:
         }
         if place.thread_ts:
             arguments["thread_ts"] = place.thread_ts
-        await self.scheduler.post_permit(place.channel)
-        try:
-            answer = await self._send("chat.postMessage", arguments, part)
-        except Refused as refused:
-            if refused.code not in _LAYOUT_REFUSED:
-                raise
+
+        async def permit() -> None:
             await self.scheduler.post_permit(place.channel)
-            answer = await self._send("chat.postMessage", arguments, _without_blocks(part))
+
+        await permit()
+        answer = await self._laid_out("chat.postMessage", arguments, part, permit)
         return MessageTs(str(answer.get("ts", "")))
 
     async def edit(
@@ -140,13 +142,7 @@ class Outbox:
         arguments: dict[str, JsonValue] = {"channel": channel, "ts": ts}
         if mark:
             arguments["metadata"] = mark.metadata
-        try:
-            await self._send("chat.update", arguments, part)
-        except Refused as refused:
-            if refused.code not in _LAYOUT_REFUSED:
-                raise
-            await self.scheduler.edit_permit()
-            await self._send("chat.update", arguments, _without_blocks(part))
+        await self._laid_out("chat.update", arguments, part, self.scheduler.edit_permit)
 
     async def delete(self, channel: ChannelId, ts: MessageTs) -> None:
         """Remove a message; one already gone is fine."""
@@ -165,7 +161,7 @@ class Outbox:
         arguments: dict[str, JsonValue] = {"channel": place.channel, "user": user}
         if place.thread_ts:
             arguments["thread_ts"] = place.thread_ts
-        await self._send("chat.postEphemeral", arguments, part)
+        await self._laid_out("chat.postEphemeral", arguments, part, _at_once)
 
     async def find(self, place: Place, mark: Mark, oldest: str = "") -> dict[int, MessageTs]:
         """Our messages with that mark, whatever their part: part → ts. `oldest` bounds the search."""
@@ -202,10 +198,30 @@ class Outbox:
             arguments["cursor"] = cursor
         return found
 
+    async def _laid_out(
+        self,
+        method: str,
+        arguments: Mapping[str, JsonValue],
+        part: Part,
+        permit: Callable[[], Awaitable[None]],
+    ) -> Mapping[str, JsonValue]:
+        """With its blocks, else without those that are refused, else as text; a call each."""
+        try:
+            return await self._send(method, arguments, part)
+        except Refused as refused:
+            if refused.code not in LAYOUT_REFUSED:
+                raise
+            plainer = self.pictures.without(part.blocks, refused)
+        await permit()
+        if plainer is not None:
+            return await self._laid_out(method, arguments, Part(part.text, plainer), permit)
+        return await self._send(method, arguments, Part(part.text, ()))
+
     async def _send(
         self, method: str, arguments: Mapping[str, JsonValue], part: Part
     ) -> Mapping[str, JsonValue]:
-        content: dict[str, JsonValue] = {"text": part.text, "blocks": list(part.blocks)}
+        blocks = list[JsonValue](self.pictures.shown(part.blocks))
+        content: dict[str, JsonValue] = {"text": part.text, "blocks": blocks}
         return await self._call(method, {**arguments, **content})
 
     async def _call(
@@ -241,8 +257,8 @@ class Outbox:
                     yield int(part), MessageTs(str(message.get("ts", "")))
 
 
-def _without_blocks(part: Part) -> Part:
-    return Part(part.text, ())
+async def _at_once() -> None:
+    """A whisper's allowance is not looked after."""
 
 
 def _next_cursor(answer: Mapping[str, JsonValue]) -> str:

@@ -14,6 +14,7 @@ from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.slack.api.calls import SlackCalls
 from bot.slack.api.web_api import LockedOut, RateLimited, Refused, Unreachable
 from bot.slack.sending.outbox import Mark
+from bot.slack.sending.pictures import Pictures
 from bot.slack.sending.scheduler import EditScheduler
 from bot.slack.text.blocks import Block
 
@@ -42,9 +43,14 @@ class Streams:
     """One workspace's. `setting`: `edit` never, `native` asked anew for every answer."""
 
     def __init__(
-        self, api: SlackCalls, scheduler: EditScheduler, setting: StreamSetting = "auto"
+        self,
+        api: SlackCalls,
+        scheduler: EditScheduler,
+        setting: StreamSetting = "auto",
+        pictures: Pictures | None = None,
     ) -> None:
         self.scheduler = scheduler
+        self._pictures = pictures or Pictures()
         self._api = api
         self._setting: StreamSetting = setting
         self._is_refused = setting == "edit"
@@ -101,10 +107,16 @@ class Streams:
         arguments: dict[str, JsonValue] = {"channel": channel, "ts": ts, "metadata": mark.metadata}
         if chunks:
             arguments["chunks"] = list[JsonValue](chunks)
-        if blocks:
-            arguments["blocks"] = list[JsonValue](blocks)
+        if shown := self._pictures.shown(blocks):
+            arguments["blocks"] = list[JsonValue](shown)
         await self.scheduler.stop_permit()
-        await self._call("chat.stopStream", arguments)
+        try:
+            await self._call("chat.stopStream", arguments)
+        except Refused as refused:
+            plainer = self._pictures.without(shown, refused)
+            if plainer is None:
+                raise
+            await self.end(channel, ts, mark, chunks, plainer)
 
     async def _call(
         self, method: str, arguments: Mapping[str, JsonValue]

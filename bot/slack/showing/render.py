@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import assert_never
 
+from bot.domain.charted import charts_for
 from bot.domain.ids import TurnId
 from bot.domain.turn_events import (
     Notice,
@@ -18,6 +19,7 @@ from bot.domain.turn_events import (
     TurnEvent,
     TurnFinished,
 )
+from bot.slack.showing.charts import chart_block
 from bot.slack.showing.chips import Chip, activity, advance, chip_texts
 from bot.slack.showing.final import closing
 from bot.slack.text.blocks import Block, Part, actions, button, context, markdown
@@ -98,10 +100,11 @@ def render(view: AnswerView, links: LinkPolicy = NO_LINKS) -> tuple[Part, ...]:
     closed = closing(view.turn_id, final, text, show_cost=view.show_cost, cards=view.open_cards)
     *earlier, last = bodies or [""]
     shown = [markdown(last)] if last else []
+    drawn = [block for chart in charts_for(final) if (block := chart_block(chart))]
     fallback = last or closed.headline
     return (
         *(Part(body, (markdown(body),)) for body in earlier),
-        Part(fallback, (*shown, *closed.blocks)),
+        Part(fallback, (*shown, *drawn, *closed.blocks)),
     )
 
 

@@ -37,3 +37,11 @@ UPDATE_TEXT_BYTES = 4_000
 
 # What one message of ours holds at most: below 4,000, so that a cursor or a fence still fits.
 PART_BYTES = 3_800
+
+# docs.slack.dev/reference/block-kit/blocks/data-visualization-block; two charts in a message is not
+# published (vercel/chat pull request 696).
+MAX_CHARTS = 2
+CHART_TITLE_CHARS = 50
+CHART_AXIS_CHARS = 50
+CHART_NAME_CHARS = 20
+CHART_POINTS = 20

@@ -193,3 +193,16 @@ def _bare(written: str, policy: LinkPolicy, before: str) -> str:
     if policy.allows(core):
         return lead + core + tail
     return lead + code(core, before + lead) + tail
+
+
+def defanged(text: str) -> str:
+    """For plain text that shows no code: what reads as an address is written `host[.]name`.
+
+    As security people write an address that nobody is to open.
+    """
+    return " ".join(
+        re.sub(r"[.@:\u3002\uff0e\uff61\u2024\ufe52\uff1a\uff20]", r"[\g<0>]", word)
+        if reads_as_address(folded(word)) or "://" in folded(word)
+        else word
+        for word in text.split(" ")
+    )

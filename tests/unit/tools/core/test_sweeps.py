@@ -62,6 +62,23 @@ async def test_what_moved_comes_first_and_the_rest_was_looked_at() -> None:
     assert found["without"] == ["db"]
 
 
+async def test_what_moved_most_is_told_with_its_course_and_whoever_was_asked_about_first() -> None:
+    rows = [metric("http_request_duration_seconds_p99", one, 1.9) for one in PRODUCTS]
+    rows += [metric("cpu_usage_percent", one, 95.0, 20.0) for one in PRODUCTS]
+    found = await sweep(SweepMetrics, '{"product": "db"}', metrics=rows)
+
+    courses = {(one["product"], one["role"]): one.get("course") for one in found["shifts"]}
+    drawn = {whose for whose, course in courses.items() if course}
+    assert len(drawn) == 4
+    assert {("db", "latency"), ("db", "cpu")} <= drawn
+    told = courses["db", "latency"]
+    assert told["before_end_s"][0] == 2_700
+    assert len(told["values"]) == len(told["before_end_s"]) <= 20
+    # The onset is among them, and nothing that was not read.
+    assert 600 in told["before_end_s"]
+    assert set(told["values"]) <= {0.2, 0.201, 0.202, 0.203, 0.204, 1.9}
+
+
 async def test_too_short_a_time_before_is_said() -> None:
     row = {**metric("cpu_usage_percent", "web", 90.0)}
     row["points"] = list(row["points"])[-5:]  # type: ignore[call-overload]

@@ -5,6 +5,7 @@ import time
 from collections import Counter, defaultdict
 from dataclasses import replace
 
+import orjson
 import pytest
 
 from bot.chat.claims.answer import checked
@@ -144,3 +145,13 @@ def test_a_hostile_megabyte_is_checked_in_half_a_second(piece: str) -> None:
 
     assert time.process_time() - began < 0.5
     assert "⚠" in text or not text.strip()
+
+
+def test_a_figure_that_stands_only_in_a_course_for_a_chart_stands_for_nothing() -> None:
+    row = {"product": "checkout", "usual": 0.2, "worst": 1.8, "unit": "seconds"}
+    course = {"before_end_s": [600, 0], "values": [1.37, 1.8]}
+    content = orjson.dumps({"shifts": [row | {"course": course}]}).decode()
+
+    text, _ = checked("The latency of checkout is 1.37 s [E1].", [_evidence(content)], {}, "why?")
+
+    assert "⚠" in text

@@ -1,0 +1,80 @@
+"""A picture of a metric as a value: a few lines over time, what is usual, and since when it is not."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import pairwise
+
+from tools.analysis.course import by_stretch, course
+
+Point = tuple[datetime, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One series, its finite points in time order. Its name may be anybody's words."""
+
+    name: str
+    points: tuple[Point, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """Of one result, number `evidence`. `usual` is the median of its baseline, in `unit`."""
+
+    evidence: int
+    product: str
+    metric: str
+    unit: str
+    lines: tuple[Line, ...]
+    usual: float | None = None
+    since: datetime | None = None
+    role: str = ""  # of the signal, where the tool says it
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One place on the axis of time, with a value for each line that is drawn."""
+
+    at: datetime
+    values: tuple[float, ...]
+
+
+def columns(chart: Chart, most: int) -> tuple[tuple[Line, ...], tuple[Column, ...]]:
+    """Which lines are drawn, and their values side by side in at most `most` columns.
+
+    Of one line these are points of it. Several lines are sampled at different times: there a column
+    is a stretch of time, and holds of each line the point in it that is furthest from its median;
+    stretches in which one has none are left out. Where too few are left, the first line stands alone.
+    """
+    drawn = tuple(line for line in chart.lines if line.points)
+    if len(drawn) > 1:
+        found = _side_by_side(drawn, most)
+        if len(found) > 1:
+            return drawn, found
+    if not drawn:
+        return (), ()
+    points = course(drawn[0].points, most, [chart.since] if chart.since else [])
+    return drawn[:1], tuple(Column(at, (value,)) for at, value in points)
+
+
+def _side_by_side(lines: Sequence[Line], most: int) -> tuple[Column, ...]:
+    times = [at for line in lines for at, _ in line.points]
+    number = min([most, *(len(line.points) for line in lines)])
+    filled = [by_stretch(line.points, min(times), max(times), number) for line in lines]
+    shared = sorted(set.intersection(*(set(held) for held in filled)))
+    return tuple(
+        Column(min(held[n][0] for held in filled), tuple(held[n][1] for held in filled))
+        for n in shared
+    )
+
+
+def marked(chart: Chart, drawn: Sequence[Column]) -> int | None:
+    """The column in which it became unusual; None where that lies outside or is not known."""
+    since = chart.since
+    if since is None or not drawn or since < drawn[0].at:
+        return None
+    for index, (this, following) in enumerate(pairwise(drawn)):
+        if this.at <= since < following.at:
+            return index
+    return len(drawn) - 1

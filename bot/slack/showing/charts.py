@@ -1,0 +1,100 @@
+"""A chart as a `data_visualization` block, its texts safe and within Slack's lengths.
+
+Such a block knows no mark on a line: when it became unusual stands at its place on the axis of time
+and below it, what is usual is a line of its own. Slack picks the colours for each theme.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+
+from pydantic import JsonValue
+
+from bot.domain.chart import Chart, columns, marked
+from bot.slack.text.blocks import Block
+from bot.slack.text.limits import (
+    CHART_AXIS_CHARS,
+    CHART_NAME_CHARS,
+    CHART_POINTS,
+    CHART_TITLE_CHARS,
+)
+from bot.slack.text.links import defanged
+from bot.slack.text.mrkdwn import plain
+
+USUAL = "usual (median)"
+_DAY = timedelta(days=1)
+
+
+def chart_block(chart: Chart) -> Block | None:
+    """None where there is nothing to draw."""
+    lines, drawn = columns(chart, CHART_POINTS)
+    labels = times([each.at for each in drawn])
+    drawn = tuple(column for column, label in zip(drawn, labels, strict=True) if label)
+    labels = [label for label in labels if label]
+    if len(drawn) < 2:
+        return None
+    since = marked(chart, drawn)
+    if since is not None:
+        labels[since] = f"{labels[since]} onset"
+    names = _unique(label(line.name, CHART_NAME_CHARS) or "measured" for line in lines)
+    values = [[column.values[index] for column in drawn] for index in range(len(lines))]
+    if chart.usual is not None and USUAL not in names:
+        names.append(USUAL)
+        values.append([chart.usual] * len(drawn))
+    axis: Block = {"categories": list[JsonValue](labels), "x_label": _below(chart)}
+    if unit := label(chart.unit, CHART_AXIS_CHARS):
+        axis["y_label"] = unit
+    series = [_series(name, labels, row) for name, row in zip(names, values, strict=True)]
+    return {
+        "type": "data_visualization",
+        "title": title(chart),
+        "chart": {"type": "line", "series": list[JsonValue](series), "axis_config": axis},
+    }
+
+
+def title(chart: Chart) -> str:
+    """`E1 checkout: http_request_duration_seconds_p99`; the head of a long name gives way."""
+    head = label(f"E{chart.evidence} {chart.product}".strip(), CHART_NAME_CHARS + 10)
+    room = CHART_TITLE_CHARS - len(head) - 2
+    metric = label(chart.metric, 4_000)
+    if len(metric) > room:
+        metric = "…" + metric[len(metric) - room + 1 :]
+    return f"{head}: {metric}" if metric else head
+
+
+def label(text: str, max_chars: int) -> str:
+    """Anybody's words as plain text in which nothing is a link, a mention or hidden."""
+    return plain(defanged(plain(text, 4_000)), max_chars)
+
+
+def times(moments: Sequence[datetime]) -> list[str]:
+    """A label each, in UTC; "" for one that no label tells from the one before it."""
+    if not moments:
+        return []
+    is_long = moments[-1] - moments[0] >= _DAY
+    made = [f"{at:%d %b %H:%M}" if is_long else f"{at:%H:%M}" for at in moments]
+    if len(set(made)) < len(made) and not is_long:
+        made = [f"{at:%H:%M:%S}" for at in moments]
+    return [name if name not in made[:index] else "" for index, name in enumerate(made)]
+
+
+def _below(chart: Chart) -> str:
+    return "UTC" if chart.since is None else f"UTC, unusual since {chart.since:%H:%M}"
+
+
+def _series(name: str, labels: Sequence[str], values: Sequence[float]) -> Block:
+    data: list[JsonValue] = [
+        {"label": label, "value": value} for label, value in zip(labels, values, strict=True)
+    ]
+    return {"name": name, "data": data}
+
+
+def _unique(names: Iterable[str]) -> list[str]:
+    made: list[str] = []
+    for name in names:
+        number, told = 1, name
+        while told in made:
+            number += 1
+            end = f" {number}"
+            told = name[: CHART_NAME_CHARS - len(end)] + end
+        made.append(told)
+    return made

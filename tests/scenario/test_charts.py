@@ -1,0 +1,70 @@
+"""Answers with charts, on the wire: in Slack's own streams and by edits, taken and refused."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from bot.demo.workspace.stored_messages import Message
+from bot.domain.turn_events import TextDelta, TurnFinished
+from bot.slack.sending.streams import StreamSetting
+from tests.charted_results import COMPARE, answered, compared, result
+from tests.scenario.test_native_streams import Slack, slack_with
+
+WAYS: tuple[StreamSetting, ...] = ("native", "edit")
+CHART = "data_visualization"
+FINAL = answered(
+    result(COMPARE, compared()),
+    result(COMPARE, compared(unit="ratio"), call="n", metric_name="error_ratio"),
+    says="p99 rose to 1.8 s [E1].\nErrors rose to 1.8 [E2].",
+)
+
+
+@asynccontextmanager
+async def slack_without_charts(setting: StreamSetting) -> AsyncIterator[Slack]:
+    async with slack_with(setting=setting, unknown_blocks=frozenset({CHART})) as slack:
+        yield slack
+
+
+async def answer(slack: Slack, final: TurnFinished = FINAL) -> Message:
+    """A whole answer; the one message that shows it."""
+    ask, stream = await slack.begun()
+    stream.feed(TextDelta(final.text))
+    await stream.finish(final)
+    (message,) = slack.messages(ask)
+    return message
+
+
+def kinds(message: Message) -> list[Any]:
+    """Of its blocks, without the cards of what was done, which only streams have."""
+    return [block["type"] for block in message.blocks if block["type"] != "plan"]
+
+
+@pytest.mark.parametrize("setting", WAYS)
+async def test_an_answer_brings_its_charts_in_the_call_that_ends_it(setting: StreamSetting) -> None:
+    async with slack_with(setting=setting) as slack:
+        message = await answer(slack)
+
+        assert kinds(message) == ["markdown", CHART, CHART, "context", "actions", "context"]
+        assert [b["title"] for b in message.blocks if b["type"] == CHART] == [
+            "E1 checkout: p99",
+            "E2 checkout: error_ratio",
+        ]
+        ends = "chat.stopStream" if setting == "native" else "chat.update"
+        assert sum(CHART in str(call.arguments) for call in slack.workspace.calls) == 1
+        assert slack.workspace.calls[-1].method == ends
+        assert slack.errors == []
+
+
+@pytest.mark.parametrize("setting", WAYS)
+async def test_where_charts_are_refused_the_answer_is_as_it_was_and_that_is_remembered(
+    setting: StreamSetting,
+) -> None:
+    async with slack_without_charts(setting) as slack:
+        first = await answer(slack)
+        second = await answer(slack)
+
+        assert kinds(first) == kinds(second) == ["markdown", "context", "actions", "context"]
+        assert first.text == second.text == FINAL.text
+        assert slack.errors == ["invalid_blocks"]

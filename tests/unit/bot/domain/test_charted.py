@@ -1,0 +1,160 @@
+"""Charts out of results: the points that are there, for the statements that stand."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import JsonValue
+
+from bot.domain.chart import Chart
+from bot.domain.charted import charts_for, charts_of
+from bot.domain.claims import ClaimState
+from tests.charted_results import (
+    BEGIN,
+    COMPARE,
+    GET,
+    SWEEP,
+    answered,
+    compared,
+    evidence,
+    result,
+    samples,
+    shift,
+    swept,
+)
+
+ASKED: dict[str, JsonValue] = {"product": "checkout", "metric_name": "p99"}
+WORLD = swept(
+    shift("web", "latency", "http_p99"),
+    shift("checkout", "latency", "http_p50"),
+    shift("checkout", "latency", "http_p99"),
+    shift("checkout", "cpu", "cpu_ratio"),
+)
+
+
+def drawn(tool: str, fields: dict[str, JsonValue] | str) -> tuple[Chart, ...]:
+    return charts_of(evidence(tool, fields), ASKED)
+
+
+def signals(says: str) -> list[tuple[str, str]]:
+    charts = charts_for(answered(result(SWEEP, WORLD), says=says))
+    return [(chart.product, chart.metric) for chart in charts]
+
+
+def test_a_comparison_is_drawn_with_what_is_usual_and_its_onset() -> None:
+    (chart,) = drawn(COMPARE, compared())
+
+    assert [value for _, value in chart.lines[0].points] == [0.2, 0.21, 0.2, 1.7, 1.8, 1.6]
+    assert (chart.usual, chart.unit, chart.lines[0].name) == (0.2, "seconds", "checkout")
+    assert chart.since == chart.lines[0].points[3][0]
+
+
+def test_several_series_are_named_by_what_tells_them_apart() -> None:
+    series: list[JsonValue] = [
+        {"labels": {"job": "checkout", "pod": f"checkout-{n}"}, "samples": samples([n, 1.0])}
+        for n in range(7)
+    ]
+    (chart,) = drawn(GET, {"series": series})
+
+    assert [line.name for line in chart.lines] == [f"checkout-{n}" for n in range(5)]
+
+
+def test_a_sweeps_course_ends_with_its_range() -> None:
+    (chart,) = drawn(SWEEP, swept(shift("checkout", "cpu", "cpu_ratio")))
+
+    assert [(at - BEGIN).total_seconds() for at, _ in chart.lines[0].points] == [0, 600, 1200, 1800]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [],
+        [1.5],
+        [None, "1.5", True, {}],
+        [1.5, None],
+    ],
+    ids=["empty", "one point", "no numbers", "one number"],
+)
+def test_what_makes_no_line_is_not_drawn(values: list[JsonValue]) -> None:
+    assert drawn(COMPARE, compared(values)) == ()
+
+
+def test_points_that_are_not_finite_are_left_out() -> None:
+    content = '{"samples": [{"ts": "2026-11-21T11:30:00Z", "value": 1e999}, %s, %s]}'
+    two = [f'{{"ts": "2026-11-21T11:3{n}:00Z", "value": {n}}}' for n in (1, 2)]
+
+    assert drawn(GET, content.replace("1e999", "NaN") % tuple(two)) == ()
+    assert all(
+        value < 3
+        for chart in drawn(GET, content % tuple(two))
+        for _, value in chart.lines[0].points
+    )
+
+
+@pytest.mark.parametrize("content", ["", "not json", "[]", "7", '{"samples": 7}', "[" * 5_000])
+def test_a_result_that_cannot_be_read_has_no_chart(content: str) -> None:
+    assert drawn(GET, content) == ()
+
+
+def test_a_failed_call_and_another_tool_have_none() -> None:
+    assert drawn("core__get_logs", compared()) == ()
+    assert drawn("mcp__core__get_metrics", compared()) == ()
+
+
+@pytest.mark.parametrize(
+    ("says", "expected"),
+    [
+        ("p99 latency rose to 1.8 s [E1]", [("checkout", "http_p99")]),
+        ("p50 of checkout is up [E1]", [("checkout", "http_p50")]),
+        ("CPU rose to 54 % [E1]", [("checkout", "cpu_ratio")]),
+        ("web is slow, too [E1]", [("web", "http_p99")]),
+        ("http_p99 doubled [E1]", [("checkout", "http_p99")]),
+        ("CPU rose [E1]\nweb is slow [E1]", [("checkout", "cpu_ratio"), ("web", "http_p99")]),
+        ("CPU rose [E1]\nCPU is at 54 % [E1]", [("checkout", "cpu_ratio")]),
+        ("web had a deploy [E1]", []),
+        ("the CPU of pricing-web is fine [E1]", [("checkout", "cpu_ratio")]),
+        ("CPU rose to 54 %", []),
+        ("CPU rose to 54 % [E2]", []),
+    ],
+)
+def test_of_a_sweep_the_signal_that_the_sentence_names_is_drawn(
+    says: str, expected: list[tuple[str, str]]
+) -> None:
+    assert signals(says) == expected
+
+
+def test_two_charts_are_the_most() -> None:
+    assert signals("CPU rose [E1]\nweb is slow [E1]\np50 of checkout is up [E1]") == [
+        ("checkout", "cpu_ratio"),
+        ("web", "http_p99"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("state", "number"),
+    [
+        (ClaimState.SUPPORTED, 1),
+        (ClaimState.UNCHECKED, 1),
+        (ClaimState.UNSUPPORTED, 0),
+        (ClaimState.CONTRADICTED, 0),
+    ],
+)
+def test_a_statement_that_was_marked_brings_no_chart(state: ClaimState, number: int) -> None:
+    final = answered(result(COMPARE, compared()), says="p99 is 1.8 s [E1]", state=state)
+
+    assert len(charts_for(final)) == number
+
+
+KEYS = st.sampled_from(
+    ["samples", "series", "shifts", "course", "ts", "value", "values", "before_end_s", "range"]
+)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(st.sampled_from([COMPARE, GET, SWEEP]), st.dictionaries(KEYS, JSON, max_size=4))
+def test_no_result_breaks_it(tool: str, fields: dict[str, JsonValue]) -> None:
+    for chart in drawn(tool, fields):
+        assert all(len(line.points) > 1 for line in chart.lines)
