@@ -1,5 +1,6 @@
 // Block Kit blocks as DOM nodes. `press(element, chosen, node)` is called for what can be pressed.
 
+import { chartBlock, dataTable } from "/page/data.js";
 import { emoji, formatDate, markdown, mrkdwn, names } from "/page/text.js";
 
 export function h(tag, props = {}, ...children) {
@@ -117,7 +118,7 @@ function richInline(element) {
   }
 }
 
-function richText(block) {
+export function richText(block) {
   const parts = (block.elements ?? []).map((part) => {
     const inner = () => part.elements.map(richInline);
     switch (part.type) {
@@ -189,6 +190,8 @@ export function renderBlock(block, press) {
     case "plan": return plan(block);
     case "task_card": return h("ul", { class: "plan" }, task(block));
     case "table": return tableBlock(block);
+    case "data_table": return dataTable(block);
+    case "data_visualization": return chartBlock(block);
     case "alert": return textNode("div", `b-alert is-${block.level ?? "default"}`, block.text);
     default: return h("div", { class: "muted" }, `[${block.type}]`);
   }
