@@ -13,6 +13,7 @@ from typing import Final, TypeVar
 import structlog
 
 from bot.actions.orders import line
+from bot.domain.chart import Chart
 from bot.domain.ids import ChannelId, MessageTs, Place, ProposalId, TeamId, UserId
 from bot.domain.proposal import Proposal, ProposalState
 from bot.ports.failures import MessageGone, StorageUnavailable, SurfaceFailed, SurfaceGone
@@ -85,9 +86,9 @@ class ProposalDisplay:
         """What the platform behind it can show."""
         return self._surface.traits
 
-    async def say(self, place: Place, text: str, key: str) -> bool:
+    async def say(self, place: Place, text: str, key: str, charts: Sequence[Chart] = ()) -> bool:
         """One line in the thread, once per `key`."""
-        return await self._told("say", self._surface.say(place, text, key)) is not None
+        return await self._told("say", self._surface.say(place, text, key, charts)) is not None
 
     async def whisper(self, place: Place, user: UserId, text: str) -> None:
         """A private word."""

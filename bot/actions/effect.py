@@ -14,6 +14,7 @@ from bot.actions.catalog import ActionCatalog, ActionRule
 from bot.actions.display import ProposalDisplay
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.channel import Channel
+from bot.domain.chart import Chart, around
 from bot.domain.proposal import Proposal, ProposalState
 from bot.ports.proposals import Watches, WatchKind
 from bot.ports.trail import AuditLog
@@ -32,12 +33,13 @@ WORSE: Final = 1.25
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """How far a metric is from what is usual for it: its value with the unit, and in words."""
+    """How far a metric is from what is usual for it: its value with the unit, in words, as a chart."""
 
     anomalous: bool
     distance: float
     words: str
     figure: str
+    chart: Chart | None = None
 
 
 # A metric of a product in a time range, read as a tool call of the proposal's session; None when it
@@ -93,7 +95,8 @@ class EffectCheck:
         words = _words(row, rule, verdict, before, after, now - start)
         if verdict == "worse" and rule.rollback:
             words += await self._rolled_back(row, rule, words)
-        await self._display.say(row.place, words, f"{row.id}:effect")
+        chart = around(_chart(before), _chart(after), start, "confirmed")
+        await self._display.say(row.place, words, f"{row.id}:effect", [chart] if chart else [])
         return True
 
     def _rule(self, row: Proposal) -> ActionRule | None:
@@ -162,6 +165,10 @@ def rollback_context(
         channel_id=row.place.channel,
         roles=roles,
     )
+
+
+def _chart(found: Deviation | None) -> Chart | None:
+    return found.chart if found else None
 
 
 def _range(start: datetime, end: datetime) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 import orjson
 from pydantic import JsonValue
 
+from bot.domain.chart import Chart
 from bot.domain.findings import findings_of
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, TurnId, UserId
 from bot.domain.proposal import Proposal
@@ -136,7 +137,13 @@ class HeadlessSurface:
         """Print it: there is one person here."""
         self._tell(text)
 
-    async def say(self, place: Place, text: str, key: str) -> MessageTs:  # noqa: ARG002
+    async def say(
+        self,
+        place: Place,  # noqa: ARG002 - the port's, as are the charts
+        text: str,
+        key: str,
+        charts: Sequence[Chart] = (),  # noqa: ARG002
+    ) -> MessageTs:
         """Print the line, whatever the key."""
         self._tell(text)
         return MessageTs(key)

@@ -1,7 +1,7 @@
 """A picture of a metric as a value: a few lines over time, what is usual, and since when it is not."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import pairwise
 
@@ -20,7 +20,10 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Of one result, number `evidence`. `usual` is the median of its baseline, in `unit`."""
+    """Of one result, number `evidence`; 0: of none that bears one. `usual` is its baseline's median.
+
+    At `since` something began: what, `event` says in a word.
+    """
 
     evidence: int
     product: str
@@ -29,6 +32,7 @@ class Chart:
     lines: tuple[Line, ...]
     usual: float | None = None
     since: datetime | None = None
+    event: str = "onset"
     role: str = ""  # of the signal, where the tool says it
 
 
@@ -56,6 +60,16 @@ def columns(chart: Chart, most: int) -> tuple[tuple[Line, ...], tuple[Column, ..
         return (), ()
     points = course(drawn[0].points, most, [chart.since] if chart.since else [])
     return drawn[:1], tuple(Column(at, (value,)) for at, value in points)
+
+
+def around(before: Chart | None, after: Chart | None, at: datetime, event: str) -> Chart | None:
+    """The first line of both in one, with what happened between them; None where both are missing."""
+    known = [each for each in (after, before) if each is not None and each.lines]
+    if not known:
+        return None
+    points = {moment: value for each in known for moment, value in each.lines[0].points}
+    line = replace(known[0].lines[0], points=tuple(sorted(points.items())))
+    return replace(known[0], evidence=0, lines=(line,), since=at, event=event)
 
 
 def _side_by_side(lines: Sequence[Line], most: int) -> tuple[Column, ...]:

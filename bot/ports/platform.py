@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from bot.domain.chart import Chart
 from bot.domain.ids import MessageTs, Person, Place, UserId
 from bot.domain.proposal import Proposal
 from bot.domain.roles import HeldRoles
@@ -76,7 +77,7 @@ class PlatformTraits:
     private_messages: bool
     forms: bool  # whether a person can be asked for text: a reason, changed arguments
     native_stream: bool = False  # whether text can be appended without editing
-    charts: bool = False
+    charts: bool = False  # whether it draws them; it may still have to leave them out
 
 
 class AnswerStream(Protocol):
@@ -130,8 +131,13 @@ class CardSurface(PrivateSurface, Protocol):
         """
         ...
 
-    async def say(self, place: Place, text: str, key: str) -> MessageTs:
-        """Post in the thread once per `key`, patiently. Raises SurfaceGone, SurfaceFailed."""
+    async def say(
+        self, place: Place, text: str, key: str, charts: Sequence[Chart] = ()
+    ) -> MessageTs:
+        """Post in the thread once per `key`, patiently. Raises SurfaceGone, SurfaceFailed.
+
+        The text says enough where a platform shows no `charts`.
+        """
         ...
 
 

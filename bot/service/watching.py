@@ -1,5 +1,6 @@
 """The clock's look after a dispatch, put together: what is asked, measured and proposed."""
 
+from dataclasses import replace
 from typing import Final
 
 import orjson
@@ -11,7 +12,9 @@ from bot.actions.propose import Venue
 from bot.actions.watch import WatchSweep
 from bot.app import Base, Conversation
 from bot.chat.stopping import Signal
+from bot.domain.charted import charts_of
 from bot.domain.proposal import Proposal
+from bot.domain.turn_events import Evidence
 from tools.capabilities import CallContext, ProposalDraft, ProposalReceipt
 
 COMPARE = "core__compare_to_baseline"
@@ -46,7 +49,9 @@ def watch_sweep(base: Base, conversation: Conversation) -> WatchSweep:
         outcome = await conversation.tools.run(
             call, await context(row), lambda _event: None, Signal()
         )
-        return deviation(outcome.content, outcome.summary) if outcome.record.ok else None
+        found = deviation(outcome.content, outcome.summary) if outcome.record.ok else None
+        charts = charts_of(Evidence.of(0, outcome), outcome.record.arguments)
+        return found and replace(found, chart=charts[0] if charts else None)
 
     async def propose(row: Proposal, draft: ProposalDraft) -> ProposalReceipt:
         venue = Venue(row.place, await conversation.channel_now(row.place))

@@ -3,10 +3,12 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
 import pytest
 
 from bot.commands.headless import HeadlessSurface
+from bot.domain.chart import Chart, Line
 from bot.domain.ids import MessageTs, ProposalId, UserId
 from bot.domain.proposal import ProposalState
 from bot.domain.turn_events import TextDelta
@@ -17,7 +19,7 @@ from bot.slack.showing.surface import SlackSurface
 from tests.fakes.recording_chat import RecordingChat
 from tests.fakes.slack_web import FakeSlackWeb
 from tests.fixtures_slack import ASK, QUICK, running_beside
-from tests.golden.slack_views import finished, proposal, standing_still
+from tests.golden.slack_views import AT, finished, proposal, standing_still
 
 
 @dataclass
@@ -133,6 +135,17 @@ async def test_a_line_is_said_once_for_each_key(platform: Platform) -> None:
 
     assert await platform.surface.say(ASK.place, "done", "a") == first
     assert await platform.surface.say(ASK.place, "done", "b") != first
+
+
+async def test_a_line_with_a_chart_is_said_whether_it_can_be_drawn_or_not(
+    platform: Platform,
+) -> None:
+    points = tuple((AT + timedelta(minutes=n), float(n)) for n in range(3))
+    chart = Chart(0, "checkout", "p99", "seconds", (Line("checkout", points),))
+
+    first = await platform.surface.say(ASK.place, "p99 is back", "a", [chart])
+
+    assert await platform.surface.say(ASK.place, "p99 is back", "a", [chart]) == first
 
 
 async def test_a_private_word_reaches_the_person(platform: Platform) -> None:

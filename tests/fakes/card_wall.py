@@ -5,6 +5,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from bot.domain.chart import Chart
 from bot.domain.ids import MessageTs, Place, ProposalId, UserId
 from bot.domain.proposal import Proposal
 from bot.ports.failures import SurfaceFailed, SurfaceGone
@@ -28,6 +29,7 @@ class CardWall:
     failures: list[Exception] = field(default_factory=list)
     cards: dict[ProposalId, list[Proposal]] = field(default_factory=dict)
     lines: dict[str, str] = field(default_factory=dict)
+    charts: dict[str, Sequence[Chart]] = field(default_factory=dict)
     whispers: list[tuple[UserId, str]] = field(default_factory=list)
     gate: asyncio.Event | None = None
     at_gate: asyncio.Event = field(default_factory=asyncio.Event)
@@ -53,9 +55,12 @@ class CardWall:
         self._fail()
         self.whispers.append((user, text))
 
-    async def say(self, place: Place, text: str, key: str) -> MessageTs:
+    async def say(
+        self, place: Place, text: str, key: str, charts: Sequence[Chart] = ()
+    ) -> MessageTs:
         self._fail()
         self.lines.setdefault(key, text)
+        self.charts.setdefault(key, charts)
         return MessageTs(f"1700000001.{list(self.lines).index(key):06}")
 
     def words(self) -> Sequence[str]:

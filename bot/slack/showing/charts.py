@@ -10,12 +10,13 @@ from datetime import datetime, timedelta
 from pydantic import JsonValue
 
 from bot.domain.chart import Chart, columns, marked
-from bot.slack.text.blocks import Block
+from bot.slack.text.blocks import Block, Part
 from bot.slack.text.limits import (
     CHART_AXIS_CHARS,
     CHART_NAME_CHARS,
     CHART_POINTS,
     CHART_TITLE_CHARS,
+    MAX_CHARTS,
 )
 from bot.slack.text.links import defanged
 from bot.slack.text.mrkdwn import plain
@@ -34,7 +35,7 @@ def chart_block(chart: Chart) -> Block | None:
         return None
     since = marked(chart, drawn)
     if since is not None:
-        labels[since] = f"{labels[since]} onset"
+        labels[since] = label(f"{labels[since]} {chart.event}", CHART_NAME_CHARS)
     names = _unique(label(line.name, CHART_NAME_CHARS) or "measured" for line in lines)
     values = [[column.values[index] for column in drawn] for index in range(len(lines))]
     if chart.usual is not None and USUAL not in names:
@@ -51,14 +52,22 @@ def chart_block(chart: Chart) -> Block | None:
     }
 
 
+def with_charts(parts: Sequence[Part], charts: Sequence[Chart]) -> tuple[Part, ...]:
+    """The messages, the last of them with its charts below the text."""
+    *earlier, last = parts
+    drawn = [block for chart in charts[:MAX_CHARTS] if (block := chart_block(chart))]
+    return (*earlier, Part(last.text, (*last.blocks, *drawn)))
+
+
 def title(chart: Chart) -> str:
     """`E1 checkout: http_request_duration_seconds_p99`; the head of a long name gives way."""
-    head = label(f"E{chart.evidence} {chart.product}".strip(), CHART_NAME_CHARS + 10)
+    number = f"E{chart.evidence} " if chart.evidence else ""
+    head = label(f"{number}{chart.product}".strip(), CHART_NAME_CHARS + 10)
     room = CHART_TITLE_CHARS - len(head) - 2
     metric = label(chart.metric, 4_000)
     if len(metric) > room:
         metric = "…" + metric[len(metric) - room + 1 :]
-    return f"{head}: {metric}" if metric else head
+    return ": ".join(filter(None, (head, metric))) or "Chart"
 
 
 def label(text: str, max_chars: int) -> str:
@@ -78,7 +87,10 @@ def times(moments: Sequence[datetime]) -> list[str]:
 
 
 def _below(chart: Chart) -> str:
-    return "UTC" if chart.since is None else f"UTC, unusual since {chart.since:%H:%M}"
+    if chart.since is None:
+        return "UTC"
+    what = "unusual since" if chart.event == "onset" else label(chart.event, CHART_NAME_CHARS)
+    return f"UTC, {what} {chart.since:%H:%M}"
 
 
 def _series(name: str, labels: Sequence[str], values: Sequence[float]) -> Block:

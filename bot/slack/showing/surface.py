@@ -1,10 +1,11 @@
 """Slack as the place where people read: placeholders, live answers, cards, whispers, notes."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 
 import structlog
 
+from bot.domain.chart import Chart
 from bot.domain.ids import MessageTs, Place, TurnId, UserId
 from bot.domain.proposal import Proposal, deciders
 from bot.domain.session import Ask
@@ -18,6 +19,7 @@ from bot.slack.sending.pacing import Rates
 from bot.slack.sending.streams import Streams
 from bot.slack.showing.answer_messages import AnswerMessages
 from bot.slack.showing.cards import card
+from bot.slack.showing.charts import with_charts
 from bot.slack.showing.native_answer import NativeAnswer
 from bot.slack.showing.open_cards import OpenCards, Stored, nothing_stored
 from bot.slack.showing.render import IN_LINE, WAITING, AnswerView, render
@@ -46,6 +48,7 @@ TRAITS = PlatformTraits(
     edits_per_minute=Rates().edits_per_minute,
     private_messages=True,
     forms=True,
+    charts=True,
 )
 
 
@@ -195,9 +198,11 @@ class SlackSurface(ChatSurface):
         except (SurfaceGone, SurfaceFailed) as error:
             _log.info("slack.whisper.undelivered", error=str(error))
 
-    async def say(self, place: Place, text: str, key: str) -> MessageTs:
+    async def say(
+        self, place: Place, text: str, key: str, charts: Sequence[Chart] = ()
+    ) -> MessageTs:
         """Post in the thread once per `key`."""
-        parts = self._parts(text)
+        parts = with_charts(self._parts(text), charts)
         async with self._locks.hold(key):
             return await persist(self._patience, lambda: self._note(place, parts, key))
 
@@ -219,7 +224,7 @@ class SlackSurface(ChatSurface):
     async def _drawn(self, proposal: Proposal, paged: Paged) -> Part:
         return card(proposal, self._roles_text(proposal), await self._now(), paged)
 
-    async def _note(self, place: Place, parts: list[Part], key: str) -> MessageTs:
+    async def _note(self, place: Place, parts: Sequence[Part], key: str) -> MessageTs:
         found = await self._outbox.find(place, note_mark(key))
         for index, part in enumerate(parts):
             if index not in found:

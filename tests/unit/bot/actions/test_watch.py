@@ -1,6 +1,7 @@
 """Long orders are looked after by the clock: progress on the card, one true end in the thread."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -11,6 +12,7 @@ from bot.actions.effect import Deviation, EffectCheck, rollback_context
 from bot.actions.propose import Venue
 from bot.actions.watch import WatchSweep
 from bot.domain.audit import AuditKind
+from bot.domain.chart import Chart, Line
 from bot.domain.proposal import Proposal
 from bot.domain.proposal import ProposalState as S
 from bot.ports.proposals import WatchKind
@@ -194,6 +196,28 @@ async def test_what_got_worse_is_proposed_to_be_rolled_back_and_not_done(before:
     assert rollback.confirm_roles == first.confirm_roles
     assert "by no model" in rollback.rationale
     assert len(world.control.posts) == 1
+
+
+async def test_what_became_of_it_is_drawn_before_and_after_the_confirmation() -> None:
+    world = World(rules=(CHECKED,))
+    row = await world.proposed()
+    await world.carry(row, confirm(row))
+    decided = world.row(row.id).decided_at
+    assert decided is not None
+    minute = timedelta(minutes=1)
+    before = Line("checkout", ((decided - 2 * minute, 1.8), (decided - minute, 1.7)))
+    after = Line("checkout", ((decided + 2 * minute, 0.3), (decided + 3 * minute, 0.2)))
+    bad, good = (
+        replace(found, chart=Chart(0, "checkout", "p99", "seconds", (line,), usual=0.2))
+        for found, line in ((BAD, before), (GOOD, after))
+    )
+
+    world.later(minutes=10)
+    await sweep(world, bad, good).run()
+
+    (chart,) = world.wall.charts[f"{row.id}:effect"]
+    assert chart.lines[0].points == before.points + after.points
+    assert (chart.usual, chart.since, chart.event) == (0.2, decided, "confirmed")
 
 
 async def test_without_a_rollback_what_got_worse_is_only_told() -> None:

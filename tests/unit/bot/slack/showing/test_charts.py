@@ -69,6 +69,16 @@ def test_an_onset_before_the_chart_is_told_below_it_only() -> None:
     assert made["chart"]["axis_config"]["x_label"] == "UTC, unusual since 11:25"
 
 
+def test_the_moment_of_a_confirmation_is_named_as_such() -> None:
+    at = BEGIN + timedelta(minutes=2)
+    made = block(
+        chart(line(1.8, 1.7, 0.9, 0.2, step_s=60), since=at, event="confirmed", product="")
+    )
+
+    assert made["chart"]["axis_config"]["categories"][2] == "11:32 confirmed"
+    assert made["chart"]["axis_config"]["x_label"] == "UTC, confirmed 11:32"
+
+
 def test_ten_thousand_points_become_twenty() -> None:
     made = block(chart(line(*([1.0] * 9_999), 7.0), usual=1.0))
 
