@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from adapters.llm.messages import Usage
 from bot.domain.audit import AuditKind
 from bot.domain.ids import SessionId, TurnId, UserId
+from bot.ports.feedback import Feedback
 from bot.ports.ingested_events import EventStore
 from bot.ports.ledger import Ledger, LedgerEntry, Reservation
 from bot.ports.proposals import ProposalStore
@@ -21,6 +22,7 @@ from bot.ports.trail import AuditLog
 from bot.store.audit import StoredAudit
 from bot.store.database import Database
 from bot.store.dialect import Connection
+from bot.store.feedback import StoredFeedback
 from bot.store.ingested_events import StoredEvents
 from bot.store.ledger import StoredLedger
 from bot.store.proposal_rows import StoredCards
@@ -28,6 +30,7 @@ from bot.store.proposals import StoredProposals
 from bot.store.sessions import StoredSessions
 from bot.store.tables import audit, proposals
 from tests.fakes.cards import MemoryCards
+from tests.fakes.feedback import MemoryFeedback
 from tests.fakes.stores import (
     Memory,
     MemoryAudit,
@@ -79,24 +82,27 @@ class Stores:
     audit: AuditLog
     ledger: Ledger
     events: EventStore
+    feedback: Feedback
     trail: Callable[[], Awaitable[list[AuditKind]]]
 
 
 def in_memory() -> Stores:
     """The fakes."""
     memory = Memory()
+    sessions = MemorySessions(memory)
     proposals_in_memory = MemoryProposals(memory)
 
     async def trail() -> list[AuditKind]:
         return memory.kinds()
 
     return Stores(
-        MemorySessions(memory),
+        sessions,
         proposals_in_memory,
         MemoryCards(proposals_in_memory, memory.now),
         MemoryAudit(memory),
         MemoryLedger(memory),
         MemoryEvents(),
+        MemoryFeedback(memory, sessions),
         trail,
     )
 
@@ -116,6 +122,7 @@ def stored(database: Database) -> Stores:
         StoredAudit(database),
         StoredLedger(database),
         StoredEvents(database),
+        StoredFeedback(database),
         trail,
     )
 

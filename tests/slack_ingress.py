@@ -31,9 +31,11 @@ from bot.slack.connection.bolt import create_bolt
 from bot.slack.handling.errands import Errands
 from bot.slack.handling.ingress_ports import IngressPorts, IngressSettings
 from bot.slack.received.payloads import SlackIdentity
+from bot.slack.roles.sight import Sight
 from bot.slack.showing.modals import REFUSED
 from tests.fakes.card_wall import TRAITS
 from tests.fakes.channel_names import FakeNames
+from tests.fakes.feedback import MemoryFeedback
 from tests.fakes.freezes import FakeFreezes, FakeSwitch
 from tests.fakes.redactor import FakeRedactor
 from tests.fakes.role_table import RoleTable
@@ -71,6 +73,7 @@ class Ingress:
         self.sessions = MemorySessions(self.memory)
         self.proposals = MemoryProposals(self.memory)
         self.ledger = MemoryLedger(self.memory)
+        self.feedback = MemoryFeedback(self.memory, self.sessions)
         self.roles = RoleTable(responder={"U1", "U2"}, lead={"U1"})
         self.declared_roles: tuple[str, ...] = ()
         self.whispers = Whispers()
@@ -105,6 +108,8 @@ class Ingress:
             audit=MemoryAudit(self.memory),
             trail=MemoryTrail(self.memory),
             ledger=self.ledger,
+            feedback=self.feedback,
+            sight=Sight(self.api, TEAM, lambda: self.now),
             freezes=self.freezes,
             revisions=self.revisions,
             switch=self.switch,

@@ -45,6 +45,7 @@ METHODS: Mapping[str, tuple[str, ...]] = {
     "chat.update": ("chat:write",),
     "conversations.history": _HISTORY,
     "conversations.info": ("channels:read", "groups:read", "mpim:read"),  # im: no name
+    "conversations.members": ("channels:read", "groups:read", "mpim:read"),
     "conversations.replies": _HISTORY,
     "usergroups.users.list": ("usergroups:read",),
     "users.info": ("users:read",),

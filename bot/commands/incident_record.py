@@ -16,6 +16,7 @@ from pydantic import JsonValue
 from adapters.recorded.packs.archive import (
     CLUSTER_FILE,
     DEPLOYS_FILE,
+    FEEDBACK_FILE,
     GRAPH_FILE,
     LOGS_FILE,
     METRICS_FILE,
@@ -36,6 +37,7 @@ from bot.commands.ending import FAILED, OK
 from bot.commands.instant_option import instant_option
 from bot.commands.verbs import guarded, loaded
 from bot.domain.audit import AuditEvent, AuditKind
+from bot.ports.feedback import Feedback
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
 from bot.settings.section import duration
@@ -98,6 +100,8 @@ async def _record(settings: Settings, wanted: Wanted) -> int:
             _tell_notes(gathered.notes)
             print("kortex: nothing was found, so nothing was written", file=sys.stderr)
             return FAILED
+        if judged := await _judged(base.stores.feedback, incident):
+            gathered.documents[FEEDBACK_FILE] = judged
         case = WrittenCase(
             id=folder.name,
             set=wanted.set,
@@ -120,6 +124,26 @@ async def _record(settings: Settings, wanted: Wanted) -> int:
     _tell_notes([*gathered.notes, *left_out])
     _tell_written(folder, gathered)
     return OK
+
+
+async def _judged(feedback: Feedback, incident: Interval) -> JsonValue:
+    """What people thought of the answers to what was asked then, without names; None for nothing.
+
+    What was said to the bot alone stays out.
+    """
+    found = await feedback.between(incident.start, incident.end)
+    told: list[JsonValue] = [
+        {
+            "asked": each.asked,
+            "provider": each.provider,
+            "vote": each.vote.value,
+            "reason": each.reason,
+            "at": each.at.isoformat(),
+        }
+        for each in found
+        if not each.place.channel.startswith("D")
+    ]
+    return {"feedback": told} if told else None
 
 
 async def _gather(

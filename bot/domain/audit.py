@@ -30,6 +30,7 @@ class AuditKind(StrEnum):
     DISPATCH_INTENT = "dispatch.intent"
     DISPATCH_OUTCOME = "dispatch.outcome"
     DISPATCH_EFFECT = "dispatch.effect"
+    FEEDBACK_GIVEN = "feedback.given"
     BUDGET_REFUSED = "budget.refused"
     BUDGET_ALERT = "budget.alert"
     SESSION_CLOSED = "session.closed"

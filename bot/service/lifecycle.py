@@ -40,6 +40,7 @@ from bot.slack.handling.ingress_ports import (
 )
 from bot.slack.received.payloads import SlackIdentity
 from bot.slack.roles.directory import SlackRoleDirectory
+from bot.slack.roles.sight import Sight
 from bot.slack.sending.agent_sessions import AgentSessions
 from bot.slack.sending.outbox import Outbox
 from bot.slack.sending.pacing import Rates
@@ -266,6 +267,8 @@ def _bolt(
             audit=base.stores.audit,
             trail=base.stores.trail,
             ledger=base.stores.ledger,
+            feedback=base.stores.feedback,
+            sight=Sight(api, identity.team, time.monotonic),
             freezes=base.freezes,
             revisions=Revisions(base.actions, base.redactor, surface.traits),
             switch=base.freezes.switch,

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from bot.store.database import Database
 from bot.store.dialect import Connection, seconds_ago
+from bot.store.feedback_table import feedback
 from bot.store.tables import evidence, messages, sessions, turns
 
 DAY_S: Final = 86_400.0
@@ -23,8 +24,11 @@ class StoredRetention:
         self._database = database
 
     async def drop_messages(self, older_than_s: float) -> int:
-        """Delete the messages of turns that ended before, and summaries of them; returns how many."""
+        """Delete the messages of turns that ended before, summaries of them and reasons of votes on
+        them; returns how many messages.
+        """
         await self._drop_summaries(older_than_s)
+        await self._drop_reasons(older_than_s)
         return await self._drop(messages, older_than_s)
 
     async def drop_results(self, older_than_s: float) -> int:
@@ -43,6 +47,18 @@ class StoredRetention:
                 sessions.update()
                 .where(sessions.c.summary != "", over)
                 .values(summary="", summary_ts="")
+            )
+
+        await self._database.transact(work)
+
+    async def _drop_reasons(self, older_than_s: float) -> None:
+        over = sa.exists().where(
+            turns.c.id == feedback.c.turn_id, turns.c.ended_at < seconds_ago(older_than_s)
+        )
+
+        async def work(connection: Connection) -> None:
+            await connection.execute(
+                feedback.update().where(feedback.c.reason != "", over).values(reason="")
             )
 
         await self._database.transact(work)

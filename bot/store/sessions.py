@@ -172,7 +172,7 @@ class StoredSessions:
             closed = await connection.execute(
                 turns.update()
                 .where(turns.c.id == turn, turns.c.state == TurnState.RUNNING.value)
-                .values(state=state.value, ended_at=at)
+                .values(state=state.value, ended_at=at, provider=_provider_of(messages))
                 .returning(turns.c.session_id, turns.c.asker_user)
             )
             if (row := closed.first()) is None:
@@ -266,6 +266,11 @@ class StoredSessions:
             return None if found is None else TurnId(found)
 
         return await self._database.fetch(work)
+
+
+def _provider_of(messages: Sequence[Message]) -> str | None:
+    """Whose words the answer ends with."""
+    return next((m.provider for m in reversed(messages) if m.provider), None)
 
 
 def _is_at(place: Place) -> sa.ColumnElement[bool]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from bot.store import feedback_table  # noqa: F401 - one metadata has every table
 from bot.store.columns import CleanText, Instant, index_where, metadata
 from bot.store.columns import outside as _outside
 from bot.store.columns import sequence as _sequence
@@ -45,6 +46,7 @@ turns = sa.Table(
     sa.Column("started_at", Instant, nullable=False),
     sa.Column("answer_ts", CleanText),
     sa.Column("ended_at", Instant),
+    sa.Column("provider", CleanText),  # who gave the answer; NULL of what ended without one
     sa.Index("ix_turns_session_id_ts", "session_id", "ts"),
     sa.Index("ix_turns_answer_ts", "answer_ts"),
     sa.Index("ix_turns_running", "id", **_WHERE_RUNNING),

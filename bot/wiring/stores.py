@@ -13,6 +13,7 @@ from bot.store.audit import StoredAudit
 from bot.store.audit_reading import StoredTrail
 from bot.store.channel_names import StoredNames
 from bot.store.database import Database
+from bot.store.feedback import StoredFeedback
 from bot.store.incidents import StoredIncidents
 from bot.store.ingested_events import StoredDeploys, StoredEvents
 from bot.store.ledger import StoredLedger
@@ -44,6 +45,7 @@ class Stores:
     events: StoredEvents
     deploys: StoredDeploys
     incidents: StoredIncidents
+    feedback: StoredFeedback
 
 
 async def open_stores(settings: Settings, stack: AsyncExitStack) -> Stores:
@@ -65,13 +67,10 @@ async def open_stores(settings: Settings, stack: AsyncExitStack) -> Stores:
     stack.push_async_callback(database.close)
     trail = StoredTrail(database)
     await check_trail(settings, trail, sealing.keys)
+    retain = not settings.llm.privacy.do_not_retain_default
     return Stores(
         database=database,
-        sessions=StoredSessions(
-            database,
-            settings.llm.session_idle_ttl,
-            retain=not settings.llm.privacy.do_not_retain_default,
-        ),
+        sessions=StoredSessions(database, settings.llm.session_idle_ttl, retain=retain),
         names=StoredNames(database),
         proposals=StoredProposals(database),
         cards=StoredCards(database),
@@ -83,6 +82,7 @@ async def open_stores(settings: Settings, stack: AsyncExitStack) -> Stores:
         events=StoredEvents(database),
         deploys=StoredDeploys(database),
         incidents=StoredIncidents(database),
+        feedback=StoredFeedback(database, retain=retain),
     )
 
 

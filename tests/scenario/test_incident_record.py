@@ -1,7 +1,10 @@
 """`kortex incident record` writes what the backends know, and `kortex eval` asks it again."""
 
 import json
+import sqlite3
+import time
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -71,6 +74,35 @@ def test_incident_is_recorded_and_asked_again(
     (result,) = json.loads(judged)["results"]
     assert (result["verdict"], result["suspects"][:1]) == ("cause", ["checkout"])
     assert json.loads(judged)["sets"][0]["top_1"] == 1.0
+
+
+JUDGED = """
+INSERT INTO sessions (id, team, channel, thread_ts, name, created_at, active_at)
+    VALUES ('s{n}', 'T1', '{channel}', '1.1', 'x', {at}, {at});
+INSERT INTO turns (id, session_id, ts, asker_team, asker_user, state, started_at, ended_at, provider)
+    VALUES ('t{n}', 's{n}', '1.1', 'T1', 'U0ANNA', 'answered', {at}, {at}, 'triage');
+INSERT INTO messages (turn_id, n, body) VALUES ('t{n}', 0, '{{"role":"user","text":"why {n}?"}}');
+INSERT INTO feedback (turn_id, team, user_id, vote, reason, at)
+    VALUES ('t{n}', 'T1', 'U0ANNA', 'down', 'reason {n} of anna@example.com', {at});
+"""
+
+
+def test_what_people_thought_of_the_answers_then_is_in_it_without_names(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], config: str
+) -> None:
+    run(capsys, ["migrate", "--config", config])
+    now_us = int(time.time() * 1_000_000)
+    rows = [(1, "C1", now_us - 60_000_000), (2, "D1", now_us), (3, "C1", now_us - 7_200_000_000)]
+    with closing(sqlite3.connect(tmp_path / "k.db")) as database, database:
+        for n, channel, at in rows:
+            database.executescript(JUDGED.format(n=n, channel=channel, at=at))
+    recorded(capsys, config, "--products", "checkout", "--output", str(tmp_path / "pack"))
+
+    written = (tmp_path / "pack" / "feedback.json").read_text()
+    (told,) = json.loads(written)["feedback"]
+    assert (told["asked"], told["vote"], told["provider"]) == ("why 1?", "down", "triage")
+    assert "reason 1" in told["reason"]
+    assert "anna" not in written.lower()
 
 
 def test_recording_is_on_record(

@@ -48,6 +48,7 @@ from bot.slack.connection.startup import SlackAccess, StartupError, check_slack
 from bot.slack.handling import words
 from bot.slack.handling.ingress_ports import IngressSettings
 from bot.slack.roles.directory import RoleMembers, SlackRoleDirectory
+from bot.slack.roles.sight import Sight
 from bot.slack.sending.outbox import Outbox
 from bot.slack.sending.scheduler import EditScheduler
 from bot.slack.showing.consulted import consulted
@@ -161,6 +162,7 @@ async def running_bot(workspace: Workspace, mode: str) -> AsyncIterator[Bot]:
             action_roles=ActionCatalog(()).roles_of,
             surface=surface,
             api=api,
+            sight=Sight(api, identity.team, time.monotonic),
             revisions=Revisions(ActionCatalog(()), FakeRedactor(), TRAITS),
         )
         app = create_bolt(inside.settings, ports, bot.errands, roles.forget_group)
@@ -353,7 +355,7 @@ async def test_any_of_many_results_opens_from_the_answer_s_menu(bot: Bot) -> Non
     await bot.sessions.finish_turn(ask.turn_id, TurnState.ANSWERED, [], MANY_EVIDENCE, NOW)
     records = {made.record.tool_call_id: made.record for made in MANY}
     blocks = list(consulted(ask.turn_id, "The deploy [E1].", MANY_EVIDENCE, records))
-    answer = await _post(bot, root, blocks)
+    answer = await post(bot, root, blocks)
     await bot.workspace.select(MEMBER, answer, "evidence:select", f"{ask.turn_id}|34")
     await bot.settled()
     (modal,) = bot.workspace.modals_of(MEMBER)
@@ -377,10 +379,10 @@ async def test_the_home_tab_is_published(bot: Bot) -> None:
 
 
 async def _post_button(bot: Bot, thread_ts: str, action_id: str, value: str) -> str:
-    return await _post(bot, thread_ts, [actions([button("Open E1", action_id, value)])])
+    return await post(bot, thread_ts, [actions([button("Open E1", action_id, value)])])
 
 
-async def _post(bot: Bot, thread_ts: str, blocks: list[Block]) -> str:
+async def post(bot: Bot, thread_ts: str, blocks: list[Block]) -> str:
     async with aiohttp.ClientSession() as session:
         api = create_api(bot.workspace.bot_token, f"{bot.workspace.origin}/api/", session)
         answer = await api.call(

@@ -22,6 +22,7 @@ TRACES_FILE: Final = "traces.ndjson"
 GRAPH_FILE: Final = "graph.json"
 CLUSTER_FILE: Final = "kubernetes.json"
 DEPLOYS_FILE: Final = "deploys.json"
+FEEDBACK_FILE: Final = "feedback.json"  # for people who fill in the truth; not read
 _FILES: Final = frozenset(
     {CASE_FILE, TRUTH_FILE, METRICS_FILE, LOGS_FILE, TRACES_FILE, GRAPH_FILE, CLUSTER_FILE}
     | {DEPLOYS_FILE}

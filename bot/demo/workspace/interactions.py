@@ -43,7 +43,11 @@ def _action(element: JsonObject, chosen: JsonObject) -> JsonObject:
 
 
 def _as_chosen(element: JsonObject, chosen: JsonObject) -> JsonObject:
-    """What a client sends of a choice: for a menu the whole option, as the message has it."""
+    """What a client sends of a choice: for a menu the whole option, as the message has it; for
+    feedback the text and value of the button of both that was pressed.
+    """
+    if element.get("type") == "feedback_buttons":
+        return _as_judged(element, text_at(chosen, "value"))
     if element.get("type") != "static_select":
         return chosen
     value = text_at(object_at(chosen, "selected_option"), "value")
@@ -51,6 +55,13 @@ def _as_chosen(element: JsonObject, chosen: JsonObject) -> JsonObject:
         if option.get("value") == value:
             return {"selected_option": option}
     raise CannotDoThat(f"{element.get('action_id')} has no option {value}")
+
+
+def _as_judged(element: JsonObject, value: str) -> JsonObject:
+    for button in (object_at(element, "positive_button"), object_at(element, "negative_button")):
+        if button.get("value") == value:
+            return {"text": button["text"], "value": value}
+    raise CannotDoThat(f"{element.get('action_id')} has no button {value}")
 
 
 def _menus_state(message: Message, pressed: JsonObject, chosen: JsonObject) -> JsonObject:

@@ -77,11 +77,12 @@ function menu(element, blockId, press) {
 
 function feedback(element, blockId, press) {
   const named = { ...element, block_id: blockId };
-  const one = (side) => h("button", {
-    class: "btn is-plain", type: "button",
+  const one = (side, sign) => h("button", {
+    class: "btn is-plain is-opinion", type: "button", "aria-label": element[side].accessibility_label,
+    title: plain(element[side].text.text),
     onclick: (event) => press(named, { value: element[side].value }, event.currentTarget),
-  }, plain(element[side].text.text));
-  return h("span", { class: "row" }, one("positive_button"), one("negative_button"));
+  }, sign);
+  return h("span", { class: "row" }, one("positive_button", "👍"), one("negative_button", "👎"));
 }
 
 function interactive(element, blockId, press) {

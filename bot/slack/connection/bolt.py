@@ -23,13 +23,14 @@ from bot.ports.failures import StorageUnavailable
 from bot.slack.connection.socket_ingress import framework_logger
 from bot.slack.handling import words
 from bot.slack.handling.answer_clicks import AnswerClicks
+from bot.slack.handling.answer_opinions import AnswerOpinions
 from bot.slack.handling.commands import COMMAND, Commands
 from bot.slack.handling.denials import Denials
 from bot.slack.handling.errands import Errands
 from bot.slack.handling.home import Home
 from bot.slack.handling.ingress_ports import IngressPorts, IngressSettings
 from bot.slack.handling.message_intake import NOT_OURS, MessageIntake
-from bot.slack.handling.proposal_clicks import ProposalClicks, Refusal
+from bot.slack.handling.proposal_clicks import ProposalClicks
 from bot.slack.received.clicks import Click, click_of, installed_team, recall
 from bot.slack.received.payloads import (
     BlockActions,
@@ -53,13 +54,14 @@ from bot.slack.showing.modals import (
     REJECT_CALLBACK,
     field_block,
 )
+from bot.slack.showing.opinion import FEEDBACK_ACTION, FEEDBACK_CALLBACK
 from bot.slack.text.blocks import Part
 
 _log = structlog.stdlib.get_logger(__name__)
 _P = TypeVar("_P", bound=BaseModel)
 _Body = Mapping[str, JsonValue]
 _Handle = Callable[[Click], Awaitable[None]]
-_Submit = Callable[[Click, View], Awaitable[Refusal | None]]
+_Submit = Callable[[Click, View], Awaitable[str]]
 EVIDENCE_BUTTON = re.compile(rf"{OPEN_ACTION}:[0-9]{{1,4}}", re.ASCII)
 
 
@@ -145,6 +147,7 @@ def register_clicks(
     identity: SlackIdentity,
     proposals: ProposalClicks,
     answers: AnswerClicks,
+    opinions: AnswerOpinions,
     denials: Denials,
 ) -> None:
     """The buttons and menus. Each is acknowledged first, so that no other listener can match it too."""
@@ -169,10 +172,15 @@ def register_clicks(
     add("turn:stop", answers.stop)
     add(EVIDENCE_BUTTON, answers.open_evidence)
     add(SELECT_ACTION, answers.open_evidence)
+    add(FEEDBACK_ACTION, opinions.vote)
 
 
 def register_forms(
-    app: AsyncApp, identity: SlackIdentity, proposals: ProposalClicks, denials: Denials
+    app: AsyncApp,
+    identity: SlackIdentity,
+    proposals: ProposalClicks,
+    opinions: AnswerOpinions,
+    denials: Denials,
 ) -> None:
     """The modals that are sent back; an answer that cannot be taken is told in the modal."""
 
@@ -188,22 +196,29 @@ def register_forms(
                 await _deny(denials, payload)
                 return
             refusal = await handle(click, payload.view)
-            if refusal is None:
+            if not refusal:
                 await ack()
             else:
-                await ack(response_action="errors", errors={error_block: refusal.text})
+                await ack(response_action="errors", errors={error_block: refusal})
 
         app.view(callback)(submitted)
 
-    async def reject(click: Click, view: View) -> Refusal | None:
-        return await proposals.reject(click, view.answer(REASON_BLOCK, REASON_INPUT))
+    async def reject(click: Click, view: View) -> str:
+        refusal = await proposals.reject(click, view.answer(REASON_BLOCK, REASON_INPUT))
+        return refusal.text if refusal else ""
 
-    async def edit(click: Click, view: View) -> Refusal | None:
+    async def edit(click: Click, view: View) -> str:
         blocks = [field_block(number) for number in range(len(view.state.values))]
-        return await proposals.edit(click, [view.answer(block, block) for block in blocks])
+        answers = [view.answer(block, block) for block in blocks]
+        refusal = await proposals.edit(click, answers)
+        return refusal.text if refusal else ""
+
+    async def explain(click: Click, view: View) -> str:
+        return await opinions.explain(click, view.answer(REASON_BLOCK, REASON_INPUT))
 
     add_form(REJECT_CALLBACK, REASON_BLOCK, reject)
     add_form(EDIT_CALLBACK, field_block(0), edit)
+    add_form(FEEDBACK_CALLBACK, REASON_BLOCK, explain)
 
 
 def register_commands(app: AsyncApp, commands: Commands, timeout_s: float) -> None:
@@ -283,12 +298,14 @@ def create_bolt(
     register_changes(app, forget_group, renamed, timeout_s)
     register_reach(app, settings.identity, ports.channel_reached, timeout_s)
     proposals = ProposalClicks(ports, errands, clock, timeout_s)
-    register_forms(app, settings.identity, proposals, denials)
+    opinions = AnswerOpinions(settings.identity, ports, errands, timeout_s)
+    register_forms(app, settings.identity, proposals, opinions, denials)
     register_clicks(
         app,
         settings.identity,
         proposals,
         AnswerClicks(settings.identity, ports, errands, timeout_s),
+        opinions,
         denials,
     )
     register_commands(app, Commands(settings, ports), timeout_s)

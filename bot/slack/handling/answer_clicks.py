@@ -58,7 +58,7 @@ class AnswerClicks:
         if self._identity.is_external(click.person.team):
             return words.EXTERNAL
         turn = await self._ports.sessions.turn_of_answer(click.place, click.message_ts)
-        if turn is None and _is_here(click.value, click):
+        if turn is None and is_here(click.value, click):
             turn = TurnId(click.value)
         if turn is not None and await self._ports.stops.request(turn, click.person.user):
             return None
@@ -68,7 +68,7 @@ class AnswerClicks:
         if self._identity.is_external(click.person.team):
             return words.EXTERNAL
         found = _EVIDENCE_VALUE.fullmatch(click.value)
-        if found is None or not _is_here(found.group(1), click):
+        if found is None or not is_here(found.group(1), click):
             return words.EVIDENCE_GONE
         evidence = await self._ports.sessions.evidence(TurnId(found.group(1)), int(found.group(2)))
         if evidence is None:
@@ -79,6 +79,6 @@ class AnswerClicks:
         return None
 
 
-def _is_here(turn: str, click: Click) -> bool:
+def is_here(turn: str, click: Click) -> bool:
     """Whether a button's or option's turn is of its own channel: a turn's id begins with its place."""
     return turn.startswith(f"turn:{click.place.team}:{click.place.channel}:")

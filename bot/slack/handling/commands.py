@@ -13,6 +13,7 @@ from bot.slack.handling import words
 from bot.slack.handling.admin_answers import audit_answer, freeze_answer, tools_answer
 from bot.slack.handling.budget_answer import budget_answer
 from bot.slack.handling.ingress_ports import IngressPorts, IngressSettings
+from bot.slack.handling.quality_answer import quality_answer
 from bot.slack.received.payloads import SlashCommand
 from bot.slack.text.blocks import Part
 from bot.slack.text.mrkdwn import escape, visible
@@ -27,6 +28,7 @@ class Subcommand(StrEnum):
     BUDGET = "budget"
     PROVIDERS = "providers"
     TOOLS = "tools"
+    QUALITY = "quality"
     AUDIT = "audit"
     FREEZE = "freeze"
 
@@ -78,6 +80,8 @@ class Commands:
                 return _providers(await self._ports.providers())
             case Subcommand.TOOLS:
                 return tools_answer(self._ports.tools())
+            case Subcommand.QUALITY:
+                return await quality_answer(self._ports.feedback, self._ports.sight, person)
             case Subcommand.AUDIT:
                 return await audit_answer(self._ports.trail)
             case Subcommand.HELP | Subcommand.FREEZE:

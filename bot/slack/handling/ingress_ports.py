@@ -10,6 +10,7 @@ from bot.domain.ids import ChannelId, MessageTs, ProposalId, TeamId
 from bot.domain.provider_status import ProviderStatus
 from bot.domain.tool_status import ToolReport
 from bot.ports.durability import StopRequests, Workflows
+from bot.ports.feedback import Feedback
 from bot.ports.ledger import Ledger
 from bot.ports.platform import PrivateSurface, RoleDirectory
 from bot.ports.proposals import FreezeState, KillSwitch, ProposalStore, Revisions
@@ -18,6 +19,7 @@ from bot.ports.trail import AuditLog, Trail
 from bot.privacy.session_memory import Placeholders
 from bot.slack.api.calls import SlackCalls
 from bot.slack.received.payloads import SlackIdentity
+from bot.slack.roles.sight import Sight
 from tools.redactor import Redactor
 
 # The roles that an action names itself, as it is declared now; none for one that is not declared.
@@ -68,6 +70,8 @@ class IngressPorts:
     audit: AuditLog
     trail: Trail
     ledger: Ledger
+    feedback: Feedback
+    sight: Sight
     freezes: FreezeState
     revisions: Revisions
     switch: KillSwitch

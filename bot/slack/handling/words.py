@@ -21,6 +21,7 @@ COMMAND_HELP = (
     "`/kortex budget` what was spent today, by whom and where, and where the day is heading (admins)\n"
     "`/kortex providers` which models can be used, and why not (admins)\n"
     "`/kortex tools` every tool, how its calls went, and what was not loaded (admins)\n"
+    "`/kortex quality` how answers were judged, and why not well (admins)\n"
     "`/kortex freeze on [reason]`, `freeze off` stop every action, let them run again (admins)\n"
     "`/kortex audit` what was decided last, and where the trail stands (admins)"
 )
@@ -53,6 +54,12 @@ NOT_EDITABLE = (
     "This proposal cannot be edited in a form: its action is not declared any more, or its "
     "parameters are too long. Reject it and ask for a new one."
 )
+ANSWER_GONE = "I no longer have this answer on record, so nothing was counted."
+THANKS = "Thank you, noted. Press the other button if you change your mind."
+REASON_NOT_ASKED = "Noted. The form that asks why did not open; press the button again to say it."
+VOTE_CHANGED = "Your vote on this answer is not the same any more, so the reason was not kept."
+VOTE_NOT_STORED = "Your vote was not counted: I could not store it. Press the button again."
+REASON_NOT_STORED = "Your reason could not be stored. Your vote counts; send it again."
 EVIDENCE_GONE = "I no longer have this result."
 EVIDENCE_NOT_OPENED = "The result could not be shown now. Open it again."
 CANNOT_AUDIT = "Not done: the audit trail cannot be written now. Try again later."

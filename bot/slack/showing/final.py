@@ -10,6 +10,7 @@ from bot.domain.claims import ClaimState
 from bot.domain.ids import TurnId
 from bot.domain.turn_events import TurnEnd, TurnFinished
 from bot.slack.showing.consulted import consulted
+from bot.slack.showing.opinion import feedback_buttons
 from bot.slack.text.blocks import Block, context
 from bot.slack.text.links import remark
 from bot.slack.text.mrkdwn import inline
@@ -17,6 +18,8 @@ from bot.slack.text.mrkdwn import inline
 _USER_ID = re.compile(r"[UW][A-Z0-9]{1,30}")
 _REMARKS_SHOWN = 6
 _REMARK_CHARS = 150
+# What people may say helped or did not: whatever came to an end of its own.
+_JUDGED = frozenset({TurnEnd.ANSWERED, TurnEnd.DEPTH_EXCEEDED})
 # The provider that is no model at all.
 _TRIAGE = "triage"
 
@@ -48,6 +51,8 @@ def closing(
     blocks += consulted(turn_id, text, final.evidence, records)
     remarks = [f"ℹ️ {remark(each, _REMARK_CHARS)}" for each in final.notices[:_REMARKS_SHOWN]]
     blocks.append(context("\n".join([*remarks, _footer(final, show_cost=show_cost)])))
+    if final.end in _JUDGED:
+        blocks.append(feedback_buttons(turn_id))
     return Closing(ending or "The model gave no text.", tuple(blocks))
 
 

@@ -7,12 +7,14 @@ from datetime import UTC, datetime
 import pytest
 from pydantic import JsonValue
 
-from adapters.llm.messages import Usage
+from adapters.llm.messages import Message, Role, Usage
 from bot.demo.workspace.block_rules import check_blocks
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.budget import BudgetLimits
+from bot.domain.feedback import Vote
 from bot.domain.ids import SessionId, TurnId, UserId
 from bot.domain.provider_status import ProviderStatus
+from bot.domain.session import TurnState
 from bot.domain.tool_status import ToolHealth, ToolReport, ToolsetCost, ToolStatus
 from bot.ports.failures import StorageUnavailable
 from bot.ports.ledger import LedgerEntry
@@ -23,6 +25,7 @@ from bot.slack.received.payloads import SlashCommand
 from tests.fakes.role_table import NOT_YOU
 from tests.fixtures_stores import HELD, ROUND
 from tests.slack_ingress import IDENTITY, Ingress, Payload, command
+from tools.redactor import Redacted
 
 SETTINGS = IngressSettings(
     IDENTITY, admin_roles=("lead",), budget=BudgetLimits(daily_usd_micros=10_000_000)
@@ -53,7 +56,7 @@ async def test_an_unknown_subcommand_shows_help_and_echoes_nothing_alive(ingress
     assert "<!channel>" not in answer
 
 
-@pytest.mark.parametrize("text", ["budget", "providers", "tools", "audit"])
+@pytest.mark.parametrize("text", ["budget", "providers", "tools", "quality", "audit"])
 async def test_numbers_are_for_admins_and_the_attempt_is_written_down(
     ingress: Ingress, text: str
 ) -> None:
@@ -256,3 +259,53 @@ async def test_of_hundreds_of_tools_those_with_trouble_are_shown(ingress: Ingres
     assert "mcp__x__z" in lines[1]
     assert "• and 121 more: `kortex tools` lists them" in lines
     assert "• and 10 more" in lines
+
+
+async def judged(ingress: Ingress, channel: str, reason: str) -> None:
+    ask = await ingress.session_at("100.1", channel)
+    said = [Message(Role.ASSISTANT, text="because", provider="anthropic")]
+    now = ingress.memory.now()
+    await ingress.sessions.finish_turn(ask.turn_id, TurnState.ANSWERED, said, [], now)
+    await ingress.feedback.vote(ask.turn_id, ask.asker, Vote.DOWN, channel)
+    await ingress.feedback.explain(ask.turn_id, ask.asker, Redacted(reason), f"{channel}:why")
+
+
+async def test_quality_counts_everywhere_and_quotes_only_where_the_admin_may_look(
+    ingress: Ingress,
+) -> None:
+    members = {"C1": ["U1"], "C2": ["U2"]}
+    ingress.api.answers["conversations.info"] = {"channel": {"is_private": True}}
+    ingress.api.answers["conversations.members"] = lambda asked: {
+        "members": list[JsonValue](members[str(asked["channel"])])
+    }
+    await judged(ingress, "C1", "wrong <service> @channel https://evil.test")
+    await judged(ingress, "C2", "hidden words")
+
+    answer = json.loads((await ingress.send(command("quality"))).body)
+
+    check_blocks(answer["blocks"], "message")
+    assert "24 hours: anthropic 👍 0, 👎 2, of 2 answers" in answer["text"]
+    assert "<#C1>: “wrong &lt;service&gt;" in answer["text"]
+    assert "1 more in channels that you are not in" in answer["text"]
+    assert "hidden words" not in json.dumps(answer)
+    assert "@channel" not in json.dumps(answer)
+    assert "U1" not in answer["text"]
+
+
+async def test_quality_of_nothing_says_so(ingress: Ingress) -> None:
+    answer = await ask(ingress, "quality")
+    assert "no answer was given in 30 days" in answer
+    assert "none was given" in answer
+
+
+async def test_very_many_hostile_reasons_fit_one_message(ingress: Ingress) -> None:
+    ingress.api.answers["conversations.info"] = {
+        "channel": {"is_channel": True, "is_private": False}
+    }
+    for n in range(50):
+        await judged(ingress, f"C{n}", "<&>`*_~@here\u202e" * 50)
+
+    answer = json.loads((await ingress.send(command("quality"))).body)
+
+    check_blocks(answer["blocks"], "message")
+    assert "\u202e" not in answer["text"]

@@ -157,4 +157,4 @@ def test_the_footer_tells_the_cost_unless_it_is_switched_off(show_cost: bool, sh
 
     closed = closing(TURN, final, "text", show_cost=show_cost)
 
-    assert ("$0.0123" in str(closed.blocks[-1])) == shown
+    assert ("$0.0123" in str(closed.blocks)) == shown

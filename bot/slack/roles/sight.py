@@ -1,0 +1,140 @@
+"""Which channels somebody may see into, now. Fails closed: what cannot be looked up is not seen.
+
+Public channels are seen by everybody of the workspace but guests; all others by who is in them. The
+direct message with the bot is its person's alone, who is known without asking Slack.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import structlog
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from bot.domain.ids import Person
+from bot.ports.failures import SurfaceFailed, SurfaceGone
+from bot.slack.api.calls import SlackCalls
+from bot.slack.api.per_key import Fresh
+
+_log = structlog.stdlib.get_logger(__name__)
+
+# conversations.info is Tier 3 (50 a minute), conversations.members Tier 4 (100): once per channel and
+# minute, whoever asks. As long as roles are kept.
+SIGHT_TTL_S: Final = 60.0
+MOST: Final = 40  # channels of one question; the rest counts as unread
+_AT_ONCE: Final = 8
+# Of a channel's members: 5,000 people. Nobody behind them is found.
+_PAGE: Final = 999
+_PAGES: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Sighted:
+    """Of the channels asked about: those seen, and how many could not be looked up."""
+
+    seen: frozenset[str]
+    unread: int = 0
+
+
+class _Read(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
+
+
+class _Channel(_Read):
+    is_channel: bool = False
+    is_private: bool = True
+
+
+class _ChannelAnswer(_Read):
+    channel: _Channel
+
+
+class _Cursor(_Read):
+    next_cursor: str = ""
+
+
+class _MembersAnswer(_Read):
+    members: frozenset[str]
+    response_metadata: _Cursor = Field(default_factory=_Cursor)
+
+
+class _User(_Read):
+    team_id: str = ""
+    deleted: bool = False
+    is_restricted: bool = False
+    is_ultra_restricted: bool = False
+    is_stranger: bool = False
+
+
+class _UserAnswer(_Read):
+    user: _User
+
+
+class Sight:
+    """Over the Web API. `owners` of a question name whose a direct message is, by its channel."""
+
+    def __init__(self, api: SlackCalls, team: str, clock: Callable[[], float]) -> None:
+        self._api = api
+        self._team = team
+        self._public = Fresh(self._is_public, clock)
+        self._people = Fresh(self._members, clock)
+        self._full = Fresh(self._is_full, clock)
+
+    async def of(
+        self, viewer: Person, channels: Iterable[str], owners: Mapping[str, str]
+    ) -> Sighted:
+        """Which of the channels that person may see into. Never raises but for cancellation."""
+        wanted = list(dict.fromkeys(channels))
+        slots = asyncio.Semaphore(_AT_ONCE)
+
+        async def one(channel: str) -> bool | None:
+            if channel.startswith("D"):
+                return owners.get(channel) == viewer.user
+            async with slots:
+                return await self._sees(viewer, channel)
+
+        looked = await asyncio.gather(*map(one, wanted[:MOST]))
+        seen = [channel for channel, sees in zip(wanted, looked, strict=False) if sees]
+        unread = sum(sees is None for sees in looked) + max(0, len(wanted) - MOST)
+        return Sighted(frozenset(seen), unread)
+
+    async def _sees(self, viewer: Person, channel: str) -> bool | None:
+        try:
+            if await self._public.get(channel, SIGHT_TTL_S) and await self._is_colleague(viewer):
+                return True
+            return viewer.user in await self._people.get(channel, SIGHT_TTL_S)
+        except SurfaceGone:
+            return False  # the bot itself sees it no more
+        except (SurfaceFailed, TimeoutError, ValidationError) as error:
+            _log.warning("slack.sight.unread", channel=channel, error=type(error).__name__)
+            return None
+
+    async def _is_colleague(self, viewer: Person) -> bool:
+        return viewer.team == self._team and await self._full.get(viewer.user, SIGHT_TTL_S)
+
+    async def _is_public(self, channel: str) -> bool:
+        answer = await self._api.call("conversations.info", channel=channel)
+        found = _ChannelAnswer.model_validate(answer).channel
+        return found.is_channel and not found.is_private
+
+    async def _is_full(self, user: str) -> bool:
+        """Somebody of this workspace who is no guest."""
+        found = _UserAnswer.model_validate(await self._api.call("users.info", user=user)).user
+        outside = found.is_stranger or found.team_id not in {"", self._team}
+        return not (outside or found.deleted or found.is_restricted or found.is_ultra_restricted)
+
+    async def _members(self, channel: str) -> frozenset[str]:
+        found: frozenset[str] = frozenset()
+        cursor = ""
+        for _ in range(_PAGES):
+            answer = _MembersAnswer.model_validate(
+                await self._api.call(
+                    "conversations.members", channel=channel, limit=_PAGE, cursor=cursor or None
+                )
+            )
+            found |= answer.members
+            cursor = answer.response_metadata.next_cursor
+            if not cursor:
+                break
+        return found

@@ -1,0 +1,183 @@
+"""`bot.ports.feedback.Feedback` in the database: a vote and its audit row are one transaction."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from bot.domain.audit import AuditEvent, AuditKind
+from bot.domain.feedback import Judged, Opinion, Vote
+from bot.domain.ids import ChannelId, MessageTs, Person, Place, SessionId, TeamId, TurnId, UserId
+from bot.domain.session import TurnState
+from bot.store.audit import append_audit
+from bot.store.database import Database
+from bot.store.dialect import Connection, insert_into, now, seconds_ago
+from bot.store.feedback_table import feedback
+from bot.store.session_rows import to_message
+from bot.store.tables import messages, sessions, turns
+from tools.redactor import Redacted
+
+DAY_S: Final = 86_400.0
+_MOST: Final = 1_000  # opinions read at once
+
+
+class StoredFeedback:
+    """Votes as rows, by turn and person. With `retain` false no reason is kept."""
+
+    def __init__(self, database: Database, *, retain: bool = True) -> None:
+        self._database = database
+        self._retain = retain
+
+    @property
+    def keeps_reasons(self) -> bool:
+        """Whether a reason would be kept."""
+        return self._retain
+
+    async def vote(self, turn: TurnId, person: Person, vote: Vote, key: str) -> bool | None:
+        """Insert or change the row of that person; the same vote again is nothing new."""
+
+        async def work(connection: Connection) -> bool | None:
+            session = await _session_of(connection, turn)
+            if session is None:
+                return None
+            cast = insert_into(connection, feedback).values(
+                turn_id=turn, team=person.team, user_id=person.user, vote=vote.value, at=now()
+            )
+            changed = await connection.execute(
+                cast.on_conflict_do_update(
+                    index_elements=["turn_id", "team", "user_id"],
+                    set_={"vote": vote.value, "reason": "", "at": now()},
+                    where=feedback.c.vote != vote.value,
+                ).returning(feedback.c.turn_id)
+            )
+            if changed.first() is None:
+                return False
+            await append_audit(connection, _on_record(turn, person, vote, session, key))
+            return True
+
+        return await self._database.transact(work)
+
+    async def explain(self, turn: TurnId, person: Person, reason: Redacted, key: str) -> bool:
+        """Put it into the row of a vote that stands."""
+
+        async def work(connection: Connection) -> bool:
+            kept = await connection.execute(
+                feedback.update()
+                .where(
+                    feedback.c.turn_id == turn,
+                    feedback.c.team == person.team,
+                    feedback.c.user_id == person.user,
+                    feedback.c.vote == Vote.DOWN.value,
+                )
+                .values(reason=reason, at=now())
+            )
+            if kept.rowcount != 1:
+                return False
+            session = await _session_of(connection, turn) or ""
+            event = _on_record(turn, person, Vote.DOWN, session, key, explained=True)
+            await append_audit(connection, event)
+            return True
+
+        return self._retain and await self._database.transact(work)
+
+    async def judged(self, days: int) -> Sequence[Judged]:
+        """By provider, over the last days."""
+        per_turn = (
+            sa.select(
+                feedback.c.turn_id,
+                sa.func.sum(sa.case((feedback.c.vote == Vote.UP.value, 1), else_=0)).label("up"),
+                sa.func.count().label("all"),
+            )
+            .group_by(feedback.c.turn_id)
+            .subquery()
+        )
+        name = sa.func.coalesce(turns.c.provider, "")
+        up = sa.func.coalesce(sa.func.sum(per_turn.c.up), 0)
+        votes = sa.func.coalesce(sa.func.sum(per_turn.c.all), 0)
+
+        async def work(connection: Connection) -> Sequence[Judged]:
+            found = await connection.execute(
+                sa.select(name, sa.func.count(), up, votes)
+                .select_from(turns.outerjoin(per_turn, per_turn.c.turn_id == turns.c.id))
+                .where(
+                    turns.c.state == TurnState.ANSWERED.value,
+                    turns.c.ended_at >= seconds_ago(days * DAY_S),
+                )
+                .group_by(name)
+                .order_by(name)
+            )
+            return [Judged(p, days, int(n), int(u), int(v) - int(u)) for p, n, u, v in found]
+
+        return await self._database.fetch(work)
+
+    async def reasons(self, limit: int) -> Sequence[Opinion]:
+        """The latest that were given."""
+        wanted = _opinions().where(feedback.c.reason != "")
+        return await self._read(wanted.order_by(feedback.c.at.desc()).limit(limit))
+
+    async def between(self, start: datetime, end: datetime) -> Sequence[Opinion]:
+        """On answers to what was asked in that time."""
+        wanted = _opinions().where(turns.c.started_at >= start, turns.c.started_at <= end)
+        order = (turns.c.started_at, turns.c.id, feedback.c.at)
+        return await self._read(wanted.order_by(*order).limit(_MOST))
+
+    async def _read(self, wanted: sa.Select[Any]) -> Sequence[Opinion]:
+        async def work(connection: Connection) -> Sequence[Opinion]:
+            return [_opinion(row) for row in await connection.execute(wanted)]
+
+        return await self._database.fetch(work)
+
+
+async def _session_of(connection: Connection, turn: TurnId) -> str | None:
+    """The session of a turn that is over."""
+    found: str | None = await connection.scalar(
+        sa.select(turns.c.session_id).where(
+            turns.c.id == turn, turns.c.state != TurnState.RUNNING.value
+        )
+    )
+    return found
+
+
+def _on_record(
+    turn: TurnId, person: Person, vote: Vote, session: str, key: str, *, explained: bool = False
+) -> AuditEvent:
+    """Without the reason's words: the trail keeps nothing that was said."""
+    return AuditEvent(
+        AuditKind.FEEDBACK_GIVEN,
+        person.user,
+        {"turn": turn, "vote": vote.value, "explained": explained},
+        SessionId(session),
+        key,
+    )
+
+
+def _opinions() -> sa.Select[Any]:
+    asked = sa.and_(messages.c.turn_id == turns.c.id, messages.c.n == 0)
+    return sa.select(
+        feedback,
+        turns.c.provider,
+        turns.c.answer_ts,
+        sessions.c.team.label("place_team"),
+        sessions.c.channel,
+        sessions.c.thread_ts,
+        messages.c.body,
+    ).select_from(
+        feedback.join(turns, turns.c.id == feedback.c.turn_id)
+        .join(sessions, sessions.c.id == turns.c.session_id)
+        .outerjoin(messages, asked)
+    )
+
+
+def _opinion(row: sa.Row[Any]) -> Opinion:
+    return Opinion(
+        turn=row.turn_id,
+        place=Place(TeamId(row.place_team), ChannelId(row.channel), MessageTs(row.thread_ts)),
+        answer_ts=row.answer_ts,
+        provider=row.provider or "",
+        vote=Vote(row.vote),
+        reason=row.reason,
+        by=UserId(row.user_id),
+        at=row.at,
+        asked=to_message(row.body).text if row.body else "",
+    )
