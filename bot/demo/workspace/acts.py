@@ -1,5 +1,6 @@
 """What people do: speak, press, submit, command, delete. Refused where Slack's clients would."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -8,6 +9,7 @@ from bot.demo.workspace.answers import show_answer
 from bot.demo.workspace.delivery import Ack, EventQueue
 from bot.demo.workspace.errors import CannotDoThat, SlackRefused
 from bot.demo.workspace.feed import Change
+from bot.demo.workspace.files import Files, Upload
 from bot.demo.workspace.identity import opaque
 from bot.demo.workspace.interaction_handles import InteractionHandles
 from bot.demo.workspace.json_access import JsonObject, object_at, text_at
@@ -26,13 +28,21 @@ class Acts:
     outbox: EventQueue
     handles: InteractionHandles
     modals: Modals
+    files: Files
     origin: str = field(default="http://127.0.0.1", init=False)
 
-    def say(self, user: str, channel: str, text: str, thread_ts: str | None = None) -> Message:
-        """Post a message; `@name` becomes a mention."""
+    def say(
+        self,
+        user: str,
+        channel: str,
+        text: str,
+        thread_ts: str | None = None,
+        files: Sequence[Upload] = (),
+    ) -> Message:
+        """Post a message, with files or without; `@name` becomes a mention."""
         author, _ = self._present(user, channel)
         roster = self.posting.roster
-        if not text.strip():
+        if not text.strip() and not files:
             raise CannotDoThat("a message needs text")
         if thread_ts and self.posting.timeline.get(channel, thread_ts) is None:
             raise CannotDoThat(f"there is no thread {thread_ts}")
@@ -44,12 +54,20 @@ class Acts:
             team=author.team,
             text=sent,
             thread_ts=thread_ts,
-            blocks=with_block_ids([as_rich_text(sent)]),
+            blocks=with_block_ids([as_rich_text(sent)] if sent.strip() else []),
+            files=self._shared(author, files),
             bot_id=author.bot_id,
             client_msg_id="" if author.is_bot else opaque("", 24).lower(),
         )
         self.posting.post(message)
         return message
+
+    def _shared(self, author: User, uploads: Sequence[Upload]) -> tuple[JsonObject, ...]:
+        team = self.posting.app.team_id
+        shared = [self.files.add(author.id, author.team, each) for each in uploads]
+        if author.team != team:
+            return tuple(each.as_strangers() for each in shared)
+        return tuple(each.as_slack(self.origin, team) for each in shared)
 
     def delete(self, user: str, channel: str, ts: str) -> None:
         """Delete a message: one's own, or anybody's as an admin."""

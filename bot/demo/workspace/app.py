@@ -36,6 +36,7 @@ def create_app(
     PersonApi(workspace, providers).add_routes(app.router)
     PageFiles().add_to(app)
     app.router.add_route("*", "/api/{method}", SimulatedWebApi(workspace).handle)
+    workspace.files.add_to(app.router)
     app.router.add_get("/link/", workspace.sockets.serve)
     app.router.add_post("/actions/{key}", ResponseUrls(workspace).handle)
     app.cleanup_ctx.append(_deliveries(workspace))

@@ -151,6 +151,13 @@ SIGNATURES: Mapping[str, Signature] = {
         scope="channels:history",
         takes_json=False,
     ),
+    "files.info": Signature(
+        {"file": _TEXT},
+        {**_PAGED, "count": _NUMBER, "page": _NUMBER},
+        tier=4,
+        scope="files:read",
+        takes_json=False,
+    ),
     "reactions.add": Signature(
         {"channel": _TEXT, "name": _TEXT, "timestamp": _TEXT}, {}, tier=3, scope="reactions:write"
     ),

@@ -28,7 +28,9 @@ def message_posted(message: Message, channel: Channel) -> JsonObject:
 
 def app_mention(message: Message) -> JsonObject:
     """The same message as an app_mention: the same channel and ts under another event id."""
-    return message.as_slack() | {
+    said = message.as_slack()
+    said.pop("subtype", None)
+    return said | {
         "type": "app_mention",
         "channel": message.channel,
         "event_ts": message.ts,

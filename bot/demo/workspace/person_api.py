@@ -12,7 +12,8 @@ from pydantic import JsonValue
 from bot.demo.workspace.delivery import Ack
 from bot.demo.workspace.errors import CannotDoThat
 from bot.demo.workspace.feed import Change
-from bot.demo.workspace.json_access import JsonObject, object_at, text_at
+from bot.demo.workspace.files import Upload
+from bot.demo.workspace.json_access import JsonObject, object_at, objects_at, text_at
 from bot.demo.workspace.people import Channel, User
 from bot.demo.workspace.provider_choice import ProviderChoice
 from bot.demo.workspace.state import Workspace
@@ -141,11 +142,16 @@ class PersonApi:
         return sees
 
     async def say(self, request: web.Request) -> web.Response:
-        """Post a message."""
+        """Post a message; `files` are small texts, each with a `name` and its `text`."""
         body = await _body(request)
         thread_ts = text_at(body, "thread_ts") or None
+        files = [
+            Upload(text_at(each, "name"), text_at(each, "text").encode("utf-8", "replace"))
+            for each in objects_at(body, "files")
+        ]
+        author, channel = text_at(body, "user"), text_at(body, "channel")
         ts = await self.workspace.say(
-            text_at(body, "user"), text_at(body, "channel"), text_at(body, "text"), thread_ts
+            author, channel, text_at(body, "text"), thread_ts, files=files
         )
         return _json({"ts": ts})
 

@@ -11,6 +11,7 @@ from bot.demo.workspace.acts import Acts
 from bot.demo.workspace.delivery import Ack, DeliveryPolicy, EventQueue, Transport
 from bot.demo.workspace.errors import CannotDoThat
 from bot.demo.workspace.feed import Change, Feed
+from bot.demo.workspace.files import Files, Upload
 from bot.demo.workspace.identity import AppIdentity, Timestamps
 from bot.demo.workspace.interaction_handles import InteractionHandles
 from bot.demo.workspace.json_access import JsonObject, text_at
@@ -73,6 +74,7 @@ class Workspace:
         self.feed = Feed()
         self.timeline = Timeline()
         self.sessions = Sessions(self.feed)
+        self.files = Files(self.app)
         self.streams = Streams(self.setup.clocks.monotonic)
         self.calls: deque[ApiCall] = deque(maxlen=MAX_CALLS_KEPT)
         self.sockets = SocketModeHub(self.app.app_id, self.feed.notify)
@@ -89,7 +91,7 @@ class Workspace:
             self.outbox,
             Timestamps(self.setup.clocks.wall),
         )
-        self.acts = Acts(self.posting, self.outbox, self.handles, self.modals)
+        self.acts = Acts(self.posting, self.outbox, self.handles, self.modals, self.files)
 
     def _signed_http(self, url: str) -> SignedHttp | None:
         if not url:
@@ -128,9 +130,17 @@ class Workspace:
 
     # What people do; errors: CannotDoThat.
 
-    async def say(self, user: str, channel: str, text: str, thread_ts: str | None = None) -> str:
+    async def say(
+        self,
+        user: str,
+        channel: str,
+        text: str,
+        thread_ts: str | None = None,
+        *,
+        files: Sequence[Upload] = (),
+    ) -> str:
         """Post a message as a person; its ts. `@kortex` becomes a mention."""
-        return self.acts.say(user, channel, text, thread_ts).ts
+        return self.acts.say(user, channel, text, thread_ts, files).ts
 
     async def click(
         self,

@@ -20,6 +20,7 @@ class Message:
     thread_ts: str | None = None
     blocks: tuple[JsonObject, ...] = ()
     attachments: tuple[JsonObject, ...] = ()
+    files: tuple[JsonObject, ...] = ()
     metadata: JsonObject | None = None
     bot_id: str = ""
     app_id: str = ""
@@ -63,7 +64,12 @@ class Message:
             ]
         if with_metadata and self.metadata:
             message["metadata"] = self.metadata
-        return message
+        return message | self._shared()
+
+    def _shared(self) -> JsonObject:
+        if not self.files:
+            return {}
+        return {"subtype": "file_share", "files": list[JsonValue](self.files), "upload": False}
 
     def _tombstone(self) -> JsonObject:
         return {

@@ -11,7 +11,15 @@ from bot.demo.workspace.arguments import SIGNATURES, Arguments, Signature, read_
 from bot.demo.workspace.block_rules import check_known
 from bot.demo.workspace.errors import RateLimited, ScopeMissing, SlackRefused
 from bot.demo.workspace.json_access import JsonObject, objects_at, text_at
-from bot.demo.workspace.methods import chat, conversations, people, sessions, streaming, views
+from bot.demo.workspace.methods import (
+    chat,
+    conversations,
+    files,
+    people,
+    sessions,
+    streaming,
+    views,
+)
 from bot.demo.workspace.state import ApiCall, Workspace
 
 Handler = Callable[[Workspace, Arguments], JsonObject]
@@ -36,6 +44,7 @@ HANDLERS: Mapping[str, Handler] = {
     "conversations.info": conversations.info,
     "conversations.members": conversations.members,
     "conversations.replies": conversations.replies,
+    "files.info": files.info,
     "reactions.add": people.add_reaction,
     "usergroups.list": people.group_list,
     "usergroups.users.list": people.group_users,

@@ -1,0 +1,137 @@
+"""Files that people share, and the address from which the app's token reads them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from aiohttp import web
+
+from bot.demo.workspace.errors import CannotDoThat
+from bot.demo.workspace.identity import AppIdentity, opaque
+from bot.demo.workspace.json_access import JsonObject
+
+READ_SCOPE = "files:read"
+_PRIVATE = "/files-pri/"
+# What Slack makes of a name's ending; the rest is "binary".
+_KINDS: Mapping[str, tuple[str, str]] = {
+    "txt": ("text", "text/plain"),
+    "log": ("text", "text/plain"),
+    "csv": ("csv", "text/csv"),
+    "json": ("json", "application/json"),
+    "md": ("markdown", "text/markdown"),
+    "yaml": ("yaml", "text/yaml"),
+    "html": ("html", "text/html"),
+    "pdf": ("pdf", "application/pdf"),
+    "zip": ("zip", "application/zip"),
+    "png": ("png", "image/png"),
+    "jpg": ("jpg", "image/jpeg"),
+    "gif": ("gif", "image/gif"),
+    "webp": ("webp", "image/webp"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """What somebody drops into a message. `mimetype` is told by the name unless given.
+
+    `mode` is Slack's: "hosted", "snippet", "external" (a link to another service), "space" (a canvas).
+    """
+
+    name: str
+    content: bytes
+    mimetype: str = ""
+    mode: str = "hosted"
+
+
+@dataclass(frozen=True, slots=True)
+class SharedFile:
+    """One stored file."""
+
+    id: str
+    user: str
+    team: str
+    upload: Upload
+    is_deleted: bool = False
+
+    def as_slack(self, origin: str, app_team: str) -> JsonObject:
+        """The file object of files.info and of events."""
+        if self.is_deleted:
+            return {"id": self.id, "mode": "tombstone"}
+        upload, (filetype, mimetype) = self.upload, self._kind
+        path = f"{_PRIVATE}{app_team}-{self.id}"
+        is_external = upload.mode == "external"
+        private = f"https://drive.example/{self.id}" if is_external else origin + path
+        described: JsonObject = {
+            "id": self.id,
+            "created": 1_700_000_000,
+            "timestamp": 1_700_000_000,
+            "name": upload.name,
+            "title": upload.name,
+            "mimetype": upload.mimetype or mimetype,
+            "filetype": filetype,
+            "user": self.user,
+            "user_team": self.team,
+            "mode": upload.mode,
+            "size": len(upload.content),
+            "is_external": is_external,
+            "is_public": False,
+            "file_access": "visible",
+            "url_private": f"{private}/{self.id}",
+        }
+        return (
+            described
+            if is_external
+            else described | {"url_private_download": f"{private}/download/{self.id}"}
+        )
+
+    def as_strangers(self) -> JsonObject:
+        """What an event says of a file of another workspace: ask files.info."""
+        return {"id": self.id, "mode": "file_access", "file_access": "check_file_info"}
+
+    @property
+    def _kind(self) -> tuple[str, str]:
+        ending = self.upload.name.rpartition(".")[2].lower()
+        return _KINDS.get(ending, ("binary", "application/octet-stream"))
+
+
+@dataclass(slots=True)
+class Files:
+    """All of them, by id. `moved` sends a download elsewhere; `fetched` are those asked for."""
+
+    app: AppIdentity
+    stored: dict[str, SharedFile] = field(default_factory=dict)
+    moved: dict[str, str] = field(default_factory=dict)
+    fetched: list[str] = field(default_factory=list)
+
+    def add(self, user: str, team: str, upload: Upload) -> SharedFile:
+        """Store what somebody uploads. Raises CannotDoThat for a file without a name."""
+        if not upload.name.strip():
+            raise CannotDoThat("a file needs a name")
+        shared = SharedFile(opaque("F"), user, team, upload)
+        self.stored[shared.id] = shared
+        return shared
+
+    def delete(self, file_id: str) -> None:
+        """Raises CannotDoThat when there is no such file."""
+        if file_id not in self.stored:
+            raise CannotDoThat(f"there is no file {file_id}")
+        self.stored[file_id] = replace(self.stored[file_id], is_deleted=True)
+
+    def add_to(self, router: web.UrlDispatcher) -> None:
+        """The private addresses."""
+        router.add_get(_PRIVATE + "{where}/{name}", self.serve)
+        router.add_get(_PRIVATE + "{where}/download/{name}", self.serve)
+
+    async def serve(self, request: web.Request) -> web.StreamResponse:
+        """The content for the app's token; who may not read it is sent to sign in, as Slack does."""
+        file_id = request.match_info["where"].rpartition("-")[2]
+        self.fetched.append(file_id)
+        if target := self.moved.get(file_id):
+            raise web.HTTPFound(target)
+        allowed = request.headers.get("authorization") == f"Bearer {self.app.bot_token}"
+        if not allowed or READ_SCOPE not in self.app.scopes:
+            raise web.HTTPFound(f"/?redir={request.path}")
+        shared = self.stored.get(file_id)
+        if shared is None or shared.is_deleted or shared.upload.mode == "external":
+            raise web.HTTPNotFound(text="<html><title>Not found</title></html>")
+        media = shared.as_slack("", self.app.team_id)["mimetype"]
+        return web.Response(body=shared.upload.content, headers={"content-type": str(media)})
