@@ -54,6 +54,7 @@ from tools.capabilities import Capabilities, Clock
 from tools.catalog import ToolCatalog
 from tools.contract import AnyTool
 from tools.core.all import core_tools
+from tools.core.read_attachment import ATTACHMENTS, Attachments
 from tools.cursor import CursorSigner
 from tools.policy import ToolPolicy
 from tools.runner import RunnerHooks, ToolRunner
@@ -157,8 +158,12 @@ def build_conversation(
     stack: AsyncExitStack,
     *,
     card_call_s: float = CALL_TIMEOUT_S,
+    attachments: Attachments | None = None,
 ) -> Conversation:
-    """Put together what answers asks on that surface; a try to show a card takes `card_call_s`."""
+    """Put together what answers asks on that surface; a try to show a card takes `card_call_s`.
+
+    Without `attachments` no file is read.
+    """
     in_force = base.in_force
     channels = directory.channels
     venues = Venues(in_force.channels, channels, base.stores.sessions)
@@ -168,7 +173,7 @@ def build_conversation(
     target = Target(probe, base.redactor, surface.traits)
     display = ProposalDisplay(base.stores.cards, surface, call_timeout_s=card_call_s)
     desk = _desk(base, display, venues, target)
-    toolboxes = _toolboxes(base, desk, stack)
+    toolboxes = _toolboxes(base, desk, stack, attachments)
     tools = ToolDesk(toolboxes.choose, base.clock)
 
     async def roles_of(person: Person) -> HeldRoles:
@@ -213,7 +218,9 @@ def _desk(base: Base, display: ProposalDisplay, venues: Venues, target: Target) 
     )
 
 
-def _toolboxes(base: Base, desk: ProposalDesk, stack: AsyncExitStack) -> Toolboxes:
+def _toolboxes(
+    base: Base, desk: ProposalDesk, stack: AsyncExitStack, attachments: Attachments | None
+) -> Toolboxes:
     stores = base.stores
     observed_in = make_observed(
         base.settings,
@@ -227,7 +234,9 @@ def _toolboxes(base: Base, desk: ProposalDesk, stack: AsyncExitStack) -> Toolbox
     world = base.world
     look = (lambda _channel: world.observed) if world else observed_in
 
-    more = bound(base.settings, stack)
+    more = dict(bound(base.settings, stack))
+    if attachments is not None:
+        more[ATTACHMENTS.name] = attachments
 
     def bind(observed: Observed) -> Capabilities:
         known = observed.capabilities(base.clock, OfferedOperations(base.actions), desk)

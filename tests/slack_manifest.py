@@ -47,6 +47,7 @@ METHODS: Mapping[str, tuple[str, ...]] = {
     "conversations.info": ("channels:read", "groups:read", "mpim:read"),  # im: no name
     "conversations.members": ("channels:read", "groups:read", "mpim:read"),
     "conversations.replies": _HISTORY,
+    "files.info": ("files:read",),
     "usergroups.users.list": ("usergroups:read",),
     "users.info": ("users:read",),
     "users.lookupByEmail": ("users:read.email",),

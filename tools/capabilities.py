@@ -12,6 +12,7 @@ from typing import Protocol, TypeVar, cast
 
 from pydantic import JsonValue
 
+from tools.attached import AttachedFile
 from tools.call_limits import NOTHING_SPENT, Spent
 from tools.cluster_objects import ClusterEvent, ObjectQuery, ObjectTable, PodLogQuery
 from tools.cluster_offer import OfferedKind, ResourceSchema, WrittenPattern
@@ -541,6 +542,7 @@ class CallContext:
     channel_id: str = ""
     roles: frozenset[str] = frozenset()  # of the asker, of those that the policy names
     reading: Reading = Reading.ALL  # whether `products` bound what tools read
+    files: tuple[AttachedFile, ...] = ()  # attached to the question, in their order
 
 
 @dataclass(frozen=True, slots=True)

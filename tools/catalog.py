@@ -9,10 +9,12 @@ repeats the shape of the object that holds it, for trees.
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
+from typing import Protocol
 
 import orjson
 from pydantic import JsonValue
 
+from tools.attached import AttachedFile
 from tools.capabilities import Capabilities
 from tools.contract import PROPOSE_TOOL_ID, AnyTool, Effect, ToolContract
 from tools.policy import Asking, ToolPolicy
@@ -56,6 +58,15 @@ class Allowlist:
     def apply(self, value: dict[str, JsonValue]) -> dict[str, JsonValue]:
         """A copy that holds only what is listed."""
         return _kept_fields(value, self._root)
+
+
+class Questioning(Asking, Protocol):
+    """What a request may see depends on this; a CallContext is one."""
+
+    @property
+    def files(self) -> tuple[AttachedFile, ...]:
+        """What was attached to the question."""
+        ...
 
 
 class CatalogInvalid(ValueError):
@@ -107,13 +118,14 @@ class ToolCatalog:
         """The tool of exactly that id."""
         return self._tools.get(name)
 
-    def visible(self, asking: Asking) -> tuple[ToolDescription, ...]:
+    def visible(self, asking: Questioning) -> tuple[ToolDescription, ...]:
         """What this purpose and session may call, in the order of ids: the same bytes each time."""
         return tuple(
             entry.description
             for _, entry in sorted(self._tools.items())
             if self._policy.allows(entry.contract, asking)
             and self._policy.permits(entry.contract, asking)
+            and (asking.files or not entry.contract.of_files)
             and is_offered(entry.contract.products, asking)
             and self._can_work(entry.contract)
             and self._is_connected(entry.contract, asking)

@@ -77,7 +77,7 @@ class ToolContract:
     code (a signed cursor, a proposal id) that the text redactor must not touch; only built-in
     tools may have them. `live` is asked anew each time, never answered from the cache.
     `products` says whose data a call is about, which a channel's products bound. `toolsets` are the built-in ones that name a built-in tool; `ports` what it needs beyond
-    `capabilities`, declared in its own file.
+    `capabilities`, declared in its own file. `of_files`: it is offered where the question has files.
     """
 
     id: str
@@ -94,6 +94,7 @@ class ToolContract:
     live: bool = False
     toolsets: tuple[str, ...] = ()
     ports: frozenset[Port[Any]] = frozenset()
+    of_files: bool = False
 
     @property
     def short_name(self) -> str:

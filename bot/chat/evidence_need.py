@@ -125,7 +125,8 @@ def _rests_on(text: str, given: Sequence[Evidence], question: str) -> bool:
         return False
     _, claims = checked(text, given, {}, question)
     states = {claim.state for claim in claims}
-    return ClaimState.SUPPORTED in states or states <= {ClaimState.UNCHECKED}
+    stands = {ClaimState.SUPPORTED, ClaimState.ATTACHED}
+    return bool(stands & states) or states <= {ClaimState.UNCHECKED}
 
 
 def _asks_back(text: str, question: str) -> bool:

@@ -33,13 +33,15 @@ def of_model(calls: Sequence[ToolCall]) -> Sequence[ToolCall]:
     ]
 
 
-async def planned(look: Look, request: CompleteRequest, journal: Journal) -> tuple[ToolCall, ...]:
-    """The calls of the first look at a question; a step of the journal."""
+async def planned(
+    step: str, look: Look, request: CompleteRequest, journal: Journal
+) -> tuple[ToolCall, ...]:
+    """The calls of a look at a question, or at its files; a step of the journal."""
 
     async def plan() -> JsonValue:
         return [[call.id, call.name, call.arguments] for call in look(request)]
 
-    kept = await journal.step("look", plan)
+    kept = await journal.step(step, plan)
     assert isinstance(kept, list)  # noqa: S101 - written two lines up
     rows = [row for row in kept if isinstance(row, list)]
     return tuple(ToolCall(str(row[0]), str(row[1]), str(row[2])) for row in rows)

@@ -113,10 +113,12 @@ class Loop:
         renew: Renew = _unchanged,
         fallback: str = "",
         look: Look | None = None,
+        files: Look | None = None,
     ) -> None:
         """`fallback` is the provider that answers where a model looked at nothing; empty: nobody.
 
-        `look` says what is looked at before a model is asked, where the question needs evidence.
+        `look` says what is looked at before a model is asked, where the question needs evidence;
+        `files` what is read of its attachments before that.
         """
         self._ask = ask
         self._execute = execute
@@ -125,6 +127,7 @@ class Loop:
         self._renew = renew
         self._fallback = fallback
         self._look = look
+        self._files = files
         self.talk: Conversation | None = None
 
     async def run(
@@ -138,7 +141,7 @@ class Loop:
         self.talk = talk
         while True:
             talk.request = await self._renew(talk.request, len(talk.rounds) + 1)
-            if not talk.rounds and await self._first_look(talk, emit):
+            if not talk.rounds and await self._before_asking(talk, emit):
                 return TurnEnd.STOPPED, talk
             record = await self._round(talk, emit)
             if record.stopped:
@@ -154,17 +157,31 @@ class Loop:
             if await self._tools(talk, record.tool_calls, emit):
                 return TurnEnd.STOPPED, talk
 
+    async def _before_asking(self, talk: Conversation, emit: Emit) -> bool:
+        """What was attached, then the first look; True when a stop cut in."""
+        if self._files is not None:
+            calls = await planned("files", self._files, talk.request, self._journal)
+            if calls and await self._looked(talk, calls, emit):
+                return True
+        return await self._first_look(talk, emit)
+
+    async def _looked(self, talk: Conversation, calls: Sequence[ToolCall], emit: Emit) -> bool:
+        calls = unique_ids(calls, talk.request)
+        talk.looked += len(calls)
+        self._say(talk, Message(Role.ASSISTANT, tool_calls=calls))
+        return await self._tools(talk, calls, emit)
+
     async def _first_look(self, talk: Conversation, emit: Emit) -> bool:
         """The turn's first evidence, as if the model had asked for it; True when a stop cut in."""
         if self._look is None or not talk.needs_evidence:
             return False
-        calls = unique_ids(await planned(self._look, talk.request, self._journal), talk.request)
+        calls = await planned("look", self._look, talk.request, self._journal)
         if not calls:
             return False
-        talk.looked = len(calls)
-        self._say(talk, Message(Role.ASSISTANT, tool_calls=calls))
-        stopped = await self._tools(talk, calls, emit)
-        talk.request = replace(talk.request, require_tool=not has_looked(talk.outcomes))
+        before = len(talk.outcomes)
+        stopped = await self._looked(talk, calls, emit)
+        looked = has_looked(talk.outcomes[before:])
+        talk.request = replace(talk.request, require_tool=not looked)
         return stopped
 
     async def _round(self, talk: Conversation, emit: Emit) -> RoundRecord:

@@ -9,12 +9,14 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 
 import structlog
 from pydantic import JsonValue
 
 from adapters.llm.messages import CompleteRequest, Message, ToolCall
 from bot.chat.aftermath import broken, depth_finding, finished, lost, not_kept, said_of, state_of
+from bot.chat.attachments import reading_calls, unread
 from bot.chat.claims.answer import checked
 from bot.chat.conversation import Conversation
 from bot.chat.delivery import Delivery
@@ -134,7 +136,7 @@ class Turns:
             channel = channel_of(self._config.channels, await self._channels.for_asking(ask.place))
             name = session_name(channel.rule, channel.name)
             session: Session = await self._sessions.open(ask, name, now)
-            told = await self._requests.told(session.id, now, ask.asker)
+            told = await self._requests.told(session.id, now, ask.asker, ask.files)
             await self._sessions.begin_turn(ask, session, now, told)
             anew = session.resumed_by == ask.turn_id
             summary: list[JsonValue] = [session.summary, session.summary_ts]
@@ -228,7 +230,8 @@ class Turns:
                 journal.feed(Notice(UNKNOWN_NOTICE))
             return request
 
-        loop = self._loop(lambda: context, budget, stop, journal, renew, opened.look)
+        looks = (opened.look, partial(reading_calls, ask.files) if ask.files else None)
+        loop = self._loop(lambda: context, budget, stop, journal, renew, looks)
         try:
             request = await self._requests.request(ask, standing.channel, opened, context)
             recalled = await self._recalled(request, list(notices), budget, stop, journal)
@@ -273,7 +276,7 @@ class Turns:
         stop: StopSignal,
         journal: Journal,
         renew: Renew,
-        look: Look | None,
+        looks: tuple[Look | None, Look | None],
     ) -> Loop:
         async def one_round(
             request: CompleteRequest, number: int, emit: Emit, prefer: str, *, full: bool
@@ -298,7 +301,8 @@ class Turns:
             max_tool_rounds=self._config.max_tool_rounds,
             renew=renew,
             fallback=budget.without_model,
-            look=look,
+            look=looks[0],
+            files=looks[1],
         )
 
     async def _final(
@@ -307,6 +311,7 @@ class Turns:
         text = self._redactor.redact(talk.text)
         rounds = (*talk.aside, *talk.rounds)
         notices = newest_note([*before, *(n for r in rounds for n in r.notices)])
+        notices += unread(ask.files, talk.evidence, talk.request)
         if end is TurnEnd.FAILED:
             notices.append(talk.rounds[-1].error_message)
         asked = {o.record.tool_call_id: o.record.arguments or {} for o in talk.outcomes}

@@ -9,6 +9,7 @@ from adapters.llm.first_look.calls import look_calls
 from adapters.llm.local_time import in_zone
 from adapters.llm.messages import CompleteRequest, Message, Meta, Role, ToolSpec
 from bot.chat import prompts
+from bot.chat.attachments import told_with_question
 from bot.chat.evidence_need import needs_evidence
 from bot.chat.first_look import Look
 from bot.chat.history import as_turn
@@ -19,6 +20,7 @@ from bot.domain.roles import NO_ROLES, ConnectionRule, HeldRoles, connections_of
 from bot.domain.session import Ask
 from bot.ports.platform import ZoneOf
 from bot.ports.sessions import SessionStore
+from tools.attached import AttachedFile
 from tools.capabilities import CallContext
 from tools.products import Reading
 from tools.redactor import Redactor
@@ -110,12 +112,16 @@ class TurnRequests:
             channel_id=ask.place.channel,
             roles=opened.roles.held,
             reading=channel.rule.tools_read,
+            files=ask.files,
         )
 
-    async def told(self, session: SessionId, now: datetime, asker: Person) -> str:
+    async def told(
+        self, session: SessionId, now: datetime, asker: Person, files: Sequence[AttachedFile] = ()
+    ) -> str:
         """What a question is asked with. Raises StorageUnavailable."""
         notes, zone = await asyncio.gather(self._notes(session), self._zone_of(asker))
-        return self._redactor.redact(prompts.situation(now, (in_zone(zone), *notes), asker.user))
+        told = (in_zone(zone), *told_with_question(files), *notes)
+        return self._redactor.redact(prompts.situation(now, told, asker.user))
 
     def _question(self, ask: Ask, opened: Opened) -> Message:
         # A turn begun by a release before this one was not told the time with its question.

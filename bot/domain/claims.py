@@ -11,9 +11,14 @@ _NUMBER = re.compile(r"\d+", re.ASCII)
 
 
 class ClaimState(StrEnum):
-    """`unchecked` is left alone and counted; the last two are marked where they stand."""
+    """`unchecked` is left alone and counted; the last two are marked where they stand.
+
+    `attached` stands in a file that somebody attached and in nothing that was measured; it is marked as
+    theirs.
+    """
 
     SUPPORTED = "supported"
+    ATTACHED = "attached"
     UNCHECKED = "unchecked"
     UNSUPPORTED = "unsupported"
     CONTRADICTED = "contradicted"

@@ -5,6 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from bot.domain.ids import MessageTs, Person, Place, SessionId, TurnId
+from tools.attached import AttachedFile
 from tools.redactor import Redacted
 
 
@@ -20,6 +21,7 @@ class Ask:
     asker: Person
     text: Redacted  # without the bot's own mention
     channel_name: str = ""
+    files: tuple[AttachedFile, ...] = ()  # attached to the message, in their order
 
     @property
     def turn_id(self) -> TurnId:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from bot.chat.history import BYTES_PER_TOKEN
 from bot.domain.tool_status import ToolHealth, ToolReport, ToolsetCost, ToolStatus
+from tools.attached import AttachedFile
 from tools.capabilities import Capabilities
 from tools.catalog import BoundTool, ToolCatalog, missing_capabilities
 from tools.contract import AnyTool
@@ -38,6 +39,7 @@ class Purpose:
     products: tuple[str, ...] = ()
     reading: Reading = Reading.ALL
     roles: frozenset[str] = frozenset()
+    files: tuple[AttachedFile, ...] = ()
 
 
 def tool_report(

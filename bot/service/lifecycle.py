@@ -28,6 +28,7 @@ from bot.service.times import Times
 from bot.service.watching import watch_sweep
 from bot.settings.model import Settings
 from bot.slack.api.calls import CountedCalls, RedactedCalls, SlackCalls, WatchedCalls
+from bot.slack.api.files import SlackFiles
 from bot.slack.api.names import PersonNames, SlackChannelNames
 from bot.slack.api.web_api import create_api
 from bot.slack.connection.bolt import create_bolt
@@ -115,7 +116,13 @@ async def serving(
         people = PersonNames(api, time.monotonic)
         directory = Directory(people.name, *known, zone_of=people.zone)
         conversation = build_conversation(
-            base, surface, engine, directory, stack, card_call_s=times.card_call_s
+            base,
+            surface,
+            engine,
+            directory,
+            stack,
+            card_call_s=times.card_call_s,
+            attachments=_files(base, api, session),
         )
         errands = Errands()
         bolt = _bolt(base, conversation, identity, api, surface, engine, errands, known)
@@ -194,6 +201,12 @@ def _engine(base: Base, lease_s: float) -> Engine:
     config = EngineConfig(address, path, lease_s, base.settings.turns.max_live)
     replicas = Replicas(database, config.version)
     return Engine(config, Tickets(database), replicas, StrandedTurns(database))
+
+
+def _files(base: Base, api: SlackCalls, session: aiohttp.ClientSession) -> SlackFiles:
+    slack = base.settings.slack
+    token = slack.bot_token.get_secret_value()
+    return SlackFiles(api, session, token, slack.api_base_url, base.redactor.redact)
 
 
 def _slack_session() -> aiohttp.ClientSession:

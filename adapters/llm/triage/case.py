@@ -15,6 +15,7 @@ from adapters.llm.stated import Stated, is_statement, stated, states_fact
 from adapters.llm.triage.names import plain
 from adapters.llm.triage.outside import is_elsewhere, told_apart
 from adapters.llm.triage.question import Asked, understand
+from tools.attached import READ_ATTACHMENT
 
 __all__ = ["Case", "Seen", "Signals", "number_of", "plain", "read_case", "text_of"]
 
@@ -86,6 +87,7 @@ class Case:
     rounds: int = 0  # of tools since the question
     stated: tuple[Stated, ...] = ()  # by people, in all of the conversation
     open_proposals: tuple[tuple[str, str, str], ...] = ()  # id, action, product
+    files: tuple[Seen, ...] = ()  # what the asker attached; it measures nothing
 
     @property
     def subject(self) -> str:
@@ -132,15 +134,17 @@ def read_case(request: CompleteRequest) -> Case:
     question, meta = turn[0].text if turn else "", request.meta
     zone = zone_in(turn[0].told) if turn else ""
     asking = _asking(request.messages[:start], question)
+    found = tuple(_results(turn))
     asked = understand(asking, meta.products, meta.now, zone, meta.elsewhere)
     return Case(
         question=question,
         products=meta.products,
         tools=frozenset(t.name for t in request.tools),
-        seen=tuple(_results(turn)),
+        seen=tuple(one for one in found if one.tool != READ_ATTACHMENT),
+        files=tuple(one for one in found if one.tool == READ_ATTACHMENT),
         asked=_continued(asked, asking, request.messages[:start], meta),
         now=meta.now,
-        rounds=sum(1 for m in turn if m.tool_calls),
+        rounds=sum(1 for m in turn if any(c.name != READ_ATTACHMENT for c in m.tool_calls)),
         stated=tuple(stated(request.messages)),
         open_proposals=tuple(_OPEN_PROPOSAL.findall(turn[0].told)) if turn else (),
     )

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
+from adapters.llm.triage.attached import file_lines
 from adapters.llm.triage.case import Case, Seen, Signals, plain
 from adapters.llm.triage.evidence import CLUSTER, DEPLOYS, LOGS, SWEEPS, LogFact, Moved, deploys
 from adapters.llm.triage.hypothesis import answer_to
@@ -30,14 +31,14 @@ def report(case: Case, judgement: Judgement, signals: Signals) -> str:
         case "outside":
             parts = iter(())
         case "unclear":
-            parts = iter([_not_understood(case)])
+            parts = iter([] if case.files else [_not_understood(case)])
         case "logs":
             parts = _log_lines(case)
         case "deploys":
             parts = _deploy_lines(case)
         case _:
             parts = _investigated(case, judgement, signals)
-    told = [part for part in (case.asked.apart, *parts) if part]
+    told = [part for part in (case.asked.apart, *parts, *file_lines(case)) if part]
     if case.asked.assumed:
         told.append("Assumed: " + "; ".join(case.asked.assumed) + ".")
     return "\n\n".join(told)

@@ -1,6 +1,8 @@
 """A whole answer: its claims, and its text with the marks where they belong."""
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from pydantic import JsonValue
 
@@ -9,10 +11,16 @@ from bot.chat.claims.sentences import Sentence, sentences
 from bot.chat.claims.verdict import Known, judged
 from bot.domain.claims import Claim, ClaimState
 from bot.domain.turn_events import Evidence
+from tools.attached import READ_ATTACHMENT
 
 # An answer for people is a tenth of this; what lies behind is said to be unchecked, not looked at.
 MOST_CHARS = 24_000
 MOST_SENTENCES = 500
+_THEIRS = "from the attached file"
+_SAYS_SO = re.compile(
+    r"\battach\w*|\buploaded\b|\b(?:in|from|of|by) (?:the|your|this|that) (?:log |text )?file\b",
+    re.IGNORECASE,
+)
 _REST = "\n\n⚠ From here on nothing was checked: the answer is too long.\n\n"
 
 
@@ -35,10 +43,14 @@ def checked(
         at = said[MOST_SENTENCES].start
         head, tail = head[:at], head[at:] + tail
         said = said[:MOST_SENTENCES]
+    measured = {n: r for n, r in results.items() if r.evidence.tool != READ_ATTACHMENT}
+    apart = Known(measured, question.lower(), _vocabulary(measured))
     found: dict[int, Claim] = {}
     # Those with a citation first: what they show to stand may be repeated without one.
     for at, one in sorted(enumerate(said), key=lambda each: not each[1].evidence):
         claim = judged(one, known)
+        if len(measured) < len(results):
+            claim = _as_told(one, claim, apart)
         if claim is not None:
             found[at] = claim
     marked = _marked(head, [(said[at], found[at]) for at in sorted(found)])
@@ -49,6 +61,25 @@ def checked(
 def _is_ours(sentence: Sentence, text: str, own_words: str) -> bool:
     at = text.find(own_words) if own_words else -1
     return at >= 0 and at <= sentence.start < at + len(own_words)
+
+
+def _as_told(one: Sentence, claim: Claim | None, apart: Known) -> Claim | None:
+    """The claim, or that it stands only in what somebody attached. `apart`: without those files."""
+    cites = tuple(n for n in one.cites if n in apart.results)
+    inherits = tuple(n for n in one.inherits if n in apart.results)
+    rests = bool(cites or inherits) or not one.evidence
+    alone = judged(replace(one, cites=cites, inherits=inherits), apart) if rests else None
+    if claim is None or claim.state not in (ClaimState.SUPPORTED, ClaimState.UNCHECKED):
+        return claim
+    if rests and (claim.state is ClaimState.UNCHECKED or _stands(alone)):
+        return claim
+    return replace(
+        claim, state=ClaimState.ATTACHED, note="" if _SAYS_SO.search(one.text) else _THEIRS
+    )
+
+
+def _stands(claim: Claim | None) -> bool:
+    return claim is not None and claim.state is ClaimState.SUPPORTED
 
 
 def _split(text: str) -> tuple[str, str]:
@@ -69,12 +100,13 @@ def _marked(text: str, claims: Sequence[tuple[Sentence, Claim]]) -> str:
     at = 0
     held: list[tuple[int, str]] = []
     for sentence, claim in claims:
-        if claim.state not in (ClaimState.UNSUPPORTED, ClaimState.CONTRADICTED):
+        if not claim.note:
             continue
         struck = claim.state is ClaimState.CONTRADICTED and _can_be_struck(sentence)
-        mark = f" (⚠ {claim.note})"
+        told = claim.note if claim.state is ClaimState.ATTACHED else f"⚠ {claim.note}"
+        mark = f" ({told})"
         if sentence.code:
-            held.append((sentence.mark_at, f"\n⚠ {claim.note}"))
+            held.append((sentence.mark_at, f"\n{told}"))
             continue
         while held and held[0][0] <= sentence.start:
             pieces += [text[at : held[0][0]], held[0][1]]

@@ -62,7 +62,15 @@ _TRANSIENT = frozenset(
 )
 _RATE_LIMITED = frozenset({"ratelimited", "rate_limited"})
 # Methods that only read take their arguments in the query; Slack ignores JSON bodies there.
-_READS = ("conversations.", "users.", "usergroups.", "team.", "auth.", "chat.getPermalink")
+_READS = (
+    "conversations.",
+    "files.info",
+    "users.",
+    "usergroups.",
+    "team.",
+    "auth.",
+    "chat.getPermalink",
+)
 
 
 class RateLimited(SurfaceFailed):

@@ -17,6 +17,7 @@ from bot.slack.handling import words
 from bot.slack.handling.denials import Denials
 from bot.slack.handling.errands import Errands
 from bot.slack.handling.ingress_ports import IngressPorts, IngressSettings
+from bot.slack.received.attached import MOST_KNOWN, attached
 from bot.slack.received.intake import Foreign, Heard, Ignored, read
 from bot.slack.received.payloads import MessageEnvelope, SessionStopped
 
@@ -142,7 +143,7 @@ class MessageIntake:
     async def _take_up(self, heard: Heard, retry: int) -> None:
         if not heard.addressed and not await self._follows_up(heard):
             return
-        if not heard.text:
+        if not heard.text and not (heard.files and heard.addressed):
             if heard.is_primary:
                 self._whisper(heard, words.HELP)
             return
@@ -150,8 +151,10 @@ class MessageIntake:
 
     async def _start(self, heard: Heard, retry: int) -> None:
         with self._ports.placeholders.within(heard.place.key):
-            text = self._ports.redactor.redact(heard.text)
-        ask = Ask(place=heard.place, ts=heard.ts, asker=heard.asker, text=text)
+            redact = self._ports.redactor.redact
+            text = redact(heard.text or words.ABOUT_FILES)
+            files = tuple(attached(each, redact) for each in heard.files[:MOST_KNOWN])
+        ask = Ask(place=heard.place, ts=heard.ts, asker=heard.asker, text=text, files=files)
         if self._settings.asks_per_minute and not self._limiter.admits(ask.asker, ask.turn_id):
             if self._limiter.tells(ask.asker):
                 self._whisper(heard, words.TOO_MANY)

@@ -31,6 +31,7 @@ EXTERNAL = (
     "I only work for people of the workspace I am installed in. "
     "Ask a colleague there to put the question to me."
 )
+ABOUT_FILES = "What does the attached file show?"  # of a message that is nothing else
 TOO_MANY = (
     "You are asking faster than I can answer: this question was not started. "
     "Wait a minute and ask again; questions already running go on."

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
-from bot.slack.received.payloads import Message, MessageEnvelope, SlackIdentity
+from bot.slack.received.payloads import Message, MessageEnvelope, SharedFile, SlackIdentity
 
 # The subtypes in which a person says something; all others are Slack's own bookkeeping.
 _SPOKEN = frozenset({None, "file_share", "thread_broadcast"})
@@ -44,6 +44,7 @@ class Heard:
     is_external: bool
     in_thread: bool
     event_id: str
+    files: tuple[SharedFile, ...] = ()
 
     @property
     def is_stop(self) -> bool:
@@ -91,6 +92,7 @@ def read(envelope: MessageEnvelope, identity: SlackIdentity) -> Intake:
         is_external=identity.is_external(team),
         in_thread=in_thread,
         event_id=envelope.event_id,
+        files=tuple(each for each in message.files if each.id),
     )
 
 

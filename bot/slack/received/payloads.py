@@ -42,6 +42,15 @@ class _Id(_Payload):
     id: str
 
 
+class SharedFile(_Payload):
+    """One of `files`; of another workspace's only the id is told."""
+
+    id: str = ""
+    name: str | None = ""
+    mimetype: str | None = ""
+    size: int | None = 0
+
+
 class Message(_Payload):
     """The inner event of `app_mention` and `message`."""
 
@@ -59,6 +68,7 @@ class Message(_Payload):
     user_team: str | None = None
     source_team: str | None = None
     team: str | None = None
+    files: tuple[SharedFile, ...] = ()
 
 
 class _Authorization(_Payload):

@@ -118,6 +118,7 @@ def _held(final: TurnFinished) -> str:
     states = Counter(claim.state for claim in final.claims)
     marked = states[ClaimState.UNSUPPORTED] + states[ClaimState.CONTRADICTED]
     told = ((states[ClaimState.SUPPORTED], "checked"), (marked, "marked ⚠"),
+            (states[ClaimState.ATTACHED], "from attached files"),
             (states[ClaimState.UNCHECKED], "not checkable"))  # fmt: skip
     return ", ".join(f"{count} {word}" for count, word in told if count)
 

@@ -11,6 +11,7 @@ from pydantic.fields import FieldInfo
 from tests.fakes.capabilities import call_context
 from tests.fakes.tools import FakeTool, bench, contract
 from tools.admission import parsed_arguments
+from tools.attached import AttachedFile
 from tools.catalog import CatalogInvalid, ToolCatalog
 from tools.contract import ToolContract, ToolInput
 from tools.core.all import core_tools
@@ -69,7 +70,7 @@ def test_every_argument_that_is_called_like_a_product_is_declared(of: ToolContra
 def test_where_there_is_no_common_product_nothing_of_a_product_is_offered(of: ToolContract) -> None:
     policy = ToolPolicy(toolsets={"investigate": ("core__*",)})
     catalog = ToolCatalog([FakeTool(of)], policy)
-    strict = call_context(products=(), reading=Reading.STRICT)
+    strict = call_context(products=(), reading=Reading.STRICT, files=(AttachedFile("F1"),))
     offered = catalog.visible(strict)
     assert bool(offered) is of.products.is_free
 

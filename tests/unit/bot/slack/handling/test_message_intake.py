@@ -24,6 +24,7 @@ from tests.slack_ingress import (
     mention,
     said,
 )
+from tools.attached import AttachedFile
 
 THREAD: dict[str, Any] = {"thread_ts": "100.1"}
 
@@ -367,3 +368,27 @@ async def test_the_environment_cannot_turn_the_app_to_oauth(
     monkeypatch.setenv("SLACK_BOT_TOKEN", "xoxb-other")
     await ingress.send(mention())
     assert only(ingress).text == "why is checkout slow?"
+
+
+FILE: dict[str, Any] = {"id": "F1", "name": "app.log", "mimetype": "text/plain", "size": 42}
+
+
+async def test_the_files_of_a_message_go_with_its_question(ingress: Ingress) -> None:
+    hostile = {"id": "F2", "name": "SECRET-abc123 <!channel>|`x`\n\ud800\x00", "mimetype": None}
+    await ingress.send(mention(files=[FILE, hostile, {"id": ""}]))
+
+    assert only(ingress).files == (
+        AttachedFile("F1", "app.log", "text/plain", 42),
+        AttachedFile("F2", "[redacted] ‹!channel›¦'x'"),
+    )
+
+
+async def test_a_mention_with_nothing_but_a_file_asks_what_it_shows(ingress: Ingress) -> None:
+    await ingress.send(mention(text=f"<@{BOT}>", files=[FILE]))
+    assert only(ingress).text == words.ABOUT_FILES
+
+
+async def test_a_file_dropped_into_a_thread_without_a_word_asks_nothing(ingress: Ingress) -> None:
+    await ingress.send(mention())
+    await ingress.send(event(said("", ts="100.2", subtype="file_share", files=[FILE], **THREAD)))
+    assert len(ingress.workflows.turns) == 1

@@ -1,0 +1,36 @@
+"""What the asker's own files say: told as theirs, never weighed. A file measures nothing."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from adapters.llm.triage.case import Case, Seen, number_of, text_of
+from adapters.llm.triage.surroundings import quoted
+
+_MOST_KINDS: Final = 5  # of error lines, of one file
+_MOST_FILES: Final = 5
+
+
+def file_lines(case: Case) -> Iterator[str]:
+    """A paragraph of each attached file that could be read, and one of those that could not."""
+    for seen in [one for one in case.files if one.ok][:_MOST_FILES]:
+        yield _told(seen)
+    failed = [f"[{one.mark}]" for one in case.files if not one.ok]
+    if failed:
+        yield f"Not read of what was attached: {' '.join(failed)}."
+
+
+def _told(seen: Seen) -> str:
+    name = f"The attached file {quoted(seen.text('name'))}"
+    count = int(seen.number("total_lines") or 0)
+    lines = f"{count} line{'' if count == 1 else 's'}"
+    rows = seen.rows("errors")
+    if not rows:
+        return f"{name} has {lines}, none of them an error line [{seen.mark}]."
+    said = [f"{name} has {lines}, with these errors; I did not measure any of them [{seen.mark}]:"]
+    for row in rows[:_MOST_KINDS]:
+        line, times = int(number_of(row, "line") or 0), int(number_of(row, "count") or 0)
+        often = f", {times} times like it" if times > 1 else ""
+        said.append(f'- in the file, line {line}{often}: "{quoted(text_of(row, "text"))}"')
+    if len(rows) > _MOST_KINDS:
+        said.append("- and other kinds of error in the file")
+    return "\n".join(said)

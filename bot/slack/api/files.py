@@ -1,0 +1,206 @@
+"""The text of files that people attached, read from Slack with the bot's token.
+
+The token goes to Slack's file hosts and to the configured API's own address, to no other, and no
+redirect is followed: what Slack redirects is its sign-in page. A file is described anew each time, so
+that one deleted meanwhile is not read, and nothing of it is kept.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Final
+from urllib.parse import urlsplit
+
+import aiohttp
+import structlog
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from bot.ports.failures import SurfaceFailed, SurfaceGone
+from bot.slack.api.calls import SlackCalls
+from bot.slack.api.file_text import NotText, text_of
+from bot.slack.api.web_api import RateLimited, Refused
+from tools.attached import MAX_BYTES, AttachedFile, FileText
+from tools.capabilities import CallContext
+from tools.errors import CapabilityUnavailable, InvalidArguments, UpstreamFailed
+from tools.redactor import RedactionFailed
+
+_log = structlog.stdlib.get_logger(__name__)
+# https://docs.slack.dev/reference/objects/file-object: url_private_download; the second is GovSlack's.
+_FILE_HOSTS: Final = frozenset({"https://files.slack.com", "https://files.slack-gov.com"})
+DOWNLOAD_S: Final = 8.0  # 1 MiB; the call as a whole has 10 s
+_CHUNK: Final = 64 * 1024
+NO_SCOPE: Final = (
+    "the Slack app may not read files: it lacks the scope files:read; an admin adds it and installs "
+    "the app again"
+)
+_TOO_LARGE: Final = f"it is larger than {MAX_BYTES // 2**20} MB"
+_REFUSALS: Final[Mapping[str, str]] = {
+    "missing_scope": NO_SCOPE,
+    "file_not_found": "it was deleted, or is not shared with Kortex",
+    "file_deleted": "it was deleted",
+    "not_visible": "Slack does not let Kortex see it",
+    "access_denied": "Slack does not let Kortex see it",
+    "no_permission": "Slack does not let Kortex see it",
+}
+_MODES: Final[Mapping[str, str]] = {
+    "tombstone": "it was deleted",
+    "hidden_by_limit": "the workspace's plan hides it",
+    "external": "it lies outside Slack, and only its link was shared",
+    "space": "it is a canvas, not a text file",
+    "quip": "it is a canvas, not a text file",
+    "docs": "it is a Slack post, not a text file",
+}
+_NOT_TEXT: Final[Mapping[str, str]] = {
+    "image/": "it is an image",
+    "audio/": "it is a recording",
+    "video/": "it is a recording",
+    "application/pdf": "it is a PDF, not text",
+    "application/zip": "it is an archive, not text",
+}
+
+
+class _File(BaseModel):
+    """What we read of the `file` object."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
+
+    mode: str = ""
+    mimetype: str = ""
+    size: int = 0
+    is_external: bool = False
+    url_private_download: str = ""
+    url_private: str = ""
+
+
+class _Answer(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
+
+    file: _File
+
+
+class SlackFiles:
+    """`tools.core.read_attachment.Attachments` over the Web API. `redact` may raise RedactionFailed."""
+
+    def __init__(
+        self,
+        api: SlackCalls,
+        session: aiohttp.ClientSession,
+        token: str,
+        api_base_url: str,
+        redact: Callable[[str], str],
+        *,
+        timeout_s: float = DOWNLOAD_S,
+    ) -> None:
+        self._api = api
+        self._session = session
+        self._token = token
+        self._hosts = _FILE_HOSTS | {_origin(api_base_url)}
+        self._redact = redact
+        self._timeout_s = timeout_s
+
+    async def read(self, file: AttachedFile, call: CallContext) -> FileText:
+        """See `tools.core.read_attachment.Attachments.read`."""
+        del call
+        described = await self._described(file)
+        kind = next(
+            (why for kind, why in _NOT_TEXT.items() if described.mimetype.startswith(kind)), ""
+        )
+        if kind:
+            raise InvalidArguments(kind)
+        content = await self._content(described)
+        try:
+            # A megabyte takes a tenth of a second: not on the loop.
+            return await asyncio.to_thread(self._told, content, described.mimetype)
+        except NotText as error:
+            raise InvalidArguments(str(error)) from None
+        except RedactionFailed as error:
+            raise CapabilityUnavailable(
+                "its secrets could not be masked, so it is not read"
+            ) from error
+
+    def _told(self, content: bytes, mimetype: str) -> FileText:
+        text, note = text_of(content)
+        # Whole, before anything of it is cut: a secret that is cut in two is known no more.
+        return FileText(self._redact(text), mimetype or "text", len(content), note)
+
+    async def _described(self, file: AttachedFile) -> _File:
+        try:
+            answer = await self._api.call("files.info", file=file.id)
+            described = _Answer.model_validate(answer).file
+        except Refused as refused:
+            raise InvalidArguments(
+                _REFUSALS.get(refused.code, f"Slack says: {refused.code}")
+            ) from None
+        except RateLimited:
+            raise UpstreamFailed(
+                "Slack limits how often files are read; ask again in a minute", 429
+            ) from None
+        except (SurfaceFailed, SurfaceGone, ValidationError) as error:
+            raise UpstreamFailed("Slack did not say where it is") from error
+        mode = "external" if described.is_external else described.mode
+        if why := _MODES.get(mode, ""):
+            raise InvalidArguments(why)
+        if described.size > MAX_BYTES:
+            raise InvalidArguments(_TOO_LARGE)
+        return described
+
+    async def _content(self, described: _File) -> bytes:
+        url = described.url_private_download or described.url_private
+        if _origin(url) not in self._hosts:
+            _log.warning("slack.file.other_host", host=_origin(url)[:100])
+            raise InvalidArguments("it lies outside Slack, where Kortex does not go")
+        try:
+            async with (
+                asyncio.timeout(self._timeout_s),
+                self._session.get(
+                    url,
+                    headers={
+                        "Authorization": f"Bearer {self._token}",
+                        "Accept-Encoding": "identity",  # a packed megabyte may be a thousand
+                    },
+                    allow_redirects=False,
+                ) as answer,
+            ):
+                _check(answer, described)
+                return await _capped(answer)
+        except TimeoutError:
+            raise UpstreamFailed("Slack took too long to send it") from None
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            raise UpstreamFailed(f"Slack did not send it ({type(error).__name__})") from error
+
+
+def _check(answer: aiohttp.ClientResponse, described: _File) -> None:
+    """Raises InvalidArguments, UpstreamFailed for anything but the file."""
+    if 300 <= answer.status < 400:
+        raise InvalidArguments("Slack asked Kortex to sign in instead of sending it; " + NO_SCOPE)
+    if answer.status in (403, 404, 410):
+        raise InvalidArguments("it was deleted, or Slack does not let Kortex see it")
+    if answer.status == 429:
+        raise UpstreamFailed("Slack limits how often files are read; ask again in a minute", 429)
+    if answer.status != 200:
+        raise UpstreamFailed(f"Slack did not send it (HTTP {answer.status})", answer.status)
+    if answer.content_type == "text/html" and described.mimetype != "text/html":
+        raise InvalidArguments("Slack sent its sign-in page instead; " + NO_SCOPE)
+    if described.mimetype == "text/html":
+        raise InvalidArguments("it is a web page, which cannot be told from Slack's sign-in page")
+
+
+async def _capped(answer: aiohttp.ClientResponse) -> bytes:
+    """At most `MAX_BYTES`, whatever the headers say, after decompression. Raises InvalidArguments."""
+    content = bytearray()
+    async for chunk in answer.content.iter_chunked(_CHUNK):
+        content += chunk
+        if len(content) > MAX_BYTES:
+            raise InvalidArguments(_TOO_LARGE)
+    return bytes(content)
+
+
+def _origin(url: str) -> str:
+    """`https://files.slack.com`; empty for what is no address, or says a user or a password."""
+    try:
+        parts = urlsplit(url.strip())
+        port = f":{parts.port}" if parts.port else ""
+    except ValueError:
+        return ""
+    if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc:
+        return ""
+    return f"{parts.scheme}://{parts.hostname}{port}"

@@ -1,0 +1,79 @@
+"""A figure that stands only in somebody's file does not count as measured."""
+
+from dataclasses import replace
+
+import pytest
+
+from bot.chat.claims.answer import checked
+from bot.domain.claims import ClaimState
+from bot.domain.turn_events import Evidence
+
+FILE = Evidence(
+    1, "file-1", "core__read_attachment", "attached app.log: 9 lines", True, 1, False,
+    '{"name":"app.log","text":"pool exhausted after 3417 ms, p99 1.8 s"}',
+)  # fmt: skip
+MEASURED = Evidence(
+    2, "c2", "core__get_metrics", "p99 of checkout", True, 1, False,
+    '{"unit":"s","product":"checkout","stats":{"max":1.8}}',
+)  # fmt: skip
+
+
+def judged(text: str, *evidence: Evidence) -> tuple[str, list[ClaimState]]:
+    marked, claims = checked(text, evidence or (FILE, MEASURED), {}, "why is checkout slow?")
+    return marked, [claim.state for claim in claims]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It waited 3417 ms [E1].",
+        "It waited 3417 ms.",
+        "It waited 3417 ms [E1, E2].",
+        "p99 is 1.8 s [E1].",
+        "The pool ran out because of file descriptors at 3417 ms [E1].",
+        "It waited 3417 ms [E1]. So the wait was 3417 ms.",
+    ],
+)
+def test_what_only_the_file_says_is_marked_as_its(text: str) -> None:
+    marked, states = judged(text)
+
+    assert set(states) == {ClaimState.ATTACHED}
+    assert marked.count("(from the attached file)") == len(states)
+
+
+@pytest.mark.parametrize("text", ["p99 is 1.8 s [E2].", "p99 is 1.8 s [E1, E2].", "p99 is 1.8 s."])
+def test_what_was_measured_too_stands(text: str) -> None:
+    assert judged(text) == (text, [ClaimState.SUPPORTED])
+
+
+def test_what_the_answer_itself_calls_the_files_bears_no_second_mark() -> None:
+    text = "In the attached log it waited 3417 ms [E1]."
+
+    assert judged(text) == (text, [ClaimState.ATTACHED])
+
+
+def test_a_cause_that_rests_on_the_file_alone_is_the_files() -> None:
+    _, states = judged("It is slow because the pool is exhausted [E1].")
+
+    assert states == [ClaimState.ATTACHED]
+
+
+def test_what_neither_says_is_marked_as_before() -> None:
+    marked, states = judged("It waited 99 ms [E1].")
+
+    assert states == [ClaimState.UNSUPPORTED]
+    assert "⚠" in marked
+
+
+def test_a_file_that_calls_itself_a_metric_is_a_file() -> None:
+    posing = replace(FILE, content='{"unit":"s","product":"checkout","stats":{"max":9.9}}')
+
+    _, states = judged("p99 is 9.9 s [E1].", posing, MEASURED)
+
+    assert states == [ClaimState.ATTACHED]
+
+
+def test_with_nothing_but_a_file_nothing_is_supported() -> None:
+    _, states = judged("It waited 3417 ms [E1]. It waited 3417 ms.", FILE)
+
+    assert set(states) == {ClaimState.ATTACHED}

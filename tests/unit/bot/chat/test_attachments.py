@@ -1,0 +1,76 @@
+"""Which attached files are read, what the model is told of them, and what people are."""
+
+import pytest
+
+from adapters.llm.messages import CompleteRequest, ToolSpec
+from bot.chat.attachments import reading_calls, told_with_question, unread
+from bot.domain.turn_events import Evidence
+from tools.attached import AttachedFile
+
+OFFERED = CompleteRequest("s", (), (ToolSpec("core__read_attachment", "", {}),))
+WITHOUT = CompleteRequest("s", ())
+MEGABYTE = 2**20
+
+
+def file(number: int, size: int = 10, media: str = "text/plain") -> AttachedFile:
+    return AttachedFile(f"F{number}", f"part-{number}.log", media, size)
+
+
+def numbers(*files: AttachedFile) -> list[str]:
+    return [call.arguments for call in reading_calls(files, OFFERED)]
+
+
+def told(*files: AttachedFile, request: CompleteRequest = OFFERED) -> list[str]:
+    return list(unread(files, (), request))
+
+
+def test_the_first_five_are_read_and_the_others_named() -> None:
+    files = [file(number) for number in range(1, 8)]
+
+    assert numbers(*files) == [f'{{"file":{number}}}' for number in range(1, 6)]
+    assert [each.split(":")[0] for each in told(*files)] == [
+        "I did not read part-6.log", "I did not read part-7.log",
+    ]  # fmt: skip
+
+
+def test_files_that_are_too_large_together_are_left_out_one_by_one() -> None:
+    files = [file(1, MEGABYTE), file(2, MEGABYTE - 10), file(3, 20), file(4, 10)]
+
+    assert numbers(*files) == ['{"file":1}', '{"file":2}', '{"file":4}']
+    assert "I did not read part-3.log: I read at most 5 files and 2 MB" in told(*files)[0]
+
+
+def test_a_file_that_is_too_large_by_itself_takes_no_room_of_the_others() -> None:
+    files = [file(1, 50 * MEGABYTE), file(2, MEGABYTE), file(3, MEGABYTE)]
+
+    assert numbers(*files) == ['{"file":1}', '{"file":2}', '{"file":3}']
+
+
+def test_an_image_is_not_read_as_text() -> None:
+    picture = file(1, media="image/png")
+
+    assert numbers(picture, file(2)) == ['{"file":2}']
+    assert told(picture) == []
+
+
+def test_where_the_tool_is_not_offered_nothing_is_called_and_that_is_said() -> None:
+    assert reading_calls([file(1)], WITHOUT) == ()
+    assert told(file(1), request=WITHOUT) == [
+        "I did not read part-1.log: this channel's tools do not include reading files"
+    ]
+
+
+def test_why_a_file_could_not_be_read_is_said_with_its_name() -> None:
+    failed = Evidence(1, "file-1", "core__read_attachment", "it was deleted", False, 1, False, "{}")
+
+    assert list(unread([file(1)], [failed], OFFERED)) == [
+        "I could not read part-1.log: it was deleted"
+    ]
+
+
+@pytest.mark.parametrize("files", [[], [file(1), file(2, media="")]])
+def test_the_model_is_told_of_files_where_there_are_any(files: list[AttachedFile]) -> None:
+    said = "".join(told_with_question(files))
+
+    assert [f'"{each.name}"' in said for each in files] == [True] * len(files)
+    assert ("was not measured" in said) is bool(files)
