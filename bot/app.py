@@ -158,12 +158,8 @@ def build_conversation(
     stack: AsyncExitStack,
     *,
     card_call_s: float = CALL_TIMEOUT_S,
-    attachments: Attachments | None = None,
 ) -> Conversation:
-    """Put together what answers asks on that surface; a try to show a card takes `card_call_s`.
-
-    Without `attachments` no file is read.
-    """
+    """Put together what answers asks on that surface; a try to show a card takes `card_call_s`."""
     in_force = base.in_force
     channels = directory.channels
     venues = Venues(in_force.channels, channels, base.stores.sessions)
@@ -173,7 +169,7 @@ def build_conversation(
     target = Target(probe, base.redactor, surface.traits)
     display = ProposalDisplay(base.stores.cards, surface, call_timeout_s=card_call_s)
     desk = _desk(base, display, venues, target)
-    toolboxes = _toolboxes(base, desk, stack, attachments)
+    toolboxes = _toolboxes(base, desk, directory.attachments, stack)
     tools = ToolDesk(toolboxes.choose, base.clock)
 
     async def roles_of(person: Person) -> HeldRoles:
@@ -219,7 +215,7 @@ def _desk(base: Base, display: ProposalDisplay, venues: Venues, target: Target) 
 
 
 def _toolboxes(
-    base: Base, desk: ProposalDesk, stack: AsyncExitStack, attachments: Attachments | None
+    base: Base, desk: ProposalDesk, attachments: Attachments | None, stack: AsyncExitStack
 ) -> Toolboxes:
     stores = base.stores
     observed_in = make_observed(

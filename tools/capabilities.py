@@ -16,6 +16,7 @@ from tools.attached import AttachedFile
 from tools.call_limits import NOTHING_SPENT, Spent
 from tools.cluster_objects import ClusterEvent, ObjectQuery, ObjectTable, PodLogQuery
 from tools.cluster_offer import OfferedKind, ResourceSchema, WrittenPattern
+from tools.operation import Operation
 from tools.platform import Application, PlatformResource, PlatformStats, Workflow
 from tools.port import Port
 from tools.products import Reading
@@ -457,17 +458,6 @@ class Patterns(Protocol):
     async def search(self, text: str, limit: int) -> Sequence[WrittenPattern]:
         """The best first. Raises InvalidArguments (no word to search by), CapabilityUnavailable."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """One action that may be proposed. `params_schema` is JSON Schema."""
-
-    name: str
-    description: str
-    reversible: bool
-    blast_radius: str
-    params_schema: Mapping[str, JsonValue]
 
 
 class Operations(Protocol):

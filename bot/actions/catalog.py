@@ -16,8 +16,8 @@ from adapters.control_plane.port import BadTemplate, Endpoint, ExecutorKind, che
 from bot.actions.params import ParamsSchema, SchemaInvalid
 from bot.domain.freeze import QuietHours
 from bot.domain.proposal import BLAST_RADII
-from tools.capabilities import Operation
 from tools.errors import InvalidArguments
+from tools.operation import Operation
 
 # Names end up in URLs, keys and cards: one short printable word.
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")

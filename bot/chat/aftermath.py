@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 import structlog
@@ -11,7 +11,7 @@ from adapters.llm.messages import CompleteRequest, Message, Role
 from bot.chat.conversation import Conversation, stop_reason
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.claims import Claim
-from bot.domain.session import Ask, TurnState
+from bot.domain.session import Ask, Summary, TurnState
 from bot.domain.turn_events import TurnEnd, TurnFinished
 from bot.ports.failures import GivenUp, StorageUnavailable
 from tools.redactor import RedactionFailed, Redactor
@@ -35,6 +35,15 @@ _GAVE_UP: Final = (
     "whoever runs Kortex finds it in the log as {reference}"
 )
 _BUG: Final = "internal error; whoever runs Kortex finds it in the log as {reference}"
+
+
+@dataclass(frozen=True, slots=True)
+class Investigated:
+    """A turn's end, what later turns read of it, and a summary that is new."""
+
+    final: TurnFinished
+    said: Sequence[Message]
+    summary: Summary | None = None
 
 
 def finished(

@@ -5,10 +5,12 @@ journal. What cannot be read is told to people and to the model, and the questio
 """
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Final
 
 from adapters.llm.messages import CompleteRequest, ToolCall
 from adapters.llm.wire_json import dump_text
+from bot.chat.first_look import Look
 from bot.domain.turn_events import Evidence
 from tools.attached import MAX_BYTES, MAX_FILES, MAX_SUM_BYTES, READ_ATTACHMENT, AttachedFile
 
@@ -23,6 +25,11 @@ def reading_calls(files: Sequence[AttachedFile], request: CompleteRequest) -> tu
         ToolCall(f"{_ID}{number}", READ_ATTACHMENT, dump_text({"file": number}))
         for number in _read(files)
     )
+
+
+def reading_of(files: Sequence[AttachedFile]) -> Look | None:
+    """What is read before anybody is asked; None: nothing is attached."""
+    return partial(reading_calls, files) if files else None
 
 
 def told_with_question(files: Sequence[AttachedFile]) -> tuple[str, ...]:

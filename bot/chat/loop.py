@@ -112,13 +112,12 @@ class Loop:
         max_tool_rounds: int,
         renew: Renew = _unchanged,
         fallback: str = "",
-        look: Look | None = None,
-        files: Look | None = None,
+        looks: Sequence[Look | None] = (),
     ) -> None:
         """`fallback` is the provider that answers where a model looked at nothing; empty: nobody.
 
-        `look` says what is looked at before a model is asked, where the question needs evidence;
-        `files` what is read of its attachments before that.
+        `looks`: what is read of its attachments, and what is looked at before a model is asked, where
+        the question needs evidence.
         """
         self._ask = ask
         self._execute = execute
@@ -126,8 +125,7 @@ class Loop:
         self._max_tool_rounds = max_tool_rounds
         self._renew = renew
         self._fallback = fallback
-        self._look = look
-        self._files = files
+        self._files, self._look = looks or (None, None)
         self.talk: Conversation | None = None
 
     async def run(

@@ -4,24 +4,29 @@ A workflow body: everything with an effect is a step of the journal, so a turn t
 goes on from its last finished step on another one.
 """
 
-import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
-from functools import partial
 
 import structlog
 from pydantic import JsonValue
 
-from adapters.llm.messages import CompleteRequest, Message, ToolCall
-from bot.chat.aftermath import broken, depth_finding, finished, lost, not_kept, said_of, state_of
-from bot.chat.attachments import reading_calls, unread
-from bot.chat.claims.answer import checked
-from bot.chat.conversation import Conversation
+from adapters.llm.messages import CompleteRequest, ToolCall
+from bot.chat.aftermath import (
+    Investigated,
+    broken,
+    depth_finding,
+    lost,
+    not_kept,
+    said_of,
+    state_of,
+)
+from bot.chat.attachments import reading_of
 from bot.chat.delivery import Delivery
+from bot.chat.ending import final_of
 from bot.chat.first_look import Look
-from bot.chat.history import PURPOSE, SUMMARY_ROUND, Recalled, newest_note, recall
+from bot.chat.history import PURPOSE, SUMMARY_ROUND, Recalled, recall
 from bot.chat.loop import Emit, Loop, Renew
 from bot.chat.round_record import QuietReplay, RoundRecord
 from bot.chat.standing import UNKNOWN_NOTICE, RolesOf, Standing, unread_notice
@@ -30,7 +35,7 @@ from bot.chat.turn_budget import Budget, TurnBudget
 from bot.chat.turn_request import Notes, Opened, TurnConfig, TurnRequests
 from bot.domain.channel import channel_of, session_name
 from bot.domain.ids import MessageTs, SessionId
-from bot.domain.session import Ask, Session, Summary, TurnState
+from bot.domain.session import Ask, Session, TurnState
 from bot.domain.turn_events import Notice, TurnEnd, TurnEvent, TurnFinished
 from bot.ports.durability import Journal, Stops, StopSignal
 from bot.ports.failures import GivenUp, StorageUnavailable, SurfaceFailed, SurfaceGone
@@ -44,13 +49,6 @@ from tools.records import CallEvent, ToolOutcome
 from tools.redactor import Redacted, Redactor
 
 log = structlog.get_logger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class _Investigated:
-    final: TurnFinished
-    said: Sequence[Message]
-    summary: Summary | None = None
 
 
 class Turns:
@@ -204,7 +202,7 @@ class Turns:
             await stream.aclose()
         return final
 
-    async def _investigated(self, ask: Ask, opened: Opened, journal: QuietReplay) -> _Investigated:
+    async def _investigated(self, ask: Ask, opened: Opened, journal: QuietReplay) -> Investigated:
         standing = Standing(
             self._channels,
             self._config.channels,
@@ -230,19 +228,20 @@ class Turns:
                 journal.feed(Notice(UNKNOWN_NOTICE))
             return request
 
-        looks = (opened.look, partial(reading_calls, ask.files) if ask.files else None)
+        looks = (reading_of(ask.files), opened.look)
         loop = self._loop(lambda: context, budget, stop, journal, renew, looks)
         try:
             request = await self._requests.request(ask, standing.channel, opened, context)
             recalled = await self._recalled(request, list(notices), budget, stop, journal)
             end, talk = await loop.run(recalled.request, journal.feed, recalled.aside)
-            final = await self._final(ask, end, talk, [*notices, *recalled.notices])
+            told = [*notices, *recalled.notices]
+            final = await final_of(ask, end, talk, told, self._redactor)
             if end is TurnEnd.STOPPED:
                 final = replace(final, stopped_by=stop.by)
-            return _Investigated(final, said_of(end, talk), recalled.summary)
+            return Investigated(final, said_of(end, talk), recalled.summary)
         except Exception as error:  # noqa: BLE001 - a bug must not leave people without an end
             said = said_of(TurnEnd.FAILED, loop.talk) if loop.talk else ()
-            return _Investigated(broken(ask, error, loop.talk, self._redactor), said)
+            return Investigated(broken(ask, error, loop.talk, self._redactor), said)
 
     async def _recalled(
         self,
@@ -276,7 +275,7 @@ class Turns:
         stop: StopSignal,
         journal: Journal,
         renew: Renew,
-        looks: tuple[Look | None, Look | None],
+        looks: Sequence[Look | None],
     ) -> Loop:
         async def one_round(
             request: CompleteRequest, number: int, emit: Emit, prefer: str, *, full: bool
@@ -301,28 +300,11 @@ class Turns:
             max_tool_rounds=self._config.max_tool_rounds,
             renew=renew,
             fallback=budget.without_model,
-            look=looks[0],
-            files=looks[1],
+            looks=looks,
         )
 
-    async def _final(
-        self, ask: Ask, end: TurnEnd, talk: Conversation, before: Sequence[str]
-    ) -> TurnFinished:
-        text = self._redactor.redact(talk.text)
-        rounds = (*talk.aside, *talk.rounds)
-        notices = newest_note([*before, *(n for r in rounds for n in r.notices)])
-        notices += unread(ask.files, talk.evidence, talk.request)
-        if end is TurnEnd.FAILED:
-            notices.append(talk.rounds[-1].error_message)
-        asked = {o.record.tool_call_id: o.record.arguments or {} for o in talk.outcomes}
-        # What people said in the thread is theirs, and may be repeated as such.
-        # Milliseconds to a tenth of a second of work: not on the loop.
-        said = (text, talk.evidence, asked, talk.people_said or ask.text, talk.own_words)
-        marked, claims = await asyncio.to_thread(checked, *said)
-        return finished(end, talk, marked, notices, claims)
-
     async def _keep(
-        self, ask: Ask, ended: _Investigated | None, journal: Journal, session: str = ""
+        self, ask: Ask, ended: Investigated | None, journal: Journal, session: str = ""
     ) -> None:
         state = state_of(ended.final.end) if ended else TurnState.FAILED
         said, evidence = (ended.said, ended.final.evidence) if ended else ((), ())

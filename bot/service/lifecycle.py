@@ -113,16 +113,9 @@ async def serving(
         outbox = Outbox(api, scheduler, identity.bot_user)
         surface = await _surface(base, api, outbox, engine, identity.team, stack)
         known = _known(base, api, identity)
-        people = PersonNames(api, time.monotonic)
-        directory = Directory(people.name, *known, zone_of=people.zone)
+        directory = _directory(base, api, session, known)
         conversation = build_conversation(
-            base,
-            surface,
-            engine,
-            directory,
-            stack,
-            card_call_s=times.card_call_s,
-            attachments=_files(base, api, session),
+            base, surface, engine, directory, stack, card_call_s=times.card_call_s
         )
         errands = Errands()
         bolt = _bolt(base, conversation, identity, api, surface, engine, errands, known)
@@ -203,10 +196,16 @@ def _engine(base: Base, lease_s: float) -> Engine:
     return Engine(config, Tickets(database), replicas, StrandedTurns(database))
 
 
-def _files(base: Base, api: SlackCalls, session: aiohttp.ClientSession) -> SlackFiles:
-    slack = base.settings.slack
+def _directory(
+    base: Base,
+    api: SlackCalls,
+    session: aiohttp.ClientSession,
+    known: tuple[SlackChannelNames, SlackRoleDirectory],
+) -> Directory:
+    slack, people = base.settings.slack, PersonNames(api, time.monotonic)
     token = slack.bot_token.get_secret_value()
-    return SlackFiles(api, session, token, slack.api_base_url, base.redactor.redact)
+    files = SlackFiles(api, session, token, slack.api_base_url, base.redactor.redact)
+    return Directory(people.name, *known, zone_of=people.zone, attachments=files)
 
 
 def _slack_session() -> aiohttp.ClientSession:

@@ -24,6 +24,7 @@ from bot.slack.roles.directory import RoleMembers
 from bot.upkeep.reload import Prepared
 from bot.wiring import rules
 from tools.capabilities import CallContext
+from tools.core.read_attachment import Attachments
 
 T = TypeVar("T")
 SECTIONS = ("channels", "roles", "admins", "actions", "reflexes", "freeze", "llm.tools")
@@ -137,12 +138,16 @@ class InForce:
 
 @dataclass(frozen=True, slots=True)
 class Directory:
-    """What the chat platform knows of people and channels. `name_of` tells a person's name."""
+    """What the chat platform knows of people and channels. `name_of` tells a person's name.
+
+    Without `attachments` no file is read.
+    """
 
     name_of: NameOf
     channels: ChannelNames
     roles: RoleHolders
     zone_of: ZoneOf = unknown_zone
+    attachments: Attachments | None = None
 
 
 @dataclass(frozen=True, slots=True)
