@@ -5,9 +5,9 @@ The clock of both sides stands where a test puts it.
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import aiohttp
@@ -21,7 +21,7 @@ from bot.demo.workspace.state import Clocks, Setup, Workspace
 from bot.demo.workspace.stored_messages import Message
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.domain.session import Ask
-from bot.domain.turn_events import RoundReplaced, TextDelta, TurnFinished
+from bot.domain.turn_events import RoundReplaced, TextDelta, TurnEvent, TurnFinished
 from bot.ports.platform import AnswerStream
 from bot.privacy.redactor import TextRedactor
 from bot.slack.api.calls import SlackCalls
@@ -53,16 +53,22 @@ TEXT = (
 WORDS = [f"{word} " for word in TEXT.split(" ")]
 
 
+async def _at_once(_method: str) -> None:
+    return
+
+
 @dataclass
 class Faulty(SlackCalls):
-    """The Web API; `faults` are asked before and after each call, and may raise."""
+    """The Web API; `before`, `until` and `after` are asked about each call, and may raise."""
 
     inner: SlackCalls
     before: Callable[[str], None] = lambda _method: None
+    until: Callable[[str], Awaitable[None]] = _at_once
     after: Callable[[str], None] = lambda _method: None
 
     async def call(self, method: str, **arguments: JsonValue) -> Mapping[str, JsonValue]:
         self.before(method)
+        await self.until(method)
         answer = await self.inner.call(method, **arguments)
         self.after(method)
         return answer
@@ -354,6 +360,52 @@ async def test_a_replica_that_takes_over_ends_the_stream_and_says_all_of_it(slac
 
     assert slack.texts(ask) == shown(FINAL)
     assert not slack.workspace.streams.is_open(CHECKOUT, message.ts)
+
+
+@dataclass
+class Standstill:
+    """The next call of that method stands until it may go on."""
+
+    method: str
+    reached: asyncio.Event = field(default_factory=asyncio.Event)
+    goes_on: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def __call__(self, method: str) -> None:
+        if method == self.method and not self.reached.is_set():
+            self.reached.set()
+            await self.goes_on.wait()
+
+
+@pytest.mark.parametrize(
+    ("method", "event"),
+    [
+        ("chat.appendStream", TextDelta(" ".join(WORDS[12:18]))),
+        ("chat.stopStream", RoundReplaced(1)),
+    ],
+)
+async def test_who_left_an_answer_in_the_middle_of_a_call_does_not_write_over_its_successor(
+    slack: Slack, method: str, event: TurnEvent
+) -> None:
+    ask, stream = await slack.begun()
+    feed(stream, WORDS[:12])
+    await slack.shows(ask, "Checkout fails")
+    (message,) = slack.messages(ask)
+    slack.api.until = call = Standstill(method)
+    stream.feed(event)
+    stream.feed(TextDelta("Something else was seen.\nAnd "))
+    await call.reached.wait()
+    leaving = asyncio.create_task(stream.aclose())
+    await asyncio.sleep(0)
+    async with running_beside(EditScheduler(QUICK, lambda: slack.clock[0])) as its_own:
+        heir = replace(slack, scheduler=its_own).surface
+        await heir.stream(ask, MessageTs(message.ts)).finish(FINAL)
+    call.goes_on.set()
+    await leaving
+    other, later = await slack.begun()
+    feed(later, WORDS[:12])
+    await slack.shows(other, "Checkout fails")
+
+    assert slack.texts(ask) == shown(FINAL)
 
 
 async def test_a_replica_that_died_before_it_kept_the_message_leaves_no_second_one(

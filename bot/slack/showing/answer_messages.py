@@ -30,7 +30,8 @@ _EMPTIED = Part("(continued above)", ())
 class AnswerMessages:
     """One answer. `complete` says whether `posted` is known to be all there is in Slack.
 
-    `unmarked` are those that grew, or still do, and do not say yet what they are for.
+    `unmarked` are those that grew, or still do, and do not say yet what they are for. Once it
+    `is_left` to another process, no second call of an edit follows the first.
     """
 
     outbox: Outbox
@@ -42,6 +43,7 @@ class AnswerMessages:
     complete: bool = True
     unmarked: set[int] = field(default_factory=set)
     streams: Streams | None = None
+    is_left: bool = False
 
     def stale(self, parts: tuple[Part, ...]) -> int | None:
         """The first part that Slack does not show yet."""
@@ -104,6 +106,7 @@ class AnswerMessages:
         except Refused as refused:
             if refused.code not in _UNEDITABLE:
                 raise
+            self._check_ours()
             mark = answer_mark(self.turn, index)
             outdated = self.posted[index]
             self.posted[index] = await self.outbox.post(self.place, part, mark)
@@ -119,6 +122,7 @@ class AnswerMessages:
         unmarked = mark if index in self.unmarked else None
         if unmarked:
             await self._end_growth(ts, mark)
+            self._check_ours()
         try:
             await self.outbox.edit(channel, ts, part, unmarked)
         except Refused as refused:
@@ -126,7 +130,12 @@ class AnswerMessages:
                 raise
             await self._end_growth(ts, mark)
             await self.outbox.scheduler.edit_permit()
+            self._check_ours()
             await self.outbox.edit(channel, ts, part, mark)
+
+    def _check_ours(self) -> None:
+        if self.is_left:
+            raise SurfaceGone("the answer goes on in another process")
 
     async def _end_growth(self, ts: MessageTs, mark: Mark) -> None:
         """Most often Slack ended it before, and says so."""

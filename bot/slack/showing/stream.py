@@ -101,7 +101,11 @@ class SlackAnswerStream(AnswerStream):
             await persist(self._patience, partial(self._messages.show, index, parts[index]))
 
     async def aclose(self) -> None:
-        """Stop editing without a final text (the turn moved elsewhere)."""
+        """Stop editing without a final text (the turn moved elsewhere).
+
+        A call under way is waited for; none follows it, for its successor's answer may be there.
+        """
+        self._messages.is_left = True
         self._slot.edit = None
         try:
             await self._slot.idle.wait()
@@ -146,6 +150,8 @@ class SlackAnswerStream(AnswerStream):
             return False
         before = native.growth
         was_called = await native.grow(self._shown())
+        if self._messages.is_left:
+            return was_called
         if native.growth is None:
             self._go_on_by_edits()
             self._slot.changed()

@@ -267,14 +267,23 @@ class World:
         return card
 
     async def decided(self, asked: Asked, *states: str) -> sa.Row[Any]:
-        """The thread's proposal once it is in one of those states. Raises TimeoutError."""
+        """The thread's proposal once it is in one of those states.
+
+        Raises TimeoutError that names the state it stayed in.
+        """
         mine = tables.proposals.c.thread_ts == asked.thread
+        seen = ""
 
         async def look() -> sa.Row[Any] | None:
+            nonlocal seen
             (row,) = await self.rows(sa.select(tables.proposals).where(mine))
+            seen = row.state
             return row if row.state in states else None
 
-        return await self.until(look)
+        try:
+            return await self.until(look)
+        except TimeoutError as error:
+            raise TimeoutError(f"the proposal stayed {seen}, and was to be {states}") from error
 
     async def turn_state(self, asked: Asked) -> str:
         """As the row says; empty before there is one."""
