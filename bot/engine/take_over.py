@@ -137,6 +137,8 @@ class TakeOver:
         self._claimed[dead] = claimed
         if left.known:
             await self._hand_on(dead, left.known[:AT_ONCE], len(left.known))
+        if not before and (ended := await self._replicas.end_transactions(dead)):
+            log.warning("transactions_ended", replica=dead, connections=ended)
 
     async def _hand_on(self, replica: str, some: Sequence[str], left: int) -> None:
         log.warning("taking_over", replica=replica, workflows=len(some), left=left - len(some))

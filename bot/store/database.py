@@ -6,6 +6,7 @@ pool for both.
 """
 
 import asyncio
+import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import datetime
@@ -228,7 +229,9 @@ def _postgresql(url: sa.URL) -> AsyncEngine:
         connect_args={
             "timeout": CONNECT_TIMEOUT_S,
             "server_settings": {
-                "idle_in_transaction_session_timeout": f"{IDLE_IN_TRANSACTION_S * 1000:.0f}"
+                # By this name another replica ends what a frozen one left open.
+                "application_name": f"kortex-{uuid.uuid4().hex}",
+                "idle_in_transaction_session_timeout": f"{IDLE_IN_TRANSACTION_S * 1000:.0f}",
             },
         },
     )

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -168,6 +168,22 @@ class Replicas:
 
         return await self._database.transact(work, again=False)
 
+    async def end_transactions(self, replica: str) -> int:
+        """End what a process that stands still has open; how many connections it lost by that.
+
+        Frozen between two messages of one statement it is no idle transaction to PostgreSQL, which
+        would keep its locks, the audit trail's among them, until the process dies. Which ones are
+        its own is told by the name that each process gives its connections.
+        """
+
+        async def work(connection: Connection) -> int:
+            if connection.dialect.name != "postgresql":
+                return 0
+            ended = await connection.execute(_END_TRANSACTIONS, {"replica": replica})
+            return len(ended.all())
+
+        return await self._database.transact(work)
+
     async def claim_again(self, replica: str, claimed: datetime) -> datetime | None:
         """The same for who claimed it; None when it has beaten itself since, or is another's."""
 
@@ -205,6 +221,23 @@ class Replicas:
             return gone.rowcount == 1
 
         return await self._database.transact(work)
+
+
+# Who holds the lock of `Presence` tells the process; a bigint's halves are `classid` and `objid`
+# (https://www.postgresql.org/docs/current/view-pg-locks.html).
+_END_TRANSACTIONS: Final = sa.text(
+    """
+    SELECT pg_terminate_backend(theirs.pid)
+    FROM pg_stat_activity AS present
+    JOIN pg_locks AS held ON held.pid = present.pid AND held.locktype = 'advisory'
+    JOIN pg_stat_activity AS theirs ON theirs.application_name = present.application_name
+    WHERE held.granted AND held.objsubid = 1
+      AND (held.classid::bigint << 32) | held.objid::bigint = hashtextextended(:replica, 0)
+      AND present.application_name LIKE 'kortex-%'
+      AND theirs.datname = current_database() AND theirs.usename = current_user
+      AND theirs.xact_start IS NOT NULL AND theirs.pid <> pg_backend_pid()
+    """
+)
 
 
 async def _rewritten(

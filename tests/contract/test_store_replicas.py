@@ -22,6 +22,8 @@ _CUT_OTHERS = (
     " WHERE datname = current_database() AND pid <> pg_backend_pid()"
 )
 
+_LOCK = sa.text("SELECT pg_advisory_xact_lock(7)")
+
 LEASE_S = 6.0
 
 
@@ -189,3 +191,41 @@ async def test_who_is_alive_says_which_steps_it_knows(database: Database) -> Non
     assert set(await replicas.versions(60)) == {"1", "2"}
     await replicas.beat("d")
     assert set(await replicas.versions(60)) == {"1", "2", None}
+
+
+@pytest.fixture
+async def heir(postgres_url: str) -> AsyncIterator[Database]:
+    opened = await Database.open(postgres_url)
+    yield opened
+    await opened.close()
+
+
+async def _holds(database: Database, ready: asyncio.Event, go_on: asyncio.Event) -> None:
+    async with database.write() as connection:
+        await connection.execute(_LOCK)
+        ready.set()
+        await go_on.wait()
+        await connection.execute(sa.text("SELECT 1"))
+
+
+async def test_of_a_frozen_one_what_it_has_open_is_ended_and_nothing_else(
+    present: tuple[Database, Presence], heir: Database
+) -> None:
+    frozen, presence = present
+    ready, go_on = asyncio.Event(), asyncio.Event()
+    held = asyncio.create_task(_holds(frozen, ready, go_on))
+    await ready.wait()
+    assert await Replicas(heir).end_transactions("somebody else") == 0
+    assert await Replicas(heir).end_transactions("slow") == 1
+    async with asyncio.timeout(5), heir.write() as connection:
+        await connection.execute(_LOCK)  # it is free
+    go_on.set()
+    with pytest.raises(StorageUnavailable):
+        await held
+    assert await presence.beat()
+
+
+async def test_nothing_is_ended_of_one_that_is_gone(database: Database) -> None:
+    leases = Replicas(database)
+    await leases.beat("a")
+    assert await leases.end_transactions("a") == 0
