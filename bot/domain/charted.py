@@ -45,7 +45,7 @@ def charts_for(final: TurnFinished) -> tuple[Chart, ...]:
     by_number = {each.number: each for each in final.evidence}
     found: dict[tuple[int, str, str], Chart] = {}
     for claim in final.claims:
-        for number in _numbers(claim):
+        for number in standing_numbers(claim):
             evidence = by_number.get(number)
             if evidence is None:
                 continue
@@ -71,7 +71,8 @@ def charts_of(evidence: Evidence, arguments: Fields) -> tuple[Chart, ...]:
     return tuple(replace(each, lines=drawn[:MOST_LINES]) for each, drawn in lines if drawn)
 
 
-def _numbers(claim: Claim) -> Iterator[int]:
+def standing_numbers(claim: Claim) -> Iterator[int]:
+    """The results that a statement cites, if it was not found to be wrong."""
     if claim.state in _STANDS:
         yield from (number for number in cited(claim.text) if number in claim.evidence)
 

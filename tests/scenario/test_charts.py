@@ -58,6 +58,22 @@ async def test_an_answer_brings_its_charts_in_the_call_that_ends_it(setting: Str
 
 
 @pytest.mark.parametrize("setting", WAYS)
+async def test_a_workspace_without_tables_keeps_the_charts(setting: StreamSetting) -> None:
+    pods = {"columns": ["Name", "Age"], "rows": [[f"checkout-{n}", "9m"] for n in range(3)]}
+    asked = result("core__kubectl_get", pods, call="k")  # type: ignore[arg-type]
+    final = answered(result(COMPARE, compared()), asked, says="p99 rose [E1].\nAll run [E2].")
+    unknown = frozenset({"data_table"})
+    async with (
+        slack_with(setting=setting) as newer,
+        slack_with(setting=setting, unknown_blocks=unknown) as older,
+    ):
+        whole, without = await answer(newer, final), await answer(older, final)
+
+        assert kinds(whole)[1:3] == [CHART, "data_table"]
+        assert kinds(without) == [kind for kind in kinds(whole) if kind != "data_table"]
+
+
+@pytest.mark.parametrize("setting", WAYS)
 async def test_where_charts_are_refused_the_answer_is_as_it_was_and_that_is_remembered(
     setting: StreamSetting,
 ) -> None:

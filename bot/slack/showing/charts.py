@@ -34,8 +34,9 @@ def chart_block(chart: Chart) -> Block | None:
     if len(drawn) < 2:
         return None
     since = marked(chart, drawn)
-    if since is not None:
-        labels[since] = label(f"{labels[since]} {chart.event}", CHART_NAME_CHARS)
+    if since is not None and chart.since is not None:
+        own = f"{chart.since:%H:%M}" if len(labels[since]) == len("11:30") else labels[since]
+        labels[since] = label(f"{own} {chart.event}", CHART_NAME_CHARS)
     names = _unique(label(line.name, CHART_NAME_CHARS) or "measured" for line in lines)
     values = [[column.values[index] for column in drawn] for index in range(len(lines))]
     if chart.usual is not None and USUAL not in names:

@@ -9,6 +9,7 @@ from typing import assert_never
 
 from bot.domain.charted import charts_for
 from bot.domain.ids import TurnId
+from bot.domain.tabled import table_for
 from bot.domain.turn_events import (
     Notice,
     ProposalRaised,
@@ -22,8 +23,10 @@ from bot.domain.turn_events import (
 from bot.slack.showing.charts import chart_block
 from bot.slack.showing.chips import Chip, activity, advance, chip_texts
 from bot.slack.showing.final import closing
-from bot.slack.text.blocks import Block, Part, actions, button, context, markdown
+from bot.slack.showing.tables import table_block
+from bot.slack.text.blocks import Block, Part, actions, button, context, markdown, text_chars
 from bot.slack.text.imitation import disclaimed
+from bot.slack.text.limits import MESSAGE_CHARS
 from bot.slack.text.links import NO_LINKS, LinkPolicy, remark
 from bot.slack.text.markdown import hold_back
 from bot.slack.text.mrkdwn import clean, inline
@@ -38,6 +41,8 @@ STOP_ACTION = "turn:stop"
 _NOTICES_SHOWN = 3
 _NOTICE_CHARS = 200
 _QUESTION_CHARS = 150
+_TABLE_CHARS = 3_000
+_MARGIN_CHARS = 200
 
 
 @dataclass(slots=True)
@@ -101,11 +106,22 @@ def render(view: AnswerView, links: LinkPolicy = NO_LINKS) -> tuple[Part, ...]:
     *earlier, last = bodies or [""]
     shown = [markdown(last)] if last else []
     drawn = [block for chart in charts_for(final) if (block := chart_block(chart))]
+    drawn += _rows(final, [*shown, *drawn, *closed.blocks])
     fallback = last or closed.headline
     return (
         *(Part(body, (markdown(body),)) for body in earlier),
         Part(fallback, (*shown, *drawn, *closed.blocks)),
     )
+
+
+def _rows(final: TurnFinished, others: Sequence[Block]) -> list[Block]:
+    """What a cited result lists, as far as the message has room for it."""
+    table = table_for(final)
+    if table is None:
+        return []
+    room = MESSAGE_CHARS - _MARGIN_CHARS - text_chars(others)
+    block = table_block(table, min(room, _TABLE_CHARS))
+    return [block] if block else []
 
 
 def _bodies(text: str, links: LinkPolicy, heads: Sequence[str] = ()) -> list[str]:

@@ -121,6 +121,15 @@ def select(placeholder: str, action_id: str, options: Sequence[Option]) -> Block
     return made | {"option_groups": [_group(group) for group in groups]}
 
 
+def text_chars(value: JsonValue | Sequence[Block]) -> int:
+    """How many characters of text blocks hold, as Slack counts them for a whole message."""
+    if isinstance(value, dict):
+        own = value.get("text")
+        inner = sum(text_chars(each) for each in value.values() if not isinstance(each, str))
+        return inner + (len(own) if isinstance(own, str) else 0)
+    return sum(text_chars(each) for each in value) if isinstance(value, list | tuple) else 0
+
+
 def _group(options: Sequence[Option]) -> Block:
     first, last = (each.text.partition(" ")[0] for each in (options[0], options[-1]))
     return {

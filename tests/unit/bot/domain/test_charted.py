@@ -148,7 +148,7 @@ KEYS = st.sampled_from(
     ["samples", "series", "shifts", "course", "ts", "value", "values", "before_end_s", "range"]
 )
 JSON = st.recursive(
-    st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=8),
+    st.none() | st.booleans() | st.floats() | st.integers(-(2**60), 2**60) | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4),
     max_leaves=12,
 )

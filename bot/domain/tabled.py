@@ -1,0 +1,150 @@
+"""Results that are rows as tables, to be sorted by people: only what the result itself holds."""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import orjson
+from pydantic import JsonValue
+
+from bot.domain.charted import standing_numbers
+from bot.domain.turn_events import Evidence, TurnFinished
+
+Cell = str | float
+Fields = Mapping[str, JsonValue]
+
+LEAST_ROWS: Final = 3  # two are read, not sorted
+MOST_ROWS: Final = 100
+MOST_COLUMNS: Final = 8
+# Day and minute, which sort as text.
+_STAMP: Final = re.compile(r"\d{4}-(\d\d-\d\d)T(\d\d:\d\d)(?::\d\d(?:\.\d{1,9})?)?(?:Z|\+00:00)")
+
+# Where a tool keeps its rows, and which of their fields are told, under which heads.
+_TOLD: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
+    "core__error_patterns": (
+        "patterns",
+        {"product": "product", "level": "level", "change": "change", "count": "count",
+         "before": "before", "first": "first", "last": "last", "template": "pattern"},
+    ),
+    "core__get_recent_deploys": (
+        "deploys",
+        {"ts": "at", "product": "product", "version": "version", "previous_version": "before",
+         "actor": "by", "status": "status", "duration_s": "took, s"},
+    ),
+    "core__kubectl_events": (
+        "events",
+        {"ts": "at", "object": "object", "type": "type", "reason": "reason", "message": "message"},
+    ),
+    "core__get_incident_history": (
+        "incidents",
+        {"opened_at": "opened", "title": "title", "product": "product", "severity": "severity"},
+    ),
+    "core__sweep_logs": (
+        "changes",
+        {"product": "product", "level": "level", "change": "change", "before": "before",
+         "after": "after", "since": "since", "example": "example"},
+    ),
+    "core__sweep_metrics": (
+        "shifts",
+        {"product": "product", "signal": "signal", "usual": "usual", "worst": "worst",
+         "now": "now", "unit": "unit", "since": "since", "score": "spreads"},
+    ),
+    "core__sweep_traces": (
+        "shifts",
+        {"product": "product", "operation": "operation", "what": "change", "callee": "calls",
+         "before": "before", "after": "after", "n": "traces"},
+    ),
+}  # fmt: skip
+# Of these an answer shows the rows; of the others the chart or the text says more.
+_IN_ANSWERS: Final = (
+    "core__error_patterns", "core__get_recent_deploys", "core__kubectl_get", "core__sweep_logs",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of one result; each has a cell for every head. A cell may be anybody's words."""
+
+    evidence: int
+    tool: str
+    heads: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+
+def table_for(final: TurnFinished) -> Table | None:
+    """Of the first result with rows to sort that a standing statement cites."""
+    by_number = {each.number: each for each in final.evidence}
+    for claim in final.claims:
+        for number in standing_numbers(claim):
+            evidence = by_number.get(number)
+            if evidence is None or evidence.tool not in _IN_ANSWERS:
+                continue
+            table = table_of(evidence)
+            if table is not None and len(table.rows) >= LEAST_ROWS:
+                return table
+    return None
+
+
+def table_of(evidence: Evidence) -> Table | None:
+    """None where the result holds no rows."""
+    try:
+        fields = orjson.loads(evidence.content)
+    except orjson.JSONDecodeError:
+        return None
+    if not evidence.ok or not isinstance(fields, dict):
+        return None
+    if evidence.tool == "core__kubectl_get":
+        return _listed(evidence, fields)
+    if evidence.tool not in _TOLD:
+        return None
+    key, names = _TOLD[evidence.tool]
+    held = fields.get(key)
+    rows = [row for row in held if isinstance(row, dict)] if isinstance(held, list) else []
+    told = {name: head for name, head in names.items() if any(_is_told(row, name) for row in rows)}
+    return _table(evidence, list(told.values()), [[row.get(name) for name in told] for row in rows])
+
+
+def _listed(evidence: Evidence, fields: Fields) -> Table | None:
+    """As kubectl lays it out."""
+    heads, rows = fields.get("columns"), fields.get("rows")
+    if not isinstance(heads, list) or not isinstance(rows, list):
+        return None
+    wide = [row for row in rows if isinstance(row, list) and len(row) == len(heads)]
+    return _table(evidence, [str(head) for head in heads], wide)
+
+
+def _table(
+    evidence: Evidence, heads: Sequence[str], rows: Sequence[Sequence[JsonValue]]
+) -> Table | None:
+    heads = heads[:MOST_COLUMNS]
+    made = tuple(tuple(map(_cell, row[: len(heads)])) for row in rows[:MOST_ROWS])
+    return Table(evidence.number, evidence.tool, tuple(heads), made) if heads and made else None
+
+
+def _is_told(row: Fields, name: str) -> bool:
+    return row.get(name) not in (None, "")
+
+
+def _cell(value: JsonValue) -> Cell:
+    if isinstance(value, bool) or value is None:
+        return "" if value is None else str(value).lower()
+    if isinstance(value, int | float):
+        return float(value) if math.isfinite(value) else ""
+    if not isinstance(value, str):
+        return orjson.dumps(value).decode()
+    at = _STAMP.fullmatch(value)
+    return f"{at[1]} {at[2]}" if at else _message(value)
+
+
+def _message(text: str) -> str:
+    """What a structured log line says; any other text as it is."""
+    if not text.startswith("{"):
+        return text
+    try:
+        fields = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return text
+    said = [fields[name] for name in ("msg", "message", "error") if fields.get(name)]
+    return ": ".join(str(each) for each in said) or text

@@ -1,0 +1,96 @@
+"""Tables out of results: the rows that are there, of what a standing statement cites."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import JsonValue
+
+from bot.domain.claims import ClaimState
+from bot.domain.tabled import table_for, table_of
+from tests.charted_results import answered, evidence, result
+
+PATTERNS = "core__error_patterns"
+DEPLOYS = "core__get_recent_deploys"
+PODS = "core__kubectl_get"
+
+
+def patterns(number: int) -> dict[str, JsonValue]:
+    rows: list[JsonValue] = [
+        {
+            "template": f"timeout {n}",
+            "product": "checkout",
+            "count": n,
+            "first": "2026-11-21T11:30:00Z",
+        }
+        for n in range(number)
+    ]
+    return {"patterns": rows}
+
+
+def test_what_a_tool_lists_is_a_row_each_without_empty_columns() -> None:
+    table = table_of(evidence(PATTERNS, patterns(2)))
+
+    assert table is not None
+    assert table.heads == ("product", "count", "first", "pattern")
+    assert table.rows == (
+        ("checkout", 0.0, "11-21 11:30", "timeout 0"),
+        ("checkout", 1.0, "11-21 11:30", "timeout 1"),
+    )
+
+
+def test_pods_are_listed_as_kubectl_lays_them_out() -> None:
+    fields: dict[str, JsonValue] = {
+        "columns": ["Name", "Restarts"],
+        "rows": [["checkout-1", 3], ["odd"], ["checkout-2", None]],
+    }
+
+    table = table_of(evidence(PODS, fields))
+
+    assert table is not None
+    assert table.rows == (("checkout-1", 3.0), ("checkout-2", ""))
+
+
+def test_of_a_structured_line_its_message_is_told() -> None:
+    change: JsonValue = {"example": '{"msg": "request failed", "order": 7}', "after": 3}
+    table = table_of(evidence("core__sweep_logs", {"changes": [change]}))
+
+    assert table is not None
+    assert table.rows[0][-1] == "request failed"
+
+
+@pytest.mark.parametrize(
+    ("says", "state", "number", "shown"),
+    [
+        ("the timeouts are new [E1]", ClaimState.SUPPORTED, 3, True),
+        ("the timeouts are new [E1]", ClaimState.SUPPORTED, 2, False),
+        ("the timeouts are new", ClaimState.SUPPORTED, 3, False),
+        ("the timeouts are new [E1]", ClaimState.CONTRADICTED, 3, False),
+    ],
+)
+def test_an_answer_shows_rows_worth_sorting_that_it_rests_on(
+    says: str, state: ClaimState, number: int, shown: bool
+) -> None:
+    final = answered(result(PATTERNS, patterns(number)), says=says, state=state)
+
+    assert (table_for(final) is not None) == shown
+
+
+@given(
+    st.sampled_from([PATTERNS, DEPLOYS, PODS, "core__sweep_logs"]),
+    st.dictionaries(
+        st.sampled_from(["patterns", "deploys", "changes", "columns", "rows"]),
+        st.recursive(
+            st.none() | st.booleans() | st.floats() | st.text(max_size=6),
+            lambda inner: (
+                st.lists(inner, max_size=4)
+                | st.dictionaries(st.sampled_from(["template", "ts", "example"]), inner, max_size=3)
+            ),
+            max_leaves=10,
+        ),
+        max_size=3,
+    ),
+)
+def test_every_row_has_a_cell_for_each_head(tool: str, fields: dict[str, JsonValue]) -> None:
+    table = table_of(evidence(tool, fields))
+
+    assert table is None or {len(row) for row in table.rows} == {len(table.heads)}
