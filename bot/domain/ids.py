@@ -1,7 +1,7 @@
 """Names for the ids that cross the product, and the keys made from them."""
 
 from dataclasses import dataclass
-from typing import NewType
+from typing import Final, NewType
 
 SessionId = NewType("SessionId", str)
 TurnId = NewType("TurnId", str)
@@ -26,9 +26,18 @@ class Place:
         return f"{self.team}:{self.channel}:{self.thread_ts}"
 
 
+# Who asks where an alert does. No platform's id, so it is nobody's: it holds no role.
+ALERTS: Final = UserId("@alert")
+
+
 @dataclass(frozen=True, slots=True)
 class Person:
     """Someone as their platform names them; ids are opaque."""
 
     team: TeamId
     user: UserId
+
+    @property
+    def is_somebody(self) -> bool:
+        """Whether it is a person, and no alert."""
+        return self.user != ALERTS

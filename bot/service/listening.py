@@ -9,6 +9,7 @@ from slack_bolt.async_app import AsyncApp
 
 from bot.app import Base, Conversation
 from bot.chat.budget_report import budget_report
+from bot.domain.alerts import ProductOf
 from bot.domain.tool_status import ToolReport
 from bot.reports.provider_report import provider_report
 from bot.settings.model import Settings
@@ -17,7 +18,7 @@ from bot.slack.api.calls import WatchedCalls
 from bot.slack.connection.http_ingress import create_http_handler
 from bot.slack.connection.socket_ingress import SocketMode
 from bot.slack.handling.ingress_ports import ProvidersReport
-from bot.web.alertmanager_events import ProductOf
+from bot.web.alerts import TakeAlerts, alert_routes
 from bot.web.front import serving, why_not
 from bot.web.ingest import ingest_handler
 from bot.web.private import budget_route, providers_route, tools_route
@@ -27,7 +28,7 @@ from bot.wiring import rules
 from tools.product_names import product_in
 
 
-def _product_of(settings: Settings) -> ProductOf:
+def alert_products(settings: Settings) -> ProductOf:
     """One of the channels' products where an alert's labels hold one."""
     named = dict.fromkeys(one for channel in settings.channels for one in channel.products)
     products = tuple(one for one in named if one != "*")
@@ -52,6 +53,7 @@ async def listen(
     socket: SocketMode | None,
     access: WatchedCalls,
     stack: AsyncExitStack,
+    take_alerts: TakeAlerts,
 ) -> int:
     """The port. Without `[http] api_token` nothing private is served and nothing ingested.
 
@@ -73,8 +75,9 @@ async def listen(
                 base.clock,
                 api_token=token,
                 github_secret=settings.http.github_secret.get_secret_value(),
-                product_of=_product_of(settings),
+                product_of=alert_products(settings),
             ),
+            *alert_routes(rules.alert_wires(settings), take_alerts, base.clock),
             *(_private(base, conversation, token) if token else []),
         ],
     )

@@ -14,6 +14,7 @@ from pydantic import (
 )
 
 from bot.settings.actions import ActionSettings
+from bot.settings.alerts import AlertSettings
 from bot.settings.mcp import McpSettings
 from bot.settings.policy import PolicySettings, RoleSettings
 from bot.settings.section import Duration, HostName, LocalHost, NotEmpty, Section, Token
@@ -50,12 +51,19 @@ class SlackSettings(Section):
 
 
 class HttpSettings(Section):
-    """`[http]`. Loopback by default: a reverse proxy decides what the world sees."""
+    """`[http]`. Loopback by default: a reverse proxy decides what the world sees.
+
+    A sender's secret opens its door: the alerts' four, and `github_secret` for deploys.
+    """
 
     host: str = "127.0.0.1"
     port: int = Field(default=3000, ge=0, le=65535)
     api_token: SecretStr = SecretStr("")
     github_secret: SecretStr = SecretStr("")
+    alertmanager_token: SecretStr = SecretStr("")
+    grafana_token: SecretStr = SecretStr("")
+    pagerduty_secret: SecretStr = SecretStr("")
+    cloudevents_token: SecretStr = SecretStr("")
 
 
 class DatabaseSettings(Section):
@@ -425,6 +433,7 @@ class Settings(Section):
     policy: PolicySettings = PolicySettings()
     roles: dict[str, RoleSettings] = Field(default_factory=dict)
     channels: tuple[ChannelSettings, ...] = ()
+    alerts: tuple[AlertSettings, ...] = ()
     admins: AdminSettings = AdminSettings()
     audit: AuditSettings = AuditSettings()
     retention: RetentionSettings = RetentionSettings()

@@ -7,6 +7,7 @@ from typing import Final, Literal, Self
 from pydantic import Field, SecretStr, model_validator
 
 from adapters.on_call.port import steps
+from bot.settings.alerts import AlertLimitSettings
 from bot.settings.section import Duration, Section, Token
 from bot.settings.slack_ids import ChannelNames, GroupId, PersonId
 from tools.call_limits import MAX_RESULT_BYTES, MIN_RESULT_BYTES
@@ -63,6 +64,7 @@ class ToolsetSettings(Section):
 
     tools: tuple[str, ...] | None = None
     budget: ToolBudgetSettings = ToolBudgetSettings()
+    alerts: AlertLimitSettings = AlertLimitSettings()
 
 
 class ChannelToolSettings(Section):
@@ -87,6 +89,7 @@ class PolicySettings(Section):
     effects: tuple[Literal["read_only"], ...] = ("read_only",)
     denied: tuple[str, ...] = ()
     budget: ToolBudgetSettings = ToolBudgetSettings()
+    alerts: AlertLimitSettings = AlertLimitSettings()
     toolsets: dict[str, ToolsetSettings] = Field(default_factory=dict)
     channels: tuple[ChannelToolSettings, ...] = ()
     roles: dict[str, RoleToolSettings] = Field(default_factory=dict)

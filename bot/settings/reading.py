@@ -133,9 +133,11 @@ def _check_references(settings: Settings, text: str, name: str) -> None:
     problems += _unknown_tools(settings, text, name)
     problems += _denied_in_vain(settings, text, name)
     problems += _frozen_in_vain(settings, text, name)
-    names = [a.name for a in settings.actions]
+    named = {"actions": [a.name for a in settings.actions]}
+    named["alerts"] = [a.name for a in settings.alerts]
     problems += [
-        f"{name}: actions: {n!r} is declared twice"
+        f"{name}: {table}: {n!r} is declared twice"
+        for table, names in named.items()
         for n in sorted({n for n in names if names.count(n) > 1})
     ]
     if problems:

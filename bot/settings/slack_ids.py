@@ -48,6 +48,12 @@ def _channel(text: str) -> str:
     return text
 
 
+def _one_channel(text: str) -> str:
+    if not text:
+        raise ValueError("names no channel; write its id, such as C0123ABCD")
+    return _channel(text)
+
+
 def _channel_names(text: str) -> str:
     if text.startswith("#"):
         raise ValueError(f"names are compared without #: write {text.lstrip('#')!r}")
@@ -61,5 +67,6 @@ def _channel_names(text: str) -> str:
 GroupId = Annotated[str, AfterValidator(_group)]
 PersonId = Annotated[str, AfterValidator(_person)]
 PersonIdOrAll = Annotated[str, AfterValidator(_person_or_all)]
+ChannelId = Annotated[str, AfterValidator(_one_channel)]
 ChannelIdOrNone = Annotated[str, AfterValidator(_channel)]
 ChannelNames = Annotated[str, AfterValidator(_channel_names)]

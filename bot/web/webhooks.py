@@ -12,9 +12,10 @@ from typing import Protocol, TypeVar
 from aiohttp import web
 from pydantic import ValidationError
 
+from bot.domain.alerts import ProductOf
 from bot.ports.failures import StorageUnavailable
 from bot.ports.ingested_events import EventStore, IngestedEvent
-from bot.web.alertmanager_events import AlertmanagerPayload, ProductOf
+from bot.web.alertmanager_events import AlertmanagerPayload
 from bot.web.argocd_events import ArgoNotification
 from bot.web.github_events import EVENT, DeploymentStatus, is_signed
 from bot.web.ingest import MAX_BYTES, IngestRefused, check_token, read_body, refusal

@@ -1,4 +1,4 @@
-"""What kortex.toml says of channels, roles, admins, actions and freeze windows, as it is in force.
+"""What kortex.toml says of alerts, channels, roles, admins, actions and freeze windows, as it is in force.
 
 Held by everything that goes by it and replaced by a reload; and the rule that a place stands under at
 this moment, by the name of its channel.
@@ -27,7 +27,7 @@ from tools.capabilities import CallContext
 from tools.core.read_attachment import Attachments
 
 T = TypeVar("T")
-SECTIONS = ("channels", "roles", "admins", "actions", "reflexes", "freeze", "llm.tools")
+SECTIONS = ("alerts", "channels", "roles", "admins", "actions", "reflexes", "freeze", "llm.tools")
 
 NameOf = Callable[[UserId], Awaitable[str]]
 
@@ -108,6 +108,8 @@ class InForce:
     ) -> None:
         self._check = check
         self.channels = ReplaceableSequence(rules.channel_rules(settings))
+        self.alerts = ReplaceableSequence(rules.alert_rules(settings))
+        self.alert_limits = rules.alert_limits(settings)
         self.roles = ReplaceableMapping(role_members(settings))
         self.admin_roles = ReplaceableSequence(settings.admins.roles)
         self.actions = ActionCatalog(rules.action_rules(settings))
@@ -124,6 +126,8 @@ class InForce:
 
         def put_in_force() -> None:
             self.channels.replace(new.channels)
+            self.alerts.replace(new.alerts)
+            self.alert_limits = new.alert_limits
             self.roles.replace(new.roles)
             self.admin_roles.replace(new.admin_roles)
             self.actions.replace(new.actions)

@@ -10,13 +10,21 @@ from pydantic import SecretStr
 from adapters.control_plane.port import Endpoint, ExecutorKind, Reads
 from adapters.platform.http_platform import PREFIX as PLATFORM_CONNECTIONS
 from bot.actions.catalog import ActionCatalog, ActionRule
+from bot.alerts.alertmanager import ALERTMANAGER, GRAFANA, GroupWire
+from bot.alerts.cloudevents import CloudEventsWire
+from bot.alerts.matching import both, fits, is_exactly
+from bot.alerts.pagerduty import PagerDutyWire
+from bot.alerts.wire import AlertWire
 from bot.audit.chain import AuditKeys
 from bot.chat.turn_request import TurnConfig
+from bot.domain.alerts import AlertLimits, AlertRule, Matches
 from bot.domain.budget import BudgetLimits
 from bot.domain.channel import ChannelRule
 from bot.domain.freeze import FreezeWindow
+from bot.domain.ids import ChannelId
 from bot.domain.roles import ConnectionRule
 from bot.settings.actions import ActionSettings
+from bot.settings.alerts import AlertSettings
 from bot.settings.model import Settings
 from bot.slack.connection.startup import SlackAccess
 from bot.store.database import IDLE_IN_TRANSACTION_S
@@ -102,6 +110,54 @@ def budget_limits(settings: Settings) -> BudgetLimits:
         user_hourly_questions=budget.per_user_hourly_limit,
         session_tokens=budget.per_session_token_cap,
     )
+
+
+def alert_rules(settings: Settings) -> tuple[AlertRule, ...]:
+    """`[[alerts]]` in order."""
+    return tuple(
+        AlertRule(
+            name=rule.name,
+            channel=ChannelId(rule.channel),
+            match=_label_tests(rule),
+            sources=rule.sources,
+            product=rule.product,
+            question=rule.question,
+            join_s=rule.join_within.total_seconds(),
+            rejoin_s=rule.rejoin_within.total_seconds(),
+        )
+        for rule in settings.alerts
+    )
+
+
+def _label_tests(rule: AlertSettings) -> dict[str, Matches]:
+    tests = {name: is_exactly(value) for name, value in rule.match.items()}
+    for name, pattern in rule.match_re.items():
+        tests[name] = both(tests[name], fits(pattern)) if name in tests else fits(pattern)
+    return tests
+
+
+def alert_limits(settings: Settings) -> AlertLimits:
+    """`[policy.alerts]`, in micro-dollars."""
+    limits = settings.policy.alerts
+    return AlertLimits(
+        limits.threads_per_hour,
+        limits.investigations_per_hour,
+        round(limits.daily_usd_limit * USD_MICROS),
+    )
+
+
+def alert_wires(settings: Settings) -> tuple[AlertWire, ...]:
+    """The senders whose secret is set in `[http]`; none where no rule would take an alert."""
+    if not settings.alerts:
+        return ()
+    http = settings.http
+    every: tuple[tuple[SecretStr, Callable[[str], AlertWire]], ...] = (
+        (http.alertmanager_token, lambda secret: GroupWire(ALERTMANAGER, secret)),
+        (http.grafana_token, lambda secret: GroupWire(GRAFANA, secret)),
+        (http.pagerduty_secret, PagerDutyWire),
+        (http.cloudevents_token, CloudEventsWire),
+    )
+    return tuple(made(each.get_secret_value()) for each, made in every if each.get_secret_value())
 
 
 def action_lines(actions: ActionCatalog) -> tuple[str, ...]:

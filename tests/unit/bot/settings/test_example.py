@@ -51,6 +51,15 @@ def test_what_the_example_shows_of_a_rota_is_valid_and_whole() -> None:
     assert rota.model_fields_set == set(type(rota).model_fields)
 
 
+def test_what_the_example_shows_of_alerts_is_valid_and_whole() -> None:
+    text = EXAMPLE.read_text(encoding="utf-8")
+    shown = re.search(r"^# \[\[alerts\]\](?:.*\n)(?:# .*\n)+", text, re.MULTILINE)
+    assert shown
+    (rule,) = parse(re.sub("^# ", "", shown[0], flags=re.MULTILINE), "e", {}).alerts
+
+    assert rule.model_fields_set == set(type(rule).model_fields)
+
+
 @pytest.mark.parametrize("section", ["slack", "http", "database", "admins"])
 def test_the_example_shows_every_setting_of_a_section(section: str) -> None:
     model: type[BaseModel] = Settings.model_fields[section].annotation  # type: ignore[assignment]

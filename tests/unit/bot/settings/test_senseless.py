@@ -35,10 +35,11 @@ NEEDED = {
     "mcp.servers.time": "command = ['x']",
     "roles.sre.oncall": "kind = 'json'\nurl = 'http://rota/'\npath = '[]'",
     "channels": "match = '*'",
+    "alerts": "name = 'a'\nchannel = 'C0123456789'",
     "actions": "name = 'a'\ndescription = 'd'",
     "actions.endpoint": "kind = 'rehearsal'",
 }
-LISTS = {"channels", "actions"}
+LISTS = {"alerts", "channels", "actions"}
 
 
 def _kinds(annotation: Any) -> Iterator[Any]:

@@ -1,0 +1,86 @@
+"""Alertmanager's webhook (version 4), and Grafana's, which has its fields and more.
+
+A group is sent again whole on every change and every repeat interval, so what counts is an alert's
+fingerprint and start, never the request. While an alert fires, `endsAt` is the year 1.
+https://prometheus.io/docs/alerting/latest/configuration/#webhook_config
+https://grafana.com/docs/grafana/latest/alerting/configure-notifications/manage-contact-points/integrations/webhook-notifier/
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, Literal
+
+from pydantic import AwareDatetime, BaseModel, Field
+
+from bot.alerts.wire import Headers, has_token, parsed, since
+from bot.domain.alerts import Alert, AlertState
+
+ALERTMANAGER: Final = "alertmanager"
+GRAFANA: Final = "grafana"
+_TITLE: Final = ("summary", "title", "message")
+
+
+class AlertmanagerAlert(BaseModel):
+    """One alert of a group."""
+
+    status: Literal["firing", "resolved"]
+    labels: dict[str, str] = Field(default_factory=dict)
+    annotations: dict[str, str] = Field(default_factory=dict)
+    starts_at: AwareDatetime = Field(alias="startsAt")
+    ends_at: AwareDatetime | None = Field(default=None, alias="endsAt")
+    fingerprint: str = Field(min_length=1, max_length=128)
+
+    @property
+    def title(self) -> str:
+        """What its author wrote of it, else its name."""
+        written = (self.annotations[name] for name in _TITLE if self.annotations.get(name))
+        return next(written, self.labels.get("alertname", ""))
+
+    def ended(self, received_at: datetime) -> datetime:
+        """When it was resolved, as far as its sender says."""
+        return self.ends_at if self.ends_at and self.ends_at > self.starts_at else received_at
+
+
+class _Group(BaseModel):
+    group_key: str = Field(default="", alias="groupKey", max_length=65_536)
+    alerts: list[AlertmanagerAlert] = Field(max_length=10_000)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupWire:
+    """A sender of such groups, believed by a bearer token."""
+
+    source: str
+    token: str
+
+    def admits(self, headers: Headers, body: bytes) -> bool:  # noqa: ARG002 - as the port says
+        """Whether the request carries the token."""
+        return has_token(headers, self.token)
+
+    def read(
+        self,
+        headers: Headers,  # noqa: ARG002 - as the port says
+        body: bytes,
+        received_at: datetime,
+    ) -> Sequence[Alert]:
+        """The alerts of the group. Raises Unreadable."""
+        group = parsed(_Group, body)
+        return [self._alert(each, group.group_key, received_at) for each in group.alerts]
+
+    def _alert(self, told: AlertmanagerAlert, group: str, received_at: datetime) -> Alert:
+        state = AlertState(told.status)
+        at = told.starts_at if state is AlertState.FIRING else told.ended(received_at)
+        return Alert(
+            source=self.source,
+            group=group or told.fingerprint,
+            id=told.fingerprint,
+            state=state,
+            title=told.title,
+            labels=_named(told.labels),
+            changed_at=since(at, received_at),
+        )
+
+
+def _named(labels: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in labels.items() if value}

@@ -1,0 +1,107 @@
+"""Alerts as they come in: each under its rule, its words redacted and cut, or counted and dropped."""
+
+import asyncio
+import hashlib
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Final
+
+from bot.domain.alerts import (
+    LABEL_CHARS,
+    MOST_LABELS,
+    TITLE_CHARS,
+    VALUE_CHARS,
+    Alert,
+    AlertRule,
+    FiledAlert,
+    ProductOf,
+    rule_of,
+)
+from tools.redactor import Redactor
+
+# A product's name goes into the question: letters, digits and what joins them, nothing else.
+_PRODUCT: Final = re.compile(r"[A-Za-z0-9][\w./-]{0,99}", re.ASCII)
+_SPACES: Final = re.compile(r"\s+")
+# Told of every request: by which sender, how many were taken, how many no rule takes.
+Counted = Callable[[str, str, int], None]
+File = Callable[[Sequence[FiledAlert]], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """How many alerts of a request a rule took, and how many none did."""
+
+    taken: int
+    unmatched: int
+
+
+class AlertIntake:
+    """Judges alerts by the rules in force and hands them on to be filed."""
+
+    def __init__(
+        self,
+        rules: Sequence[AlertRule],
+        product_of: ProductOf,
+        redactor: Redactor,
+        file: File,
+        counted: Counted,
+    ) -> None:
+        self._rules = rules
+        self._product_of = product_of
+        self._redactor = redactor
+        self._file = file
+        self._counted = counted
+
+    async def take(self, alerts: Sequence[Alert]) -> Taken:
+        """All of them or none. Raises StorageUnavailable, RedactionFailed."""
+        # Thousands of labels take their time: not on the loop.
+        filed = await asyncio.to_thread(self._judged, alerts)
+        if filed:
+            await self._file(filed)
+        source = alerts[0].source if alerts else ""
+        unmatched = len(alerts) - len(filed)
+        for outcome, number in (("taken", len(filed)), ("unmatched", unmatched)):
+            if number:
+                self._counted(source, outcome, number)
+        return Taken(len(filed), unmatched)
+
+    def _judged(self, alerts: Sequence[Alert]) -> Sequence[FiledAlert]:
+        # A group that tells of an alert twice means the later one.
+        found = {(each.group, each.id): each for each in alerts}.values()
+        return [filed for each in found if (filed := self._filed(each)) is not None]
+
+    def _filed(self, alert: Alert) -> FiledAlert | None:
+        rule = rule_of(self._rules, alert)
+        if rule is None:
+            return None
+        product = rule.product or self._product(alert.labels)
+        group = _digest(alert.source, alert.group)
+        key = _digest(alert.source, alert.group, alert.id)
+        return FiledAlert(self._safe(alert), rule, product, key, group)
+
+    def _product(self, labels: Mapping[str, str]) -> str:
+        named = self._product_of(labels)
+        return named if _PRODUCT.fullmatch(named) and self._redactor.redact(named) == named else ""
+
+    def _safe(self, alert: Alert) -> Alert:
+        cut = {
+            _line(name, LABEL_CHARS): _line(value, VALUE_CHARS)
+            for name, value in islice(sorted(alert.labels.items()), MOST_LABELS)
+        }
+        masked = self._redactor.redact_value({**cut})
+        found = masked.items() if isinstance(masked, dict) else ()
+        labels = {name: value for name, value in found if isinstance(value, str)}
+        title = self._redactor.redact(_line(alert.title, TITLE_CHARS))
+        return replace(alert, title=title, labels=labels)
+
+
+def _line(text: str, most: int) -> str:
+    return _SPACES.sub(" ", text[: 4 * most]).strip()[:most]
+
+
+def _digest(*parts: str) -> str:
+    """The same length whatever a sender takes for an id."""
+    told = "\x00".join(f"{len(part)}:{part}" for part in parts)
+    return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:32]

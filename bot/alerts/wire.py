@@ -1,0 +1,69 @@
+"""The port of a sender of alerts, and what all of them share: who is believed, how a body is parsed.
+
+Its contract is `tests/contract/test_alert_wires.py`.
+"""
+
+import hmac
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Final, Protocol, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from bot.domain.alerts import Alert
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+# By the names of headers in lower case.
+Headers = Mapping[str, str]
+ModelT = TypeVar("ModelT", bound=BaseModel)
+
+
+class Unreadable(Exception):
+    """A body that is none of the sender's. Its text says where it is wrong and repeats no value."""
+
+
+class AlertWire(Protocol):
+    """One sender's webhook. Pure; nothing a sender writes makes it fail but as `Unreadable`."""
+
+    @property
+    def source(self) -> str:
+        """Its name, which ends the path."""
+        ...
+
+    def admits(self, headers: Headers, body: bytes) -> bool:
+        """Whether the request carries the secret, or its signature; compared in constant time."""
+        ...
+
+    def read(self, headers: Headers, body: bytes, received_at: datetime) -> Sequence[Alert]:
+        """The alerts of an admitted request; none where it tells of something else.
+
+        Nothing changed later than `received_at`. Raises Unreadable.
+        """
+        ...
+
+
+def has_token(headers: Headers, token: str) -> bool:
+    """Whether it is the bearer token; an empty one admits nobody."""
+    scheme, _, given = headers.get("authorization", "").partition(" ")
+    same = hmac.compare_digest(given.strip().encode("utf-8", "replace"), token.encode())
+    return bool(token) and scheme.lower() == "bearer" and same
+
+
+def parsed(model: type[ModelT], body: bytes) -> ModelT:
+    """The body as that model. Raises Unreadable."""
+    try:
+        return model.model_validate_json(body)
+    except ValidationError as error:
+        raise unreadable(error) from None
+
+
+def unreadable(error: ValidationError) -> Unreadable:
+    """Where it is wrong and why, never the value: it may be a secret."""
+    first = error.errors(include_input=False, include_url=False, include_context=False)[0]
+    where = ".".join(str(part) for part in first["loc"]) or "the body"
+    return Unreadable(f"{where}: {first['msg']}")
+
+
+def since(at: datetime | None, received_at: datetime) -> datetime:
+    """A sender's instant, kept between 1970 and now: a clock that is ahead must not hide news."""
+    return min(max(at or received_at, _EPOCH), received_at)

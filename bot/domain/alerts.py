@@ -1,0 +1,152 @@
+"""Alerts of other systems: what one says, which rule it falls under, and the thread that tells of them.
+
+What a sender wrote (titles, labels) is outside text everywhere: cut and redacted where it comes in.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Final
+
+from bot.domain.ids import ChannelId, MessageTs
+
+TITLE_CHARS: Final = 300
+MOST_LABELS: Final = 40
+LABEL_CHARS: Final = 100
+VALUE_CHARS: Final = 300
+
+
+class AlertState(StrEnum):
+    """What its sender says of it."""
+
+    FIRING = "firing"
+    RESOLVED = "resolved"
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """One alert as its sender told it. `group`: what the sender takes for one incident.
+
+    (`source`, `group`, `id`) is the same however often it fires. `changed_at`: since when it is so.
+    """
+
+    source: str
+    group: str
+    id: str
+    state: AlertState
+    title: str
+    labels: Mapping[str, str]
+    changed_at: datetime
+
+    @property
+    def is_firing(self) -> bool:
+        """Whether it is on."""
+        return self.state is AlertState.FIRING
+
+
+Matches = Callable[[str], bool]
+# Which product labels speak of; empty where none does.
+ProductOf = Callable[[Mapping[str, str]], str]
+
+
+@dataclass(frozen=True, slots=True)
+class AlertRule:
+    """One `[[alerts]]`. All of `match` hold for an alert that is its; no `match` takes every one.
+
+    `product` empty: read from the labels. `question` may hold `{product}` and `{since}`; empty: the
+    usual one. Within `join_s` of its opening other alerts of the rule and product join a thread, and
+    within `rejoin_s` of its end what fires again does.
+    """
+
+    name: str
+    channel: ChannelId
+    match: Mapping[str, Matches] = field(default_factory=dict)
+    sources: tuple[str, ...] = ()
+    product: str = ""
+    question: str = ""
+    join_s: float = 900.0
+    rejoin_s: float = 14_400.0
+
+    def takes(self, alert: Alert) -> bool:
+        """Whether it is this rule's. A label that is not there is empty, as in Alertmanager."""
+        if self.sources and alert.source not in self.sources:
+            return False
+        return all(matches(alert.labels.get(name, "")) for name, matches in self.match.items())
+
+
+@dataclass(frozen=True, slots=True)
+class AlertLimits:
+    """What alerts may start, all rules together. `daily_usd_micros` 0: no limit of their own."""
+
+    threads_per_hour: int = 20
+    investigations_per_hour: int = 10
+    daily_usd_micros: int = 0
+
+
+def rule_of(rules: Sequence[AlertRule], alert: Alert) -> AlertRule | None:
+    """The first rule that takes it."""
+    return next((rule for rule in rules if rule.takes(alert)), None)
+
+
+@dataclass(frozen=True, slots=True)
+class FiledAlert:
+    """An alert under its rule, redacted and cut. `key` stands for its source, group and id."""
+
+    alert: Alert
+    rule: AlertRule
+    product: str
+    key: str
+    group_key: str
+
+
+class Investigation(StrEnum):
+    """Whether what an alert thread asks is asked."""
+
+    DUE = "due"
+    BEGUN = "begun"
+    LEFT_OUT = "left_out"  # a limit was in the way
+
+
+@dataclass(frozen=True, slots=True)
+class ListedAlert:
+    """One alert of a thread. `since`: as its sender says; `fires`: how often it began."""
+
+    title: str
+    labels: Mapping[str, str]
+    state: AlertState
+    since: datetime
+    fires: int
+
+
+@dataclass(frozen=True, slots=True)
+class AlertThread:
+    """One incident: the thread it has, and its alerts, of which `listed` are told by name.
+
+    `product` empty: of several, or not known. `is_overflow`: it holds what there were too many
+    threads for. `left_out` says in words which limit kept it from being investigated.
+    """
+
+    id: str
+    rule: str
+    product: str
+    channel: ChannelId
+    question: str
+    opened_at: datetime
+    heard_at: datetime
+    investigation: Investigation
+    left_out: str = ""
+    thread_ts: MessageTs | None = None
+    note_ts: MessageTs | None = None
+    resolved_at: datetime | None = None
+    ends: int = 0  # how often all of them were resolved
+    is_overflow: bool = False
+    firing: int = 0
+    total: int = 0
+    repeats: int = 0
+    listed: tuple[ListedAlert, ...] = ()
+
+    @property
+    def since(self) -> datetime:
+        """When the first of those listed began; before that it is not known."""
+        return min((each.since for each in self.listed), default=self.opened_at)

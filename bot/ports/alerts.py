@@ -1,0 +1,83 @@
+"""Threads that alerts open: on record first, then shown."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from bot.domain.alerts import AlertLimits, AlertThread, FiledAlert
+from bot.domain.ids import MessageTs, Place
+
+
+@dataclass(frozen=True, slots=True)
+class AlertClaim:
+    """Leave to show one thread's alerts for a while. `wanted`: which of its changes that shows.
+
+    `tries`: how often it was tried since it was last shown, with this one.
+    """
+
+    thread: AlertThread
+    wanted: int
+    tries: int
+    until: datetime
+
+
+class AlertStore(Protocol):
+    """Over all replicas; every method raises StorageUnavailable."""
+
+    async def file(self, found: Sequence[FiledAlert], limits: AlertLimits) -> None:
+        """Add alerts to the threads they belong to, opened on record where there is none.
+
+        All or none. The same alerts again change nothing but a count.
+        """
+        ...
+
+    async def due(self, limit: int) -> Sequence[str]:
+        """Threads of which people have not seen everything, and that nobody shows now."""
+        ...
+
+    async def claim(self, thread: str, for_s: float) -> AlertClaim | None:
+        """Show it now; None when all is shown, or somebody shows it, or it waits."""
+        ...
+
+    async def opened(self, thread: str, ts: MessageTs) -> MessageTs:
+        """Its message was posted, or found; which one it is from now on: the first stays."""
+        ...
+
+    async def noted(self, thread: str, ts: MessageTs) -> None:
+        """The line that tells its end was posted, or found."""
+        ...
+
+    async def begun(self, thread: str) -> None:
+        """Its investigation has a durable start."""
+        ...
+
+    async def showed(self, claim: AlertClaim, again_s: float) -> None:
+        """What was claimed can be seen; nothing newer is shown for so many seconds."""
+        ...
+
+    async def failed(self, claim: AlertClaim, again_s: float) -> None:
+        """It could not be shown; it may be claimed again after so many seconds."""
+        ...
+
+    async def at(self, place: Place) -> AlertThread | None:
+        """The alerts of that thread, if alerts opened it."""
+        ...
+
+
+class AlertSurface(Protocol):
+    """Where people see them. Every method raises SurfaceGone, SurfaceFailed."""
+
+    async def open_alerts(
+        self, thread: AlertThread, place: Place, *, may_be_there: bool
+    ) -> MessageTs:
+        """Post the message that opens the thread, or find the one an earlier try posted."""
+        ...
+
+    async def update_alerts(self, thread: AlertThread, place: Place, ts: MessageTs) -> None:
+        """Make that message tell how they are now."""
+        ...
+
+    async def tell_end(self, thread: AlertThread, place: Place, *, may_be_there: bool) -> MessageTs:
+        """Say in the thread that they are resolved, or fire again; one line, edited."""
+        ...

@@ -1,0 +1,63 @@
+"""`POST /alerts/v1/<sender>`: what Alertmanager, Grafana, PagerDuty and others tell of alerts.
+
+A door exists where its secret is configured. What is answered with 200 is stored; a sender repeats
+whatever it has no answer for, and repeating does no harm.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+
+import structlog
+from aiohttp import web
+
+from bot.alerts.intake import Taken
+from bot.alerts.wire import AlertWire, Unreadable
+from bot.domain.alerts import Alert
+from bot.ports.failures import StorageUnavailable
+from bot.web.ingest import MAX_BYTES, IngestRefused, read_body, refusal
+from tools.capabilities import Clock
+from tools.redactor import RedactionFailed
+
+PATH = "/alerts/v1/"
+_log = structlog.stdlib.get_logger(__name__)
+_UNAVAILABLE = "alerts cannot be stored now; send again"
+
+
+# Stores them. Raises StorageUnavailable, RedactionFailed: then nothing is stored.
+TakeAlerts = Callable[[Sequence[Alert]], Awaitable[Taken]]
+
+
+def alert_routes(
+    wires: Sequence[AlertWire], take: TakeAlerts, clock: Clock, max_bytes: int = MAX_BYTES
+) -> list[web.RouteDef]:
+    """A route a sender."""
+    return [web.post(PATH + wire.source, _handler(wire, take, clock, max_bytes)) for wire in wires]
+
+
+def _handler(
+    wire: AlertWire, take: TakeAlerts, clock: Clock, max_bytes: int
+) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+    async def handle(request: web.Request) -> web.StreamResponse:
+        try:
+            taken = await take(await _read(wire, request, clock, max_bytes))
+        except IngestRefused as refused:
+            _log.info("alerts.refused", sender=wire.source, why=refused.code)
+            return refusal(refused)
+        except (StorageUnavailable, RedactionFailed):
+            return refusal(IngestRefused(503, "unavailable", _UNAVAILABLE))
+        return web.json_response({"taken": taken.taken, "unmatched": taken.unmatched})
+
+    return handle
+
+
+async def _read(
+    wire: AlertWire, request: web.Request, clock: Clock, max_bytes: int
+) -> Sequence[Alert]:
+    """Raises IngestRefused."""
+    body = await read_body(request, max_bytes)
+    headers = {name.lower(): value for name, value in request.headers.items()}
+    if not wire.admits(headers, body):
+        raise IngestRefused(401, "unauthorized", "the token or the signature is not the one")
+    try:
+        return wire.read(headers, body, clock.now())
+    except Unreadable as error:
+        raise IngestRefused(400, "invalid", str(error)) from error

@@ -1,0 +1,205 @@
+"""What every sender's wire promises: who is believed, what its own bodies say, and that no body breaks it."""
+
+import json
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.alerts.wire import Unreadable
+from bot.domain.alerts import AlertState
+from tests.fakes.alert_senders import SECRET, STRUCTURED, Sender, senders, signature
+
+NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
+SINCE = datetime(2026, 11, 22, 11, 55, tzinfo=UTC)
+NAMES = ["alertmanager", "grafana", "pagerduty", "cloudevents"]
+FIRING, RESOLVED = AlertState.FIRING, AlertState.RESOLVED
+
+FIELDS = [
+    "alerts", "annotations", "data", "endsAt", "event", "event_type", "fingerprint", "groupKey", "id",
+    "labels", "occurred_at", "priority", "service", "severity", "source", "specversion", "startsAt",
+    "status", "subject", "summary", "time", "title", "type", "urgency",
+]  # fmt: skip
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner),
+    max_leaves=12,
+)
+
+
+@pytest.fixture(params=NAMES)
+def sender(request: pytest.FixtureRequest) -> Sender:
+    return senders()[request.param]
+
+
+def test_its_own_request_is_believed_and_says_what_fires_since_when(sender: Sender) -> None:
+    headers = sender.headers_of(sender.body)
+
+    assert sender.wire.admits(headers, sender.body)
+    first = sender.wire.read(headers, sender.body, NOW)[0]
+
+    assert (first.source, first.state) == (sender.wire.source, FIRING)
+    assert first.group
+    assert first.id
+    assert "checkout" in first.title
+    assert first.labels["service"] == "checkout"
+    assert timedelta(0) <= first.changed_at - SINCE < timedelta(seconds=5)
+
+
+def test_the_same_request_again_is_the_same_alerts(sender: Sender) -> None:
+    headers = sender.headers_of(sender.body)
+    once = sender.wire.read(headers, sender.body, NOW)
+    assert sender.wire.read(headers, sender.body, NOW + timedelta(hours=4)) == once
+
+
+@pytest.mark.parametrize("given_secret", ["another secret", SECRET + "x", SECRET[:-1]])
+def test_another_secret_is_not_believed(sender: Sender, given_secret: str) -> None:
+    assert not sender.wire.admits(sender.headers_of(sender.body, given_secret), sender.body)
+
+
+def test_nothing_is_believed_without_a_header_or_with_odd_ones(sender: Sender) -> None:
+    assert not sender.wire.admits({}, sender.body)
+    odd = {"authorization": "Bearer \udcff", "x-pagerduty-signature": "v1=\udcff,,v0=,"}
+    assert not sender.wire.admits(odd, sender.body)
+
+
+def test_an_empty_secret_admits_nobody() -> None:
+    admitted = [
+        name
+        for name, each in senders(secret="").items()
+        if each.wire.admits(each.headers_of(each.body, ""), each.body)
+    ]
+    assert admitted == []
+
+
+def test_a_clock_that_is_ahead_does_not_count(sender: Sender) -> None:
+    early = SINCE - timedelta(days=1)
+    found = sender.wire.read(sender.headers_of(sender.body), sender.body, early)
+    assert {each.changed_at <= early for each in found} == {True}
+
+
+HOSTILE = {
+    "nothing": b"",
+    "no JSON": b"\xff\xfe{",
+    "1,500 brackets": b"[" * 1_500,
+    "1,500 objects": b'{"event":' * 1_500,
+    "a lone surrogate": b'{"groupKey": "\\ud800", "alerts": [], "event": "\\udfff"}',
+    "a number of 128 bits": b'{"alerts": 340282366920938463463374607431768211456}',
+    "a number of 5,000 digits": b'{"alerts": ' + b"9" * 5_000 + b"}",
+    "a list": b"[]",
+    "null": b"null",
+    "an alert that is null": b'{"alerts": [null], "event": null}',
+    "a date that is none": b'{"alerts": [{"status": "firing", "startsAt": "9999999", "fingerprint": 1}]}',
+}
+
+
+@pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE.keys())
+def test_a_hostile_body_is_unreadable_and_its_values_are_not_repeated(
+    sender: Sender, body: bytes
+) -> None:
+    with pytest.raises(Unreadable) as told:
+        sender.wire.read(sender.headers_of(body), body, NOW)
+    assert "9999999" not in str(told.value)
+
+
+@given(odd=json_values, field=st.sampled_from(FIELDS), name=st.sampled_from(NAMES))
+def test_with_anything_in_any_field_it_is_read_or_unreadable(
+    odd: object, field: str, name: str
+) -> None:
+    sender = senders()[name]
+    body = json.dumps(_with(json.loads(sender.body), field, odd)).encode()
+    with suppress(Unreadable):
+        sender.wire.read(sender.headers_of(body), body, NOW)
+
+
+def _with(value: object, field: str, odd: object) -> object:
+    """The same with `odd` under every such name, however deep."""
+    match value:
+        case dict():
+            return {k: odd if k == field else _with(v, field, odd) for k, v in value.items()}
+        case list():
+            return [_with(each, field, odd) for each in value]
+        case _:
+            return value
+
+
+def test_a_group_of_alertmanagers_is_one_incident_of_several_alerts() -> None:
+    sender = senders()["alertmanager"]
+    firing, resolved = sender.wire.read({}, sender.body, NOW)
+    assert firing.group == resolved.group == '{}:{alertname="HighLatency"}'
+    assert firing.id != resolved.id
+    assert resolved.state is RESOLVED
+    assert resolved.changed_at == datetime(2026, 11, 22, 11, 50, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("event", "states"),
+    [
+        ("incident.triggered", [FIRING]),
+        ("incident.reopened", [FIRING]),
+        ("incident.resolved", [RESOLVED]),
+        ("incident.acknowledged", []),
+        ("incident.annotated", []),
+        ("pagey.ping", []),
+    ],
+)
+def test_of_pagerdutys_events_those_count_that_change_whether_it_is_on(
+    event: str, states: list[AlertState]
+) -> None:
+    sender = senders()["pagerduty"]
+    body = sender.body.replace(b"incident.triggered", event.encode())
+    assert [each.state for each in sender.wire.read({}, body, NOW)] == states
+
+
+def test_pagerdutys_signature_may_stand_among_others_and_covers_every_byte() -> None:
+    sender = senders()["pagerduty"]
+    two = {"x-pagerduty-signature": f"v1={'0' * 64}, {signature(sender.body)}"}
+    assert sender.wire.admits(two, sender.body)
+    assert not sender.wire.admits(two, sender.body + b" ")
+    assert not sender.wire.admits(
+        {"x-pagerduty-signature": signature(sender.body).replace("v1", "v0")}, sender.body
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "state"),
+    [
+        ("com.example.alert.resolved", {}, RESOLVED),
+        ("com.example.alert", {"status": "OK"}, RESOLVED),
+        ("com.example.alert.resolved", {"status": "firing"}, FIRING),
+        ("com.example.alert", {"state": ["odd"]}, FIRING),
+    ],
+)
+def test_a_cloud_event_says_by_its_data_or_its_type_that_it_is_over(
+    kind: str, data: dict[str, object], state: AlertState
+) -> None:
+    sender = senders()["cloudevents"]
+    body = orjson.dumps({**orjson.loads(sender.body), "type": kind, "data": data})
+    (alert,) = sender.wire.read(STRUCTURED, body, NOW)
+    assert alert.state is state
+
+
+def test_a_cloud_event_is_the_same_structured_binary_and_in_a_batch() -> None:
+    sender = senders()["cloudevents"]
+    event = orjson.loads(sender.body)
+    (structured,) = sender.wire.read(STRUCTURED, sender.body, NOW)
+    batch = {"content-type": "application/cloudevents-batch+json; charset=utf-8"}
+    (batched,) = sender.wire.read(batch, orjson.dumps([event]), NOW)
+    named = {f"ce-{name}": value for name, value in event.items() if name != "data"}
+    binary = {"content-type": "application/json", **named, "ce-subject": "checkout%2Flatency"}
+    (alone,) = sender.wire.read(binary, orjson.dumps(event["data"]), NOW)
+
+    assert structured == batched
+    assert replace(alone, labels={}) == replace(structured, labels={})
+    assert alone.labels["replicas"] == structured.labels["replicas"] == "3"
+
+
+def test_plain_json_is_no_cloud_event() -> None:
+    sender = senders()["cloudevents"]
+    with pytest.raises(Unreadable, match="ce- headers"):
+        sender.wire.read({"content-type": "application/json"}, sender.body, NOW)
