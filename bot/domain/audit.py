@@ -31,6 +31,7 @@ class AuditKind(StrEnum):
     DISPATCH_OUTCOME = "dispatch.outcome"
     DISPATCH_EFFECT = "dispatch.effect"
     FEEDBACK_GIVEN = "feedback.given"
+    ALERT_OPENED = "alert.opened"
     BUDGET_REFUSED = "budget.refused"
     BUDGET_ALERT = "budget.alert"
     SESSION_CLOSED = "session.closed"

@@ -41,6 +41,7 @@ DAY_US = 86_400_000_000
 HOUR_US = 3_600_000_000
 _AUDIT_LOCK = 0x6B6F72746578  # "kortex": the advisory lock's number; any fixed one does
 _BUDGET_LOCK = 0x6B6F72746579
+_ALERT_LOCK = 0x6B6F7274657A
 
 
 class Connection(Protocol):
@@ -141,6 +142,12 @@ async def lock_budget(connection: Connection) -> None:
     """One reservation at a time, until the transaction ends; see `lock_audit`."""
     if connection.dialect.name == "postgresql":
         await connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_BUDGET_LOCK)))
+
+
+async def lock_alerts(connection: Connection) -> None:
+    """One request's alerts are filed at a time, until the transaction ends; see `lock_audit`."""
+    if connection.dialect.name == "postgresql":
+        await connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_ALERT_LOCK)))
 
 
 async def lock_audit(connection: Connection) -> None:

@@ -1,0 +1,274 @@
+"""Which incident an alert belongs to, on both databases: one thread, one investigation, whoever files it."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import sqlalchemy as sa
+
+from bot.domain.alerts import (
+    Alert,
+    AlertLimits,
+    AlertRule,
+    AlertState,
+    AlertThread,
+    FiledAlert,
+    Investigation,
+)
+from bot.domain.ids import ChannelId, MessageTs, Place, TeamId
+from bot.ports.alerts import AlertClaim
+from bot.store.alert_tables import alert_threads
+from bot.store.alerts import StoredAlerts
+from bot.store.database import Database
+from bot.store.dialect import Connection
+from bot.store.tables import audit
+from tests.fixtures_database import database, database_url, other
+
+__all__ = ["database", "database_url", "other"]
+
+AT = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
+RULE = AlertRule("latency", ChannelId("C1"))
+LIMITS = AlertLimits()
+FIRING, RESOLVED = AlertState.FIRING, AlertState.RESOLVED
+
+
+def alert(
+    name: str = "a",
+    state: AlertState = FIRING,
+    minute: int = 0,
+    *,
+    group: str = "",
+    product: str = "checkout",
+    rule: AlertRule = RULE,
+) -> FiledAlert:
+    told = Alert(
+        source="alertmanager",
+        group=group or name,
+        id=name,
+        state=state,
+        title=f"{name} of {product} is high",
+        labels={"alertname": name},
+        changed_at=AT + timedelta(minutes=minute),
+    )
+    return FiledAlert(told, rule, product, f"key of {name}", f"group of {group or name}")
+
+
+async def file(
+    store: StoredAlerts, *found: FiledAlert, limits: AlertLimits = LIMITS
+) -> Sequence[AlertThread]:
+    await store.file(found, limits)
+    return await everything(store)
+
+
+async def everything(store: StoredAlerts) -> Sequence[AlertThread]:
+    """All threads that there is something to show of, oldest first."""
+    claims = [await store.claim(each, 0.0) for each in await store.due(1_000)]
+    return sorted((c.thread for c in claims if c), key=lambda each: each.opened_at)
+
+
+async def claimed(store: StoredAlerts) -> AlertClaim:
+    (due,) = await store.due(10)
+    claim = await store.claim(due, 60.0)
+    assert claim is not None
+    return claim
+
+
+async def later(database: Database, seconds: float) -> None:
+    """So much time passes."""
+    names = ("opened_at", "heard_at", "resolved_at", "due_at")
+    gone_us = int(seconds * 1_000_000)
+    literal = {n: sa.type_coerce(alert_threads.c[n], sa.BigInteger) - gone_us for n in names}
+
+    async def work(connection: Connection) -> None:
+        await connection.execute(alert_threads.update().values(literal))
+
+    await database.transact(work)
+
+
+async def test_a_hundred_repeats_are_one_thread_and_one_investigation(database: Database) -> None:
+    store = StoredAlerts(database)
+    for _ in range(100):
+        await store.file([alert()], LIMITS)
+
+    (thread,) = await everything(store)
+
+    assert (thread.firing, thread.total, thread.repeats) == (1, 1, 99)
+    assert (thread.investigation, thread.left_out) == (Investigation.DUE, "")
+    assert [(each.title, each.fires) for each in thread.listed] == [("a of checkout is high", 1)]
+
+
+async def test_alerts_of_a_group_and_other_alerts_of_the_product_share_a_thread(
+    database: Database,
+) -> None:
+    store = StoredAlerts(database)
+    await store.file([alert("a", group="g"), alert("b", group="g")], LIMITS)
+    (thread,) = await file(store, alert("c"), alert("d", group="h"))
+    assert thread.total == 4
+
+
+async def test_another_product_or_rule_has_a_thread_of_its_own(database: Database) -> None:
+    store = StoredAlerts(database)
+    another = replace(RULE, name="errors")
+    threads = await file(
+        store, alert("a"), alert("b", product="payments"), alert("c", rule=another)
+    )
+    assert {(each.rule, each.product) for each in threads} == {
+        ("latency", "checkout"),
+        ("latency", "payments"),
+        ("errors", "checkout"),
+    }
+
+
+async def test_what_fires_after_the_window_has_a_thread_of_its_own_unless_of_the_group(
+    database: Database,
+) -> None:
+    store = StoredAlerts(database)
+    await store.file([alert("a", group="g")], LIMITS)
+    await later(database, RULE.join_s + 1)
+    first, second = await file(store, alert("b", group="g"), alert("c"))
+    assert (first.total, second.total) == (2, 1)
+
+
+async def test_it_is_resolved_when_the_last_alert_is_and_may_fire_again(database: Database) -> None:
+    store = StoredAlerts(database)
+    await store.file([alert("a"), alert("b")], LIMITS)
+    (one,) = await file(store, alert("a", RESOLVED, 5))
+    assert (one.firing, one.resolved_at, one.ends) == (1, None, 0)
+    (over,) = await file(store, alert("b", RESOLVED, 6))
+    assert (over.firing, over.ends) == (0, 1)
+    assert over.resolved_at is not None
+
+    (again,) = await file(store, alert("a", FIRING, 20))
+
+    assert (again.id, again.firing, again.resolved_at, again.ends) == (over.id, 1, None, 1)
+    assert again.listed[0].fires == 2
+
+
+async def test_what_fires_again_long_after_is_another_incident(database: Database) -> None:
+    store = StoredAlerts(database)
+    await store.file([alert("a")], LIMITS)
+    await store.file([alert("a", RESOLVED, 5)], LIMITS)
+    await later(database, RULE.rejoin_s + 1)
+    assert len(await file(store, alert("a", FIRING, 300))) == 2
+
+
+async def test_what_goes_on_firing_for_a_day_stays_one_incident(database: Database) -> None:
+    store = StoredAlerts(database)
+    await store.file([alert("a")], LIMITS)
+    await later(database, 24 * 3_600)
+    assert len(await file(store, alert("a"))) == 1
+
+
+@pytest.mark.parametrize(
+    ("state", "minute", "firing"),
+    [(RESOLVED, -5, 1), (RESOLVED, 0, 0), (FIRING, -5, 1)],
+    ids=["an end told late", "an end at once", "a start told late"],
+)
+async def test_what_was_told_later_stands(
+    database: Database, state: AlertState, minute: int, firing: int
+) -> None:
+    store = StoredAlerts(database)
+    await store.file([alert("a")], LIMITS)
+    (thread,) = await file(store, alert("a", state, minute))
+    assert (thread.firing, thread.listed[0].fires) == (firing, 1)
+
+
+async def test_an_old_start_does_not_undo_an_end(database: Database) -> None:
+    store = StoredAlerts(database)
+    await store.file([alert("a"), alert("b")], LIMITS)
+    await store.file([alert("a", RESOLVED, 5)], LIMITS)
+    (thread,) = await file(store, alert("a", FIRING, 0))
+    assert thread.firing == 1
+
+
+async def test_the_end_of_what_was_never_told_opens_nothing(database: Database) -> None:
+    assert await file(StoredAlerts(database), alert("a", RESOLVED)) == []
+
+
+async def test_replicas_that_are_told_at_once_open_one_thread(
+    database: Database, other: Database
+) -> None:
+    stores = [StoredAlerts(database), StoredAlerts(other)] * 4
+    await asyncio.gather(*(store.file([alert(f"a{n}")], LIMITS) for n, store in enumerate(stores)))
+    (thread,) = await everything(stores[0])
+    assert thread.total == 8
+    assert await opened_rows(database) == 1
+
+
+async def opened_rows(database: Database) -> int:
+    async def work(connection: Connection) -> int:
+        rows = sa.select(sa.func.count()).select_from(audit).where(audit.c.kind == "alert.opened")
+        return int(await connection.scalar(rows))
+
+    return await database.fetch(work)
+
+
+async def test_a_storm_of_many_products_fills_some_threads_and_one_for_the_rest(
+    database: Database,
+) -> None:
+    store = StoredAlerts(database)
+    limits = AlertLimits(threads_per_hour=5, investigations_per_hour=3)
+    storm = [alert(f"a{n}", product=f"product-{n}") for n in range(200)]
+
+    threads = await file(store, *storm, limits=limits)
+    threads = await file(store, *storm, limits=limits)
+
+    rest = [each for each in threads if each.is_overflow]
+    assert [(each.total, each.product) for each in rest] == [(195, "")]
+    assert len(threads) == 6
+    states = [each.investigation for each in threads]
+    assert states.count(Investigation.DUE) == 3
+    assert {each.left_out for each in threads} == {"", "alerts may start 3 investigations an hour"}
+
+
+async def test_a_storm_of_one_product_is_one_thread(database: Database) -> None:
+    store = StoredAlerts(database)
+    (thread,) = await file(store, *(alert(f"a{n}") for n in range(1_000)))
+    assert (thread.firing, len(thread.listed)) == (1_000, 10)
+
+
+async def test_one_caller_shows_it_at_a_time_and_what_came_meanwhile_is_shown_after(
+    database: Database, other: Database
+) -> None:
+    store, second = StoredAlerts(database), StoredAlerts(other)
+    await store.file([alert("a")], LIMITS)
+    claim = await claimed(store)
+    assert await second.claim(claim.thread.id, 60.0) is None
+
+    await second.file([alert("b")], LIMITS)
+    await store.showed(claim, 0.0)
+
+    again = await claimed(second)
+    assert (again.thread.total, again.tries) == (2, 1)
+    await second.showed(again, 0.0)
+    assert await store.due(10) == []
+
+
+async def test_who_died_showing_it_is_followed_by_another_who_knows(database: Database) -> None:
+    store = StoredAlerts(database)
+    await store.file([alert("a")], LIMITS)
+    await claimed(store)
+    assert await store.due(10) == []
+    await later(database, 61.0)
+    assert (await claimed(store)).tries == 2
+
+
+async def test_the_first_message_stays_the_threads_and_is_found_by_its_place(
+    database: Database,
+) -> None:
+    store = StoredAlerts(database)
+    await store.file([alert("a")], LIMITS)
+    thread = (await claimed(store)).thread.id
+    assert await store.opened(thread, MessageTs("1.1")) == "1.1"
+    assert await store.opened(thread, MessageTs("2.2")) == "1.1"
+    await store.noted(thread, MessageTs("1.3"))
+    await store.begun(thread)
+
+    found = await store.at(Place(TeamId("T1"), ChannelId("C1"), MessageTs("1.1")))
+
+    assert found is not None
+    assert (found.thread_ts, found.note_ts) == ("1.1", "1.3")
+    assert found.investigation is Investigation.BEGUN
+    assert await store.at(Place(TeamId("T1"), ChannelId("C1"), MessageTs("2.2"))) is None
