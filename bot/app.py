@@ -23,6 +23,7 @@ from bot.actions.freeze import FreezeJudge
 from bot.actions.guards import GuardLine
 from bot.actions.propose import ProposalDesk, proposal_notes
 from bot.actions.target import Target, placed, rehearsed
+from bot.alerts.words import note as alert_note
 from bot.chat.redacted_rounds import RedactedRounds
 from bot.chat.rounds import Rounds
 from bot.chat.standing import RolesOf, authority
@@ -30,7 +31,7 @@ from bot.chat.tool_calls import Toolbox, ToolDesk, record_calls
 from bot.chat.turn import Turns
 from bot.chat.turn_budget import Budget
 from bot.domain.channel import ChannelNow
-from bot.domain.ids import Person
+from bot.domain.ids import Person, SessionId
 from bot.domain.proposal import Proposal
 from bot.domain.roles import NO_ROLES, HeldRoles
 from bot.ports.durability import Stops
@@ -173,7 +174,7 @@ def build_conversation(
     tools = ToolDesk(toolboxes.choose, base.clock)
 
     async def roles_of(person: Person) -> HeldRoles:
-        named = toolboxes.roles_named
+        named = toolboxes.roles_named if person.is_somebody else ()
         return await directory.roles.held(person, named) if named else NO_ROLES
 
     turns = Turns(
@@ -190,7 +191,7 @@ def build_conversation(
         clock=base.clock,
         redactor=base.redactor,
         placeholders=base.placeholders,
-        notes=partial(proposal_notes, base.stores.proposals),
+        notes=partial(_notes, base),
         metrics=base.metrics,
     )
     executors = make_executors(rules.revealed(in_force.order_tokens), client)
@@ -198,6 +199,13 @@ def build_conversation(
     return Conversation(
         turns, decide, desk, tools, executors, toolboxes, venues.now, roles_of, display
     )
+
+
+async def _notes(base: Base, session: SessionId) -> Sequence[str]:
+    told = await proposal_notes(base.stores.proposals, session)
+    opened = await base.stores.sessions.get(session) if base.in_force.alerts else None
+    alerts = await base.stores.alerts.at(opened.place) if opened else None
+    return [*told, *([alert_note(alerts)] if alerts else [])]
 
 
 def _desk(base: Base, display: ProposalDisplay, venues: Venues, target: Target) -> ProposalDesk:

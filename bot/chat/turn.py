@@ -32,7 +32,7 @@ from bot.chat.round_record import QuietReplay, RoundRecord
 from bot.chat.standing import UNKNOWN_NOTICE, RolesOf, Standing, unread_notice
 from bot.chat.tool_calls import ToolDesk
 from bot.chat.turn_budget import Budget, TurnBudget
-from bot.chat.turn_request import Notes, Opened, TurnConfig, TurnRequests
+from bot.chat.turn_request import Notes, Opened, TurnConfig, TurnRequests, of_call
 from bot.domain.channel import channel_of, session_name
 from bot.domain.ids import MessageTs, SessionId
 from bot.domain.session import Ask, Session, TurnState
@@ -289,7 +289,7 @@ class Turns:
             untrusted_read: bool,
             spent: Spent,
         ) -> ToolOutcome:
-            asking = replace(context(), untrusted_read=untrusted_read, spent=spent)
+            asking = of_call(context(), untrusted_read=untrusted_read, spent=spent)
             call = replace(call, arguments=self._placeholders.resolved(call.arguments))
             return await self._tools.run(call, asking, on_event, stop)
 

@@ -3,7 +3,7 @@
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from adapters.llm.messages import TOOLS_EMULATED, CompleteRequest
 from adapters.llm.port import Translation, measured
@@ -49,6 +49,8 @@ class Budget:
     ) -> "TurnBudget":
         """The budget as one turn uses it."""
         limits = self.limits.for_channel(channel_daily_usd_micros)
+        if not ask.asker.is_somebody:  # how often alerts may ask was judged before
+            limits = replace(limits, user_hourly_questions=0)
         return TurnBudget(self, ask, session, purpose, limits)
 
 

@@ -21,10 +21,13 @@ from bot.domain.session import Ask
 from bot.ports.platform import ZoneOf
 from bot.ports.sessions import SessionStore
 from tools.attached import AttachedFile
+from tools.call_limits import Spent
 from tools.capabilities import CallContext
 from tools.products import Reading
 from tools.redactor import Redactor
 
+# How what others wrote is marked where it is told.
+UNTRUSTED = '"untrusted":true'
 Notes = Callable[[SessionId], Awaitable[Sequence[str]]]
 
 
@@ -76,6 +79,11 @@ class Opened:
         return look_calls if self.looks_first else None
 
 
+def of_call(context: CallContext, *, untrusted_read: bool, spent: Spent) -> CallContext:
+    """A turn's context for one call; what was told with the question may be others' words too."""
+    return replace(context, untrusted_read=untrusted_read or context.untrusted_read, spent=spent)
+
+
 class TurnRequests:
     """Puts requests together; one instance for all turns."""
 
@@ -113,6 +121,8 @@ class TurnRequests:
             roles=opened.roles.held,
             reading=channel.rule.tools_read,
             files=ask.files,
+            # What alerts of the thread say is told with the question, before any tool is called.
+            untrusted_read=UNTRUSTED in opened.told,
         )
 
     async def told(

@@ -21,6 +21,7 @@ from bot.chat.budget_alert import BudgetAlert
 from bot.domain.ids import TeamId
 from bot.engine.engine import Engine, EngineConfig
 from bot.engine.library import forget_ended
+from bot.service.alerting import alerting
 from bot.service.cards import card_pressed, channel_reached, paging
 from bot.service.delivering import delivery_jobs
 from bot.service.listening import listen, providers_report, tools_report
@@ -104,8 +105,7 @@ async def serving(
         base = await build_base(settings, stack, played=played)
         identity = await check_slack(rules.slack_access(settings))
         session = await stack.enter_async_context(_slack_session())
-        token = settings.slack.bot_token.get_secret_value()
-        access = WatchedCalls(create_api(token, settings.slack.api_base_url, session))
+        access = _access(settings, session)
         api = RedactedCalls(CountedCalls(access, base.metrics), base.redactor.redact_for_people)
         scheduler = EditScheduler(rates or Rates.with_edits(settings.slack.edits_per_minute))
         await stack.enter_async_context(scheduler.running())
@@ -122,11 +122,12 @@ async def serving(
         witnesses = audit_jobs(settings, base.stores.database, surface, identity.team, stack)
         await stack.enter_async_context(_engine_running(engine, conversation, surface, times))
         socket = _socket(settings, bolt, errands)
-        port = await listen(base, conversation, bolt, socket, access, stack)
+        alerts = alerting(base, outbox, engine, identity.team, errands, times)
+        port = await listen(base, conversation, bolt, socket, access, stack, alerts.take)
         admins = AdminMessages(outbox, known[1], identity.team, base.in_force.admin_roles)
         due = _jobs(base, engine, conversation, admins, times.tick_s)
         due |= delivery_jobs(base, access, surface, admins, times.tick_s)
-        await stack.enter_async_context(jobs.running({**due, **witnesses}))
+        await stack.enter_async_context(jobs.running({**due, **alerts.jobs, **witnesses}))
         if socket is not None:
             stack.push_async_callback(socket.stop, SOCKET_GRACE_S)
             await socket.start()
@@ -135,6 +136,11 @@ async def serving(
         await warn_of_excess(base.cluster)
         reload = _reload(base, conversation, read)
         yield Service(base, conversation, engine, scheduler, port, reload)
+
+
+def _access(settings: Settings, session: aiohttp.ClientSession) -> WatchedCalls:
+    token = settings.slack.bot_token.get_secret_value()
+    return WatchedCalls(create_api(token, settings.slack.api_base_url, session))
 
 
 def _reload(base: Base, conversation: Conversation, read: ReadSettings | None) -> Reload:

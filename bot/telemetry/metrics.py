@@ -76,6 +76,15 @@ class Metrics:
         self._proposals = self._counter(
             "proposals", "Proposals by the state they came into.", "state"
         )
+        self._alerts = self._counter(
+            "alerts",
+            "Alerts received, by sender and whether a rule took them.",
+            "sender",
+            "outcome",
+        )
+        self._alert_threads = self._counter(
+            "alert_threads", "Threads that alerts opened, and investigations they began.", "what"
+        )
         self._spent = self._counter(
             "spent_usd_micros", "Micro-dollars spent on rounds with a known price.", "provider"
         )
@@ -135,6 +144,14 @@ class Metrics:
     def proposal_became(self, state: str) -> None:
         """One proposal came into a state."""
         self._proposals.labels(self._value("state", state)).inc()
+
+    def alerts_received(self, sender: str, outcome: str, number: int) -> None:
+        """So many alerts of one request were `taken` by a rule, or `unmatched`."""
+        self._alerts.labels(self._value("sender", sender), outcome).inc(number)
+
+    def alert_thread(self, what: str) -> None:
+        """A thread was `opened`, or `investigated`. About right: a crash may repeat one."""
+        self._alert_threads.labels(what).inc()
 
     def spent(self, provider: str, usd_micros: int) -> None:
         """What a round cost."""

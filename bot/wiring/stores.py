@@ -9,6 +9,7 @@ from bot.privacy.redactor import Remember, TextRedactor
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
 from bot.store import schema
+from bot.store.alerts import StoredAlerts
 from bot.store.audit import StoredAudit
 from bot.store.audit_reading import StoredTrail
 from bot.store.channel_names import StoredNames
@@ -39,6 +40,7 @@ class Stores:
     cards: StoredCards
     undelivered: StoredUndelivered
     watches: StoredWatches
+    alerts: StoredAlerts
     audit: StoredAudit
     trail: StoredTrail
     ledger: StoredLedger
@@ -76,6 +78,7 @@ async def open_stores(settings: Settings, stack: AsyncExitStack) -> Stores:
         cards=StoredCards(database),
         undelivered=StoredUndelivered(database),
         watches=StoredWatches(database),
+        alerts=StoredAlerts(database),
         audit=StoredAudit(database),
         trail=trail,
         ledger=StoredLedger(database),

@@ -174,7 +174,9 @@ class PersonNames:
             return user
 
     async def zone(self, person: Person) -> str:
-        """`bot.ports.platform.ZoneOf`: as the person's own Slack is set."""
+        """`bot.ports.platform.ZoneOf`: as the person's own Slack is set; an alert has none."""
+        if not person.is_somebody:
+            return ""
         try:
             zone = (await self._asked.get(person.user, _ZONE_TTL_S)).get("tz")
         except (SurfaceFailed, SurfaceGone, TimeoutError):

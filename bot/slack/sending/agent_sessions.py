@@ -82,7 +82,8 @@ class AgentSessions:
         self._working.add(ask.place)
         is_first = ask.ts == ask.place.thread_ts
         title = plain(ask.text, _TITLE_CHARS) if is_first else ""
-        self._tell(ask.place, _Told(PROCESSING, title, ask.asker.user))
+        initiator = ask.asker.user if ask.asker.is_somebody else ""
+        self._tell(ask.place, _Told(PROCESSING, title, initiator))
 
     def ends(self, place: Place) -> None:
         """An answer is there, or nobody is to get one."""

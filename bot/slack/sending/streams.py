@@ -60,7 +60,8 @@ class Streams:
 
         Slack's streams are replies, to somebody.
         """
-        is_possible = not self._is_refused and bool(place.thread_ts) and bool(reader.user)
+        is_somebody = bool(reader.user) and reader.is_somebody
+        is_possible = not self._is_refused and bool(place.thread_ts) and is_somebody
         return is_possible and self.scheduler.take_stream()
 
     async def begin(
