@@ -17,14 +17,13 @@ from bot.actions.display import CardSweep
 from bot.actions.revise import Revisions
 from bot.actions.stranded import StrandedSweep
 from bot.app import Base, Conversation, build_base, build_conversation
-from bot.chat.budget_alert import BudgetAlert
 from bot.domain.ids import TeamId
 from bot.engine.engine import Engine, EngineConfig
-from bot.engine.library import forget_ended
 from bot.service.alerting import alerting
 from bot.service.cards import card_pressed, channel_reached, paging
 from bot.service.delivering import delivery_jobs
 from bot.service.listening import listen, providers_report, tools_report
+from bot.service.sweeping import IDLE_S, budget_jobs, retention
 from bot.service.times import Times
 from bot.service.watching import watch_sweep
 from bot.settings.model import Settings
@@ -51,14 +50,12 @@ from bot.slack.sending.streams import Streams
 from bot.slack.showing.admins import AdminMessages
 from bot.slack.showing.surface import SlackSurface
 from bot.slack.text.links import LinkPolicy
-from bot.store.ledger import StoredAlertDays
 from bot.store.replicas import Replicas
-from bot.store.retention import StoredRetention
 from bot.store.stranded import StrandedProposals, StrandedTurns
 from bot.store.tickets import Tickets
 from bot.upkeep import jobs
 from bot.upkeep.reload import ReadSettings, Reload, started
-from bot.upkeep.retention import SWEEP_S, KeptFor, RetentionSweep
+from bot.upkeep.retention import SWEEP_S
 from bot.wiring import rules
 from bot.wiring.audit_outlets import audit_jobs
 from bot.wiring.backends import Cluster
@@ -67,7 +64,6 @@ from bot.wiring.observed import UNPLAYED, Played
 from tools.errors import ToolError
 
 SOCKET_GRACE_S = 3.0
-IDLE_S = 60.0
 REVIEW_TIMEOUT_S = 5.0
 STRANDED_S = 30.0
 # Slack's connections: enough for edits of hundreds of live answers, which are paced anyway.
@@ -325,26 +321,6 @@ def _jobs(
         "idle sessions": (IDLE_S, base.stores.sessions.close_idle),
         "watches": (tick_s, watch_sweep(base, conversation).run),
         "stranded": (STRANDED_S, stranded.run),
-        "retention": (SWEEP_S, _retention(base).run),
-        **_budget_jobs(base, admins, tick_s),
+        "retention": (SWEEP_S, retention(base).run),
+        **budget_jobs(base, admins, tick_s),
     }
-
-
-def _retention(base: Base) -> RetentionSweep:
-    kept = base.settings.retention
-    nothing = base.settings.llm.privacy.do_not_retain_default
-    return RetentionSweep(
-        StoredRetention(base.stores.database),
-        forget_ended,
-        KeptFor(kept.messages_days, kept.results_days, nothing),
-    )
-
-
-def _budget_jobs(
-    base: Base, admins: AdminMessages, tick_s: float
-) -> dict[str, tuple[float, jobs.Job]]:
-    settings, stores = base.settings, base.stores
-    days = StoredAlertDays(stores.database)
-    limits = rules.budget_limits(settings)
-    alert = BudgetAlert(stores.ledger, days, stores.audit, limits, admins.tell)
-    return {"budget alert": (tick_s, alert.run), "holds": (IDLE_S, stores.ledger.forget_dead)}
