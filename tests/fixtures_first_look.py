@@ -14,7 +14,7 @@ from tests.fixtures_triage import NOW, TOOLS, moved
 
 PRODUCTS = ("checkout", "cart", "payments")
 METRICS, LOGS, TRACES, CLUSTER, DEPLOYS = (
-    "core__sweep_metrics", "core__sweep_logs", "core__sweep_traces", "core__sweep_cluster",
+    "core__sweep_metrics", "core__error_patterns", "core__sweep_traces", "core__sweep_cluster",
     "core__get_recent_deploys",
 )  # fmt: skip
 RANGE = "2026-04-07T14:05:00Z/2026-04-07T14:35:00Z"

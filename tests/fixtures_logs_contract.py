@@ -102,6 +102,8 @@ class LogsContract:
     ) -> None:
         wanted = LogSweepQuery([PRODUCT, "payments", "nowhere"], query.interval, min_level="warn")
         swept = await logs.sweep(wanted)
+        (counts,) = await logs.count([wanted])
+        assert counts == swept.counts == (await logs.sweep(replace(wanted, counts=counts))).counts
         others = contract_lines(now, "payments")
         assert {product: set(lines) for product, lines in swept.lines.items()} == {
             PRODUCT: {line for line in known if line.level in {"warn", "error"}},

@@ -28,7 +28,7 @@ from bot.domain.turn_events import Evidence
 TOOLS = (
     "core__get_recent_deploys",
     "core__sweep_metrics",
-    "core__sweep_logs",
+    "core__error_patterns",
     "core__sweep_traces",
     "core__sweep_cluster",
     "core__report_findings",

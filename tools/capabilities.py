@@ -85,20 +85,25 @@ class LogsFound:
 
 @dataclass(frozen=True, slots=True)
 class LogSweepQuery:
-    """The lines of many products at once: of each at most some `limit` shared out among them."""
+    """The lines of many products at once: of each at most some `limit` shared out among them.
+
+    `counts` is what Logs.count said of this query, None where it was not asked.
+    """
 
     products: Sequence[str]
     interval: Interval
     min_level: str = ""
     filter: str = ""
     limit: int = 10_000
+    counts: Mapping[str, int] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class SweptLogs:
     """Lines by product, newest first. `counts` are of all that match, read or not.
 
-    A product of which `counts` says more than there are lines was cut. `requests` were made.
+    A product of which `counts` says more than there are lines was cut. `requests` were made, none
+    for what was read a moment ago.
     """
 
     lines: Mapping[str, Sequence[LogLine]]
@@ -120,6 +125,10 @@ class Logs(Protocol):
 
     async def discover(self, products: Sequence[str], interval: Interval) -> LogsFound:
         """Which of these have lines; all that are known when none is named."""
+        ...
+
+    async def count(self, queries: Sequence[LogSweepQuery]) -> Sequence[Mapping[str, int]]:
+        """How many lines match, by product, of each query; those without any are left out."""
         ...
 
     async def sweep(self, query: LogSweepQuery) -> SweptLogs:

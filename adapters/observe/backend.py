@@ -4,7 +4,7 @@ What is asked and how answers are read belongs to each adapter; clients come fro
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -60,7 +60,7 @@ class Backend:
         )
         return await self._send(request)
 
-    async def post_form(self, path: str, form: Mapping[str, str]) -> Answer:
+    async def post_form(self, path: str, form: Mapping[str, str | Sequence[str]]) -> Answer:
         """A read that may be longer than a URL. Raises as `get`."""
         request = self._client.build_request("POST", path, data=dict(form), headers=self._headers)
         return await self._send(request)

@@ -5,7 +5,7 @@ the last timestamp with hashes of what was delivered at it.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import httpx
@@ -41,6 +41,7 @@ _LOWER_LIMIT: Final = re.compile(r"max_entries_limit \((\d+) > (\d+)\)")
 _CATEGORIZE: Final = {"X-Loki-Response-Encoding-Flags": "categorize-labels"}
 _SHOWN_VALUES: Final = 20
 _SAMPLE: Final = 20
+_OF_A_LOOK: Final = 2  # requests: the labels' names, and what is found by them
 
 
 class LokiLogs:
@@ -63,6 +64,7 @@ class LokiLogs:
         template = Selector(selector) if selector else None
         self._places = LokiPlaces(self._backend, template, preferred_labels)
         self._max_entries = _MAX_ENTRIES  # until the server says less
+        self._sweeps = LokiSweep(self._backend, self._places, self._newest)
 
     async def query(self, query: LogQuery) -> LogPage:
         """Newest first. `total_matches` is known only when the first page is the last."""
@@ -111,16 +113,29 @@ class LokiLogs:
     async def discover(self, products: Sequence[str], interval: Interval) -> LogsFound:
         """Which of these have lines; all values of the first label that names products else."""
         check_order(interval)
-        seen = await self._places.values(interval)
-        wanted = tuple(dict.fromkeys(products)) or tuple(seen[0].values if seen else ())
+        wanted = tuple(dict.fromkeys(products))
+        if not wanted:
+            seen = await self._places.values(interval)
+            wanted = tuple(seen[0].values if seen else ())
         there = await self._places.with_lines(wanted, interval)
         labels = {label: list(there.values()).count(label) for label in sorted({*there.values()})}
         without = tuple(product for product in wanted if product not in there)
-        return LogsFound(wanted, without, labels, requests=len(seen) + 1)
+        return LogsFound(wanted, without, labels, requests=_OF_A_LOOK)
+
+    async def count(self, queries: Sequence[LogSweepQuery]) -> Sequence[Mapping[str, int]]:
+        """How many lines match, by product, of each query, in one request."""
+        return await self._sweeps.count(queries)
 
     async def sweep(self, query: LogSweepQuery) -> SweptLogs:
-        """The lines of many products: counted first, then read in a few requests."""
-        return await LokiSweep(self._backend, self._places, self.newest).read(query)
+        """The lines of many products, in a few requests, and for a minute without any."""
+        return await self._sweeps.read(query)
+
+    async def _newest(
+        self, logql: str, position: Position, limit: int
+    ) -> tuple[Sequence[Entry], bool]:
+        """The newest, and whether there may be more."""
+        entries = await self.newest(logql, position, limit)
+        return entries, len(entries) >= min(limit, self._max_entries)
 
     async def newest(self, logql: str, position: Position, limit: int) -> Sequence[Entry]:
         """At most `limit` entries, the newest. Of a tie it is not defined which."""

@@ -11,7 +11,7 @@ from typing import Final
 
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
-from adapters.observe.backend import Answer
+from adapters.observe.backend import Answer, read_body
 from adapters.observe.cursor import line_hash
 from adapters.observe.levels import KEYED, KLOG, WORD, at_least, level_in, normalized
 from tools.capabilities import LogLine
@@ -98,9 +98,14 @@ class _Values(BaseModel):
     data: list[str] | None = None
 
 
+class _Series(BaseModel):
+    data: list[dict[str, str]] | None = None
+
+
 _ENVELOPE: Final = TypeAdapter(_Envelope)
 _COUNTS: Final = TypeAdapter(_CountEnvelope)
 _VALUES: Final = TypeAdapter(_Values)
+_SERIES: Final = TypeAdapter(_Series)
 
 
 def check(answer: Answer) -> None:
@@ -143,6 +148,15 @@ def label_values_of(answer: Answer) -> list[str]:
         return _VALUES.validate_json(answer.body).data or []
     except ValidationError:
         return []
+
+
+async def series_of(answer: Answer) -> Sequence[Mapping[str, str]]:
+    """The labels of each stream. Raises as `check`."""
+    check(answer)
+    body = await read_body(answer, _SERIES)
+    if body is None:
+        raise UpstreamFailed("not a list of streams", answer.status)
+    return body.data or ()
 
 
 def lines_of(entries: Sequence[Entry]) -> Sequence[LogLine]:

@@ -1,27 +1,30 @@
 """Which products have lines in Loki, and by which label: set by a template, or found."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
 from adapters.observe.backend import Backend
 from adapters.observe.instants import to_ns
-from adapters.observe.loki_answer import check, label_values_of
+from adapters.observe.line_filter import quoted
+from adapters.observe.loki_answer import check, label_values_of, series_of
 from adapters.observe.loki_selector import FoundLabel, Selecting, Selector
 from adapters.observe.product_places import (
     LabelAsked,
     Sighting,
     labels_to_ask,
     places_by_metric,
+    value_pattern,
 )
 from adapters.observe.remembered import Remembered
 from tools.capabilities import Interval
 
 _REMEMBERED_FOR: Final = timedelta(minutes=5)
 _LOOK_BACK: Final = timedelta(hours=24)  # where to look for a product that has no lines
-_MOST_LABELS: Final = 8  # each is a request
+_MOST_LABELS: Final = 8  # of which all values are asked: each is a request
+_MOST_SEARCHED: Final = 16  # in which products are searched, all in one request
 _ANY: Final = "lines"  # Loki has no metrics; sightings want a name
 
 
@@ -42,16 +45,22 @@ class LokiPlaces:
         self._backend = backend
         self._template = template
         self._preferred = tuple(preferred)
-        self._remembered: Remembered[Sequence[LabelValues]] = Remembered(_REMEMBERED_FOR)
+        self._names: Remembered[Sequence[LabelAsked]] = Remembered(_REMEMBERED_FOR)
+        self._values: Remembered[Sequence[LabelValues]] = Remembered(_REMEMBERED_FOR)
+        self._seen: Remembered[Sequence[Sighting]] = Remembered(_REMEMBERED_FOR)
         self._latest = 0  # asked for, in _REMEMBERED_FOR since the epoch
+        self._searched: tuple[int, frozenset[str]] = (0, frozenset())
 
     async def values(self, interval: Interval) -> Sequence[LabelValues]:
-        """The labels that may hold products, with what they hold, also a day before."""
+        """The labels that may hold products, with all that they hold, also a day before."""
+        return await self._values.get(self._about(interval), lambda: self._ask_values(interval))
+
+    def _about(self, interval: Interval) -> int:
         about = int(interval.end.timestamp() // _REMEMBERED_FOR.total_seconds())
         if about <= self._latest <= about + _LOOK_BACK / 2 / _REMEMBERED_FOR:
             about = self._latest  # that look went back over this one
         self._latest = max(self._latest, about)
-        return await self._remembered.get(about, lambda: self._ask(interval))
+        return about
 
     async def selecting(
         self, products: Sequence[str], interval: Interval
@@ -59,9 +68,8 @@ class LokiPlaces:
         """How products are selected, those alike together. Those that are nowhere are left out."""
         if self._template is not None:
             return [(self._template, products)]
-        seen = await self.values(interval)
-        sightings = [Sighting(_ANY, one.asked.label, value) for one in seen for value in one.values]
-        asked = [one.asked for one in seen]
+        asked = await self._asked(interval)
+        sightings = await self._sightings(products, interval)
         found = places_by_metric(sightings, products, asked, "").get(_ANY, {})
         by_label: dict[str, dict[str, frozenset[str]]] = {}
         for product, places in found.items():
@@ -75,25 +83,55 @@ class LokiPlaces:
 
     async def with_lines(self, products: Sequence[str], interval: Interval) -> Mapping[str, str]:
         """The label of each of these products that has any lines."""
-        seen = {one.asked.label: one.values for one in await self.values(interval)}
+        ways = await self.selecting(products, interval)
+        if self._template is None:
+            return {product: way.label for way, members in ways for product in members}
+        there = [value for one in await self.values(interval) for value in one.values]
         return {
             product: way.label
-            for way, members in await self.selecting(products, interval)
+            for way, members in ways
             for product in members
-            if any(way.matches(product, value) for value in seen.get(way.label, ()))
+            if any(way.matches(product, value) for value in there)
         }
 
-    async def _ask(self, interval: Interval) -> Sequence[LabelValues]:
-        asked = await self._labels(interval)
+    async def _asked(self, interval: Interval) -> Sequence[LabelAsked]:
+        """The labels that may hold products, the most telling first."""
+        return await self._names.get(self._about(interval), lambda: self._ask_names(interval))
+
+    async def _sightings(self, products: Sequence[str], interval: Interval) -> Sequence[Sighting]:
+        """The values of labels that may stand for these products; one look serves parts of it."""
+        about, wanted = self._about(interval), frozenset(products)
+        if self._searched[0] == about and wanted <= self._searched[1]:
+            wanted = self._searched[1]
+        self._searched = (about, wanted)
+        return await self._seen.get((about, wanted), lambda: self._search(wanted, interval))
+
+    async def _search(self, products: Collection[str], interval: Interval) -> Sequence[Sighting]:
+        asked = (await self._asked(interval))[:_MOST_SEARCHED]
+        if not asked or not products:
+            return ()
+        names = sorted(products)
+        matches = [f"{{{one.label}=~{quoted(value_pattern(names, one.pods))}}}" for one in asked]
+        form = {**_times(interval), "match[]": matches}
+        rows = await series_of(await self._backend.post_form("/loki/api/v1/series", form))
+        return [
+            Sighting(_ANY, one.label, value)
+            for one in asked
+            for value in dict.fromkeys(row.get(one.label, "") for row in rows)
+            if value
+        ]
+
+    async def _ask_values(self, interval: Interval) -> Sequence[LabelValues]:
+        asked = (await self._asked(interval))[:_MOST_LABELS]
         values = await asyncio.gather(*(self._values_of(one, interval) for one in asked))
         return [LabelValues(one, found) for one, found in zip(asked, values, strict=True)]
 
-    async def _labels(self, interval: Interval) -> Sequence[LabelAsked]:
+    async def _ask_names(self, interval: Interval) -> Sequence[LabelAsked]:
         if self._template is not None:
             return [LabelAsked(self._template.label, pods=False)]
         answer = await self._backend.get("/loki/api/v1/labels", _times(interval))
         check(answer)
-        return labels_to_ask(label_values_of(answer), self._preferred)[:_MOST_LABELS]
+        return labels_to_ask(label_values_of(answer), self._preferred)
 
     async def _values_of(self, asked: LabelAsked, interval: Interval) -> Sequence[str]:
         path = f"/loki/api/v1/label/{asked.label}/values"

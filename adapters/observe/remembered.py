@@ -11,10 +11,11 @@ _MOST: Final = 32
 
 
 class Remembered(Generic[T]):
-    """Answers by key. A failure is not remembered."""
+    """The newest `most` answers by key, let go of when their time is over. No failure is remembered."""
 
-    def __init__(self, lasts: timedelta) -> None:
+    def __init__(self, lasts: timedelta, most: int = _MOST) -> None:
         self._lasts_s = lasts.total_seconds()
+        self._most = most
         self._kept: dict[Hashable, tuple[float, T]] = {}
         self._asking: dict[Hashable, asyncio.Lock] = {}
 
@@ -27,10 +28,20 @@ class Remembered(Generic[T]):
                 if kept is not None and monotonic() - kept[0] < self._lasts_s:
                     return kept[1]
                 answer = await ask()
-                self._kept[key] = (monotonic(), answer)
-                while len(self._kept) > _MOST:
-                    self._kept.pop(next(iter(self._kept)))
+                self._keep(key, answer)
                 return answer
         finally:
             if not lock.locked():
                 self._asking.pop(key, None)
+
+    def _keep(self, key: Hashable, answer: T) -> None:
+        at = monotonic()
+        self._kept.pop(key, None)
+        self._kept[key] = (at, answer)
+        while len(self._kept) > self._most:
+            self._kept.pop(next(iter(self._kept)))
+        asyncio.get_running_loop().call_later(self._lasts_s, self._forget, key, at)
+
+    def _forget(self, key: Hashable, at: float) -> None:
+        if key in self._kept and self._kept[key][0] == at:
+            del self._kept[key]

@@ -85,7 +85,7 @@ class _TagValues(BaseModel):
 _FOUND: Final = TypeAdapter(_Found)
 _TAG_VALUES: Final = TypeAdapter(_TagValues)
 _SHOWN_SERVICES: Final = 20
-_MOST_SAMPLED: Final = 3  # each is a request
+_MOST_SAMPLED: Final = 2  # each is a request
 _V1_BODY: Final = TypeAdapter(_Trace)
 _V2_BODY: Final = TypeAdapter(_V2)
 

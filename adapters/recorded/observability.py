@@ -4,7 +4,7 @@ Nothing later than the clock's now is ever returned, so the incident unfolds whi
 """
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
@@ -93,6 +93,10 @@ class RecordedLogs:
     async def discover(self, products: Sequence[str], interval: Interval) -> LogsFound:
         """Which of these products have lines."""
         return products_with_lines(self._dataset, products, interval)
+
+    async def count(self, queries: Sequence[LogSweepQuery]) -> Sequence[Mapping[str, int]]:
+        """How many lines match, by product, of each query."""
+        return [(await self.sweep(query)).counts for query in queries]
 
     async def sweep(self, query: LogSweepQuery) -> SweptLogs:
         """The lines of many products."""

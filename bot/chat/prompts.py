@@ -60,7 +60,7 @@ INVESTIGATE: Final = Job(
             "of it. Where they do not, begin with one: ",
             (
                 "what moved ({core__sweep_metrics})",
-                "what is new in the logs ({core__sweep_logs})",
+                "what is new in the logs ({core__error_patterns})",
                 "who calls whom and where it got slower ({core__sweep_traces})",
                 "what is ill ({core__sweep_cluster})",
             ),
@@ -70,7 +70,6 @@ INVESTIGATE: Final = Job(
             (
                 "what changed ({core__get_recent_deploys})",
                 "what is abnormal ({core__compare_to_baseline})",
-                "what fails ({core__error_patterns})",
                 "what people would read ({core__get_logs})",
                 "where the time goes ({core__search_traces}, then {core__get_traces})",
                 "what is not ready ({core__kubectl_get}, {core__kubectl_events})",

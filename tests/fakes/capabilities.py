@@ -110,6 +110,18 @@ class FakeLogs:
         count = len(wanted) - len(without)
         return LogsFound(wanted, without, {"service": count} if count else {})
 
+    async def count(self, queries: Sequence[LogSweepQuery]) -> Sequence[Mapping[str, int]]:
+        if self.failure is not None:
+            raise self.failure
+        return [self._counts(query) for query in queries]
+
+    def _counts(self, query: LogSweepQuery) -> Mapping[str, int]:
+        asked = (
+            LogQuery(one, query.interval, query.filter, query.min_level) for one in query.products
+        )
+        found = {one.product: len(self._matching(one)) for one in asked}
+        return {product: number for product, number in found.items() if number}
+
     async def sweep(self, query: LogSweepQuery) -> SweptLogs:
         self.sweeps.append(query)
         if self.failure is not None:

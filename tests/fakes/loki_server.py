@@ -18,7 +18,10 @@ _LABEL_STAGE = re.compile(r'\s*\|\s*([A-Za-z_]\w*)\s*(=~|=)\s*("(?:[^"\\]|\\.)*"
 _REGEXP_STAGE = re.compile(r"\s*\|\s*regexp\s*`([^`]*)`")
 _BOOLEAN_STAGE = re.compile(r"\s*\|\s*(?=\()")
 _PREDICATE = re.compile(r'\s*([A-Za-z_]\w*)\s*(=~|=)\s*("(?:[^"\\]|\\.)*")')
-_COUNTING = re.compile(r"sum by \((\w+)\) \(count_over_time\((.*) \[(\d+)s\]\)\)", re.DOTALL)
+_COUNTING = re.compile(
+    r"sum by \((\w+)\) \(count_over_time\((.*) \[(\d+)s\](?: offset (\d+)s)?\)\)", re.DOTALL
+)
+_MARKED = re.compile(r'label_replace\((.*), "(\w+)", "(\w+)", "", ""\)', re.DOTALL)
 _SELECTOR = re.compile(r'\{((?:[^"}]|"(?:[^"\\]|\\.)*")*)\}')
 
 
@@ -56,13 +59,16 @@ class LokiServer:
         self.entries = list({entry.key(): entry for entry in entries}.values())
         self.tenant = tenant
         self.queries: list[Mapping[str, str]] = []
+        self.counted: list[str] = []
+        self.most_joined = 100  # of what is counted in one request
         self._shuffle = random.Random(5)
 
     def app(self) -> web.Application:
         app = web.Application()
         app.router.add_post("/loki/api/v1/push", self._push)
         app.router.add_get("/loki/api/v1/query_range", self._guarded(self._query_range))
-        app.router.add_get("/loki/api/v1/query", self._guarded(self._query))
+        app.router.add_post("/loki/api/v1/query", self._posted(self._query))
+        app.router.add_post("/loki/api/v1/series", self._posted(self._series))
         app.router.add_get("/loki/api/v1/labels", self._guarded(self._labels))
         app.router.add_get("/loki/api/v1/label/{name}/values", self._guarded(self._label_values))
         return app
@@ -76,6 +82,16 @@ class LokiServer:
                 return answer(request)
             except Refusal as refusal:
                 return web.Response(status=refusal.status, text=refusal.text)
+
+        return handler
+
+    def _posted(
+        self, answer: Callable[[web.Request, Mapping[str, list[str]]], web.Response]
+    ) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+        async def handler(request: web.Request) -> web.StreamResponse:
+            form = await request.post()
+            fields = {name: [str(one) for one in form.getall(name)] for name in form}
+            return await self._guarded(lambda request: answer(request, fields))(request)
 
         return handler
 
@@ -114,20 +130,47 @@ class LokiServer:
         streams = _categorized(newest) if "categorize-labels" in flags else _flat(newest)
         return _success({"resultType": "streams", "result": streams})
 
-    def _query(self, request: web.Request) -> web.Response:
-        """Only `sum by (label) (count_over_time(... [Ns]))`."""
-        counting = _COUNTING.fullmatch(request.query["query"])
+    def _query(self, request: web.Request, form: Mapping[str, list[str]]) -> web.Response:
+        """Only `sum by (label) (count_over_time(... [Ns] offset Ns))`, marked ones joined by `or`."""
+        text, end = form["query"][0], _time(form["time"][0])
+        self.counted.append(text)
+        parts = text.split(" or label_replace(")
+        if len(parts) > self.most_joined:
+            raise Refusal(400, "maximum number of series (500) reached for a single query\n")
+        rows: list[object] = []
+        for part in [parts[0], *(f"label_replace({one}" for one in parts[1:])]:
+            marked = _MARKED.fullmatch(part)
+            inner, *mark = marked.groups() if marked else (part,)
+            rows += self._counts(request, inner, end, dict([mark] if mark else []))
+        return _success({"resultType": "vector", "result": rows})
+
+    def _counts(
+        self, request: web.Request, text: str, end: int, marks: Mapping[str, str]
+    ) -> list[object]:
+        counting = _COUNTING.fullmatch(text)
         if counting is None:
             raise Refusal(400, "parse error at line 1, col 1: syntax error\n")
-        label, inner, seconds = counting.groups()
-        end = _time(request.query["time"])
+        label, inner, seconds, offset = counting.groups()
+        at = end - int(offset or 0) * 10**9
         wanted = _predicate(inner)
         counts: dict[str, int] = defaultdict(int)
         for entry in self._visible(request):
-            if end - int(seconds) * 10**9 < entry.ts_ns <= end and wanted(entry):
+            if at - int(seconds) * 10**9 < entry.ts_ns <= at and wanted(entry):
                 counts[entry.labels.get(label, "")] += 1
-        rows = [{"metric": {label: k}, "value": [end // 10**9, str(n)]} for k, n in counts.items()]
-        return _success({"resultType": "vector", "result": rows})
+        return [
+            {"metric": dict(marks) | {label: k}, "value": [end // 10**9, str(n)]}
+            for k, n in counts.items()
+        ]
+
+    def _series(self, request: web.Request, form: Mapping[str, list[str]]) -> web.Response:
+        start, end = _times({name: values[0] for name, values in form.items()})
+        wanted = [_predicate(one) for one in form["match[]"]]
+        found = {
+            json.dumps(dict(entry.labels), sort_keys=True)
+            for entry in self._visible(request)
+            if start <= entry.ts_ns < end and any(one(entry) for one in wanted)
+        }
+        return _success([json.loads(one) for one in sorted(found)])
 
     def _labels(self, request: web.Request) -> web.Response:
         start, end = _times(request.query)

@@ -12,7 +12,7 @@ ASK = "why is checkout slow"
 FINAL = "The new version leaks connections"
 AFTER_LOOK = 2  # the round: the look stands in the conversation as if the model had asked for it
 QUERY = "loki GET query_range before"
-LOOK = ["look", "tool:1:core__sweep_logs", "tool:2:core__get_recent_deploys"]
+LOOK = ["look", "tool:1:core__error_patterns", "tool:2:core__get_recent_deploys"]
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ async def test_a_model_asked_anew_is_told_what_was_looked_at_before_the_process_
     assert world.rounds == {(ASK, AFTER_LOOK): 2}
     sent = [request.raw.decode() for request in world.model.requests]
     assert len(set(sent)) == 1
-    assert "core__sweep_logs" in sent[0]
+    assert "core__error_patterns" in sent[0]
     (answer,) = world.answers(asked)
     assert answer.text.count(FINAL) == 1
 

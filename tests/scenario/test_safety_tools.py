@@ -131,7 +131,6 @@ async def test_what_a_model_is_shown_only_reads_or_proposes(shared_stage: Stage)
         "core__search_patterns",
         "core__search_traces",
         "core__sweep_cluster",
-        "core__sweep_logs",
         "core__sweep_metrics",
         "core__sweep_traces",
         PROPOSE,

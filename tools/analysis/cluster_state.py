@@ -31,6 +31,7 @@ _MECHANISMS: Final[Sequence[tuple[str, str]]] = (
 _WELL: Final = frozenset({"Running", "Completed", "Succeeded", "Terminating"})
 _STARTING: Final = frozenset({"ContainerCreating", "PodInitializing"})
 _READY: Final = re.compile(r"(\d+)/(\d+)")
+_UNTOLD: Final = frozenset({"", "pod failed", "pod pending"})
 _LONGEST_DETAIL: Final = 300
 
 
@@ -42,6 +43,12 @@ def mechanism_of(*texts: str) -> str:
             if re.search(pattern, lowered):
                 return mechanism
     return ""
+
+
+def how_telling(status: str) -> int:
+    """0 for a crash, whose reason is elsewhere; 1 where nothing is said; 2 where the state says why."""
+    mechanism = mechanism_of(status)
+    return 0 if mechanism == "container crashes" else 1 if mechanism in _UNTOLD else 2
 
 
 def pod_is_ill(ready: str, status: str) -> bool:

@@ -29,7 +29,8 @@ def _product_or_any(text: str) -> str:
 
 
 def _product_or_none(text: str) -> str:
-    return _product(text) if text else ""
+    """Nobody in particular is said in two ways."""
+    return "" if text in ("", ANY_PRODUCT) else _product(text)
 
 
 ProductOrNone = Annotated[str, AfterValidator(_product_or_none)]

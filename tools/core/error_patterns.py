@@ -1,168 +1,181 @@
-"""core__error_patterns: log lines folded into templates, each new, grown or as always."""
+"""core__error_patterns: which kinds of log lines are new, more frequent, or no longer come."""
 
 import asyncio
-from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from collections.abc import Sequence
 from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from tools.analysis.log_changes import Change, Pattern, Sample, patterns_of
-from tools.capabilities import CallContext, Capabilities, Interval, LogSweepQuery, SweptLogs
-from tools.contract import QUERY, Effect, ToolContract, ToolInput, ToolOutput
-from tools.core.arguments import ProductOrAny, TimeRangeText
+from tools.analysis.log_changes import BAD_LEVELS, Pattern
+from tools.capabilities import CallContext, Capabilities, Interval, LogSweepQuery
+from tools.contract import QUERY, Effect, ToolContract, ToolOutput
+from tools.core.arguments import ProductOrNone
 from tools.core.bound import bound
-from tools.core.log_entry import head
+from tools.core.log_windows import LONG_BASELINE, MOST_LINES, Reading, read_windows
+from tools.core.sweep_arguments import SWEEP_SCOPE, SweepInput, at_text, products_of, window_of
 from tools.output import clean_text
-from tools.products import ANY_PRODUCT, ProductScope
-from tools.timerange import instant_text, parse_time_range, range_text
+from tools.timerange import range_text
 
-MAX_PATTERNS = 25
-MAX_EXAMPLE_CHARS = 400
-MAX_NAMES = 8
-LEAST_EARLIER = timedelta(hours=1)
-MOST_EARLIER = timedelta(hours=24)
-_RANK: Final = {"fatal": 0, "error": 1, "warn": 2, "": 3, "info": 4, "debug": 5}
-_FIRST: Final[Mapping[Change, int]] = {"new": 0, "grown": 1, "gone": 2, "steady": 3}
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MOST_PATTERNS: Final = 40
+MOST_CHARS: Final = 300
 
 
-class PatternsInput(ToolInput):
-    """Whose log lines, and the window to fold."""
+class PatternsInput(SweepInput):
+    """Whose lines of which window, and what they are compared with."""
 
-    product: ProductOrAny
-    time_range: TimeRangeText
+    product: Annotated[
+        ProductOrNone,
+        Field(description="this one, with what comes as always too; empty: all of the channel's"),
+    ] = ""
+    others: Annotated[
+        bool, Field(description="with a product: the channel's others as well, changes alone")
+    ] = False
     level: Annotated[
         Literal["debug", "info", "warn", "error", "fatal"] | None,
         Field(description="Minimum severity"),
-    ] = "warn"
-    query: Annotated[str, Field(max_length=2000)] = ""
+    ] = None
+    query: Annotated[str, Field(max_length=2000, description="Text that lines hold")] = ""
+    against_day: Annotated[
+        bool, Field(description="errors against a day instead of an hour: slower, surer")
+    ] = False
 
 
 class LogPattern(ToolOutput):
-    """One template. `before` is its count in the earlier range, `expected` what the range would
-    hold had nothing changed; `names` are products that the example speaks of.
+    """A kind of line: `new`, `grown`, `gone` though its product still writes, or `steady`.
+
+    `before` and `after` are lines before and within the range, `expected` what it would hold had
+    nothing changed; `names` are products that the example speaks of.
     """
 
     product: str
     level: str
-    template: str
-    change: Change
-    count: int
+    change: str
     before: int
+    after: int
     expected: float
-    first: str
-    last: str
+    size: float
+    since: str
+    since_before: bool = False
     example: str
     hosts: list[str] | None = None
     names: list[str] | None = None
 
 
 class PatternsOutput(ToolOutput):
-    """New ones first, then grown, gone, and those that come as always."""
+    """The most telling first. `lines` are those of each product, before and within.
+
+    `errors_before` is the time that errors are compared with. Of `partly` not every error of the
+    window was read.
+    """
 
     range: str
-    earlier_range: str
-    lines: int
-    patterns: list[LogPattern]
+    errors_before: str
+    changes: list[LogPattern]
+    lines: dict[str, str]
+    errors: dict[str, str]
+    without: list[str]
+    partly: list[str]
+    requests: int
     truncated: bool
     notes: list[str] | None = None
 
 
 class ErrorPatterns:
-    """Folds log lines into templates and compares with the time before."""
+    """Reads the newest lines of products in the window and before it, and folds them."""
 
     contract = ToolContract(
         id="core__error_patterns",
         description=(
-            "Warnings and errors of a product, folded into patterns with counts: which are new or"
-            " more frequent than before, since when, where, naming whom. Use before reading single lines."
+            "Kinds of log lines that are new, more frequent or gone against the time before: how many,"
+            " since when, where, naming whom; of all products or of one. Use before reading single"
+            " lines."
         ),
         input=PatternsInput,
         output=PatternsOutput,
         effect=Effect.READ_ONLY,
-        redaction=frozenset(
-            {"range", "earlier_range", "lines", "truncated", "notes"}
-            | {f"patterns[].{name}" for name in LogPattern.model_fields}
-        ),
+        redaction=frozenset(PatternsOutput.model_fields),
         timeouts=QUERY,
         capabilities=frozenset({"logs"}),
-        products=ProductScope(("product",), narrows=True),
+        products=SWEEP_SCOPE,
         toolsets=("investigate",),
     )
 
     async def execute(
         self, arguments: PatternsInput, call: CallContext, caps: Capabilities
     ) -> PatternsOutput:
-        """Raises InvalidArguments for a bad time range or filter; what Logs raises."""
-        when = parse_time_range(arguments.time_range, call.now)
+        """Raises InvalidArguments for a bad range or filter; what Logs raises."""
         logs = bound(caps.logs, "logs")
-        products = call.products if arguments.product == ANY_PRODUCT else (arguments.product,)
-        if not products:
-            products = tuple((await logs.discover((), when.interval)).products)
-        length = when.interval.end - when.interval.start
-        earlier = Interval(
-            when.interval.start - min(MOST_EARLIER, max(length, LEAST_EARLIER)), when.interval.start
-        )
-        level, text = arguments.level or "", arguments.query
-        now_lines, past_lines = await asyncio.gather(
-            logs.sweep(LogSweepQuery(products, when.interval, level, text)),
-            logs.sweep(LogSweepQuery(products, earlier, level, text)),
-        )
-        known = {*products, *call.products}
-        patterns = await asyncio.to_thread(
-            patterns_of,
-            _sample(now_lines, when.interval),
-            _sample(past_lines, earlier),
-            products=known,
-            by_load=False,
-        )
-        found = sorted(patterns, key=_telling)
-        notes = [*now_lines.notes, *([when.assumed] if when.assumed else [])]
-        notes += [f"before: {note}" for note in past_lines.notes]
-        return PatternsOutput(
-            range=when.text,
-            earlier_range=range_text(earlier),
-            lines=sum(now_lines.counts.values()),
-            patterns=[_entry(one) for one in found[:MAX_PATTERNS]],
-            truncated=len(found) > MAX_PATTERNS,
-            notes=[clean_text(note) for note in notes] or None,
-        )
+        window = window_of(arguments, call)
+        is_one = bool(arguments.product) and not arguments.others
+        products = (arguments.product,) if is_one else products_of(arguments, call)
+        found = await logs.discover(products, Interval(window.start - LONG_BASELINE, window.end))
+        have = [product for product in found.products if product not in set(found.without)]
+        wanted = LogSweepQuery(have, window, arguments.level or "", arguments.query, MOST_LINES)
+        whole = not arguments.level and not arguments.query
+        read = await read_windows(logs, wanted, against_day=arguments.against_day, whole=whole)
+        # Tens of thousands of lines: not while the event loop waits.
+        known = list(dict.fromkeys((*products, *call.products)))
+        patterns = await asyncio.to_thread(read.patterns, known, by_load=whole)
+        kept = [one for one in patterns if is_one or one.change != "steady"]
+        notes = [*found.notes, *(note for one in read.all for note in one.swept.notes)]
+        counting = 1 if have else 0
+        requests = found.requests + counting + sum(one.swept.requests for one in read.all)
+        return _output(window, products, read, kept, requests, notes)
 
     def summarise(self, output: PatternsOutput, arguments: PatternsInput) -> str:
-        """`3 new, 1 grown of 12 patterns, 1240 lines, last 30m`."""
-        new = sum(one.change == "new" for one in output.patterns)
-        grown = sum(one.change == "grown" for one in output.patterns)
-        more = f", {grown} grown" if grown else ""
-        return f"{new} new{more} of {len(output.patterns)} patterns, {output.lines} lines, {arguments.time_range}"
+        """`2 new kinds of errors, 5 changes`."""
+        del arguments
+        bad = sum(one.change == "new" and one.level in BAD_LEVELS for one in output.changes)
+        changed = sum(one.change != "steady" for one in output.changes)
+        kinds = f"{bad or 'no'} new kind{'' if bad == 1 else 's'} of errors"
+        return f"{kinds}, {changed} change{'' if changed == 1 else 's'}"
 
 
-def _sample(found: SweptLogs, interval: Interval) -> Sample:
-    start, end = interval.start.timestamp(), interval.end.timestamp()
-    return Sample(found.lines, found.counts, start, end)
-
-
-def _telling(one: Pattern) -> tuple[int, int, int, str, str]:
-    """New, grown, gone, then what comes as always; the worst level first."""
-    return _FIRST[one.change], _RANK.get(one.level, 3), -one.count, one.product, one.template
-
-
-def _entry(one: Pattern) -> LogPattern:
-    return LogPattern(
-        product=clean_text(one.product),
-        level=clean_text(one.level) or "unknown",
-        template=clean_text(one.template),
-        change=one.change,
-        count=one.count,
-        before=one.before,
-        expected=one.expected,
-        first=_instant(one.first_ns),
-        last=_instant(one.last_ns),
-        example=head(one.example)[:MAX_EXAMPLE_CHARS],
-        hosts=[clean_text(host) for host in one.hosts] or None,
-        names=[clean_text(name) for name in one.names[:MAX_NAMES]] or None,
+def _output(
+    window: Interval,
+    products: Sequence[str],
+    read: Reading,
+    patterns: Sequence[Pattern],
+    requests: int,
+    notes: Sequence[str],
+) -> PatternsOutput:
+    ordered = sorted(patterns, key=_telling, reverse=True)
+    early, late = read.early, read.late
+    names = sorted(early.swept.lines.keys() | late.swept.lines.keys())
+    before = (read.day or early).interval
+    return PatternsOutput(
+        range=range_text(window),
+        errors_before=range_text(before),
+        changes=[_told(one, window) for one in ordered[:MOST_PATTERNS]],
+        lines={name: f"{early.number(name)}/{late.number(name)}" for name in names},
+        errors=dict(read.errors()),
+        without=[name for name in products if name not in names],
+        partly=list(read.partly),
+        requests=requests,
+        truncated=len(ordered) > MOST_PATTERNS,
+        notes=[clean_text(note) for note in dict.fromkeys(notes)][:10] or None,
     )
 
 
-def _instant(ts_ns: int) -> str:
-    return instant_text(_EPOCH + timedelta(seconds=ts_ns // 1_000_000_000))
+def _telling(pattern: Pattern) -> tuple[bool, bool, bool, float]:
+    """What changed first; errors before warnings before others, the more surprising first."""
+    changed = pattern.change != "steady"
+    bad = pattern.level in BAD_LEVELS and pattern.change != "gone"
+    return changed, bad, pattern.level == "warn" or pattern.change == "gone", pattern.size
+
+
+def _told(pattern: Pattern, window: Interval) -> LogPattern:
+    return LogPattern(
+        product=clean_text(pattern.product),
+        level=pattern.level,
+        change=pattern.change,
+        before=pattern.before,
+        after=pattern.count,
+        expected=pattern.expected,
+        size=round(pattern.size, 1),
+        since=at_text(pattern.first_ns / 1e9, window.start),
+        since_before=pattern.began_before,
+        example=clean_text(pattern.example)[:MOST_CHARS],
+        hosts=[clean_text(host) for host in pattern.hosts] or None,
+        names=list(pattern.names) or None,
+    )

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from tools.analysis.cluster_state import (
+    how_telling,
     mechanism_of,
     node_is_ill,
     owner_of,
@@ -23,7 +24,7 @@ from tools.output import clean_text
 from tools.timerange import instant_text, range_text
 
 EVERYWHERE: Final = "*"
-MOST_DESCRIBED: Final = 4
+MOST_DESCRIBED: Final = 1  # each is a request; of the others the warnings tell
 MOST_ROWS: Final = 30
 MOST_CHARS: Final = 300
 EVENTS_LAST: Final = timedelta(hours=1)  # the API server's default
@@ -96,6 +97,7 @@ class SweepCluster:
         ill = [*nodes, *pods, *short]
         since = min(window.start, window.end - EVENTS_LAST)
         warnings = await reading.warnings(since, {one.name for one in ill})
+        ill = [_explained(one, warnings) for one in ill]
         own = [one for one in ill if one.product or one.kind == "Node"]
         return ClusterSweep(
             range=range_text(window),
@@ -129,32 +131,40 @@ class _Reading:
 
     async def pods(self) -> list[IllObject]:
         """Those that do not do their work, the first few with their own words."""
-        found: list[IllObject] = []
+        ill: list[tuple[ObjectQuery, str, str]] = []
         for namespace, row in await self._rows("pods"):
-            name, product = row.get("Name", ""), owner_of(row.get("Name", ""), self._products)
-            status, is_ill = (
-                row.get("Status", ""),
-                pod_is_ill(row.get("Ready", ""), row.get("Status", "")),
+            name, status = row.get("Name", ""), row.get("Status", "")
+            product, is_ill = (
+                owner_of(name, self._products),
+                pod_is_ill(row.get("Ready", ""), status),
             )
             well, of = self.counted.get(product, (0, 0))
             if product:
                 self.counted[product] = well + (not is_ill), of + 1
-            if not is_ill:
-                continue
-            detail = ""
-            if product:
-                detail = await self._words(ObjectQuery("pods", namespace, name))
-            found.append(
-                IllObject(
-                    kind="Pod",
-                    name=clean_text(name),
-                    product=product,
-                    state=clean_text(status),
-                    mechanism=mechanism_of(detail, status) or "not ready",
-                    detail=clean_text(detail)[:MOST_CHARS],
-                )
+            if is_ill:
+                ill.append((ObjectQuery("pods", namespace, name), product, status))
+        words = {query: await self._words(query) for query in self._worth_describing(ill)}
+        return [
+            IllObject(
+                kind="Pod",
+                name=clean_text(query.name),
+                product=product,
+                state=clean_text(status),
+                mechanism=mechanism_of(words.get(query, ""), status) or "not ready",
+                detail=clean_text(words.get(query, ""))[:MOST_CHARS],
             )
-        return found
+            for query, product, status in ill
+        ]
+
+    def _worth_describing(self, ill: Sequence[tuple[ObjectQuery, str, str]]) -> list[ObjectQuery]:
+        """Who crashed, then whose state says no reason, one of each product, in the products' order."""
+        first: dict[str, tuple[ObjectQuery, str]] = {}
+        for query, product, status in ill:
+            if product:
+                first.setdefault(product, (query, status))
+        order = {product: place for place, product in enumerate(self._products)}
+        ordered = sorted(first, key=lambda one: (how_telling(first[one][1]), order[one]))
+        return [first[product][0] for product in ordered[:MOST_DESCRIBED]]
 
     async def workloads(self) -> list[IllObject]:
         """Deployments with fewer ready than wanted."""
@@ -230,6 +240,15 @@ class _Reading:
             return why_ill(await self._cluster.describe(query))
         except InvalidArguments:
             return ""  # gone since
+
+
+def _explained(one: IllObject, warnings: Sequence[WarningSeen]) -> IllObject:
+    """With what the newest warning about it says, where it was not described itself."""
+    own = (w for w in warnings if w.object == f"{one.kind}/{one.name}")
+    newest = None if one.detail else next(own, None)
+    if newest is None:
+        return one
+    return one.model_copy(update={"detail": f"{newest.reason}: {newest.message}"[:MOST_CHARS]})
 
 
 def _is_ill(event: ClusterEvent, product: str, ill: set[str]) -> bool:

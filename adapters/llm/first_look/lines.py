@@ -60,7 +60,7 @@ def lines_of(seen: Seen, judgement: Judgement) -> Lines | None:
     match seen.tool:
         case "core__sweep_metrics":
             name, lines = "moved", _metrics(seen, judgement, rank)
-        case "core__sweep_logs":
+        case "core__error_patterns":
             name, lines = "changed", _logs(seen, judgement, rank)
         case "core__sweep_traces":
             name, lines = "changed", _traces(seen, judgement, rank)
@@ -216,7 +216,7 @@ def _notes(seen: Seen, judgement: Judgement) -> Iterator[str]:
             yield from _listed("within usual", [name for name in within if name not in moved])
             yield from _listed("too short a time before", list(seen.mapping("too_short")))
             yield from _listed("no metrics found of", seen.texts("without"))
-        case "core__sweep_logs":
+        case "core__error_patterns":
             yield from _listed("no lines found of", seen.texts("without"))
         case "core__sweep_cluster":
             yield f"pods of {len(seen.mapping('pods'))} products were looked at"

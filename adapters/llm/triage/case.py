@@ -32,6 +32,10 @@ class Signals:
     rollback_action: str = "rollback-deploy"
 
 
+# Results in the conversation may have been stored before a tool was renamed.
+_FORMERLY: Final[Mapping[str, tuple[str, Mapping[str, JsonValue]]]] = {
+    "core__sweep_logs": ("core__error_patterns", {"others": True}),
+}
 OWN_CALL: Final = "triage-"  # how the ids of its calls begin
 
 
@@ -183,10 +187,11 @@ def _results(messages: Sequence[Message]) -> Iterator[Seen]:
         call = calls.get(answer.call_id)
         body = _object(answer.content)
         result = body.get("result", body)
+        tool, further = _FORMERLY.get(answer.name, (answer.name, {}))
         yield Seen(
             mark=str(body.get("evidence", "")),
-            tool=answer.name,
-            arguments=_object(call.arguments) if call else {},
+            tool=tool,
+            arguments={**_object(call.arguments), **further} if call else {},
             ok=not answer.is_error,
             result=result if isinstance(result, dict) else {},
             is_own=answer.call_id.startswith(OWN_CALL),

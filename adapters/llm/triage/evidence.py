@@ -11,9 +11,10 @@ from pydantic import JsonValue
 from adapters.llm.triage.case import Case, Seen, number_of, plain, text_of
 from tools.analysis.call_graph import CallGraph
 from tools.analysis.shift import UNUSUAL
+from tools.products import ANY_PRODUCT
 
 METRICS: Final = "core__sweep_metrics"
-LOGS: Final = "core__sweep_logs"
+LOGS: Final = "core__error_patterns"
 TRACES: Final = "core__sweep_traces"
 CLUSTER: Final = "core__sweep_cluster"
 DEPLOYS: Final = "core__get_recent_deploys"
@@ -155,7 +156,7 @@ class Facts:
 
 def facts_of(case: Case) -> Facts:
     """Everything that the newest sweeps told."""
-    metrics, logs = case.of(METRICS), case.of(LOGS)
+    metrics, logs = case.of(METRICS), swept(case, LOGS)
     traces, cluster = case.of(TRACES), case.of(CLUSTER)
     name = _Names(case.products)
     moved = [_moved(row, metrics, name) for row in metrics.rows("shifts")] if metrics else []
@@ -176,6 +177,18 @@ def facts_of(case: Case) -> Facts:
         failing_no_more=frozenset(_with_role(metrics, "errors") if metrics else ()),
         measured=frozenset(metrics.mapping("within")) if metrics else frozenset(),
     )
+
+
+def swept(case: Case, tool: str) -> Seen | None:
+    """The newest look at all products; at one product's lines alone, or some kinds, is none."""
+    found = reversed(case.all_of(tool))
+    return next((seen for seen in found if tool != LOGS or _is_of_all(seen.arguments)), None)
+
+
+def _is_of_all(arguments: Mapping[str, JsonValue]) -> bool:
+    if arguments.get("level") or arguments.get("query"):
+        return False
+    return arguments.get("product", "") in ("", ANY_PRODUCT) or arguments.get("others") is True
 
 
 class _Names:

@@ -18,6 +18,7 @@ from adapters.llm.triage.evidence import (
     LogFact,
     Moved,
     facts_of,
+    swept,
 )
 from adapters.llm.triage.undone import Undone, before, looked_since, settled, undone
 from adapters.llm.triage.weigh import BLAMED, SUSPECTED, Suspicion, is_figure, suspicions
@@ -173,7 +174,7 @@ def _is_doubtful(one: Suspicion, subject: str) -> bool:
 
 def _looked_at(case: Case) -> Iterator[str]:
     for tool in SWEEPS:
-        seen = case.of(tool)
+        seen = swept(case, tool)
         if seen is None:
             continue
         words = _WORDS[tool]
@@ -192,7 +193,7 @@ def _missing(case: Case) -> Iterator[str]:
     """Sources that exist and could not be read; without any source of figures, that too."""
     for tool in SWEEPS:
         failed = any(seen.tool == tool and not seen.ok for seen in case.seen)
-        if failed and case.of(tool) is None:
+        if failed and swept(case, tool) is None:
             yield f"{_WORDS[tool]}: could not be read; see {_SETTINGS[tool]}"
         elif tool == METRICS and tool not in case.tools and not _is_told_by_cluster(case):
             yield f"metrics: none are configured; set {_SETTINGS[tool]}"
@@ -200,7 +201,7 @@ def _missing(case: Case) -> Iterator[str]:
 
 def _is_told_by_cluster(case: Case) -> bool:
     """Whether only the cluster was asked about, and it and the product's log tell of no trouble."""
-    cluster, logs = case.of(CLUSTER), case.of(LOGS)
+    cluster, logs = case.of(CLUSTER), swept(case, LOGS)
     if not case.asked.of_cluster or cluster is None or logs is None:
         return False
     return (
@@ -222,7 +223,7 @@ def _blind(case: Case) -> Iterator[str]:
             some = ", ".join(map(plain, bare[:3]))
             more = f" and {len(bare) - 3} more" if len(bare) > 3 else ""
             yield f"metrics: none of {some}{more} were found or could be compared"
-    logs = case.of(LOGS)
+    logs = swept(case, LOGS)
     if logs is not None and logs.result.get("truncated") is True:
         yield "logs: more kinds of lines changed than are told"
     if logs is not None and (partly := logs.texts("partly")):
@@ -238,7 +239,7 @@ def _blind(case: Case) -> Iterator[str]:
 
 def _shows_failures(case: Case, metrics: Seen) -> bool:
     """Whether a failure of whoever is asked about would have been seen."""
-    logs = case.of(LOGS)
+    logs = swept(case, LOGS)
     lines = logs.mapping("lines").values() if logs else ()
     return "errors" in _within(metrics, case.subject) | _moved(metrics, case.subject) or any(
         map(_some_now, lines)

@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from adapters.llm.messages import ToolCall
 from adapters.llm.triage.case import OWN_CALL, Case, Signals, plain
-from adapters.llm.triage.evidence import CLUSTER, DEPLOYS, LOGS, METRICS, SWEEPS, TRACES
+from adapters.llm.triage.evidence import CLUSTER, DEPLOYS, LOGS, METRICS, SWEEPS, TRACES, swept
 from adapters.llm.triage.judgement import Judgement, errors_against_hour, is_blamed
 from adapters.llm.triage.surroundings import Wish, wishes
 from adapters.llm.triage.undone import SWEPT_AGAIN, can_tell, undone
@@ -83,7 +83,7 @@ def _sweep(case: Case, judgement: Judgement, signals: Signals) -> Iterator[Wish]
     if case.asked.subject and plain(case.subject) == case.subject:
         window["product"] = case.subject
     for tool in SWEEPS:
-        yield tool, window
+        yield tool, {**window, "others": True} if tool == LOGS and "product" in window else window
     yield DEPLOYS, {"product": "*", "time_range": _deploy_window(case)}
 
 
@@ -121,7 +121,7 @@ def _wider(case: Case, judgement: Judgement, signals: Signals) -> Iterator[Wish]
 def _against_day(case: Case, judgement: Judgement, signals: Signals) -> Iterator[Wish]:
     """No cause was found: whether errors are usual is measured by more than the hour before."""
     del signals
-    logs = case.of(LOGS)
+    logs = swept(case, LOGS)
     if logs is not None and judgement.verdict != "cause" and errors_against_hour(logs):
         yield LOGS, {**logs.arguments, "against_day": True}
 

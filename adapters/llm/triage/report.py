@@ -5,7 +5,16 @@ from collections.abc import Iterator, Sequence
 
 from adapters.llm.triage.attached import file_lines
 from adapters.llm.triage.case import Case, Seen, Signals, plain
-from adapters.llm.triage.evidence import CLUSTER, DEPLOYS, LOGS, SWEEPS, LogFact, Moved, deploys
+from adapters.llm.triage.evidence import (
+    CLUSTER,
+    DEPLOYS,
+    LOGS,
+    SWEEPS,
+    LogFact,
+    Moved,
+    deploys,
+    swept,
+)
 from adapters.llm.triage.hypothesis import answer_to
 from adapters.llm.triage.judgement import DOUBTFUL_FIGURES, Judgement
 from adapters.llm.triage.plan import GET_LOGS, PROPOSE, open_proposal, worth_rolling_back
@@ -253,7 +262,7 @@ def _quiet(case: Case, judgement: Judgement) -> Iterator[str]:
         yield f"pods and nodes are well, no failure there [{cluster.mark}]"
         for row in cluster.rows("warnings")[:2]:
             yield f"a warning that is over: {quoted(str(row.get('message', '')))} [{cluster.mark}]"
-    logs = case.of(LOGS)
+    logs = swept(case, LOGS)
     if logs is not None and not logs.rows("changes"):
         yield f"no new kind of log lines [{logs.mark}]"
     recent, deployed = deploys(case), case.of(DEPLOYS)

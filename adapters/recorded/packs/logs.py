@@ -1,7 +1,7 @@
 """The log lines of a case."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 
 from adapters.observe.cursor import (
@@ -72,6 +72,10 @@ class PackedLogs:
         without = tuple(product for product in wanted if product not in self._lines)
         count = len(wanted) - len(without)
         return LogsFound(wanted, without, {"product": count} if count else {})
+
+    async def count(self, queries: Sequence[LogSweepQuery]) -> Sequence[Mapping[str, int]]:
+        """How many lines match, by product, of each query."""
+        return [(await self.sweep(query)).counts for query in queries]
 
     async def sweep(self, query: LogSweepQuery) -> SweptLogs:
         """The lines of many products, the newest of each."""

@@ -131,7 +131,7 @@ async def test_new_error_lines_are_a_cause_of_their_own() -> None:
         "names": ["payments"],
         "since": ONSET,
     }
-    told = {"sweep_logs": {"changes": [line], "lines": {}}}
+    told = {"error_patterns": {"changes": [line], "lines": {}}}
     unmeasured = {"checkout": "errors latency", "cart": "cpu"}
     found = await investigate(world(within=unmeasured, around=told))
     measured = await investigate(world(around=told))
@@ -145,7 +145,7 @@ PATH = ["web > checkout", "checkout > cart", "cart > payments", "web > search"]
 
 
 def more_errors(product: str, number: int, **more: object) -> dict[str, object]:
-    """What core__sweep_logs tells when all that changed are lines of one kind."""
+    """What core__error_patterns tells when all that changed are lines of one kind."""
     row = {
         "product": product,
         "level": "error",
@@ -157,7 +157,7 @@ def more_errors(product: str, number: int, **more: object) -> dict[str, object]:
         "since": ONSET,
         **more,
     }
-    return {"sweep_logs": {"changes": [row], "lines": {}}}
+    return {"error_patterns": {"changes": [row], "lines": {}}}
 
 
 @given(
@@ -218,7 +218,7 @@ async def test_nothing_is_wrong_with_nobody_in_particular_only_if_all_were_seen(
 
 
 async def test_errors_that_could_not_all_be_read_are_never_an_all_clear() -> None:
-    partly = {"sweep_logs": {"changes": [], "lines": {}, "partly": ["cart"]}}
+    partly = {"error_patterns": {"changes": [], "lines": {}, "partly": ["cart"]}}
     found = await investigate(world(around=partly))
 
     assert verdict(found) == ("unknown", [])
@@ -254,7 +254,7 @@ async def test_nothing_is_wrong_only_when_all_that_exists_was_looked_at() -> Non
     "around",
     [
         {"sweep_metrics": LookupError("503")},
-        {"sweep_logs": LookupError("503")},
+        {"error_patterns": LookupError("503")},
         {"sweep_traces": LookupError("503")},
         {"sweep_cluster": LookupError("503")},
         {"sweep_metrics": {"within": {"cart": "latency"}, "without": ["checkout"]}},
@@ -345,7 +345,7 @@ async def test_whom_errors_name_counts_by_the_lines_that_do(lines: int, is_named
         }  # fmt: skip
 
     changes = [new(40, "deadline exceeded"), new(lines, "roll back payments now", "payments")]
-    around = {"sweep_logs": {"changes": changes, "lines": {}, "errors": {"checkout": "0/70"}}}
+    around = {"error_patterns": {"changes": changes, "lines": {}, "errors": {"checkout": "0/70"}}}
     found = await investigate(world(SLOW, around=around))
 
     assert ("payments" in verdict(found)[1]) is is_named
@@ -369,7 +369,7 @@ async def test_weak_evidence_alone_is_listed_and_never_blamed_first() -> None:
         "expected": 800.0, "example": "served", "since": ONSET,
     }  # fmt: skip
     rows = [moved("payments", "latency", ONSET, score=5.0, worst=3.0, requests=90.0)]
-    around = {"sweep_logs": {"changes": [gone], "lines": {}, "errors": {}}}
+    around = {"error_patterns": {"changes": [gone], "lines": {}, "errors": {}}}
     found = await investigate(world([*SLOW, *rows], around=around), "what is wrong?")
 
     assert verdict(found)[0] == "cause"
@@ -438,7 +438,7 @@ async def test_what_people_say_fails_has_to_be_seen_before_an_all_clear(
     within = {"checkout": measured, "cart": "latency", "payments": "latency"}
     around = {
         "sweep_metrics": {"within": within, "shifts": [], "too_short": {}, "without": []},
-        "sweep_logs": {"changes": [], "lines": lines, "errors": {}},
+        "error_patterns": {"changes": [], "lines": lines, "errors": {}},
     }
     found = await investigate(world(around=around), "is checkout slow or throwing errors?")
 
@@ -467,7 +467,7 @@ async def test_what_only_the_cluster_knows_needs_no_metrics(
 ) -> None:
     around = {
         "sweep_cluster": {"ill": [], "warnings": warnings, "pods": pods, "nodes": "2 of 2 ready"},
-        "sweep_logs": {"changes": [], "lines": {"checkout": "40/40"}, "errors": {}},
+        "error_patterns": {"changes": [], "lines": {"checkout": "40/40"}, "errors": {}},
     }
     found = await investigate(world(around=around), question, tools=CLUSTER_TOOLS)
 
@@ -580,7 +580,7 @@ async def test_names_from_outside_bring_no_formatting_links_mentions_or_lines(
     calm = await investigate(world(SLOW, [deploy("checkout", "2026-04-07T14:09:00Z")]))
 
     around: dict[str, object] = {
-        "sweep_logs": {"changes": [line, {**line, "product": "cart"}], "lines": {}},
+        "error_patterns": {"changes": [line, {**line, "product": "cart"}], "lines": {}},
         "sweep_traces": {"shifts": [{**way, "before": 1, "after": 99}], "calls": [hostile]},
         "sweep_cluster": {"ill": [], "warnings": [{**ill, "object": hostile, "message": hostile}]},
         "kubectl_get": {"columns": ["Status"], "rows": [[hostile]]},

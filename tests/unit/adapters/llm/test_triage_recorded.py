@@ -49,15 +49,23 @@ class MoreLines:
         self._logs, self._product, self._lines = logs, product, lines
         self.query, self.discover = logs.query, logs.discover
 
+    async def count(self, queries: Sequence[LogSweepQuery]) -> Sequence[Mapping[str, int]]:
+        """As the Logs port says."""
+        return [(await self.sweep(query)).counts for query in queries]
+
     async def sweep(self, query: LogSweepQuery) -> SweptLogs:
         """As the Logs port says."""
         found = await self._logs.sweep(query)
         start, end = (at.timestamp() * 1e9 for at in (query.interval.start, query.interval.end))
         more = [one for one in self._lines if start <= one.ts_ns < end]
         own = [*found.lines.get(self._product, ()), *more]
-        counts = {**found.counts, self._product: found.counts.get(self._product, 0) + len(more)}
+        number = found.counts.get(self._product, 0) + len(more)
         ordered = sorted(own, key=lambda one: -one.ts_ns)
-        return replace(found, lines={**found.lines, self._product: ordered}, counts=counts)
+        return replace(
+            found,
+            lines={**found.lines, self._product: ordered},
+            counts={**found.counts, self._product: number},
+        )
 
 
 async def look_into(

@@ -203,13 +203,60 @@ async def test_chatty_product_leaves_room_for_the_others(open_loki: Open) -> Non
     server = LokiServer([*loud, *quiet])
     logs = await open_loki(server)
     names = ["loud", *(f"quiet-{n}" for n in range(3)), "silent"]
-    swept = await logs.sweep(LogSweepQuery(names, HOUR, limit=4000))
+    query = LogSweepQuery(names, HOUR, limit=4000)
+    (counts,) = await logs.count([query])
+    swept = await logs.sweep(replace(query, counts=counts))
     assert {product: len(lines) for product, lines in swept.lines.items()} == {
         "loud": 3970, "quiet-0": 10, "quiet-1": 10, "quiet-2": 10,
     }  # fmt: skip
     assert swept.counts["loud"] == 9000
     assert "only the newest lines were read of: loud" in swept.notes[0]
     assert len(server.queries) == 2
+
+
+async def test_not_counted_before_lines_are_counted_where_one_answer_does_not_hold_them(
+    open_loki: Open,
+) -> None:
+    server = LokiServer([entry(START_NS + n, f"line {n}") for n in range(900)])
+    logs = await open_loki(server)
+
+    whole = await logs.sweep(LogSweepQuery(["checkout"], HOUR, limit=901))
+    assert (len(whole.lines["checkout"]), server.counted, whole.requests) == (900, [], 1)
+
+    part = await logs.sweep(LogSweepQuery(["checkout"], HOUR, limit=600))
+    assert (len(part.lines["checkout"]), part.counts, part.requests) == (600, {"checkout": 900}, 3)
+    assert len(server.counted) == 1
+
+
+async def test_what_was_read_a_moment_ago_is_not_asked_for_again(open_loki: Open) -> None:
+    server = LokiServer([entry(START_NS, "x")])
+    logs = await open_loki(server)
+    query = LogSweepQuery(["checkout"], HOUR)
+
+    first, again = await logs.sweep(query), await logs.sweep(query)
+
+    assert (again.lines, first.requests, again.requests) == (first.lines, 1, 0)
+    assert len(server.queries) == 1
+
+
+@pytest.mark.parametrize(("most_joined", "requests"), [(100, 1), (1, 4)])
+async def test_times_and_levels_are_counted_together_or_one_by_one_where_that_is_refused(
+    open_loki: Open, most_joined: int, requests: int
+) -> None:
+    early = [entry(START_NS + n, f"early {n}") for n in range(3)]
+    late = [entry(START_NS + 1800 * 10**9 + n, f"late {n}", "error") for n in range(5)]
+    server = LokiServer([*early, *late])
+    server.most_joined = most_joined
+    logs = await open_loki(server, selector="")
+    half = HOUR.start + timedelta(minutes=30)
+    halves = [
+        LogSweepQuery(["checkout"], Interval(HOUR.start, half)),
+        LogSweepQuery(["checkout", "nowhere"], Interval(half, HOUR.end)),
+        LogSweepQuery(["checkout"], HOUR, min_level="error"),
+    ]
+
+    assert await logs.count(halves) == [{"checkout": 3}, {"checkout": 5}, {"checkout": 5}]
+    assert len(server.counted) == requests
 
 
 async def test_page_is_capped_at_100_lines(open_loki: Open) -> None:

@@ -20,17 +20,17 @@ from tests.fakes.journal import Crash, Fuse, MemoryJournal
 from tests.fakes.scripted_provider import ScriptedProvider, calls, text
 from tests.fakes.tools import FakeTool, contract
 from tests.fixtures_turn import ASK, LATER, TurnBench, turn_bench
+from tools.core.error_patterns import ErrorPatterns
 from tools.core.get_recent_deploys import GetRecentDeploys
 from tools.core.report_findings import ReportFindings
 from tools.core.sweep_arguments import SweepInput
-from tools.core.sweep_logs import SweepLogs
 from tools.core.sweep_metrics import SweepMetrics
 from tools.errors import ToolErrorCode
 from tools.redactor import Redacted
 
-SWEEPS = (SweepMetrics(), SweepLogs(), GetRecentDeploys())
+SWEEPS = (SweepMetrics(), ErrorPatterns(), GetRecentDeploys())
 SHOP = (ChannelRule("*", products=("checkout", "cart")),)
-LOOKED = ["core__sweep_metrics", "core__sweep_logs", "core__get_recent_deploys"]
+LOOKED = ["core__sweep_metrics", "core__error_patterns", "core__get_recent_deploys"]
 GOOD = text("Nothing was deployed [E3].")
 
 
@@ -74,7 +74,7 @@ async def test_what_asks_for_no_cause_is_answered_without_a_look(words: str) -> 
 
 
 async def test_it_can_be_switched_off_and_no_model_means_no_look_of_its_own() -> None:
-    model, bench = looking(calls(("c1", "core__sweep_logs", "{}")), GOOD, first_look=False)
+    model, bench = looking(calls(("c1", "core__error_patterns", "{}")), GOOD, first_look=False)
     alone = turn_bench(providers=[Triage()], tools=SWEEPS, rules=SHOP, first_look=True)
     journal = MemoryJournal()
 
@@ -145,7 +145,9 @@ async def test_words_that_are_taken_back_were_never_shown() -> None:
 
 async def test_one_that_cites_it_or_looked_closer_is_an_answer() -> None:
     _, bench = looking(GOOD, fallback=True)
-    closer = calls(("c1", "core__sweep_logs", '{"time_range":"last 2h"}'), say="Looking closer.")
+    closer = calls(
+        ("c1", "core__error_patterns", '{"time_range":"last 2h"}'), say="Looking closer."
+    )
     _, other = looking(closer, text("No lines."), fallback=True)
 
     finals = [await bench.answer(), await other.answer()]
@@ -156,7 +158,9 @@ async def test_one_that_cites_it_or_looked_closer_is_an_answer() -> None:
 
 
 async def test_what_a_model_asked_for_is_read_whole_whatever_id_it_gave() -> None:
-    model, bench = looking(calls(("look-9", "core__sweep_logs", '{"time_range":"last 2h"}')), GOOD)
+    model, bench = looking(
+        calls(("look-9", "core__error_patterns", '{"time_range":"last 2h"}')), GOOD
+    )
 
     await bench.answer()
 
@@ -182,7 +186,7 @@ async def test_what_cannot_be_looked_at_is_told_as_that() -> None:
     def fails(_: object) -> object:
         raise ConnectionError("loki.internal is gone")
 
-    sick = FakeTool(contract(id="core__sweep_logs", input=SweepInput), fails)
+    sick = FakeTool(contract(id="core__error_patterns", input=SweepInput), fails)
     model, bench = looking(GOOD, tools=[SweepMetrics(), sick, GetRecentDeploys()])
 
     final = await bench.answer()
@@ -198,7 +202,7 @@ async def test_a_backend_that_hangs_holds_the_model_up_for_no_longer_than_a_look
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(first_look, "PATIENCE_S", 0.01)
-    hangs = FakeTool(contract(id="core__sweep_logs", input=SweepInput), gate=asyncio.Event())
+    hangs = FakeTool(contract(id="core__error_patterns", input=SweepInput), gate=asyncio.Event())
     _, bench = looking(GOOD, tools=[hangs, GetRecentDeploys()])
 
     final = await bench.answer()
@@ -209,7 +213,7 @@ async def test_a_backend_that_hangs_holds_the_model_up_for_no_longer_than_a_look
 
 
 async def test_a_person_can_stop_it() -> None:
-    hangs = FakeTool(contract(id="core__sweep_logs", input=SweepInput), gate=asyncio.Event())
+    hangs = FakeTool(contract(id="core__error_patterns", input=SweepInput), gate=asyncio.Event())
     model, bench = looking(GOOD, tools=[hangs])
     answering = asyncio.create_task(bench.answer())
     await asyncio.wait_for(hangs.started.wait(), 5)

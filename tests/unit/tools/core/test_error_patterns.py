@@ -38,28 +38,37 @@ async def ask(**arguments: object) -> ToolOutcome:
 async def test_what_is_new_stands_before_what_always_comes() -> None:
     outcome = await ask()
     body = orjson.loads(outcome.content)
-    assert [(one["template"], one["change"]) for one in body["patterns"]] == [
-        ("pool of payments exhausted after <n> ms", "new"),
-        ("slow query <n>", "steady"),
+    assert [(one["example"], one["change"]) for one in body["changes"]] == [
+        ("pool of payments exhausted after 1 ms", "new"),
+        ("slow query 1", "steady"),
+        ("served 1", "steady"),
     ]
-    first = body["patterns"][0]
-    assert (first["count"], first["before"], first["names"]) == (10, 0, ["payments"])
-    assert (first["first"], first["hosts"]) == ("2026-04-07T14:25:00Z", ["h1"])
-    assert body["earlier_range"] == "2026-04-07T13:05:00Z/2026-04-07T14:05:00Z"
-    assert outcome.summary == "1 new of 2 patterns, 40 lines, last 30m"
+    first = body["changes"][0]
+    assert (first["after"], first["before"], first["names"]) == (10, 0, ["payments"])
+    assert (first["since"], first["hosts"]) == ("2026-04-07T14:25:00Z", ["h1"])
+    assert body["lines"] == {"checkout": "118/70"}
+    assert outcome.summary == "1 new kind of errors, 1 change"
 
 
 async def test_star_is_the_products_of_the_channel() -> None:
     body = orjson.loads((await ask(product="*", level="error")).content)
-    assert {one["product"] for one in body["patterns"]} == {"checkout", "payments"}
+    assert {one["product"] for one in body["changes"]} == {"checkout", "payments"}
+
+
+async def test_with_the_others_a_product_is_swept_and_only_what_changed_is_told() -> None:
+    body = orjson.loads((await ask(others=True)).content)
+    assert {(one["product"], one["change"]) for one in body["changes"]} == {
+        ("checkout", "new"),
+        ("payments", "new"),
+    }
 
 
 async def test_text_selects() -> None:
     body = orjson.loads((await ask(query="slow query")).content)
-    assert [one["template"] for one in body["patterns"]] == ["slow query <n>"]
+    assert [one["example"] for one in body["changes"]] == ["slow query 1"]
 
 
 async def test_no_lines_are_no_patterns() -> None:
     outcome = await ask(query="nothing says this")
-    assert orjson.loads(outcome.content)["patterns"] == []
-    assert outcome.summary == "0 new of 0 patterns, 0 lines, last 30m"
+    assert orjson.loads(outcome.content)["changes"] == []
+    assert outcome.summary == "no new kinds of errors, 0 changes"

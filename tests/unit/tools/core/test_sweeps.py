@@ -14,8 +14,8 @@ from tests.fakes.capabilities import fake_capabilities
 from tests.fakes.set_clock import SetClock
 from tests.fakes.tools import bench
 from tests.packs import NOW, minutes
+from tools.core.error_patterns import ErrorPatterns
 from tools.core.sweep_cluster import SweepCluster
-from tools.core.sweep_logs import SweepLogs
 from tools.core.sweep_metrics import SweepMetrics
 from tools.core.sweep_traces import SweepTraces
 
@@ -114,7 +114,7 @@ async def test_new_kinds_of_errors_are_told_with_whom_they_name() -> None:
 
     usual = [line(at, "served", "info") for at in minutes(90)]
     bad = [line(at, "no answer from db", "error") for at in minutes(9)]
-    found = await sweep(SweepLogs, logs=[*usual, *bad])
+    found = await sweep(ErrorPatterns, logs=[*usual, *bad])
 
     (change,) = found["changes"]
     assert (change["product"], change["change"], change["after"]) == ("cart", "new", 10)
@@ -197,4 +197,17 @@ async def test_a_cluster_that_is_down_costs_no_more_requests_than_a_few_ill_pods
     found = await sweep(SweepCluster, kubernetes={"objects": nodes, "events": []})
 
     assert len(found["ill"]) == 12
-    assert found["requests"] == 4 + 4
+    assert found["requests"] == 4 + 1
+
+
+async def test_who_crashed_is_described_and_of_the_others_their_warnings_tell() -> None:
+    killed = {"reason": "OOMKilled", "exitCode": 137}
+    waiting = pod("web-1", ready=False, waiting={"reason": "ImagePullBackOff"})
+    crashed = pod("db-1", ready=False, waiting={"reason": "CrashLoopBackOff"}, terminated=killed)
+    cluster = {"objects": [waiting, crashed], "events": [warning("web-1", "Failed")]}
+    found = await sweep(SweepCluster, kubernetes=cluster)
+
+    told = {one["name"]: (one["mechanism"], one["detail"]) for one in found["ill"]}
+    assert told["web-1"] == ("image cannot be pulled", "Failed: Failed of web-1")
+    assert told["db-1"][0] == "out of memory"
+    assert found["requests"] == 4 + 1
