@@ -29,6 +29,8 @@ QUICK = Rates(
     stream_burst=10_000,
     streams_per_minute=1e9,
     streams_at_once=10_000,
+    delete_burst=10_000,
+    deletes_per_minute=1e9,
 )
 
 
@@ -44,6 +46,9 @@ def faster(speed: int) -> Rates:
         reads_per_minute=real.reads_per_minute * speed,
         appends_per_minute=real.appends_per_minute * speed,
         streams_per_minute=real.streams_per_minute * speed,
+        deletes_per_minute=real.deletes_per_minute * speed,
+        placeholder_s=real.placeholder_s / speed,
+        sooner_s=real.sooner_s / speed,
     )
 
 

@@ -72,7 +72,8 @@ class Delivery:
 
     async def _opened(self, ask: Ask) -> MessageTs:
         ts = await self._surface.open_answer(ask)
-        await self._sessions.set_answer(ask.turn_id, ts)
+        if ts != NOT_YET:
+            await self._sessions.set_answer(ask.turn_id, ts)
         return ts
 
 

@@ -100,7 +100,10 @@ class AnswerSurface(Protocol):
     """Where answers grow. All texts are plain Markdown; the surface escapes and defuses."""
 
     async def open_answer(self, ask: Ask) -> MessageTs:
-        """Post the placeholder, or find the one an earlier attempt posted."""
+        """Post the placeholder, or find the one an earlier attempt posted.
+
+        Empty when it cannot be posted soon: the turn goes on, and its first message shows more.
+        """
         ...
 
     def stream(self, ask: Ask, ts: MessageTs) -> AnswerStream:

@@ -185,6 +185,7 @@ async def _surface(
         show_cost=base.settings.llm.show_cost,
         paging=paging(base, api, team),
         stored=base.stores.proposals.get,
+        stands=base.stores.sessions.set_answer,
     )
 
 

@@ -7,12 +7,13 @@ but the wish to call: what is shown is rendered at the moment of the call.
 import asyncio
 from collections.abc import Awaitable, Callable
 from itertools import count
+from typing import Protocol
 
 import structlog
 
 from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.slack.api.web_api import RateLimited
-from bot.slack.sending.pacing import EditPlanner, Rates, Urgency
+from bot.slack.sending.pacing import Urgency
 
 _log = structlog.stdlib.get_logger(__name__)
 
@@ -35,21 +36,21 @@ class EditSlot:
         """The message looks different now; `first` when text is there for the first time. O(1)."""
         self._lane.want(self._key, Urgency.FIRST if first else Urgency.PROGRESS)
 
-    async def final(self) -> None:
-        """Wait until this message may be edited by the caller, ahead of all progress.
+    async def permit(self, urgency: Urgency = Urgency.FINAL) -> None:
+        """Wait until this message may be shown by the caller, ahead of all that is less urgent.
 
         No edit of the lane's own is under way or begins until the caller gives the turn back
         with `done`.
         """
         self.permission = asyncio.get_running_loop().create_future()
-        self._lane.want(self._key, Urgency.FINAL)
+        self._lane.want(self._key, urgency)
         try:
             await self.permission
         finally:
             self.permission = None
 
     def done(self) -> None:
-        """The edit that `final` allowed is over."""
+        """The call that `permit` allowed is over."""
         self._lane.done(self._key)
 
     def close(self) -> None:
@@ -57,21 +58,61 @@ class EditSlot:
         self._lane.close(self._key)
 
 
+class Planner(Protocol):
+    """Who goes next: `EditPlanner`, `PostPlanner`. `channel` counts where an allowance is its own."""
+
+    def open(self, key: int, channel: str, /) -> None:
+        """There is one more that may be shown."""
+        ...
+
+    def close(self, key: int) -> None:
+        """It is shown no more; what it wanted is dropped."""
+        ...
+
+    def want(self, key: int, urgency: Urgency, now: float, /) -> bool:
+        """It is to be shown; whether that is news here."""
+        ...
+
+    def grant(self, now: float) -> int | None:
+        """Who goes now; it is in flight until `finished`."""
+        ...
+
+    def unused(self, key: int, /) -> None:
+        """A grant led to no call."""
+        ...
+
+    def finished(self, key: int, now: float, /) -> None:
+        """The call is over."""
+        ...
+
+    def hold(self, until: float, channel: str, /) -> None:
+        """Slack asked to wait."""
+        ...
+
+    def wait_s(self, now: float) -> float | None:
+        """Seconds until the next grant; None when nobody wants one."""
+        ...
+
+    def expected_s(self, channel: str, urgency: Urgency, now: float, /) -> float:
+        """Seconds that one more of that urgency would wait."""
+        ...
+
+
 class Lane:
     """The calls of one method. They happen only while `run` runs."""
 
-    def __init__(self, rates: Rates, clock: Callable[[], float]) -> None:
+    def __init__(self, planner: Planner, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._planner = EditPlanner(rates)
+        self._planner = planner
         self._slots: dict[int, EditSlot] = {}
         self._keys = count()
         self._wake = asyncio.Event()
 
-    def open(self, edit: Edit | None = None) -> EditSlot:
+    def open(self, edit: Edit | None = None, channel: str = "") -> EditSlot:
         """A live message. `edit` shows its newest state; it may raise SurfaceGone, SurfaceFailed."""
         key = next(self._keys)
         slot = self._slots[key] = EditSlot(self, key, edit)
-        self._planner.open(key)
+        self._planner.open(key, channel)
         return slot
 
     @property
@@ -96,10 +137,14 @@ class Lane:
         if slot is not None and slot.permission is not None and not slot.permission.done():
             slot.permission.set_result(None)
 
-    def hold(self, until: float) -> None:
+    def hold(self, until: float, channel: str = "") -> None:
         """Slack asked to wait until then."""
-        self._planner.hold(until)
+        self._planner.hold(until, channel)
         self._wake.set()
+
+    def expected_s(self, channel: str, urgency: Urgency) -> float:
+        """Seconds that one more of that urgency would wait, as things stand."""
+        return self._planner.expected_s(channel, urgency, self._clock())
 
     async def run(self) -> None:
         """Call whenever it is allowed, until cancelled; calls under way are cancelled too."""
@@ -127,13 +172,13 @@ class Lane:
             slot.idle.clear()
             tasks.create_task(self._edit(key, slot, slot.edit))
         else:
-            self._planner.unused()
+            self._planner.unused(key)
             self.done(key)
 
     async def _edit(self, key: int, slot: EditSlot, edit: Edit) -> None:
         try:
             if not await edit():
-                self._planner.unused()
+                self._planner.unused(key)
         except RateLimited:
             self._planner.want(key, Urgency.PROGRESS, self._clock())
         except SurfaceGone:

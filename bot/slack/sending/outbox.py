@@ -11,6 +11,8 @@ kortex_note    {key, part}
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
 from typing import TypeVar
 
 from pydantic import JsonValue
@@ -19,8 +21,9 @@ from bot.domain.ids import ChannelId, MessageTs, Place
 from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.slack.api.calls import SlackCalls
 from bot.slack.api.web_api import RateLimited, Refused
+from bot.slack.sending.pacing import Urgency
 from bot.slack.sending.pictures import LAYOUT_REFUSED, Pictures
-from bot.slack.sending.scheduler import EditScheduler
+from bot.slack.sending.scheduler import EditScheduler, HeedingCalls
 from bot.slack.text.blocks import Part
 
 T = TypeVar("T")
@@ -99,6 +102,15 @@ def note_mark(key: str, part: int = 0) -> Mark:
     return Mark(NOTE, "key", key, part)
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An answer's messages, part → ts: marked, grown without a mark; and those that were replaced."""
+
+    marked: dict[int, MessageTs]
+    grown: dict[int, MessageTs]
+    replaced: list[MessageTs]
+
+
 class Outbox:
     """Sends. One per workspace; every method raises SurfaceGone and SurfaceFailed."""
 
@@ -111,11 +123,16 @@ class Outbox:
     ) -> None:
         self.scheduler = scheduler
         self.pictures = pictures or Pictures()
-        self._api = api
+        self._api = HeedingCalls(api, scheduler)
         self._bot_user_id = bot_user_id
 
-    async def post(self, place: Place, part: Part, mark: Mark) -> MessageTs:
-        """A new message; its links and media are never unfurled."""
+    async def post(
+        self, place: Place, part: Part, mark: Mark, urgency: Urgency | None = Urgency.FINAL
+    ) -> MessageTs:
+        """A new message; its links and media are never unfurled.
+
+        None where the caller holds the permission.
+        """
         arguments: dict[str, JsonValue] = {
             "channel": place.channel,
             "metadata": mark.metadata,
@@ -125,10 +142,9 @@ class Outbox:
         if place.thread_ts:
             arguments["thread_ts"] = place.thread_ts
 
-        async def permit() -> None:
-            await self.scheduler.post_permit(place.channel)
-
-        await permit()
+        permit = partial(self.scheduler.post_permit, place.channel)
+        if urgency is not None:
+            await permit(urgency)
         answer = await self._laid_out("chat.postMessage", arguments, part, permit)
         return MessageTs(str(answer.get("ts", "")))
 
@@ -146,14 +162,15 @@ class Outbox:
 
     async def delete(self, channel: ChannelId, ts: MessageTs) -> None:
         """Remove a message; one already gone is fine."""
+        await self.scheduler.delete_permit()
         try:
-            await self._call("chat.delete", {"channel": channel, "ts": ts})
+            await self._api.call("chat.delete", channel=channel, ts=ts)
         except SurfaceGone:
             return
 
     async def permalink(self, channel: ChannelId, ts: MessageTs) -> str:
         """The address of a message, as Slack gives it."""
-        answer = await self._call("chat.getPermalink", {"channel": channel, "message_ts": ts})
+        answer = await self._api.call("chat.getPermalink", channel=channel, message_ts=ts)
         return str(answer.get("permalink") or "")
 
     async def whisper(self, place: Place, user: str, part: Part) -> None:
@@ -168,13 +185,15 @@ class Outbox:
         messages = await self._thread(place, oldest)
         return {part: ts for each in messages for part, ts in self._marked(each, mark)}
 
-    async def find_answer(
-        self, place: Place, mark: Mark, oldest: str
-    ) -> tuple[dict[int, MessageTs], dict[int, MessageTs]]:
+    async def find_answer(self, place: Place, mark: Mark, oldest: str) -> Found:
         """The same for an answer, and those of its messages that grew and carry no mark yet."""
         messages = await self._thread(place, oldest)
-        marked = {part: ts for each in messages for part, ts in self._marked(each, mark)}
-        return marked, {part: ts for each in messages for part, ts in self._grown(each, mark)}
+        marked = sorted(found for each in messages for found in self._marked(each, mark))
+        return Found(
+            dict(marked),  # the newest of a part: it took the place of those before
+            {part: ts for each in messages for part, ts in self._grown(each, mark)},
+            [ts for (part, ts), after in pairwise(marked) if part == after[0]],
+        )
 
     async def _thread(self, place: Place, oldest: str) -> list[Mapping[str, JsonValue]]:
         method = "conversations.replies" if place.thread_ts else "conversations.history"
@@ -190,7 +209,7 @@ class Outbox:
         found: list[Mapping[str, JsonValue]] = []
         for _ in range(_PAGES):
             await self.scheduler.read_permit()
-            answer = await self._call(method, arguments)
+            answer = await self._api.call(method, **arguments)
             found += [m for m in _objects(answer.get("messages")) if self._is_own(m)]
             cursor = _next_cursor(answer)
             if not cursor:
@@ -222,16 +241,7 @@ class Outbox:
     ) -> Mapping[str, JsonValue]:
         blocks = list[JsonValue](self.pictures.shown(part.blocks))
         content: dict[str, JsonValue] = {"text": part.text, "blocks": blocks}
-        return await self._call(method, {**arguments, **content})
-
-    async def _call(
-        self, method: str, arguments: Mapping[str, JsonValue]
-    ) -> Mapping[str, JsonValue]:
-        try:
-            return await self._api.call(method, **arguments)
-        except RateLimited as limited:
-            self.scheduler.rate_limited(limited, str(arguments.get("channel", "")))
-            raise
+        return await self._api.call(method, **{**arguments, **content})
 
     def _is_own(self, message: Mapping[str, JsonValue]) -> bool:
         return not self._bot_user_id or message.get("user") == self._bot_user_id

@@ -6,14 +6,28 @@
 | chat.appendStream | 100 a minute | final, first text, stalest | the others, newest state only |
 | chat.startStream | 20 a minute | who asks first | nobody: it is posted instead |
 | chat.stopStream | 20 a minute | who asks first | the end; its last words are appended before |
-| chat.postMessage | 1 a second and channel, 300 a minute | who asks first | the later ones |
+| chat.postMessage | 1 a second and channel, 300 a minute | final, first text, placeholder | the others |
+| chat.delete | 50 a minute | who asks first | the later ones |
 | conversations.replies | 50 a minute | who asks first | the later ones |
 | agents.sessions.setStatus | not published; as an edit | who asks first | the others, newest state only |
 
 No method waits for another's allowance: the further messages of a long answer are posts, and do not
-wait for edits. A 429 holds its own method up, and no other. Where two may edit, finals go first,
-then the first visible text of an answer, then the answer that has been still for longest. What a
-call will show is not known here: a message is only marked as changed, so the newest state wins.
+wait for edits. A 429 holds its own method up, and no other. What a call will show is not known
+here: a message is only marked as changed, so the newest state wins.
+
+What matters most goes first, whichever method shows it (`Urgency`):
+
+| what | by which method | why there |
+|---|---|---|
+| final of an answer of which nothing stands; card; note | post | somebody waits for all of it |
+| final of an answer that stands | edit; post, if `sooner_s` sooner | somebody waits for its end |
+| first text of an answer | edit, append; post where nothing stands | somebody sees nothing yet |
+| more text of an answer, the stalest first | edit, append | somebody reads on |
+| placeholder | post | it says only that there will be something |
+
+A final that is posted where an edit would take long takes the place of a message that is deleted:
+it waits among the first texts, behind those of whom nothing stands. An answer whose placeholder is
+not posted within `placeholder_s` goes on without: its first message shows text, or all of it.
 """
 
 import heapq
@@ -51,7 +65,8 @@ class Rates:
 
     `message_gap_s` is the least time between two edits of one message; the first visible text of an
     answer alone may follow a status line sooner. Progress leaves `final_reserve` calls untouched,
-    and a first text `first_reserve`.
+    and a first text `first_reserve`. `chat.delete` is Tier 3 too
+    (https://docs.slack.dev/reference/methods/chat.delete).
     """
 
     edit_burst: int = 10
@@ -73,6 +88,10 @@ class Rates:
     streams_at_once: int = 10
     session_burst: int = 10
     sessions_per_minute: float = 38.0
+    delete_burst: int = 10
+    deletes_per_minute: float = 38.0
+    placeholder_s: float = 1.0
+    sooner_s: float = 3.0
 
     def of_appends(self) -> "Rates":
         """The same, with the allowance of `chat.appendStream` in place of that for edits."""
@@ -105,6 +124,8 @@ class Rates:
             streams_at_once=1_000_000,
             session_burst=1_000_000,
             sessions_per_minute=math.inf,
+            delete_burst=1_000_000,
+            deletes_per_minute=math.inf,
         )
 
 
@@ -161,8 +182,8 @@ class EditPlanner:
         self._bucket = Bucket(self.rates.edit_burst, self.rates.edits_per_minute / 60)
         self._queues = {urgency: [] for urgency in Urgency}
 
-    def open(self, key: int) -> None:
-        """A message that may be edited."""
+    def open(self, key: int, _channel: str = "") -> None:
+        """A message that may be edited, wherever it is."""
         self._slots[key] = _Slot()
 
     def close(self, key: int) -> None:
@@ -191,7 +212,7 @@ class EditPlanner:
             return self._start(urgency, now)
         return None
 
-    def unused(self) -> None:
+    def unused(self, _key: int) -> None:
         """A grant led to no call."""
         self._bucket.give_back()
 
@@ -204,8 +225,8 @@ class EditPlanner:
         if slot.wants is not None:
             self._enqueue(key, slot, now)
 
-    def hold(self, until: float) -> None:
-        """Slack asked to wait: nothing is granted before."""
+    def hold(self, until: float, _channel: str = "") -> None:
+        """Slack asked to wait: nothing is granted before, anywhere."""
         self._held_until = max(self._held_until, until)
 
     def wait_s(self, now: float) -> float | None:
@@ -221,6 +242,14 @@ class EditPlanner:
             if (head := self._head(urgency)) is not None
         ]
         return min(times, default=None)
+
+    def expected_s(self, _channel: str, urgency: Urgency, now: float) -> float:
+        """Seconds that one more of that urgency would wait, behind those asked before."""
+        before = sum(
+            slot.wants is not None and slot.wants >= urgency and not slot.in_flight
+            for slot in self._slots.values()
+        )
+        return max(self._bucket.wait_s(now, 1 + before), self._held_until - now)
 
     def interval_s(self) -> float:
         """Least time between two progress edits of one message; widens with the live answers.

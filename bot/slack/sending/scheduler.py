@@ -6,32 +6,33 @@ look-ups, and the beginning and end of Slack's own streams have their allowances
 
 import asyncio
 import time
-from collections import defaultdict
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Self
 
+from pydantic import JsonValue
+
+from bot.slack.api.calls import SlackCalls
 from bot.slack.api.web_api import RateLimited
 from bot.slack.sending.lane import Edit, EditSlot, Lane
-from bot.slack.sending.pacing import Bucket, Rates
+from bot.slack.sending.pacing import Bucket, EditPlanner, Rates, Urgency
+from bot.slack.sending.posts import PostPlanner
 
-# Above this many idle channels their posting allowances, long refilled, are forgotten.
-_CHANNELS_KEPT = 1_000
 _STARTS, _STOPS = "chat.startStream", "chat.stopStream"
 
 
 class EditScheduler:
-    """Paces one workspace. Edits and appends happen only inside `running`."""
+    """Paces one workspace. Posts, edits and appends happen only inside `running`."""
 
     def __init__(
         self, rates: Rates | None = None, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.rates = rates or Rates()
         self.clock = clock
-        self._edits = Lane(self.rates, clock)
-        self._appends = Lane(self.rates.of_appends(), clock)
-        self._posts: defaultdict[str, Bucket] = defaultdict(self._post_bucket)
-        self._all_posts = Bucket(self.rates.all_posts_burst, self.rates.all_posts_per_minute / 60)
+        self._edits = Lane(EditPlanner(self.rates), clock)
+        self._appends = Lane(EditPlanner(self.rates.of_appends()), clock)
+        self._posts = Lane(PostPlanner(self.rates), clock)
+        self._deletes = Bucket(self.rates.delete_burst, self.rates.deletes_per_minute / 60)
         self._reads = Bucket(self.rates.read_burst, self.rates.reads_per_minute / 60)
         self._starts = Bucket(self.rates.stream_burst, self.rates.streams_per_minute / 60)
         self._stops = Bucket(self.rates.stream_burst, self.rates.streams_per_minute / 60)
@@ -44,6 +45,7 @@ class EditScheduler:
             pumps = [
                 tasks.create_task(self._edits.run(), name="slack-edits"),
                 tasks.create_task(self._appends.run(), name="slack-appends"),
+                tasks.create_task(self._posts.run(), name="slack-posts"),
             ]
             try:
                 yield self
@@ -59,19 +61,27 @@ class EditScheduler:
         """A live message that is appended to."""
         return self._appends.open(append)
 
+    def open_post(self, channel: str, post: Edit) -> EditSlot:
+        """A live message that is still to be posted."""
+        return self._posts.open(post, channel)
+
     async def edit_permit(self) -> None:
         """Wait until a message without a slot, such as a card, may be edited once."""
-        slot = self.open()
-        try:
-            await slot.final()
-        finally:
-            slot.close()
+        await _permit(self.open(), Urgency.FINAL)
 
-    async def post_permit(self, channel: str) -> None:
+    async def post_permit(self, channel: str, urgency: Urgency = Urgency.FINAL) -> None:
         """Wait until a message may be posted to the channel."""
-        if len(self._posts) > _CHANNELS_KEPT:
-            self._posts.clear()
-        await self._paced(f"chat.postMessage {channel}", self._posts[channel], self._all_posts)
+        await _permit(self._posts.open(channel=channel), urgency)
+
+    def is_posted_sooner(self, channel: str, count: int = 1) -> bool:
+        """Whether a final is there much sooner as so many new messages than as an edit of the first."""
+        posted_s = self._posts.expected_s(channel, Urgency.FIRST)
+        posted_s += (count - 1) / self.rates.posts_per_s
+        return self._edits.expected_s(channel, Urgency.FINAL) > posted_s + self.rates.sooner_s
+
+    async def delete_permit(self) -> None:
+        """Wait until a message may be deleted."""
+        await self._paced("chat.delete", self._deletes)
 
     async def read_permit(self) -> None:
         """Wait until a thread may be read."""
@@ -112,8 +122,8 @@ class EditScheduler:
             case "chat.appendStream":
                 self._appends.hold(until)
             case "chat.postMessage":
-                self._held[f"{error.method} {channel}"] = until
-            case "chat.startStream" | "chat.stopStream":
+                self._posts.hold(until, channel)
+            case "chat.startStream" | "chat.stopStream" | "chat.delete":
                 self._held[error.method] = until
             case _:
                 self._held["read"] = until
@@ -141,5 +151,25 @@ class EditScheduler:
         await asyncio.sleep(held_s)
         await self._until_released(key)  # it may have been held again meanwhile
 
-    def _post_bucket(self) -> Bucket:
-        return Bucket(self.rates.post_burst, self.rates.posts_per_s)
+
+async def _permit(slot: EditSlot, urgency: Urgency) -> None:
+    try:
+        await slot.permit(urgency)
+    finally:
+        slot.close()
+
+
+class HeedingCalls(SlackCalls):
+    """The Web API, whose 429s are told to the scheduler."""
+
+    def __init__(self, api: SlackCalls, scheduler: EditScheduler) -> None:
+        self._api = api
+        self._scheduler = scheduler
+
+    async def call(self, method: str, **arguments: JsonValue) -> Mapping[str, JsonValue]:
+        """See `SlackCalls.call`."""
+        try:
+            return await self._api.call(method, **arguments)
+        except RateLimited as limited:
+            self._scheduler.rate_limited(limited, str(arguments.get("channel", "")))
+            raise

@@ -3,7 +3,7 @@
 Whether a workspace has them is learned from its first refusal, and then not asked again.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 import structlog
@@ -12,10 +12,10 @@ from pydantic import JsonValue
 from bot.domain.ids import ChannelId, MessageTs, Person, Place
 from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.slack.api.calls import SlackCalls
-from bot.slack.api.web_api import LockedOut, RateLimited, Refused, Unreachable
+from bot.slack.api.web_api import LockedOut, Refused, Unreachable
 from bot.slack.sending.outbox import Mark
 from bot.slack.sending.pictures import Pictures
-from bot.slack.sending.scheduler import EditScheduler
+from bot.slack.sending.scheduler import EditScheduler, HeedingCalls
 from bot.slack.text.blocks import Block
 
 _log = structlog.stdlib.get_logger(__name__)
@@ -51,7 +51,7 @@ class Streams:
     ) -> None:
         self.scheduler = scheduler
         self._pictures = pictures or Pictures()
-        self._api = api
+        self._api = HeedingCalls(api, scheduler)
         self._setting: StreamSetting = setting
         self._is_refused = setting == "edit"
 
@@ -80,7 +80,7 @@ class Streams:
             "chunks": list[JsonValue](chunks),
         }
         try:
-            answer = await self._call("chat.startStream", arguments)
+            answer = await self._api.call("chat.startStream", **arguments)
         except (LockedOut, Unreachable):
             raise
         except Refused as refused:
@@ -93,8 +93,8 @@ class Streams:
 
     async def append(self, channel: ChannelId, ts: MessageTs, chunks: Sequence[Block]) -> None:
         """Let it grow. The caller holds the permission. Raises SurfaceGone, SurfaceFailed."""
-        arguments: dict[str, JsonValue] = {"channel": channel, "ts": ts}
-        await self._call("chat.appendStream", {**arguments, "chunks": list[JsonValue](chunks)})
+        told = list[JsonValue](chunks)
+        await self._api.call("chat.appendStream", channel=channel, ts=ts, chunks=told)
 
     async def end(
         self,
@@ -112,21 +112,12 @@ class Streams:
             arguments["blocks"] = list[JsonValue](shown)
         await self.scheduler.stop_permit()
         try:
-            await self._call("chat.stopStream", arguments)
+            await self._api.call("chat.stopStream", **arguments)
         except Refused as refused:
             plainer = self._pictures.without(shown, refused)
             if plainer is None:
                 raise
             await self.end(channel, ts, mark, chunks, plainer)
-
-    async def _call(
-        self, method: str, arguments: Mapping[str, JsonValue]
-    ) -> Mapping[str, JsonValue]:
-        try:
-            return await self._api.call(method, **arguments)
-        except RateLimited as limited:
-            self.scheduler.rate_limited(limited)
-            raise
 
     def _note(self, refused: Refused) -> None:
         if refused.code in NEVER_HERE and self._setting == "auto":

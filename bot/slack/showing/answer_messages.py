@@ -12,6 +12,7 @@ from bot.domain.ids import MessageTs, Place, TurnId
 from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.slack.api.web_api import Refused, Unreachable
 from bot.slack.sending.outbox import Mark, Outbox, answer_mark
+from bot.slack.sending.pacing import Urgency
 from bot.slack.sending.streams import Streams
 from bot.slack.text.blocks import Part
 
@@ -24,14 +25,17 @@ _UNEDITABLE = frozenset(
 )
 _GROWS = "streaming_state_conflict"
 _EMPTIED = Part("(continued above)", ())
+_REPLACED = Part("(answered below)", ())
 
 
 @dataclass(slots=True)
 class AnswerMessages:
     """One answer. `complete` says whether `posted` is known to be all there is in Slack.
 
-    `unmarked` are those that grew, or still do, and do not say yet what they are for. Once it
-    `is_left` to another process, no second call of an edit follows the first.
+    `unmarked` are those that grew, or still do, and do not say yet what they are for. `replaced`
+    are those whose place another took: they are deleted once it stands. `is_opened`: its
+    placeholder was posted or given up. Once it `is_left` to another process, no second call of an
+    edit follows the first.
     """
 
     outbox: Outbox
@@ -42,6 +46,8 @@ class AnswerMessages:
     shown: dict[int, Part] = field(default_factory=dict)
     complete: bool = True
     unmarked: set[int] = field(default_factory=set)
+    replaced: list[MessageTs] = field(default_factory=list)
+    is_opened: bool = False
     streams: Streams | None = None
     is_left: bool = False
 
@@ -51,38 +57,52 @@ class AnswerMessages:
 
     async def discover(self) -> None:
         """Learn which messages exist. An attempt before this one may have posted some."""
-        mark = answer_mark(self.turn)
-        found, grown = await self.outbox.find_answer(self.place, mark, self.oldest)
-        self.unmarked |= {index for index in grown if index not in found}
-        found = grown | found
-        for index in range(max(found, default=-1) + 1):
+        found = await self.outbox.find_answer(self.place, answer_mark(self.turn), self.oldest)
+        self.unmarked |= {index for index in found.grown if index not in found.marked}
+        known = found.grown | found.marked
+        if self.posted and known.get(0, self.posted[0]) != self.posted[0]:
+            self.posted[0] = known[0]  # an attempt before replaced it, and told nobody
+        self.replaced += [ts for ts in found.replaced if ts not in self.replaced]
+        for index in range(max(known, default=-1) + 1):
             if index < len(self.posted):
                 continue
-            if index not in found:
+            if index not in known or known[index] in self.replaced:
                 break
-            self.posted.append(found[index])
+            self.posted.append(known[index])
         self.complete = True
 
-    async def show(self, index: int, part: Part) -> None:
-        """Edit the message of that part, or post it; parts are posted in order."""
+    def replace(self) -> None:
+        """Its one message is posted anew, and then deleted."""
+        self.replaced += self.posted
+        self.posted.clear()
+        self.shown.clear()
+
+    async def show(self, index: int, part: Part, urgency: Urgency | None = Urgency.FINAL) -> None:
+        """Edit the message of that part, or post it; parts are posted in order.
+
+        `urgency` is for a post; None where the caller holds its permission.
+        """
         if index >= len(self.posted) and not self.complete:
             await self.discover()
         if index >= len(self.posted):
-            await self._post(part)
+            await self._post(part, urgency)
         else:
             await self._edit(index, part)
         self.shown[index] = part
 
     async def trim(self, count: int) -> None:
-        """Remove what an earlier, longer state left behind; best effort."""
+        """Remove what an earlier, longer state left behind, and what was replaced; best effort."""
+        while self.replaced:
+            await self._remove(self.replaced[0], _REPLACED)
+            self.replaced.pop(0)
         while len(self.posted) > count:
             index = len(self.posted) - 1
             ts = self.posted[index]
-            await self._remove(ts)
+            await self._remove(ts, _EMPTIED)
             self.posted.pop()
             self.shown.pop(index, None)
 
-    async def _remove(self, ts: MessageTs) -> None:
+    async def _remove(self, ts: MessageTs, instead: Part) -> None:
         channel = self.place.channel
         try:
             await self.outbox.delete(channel, ts)
@@ -90,12 +110,12 @@ class AnswerMessages:
             _log.info("slack.leftover.kept", error=str(error))
             await self.outbox.scheduler.edit_permit()
             with suppress(SurfaceGone):
-                await self.outbox.edit(channel, ts, _EMPTIED)
+                await self.outbox.edit(channel, ts, instead)
 
-    async def _post(self, part: Part) -> None:
+    async def _post(self, part: Part, urgency: Urgency | None) -> None:
         mark = answer_mark(self.turn, len(self.posted))
         try:
-            self.posted.append(await self.outbox.post(self.place, part, mark))
+            self.posted.append(await self.outbox.post(self.place, part, mark, urgency))
         except Unreachable:
             self.complete = False  # it may be there all the same
             raise

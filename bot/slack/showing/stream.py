@@ -8,11 +8,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
+from bot.domain.ids import MessageTs
 from bot.domain.turn_events import TextDelta, TurnEvent, TurnFinished
 from bot.ports.failures import SurfaceFailed
 from bot.ports.platform import AnswerStream
 from bot.privacy.redactor import showable
+from bot.slack.sending.lane import EditSlot
 from bot.slack.sending.outbox import Patience, persist
+from bot.slack.sending.pacing import Urgency
 from bot.slack.sending.scheduler import EditScheduler
 from bot.slack.showing.answer_messages import AnswerMessages
 from bot.slack.showing.native_answer import EXPIRE_S, NativeAnswer
@@ -27,12 +30,17 @@ async def _no_cards(_text: str) -> Sequence[str]:
     return ()
 
 
+async def _nobody_told(_ts: MessageTs) -> None:
+    """Where nothing is kept of answers."""
+
+
 class SlackAnswerStream(AnswerStream):
     """Edits the messages of one answer. `on_end` is called once, after `finish` (True) or `aclose`.
 
     `redact` masks secrets in the text as far as it has come: only there is one whole that a model
     wrote in pieces. `resolve` turns placeholders into what people may read. `cards` are lines with
-    the links to open proposals that a text names; it never raises.
+    the links to open proposals that a text names; it never raises. `stands` is told of the first
+    message where that is another than the one known at the beginning; it never raises.
     """
 
     def __init__(
@@ -49,6 +57,7 @@ class SlackAnswerStream(AnswerStream):
         native: NativeAnswer | None = None,
         question: str = "",
         cards: Callable[[str], Awaitable[Sequence[str]]] = _no_cards,
+        stands: Callable[[MessageTs], Awaitable[None]] = _nobody_told,
     ) -> None:
         self._messages = messages
         self._native = native
@@ -63,10 +72,19 @@ class SlackAnswerStream(AnswerStream):
         self._view = AnswerView(messages.turn, show_cost=show_cost, question=question)
         grows = native is not None and native.growth is not None
         self._expiry: asyncio.TimerHandle | None = None
-        self._slot = scheduler.open_stream(self._grow) if grows else scheduler.open(self._edit)
+        self._stands = stands
+        self._known_at = messages.posted[0] if messages.posted else None
+        self._to_appear: EditSlot | None = None
         self._text_is_due = False
         if grows:
+            self._slot = scheduler.open_stream(self._grow)
             self._expiry = self._wake_up()
+        elif messages.posted:
+            self._slot = scheduler.open(self._edit)
+        else:
+            self._slot = scheduler.open_post(messages.place.channel, self._appear)
+            self._to_appear = self._slot
+            self._slot.changed()
 
     def feed(self, event: TurnEvent) -> None:
         """Show it when the workspace's edit budget allows; the newest state wins."""
@@ -83,22 +101,44 @@ class SlackAnswerStream(AnswerStream):
             parts = self._parts()
             if not self._messages.complete:
                 await persist(self._patience, self._messages.discover)
+            await self._let_go()
+            if self._is_posted_sooner(parts):
+                self._messages.replace()
             await self._post_missing(parts)
-            # An edit under way ends before the final begins, and none follows it.
             while (index := self._messages.stale(parts)) is not None:
                 await persist(self._patience, self._final_edit(index))
             await persist(self._patience, lambda: self._messages.trim(len(parts)))
+            if self._messages.posted[0] != self._known_at:
+                await self._stands(self._messages.posted[0])
         finally:
             self._end(finished=True)
 
     async def _post_missing(self, parts: tuple[Part, ...]) -> None:
         """The messages that are not there yet: posts have an allowance of their own."""
-        if len(self._messages.posted) >= len(parts):
-            return
-        self._slot.edit = None
-        await self._slot.idle.wait()
         while (index := len(self._messages.posted)) < len(parts):
-            await persist(self._patience, partial(self._messages.show, index, parts[index]))
+            urgency = Urgency.FIRST if self._messages.replaced else Urgency.FINAL
+            show = partial(self._messages.show, index, parts[index], urgency)
+            await persist(self._patience, show)
+
+    def _is_posted_sooner(self, parts: tuple[Part, ...]) -> bool:
+        """Whether to replace its one message; of several the order in the thread would change."""
+        messages = self._messages
+        if len(messages.posted) != 1 or messages.unmarked or messages.stale(parts) != 0:
+            return False
+        return self._scheduler.is_posted_sooner(messages.place.channel, len(parts))
+
+    async def _let_go(self) -> None:
+        """No call is under way, and none follows but the caller's own edits."""
+        await self._still()
+        if self._slot is self._to_appear:
+            self._show_by(self._scheduler.open())
+
+    async def _still(self) -> None:
+        slot: EditSlot | None = None
+        while slot is not self._slot:  # what ends may go on in another
+            slot = self._slot
+            slot.edit = None
+            await slot.idle.wait()
 
     async def aclose(self) -> None:
         """Stop editing without a final text (the turn moved elsewhere).
@@ -106,9 +146,8 @@ class SlackAnswerStream(AnswerStream):
         A call under way is waited for; none follows it, for its successor's answer may be there.
         """
         self._messages.is_left = True
-        self._slot.edit = None
         try:
-            await self._slot.idle.wait()
+            await self._still()
         finally:
             self._end(finished=False)
 
@@ -120,7 +159,7 @@ class SlackAnswerStream(AnswerStream):
 
     def _final_edit(self, index: int) -> Callable[[], Awaitable[None]]:
         async def edit() -> None:
-            await self._slot.final()
+            await self._slot.permit()
             try:
                 parts = self._parts()
                 await self._messages.show(index, parts[index])
@@ -135,7 +174,7 @@ class SlackAnswerStream(AnswerStream):
             return
 
         async def end() -> None:
-            await self._slot.final()  # an append under way ends before, and none follows
+            await self._slot.permit()  # an append under way ends before, and none follows
             try:
                 await native.finish(self._shown(), self._parts())
             finally:
@@ -167,9 +206,26 @@ class SlackAnswerStream(AnswerStream):
         return asyncio.get_running_loop().call_later(EXPIRE_S, self._slot.changed)
 
     def _go_on_by_edits(self) -> None:
+        self._show_by(self._scheduler.open(self._edit))
+
+    def _show_by(self, slot: EditSlot) -> None:
         self._slot.edit = None
         self._slot.close()
-        self._slot = self._scheduler.open(self._edit)
+        self._slot = slot
+
+    async def _appear(self) -> bool:
+        """Post the first message, as much as there is by now."""
+        messages = self._messages
+        if not messages.complete:
+            await messages.discover()
+        is_post = not messages.posted
+        if messages.is_left:
+            return False
+        if is_post:
+            await messages.show(0, self._parts()[0], None)
+        self._go_on_by_edits()
+        self._slot.changed()
+        return is_post
 
     async def _edit(self) -> bool:
         """Bring one stale message up to date; the next one waits for its own permission."""

@@ -1,7 +1,9 @@
 """Slack as the place where people read: placeholders, live answers, cards, whispers, notes."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 
 import structlog
 
@@ -9,13 +11,13 @@ from bot.domain.chart import Chart
 from bot.domain.ids import MessageTs, Place, TurnId, UserId
 from bot.domain.proposal import Proposal, deciders
 from bot.domain.session import Ask
-from bot.ports.failures import SurfaceFailed, SurfaceGone
+from bot.ports.failures import StorageUnavailable, SurfaceFailed, SurfaceGone
 from bot.ports.platform import AnswerStream, ChatSurface, PlatformTraits
 from bot.slack.api.per_key import KeyedLock
 from bot.slack.roles.paging import NOBODY, Paged, Paging
 from bot.slack.sending.agent_sessions import AgentSessions
 from bot.slack.sending.outbox import Outbox, Patience, card_mark, note_mark, persist
-from bot.slack.sending.pacing import Rates
+from bot.slack.sending.pacing import Rates, Urgency
 from bot.slack.sending.streams import Streams
 from bot.slack.showing.answer_messages import AnswerMessages
 from bot.slack.showing.cards import card
@@ -52,6 +54,13 @@ TRAITS = PlatformTraits(
 )
 
 
+Stands = Callable[[TurnId, MessageTs], Awaitable[None]]
+
+
+async def _not_kept(_turn: TurnId, _ts: MessageTs) -> None:
+    """Where nothing is kept of answers."""
+
+
 class SlackSurface(ChatSurface):
     """One workspace.
 
@@ -60,7 +69,8 @@ class SlackSurface(ChatSurface):
     answers while they are written; it may raise RedactionFailed. `now` is the clock that judges
     proposals: a card that went by another would hide its buttons too early. `resolve` turns
     the placeholders of a place's session into what people may read. `stored` reads a proposal.
-    `paging` tells whom a card calls; without it, nobody.
+    `paging` tells whom a card calls; without it, nobody. `stands` keeps where an answer's first
+    message is, if it is not where `open_answer` said; it may raise StorageUnavailable.
     """
 
     def __init__(
@@ -79,6 +89,7 @@ class SlackSurface(ChatSurface):
         streams: Streams | None = None,
         sessions: AgentSessions | None = None,
         stored: Stored = nothing_stored,
+        stands: Stands = _not_kept,
     ) -> None:
         self._outbox = outbox
         self._links = links
@@ -92,6 +103,7 @@ class SlackSurface(ChatSurface):
         self._resolve = resolve
         self._streams = streams
         self._sessions = sessions
+        self._stands = stands
         self._cards = OpenCards(outbox, stored, self._now)
         self._growing: dict[TurnId, NativeAnswer] = {}
         self._answers: dict[TurnId, AnswerMessages] = {}
@@ -103,7 +115,7 @@ class SlackSurface(ChatSurface):
         return TRAITS
 
     async def open_answer(self, ask: Ask) -> MessageTs:
-        """Post the placeholder, or find the one an earlier attempt posted."""
+        """Post the placeholder, or find the one an earlier attempt posted; empty: not soon."""
         ts = await self._opened(ask, AnswerView(ask.turn_id, question=ask.text))
         if self._sessions is not None:
             self._sessions.begins(ask)
@@ -128,12 +140,13 @@ class SlackSurface(ChatSurface):
             messages = self._answers.get(ask.turn_id)
             if messages is None:
                 messages = self._messages(ask, complete=self._take_first_look(ask))
-            if not messages.posted:
+            if not messages.posted and not messages.is_opened:
                 await self._begin(messages, ask, view)
+                messages.is_opened = not view.waiting
             while len(self._answers) >= _ANSWERS_KEPT:
                 self._forget(next(iter(self._answers)))
             self._answers[ask.turn_id] = messages
-            return messages.posted[0]
+            return messages.posted[0] if messages.posted else MessageTs("")
 
     async def _begin(self, messages: AnswerMessages, ask: Ask, view: AnswerView) -> None:
         """A message that grows, or one that is edited: for what waits, and where Slack has none."""
@@ -154,7 +167,21 @@ class SlackSurface(ChatSurface):
             if native.growth is not None:
                 self._growing[ask.turn_id] = native
         if not messages.posted:
-            await persist(self._patience, lambda: _open(messages, placeholder))
+            await persist(self._patience, lambda: self._open(messages, placeholder))
+
+    async def _open(self, messages: AnswerMessages, placeholder: Part) -> None:
+        """Not posted where the turn for it does not come soon: then the first message says more."""
+        if not messages.complete:
+            await messages.discover()
+        if messages.posted:
+            return
+        scheduler = self._outbox.scheduler
+        try:
+            async with asyncio.timeout(scheduler.rates.placeholder_s):
+                await scheduler.post_permit(messages.place.channel, Urgency.PROGRESS)
+        except TimeoutError:
+            return
+        await messages.show(0, placeholder, None)
 
     def stream(self, ask: Ask, ts: MessageTs) -> AnswerStream:
         """Edit that message as the turn goes on."""
@@ -165,7 +192,8 @@ class SlackSurface(ChatSurface):
             if ts:
                 messages.posted.append(ts)
             else:
-                self._answers[turn] = messages  # its placeholder may still come
+                messages.is_opened = True
+                self._answers[turn] = messages
         return SlackAnswerStream(
             messages,
             self._outbox.scheduler,
@@ -178,6 +206,7 @@ class SlackSurface(ChatSurface):
             native=self._growing.get(turn),
             question=ask.text,
             cards=lambda text: self._cards.lines(text, ask.place),
+            stands=partial(self._keep, turn),
         )
 
     async def show_card(self, proposal: Proposal) -> MessageTs:
@@ -245,6 +274,12 @@ class SlackSurface(ChatSurface):
             streams=self._streams,
         )
 
+    async def _keep(self, turn: TurnId, ts: MessageTs) -> None:
+        try:
+            await self._stands(turn, ts)
+        except StorageUnavailable:  # a link in a report leads nowhere; the answer stands
+            _log.info("slack.answer.place_not_kept", turn=turn)
+
     def _ended(self, ask: Ask, finished: bool) -> None:
         self._forget(ask.turn_id)
         if finished and self._sessions is not None:
@@ -257,10 +292,3 @@ class SlackSurface(ChatSurface):
 
 async def _own_clock() -> datetime:
     return datetime.now(UTC)
-
-
-async def _open(messages: AnswerMessages, placeholder: Part) -> None:
-    if not messages.complete:
-        await messages.discover()
-    if not messages.posted:
-        await messages.show(0, placeholder)

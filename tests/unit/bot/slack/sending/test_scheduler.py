@@ -59,7 +59,7 @@ async def test_a_final_waits_for_the_edit_under_way_and_is_the_last() -> None:
         async with asyncio.timeout(2):
             await message.begun.wait()
         slot.changed()
-        waiting = asyncio.ensure_future(slot.final())
+        waiting = asyncio.ensure_future(slot.permit())
         await asyncio.sleep(0)
         assert not waiting.done()
         message.gate.set()
@@ -97,7 +97,7 @@ async def test_a_gone_message_is_not_edited_again_but_may_ask_for_its_final() ->
         await message.until_edited()
         slot.changed()
         async with asyncio.timeout(2):
-            await slot.final()
+            await slot.permit()
 
     assert message.edits == 1
 
@@ -128,12 +128,12 @@ async def test_a_rate_limited_edit_is_made_up_for() -> None:
 
 async def test_posts_of_one_channel_are_paced_and_those_of_another_are_not() -> None:
     loop = asyncio.get_running_loop()
-    scheduler = EditScheduler(Rates(post_burst=1, posts_per_s=10))
-    began = loop.time()
-    await scheduler.post_permit("C1")
-    await scheduler.post_permit("C2")
-    between = loop.time() - began
-    await scheduler.post_permit("C1")
+    async with EditScheduler(Rates(post_burst=1, posts_per_s=10)).running() as scheduler:
+        began = loop.time()
+        await scheduler.post_permit("C1")
+        await scheduler.post_permit("C2")
+        between = loop.time() - began
+        await scheduler.post_permit("C1")
 
     assert between < 0.1
     assert loop.time() - began >= 0.1
@@ -141,20 +141,21 @@ async def test_posts_of_one_channel_are_paced_and_those_of_another_are_not() -> 
 
 async def test_posts_of_all_channels_together_are_paced() -> None:
     loop = asyncio.get_running_loop()
-    scheduler = EditScheduler(Rates(all_posts_burst=2, all_posts_per_minute=600))
-    began = loop.time()
-    for channel in ("C1", "C2", "C3"):
-        await scheduler.post_permit(channel)
+    rates = Rates(all_posts_burst=2, all_posts_per_minute=600)
+    async with EditScheduler(rates).running() as scheduler:
+        began = loop.time()
+        for channel in ("C1", "C2", "C3"):
+            await scheduler.post_permit(channel)
 
     assert loop.time() - began >= 0.1
 
 
 async def test_a_post_s_rate_limit_holds_its_channel() -> None:
     loop = asyncio.get_running_loop()
-    scheduler = EditScheduler()
-    began = loop.time()
-    scheduler.rate_limited(RateLimited("chat.postMessage", 0.15), "C1")
-    await scheduler.post_permit("C1")
+    async with EditScheduler().running() as scheduler:
+        began = loop.time()
+        scheduler.rate_limited(RateLimited("chat.postMessage", 0.15), "C1")
+        await scheduler.post_permit("C1")
 
     assert loop.time() - began >= 0.15
 
@@ -250,7 +251,7 @@ async def test_who_waits_for_a_place_that_is_closed_waits_no_more() -> None:
     async with EditScheduler(Rates(edit_burst=1), lambda: 1000.0).running() as scheduler:
         await scheduler.edit_permit()
         slot = scheduler.open()
-        waiting = asyncio.ensure_future(slot.final())
+        waiting = asyncio.ensure_future(slot.permit())
         await asyncio.sleep(0)
         slot.close()
         async with asyncio.timeout(2):

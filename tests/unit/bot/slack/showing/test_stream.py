@@ -297,11 +297,11 @@ async def test_closing_waits_for_the_edit_under_way(
     assert slack.texts() == ["Looking at the logs of checkout…"]
 
 
-async def test_the_further_messages_of_a_long_answer_do_not_wait_for_edits(
+async def test_a_final_whose_edit_comes_soon_is_edited_and_its_further_messages_do_not_wait(
     slack: FakeSlackWeb,
 ) -> None:
-    spent = replace(QUICK, edit_burst=1, edits_per_minute=1e-6)
-    async with running_beside(EditScheduler(spent)) as scheduler:
+    soon = replace(QUICK, edit_burst=1, edits_per_minute=60 / 2.5)
+    async with running_beside(EditScheduler(soon)) as scheduler:
         surface = another_process(slack, scheduler)
         stream = surface.stream(ASK, await surface.open_answer(ASK))
         await scheduler.edit_permit()
