@@ -183,6 +183,7 @@ def build_conversation(
         channels=channels,
         roles_of=roles_of,
         zone_of=directory.zone_of,
+        readers_of=directory.readers_of,
         surface=surface,
         undelivered=base.stores.undelivered,
         budget=base.budget,

@@ -68,6 +68,12 @@ def finished(
     )
 
 
+def turned_away(text: str) -> Investigated:
+    """The end of a turn that nobody was asked for."""
+    talk = Conversation(CompleteRequest("", ()))
+    return Investigated(finished(TurnEnd.ANSWERED, talk, text, [], ()), ())
+
+
 def state_of(end: TurnEnd) -> TurnState:
     """The stored state of a turn that ended so."""
     match end:

@@ -7,7 +7,6 @@ goes on from its last finished step on another one.
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime
 
 import structlog
 from pydantic import JsonValue
@@ -21,6 +20,7 @@ from bot.chat.aftermath import (
     not_kept,
     said_of,
     state_of,
+    turned_away,
 )
 from bot.chat.attachments import reading_of
 from bot.chat.delivery import Delivery
@@ -34,12 +34,20 @@ from bot.chat.tool_calls import ToolDesk
 from bot.chat.turn_budget import Budget, TurnBudget
 from bot.chat.turn_request import Notes, Opened, TurnConfig, TurnRequests, of_call
 from bot.domain.channel import channel_of, session_name
-from bot.domain.ids import MessageTs, SessionId
+from bot.domain.ids import MessageTs
 from bot.domain.session import Ask, Session, TurnState
 from bot.domain.turn_events import Notice, TurnEnd, TurnEvent, TurnFinished
 from bot.ports.durability import Journal, Stops, StopSignal
 from bot.ports.failures import GivenUp, StorageUnavailable, SurfaceFailed, SurfaceGone
-from bot.ports.platform import AnswerStream, AnswerSurface, ChannelNames, ZoneOf, unknown_zone
+from bot.ports.platform import (
+    AnswerStream,
+    AnswerSurface,
+    ChannelNames,
+    ReadersOf,
+    ZoneOf,
+    own_readers,
+    unknown_zone,
+)
 from bot.ports.sessions import SessionStore, Undelivered
 from bot.privacy.session_memory import Placeholders
 from bot.telemetry.metrics import Metrics
@@ -62,6 +70,7 @@ class Turns:
         channels: ChannelNames,
         roles_of: RolesOf,
         zone_of: ZoneOf = unknown_zone,
+        readers_of: ReadersOf = own_readers,
         surface: AnswerSurface,
         undelivered: Undelivered,
         budget: Budget,
@@ -78,6 +87,7 @@ class Turns:
         self._sessions = sessions
         self._channels = channels
         self._roles_of = roles_of
+        self._readers_of = readers_of
         self._surface = surface
         self._delivery = Delivery(surface, sessions, undelivered)
         self._budget = budget
@@ -139,35 +149,22 @@ class Turns:
             anew = session.resumed_by == ask.turn_id
             summary: list[JsonValue] = [session.summary, session.summary_ts]
             looks = self._config.first_look and self._budget.rounds.asks_a_model
-            name = channel.name
-            return [session.id, session.name, now.isoformat(), anew, *summary, name, told, looks]
+            readers = await self._readers_of(ask.place)
+            about: list[JsonValue] = [channel.name, told, looks, readers.value]
+            return [session.id, session.name, now.isoformat(), anew, *summary, *about]
 
         async def open_answer() -> JsonValue:
             return await self._delivery.open(ask)
 
         kept = await journal.step("open", open_session)
         assert isinstance(kept, list)  # noqa: S101 - written two lines up
-        # A turn begun by a release before this one has three values, six, seven or eight.
-        anew, summary, summary_ts = kept[3:6] or (False, "", "")
-        channel_name = str(kept[6]) if len(kept) > 6 else ask.channel_name
         ts = await journal.step("placeholder", open_answer)
         if ts is None:
             log.info("turn_place_gone", turn=ask.turn_id)
             await self._keep(ask, None, journal)
             return None
-        return Opened(
-            session=SessionId(str(kept[0])),
-            channel_name=channel_name,
-            answer_ts=MessageTs(str(ts)),
-            now=datetime.fromisoformat(str(kept[2])),
-            notices=(self._config.closed_notice,) if anew is True else (),
-            summary=str(summary),
-            summary_ts=str(summary_ts),
-            asks_name=len(kept) > 6,
-            roles=await self._roles_of(ask.asker),
-            told=str(kept[7]) if len(kept) > 7 else "",
-            looks_first=len(kept) > 8 and kept[8] is True,
-        )
+        roles = await self._roles_of(ask.asker)
+        return Opened.of(kept, ask, MessageTs(str(ts)), roles, self._config)
 
     async def _tell_unopened(self, ask: Ask, final: TurnFinished) -> None:
         """Tell what can be told without the journal; the question itself goes nowhere."""
@@ -203,6 +200,8 @@ class Turns:
         return final
 
     async def _investigated(self, ask: Ask, opened: Opened, journal: QuietReplay) -> Investigated:
+        if opened.refusal:
+            return turned_away(opened.refusal)
         standing = Standing(
             self._channels,
             self._config.channels,

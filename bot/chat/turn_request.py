@@ -5,6 +5,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from pydantic import JsonValue
+
 from adapters.llm.first_look.calls import look_calls
 from adapters.llm.local_time import in_zone
 from adapters.llm.messages import CompleteRequest, Message, Meta, Role, ToolSpec
@@ -13,8 +15,9 @@ from bot.chat.attachments import told_with_question
 from bot.chat.evidence_need import needs_evidence
 from bot.chat.first_look import Look
 from bot.chat.history import as_turn
+from bot.chat.readers import refusal_in, told_of
 from bot.chat.tool_calls import ToolDesk
-from bot.domain.channel import Channel, ChannelRule, products_elsewhere
+from bot.domain.channel import Channel, ChannelRule, Readers, products_elsewhere
 from bot.domain.ids import MessageTs, Person, SessionId
 from bot.domain.roles import NO_ROLES, ConnectionRule, HeldRoles, connections_of
 from bot.domain.session import Ask
@@ -42,6 +45,7 @@ class TurnConfig:
     session_idle_ttl: timedelta = timedelta(hours=168)
     connections: Sequence[ConnectionRule] = ()
     first_look: bool = False  # whether a model begins with the computed picture
+    refuses_shared: bool = False  # whether none is answered where another company reads
 
     @property
     def closed_notice(self) -> str:
@@ -72,6 +76,34 @@ class Opened:
     told: str = ""
     asks_name: bool = True  # False: begun by a release that did not
     looks_first: bool = False
+    refusal: str = ""  # why none is answered here; empty: it is
+
+    @classmethod
+    def of(
+        cls,
+        kept: Sequence[JsonValue],
+        ask: Ask,
+        answer_ts: MessageTs,
+        roles: HeldRoles,
+        config: TurnConfig,
+    ) -> "Opened":
+        """From what was stored; a release before this one kept three values, six, seven, eight or nine."""
+        anew, summary, summary_ts = kept[3:6] or (False, "", "")
+        readers = Readers(str(kept[9])) if len(kept) > 9 else Readers.OWN
+        return cls(
+            session=SessionId(str(kept[0])),
+            channel_name=str(kept[6]) if len(kept) > 6 else ask.channel_name,
+            answer_ts=answer_ts,
+            now=datetime.fromisoformat(str(kept[2])),
+            notices=(*told_of(readers), *([config.closed_notice] if anew is True else [])),
+            summary=str(summary),
+            summary_ts=str(summary_ts),
+            roles=roles,
+            told=str(kept[7]) if len(kept) > 7 else "",
+            asks_name=len(kept) > 6,
+            looks_first=len(kept) > 8 and kept[8] is True,
+            refusal=refusal_in(readers) if config.refuses_shared else "",
+        )
 
     @property
     def look(self) -> Look | None:

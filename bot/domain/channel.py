@@ -6,6 +6,7 @@ An unknown name is no name: what cannot be read gets the narrowest of every rule
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import Final, TypeAlias
 
 from bot.domain.ids import Place
@@ -18,6 +19,15 @@ GROUP: Final = "@group"  # a direct message among several people
 UNKNOWN: Final = ""  # the name could not be read
 _NARROWEST_FIRST: Final = (Reading.STRICT, Reading.PRODUCTS)
 _SESSION_NAMES: Final = {DIRECT: "direct", GROUP: "group"}
+
+
+class Readers(StrEnum):
+    """Who can read what is said in a channel."""
+
+    OWN = "own"
+    SHARED = "shared"  # another company too
+    PENDING = "pending"  # another company once it has accepted
+    UNKNOWN = "unknown"  # could not be read
 
 
 @dataclass(frozen=True, slots=True)

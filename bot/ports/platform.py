@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from bot.domain.channel import Readers
 from bot.domain.chart import Chart
 from bot.domain.ids import MessageTs, Person, Place, UserId
 from bot.domain.proposal import Proposal
@@ -34,6 +35,13 @@ class RoleDirectory(RoleHolders, Protocol):
         """
         ...
 
+    async def outsider(self, person: Person) -> str | None:
+        """None for a full member of the workspace, or somebody whom a role lists by id; else what they are, in words.
+
+        Fails closed: who cannot be looked up is told that.
+        """
+        ...
+
 
 class ChannelNames(Protocol):
     """What channels are called, which rules are written in. Every method raises StorageUnavailable.
@@ -59,6 +67,15 @@ ZoneOf = Callable[[Person], Awaitable[str]]
 async def unknown_zone(person: Person) -> str:  # noqa: ARG001 - as the port says
     """Where nobody can be looked up."""
     return ""
+
+
+# Who can read what is said in a place. Never raises, and is told within a second or two.
+ReadersOf = Callable[[Place], Awaitable[Readers]]
+
+
+async def own_readers(place: Place) -> Readers:  # noqa: ARG001 - as the port says
+    """Where nobody else can be."""
+    return Readers.OWN
 
 
 @dataclass(frozen=True, slots=True)

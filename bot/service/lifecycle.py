@@ -30,6 +30,7 @@ from bot.settings.model import Settings
 from bot.slack.api.calls import CountedCalls, RedactedCalls, SlackCalls, WatchedCalls
 from bot.slack.api.files import SlackFiles
 from bot.slack.api.names import PersonNames, SlackChannelNames
+from bot.slack.api.readers import ChannelReaders
 from bot.slack.api.web_api import create_api
 from bot.slack.connection.bolt import create_bolt
 from bot.slack.connection.socket_ingress import SocketMode
@@ -208,7 +209,8 @@ def _directory(
     slack, people = base.settings.slack, PersonNames(api, time.monotonic)
     token = slack.bot_token.get_secret_value()
     files = SlackFiles(api, session, token, slack.api_base_url, base.redactor.redact)
-    return Directory(people.name, *known, zone_of=people.zone, attachments=files)
+    readers = ChannelReaders(api, time.monotonic)
+    return Directory(people.name, *known, people.zone, readers.of, files)
 
 
 def _slack_session() -> aiohttp.ClientSession:

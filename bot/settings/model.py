@@ -47,6 +47,7 @@ class SlackSettings(Section):
     stream: Literal["auto", "native", "edit"] = "auto"
     edits_per_minute: EditsPerMinute = 50
     follow_up: Literal["thread", "mention"] = "thread"
+    external_channels: Literal["tell", "refuse"] = "tell"
     link_hosts: tuple[HostName, ...] = ()
 
 

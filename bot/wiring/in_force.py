@@ -16,7 +16,14 @@ from bot.actions.propose import Venue
 from bot.domain.channel import Channel, ChannelRule, channel_of
 from bot.domain.ids import Place, SessionId, UserId
 from bot.ports.failures import StorageUnavailable
-from bot.ports.platform import ChannelNames, RoleHolders, ZoneOf, unknown_zone
+from bot.ports.platform import (
+    ChannelNames,
+    ReadersOf,
+    RoleHolders,
+    ZoneOf,
+    own_readers,
+    unknown_zone,
+)
 from bot.ports.sessions import SessionStore
 from bot.settings.model import Settings
 from bot.settings.policy import OnCallSettings
@@ -151,6 +158,7 @@ class Directory:
     channels: ChannelNames
     roles: RoleHolders
     zone_of: ZoneOf = unknown_zone
+    readers_of: ReadersOf = own_readers
     attachments: Attachments | None = None
 
 

@@ -70,6 +70,7 @@ def turn_config(
         session_idle_ttl=llm.session_idle_ttl,
         connections=connection_rules(settings),
         first_look=llm.first_look,
+        refuses_shared=settings.slack.external_channels == "refuse",
     )
 
 

@@ -19,6 +19,7 @@ from bot.demo.workspace.seeds import (
     GUEST,
     MEMBER,
     OTHER_BOT,
+    PAYMENTS,
     RESPONDER,
     RESPONDERS,
     STRANGER,
@@ -103,7 +104,7 @@ async def test_a_strangers_message_names_their_team() -> None:
     async with served() as workspace, bolt(workspace) as app:
         received = collecting(app)
         async with connected(workspace, app):
-            await workspace.say(STRANGER, CHECKOUT, "hello")
+            await workspace.say(STRANGER, PAYMENTS, "hello")
             await workspace.settled()
 
     assert received[0]["event"]["user_team"] == STRANGER_TEAM

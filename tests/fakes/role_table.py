@@ -13,6 +13,7 @@ class RoleTable:
 
     def __init__(self, **holders: set[str]) -> None:
         self.holders = holders
+        self.outsiders: dict[str, str] = {}
         self.asked: list[tuple[Person, tuple[str, ...]]] = []
 
     async def refusal(
@@ -21,6 +22,9 @@ class RoleTable:
         self.asked.append((person, tuple(roles)))
         holds = self._holds(person, roles) and (not also or self._holds(person, also))
         return None if holds else NOT_YOU
+
+    async def outsider(self, person: Person) -> str | None:
+        return self.outsiders.get(person.user)
 
     async def held(self, person: Person, roles: Sequence[str]) -> HeldRoles:
         return HeldRoles(frozenset(each for each in roles if self._holds(person, (each,))))

@@ -48,9 +48,9 @@ def channels(app: AppIdentity) -> list[Channel]:
         Channel(
             CHECKOUT, "incident-checkout", everyone,
             topic="Checkout is slow and some orders fail",
-            suggestion="@kortex why is checkout slow?", is_ext_shared=True,
+            suggestion="@kortex why is checkout slow?",
         ),
-        Channel(PAYMENTS, "incident-payments", everyone, topic="Card payments time out", suggestion="@kortex why do payments time out?"),
+        Channel(PAYMENTS, "incident-payments", everyone, topic="Card payments time out", suggestion="@kortex why do payments time out?", is_ext_shared=True),
         Channel(QUIET, "incident-quiet", everyone, topic="No open incident", suggestion="@kortex is anything unusual here?"),
         Channel(ARCHIVED, "incident-closed", everyone, topic="Resolved", is_archived=True),
         Channel(BOTLESS, "random", frozenset(people), topic="Kortex is not in here"),

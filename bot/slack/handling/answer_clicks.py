@@ -14,13 +14,14 @@ from bot.slack.handling.ingress_ports import IngressPorts
 from bot.slack.received.clicks import Click
 from bot.slack.received.payloads import SlackIdentity
 from bot.slack.showing.modals import evidence_view
+from bot.slack.showing.refusals import refuse
 
 _log = structlog.stdlib.get_logger(__name__)
 _EVIDENCE_VALUE = re.compile(r"(turn:[^|]{1,300})\|([0-9]{1,4})", re.ASCII)
 
 
 class AnswerClicks:
-    """What the buttons under an answer do. External people get neither."""
+    """What the buttons under an answer do. External people get neither, guests no results."""
 
     def __init__(
         self,
@@ -70,6 +71,10 @@ class AnswerClicks:
         found = _EVIDENCE_VALUE.fullmatch(click.value)
         if found is None or not is_here(found.group(1), click):
             return words.EVIDENCE_GONE
+        if (outsider := await self._ports.roles.outsider(click.person)) is not None:
+            told = refuse(click, outsider, self._ports.api, self._ports.surface)
+            self._errands.run("refusal", told)
+            return None
         evidence = await self._ports.sessions.evidence(TurnId(found.group(1)), int(found.group(2)))
         if evidence is None:
             return words.EVIDENCE_GONE

@@ -22,7 +22,8 @@ from bot.slack.handling import words
 from bot.slack.handling.errands import Errands
 from bot.slack.handling.ingress_ports import IngressPorts
 from bot.slack.received.clicks import Click, remember
-from bot.slack.showing.modals import MAX_REASON, edit_view, raw_view, refusal_view, reject_view
+from bot.slack.showing.modals import MAX_REASON, edit_view, raw_view, reject_view
+from bot.slack.showing.refusals import refuse
 from tools.errors import InvalidArguments
 
 _log = structlog.stdlib.get_logger(__name__)
@@ -140,6 +141,8 @@ class ProposalClicks:
         proposal = await self._find(click)
         if proposal is None:
             return _STALE
+        if (outsider := await self._ports.roles.outsider(click.person)) is not None:
+            return Refusal("outsider", outsider)
         told = (
             ("Arguments", proposal.params),
             ("Dry run", proposal.preview),
@@ -264,20 +267,8 @@ class ProposalClicks:
 
     def _tell(self, click: Click, refusal: Refusal | None) -> None:
         if refusal is not None:
-            self._errands.run("refusal", self._refused(click, refusal.text))
-
-    async def _refused(self, click: Click, text: str) -> None:
-        """In front of whoever pressed; a private word in the thread where no form can be opened."""
-        if click.trigger_id:
-            try:
-                await self._ports.api.call(
-                    "views.open", trigger_id=click.trigger_id, view=refusal_view(text)
-                )
-            except (SurfaceFailed, SurfaceGone) as error:
-                _log.info("slack.refusal.not_opened", error=type(error).__name__)
-            else:
-                return
-        await self._ports.surface.whisper(click.place, click.person.user, text)
+            told = refuse(click, refusal.text, self._ports.api, self._ports.surface)
+            self._errands.run("refusal", told)
 
 
 def _misplaced(channel: Channel, proposal: Proposal, to: ProposalState) -> Refusal | None:

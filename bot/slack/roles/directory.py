@@ -25,6 +25,8 @@ GROUP_RECHECK_S = 10.0
 NOBODY = "Nobody can do this here: no role is set for it."
 CANNOT_CHECK = "I could not check your role with Slack, so nothing was changed. Try again."
 NO_ROTA = "I could not read who is on call, so nothing was changed. Try again."
+UNKNOWN_PERSON = "I could not check with Slack who you are. Try again."
+OUTSIDER = "Guests and people of other companies can't open this. Ask a member of this workspace."
 DEACTIVATED = "This account is deactivated."
 
 
@@ -98,6 +100,17 @@ class SlackRoleDirectory:
                 known = lacking in (CANNOT_CHECK, NO_ROTA)
                 return lacking if known else f"{lacking} {_who(roles, also)}"
         return None
+
+    async def outsider(self, person: Person) -> str | None:
+        """See `RoleDirectory.outsider`."""
+        user = await self._look_up(person.user)
+        if user is None:
+            return UNKNOWN_PERSON
+        if user.deleted:
+            return DEACTIVATED
+        if any(person.user in role.users for role in self._roles.values()):
+            return None
+        return OUTSIDER if self._outside(person, user) is not None else None
 
     async def held(self, person: Person, roles: Sequence[str]) -> HeldRoles:
         """See `RoleHolders.held`."""

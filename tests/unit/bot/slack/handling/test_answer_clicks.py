@@ -62,6 +62,16 @@ async def test_external_people_get_neither(ingress: Ingress, action: str, value:
     assert ingress.whispers.texts == [words.EXTERNAL]
 
 
+async def test_a_guest_gets_no_result_and_is_told_at_the_button(ingress: Ingress) -> None:
+    await with_evidence(ingress)
+    ingress.roles.outsiders["U1"] = "Guests can't open this."
+    await ingress.send(pressed("evidence:open:1", f"{TURN}|1"))
+    ((method, arguments),) = ingress.api.calls
+    assert method == "views.open"
+    assert "Guests can't open this." in str(arguments["view"])
+    assert "12 lines" not in str(arguments["view"])
+
+
 async def test_evidence_opens_in_a_modal_with_the_clicks_trigger(ingress: Ingress) -> None:
     await with_evidence(ingress)
     await ingress.send(pressed("evidence:open:1", f"{TURN}|1"))

@@ -18,6 +18,8 @@ from bot.slack.roles.directory import (
     GROUP_TTL_S,
     NO_ROTA,
     NOBODY,
+    OUTSIDER,
+    UNKNOWN_PERSON,
     RoleMembers,
     SlackRoleDirectory,
 )
@@ -94,6 +96,26 @@ async def test_an_outsider_in_the_group_may_not(world: World, flags: dict[str, J
 
 async def test_a_click_from_another_workspace_may_not(world: World) -> None:
     assert await world.refusal("U1", "responder", team="T9") is not None
+
+
+@pytest.mark.parametrize("flags", OUTSIDERS, ids=str)
+async def test_an_outsider_is_none_where_a_role_lists_the_id(
+    world: World, flags: dict[str, JsonValue]
+) -> None:
+    world.flags = flags
+    assert await world.directory.outsider(Person(TeamId("T1"), UserId("U1"))) == OUTSIDER
+    assert await world.directory.outsider(Person(TeamId("T1"), UserId("U7"))) is None
+
+
+async def test_a_member_is_no_outsider_and_who_cannot_be_looked_up_is_one(world: World) -> None:
+    member = Person(TeamId("T1"), UserId("U2"))
+    assert await world.directory.outsider(member) is None
+    assert await world.directory.outsider(Person(TeamId("T9"), UserId("U2"))) == OUTSIDER
+    world.flags, world.now = {"deleted": True}, world.now + 1
+    assert await world.directory.outsider(member) == DEACTIVATED
+    world.now += 1
+    world.api.answers["users.info"] = SurfaceFailed("users.info: down", retryable=True)
+    assert await world.directory.outsider(member) == UNKNOWN_PERSON
 
 
 @pytest.mark.parametrize("flags", OUTSIDERS, ids=str)

@@ -1,0 +1,37 @@
+"""What an answer says of who else can read it, and where none is given for that."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from bot.domain.channel import Readers
+
+_TOLD: Final = {
+    Readers.SHARED: "this channel is shared with another company: its people can read this answer",
+    Readers.PENDING: (
+        "this channel is about to be shared with another company: its people will be able to read this answer"
+    ),
+    Readers.UNKNOWN: (
+        "I could not read whether this channel is shared with another company: take it that its "
+        "people can read this answer"
+    ),
+}
+_WHY: Final = {
+    Readers.SHARED: "is shared with another company",
+    Readers.PENDING: "is about to be shared with another company",
+    Readers.UNKNOWN: "may be shared with another company, which I could not read just now",
+}
+
+
+def told_of(readers: Readers) -> Sequence[str]:
+    """One line where others read along; none in a channel of one's own."""
+    return [_TOLD[readers]] if readers in _TOLD else []
+
+
+def refusal_in(readers: Readers) -> str:
+    """The answer where none is given in such channels; empty: it is one's own."""
+    if readers not in _WHY:
+        return ""
+    return (
+        f"I do not answer here: this channel {_WHY[readers]}, and I am set not to "
+        "(`external_channels`). Ask me in a channel of your own, or in a direct message."
+    )
