@@ -52,6 +52,7 @@ METHODS: Mapping[str, tuple[str, ...]] = {
     "users.info": ("users:read",),
     "users.lookupByEmail": ("users:read.email",),
     "views.open": (),
+    "views.push": (),
     "views.publish": (),
 }
 

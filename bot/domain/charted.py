@@ -126,13 +126,13 @@ def _compared(number: int, fields: Fields, arguments: Fields) -> Iterator[Chart]
         _text(fields, "unit"),
         (line,),
         usual=_number(fields.get("baseline_median")),
-        since=_instant(fields.get("first_anomaly_at")),
+        since=instant(fields.get("first_anomaly_at")),
     )
 
 
 def _swept(number: int, fields: Fields, arguments: Fields) -> Iterator[Chart]:
     """core__sweep_metrics: what it tells the course of; of whoever was asked about first."""
-    end = _instant(_text(fields, "range").rpartition("/")[2])
+    end = instant(_text(fields, "range").rpartition("/")[2])
     asked = _text(arguments, "product")
     shifts = [
         row for row in _rows(fields.get("shifts")) if end and isinstance(row.get("course"), dict)
@@ -148,7 +148,7 @@ def _swept(number: int, fields: Fields, arguments: Fields) -> Iterator[Chart]:
             _text(row, "unit"),
             (Line(product or "measured", _back_from(end, held)),),
             usual=_number(row.get("usual")),
-            since=_instant(row.get("since")),
+            since=instant(row.get("since")),
             role=_text(row, "role"),
         )
 
@@ -175,7 +175,7 @@ def _back_from(end: datetime, held: Fields) -> tuple[Point, ...]:
 
 
 def _points(value: JsonValue) -> tuple[Point, ...]:
-    found = [(_instant(row.get("ts")), _number(row.get("value"))) for row in _rows(value)]
+    found = [(instant(row.get("ts")), _number(row.get("value"))) for row in _rows(value)]
     kept = {at: number for at, number in found if at is not None and number is not None}
     return tuple(sorted(kept.items()))
 
@@ -207,7 +207,8 @@ def _number(value: JsonValue) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def _instant(value: JsonValue) -> datetime | None:
+def instant(value: JsonValue) -> datetime | None:
+    """A moment in UTC; None for what is none, or lies outside of this and the next century."""
     if not isinstance(value, str):
         return None
     try:

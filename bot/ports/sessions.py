@@ -1,9 +1,11 @@
 """Sessions, their messages and turns, as they are stored."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
+
+from pydantic import JsonValue
 
 from adapters.llm.messages import Message
 from bot.domain.ids import MessageTs, Place, SessionId, TurnId
@@ -74,6 +76,10 @@ class SessionStore(Protocol):
 
     async def evidence(self, turn: TurnId, number: int) -> Evidence | None:
         """One numbered result of a finished turn."""
+        ...
+
+    async def asked(self, turn: TurnId, tool_call_id: str) -> Mapping[str, JsonValue]:
+        """The arguments of a call of a finished turn, as they were written; empty if not kept."""
         ...
 
 

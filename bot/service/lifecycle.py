@@ -266,6 +266,7 @@ def _bolt(
             admin_roles=base.in_force.admin_roles,
             channels=base.in_force.channels,
             budget=rules.budget_limits(settings),
+            evidence_links=rules.evidence_links(settings),
         ),
         IngressPorts(
             workflows=engine,

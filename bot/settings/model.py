@@ -17,7 +17,15 @@ from bot.settings.actions import ActionSettings
 from bot.settings.alerts import AlertSettings
 from bot.settings.mcp import McpSettings
 from bot.settings.policy import PolicySettings, RoleSettings
-from bot.settings.section import Duration, HostName, LocalHost, NotEmpty, Section, Token
+from bot.settings.section import (
+    Duration,
+    HostName,
+    LinkTemplate,
+    LocalHost,
+    NotEmpty,
+    Section,
+    Token,
+)
 from bot.settings.slack_ids import ChannelIdOrNone, ChannelNames, PersonIdOrAll
 from tools.products import Reading
 
@@ -197,6 +205,7 @@ class LogsSettings(Section):
 
     kind: Literal["loki", "recorded", "none"] = "none"
     url: str = ""
+    link: LinkTemplate = ""
     token: Token = SecretStr("")
     tenant: str = ""
     selector: str = ""
@@ -230,6 +239,7 @@ class MetricsSettings(Section):
 
     kind: Literal["prometheus", "recorded", "none"] = "none"
     url: str = ""
+    link: LinkTemplate = ""
     token: Token = SecretStr("")
     tenant: str = ""
     product_label: str = ""
@@ -242,6 +252,7 @@ class TracesSettings(Section):
 
     kind: Literal["jaeger", "tempo", "recorded", "none"] = "none"
     url: str = ""
+    link: LinkTemplate = ""
     token: Token = SecretStr("")
     tenant: str = ""
     api: Literal["v1", "v3"] = "v1"

@@ -5,6 +5,7 @@ import math
 import re
 from datetime import timedelta
 from typing import Annotated, Final
+from urllib.parse import urlsplit
 
 from pydantic import (
     AfterValidator,
@@ -16,6 +17,7 @@ from pydantic import (
     SecretStr,
 )
 
+from bot.domain.link_template import LINK_FIELDS, template_fields
 from bot.settings.variables import Unset
 
 _DURATION = re.compile(r"^(\d+(?:\.\d+)?)(ms|s|m|h|d)$")
@@ -101,4 +103,22 @@ def _local_host(text: str) -> str:
 
 
 HostName = Annotated[str, AfterValidator(_host_name)]  # matched whole, in lower case
+
+
+def _link_template(value: str) -> str:
+    if not value:
+        return value
+    known = ", ".join(f"{{{name}}}" for name in sorted(LINK_FIELDS))
+    try:
+        parts, fields = urlsplit(value), template_fields(value)
+    except ValueError as error:
+        raise ValueError(f"an address with fields in braces: {known}") from error
+    if parts.scheme not in ("http", "https") or not parts.hostname or "{" in parts.netloc:
+        raise ValueError("an http or https address whose host has no field")
+    if unknown := sorted(fields - LINK_FIELDS):
+        raise ValueError(f"{{{unknown[0]}}} is no field of a link; there are: {known}")
+    return value
+
+
+LinkTemplate = Annotated[str, AfterValidator(_link_template)]
 LocalHost = Annotated[str, AfterValidator(_local_host)]

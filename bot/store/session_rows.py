@@ -3,13 +3,14 @@
 Those since it was begun anew, and after its summary.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+import orjson
 import sqlalchemy as sa
-from pydantic import TypeAdapter
+from pydantic import JsonValue, TypeAdapter
 
 from adapters.llm.messages import Message
 from bot.domain.audit import AuditEvent, AuditKind
@@ -146,3 +147,14 @@ def of_evidence(turn: TurnId, evidence: Evidence) -> dict[str, Any]:
 def to_evidence(row: sa.Row[Any]) -> Evidence:
     """The evidence in a row."""
     return Evidence(**{name: getattr(row, name) for name in _EVIDENCE})
+
+
+def asked_in(messages: Iterable[Message], tool_call_id: str) -> Mapping[str, JsonValue]:
+    """The arguments of that call; empty where none of the messages made it, or not with an object."""
+    calls = (call for message in messages for call in message.tool_calls)
+    written = next((call.arguments for call in calls if call.id == tool_call_id), "")
+    try:
+        given = orjson.loads(written)
+    except orjson.JSONDecodeError:
+        return {}
+    return given if isinstance(given, dict) else {}

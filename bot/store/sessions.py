@@ -1,10 +1,11 @@
 """`bot.ports.sessions.SessionStore` in the database: sessions, turns and what was said in them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
+from pydantic import JsonValue
 
 from adapters.llm.messages import Message, Role
 from bot.domain.audit import AuditEvent, AuditKind
@@ -16,6 +17,7 @@ from bot.store.database import Database
 from bot.store.dialect import Connection, insert_into
 from bot.store.incident_rows import keep_session
 from bot.store.session_rows import (
+    asked_in,
     begun_anew,
     close_idle,
     is_idle,
@@ -251,6 +253,17 @@ class StoredSessions:
             )
             row = found.first()
             return None if row is None else to_evidence(row)
+
+        return await self._database.fetch(work)
+
+    async def asked(self, turn: TurnId, tool_call_id: str) -> Mapping[str, JsonValue]:
+        """The arguments of a call of a finished turn, as they were written; empty if not kept."""
+
+        async def work(connection: Connection) -> Mapping[str, JsonValue]:
+            found = await connection.execute(
+                sa.select(messages_table.c.body).where(messages_table.c.turn_id == turn)
+            )
+            return asked_in([to_message(row.body) for row in found], tool_call_id)
 
         return await self._database.fetch(work)
 

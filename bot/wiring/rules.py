@@ -262,3 +262,13 @@ def engine_database(url: str) -> str:
         .update_query_dict({"options": option})
         .render_as_string(hide_password=False)
     )
+
+
+def evidence_links(settings: Settings) -> dict[str, str]:
+    """Where an opened result is found in people's own tools, by family of signals; "" is nowhere."""
+    observe = settings.observe
+    return {
+        "metrics": observe.metrics.link,
+        "logs": observe.logs.link,
+        "traces": observe.traces.link,
+    }

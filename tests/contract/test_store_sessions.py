@@ -208,6 +208,14 @@ async def test_evidence_is_found_by_its_number(stores: Stores) -> None:
     assert await stores.sessions.evidence(TurnId("turn:unknown"), 1) is None
 
 
+async def test_what_a_result_was_asked_for_is_found_by_its_call(stores: Stores) -> None:
+    await begin(stores)
+    await finish(stores)
+    assert await stores.sessions.asked(ASK.turn_id, "call_1") == {"a": 1}
+    assert await stores.sessions.asked(ASK.turn_id, "call_2") == {}
+    assert await stores.sessions.asked(TurnId("turn:unknown"), "call_1") == {}
+
+
 @pytest.mark.parametrize("text", ["a\x00b", "a\ud800b", "\udfff", "🎉\x00"])
 async def test_text_that_a_database_cannot_store_does_no_harm(stores: Stores, text: str) -> None:
     earlier, this = an_ask("1700000001.000000", text), an_ask("1700000002.000000")

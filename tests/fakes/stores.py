@@ -4,9 +4,11 @@
 """
 
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
+
+from pydantic import JsonValue
 
 from adapters.llm.messages import Message, Role
 from bot.domain.audit import AuditEvent, AuditKind, TrailEntry
@@ -19,6 +21,7 @@ from bot.ports.ingested_events import IngestedEvent
 from bot.ports.ledger import DatedEntry, LedgerEntry, Reservation, SpentBy, Today
 from bot.ports.proposals import Decision, Verdict
 from bot.store.allowance import HELD_S, Amount, Used, exceeded
+from bot.store.session_rows import asked_in
 
 
 def _utc_now() -> datetime:
@@ -211,6 +214,10 @@ class MemorySessions:
         kept = self.turns.get(turn)
         found = [e for e in kept.evidence if e.number == number] if kept else []
         return found[0] if found else None
+
+    async def asked(self, turn: TurnId, tool_call_id: str) -> Mapping[str, JsonValue]:
+        kept = self.turns.get(turn)
+        return asked_in(kept.messages if kept else (), tool_call_id)
 
     def _oldest(self, matches: Callable[[Turn], bool]) -> TurnId | None:
         found = sorted((k.ts, k.turn.id) for k in self.turns.values() if matches(k.turn))

@@ -182,6 +182,9 @@ SIGNATURES: Mapping[str, Signature] = {
     "views.open": Signature(
         {"view": _JSON}, {"trigger_id": _TEXT, "interactivity_pointer": _TEXT}, tier=4
     ),
+    "views.push": Signature(
+        {"view": _JSON}, {"trigger_id": _TEXT, "interactivity_pointer": _TEXT}, tier=4
+    ),
     "views.publish": Signature({"user_id": _TEXT, "view": _JSON}, {"hash": _TEXT}, tier=4),
     "views.update": Signature(
         {"view": _JSON}, {"view_id": _TEXT, "external_id": _TEXT, "hash": _TEXT}, tier=4

@@ -52,6 +52,7 @@ HANDLERS: Mapping[str, Handler] = {
     "users.lookupByEmail": people.user_by_email,
     "views.open": views.open_view,
     "views.publish": views.publish_view,
+    "views.push": views.push_view,
     "views.update": views.update_view,
 }
 

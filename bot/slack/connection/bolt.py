@@ -47,6 +47,8 @@ from bot.slack.received.payloads import (
 )
 from bot.slack.showing.cards import EDIT_ACTION, RAW_ACTION
 from bot.slack.showing.consulted import OPEN_ACTION, SELECT_ACTION
+from bot.slack.showing.evidence_modal import LINK_ACTION
+from bot.slack.showing.evidence_modal import RAW_ACTION as RAW_EVIDENCE
 from bot.slack.showing.modals import (
     EDIT_CALLBACK,
     REASON_BLOCK,
@@ -172,6 +174,8 @@ def register_clicks(
     add("turn:stop", answers.stop)
     add(EVIDENCE_BUTTON, answers.open_evidence)
     add(SELECT_ACTION, answers.open_evidence)
+    add(RAW_EVIDENCE, answers.open_raw)
+    add(LINK_ACTION, _nothing)
     add(FEEDBACK_ACTION, opinions.vote)
 
 
@@ -252,6 +256,10 @@ def register_errors(app: AsyncApp) -> None:
     app.error(failed)
 
 
+async def _nothing(_click: Click) -> None:
+    """A link is opened by the client, which tells us of the press."""
+
+
 def _parse(model: type[_P], body: _Body) -> _P | None:
     """The payload, or None for one we cannot read: a redelivery would not help."""
     try:
@@ -304,7 +312,7 @@ def create_bolt(
         app,
         settings.identity,
         proposals,
-        AnswerClicks(settings.identity, ports, errands, timeout_s),
+        AnswerClicks(settings.identity, ports, errands, timeout_s, settings.evidence_links),
         opinions,
         denials,
     )

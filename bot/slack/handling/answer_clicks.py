@@ -2,17 +2,19 @@
 
 import asyncio
 import re
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable, Mapping
 
 import structlog
 
 from bot.domain.ids import TurnId
+from bot.domain.turn_events import Evidence
 from bot.ports.failures import StorageUnavailable, SurfaceFailed, SurfaceGone
 from bot.slack.handling import words
 from bot.slack.handling.errands import Errands
 from bot.slack.handling.ingress_ports import IngressPorts
-from bot.slack.received.clicks import Click
+from bot.slack.received.clicks import Click, remember
 from bot.slack.received.payloads import SlackIdentity
+from bot.slack.showing.evidence_modal import opened_view
 from bot.slack.showing.modals import evidence_view
 from bot.slack.showing.refusals import refuse
 
@@ -21,7 +23,10 @@ _EVIDENCE_VALUE = re.compile(r"(turn:[^|]{1,300})\|([0-9]{1,4})", re.ASCII)
 
 
 class AnswerClicks:
-    """What the buttons under an answer do. External people get neither, guests no results."""
+    """What the buttons under an answer do. External people get neither, guests no results.
+
+    `links` are templates of addresses by family of signals.
+    """
 
     def __init__(
         self,
@@ -29,8 +34,10 @@ class AnswerClicks:
         ports: IngressPorts,
         errands: Errands,
         timeout_s: float,
+        links: Mapping[str, str] | None = None,
     ) -> None:
         self._identity = identity
+        self._links = links or {}
         self._ports = ports
         self._errands = errands
         self._timeout_s = timeout_s
@@ -42,6 +49,10 @@ class AnswerClicks:
     async def open_evidence(self, click: Click) -> None:
         """Show one result in a modal; `trigger_id` lives 3 s."""
         await self._telling(click, self._open_evidence(click), words.EVIDENCE_NOT_OPENED)
+
+    async def open_raw(self, click: Click) -> None:
+        """Show the JSON of an opened result on top of it."""
+        await self._telling(click, self._open_raw(click), words.EVIDENCE_NOT_OPENED)
 
     async def _telling(self, click: Click, work: Awaitable[str | None], failed: str) -> None:
         try:
@@ -66,6 +77,23 @@ class AnswerClicks:
         return words.NOTHING_RUNS
 
     async def _open_evidence(self, click: Click) -> str | None:
+        async def show(turn: TurnId, evidence: Evidence) -> None:
+            asked = await self._ports.sessions.asked(turn, evidence.tool_call_id)
+            view = opened_view(evidence, asked, self._links, click.value, remember(click))
+            await self._ports.api.call("views.open", trigger_id=click.trigger_id, view=view)
+
+        return await self._with_evidence(click, show)
+
+    async def _open_raw(self, click: Click) -> str | None:
+        async def show(_turn: TurnId, evidence: Evidence) -> None:
+            view = evidence_view(evidence)
+            await self._ports.api.call("views.push", trigger_id=click.trigger_id, view=view)
+
+        return await self._with_evidence(click, show)
+
+    async def _with_evidence(
+        self, click: Click, show: Callable[[TurnId, Evidence], Awaitable[None]]
+    ) -> str | None:
         if self._identity.is_external(click.person.team):
             return words.EXTERNAL
         found = _EVIDENCE_VALUE.fullmatch(click.value)
@@ -75,12 +103,11 @@ class AnswerClicks:
             told = refuse(click, outsider, self._ports.api, self._ports.surface)
             self._errands.run("refusal", told)
             return None
-        evidence = await self._ports.sessions.evidence(TurnId(found.group(1)), int(found.group(2)))
+        turn = TurnId(found.group(1))
+        evidence = await self._ports.sessions.evidence(turn, int(found.group(2)))
         if evidence is None:
             return words.EVIDENCE_GONE
-        await self._ports.api.call(
-            "views.open", trigger_id=click.trigger_id, view=evidence_view(evidence)
-        )
+        await show(turn, evidence)
         return None
 
 

@@ -1,6 +1,6 @@
 """What the incoming side is given: its settings as plain values and the ports it calls."""
 
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -48,6 +48,7 @@ class IngressSettings:
     budget: BudgetLimits = field(default_factory=BudgetLimits)
     asks_per_minute: int = 20  # per person; 0: no limit
     handling_timeout_s: float = 2.5
+    evidence_links: Mapping[str, str] = field(default_factory=dict)  # by family of signals
 
 
 @dataclass(frozen=True, slots=True)

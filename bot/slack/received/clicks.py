@@ -23,8 +23,20 @@ class Click:
 
 
 def click_of(payload: BlockActions, identity: SlackIdentity) -> Click:
-    """The click in a payload. The thread comes from the message; a direct message has none."""
+    """The click in a payload. The thread comes from the message; a direct message has none.
+
+    One in a modal is of the place in which that was opened.
+    """
     container, action = payload.container, payload.actions[0]
+    kept = _kept(payload.view.private_metadata) if payload.view else None
+    if kept is not None:
+        container = container.model_copy(
+            update={
+                "channel_id": kept.channel,
+                "message_ts": kept.message_ts,
+                "thread_ts": kept.thread_ts or None,
+            }
+        )
     snapshot = payload.message.thread_ts if payload.message else None
     own_thread = "" if container.channel_id.startswith("D") else container.message_ts
     return Click(
@@ -70,11 +82,17 @@ def remember(click: Click) -> str:
     return json.dumps(asdict(kept))
 
 
+def _kept(metadata: str) -> _Remembered | None:
+    try:
+        return _REMEMBERED.validate_json(metadata)
+    except ValidationError:
+        return None
+
+
 def recall(payload: ViewSubmission, identity: SlackIdentity) -> Click | None:
     """That click again, by whoever submitted the modal; None when it is not ours."""
-    try:
-        kept = _REMEMBERED.validate_json(payload.view.private_metadata)
-    except ValidationError:
+    kept = _kept(payload.view.private_metadata)
+    if kept is None:
         return None
     return Click(
         person=Person(

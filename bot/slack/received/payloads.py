@@ -200,18 +200,6 @@ class _Action(_Payload):
         return self.selected_option.value if self.selected_option else self.value
 
 
-class BlockActions(_Payload):
-    """A pressed button or a choice from a menu. `message` is what the client was looking at, perhaps long stale."""
-
-    api_app_id: str = ""
-    team: _Id | None = None  # null for organisation-wide installs
-    user: _Clicker
-    container: _Container
-    message: _Snapshot | None = None
-    trigger_id: str = ""
-    actions: tuple[_Action, ...] = Field(min_length=1)
-
-
 class _Input(_Payload):
     value: str | None = None
 
@@ -231,6 +219,19 @@ class View(_Payload):
         """The text of one input; empty when it was left out."""
         given = self.state.values.get(block, {}).get(action)
         return (given.value if given else "") or ""
+
+
+class BlockActions(_Payload):
+    """A pressed button or a choice from a menu. `message` is what the client was looking at, perhaps long stale."""
+
+    api_app_id: str = ""
+    team: _Id | None = None  # null for organisation-wide installs
+    user: _Clicker
+    container: _Container
+    message: _Snapshot | None = None
+    view: View | None = None  # of a press in a modal
+    trigger_id: str = ""
+    actions: tuple[_Action, ...] = Field(min_length=1)
 
 
 class ViewSubmission(_Payload):

@@ -34,24 +34,29 @@ _MAX_CONTENT_BLOCKS = 40
 _MAX_CONTENT_BYTES = 200_000
 
 
-def evidence_view(evidence: Evidence) -> View:
-    """One numbered result, whole as far as it fits, with a note when it does not."""
-    text = _shown(evidence.content)
-    parts = _parts(text)
-    blocks: list[JsonValue] = [
-        _plain(_headline(evidence)),
-        *(_preformatted(part) for part in parts or ["(empty)"]),
-    ]
-    kept = sum(map(len, parts))
-    if kept < len(text):
-        blocks.append(_plain(f"Shown: the first {kept:,} of {len(text):,} characters."))
+def view_of(title: str, blocks: list[JsonValue]) -> View:
+    """A modal that is only read."""
     return {
         "type": "modal",
         "callback_id": "evidence",
-        "title": _title(f"Result E{evidence.number}"),
+        "title": _title(title),
         "close": {"type": "plain_text", "text": "Close"},
         "blocks": blocks,
     }
+
+
+def evidence_view(evidence: Evidence) -> View:
+    """One numbered result as JSON, whole as far as it fits, with a note when it does not."""
+    text = _shown(evidence.content)
+    parts = fitting_parts(text)
+    blocks: list[JsonValue] = [
+        paragraph(headline(evidence)),
+        *(preformatted(part) for part in parts or ["(empty)"]),
+    ]
+    kept = sum(map(len, parts))
+    if kept < len(text):
+        blocks.append(paragraph(f"Shown: the first {kept:,} of {len(text):,} characters."))
+    return view_of(f"Result E{evidence.number}", blocks)
 
 
 def raw_view(parts: Sequence[tuple[str, str]]) -> View:
@@ -59,8 +64,8 @@ def raw_view(parts: Sequence[tuple[str, str]]) -> View:
     blocks: list[JsonValue] = []
     for label, text in parts:
         if text:
-            blocks.append(_plain(label))
-            blocks += [_preformatted(part) for part in _parts(text)]
+            blocks.append(paragraph(label))
+            blocks += [preformatted(part) for part in fitting_parts(text)]
     return {
         "type": "modal",
         "callback_id": "proposal:raw",
@@ -77,7 +82,7 @@ def refusal_view(text: str) -> View:
         "callback_id": REFUSED,
         "title": _title("Nothing was done"),
         "close": {"type": "plain_text", "text": "Close"},
-        "blocks": [_plain(text)],
+        "blocks": [paragraph(text)],
     }
 
 
@@ -112,7 +117,7 @@ def edit_view(private_metadata: str, action: str, fields: Sequence[FormField]) -
     if any(len(field.value) > _INPUT_CHARS for field in fields):
         raise ValueError(f"an input holds {_INPUT_CHARS} characters")
     blocks: list[JsonValue] = [
-        _plain(
+        paragraph(
             f"{visible(action)}: the old proposal is closed and a new card asks for a decision."
         ),
         *(_input(number, field) for number, field in enumerate(fields)),
@@ -151,7 +156,8 @@ def _input(number: int, field: FormField) -> JsonValue:
     }
 
 
-def _parts(text: str) -> list[str]:
+def fitting_parts(text: str) -> list[str]:
+    """A long text in pieces of a block each, as far as a view may weigh."""
     parts: list[str] = []
     room = _MAX_CONTENT_BYTES
     for at in range(0, min(len(text), _BLOCK_CHARS * _MAX_CONTENT_BLOCKS), _BLOCK_CHARS):
@@ -163,7 +169,8 @@ def _parts(text: str) -> list[str]:
     return parts
 
 
-def _headline(evidence: Evidence) -> str:
+def headline(evidence: Evidence) -> str:
+    """`get_logs · 12 lines (ok, 40 ms)`."""
     outcome = "ok" if evidence.ok else "failed"
     cut = ", the tool cut it" if evidence.truncated else ""
     what = " · ".join(filter(None, (short(evidence.tool), evidence.summary)))
@@ -181,11 +188,13 @@ def _title(text: str) -> JsonValue:
     return {"type": "plain_text", "text": text[:_TITLE_MAX]}
 
 
-def _plain(text: str) -> JsonValue:
+def paragraph(text: str) -> JsonValue:
+    """Plain text, 3,000 characters at most, none of them empty."""
     return {"type": "section", "text": {"type": "plain_text", "text": text, "emoji": False}}
 
 
-def _preformatted(text: str) -> JsonValue:
+def preformatted(text: str) -> JsonValue:
+    """Text as it stands, in which nothing is interpreted."""
     return {
         "type": "rich_text",
         "elements": [

@@ -23,6 +23,7 @@ BUTTONS_PER_ROW = 5
 BUTTON_TEXT_CHARS = 75
 BUTTON_VALUE_CHARS = 2_000
 SPOKEN_CHARS = 75
+BUTTON_URL_CHARS = 3_000
 
 # docs.slack.dev/reference/block-kit/composition-objects/option-object and .../option-group-object,
 # docs.slack.dev/reference/block-kit/block-elements/select-menu-element: options in a menu or group.

@@ -12,6 +12,8 @@ from bot.demo.workspace.json_access import JsonObject
 from bot.demo.workspace.posting import with_block_ids
 from bot.demo.workspace.state import Workspace
 
+MAX_STACK = 3  # https://docs.slack.dev/reference/methods/views.push
+
 
 def _view(arguments: Arguments, kind: Literal["modal", "home"]) -> JsonObject:
     view = arguments.json("view")
@@ -28,6 +30,21 @@ def open_view(workspace: Workspace, arguments: Arguments) -> JsonObject:
     view = _view(arguments, "modal")
     trigger = arguments.text("trigger_id") or arguments.text("interactivity_pointer")
     user = workspace.handles.spend_trigger(trigger)
+    shown = workspace.modals.open(user, view)
+    workspace.feed.publish(Change("view", shown, user=user))
+    return {"view": shown}
+
+
+def push_view(workspace: Workspace, arguments: Arguments) -> JsonObject:
+    """views.push: on top of a modal that is open, three deep at most."""
+    view = _view(arguments, "modal")
+    trigger = arguments.text("trigger_id") or arguments.text("interactivity_pointer")
+    user = workspace.handles.spend_trigger(trigger)
+    below = workspace.modals.of(user)
+    if not below:
+        raise SlackRefused("not_found")
+    if len(below) >= MAX_STACK:
+        raise SlackRefused("push_limit_reached")
     shown = workspace.modals.open(user, view)
     workspace.feed.publish(Change("view", shown, user=user))
     return {"view": shown}

@@ -1,6 +1,9 @@
 """The buttons of an answer: Stop, and the numbered results."""
 
+import json
+
 import pytest
+from pydantic import JsonValue
 
 from bot.domain.ids import MessageTs
 from bot.domain.session import TurnState
@@ -111,6 +114,49 @@ async def test_an_option_of_anywhere_else_opens_nothing(ingress: Ingress, value:
     await ingress.send(chosen(value))
     assert ingress.api.calls == []
     assert ingress.whispers.texts == [words.EVIDENCE_GONE]
+
+
+def in_modal(metadata: str, value: str, **user: JsonValue) -> Payload:
+    """The button of an opened result."""
+    payload = pressed("evidence:raw", value, container={"type": "view", "view_id": "V1"})
+    del payload["message"]
+    view: Payload = {"id": "V1", "callback_id": "evidence", "private_metadata": metadata}
+    return payload | {"view": view} | user
+
+
+async def test_the_json_of_an_opened_result_is_shown_on_top_of_it(ingress: Ingress) -> None:
+    await with_evidence(ingress)
+    await ingress.send(pressed("evidence:open:1", f"{TURN}|1"))
+    metadata = str(ingress.api.calls[0][1]["view"]["private_metadata"])  # type: ignore[index, call-overload]
+    await ingress.send(in_modal(metadata, f"{TURN}|1"))
+
+    method, arguments = ingress.api.calls[-1]
+    assert method == "views.push"
+    assert '"lines": []' in json.dumps(arguments["view"]).replace("\\", "")
+
+
+@pytest.mark.parametrize(
+    ("metadata", "value"),
+    [("", f"{TURN}|1"), ("{}", f"{TURN}|1"), ("kept", "turn:T1:C9:100.1|1"), ("kept", "")],
+)
+async def test_a_modal_shows_no_json_of_another_channel(
+    ingress: Ingress, metadata: str, value: str
+) -> None:
+    await with_evidence(ingress)
+    await ingress.send(pressed("evidence:open:1", f"{TURN}|1"))
+    kept = str(ingress.api.calls[0][1]["view"]["private_metadata"])  # type: ignore[index, call-overload]
+    await ingress.send(in_modal(kept if metadata == "kept" else metadata, value))
+
+    assert ingress.api.count("views.push") == 0
+
+
+async def test_external_people_get_no_json_of_an_opened_result(ingress: Ingress) -> None:
+    await with_evidence(ingress)
+    await ingress.send(pressed("evidence:open:1", f"{TURN}|1"))
+    kept = str(ingress.api.calls[0][1]["view"]["private_metadata"])  # type: ignore[index, call-overload]
+    await ingress.send(in_modal(kept, f"{TURN}|1", user={"id": "U8", "team_id": "T9"}))
+
+    assert ingress.api.count("views.push") == 0
 
 
 async def test_a_modal_that_does_not_open_is_said(ingress: Ingress) -> None:
