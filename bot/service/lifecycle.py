@@ -257,17 +257,8 @@ def _bolt(
     known: tuple[SlackChannelNames, SlackRoleDirectory],
 ) -> AsyncApp:
     channels, roles = known
-    settings = base.settings
     return create_bolt(
-        IngressSettings(
-            identity=identity,
-            signing_secret=settings.slack.signing_secret.get_secret_value(),
-            follow_up=settings.slack.follow_up,
-            admin_roles=base.in_force.admin_roles,
-            channels=base.in_force.channels,
-            budget=rules.budget_limits(settings),
-            evidence_links=rules.evidence_links(settings),
-        ),
+        _ingress_settings(base, identity),
         IngressPorts(
             workflows=engine,
             redactor=base.redactor,
@@ -296,6 +287,19 @@ def _bolt(
         ),
         errands,
         roles.forget_group,
+    )
+
+
+def _ingress_settings(base: Base, identity: SlackIdentity) -> IngressSettings:
+    settings = base.settings
+    return IngressSettings(
+        identity=identity,
+        signing_secret=settings.slack.signing_secret.get_secret_value(),
+        follow_up=settings.slack.follow_up,
+        admin_roles=base.in_force.admin_roles,
+        channels=base.in_force.channels,
+        budget=rules.budget_limits(settings),
+        evidence_links=rules.evidence_links(settings),
     )
 
 
