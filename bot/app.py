@@ -24,6 +24,7 @@ from bot.actions.guards import GuardLine
 from bot.actions.propose import ProposalDesk, proposal_notes
 from bot.actions.target import Target, placed, rehearsed
 from bot.alerts.words import note as alert_note
+from bot.chat.recap import Recaps
 from bot.chat.redacted_rounds import RedactedRounds
 from bot.chat.rounds import Rounds
 from bot.chat.standing import RolesOf, authority
@@ -39,6 +40,7 @@ from bot.ports.platform import ChatSurface
 from bot.privacy.redactor import TextRedactor
 from bot.privacy.session_memory import Placeholders
 from bot.settings.model import Settings
+from bot.store.dossiers import Dossiers
 from bot.telemetry.metrics import Metrics
 from bot.wiring import backends, rules
 from bot.wiring.audit_outlets import calls_audit
@@ -194,6 +196,7 @@ def build_conversation(
         placeholders=base.placeholders,
         notes=partial(_notes, base),
         metrics=base.metrics,
+        recaps=_recaps(base, directory),
     )
     executors = make_executors(rules.revealed(in_force.order_tokens), client)
     decide = _decide(base, display, directory.name_of, executors, target, venues.now)
@@ -207,6 +210,13 @@ async def _notes(base: Base, session: SessionId) -> Sequence[str]:
     opened = await base.stores.sessions.get(session) if base.in_force.alerts else None
     alerts = await base.stores.alerts.at(opened.place) if opened else None
     return [*told, *([alert_note(alerts)] if alerts else [])]
+
+
+def _recaps(base: Base, directory: Directory) -> Recaps | None:
+    """Where there are threads to read."""
+    if directory.threads is None:
+        return None
+    return Recaps(directory.threads, Dossiers(base.stores.database), base.redactor)
 
 
 def _desk(base: Base, display: ProposalDisplay, venues: Venues, target: Target) -> ProposalDesk:

@@ -26,8 +26,9 @@ from bot.chat.attachments import reading_of
 from bot.chat.delivery import Delivery
 from bot.chat.ending import final_of
 from bot.chat.first_look import Look
-from bot.chat.history import PURPOSE, SUMMARY_ROUND, Recalled, recall
 from bot.chat.loop import Emit, Loop, Renew
+from bot.chat.recap import Recaps
+from bot.chat.remembering import remembered
 from bot.chat.round_record import QuietReplay, RoundRecord
 from bot.chat.standing import UNKNOWN_NOTICE, RolesOf, Standing, unread_notice
 from bot.chat.tool_calls import ToolDesk
@@ -36,7 +37,7 @@ from bot.chat.turn_request import Notes, Opened, TurnConfig, TurnRequests, of_ca
 from bot.domain.channel import channel_of, session_name
 from bot.domain.ids import MessageTs
 from bot.domain.session import Ask, Session, TurnState
-from bot.domain.turn_events import Notice, TurnEnd, TurnEvent, TurnFinished
+from bot.domain.turn_events import Notice, TurnEnd, TurnFinished
 from bot.ports.durability import Journal, Stops, StopSignal
 from bot.ports.failures import GivenUp, StorageUnavailable, SurfaceFailed, SurfaceGone
 from bot.ports.platform import (
@@ -81,6 +82,7 @@ class Turns:
         placeholders: Placeholders | None = None,
         notes: Notes,
         metrics: Metrics,
+        recaps: Recaps | None = None,
     ) -> None:
         self._config = config
         self._requests = TurnRequests(config, sessions, tools, redactor, notes, zone_of)
@@ -97,6 +99,7 @@ class Turns:
         self._redactor = redactor
         self._placeholders = placeholders or Placeholders()
         self._metrics = metrics
+        self._recaps = recaps
 
     async def answer(self, ask: Ask, journal: Journal) -> TurnFinished | None:
         """Carry one ask through; None when nobody is there to be answered any more.
@@ -230,8 +233,10 @@ class Turns:
         looks = (reading_of(ask.files), opened.look)
         loop = self._loop(lambda: context, budget, stop, journal, renew, looks)
         try:
+            if self._recaps and (recap := await self._recaps.answer(ask, notices, journal, stop)):
+                return Investigated(*recap)
             request = await self._requests.request(ask, standing.channel, opened, context)
-            recalled = await self._recalled(request, list(notices), budget, stop, journal)
+            recalled = await remembered(request, list(notices), budget, stop, journal)
             end, talk = await loop.run(recalled.request, journal.feed, recalled.aside)
             told = [*notices, *recalled.notices]
             final = await final_of(ask, end, talk, told, self._redactor)
@@ -241,31 +246,6 @@ class Turns:
         except Exception as error:  # noqa: BLE001 - a bug must not leave people without an end
             said = said_of(TurnEnd.FAILED, loop.talk) if loop.talk else ()
             return Investigated(broken(ask, error, loop.talk, self._redactor), said)
-
-    async def _recalled(
-        self,
-        request: CompleteRequest,
-        before: Sequence[str],
-        budget: TurnBudget,
-        stop: StopSignal,
-        journal: QuietReplay,
-    ) -> Recalled:
-        for notice in before:
-            journal.feed(Notice(notice))
-
-        def only_notices(event: TurnEvent) -> None:
-            if isinstance(event, Notice):
-                journal.feed(event)
-
-        async def summarise(asking: CompleteRequest) -> RoundRecord:
-            return await budget.round(
-                asking, SUMMARY_ROUND, only_notices, "", stop, full=True, purpose=PURPOSE
-            )
-
-        recalled = await recall(request, budget.window_tokens(), journal, summarise)
-        for notice in recalled.notices:
-            journal.feed(Notice(notice))
-        return recalled
 
     def _loop(
         self,

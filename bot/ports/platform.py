@@ -10,6 +10,7 @@ from bot.domain.ids import MessageTs, Person, Place, UserId
 from bot.domain.proposal import Proposal
 from bot.domain.roles import HeldRoles
 from bot.domain.session import Ask
+from bot.domain.thread import ThreadRead
 from bot.domain.turn_events import TurnEvent, TurnFinished
 
 
@@ -95,6 +96,22 @@ class PlatformTraits:
     forms: bool  # whether a person can be asked for text: a reason, changed arguments
     native_stream: bool = False  # whether text can be appended without editing
     charts: bool = False  # whether it draws them; it may still have to leave them out
+
+
+class ThreadReader(Protocol):
+    """What was said in a place, read from the platform. No method raises but for cancellation."""
+
+    async def read(self, place: Place, before: MessageTs, most: int) -> ThreadRead:
+        """At most `most` messages before that one; of a direct message without threads the newest."""
+        ...
+
+    def link(self, place: Place, ts: MessageTs) -> str:
+        """The address of a message of that place, empty where it is not to be had."""
+        ...
+
+    async def name(self, user: str) -> str:
+        """What people call somebody; never an id."""
+        ...
 
 
 class AnswerStream(Protocol):

@@ -17,7 +17,6 @@ from bot.actions.display import CardSweep
 from bot.actions.revise import Revisions
 from bot.actions.stranded import StrandedSweep
 from bot.app import Base, Conversation, build_base, build_conversation
-from bot.domain.ids import TeamId
 from bot.engine.engine import Engine, EngineConfig
 from bot.service.alerting import alerting
 from bot.service.cards import card_pressed, channel_reached, paging
@@ -50,6 +49,7 @@ from bot.slack.sending.scheduler import EditScheduler
 from bot.slack.sending.streams import Streams
 from bot.slack.showing.admins import AdminMessages
 from bot.slack.showing.surface import SlackSurface
+from bot.slack.showing.threads import SlackThreads
 from bot.slack.text.links import LinkPolicy
 from bot.store.replicas import Replicas
 from bot.store.stranded import StrandedProposals, StrandedTurns
@@ -108,9 +108,9 @@ async def serving(
         await stack.enter_async_context(scheduler.running())
         engine = _engine(base, times.lease_s)
         outbox = Outbox(api, scheduler, identity.bot_user)
-        surface = await _surface(base, api, outbox, engine, identity.team, stack)
+        surface = await _surface(base, api, outbox, engine, identity, stack)
         known = _known(base, api, identity)
-        directory = _directory(base, api, session, known)
+        directory = _directory(base, api, session, known, identity, scheduler)
         conversation = build_conversation(
             base, surface, engine, directory, stack, card_call_s=times.card_call_s
         )
@@ -169,7 +169,7 @@ async def _surface(
     api: SlackCalls,
     outbox: Outbox,
     engine: Engine,
-    team: TeamId,
+    identity: SlackIdentity,
     stack: AsyncExitStack,
 ) -> SlackSurface:
     scheduler = outbox.scheduler
@@ -178,13 +178,13 @@ async def _surface(
         outbox,
         streams=Streams(api, scheduler, base.settings.slack.stream, outbox.pictures),
         sessions=sessions,
-        links=LinkPolicy(frozenset(base.settings.slack.link_hosts)),
+        links=LinkPolicy(frozenset(base.settings.slack.link_hosts), identity.site),
         now=base.stores.database.now,
         take_first_look=engine.take_first_look,
         redact=base.redactor.redact_for_people,
         resolve=lambda text, place: base.placeholders.resolved(text, place.key),
         show_cost=base.settings.llm.show_cost,
-        paging=paging(base, api, team),
+        paging=paging(base, api, identity.team),
         stored=base.stores.proposals.get,
         stands=base.stores.sessions.set_answer,
     )
@@ -205,12 +205,16 @@ def _directory(
     api: SlackCalls,
     session: aiohttp.ClientSession,
     known: tuple[SlackChannelNames, SlackRoleDirectory],
+    identity: SlackIdentity,
+    scheduler: EditScheduler,
 ) -> Directory:
     slack, people = base.settings.slack, PersonNames(api, time.monotonic)
     token = slack.bot_token.get_secret_value()
     files = SlackFiles(api, session, token, slack.api_base_url, base.redactor.redact)
     readers = ChannelReaders(api, time.monotonic)
-    return Directory(people.name, *known, people.zone, readers.of, files)
+    paced = (scheduler.read_permit, scheduler.rate_limited)
+    threads = SlackThreads(api, people, identity.bot_user, identity.site, *paced)
+    return Directory(people.name, *known, people.zone, readers.of, files, threads)
 
 
 def _slack_session() -> aiohttp.ClientSession:

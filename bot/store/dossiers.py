@@ -1,6 +1,7 @@
 """Everything on record about one session, read together."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
 import sqlalchemy as sa
@@ -8,11 +9,11 @@ import sqlalchemy as sa
 from adapters.llm.messages import Message, Role
 from bot.domain.audit import TrailEntry
 from bot.domain.dossier import Dossier, DossierCost, DossierTurn
-from bot.domain.ids import ProposalId, SessionId
+from bot.domain.ids import Place, ProposalId, SessionId
 from bot.domain.proposal import Proposal
 from bot.store.audit_reading import PAGE_ROWS, StoredTrail
 from bot.store.database import Database
-from bot.store.dialect import Connection
+from bot.store.dialect import Connection, seconds_ago
 from bot.store.proposals import StoredProposals
 from bot.store.session_rows import to_evidence, to_message
 from bot.store.sessions import StoredSessions
@@ -51,6 +52,24 @@ class Dossiers:
 
         found = await self._database.fetch(work)
         return None if found is None else SessionId(found)
+
+    async def recent(self, place: Place, within: timedelta, limit: int) -> Sequence[SessionId]:
+        """The sessions of the place's channel in which something was asked lately, newest first."""
+
+        async def work(connection: Connection) -> Sequence[SessionId]:
+            found = await connection.scalars(
+                sa.select(sessions.c.id)
+                .where(
+                    sessions.c.team == place.team,
+                    sessions.c.channel == place.channel,
+                    sessions.c.active_at >= seconds_ago(within.total_seconds()),
+                )
+                .order_by(sessions.c.active_at.desc(), sessions.c.id)
+                .limit(limit)
+            )
+            return [SessionId(each) for each in found]
+
+        return await self._database.fetch(work)
 
     async def read(self, session_id: SessionId) -> Dossier | None:
         """All of it; None when there is no such session."""

@@ -20,6 +20,7 @@ from bot.ports.platform import (
     ChannelNames,
     ReadersOf,
     RoleHolders,
+    ThreadReader,
     ZoneOf,
     own_readers,
     unknown_zone,
@@ -160,6 +161,7 @@ class Directory:
     zone_of: ZoneOf = unknown_zone
     readers_of: ReadersOf = own_readers
     attachments: Attachments | None = None
+    threads: ThreadReader | None = None
 
 
 @dataclass(frozen=True, slots=True)

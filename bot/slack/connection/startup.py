@@ -4,6 +4,7 @@ A wrong app token reconnects for ever and a wrong bot token acknowledges everyth
 nothing, so a process that cannot work ends here instead.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -66,7 +67,14 @@ async def check_slack(access: SlackAccess) -> SlackIdentity:
             app_id=await _app_id(http, access, bot_id),
             enterprise=_text(who, "enterprise_id"),
             trusted_teams=access.trusted_teams,
+            site=_site(_text(who, "url")),
         )
+
+
+def _site(url: str) -> str:
+    """Of Slack's own answer, as far as it is an address of a host and no more."""
+    found = re.fullmatch(r"(https://[a-z0-9][a-z0-9.-]{0,250})/?", url, re.ASCII)
+    return found[1] if found else ""
 
 
 def _check_shape(access: SlackAccess) -> None:

@@ -22,6 +22,7 @@ class SlackIdentity:
     app_id: str = ""
     enterprise: str = ""
     trusted_teams: frozenset[str] = field(default=frozenset())  # may ask although external
+    site: str = ""  # the workspace's address, "https://acme.slack.com"
 
     def is_addressee(self, installed_team: str, api_app_id: str) -> bool:
         """Whether a request was meant for this installation of this app."""

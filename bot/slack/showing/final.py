@@ -108,6 +108,8 @@ def _footer(final: TurnFinished, *, show_cost: bool) -> str:
         asked = final.usage.input + final.usage.output
         how = "answered without a model" if asked else "no model was used"
         return " · ".join(filter(None, (how, "triage", rounds, held)))
+    if not final.provider and not final.rounds and final.end is TurnEnd.ANSWERED:
+        return "no model was used"
     model = "/".join(inline(each, 60) for each in (final.provider, final.model) if each)
     cost = _dollars(final.cost_usd_micros) if show_cost else ""
     return " · ".join(filter(None, (model, rounds, cost, held)))

@@ -95,14 +95,31 @@ def _folded(sign: str) -> str:
     return alike if len(alike) == 1 else sign
 
 
+_PERMALINK = re.compile(
+    r"/archives/[A-Z0-9]{2,30}/p[0-9]{10,21}"
+    r"(?:\?thread_ts=[0-9]{1,12}\.[0-9]{1,9}&cid=[A-Z0-9]{2,30})?",
+    re.ASCII,
+)
+
+
 @dataclass(frozen=True, slots=True)
 class LinkPolicy:
-    """Hosts that answers may link to, in lower case, matched whole."""
+    """Hosts that answers may link to, in lower case, matched whole.
+
+    Of the workspace's own `site` only links to messages: they hold ids, and lead nowhere else.
+    """
 
     hosts: frozenset[str] = frozenset()
+    site: str = ""
 
     def allows(self, url: str) -> bool:
         """An http(s) URL with an allowed host, no user part, nothing a reader may parse twice."""
+        if (
+            self.site
+            and url.startswith(f"{self.site}/")
+            and _PERMALINK.fullmatch(url, len(self.site))
+        ):
+            return True
         if not self.hosts or not url.isascii() or "\\" in url:
             return False
         try:

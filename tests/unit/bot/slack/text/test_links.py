@@ -225,3 +225,27 @@ def test_an_allowed_address_never_runs_into_code(sent: str) -> None:
 @pytest.mark.parametrize("mark", ["> ", "- ", "* ", "1. ", "> - ", "  "])
 def test_where_a_link_leads_is_not_defined_anywhere(mark: str) -> None:
     assert "]:" not in safe_markdown(f"{mark}[x]: //evil\n\n[x]", NO_LINKS)
+
+
+SITE = "https://acme.slack.com"
+
+
+@pytest.mark.parametrize(
+    ("url", "allowed"),
+    [
+        (f"{SITE}/archives/C0CHECKOUT/p1763700000000100", True),
+        (f"{SITE}/archives/C0CHECKOUT/p1763700000000100?thread_ts=1763700000.000100&cid=C1", True),
+        (f"{SITE}/archives/C0CHECKOUT/p1763700000000100?thread_ts=1.1&cid=C1&x=secret", False),
+        (f"{SITE}/archives/C0CHECKOUT/p1763700000000100#secret", False),
+        (f"{SITE}/link?url=https://evil.test", False),
+        (f"{SITE}/archives/secret-words/p1", False),
+        (f"{SITE}.evil.test/archives/C0CHECKOUT/p1763700000000100", False),
+        (f"{SITE}@evil.test/archives/C0CHECKOUT/p1763700000000100", False),
+        ("http://acme.slack.com/archives/C0CHECKOUT/p1763700000000100", False),
+        ("https://other.slack.com/archives/C0CHECKOUT/p1763700000000100", False),
+        (f"{SITE}/archives/C0CHECKOUT/p1763700000000100\n", False),
+    ],
+)
+def test_of_the_workspaces_own_site_only_messages_are_linked(url: str, allowed: bool) -> None:
+    assert LinkPolicy(frozenset(), SITE).allows(url) is allowed
+    assert not LinkPolicy().allows(url)

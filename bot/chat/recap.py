@@ -1,0 +1,161 @@
+""" "Catch me up": a digest of a thread or a channel, from its messages and the records, without a model.
+
+People's words are quoted as theirs; what is known is what answers said, quoted with their marks. A
+model never reads the digest: what is kept for it is that there was one.
+"""
+
+import asyncio
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from pydantic import JsonValue
+
+from adapters.llm.messages import Message, Role, StopReason, Usage
+from bot.chat.recap_text import ChannelPart, channel_digest, thread_digest
+from bot.chat.stopping import StoppedByPerson, unless_stopped
+from bot.domain.dossier import Dossier
+from bot.domain.ids import MessageTs, Place, SessionId
+from bot.domain.session import Ask
+from bot.domain.turn_events import TurnEnd, TurnFinished
+from bot.ports.durability import Journal, StopSignal
+from bot.ports.platform import ThreadReader
+from bot.ports.records import Records
+from tools.redactor import Redactor
+
+MOST_MESSAGES: Final = 500  # of a thread
+CHANNEL_MESSAGES: Final = 100  # of each thread of a channel
+THREADS: Final = 5
+LATELY: Final = timedelta(hours=24)
+READING_S: Final = 30.0  # of all reading: pages are paced, and a 429 waits for its time
+KEPT: Final = "(Here I posted a digest of what was said so far. No model was used for it.)"
+NO_TIME: Final = "the messages could not be read in time: this is from my own records alone"
+
+_CLOCK: Final = "clock"  # what expired was decided by nobody: bot.actions.decide
+_PLEASE = r"(?:please[, ]+)?(?:(?:can|could) you )?(?:please )?"
+_ALWAYS: Final = re.compile(
+    _PLEASE + r"(?:catch (?:me|us) up(?: (?:here|on (?:this|the) (?:thread|channel)))?"
+    r"|(?:(?:give|write) (?:me|us) )?(?:a |the )?summary so far"
+    r"|(?:give (?:me|us) )?(?:a |the )?summary of (?:this|the) (?:thread|channel)"
+    r"|summari[sz]e (?:this|the) (?:thread|channel))(?:,? please)?[ ?.!]*",
+    re.IGNORECASE,
+)
+_PERHAPS: Final = re.compile(
+    r"(?:so )?what(?:'s| has|\u2019s)? happened(?: so far| here)?(?:,? please)?[ ?.!]*",
+    re.IGNORECASE,
+)
+
+
+def asks_for_recap(text: str) -> bool:
+    """Whether the whole message asks what there was so far."""
+    flat = " ".join(text.split())
+    return bool(_ALWAYS.fullmatch(flat) or _PERHAPS.fullmatch(flat))
+
+
+class Recaps:
+    """Answers those asks, one journal step each. `redactor` masks all that goes in."""
+
+    def __init__(self, reader: ThreadReader, records: Records, redactor: Redactor) -> None:
+        self._reader = reader
+        self._records = records
+        self._redactor = redactor
+
+    async def answer(
+        self, ask: Ask, notices: Sequence[str], journal: Journal, stop: StopSignal
+    ) -> tuple[TurnFinished, Sequence[Message]] | None:
+        """The end of the turn and what is kept of it; None where it is to be investigated.
+
+        Raises StorageUnavailable, RedactionFailed.
+        """
+        if not asks_for_recap(ask.text):
+            return None
+
+        async def step() -> JsonValue:
+            try:
+                told = await unless_stopped(stop, self._text(ask))
+            except StoppedByPerson:
+                return ["stopped", ""]
+            return None if told is None else ["told", self._redactor.redact(told)]
+
+        kept = await journal.step("recap", step)
+        if not isinstance(kept, list):
+            return None
+        if kept[0] == "stopped":
+            return _finished(TurnEnd.STOPPED, "", notices, stop.by), ()
+        said = (Message(Role.ASSISTANT, text=KEPT),)
+        return _finished(TurnEnd.ANSWERED, str(kept[1]), notices), said
+
+    async def _text(self, ask: Ask) -> str | None:
+        place = ask.place
+        if place.thread_ts != ask.ts:
+            return await self._of_thread(ask)
+        found = await self._records.recent(place, LATELY, THREADS + 1)
+        others = [each for each in found if each != f"session:{place.key}"][:THREADS]
+        if not others and not _ALWAYS.fullmatch(" ".join(ask.text.split())):
+            return None
+        parts = [await self._part(each, ask) for each in others]
+        return channel_digest([each for each in parts if each is not None], _hours(LATELY))
+
+    async def _of_thread(self, ask: Ask) -> str:
+        place = ask.place
+        dossier = await self._records.read(SessionId(f"session:{place.key}"))
+        part = await self._read(place, dossier, ask.ts, MOST_MESSAGES)
+        return thread_digest(part, ask.turn_id)
+
+    async def _part(self, session: SessionId, ask: Ask) -> ChannelPart | None:
+        dossier = await self._records.read(session)
+        if dossier is None:
+            return None
+        return await self._read(dossier.session.place, dossier, ask.ts, CHANNEL_MESSAGES)
+
+    async def _read(
+        self, place: Place, dossier: Dossier | None, before: MessageTs, most: int
+    ) -> ChannelPart:
+        missing, messages = NO_TIME, []
+        try:
+            async with asyncio.timeout(READING_S):
+                read = await self._reader.read(place, before, most)
+            missing, messages = read.missing, list(read.messages)
+        except TimeoutError:
+            pass
+        names = {user: await self._reader.name(user) for user in sorted(_people(dossier))}
+        links = {ts: self._reader.link(place, ts) for ts in _linked(place, dossier)}
+        return ChannelPart(place, dossier, messages, missing, names, links, datetime.now(UTC))
+
+
+def _people(dossier: Dossier | None) -> set[str]:
+    """Whose names the records need; the clock that expires a proposal is nobody."""
+    if dossier is None:
+        return set()
+    deciders = {str(p.decided_by) for p in dossier.proposals if p.decided_by}
+    return {turn.asker for turn in dossier.turns} | (deciders - {_CLOCK})
+
+
+def _linked(place: Place, dossier: Dossier | None) -> set[MessageTs]:
+    found = {place.thread_ts} - {MessageTs("")}
+    if dossier is not None:
+        found |= {MessageTs(t.answer_ts) for t in dossier.turns if t.answer_ts}
+        found |= {MessageTs(p.card_ts) for p in dossier.proposals if p.card_ts}
+    return found
+
+
+def _hours(span: timedelta) -> int:
+    return round(span.total_seconds() / 3600)
+
+
+def _finished(
+    end: TurnEnd, text: str, notices: Sequence[str], stopped_by: str = ""
+) -> TurnFinished:
+    return TurnFinished(
+        end=end,
+        text=text,
+        stop_reason=StopReason.END_TURN,
+        provider="",
+        model="",
+        rounds=0,
+        usage=Usage(),
+        cost_usd_micros=0,
+        notices=tuple(notices),
+        stopped_by=stopped_by,
+    )

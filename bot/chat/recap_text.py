@@ -1,0 +1,218 @@
+"""The digest of a thread or a channel as Markdown: who said and did what, what is known, what is open.
+
+Pure. Quoted words are made one line without Markdown of their own: nobody's message can make a
+heading, a list or a link of the digest.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from bot.domain.change import named
+from bot.domain.dossier import Dossier, DossierTurn
+from bot.domain.ids import MessageTs, Place
+from bot.domain.proposal import Proposal, ProposalState, became
+from bot.domain.session import TurnState
+from bot.domain.thread import Said, Speaker
+
+LINES: Final = 30  # of who said and did what: the first ones, and the last
+_FIRST: Final = 4
+_KNOWN: Final = 5
+_OPEN: Final = 10
+_QUOTED: Final = 200
+_NAMED: Final = 60
+_SPACES = re.compile(r"\s+")
+_MARKS: Final = str.maketrans(
+    {"*": "\u2217", "~": "\u223c", "`": "\u02cb", "[": "(", "]": ")", "_": "\u02cd", "|": "\u00a6"}
+)
+# What an answer begins with that is no statement: its own emphasis, headings, list marks.
+_LEADING = re.compile(r"^[\s#>*_-]+")
+_HANDLED: Final = frozenset({ProposalState.SUCCEEDED, ProposalState.FAILED, ProposalState.UNKNOWN})
+
+
+@dataclass(frozen=True, slots=True)
+class ChannelPart:
+    """One thread. `names` by user id, `links` by message; `dossier` is None where nothing is on record."""
+
+    place: Place
+    dossier: Dossier | None
+    messages: Sequence[Said]
+    missing: str
+    names: Mapping[str, str]
+    links: Mapping[MessageTs, str]
+    now: datetime
+
+    def name(self, user: str) -> str:
+        """What people call them, inert."""
+        return inert(self.names.get(user, "somebody"), _NAMED)
+
+    @property
+    def proposals(self) -> Sequence[Proposal]:
+        return self.dossier.proposals if self.dossier else ()
+
+    @property
+    def turns(self) -> Sequence[DossierTurn]:
+        return self.dossier.turns if self.dossier else ()
+
+
+def inert(text: str, most: int) -> str:
+    """One line, cut, with nothing that formats."""
+    flat = _SPACES.sub(" ", text).strip().translate(_MARKS)
+    return flat if len(flat) <= most else flat[: most - 1] + "\u2026"
+
+
+def thread_digest(part: ChannelPart, asked_by: str) -> str:
+    """The whole digest of one thread; `asked_by` is the turn that asks for it."""
+    events = sorted(_events(part), key=lambda event: event[0])
+    people = len({m.user for m in part.messages if m.speaker is Speaker.PERSON})
+    counted = f"{_count(len(part.messages), 'message')}, {_count(people, 'person', 'people')}"
+    return "\n".join(
+        (
+            f"**So far in this thread** ({counted}; times are UTC)",
+            *([f"\n\u26a0 Not all: {part.missing}."] if part.missing else []),
+            "\n**Who said and did what**",
+            *(_cut([line for _, line in events]) or ["- nothing that I can see"]),
+            "\n**What is known** (as it was answered then; nothing was looked at again)",
+            *(_known(part) or ["- no question was answered here yet"]),
+            "\n**What is open**",
+            *(_open(part, asked_by) or ["- nothing that I know of"]),
+        )
+    )
+
+
+def channel_digest(parts: Sequence[ChannelPart], hours: int) -> str:
+    """The threads of a channel in which I was asked lately, newest first."""
+    if not parts:
+        return f"Nobody asked me anything in this channel in the last {hours} hours."
+    lines = [f"**The threads here in which I was asked, last {hours} hours** (times are UTC)"]
+    for part in parts:
+        lines += ["", *_of_thread(part)]
+    return "\n".join(lines)
+
+
+def _of_thread(part: ChannelPart) -> Iterator[str]:
+    first = part.messages[0] if part.messages else None
+    if first is not None:
+        yield f"**{_clock(first.at, first.link)} {_who(first)}**: {_quote(first.text)}"
+    else:
+        began = part.dossier.session.created_at if part.dossier else part.now
+        yield f"**{_clock(began, part.links.get(part.place.thread_ts, ''))} a thread**"
+    people = len({m.user for m in part.messages if m.speaker is Speaker.PERSON})
+    last = max((m.at for m in part.messages), default=None)
+    until = f", the last at {last.astimezone(UTC):%H:%M}" if last else ""
+    count = _count(len(part.messages), "message")
+    yield f"- {count} of {_count(people, 'person', 'people')}{until}"
+    if part.missing:
+        yield f"- \u26a0 Not all: {part.missing}."
+    yield from _known(part)[-2:]
+    yield from (f"{line} (open)" for line in _open(part, "")[:3])
+
+
+def _events(part: ChannelPart) -> Iterator[tuple[datetime, str]]:
+    for said in part.messages:
+        if said.speaker in (Speaker.PERSON, Speaker.APP):
+            yield said.at, f"- {_clock(said.at, said.link)} {_who(said)}: {_quote(said.text)}"
+        elif said.speaker is Speaker.NOTE:
+            yield said.at, f"- {_clock(said.at, said.link)} Kortex: {_quote(said.text)}"
+    for turn in part.turns:
+        if turn.state == TurnState.ANSWERED.value and turn.ended_at:
+            link = _link(part, turn.answer_ts)
+            yield (
+                turn.ended_at,
+                f"- {_clock(turn.ended_at, link)} Kortex answered {part.name(turn.asker)}",
+            )
+    for row in part.proposals:
+        yield from _decided(part, row)
+
+
+def _decided(part: ChannelPart, row: Proposal) -> Iterator[tuple[datetime, str]]:
+    link, what = _link(part, row.card_ts), inert(named(row), _QUOTED)
+    yield row.created_at, f"- {_clock(row.created_at, link)} Kortex proposed: {what}"
+    if row.decided_at is None:
+        return
+    by = row.decided_by or ""
+    who = f" by {part.name(by)}" if by in part.names else ""
+    at = row.decided_at
+    why = f": {_quote(row.reason)}" if row.reason else ""
+    yield at, f"- {_clock(at, link)} {what}: {became(row, who)}{why}"
+
+
+def _known(part: ChannelPart) -> list[str]:
+    answers = {m.ts: m for m in part.messages if m.speaker is Speaker.ANSWER}
+    lines: list[tuple[datetime, str]] = []
+    for turn in part.turns:
+        shown = answers.get(MessageTs(turn.answer_ts or ""))
+        if turn.state != TurnState.ANSWERED.value or shown is None or turn.ended_at is None:
+            continue
+        head = _LEADING.sub("", shown.text).replace("**", "")
+        if head and not head.startswith("So far in this thread"):
+            line = f"- {_clock(turn.ended_at, shown.link)} Kortex: {_quote(head)}"
+            lines.append((turn.ended_at, line))
+    for row in part.proposals:
+        if row.state in _HANDLED and row.decided_at:
+            link = _link(part, row.card_ts)
+            what = f"{inert(named(row), _QUOTED)}: {became(row)}"
+            lines.append((row.decided_at, f"- {_clock(row.decided_at, link)} {what}"))
+    return [line for _, line in sorted(lines)][-_KNOWN:]
+
+
+def _open(part: ChannelPart, asked_by: str) -> list[str]:
+    lines = [
+        f"- {_clock(row.created_at, _link(part, row.card_ts))} {inert(named(row), _QUOTED)} waits "
+        f"for a decision until {row.expires_at.astimezone(UTC):%H:%M}"
+        for row in part.proposals
+        if row.state is ProposalState.PENDING and row.expires_at > part.now
+    ]
+    for turn in part.turns:
+        if turn.state != TurnState.ANSWERED.value and turn.id != asked_by:
+            how = "is being answered" if turn.state == TurnState.RUNNING.value else turn.state
+            lines.append(
+                f"- {_clock(turn.started_at, _link(part, turn.answer_ts))} {part.name(turn.asker)} "
+                f"asked me: {_quote(turn.question)} ({how})"
+            )
+    lines += [
+        f"- {_clock(m.at, m.link)} {_who(m)} asked: {_quote(m.text)} (nobody else wrote since)"
+        for m in _unanswered(part.messages)
+    ]
+    return lines[:_OPEN]
+
+
+def _unanswered(messages: Sequence[Said]) -> Iterator[Said]:
+    """Questions to people after which nobody else said anything."""
+    others = [m for m in messages if m.speaker in (Speaker.PERSON, Speaker.APP, Speaker.ANSWER)]
+    for at, said in enumerate(others):
+        if said.speaker is not Speaker.PERSON or said.to_bot or "?" not in said.text:
+            continue
+        if all(later.user == said.user for later in others[at + 1 :]):
+            yield said
+
+
+def _cut(lines: Sequence[str]) -> list[str]:
+    if len(lines) <= LINES:
+        return list(lines)
+    left = len(lines) - LINES
+    return [*lines[:_FIRST], f"- \u2026 {left} more", *lines[-(LINES - _FIRST) :]]
+
+
+def _clock(at: datetime, link: str) -> str:
+    shown = f"{at.astimezone(UTC):%H:%M}"
+    return f"[{shown}]({link})" if link else shown
+
+
+def _link(part: ChannelPart, ts: str | None) -> str:
+    return part.links.get(MessageTs(ts), "") if ts else ""
+
+
+def _who(said: Said) -> str:
+    app = " (app)" if said.speaker is Speaker.APP and "app" not in said.name.split() else ""
+    return f"{inert(said.name, _NAMED)}{app}"
+
+
+def _quote(text: str) -> str:
+    return f"\u201c{inert(text, _QUOTED)}\u201d" if text.strip() else "(no text)"
+
+
+def _count(number: int, one: str, many: str = "") -> str:
+    return f"{number} {one if number == 1 else many or one + 's'}"

@@ -1,0 +1,36 @@
+"""What a turn is asked with of what was said before, told as it is made to fit."""
+
+from collections.abc import Sequence
+
+from adapters.llm.messages import CompleteRequest
+from bot.chat.history import PURPOSE, SUMMARY_ROUND, Recalled, recall
+from bot.chat.round_record import QuietReplay, RoundRecord
+from bot.chat.turn_budget import TurnBudget
+from bot.domain.turn_events import Notice, TurnEvent
+from bot.ports.durability import StopSignal
+
+
+async def remembered(
+    request: CompleteRequest,
+    before: Sequence[str],
+    budget: TurnBudget,
+    stop: StopSignal,
+    journal: QuietReplay,
+) -> Recalled:
+    """The request within its model's window; `before` and what was folded are told as notices."""
+    for notice in before:
+        journal.feed(Notice(notice))
+
+    def only_notices(event: TurnEvent) -> None:
+        if isinstance(event, Notice):
+            journal.feed(event)
+
+    async def summarise(asking: CompleteRequest) -> RoundRecord:
+        return await budget.round(
+            asking, SUMMARY_ROUND, only_notices, "", stop, full=True, purpose=PURPOSE
+        )
+
+    recalled = await recall(request, budget.window_tokens(), journal, summarise)
+    for notice in recalled.notices:
+        journal.feed(Notice(notice))
+    return recalled

@@ -1,0 +1,20 @@
+"""What is on record about conversations, read together."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Protocol
+
+from bot.domain.dossier import Dossier
+from bot.domain.ids import Place, SessionId
+
+
+class Records(Protocol):
+    """Reads only. Every method raises StorageUnavailable."""
+
+    async def read(self, session_id: SessionId) -> Dossier | None:
+        """All of one session; None when there is none."""
+        ...
+
+    async def recent(self, place: Place, within: timedelta, limit: int) -> Sequence[SessionId]:
+        """The sessions of the place's channel in which something was asked lately, newest first."""
+        ...

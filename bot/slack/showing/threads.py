@@ -1,0 +1,255 @@
+"""What was said in a thread, read from Slack: in pages, within the allowance, and never for ever.
+
+Slack gives apps that are sold but not in its Marketplace 15 messages a minute since 2025-05-29
+(https://docs.slack.dev/apis/web-api/rate-limits, conversations.history and .replies): then the first
+page is all there is, and what is read says so.
+"""
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+import structlog
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from bot.domain.ids import MessageTs, Place
+from bot.domain.thread import Said, Speaker, ThreadRead
+from bot.ports.failures import SurfaceFailed, SurfaceGone
+from bot.slack.api.calls import SlackCalls
+from bot.slack.api.names import PersonNames
+from bot.slack.api.web_api import RateLimited
+from bot.slack.sending.outbox import ANSWER, CARD
+from bot.slack.text.mrkdwn import clean
+
+_log = structlog.stdlib.get_logger(__name__)
+
+PAGE: Final = 200  # Slack's advice
+FEW: Final = 15  # of those apps
+NAMES: Final = 60  # people looked up for one thread, each once in five minutes
+_AT_ONCE: Final = 8
+_PATIENCE_S: Final = 20.0  # a Retry-After up to this is waited for, once
+SOMEBODY: Final = "somebody"
+AN_APP: Final = "an app"
+LIMITED: Final = (
+    f"Slack gives apps like this one {FEW} messages a minute, so only the first {FEW} were read"
+)
+CUT: Final = "the thread is longer, only its first {count} messages were read"
+REFUSED: Final = "Slack did not give {what} messages ({why}); what I have on record is here"
+
+_TOKEN = re.compile(r"<([^<>]*)>")
+_UNESCAPED = (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"))  # the ampersand last
+_TS = re.compile(r"[0-9]{1,12}\.[0-9]{1,9}", re.ASCII)
+_CHANNEL = re.compile(r"[A-Z0-9]{2,30}", re.ASCII)
+_BOOKKEEPING: Final = frozenset({"file_share", "thread_broadcast", "bot_message", "me_message", ""})
+
+
+class _Read(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
+
+
+class _Named(_Read):
+    name: str = ""
+
+
+class _Metadata(_Read):
+    event_type: str = ""
+
+
+class _Message(_Read):
+    ts: str
+    user: str = ""
+    text: str = ""
+    subtype: str = ""
+    bot_id: str = ""
+    username: str = ""
+    hidden: bool = False
+    bot_profile: _Named = _Named()
+    metadata: _Metadata = _Metadata()
+
+
+class _Cursor(_Read):
+    next_cursor: str = ""
+
+
+class _Page(_Read):
+    messages: tuple[_Message, ...]
+    response_metadata: _Cursor = _Cursor()
+
+
+class SlackThreads:
+    """`bot.ports.platform.ThreadReader`. `site` is the workspace's address, as auth.test gives it.
+
+    `permit` waits until a thread may be read; `limited` is told of a 429.
+    """
+
+    def __init__(
+        self,
+        api: SlackCalls,
+        names: PersonNames,
+        bot_user: str,
+        site: str,
+        permit: Callable[[], Awaitable[None]],
+        limited: Callable[[RateLimited], None] = lambda _: None,
+    ) -> None:
+        self._api = api
+        self._names = names
+        self._bot_user = bot_user
+        self._site = site.rstrip("/")
+        self._permit = permit
+        self._limited = limited
+
+    async def read(self, place: Place, before: MessageTs, most: int) -> ThreadRead:
+        """See `ThreadReader.read`."""
+        found: list[_Message] = []
+        missing = ""
+        try:
+            missing = await self._pages(place, before, most, found)
+        except (SurfaceFailed, SurfaceGone, ValidationError) as error:
+            _log.info("slack.thread.not_read", error=str(error) or type(error).__name__)
+            missing = REFUSED.format(what="more" if found else "me the", why=_why(error))
+        kept = found[:most] if place.thread_ts else found[-most:]
+        told = [m for m in kept if _is_said(m) and (not before or _earlier(m.ts, before))]
+        names = await self._names_of(told)
+        return ThreadRead([self._said(place, m, names) for m in told], missing)
+
+    def link(self, place: Place, ts: MessageTs) -> str:
+        """Slack's own form of it; nothing but ids goes in."""
+        if not (self._site and _TS.fullmatch(ts) and _CHANNEL.fullmatch(place.channel)):
+            return ""
+        root = place.thread_ts
+        within = f"?thread_ts={root}&cid={place.channel}" if root and root != ts else ""
+        return f"{self._site}/archives/{place.channel}/p{ts.replace('.', '')}{within}"
+
+    async def name(self, user: str) -> str:
+        """The display name; `SOMEBODY` when Slack does not say."""
+        found = await self._names.name(user)
+        return SOMEBODY if found == user else found
+
+    async def _pages(self, place: Place, before: str, most: int, found: list[_Message]) -> str:
+        method = "conversations.replies" if place.thread_ts else "conversations.history"
+        cursor = ""
+        while len(found) < most:
+            page = _Page.model_validate(await self._page(method, place, before, cursor))
+            # A direct message comes newest first, and its newest are wanted.
+            if place.thread_ts:
+                found += page.messages
+            else:
+                found[:0] = page.messages[::-1]
+            cursor = page.response_metadata.next_cursor
+            if not cursor:
+                return ""
+            if len(page.messages) <= FEW:
+                return LIMITED
+            if not place.thread_ts:
+                break
+        return CUT.format(count=most) if place.thread_ts else ""
+
+    async def _page(
+        self, method: str, place: Place, before: str, cursor: str
+    ) -> Mapping[str, object]:
+        async def call() -> Mapping[str, object]:
+            await self._permit()
+            return await self._api.call(
+                method,
+                channel=place.channel,
+                ts=place.thread_ts or None,
+                limit=PAGE,
+                latest=before or None,
+                include_all_metadata=True,
+                cursor=cursor or None,
+            )
+
+        try:
+            return await call()
+        except RateLimited as error:
+            self._limited(error)
+            if error.retry_after_s > _PATIENCE_S:
+                raise
+        return await call()
+
+    async def _names_of(self, messages: Sequence[_Message]) -> Mapping[str, str]:
+        users = [m.user for m in messages if m.user and m.user != self._bot_user]
+        users += [user for m in messages for user in _mentioned(m.text)]
+        slots = asyncio.Semaphore(_AT_ONCE)
+
+        async def one(user: str) -> str:
+            async with slots:
+                return await self.name(user)
+
+        wanted = list(dict.fromkeys(users))[:NAMES]
+        return dict(zip(wanted, await asyncio.gather(*map(one, wanted)), strict=True))
+
+    def _said(self, place: Place, message: _Message, names: Mapping[str, str]) -> Said:
+        ts = MessageTs(message.ts)
+        is_own = message.user == self._bot_user
+        return Said(
+            ts=ts,
+            at=datetime.fromtimestamp(float(message.ts), UTC),
+            speaker=_speaker(message, is_own=is_own),
+            user=message.user or message.bot_id,
+            name="Kortex" if is_own else _name(message, names),
+            text=_plain(message.text, names),
+            link=self.link(place, ts),
+            to_bot=not is_own and self._bot_user in _mentioned(message.text),
+        )
+
+
+def _why(error: Exception) -> str:
+    return "too many requests" if isinstance(error, RateLimited) else "it refused"
+
+
+def _is_said(message: _Message) -> bool:
+    told = message.subtype in _BOOKKEEPING and not message.hidden
+    return told and _TS.fullmatch(message.ts) is not None
+
+
+def _earlier(ts: str, before: str) -> bool:
+    return _TS.fullmatch(before) is None or _parts(ts) < _parts(before)
+
+
+def _parts(ts: str) -> tuple[int, str]:
+    seconds, _, rest = ts.partition(".")
+    return int(seconds), rest
+
+
+def _speaker(message: _Message, *, is_own: bool) -> Speaker:
+    if is_own:
+        kinds = {ANSWER: Speaker.ANSWER, CARD: Speaker.CARD}
+        return kinds.get(message.metadata.event_type, Speaker.NOTE)
+    return Speaker.APP if message.bot_id else Speaker.PERSON
+
+
+def _name(message: _Message, names: Mapping[str, str]) -> str:
+    if message.bot_id:
+        known = names.get(message.user, SOMEBODY)
+        own = message.bot_profile.name or message.username
+        return clean(own or (known if known != SOMEBODY else "")) or AN_APP
+    return clean(names.get(message.user, SOMEBODY)) or SOMEBODY
+
+
+def _mentioned(text: str) -> list[str]:
+    tokens = (token.partition("|")[0] for token in _TOKEN.findall(text))
+    return [token[1:] for token in tokens if token.startswith("@")]
+
+
+def _plain(text: str, names: Mapping[str, str]) -> str:
+    """With people by their names and nothing that pings or links."""
+
+    def readable(found: re.Match[str]) -> str:
+        target, _, label = found.group(1).partition("|")
+        match target[:1]:
+            case "@":
+                return f"@{names.get(target[1:], SOMEBODY)}"
+            case "#":
+                return f"#{label}" if label else "a channel"
+            case "!":
+                return label or f"@{target[1:].partition('^')[0]}"
+            case _:
+                return target if not label or label in target else f"{label} ({target})"
+
+    plain = _TOKEN.sub(readable, text)
+    for escaped, char in _UNESCAPED:
+        plain = plain.replace(escaped, char)
+    return clean(plain)

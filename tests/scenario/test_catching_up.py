@@ -1,0 +1,164 @@
+"""\"Catch me up\": who said and did what, what is known, what is open; on the wire, without a model."""
+
+import asyncio
+import re
+
+import pytest
+
+from bot.chat.recap import KEPT
+from bot.demo.workspace.seeds import CHECKOUT, DIRECT, MEMBER, OTHER_BOT, RESPONDER
+from bot.slack.api.web_api import RateLimited
+from tests.fakes.model_server import Call, Recorded, Round
+from tests.fixtures_service import API_KEY, Start, stage
+from tests.stage import REJECT, Stage, results
+
+__all__ = ["stage"]
+
+PROPOSE = Call(
+    "core__propose_action",
+    {"action": "rollback-deploy", "product": "checkout", "params": {}, "rationale": "it leaks"},
+)
+HOSTILE = (
+    f"# All is well\n\n**Known** [press](https://evil.test/x) <!channel> `code` {API_KEY} "
+    "Confirmed by @mira. \u202eolleh"
+)
+
+
+def script(request: Recorded) -> Round:
+    """Propose, then say what was found."""
+    if results(request):
+        return Round(text=("**The pool of checkout is full.** It leaks.",))
+    return Round(calls=(PROPOSE,))
+
+
+async def incident(running: Stage) -> str:
+    """A thread: a person, the bot's answer and its proposal, an app, a question to colleagues."""
+    asked = await running.ask("@kortex why is checkout slow?", MEMBER)
+    await running.answer(asked)
+    await running.card(asked)
+    for user, text in (
+        (OTHER_BOT, "ALERT latency"),
+        (MEMBER, HOSTILE),
+        (RESPONDER, "@priya did you touch the pool?"),
+    ):
+        await running.workspace.say(user, CHECKOUT, text, asked.thread)
+        await running.workspace.settled()
+    return asked.thread
+
+
+MENTION = {"slack": {"follow_up": "mention"}}
+
+
+async def told(running: Stage, text: str, thread: str = "", channel: str = CHECKOUT) -> str:
+    """The digest as it was sent."""
+    asked = await running.ask(text, RESPONDER, channel, thread)
+    await running.answer(asked)
+    return "\n".join(part.text for part in running.parts(asked))
+
+
+def links(digest: str) -> list[str]:
+    return re.findall(r"\]\((\S+?)\)", digest)
+
+
+@pytest.mark.parametrize("stream", ["edit", "native"])
+async def test_a_thread_is_told_line_by_line_with_its_links(stage: Start, stream: str) -> None:
+    more = {"slack": {"stream": stream, "follow_up": "mention"}}
+    async with stage(script, more) as running:
+        thread = await incident(running)
+        asked = len(running.models.requests)
+        digest = await told(running, "@kortex catch me up", thread)
+
+        assert len(running.models.requests) == asked
+        said, known, is_open = re.split(r"\*\*What is \w+\*\*.*", digest)
+        assert "priya: “@kortex why is checkout slow?”" in said
+        assert "pagerbot (app): “ALERT latency”" in said
+        assert "mira: “@priya did you touch the pool?”" in said
+        assert "Kortex proposed: Rollback deploy of checkout" in said
+        assert "Kortex: “The pool of checkout is full. (⚠ not checked" in known
+        assert "Rollback deploy of checkout waits for a decision until" in is_open
+        assert "mira asked: “@priya did you touch the pool?” (nobody else wrote since)" in is_open
+        site = f"https://kortex-local.slack.com/archives/{CHECKOUT}/p"
+        assert links(digest)
+        assert all(link.startswith(site) for link in links(digest))
+        ts = {m.ts.replace(".", "") for m in running.workspace.messages(CHECKOUT)}
+        assert {link.removeprefix(site).partition("?")[0] for link in links(digest)} <= ts
+
+
+async def test_nobody_s_words_become_more_than_a_quote_and_nobody_is_pinged(stage: Start) -> None:
+    async with stage(script, MENTION) as running:
+        thread = await incident(running)
+        digest = await told(running, "@kortex summary so far", thread)
+
+        assert API_KEY not in digest + running.sent() + running.rows()
+        assert "evil.test" not in " ".join(links(digest))
+        assert "<!channel>" not in digest
+        assert "<@" not in digest
+        assert "\n# All" not in digest
+        assert "**Known**" not in digest
+        assert "\u202e" not in digest
+
+
+async def test_decisions_and_their_reasons_are_told_and_nothing_is_left_open(
+    stage: Start,
+) -> None:
+    async with stage(script) as running:
+        asked = await running.ask("@kortex why is checkout slow?", RESPONDER)
+        await running.answer(asked)
+        await running.press(RESPONDER, await running.card(asked), REJECT)
+        (view,) = await running.workspace.wait_for(lambda: running.workspace.modals_of(RESPONDER))
+        await running.workspace.submit(RESPONDER, str(view["id"]), {"text": "not the pool"})
+        await running.card(asked, "Rejected")
+        digest = await told(running, "catch me up", asked.thread)
+
+        assert re.search(r"Rollback deploy of checkout: rejected by mira.*“not the pool”", digest)
+        assert "- nothing that I know of" in digest.partition("What is open")[2]
+
+
+async def test_a_channel_is_told_by_its_recent_threads(stage: Start) -> None:
+    async with stage(script) as running:
+        nothing = await told(running, "@kortex catch me up")
+        await incident(running)
+        digest = await told(running, "@kortex what happened?")
+
+        assert "Nobody asked me anything in this channel in the last 24 hours." in nothing
+        assert "@kortex why is checkout slow?" in digest
+        assert "The pool of checkout is full." in digest
+        assert "waits for a decision until" in digest
+
+
+async def test_without_a_thread_to_tell_of_what_happened_is_a_question_like_any(
+    stage: Start,
+) -> None:
+    async with stage(script) as running:
+        await running.answered("@kortex what happened?", RESPONDER)
+        assert len(running.models.requests) == 2
+
+
+async def test_a_model_reads_of_a_digest_only_that_there_was_one(stage: Start) -> None:
+    async with stage(script, MENTION) as running:
+        thread = await incident(running)
+        await running.answered("@kortex catch me up", RESPONDER, thread=thread)
+        await running.answered("@kortex and now?", RESPONDER, thread=thread)
+
+        asked = str(running.models.bodies[-1])
+        assert KEPT in asked
+        assert "did you touch the pool" not in asked
+
+
+async def test_a_direct_message_is_told_too(stage: Start) -> None:
+    async with stage(script) as running:
+        await running.answered("why is checkout slow?", RESPONDER, channel=DIRECT)
+        digest = await told(running, "catch me up", channel=DIRECT)
+        assert "mira: “why is checkout slow?”" in digest
+        assert "The pool of checkout is full." in digest
+
+
+async def test_a_stop_while_it_is_read_ends_it(stage: Start) -> None:
+    async with stage(script, MENTION) as running:
+        thread = await incident(running)
+        running.service.scheduler.rate_limited(RateLimited("conversations.replies", 25.0))
+        asked = await running.ask("@kortex catch me up", RESPONDER, thread=thread)
+        await running.live(asked, "Stop")
+        async with asyncio.timeout(5):
+            await running.ask("stop", RESPONDER, thread=thread)
+            assert "Stopped by" in await running.answer(asked)
