@@ -5,7 +5,7 @@ The clock of both sides stands where a test puts it.
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -115,7 +115,7 @@ class Slack:
         return list(self.workspace.timeline.replies(CHECKOUT, ask.place.thread_ts))
 
     def texts(self, ask: Ask) -> list[str]:
-        return [message.text for message in self.messages(ask)]
+        return [said(message.text, message.blocks) for message in self.messages(ask)]
 
     async def shows(self, ask: Ask, text: str) -> None:
         """Wait until the last message of the thread says that."""
@@ -164,7 +164,12 @@ async def slack() -> AsyncIterator[Slack]:
 
 def shown(final: TurnFinished) -> list[str]:
     """What an answer by edits would say."""
-    return [part.text for part in render(view([final]))]
+    return [said(part.text, part.blocks) for part in render(view([final]))]
+
+
+def said(text: str, blocks: Sequence[Mapping[str, Any]]) -> str:
+    """The words of a message; its notification tells the first sentence apart."""
+    return next((str(b["text"]) for b in blocks if b["type"] == "markdown"), text)
 
 
 def feed(stream: AnswerStream, words: list[str]) -> None:

@@ -16,9 +16,9 @@ from bot.slack.sending.outbox import answer_mark
 from bot.slack.sending.streams import Streams
 from bot.slack.showing import tasks
 from bot.slack.showing.answer_messages import AnswerMessages
-from bot.slack.showing.render import AnswerView
+from bot.slack.showing.render import AnswerView, full_part
 from bot.slack.showing.tasks import Card
-from bot.slack.text.blocks import Block, Part, markdown
+from bot.slack.text.blocks import Block, Part
 from bot.slack.text.growing import full_message, growing, one_message, whole_lines
 from bot.slack.text.links import LinkPolicy
 from bot.slack.text.mrkdwn import clean
@@ -158,7 +158,7 @@ class NativeAnswer:
         chunks = [tasks.text_chunk(more)] if more else []
         if not await self._end(growth, [*chunks, *self._closing(growth, view)]):
             return
-        self._messages.shown[growth.index] = Part(body, (markdown(body),))
+        self._messages.shown[growth.index] = full_part(body, growth.index)
         self._seen_heads += (head,)
         try:
             await self.begin()

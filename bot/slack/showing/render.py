@@ -30,6 +30,7 @@ from bot.slack.text.limits import MESSAGE_CHARS
 from bot.slack.text.links import NO_LINKS, LinkPolicy, remark
 from bot.slack.text.markdown import hold_back
 from bot.slack.text.mrkdwn import clean, inline
+from bot.slack.text.notified import notified
 from bot.slack.text.split import split
 from tools.records import CallEnded, CallEvent
 
@@ -109,9 +110,17 @@ def render(view: AnswerView, links: LinkPolicy = NO_LINKS) -> tuple[Part, ...]:
     drawn += _rows(final, [*shown, *drawn, *closed.blocks])
     fallback = last or closed.headline
     return (
-        *(Part(body, (markdown(body),)) for body in earlier),
-        Part(fallback, (*shown, *drawn, *closed.blocks)),
+        *(full_part(body, index) for index, body in enumerate(earlier)),
+        Part(
+            fallback if earlier or not last else notified(last),
+            (*shown, *drawn, *closed.blocks),
+        ),
     )
+
+
+def full_part(body: str, index: int) -> Part:
+    """A message that is full. The first one is what people are notified of."""
+    return Part(body if index else notified(body), (markdown(body),))
 
 
 def _rows(final: TurnFinished, others: Sequence[Block]) -> list[Block]:
@@ -152,13 +161,14 @@ def _live(view: AnswerView, links: LinkPolicy) -> tuple[Part, ...]:
     if status:
         blocks.append(context(status))
     blocks.append(actions([button("Stop", STOP_ACTION, view.turn_id)]))
+    told = (last if earlier else notified(last)) if last else _waited_for(view, status)
     return (
-        *(Part(body, (markdown(body),)) for body in earlier),
-        Part(last or _notified(view, status), tuple(blocks)),
+        *(full_part(body, index) for index, body in enumerate(earlier)),
+        Part(told, tuple(blocks)),
     )
 
 
-def _notified(view: AnswerView, status: str) -> str:
+def _waited_for(view: AnswerView, status: str) -> str:
     """What a notification says of an answer that has no text yet."""
     if status != PLACEHOLDER or not view.question:
         return status

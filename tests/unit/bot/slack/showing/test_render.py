@@ -134,6 +134,14 @@ def test_messages_already_full_do_not_change_as_the_text_grows(pieces: list[str]
     assert render(grown)[: len(before) - 1] == before[:-1]
 
 
+def test_only_the_first_message_tells_its_first_sentence_apart() -> None:
+    first, *others = render(view([finished(text=f"**It is the pool [E1].** And more.\n\n{LONG}")]))
+
+    assert first.text.startswith("It is the pool.\nAnd more.")
+    assert "**It is the pool [E1].**" in str(first.blocks[0]["text"])
+    assert [each.text for each in others[:-1]] == [b.blocks[0]["text"] for b in others[:-1]]
+
+
 def test_model_text_cannot_notify_anyone_anywhere() -> None:
     hostile = "<!channel> @here <@U1> `x` <https://evil.example|Grafana>"
     made = outcome("a", summary=hostile, name=f"core__{hostile}")
