@@ -18,6 +18,8 @@ from bot.commands.headless import TEAM as HEADLESS
 from bot.commands.verbs import guarded, loaded
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.dossier import Dossier
+from bot.domain.ids import MessageTs
+from bot.domain.thread import ThreadRead
 from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.reports.incident import ReportFacts, people_in, report
 from bot.settings.model import Settings
@@ -25,9 +27,12 @@ from bot.settings.reading import ConfigurationError
 from bot.slack.api.calls import RedactedCalls, SlackCalls
 from bot.slack.api.names import PersonNames
 from bot.slack.api.web_api import create_api
+from bot.slack.connection.startup import site_of
 from bot.slack.sending.outbox import Outbox
 from bot.slack.sending.scheduler import EditScheduler
 from bot.slack.showing.surface import SlackSurface
+from bot.slack.showing.threads import SlackThreads
+from bot.slack.text.links import LinkPolicy
 from bot.store.audit_reading import verify
 from bot.store.dossiers import Dossiers
 from bot.wiring import rules
@@ -37,6 +42,7 @@ from tools.redactor import Redactor
 LOOK_UP_TIMEOUT_S = 30.0
 POST_TIMEOUT_S = 120.0  # a long report is several messages, and Slack wants a second between them
 MAX_LINKS = 200
+MOST_MESSAGES = 1_000  # of the thread: five pages of Slack's
 STDOUT = "-"
 
 
@@ -102,6 +108,7 @@ async def _checkpoint(stores: Stores, settings: Settings, dossier: Dossier) -> C
 class _Slack:
     api: SlackCalls
     surface: SlackSurface
+    threads: SlackThreads
 
 
 @asynccontextmanager
@@ -120,7 +127,25 @@ async def _slack(
         )
         scheduler = EditScheduler()
         await stack.enter_async_context(scheduler.running())
-        yield _Slack(api, SlackSurface(Outbox(api, scheduler), redact=redactor.redact))
+        bot_user, site = await _own_account(api)
+        surface = SlackSurface(
+            Outbox(api, scheduler, bot_user),
+            redact=redactor.redact,
+            links=LinkPolicy(frozenset(), site),
+        )
+        people = PersonNames(api, lambda: 0.0)
+        paced = (scheduler.read_permit, scheduler.rate_limited)
+        yield _Slack(api, surface, SlackThreads(api, people, bot_user, site, *paced))
+
+
+async def _own_account(api: SlackCalls) -> tuple[str, str]:
+    """The bot's user and the workspace's address; empty where Slack does not say."""
+    try:
+        async with asyncio.timeout(LOOK_UP_TIMEOUT_S):
+            answer: Mapping[str, object] = await api.call("auth.test")
+    except (SurfaceFailed, SurfaceGone, TimeoutError):
+        return "", ""
+    return str(answer.get("user_id") or ""), site_of(str(answer.get("url") or ""))
 
 
 async def _looked_up(facts: ReportFacts, dossier: Dossier, slack: _Slack) -> ReportFacts:
@@ -133,7 +158,15 @@ async def _looked_up(facts: ReportFacts, dossier: Dossier, slack: _Slack) -> Rep
             await _add_links(links, dossier, slack.api)
     except (SurfaceFailed, SurfaceGone, TimeoutError) as error:
         print(f"kortex: Slack gave no more names and links: {error}", file=sys.stderr)
-    return replace(facts, names=names, links=links)
+    return replace(facts, names=names, links=links, thread=await _thread(dossier, slack))
+
+
+async def _thread(dossier: Dossier, slack: _Slack) -> ThreadRead:
+    try:
+        async with asyncio.timeout(LOOK_UP_TIMEOUT_S):
+            return await slack.threads.read(dossier.session.place, MessageTs(""), MOST_MESSAGES)
+    except TimeoutError:
+        return ThreadRead((), "Slack did not give the messages in time")
 
 
 async def _add_names(names: dict[str, str], people: Iterable[str], api: SlackCalls) -> None:

@@ -11,6 +11,7 @@ from bot.domain.audit import AuditKind, TrailEntry
 from bot.domain.change import named, outcome_words
 from bot.domain.dossier import Dossier, DossierTurn
 from bot.domain.proposal import Proposal, word
+from bot.domain.thread import Speaker, ThreadRead
 
 USD_MICROS = 1_000_000
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]")
@@ -38,13 +39,14 @@ _STORY: Mapping[str, Sequence[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class ReportFacts:
-    """What is beside the dossier. `names` by user id; `links` by message; both may lack some."""
+    """What is beside the dossier. `thread`: what people said there. `names` by user id; `links` by message; both may lack some."""
 
     written_at: datetime
     verdict: Summary
     checkpoint: Checkpoint | None
     names: Mapping[str, str] = field(default_factory=dict)
     links: Mapping[str, str] = field(default_factory=dict)
+    thread: ThreadRead | None = None  # None: there is none to read, or nobody to ask for it
 
 
 def people_in(dossier: Dossier) -> set[str]:
@@ -60,6 +62,7 @@ def report(dossier: Dossier, facts: ReportFacts) -> str:
     sections: Sequence[Callable[[Dossier, ReportFacts], Iterator[str]]] = (
         _head,
         _timeline,
+        _people_said,
         _decisions,
         _questions,
         _cost,
@@ -101,6 +104,30 @@ def _timeline(dossier: Dossier, facts: ReportFacts) -> Iterator[str]:
                 f"| {_happened(entry, questions)} | {entry.seq} |"
             )
     yield ""
+
+
+def _people_said(dossier: Dossier, facts: ReportFacts) -> Iterator[str]:
+    del dossier
+    yield "## What people said"
+    yield ""
+    if facts.thread is None:
+        yield "The thread's messages were not read: there was no workspace to ask."
+        yield ""
+        return
+    if facts.thread.missing:
+        yield f"**Not all:** {_cell(facts.thread.missing)}."
+        yield ""
+    said = [m for m in facts.thread.messages if m.speaker in (Speaker.PERSON, Speaker.APP)]
+    if not said and not facts.thread.missing:
+        yield "Nobody wrote in the thread."
+        yield ""
+    for message in said:
+        app = " (app)" if message.speaker is Speaker.APP else ""
+        when = f"[{_at(message.at)}]({message.link})" if message.link else _at(message.at)
+        yield f"{when} **{_cell(message.name).replace('*', '∗')}**{app}:"
+        yield ""
+        yield from _quoted(message.text or "(no text)")
+        yield ""
 
 
 def _happened(entry: TrailEntry, questions: Mapping[str, str]) -> str:

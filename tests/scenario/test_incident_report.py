@@ -10,7 +10,7 @@ import pytest
 from blockbuster import BlockBuster
 
 from bot.cli import main
-from bot.demo.workspace.seeds import RESPONDER
+from bot.demo.workspace.seeds import OTHER_BOT, RESPONDER
 from tests.fakes.control_plane_server import says
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_service import Start, stage
@@ -34,6 +34,10 @@ url = "sqlite+aiosqlite:///{folder}/kortex.db"
 [audit]
 key = "{key}"
 """
+
+
+LEAKED = "xoxb-" + "123456789012-123456789012-" + "AbCdEfGhIjKlMnOpQrStUvWx"
+SAID = f"@priya rolled it back | # forged <https://evil.test|ok>\n## Decisions\n{LEAKED}"
 
 
 def propose(request: Recorded) -> Round:
@@ -74,6 +78,8 @@ async def test_a_report_tells_the_incident_and_is_posted_once(
         await running.answer(asked)
         await running.press(RESPONDER, await running.card(asked), CONFIRM)
         await running.card(asked, "rolled_back_to")
+        for user, words in ((RESPONDER, SAID), (OTHER_BOT, "ALERT latency")):
+            await running.workspace.say(user, asked.channel, words, asked.thread)
         before = len(running.said(asked))
         detector.deactivate()
         file = tmp_path / "report.md"
@@ -95,6 +101,15 @@ async def test_a_report_tells_the_incident_and_is_posted_once(
     assert "The deploy did it" in text
     assert "- Outcome: " in text
     assert "dispatch.intent: rollback-deploy, checkout" in text
+    said = text.partition("## What people said")[2].partition("\n## Decisions\n")[0]
+    site = f"https://kortex-local.slack.com/archives/{asked.channel}/p"
+    assert "> @kortex why is checkout slow?" in said
+    assert f"**{name}**:\n\n> @priya rolled it back | # forged ok (https://evil.test)" in said
+    assert "> ## Decisions" in said
+    assert "**pagerbot** (app):\n\n> ALERT latency" in said
+    assert said.count(f"]({site}") == 3
+    assert LEAKED not in text + posted
+    assert f"]({site}" in posted
     assert "](http" in text  # the thread, the card and the answers are linked
     assert "- The chain was whole when this was written" in text
     assert "- Checkpoint: `kortex-audit/1 size=" in text

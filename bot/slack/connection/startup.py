@@ -67,12 +67,12 @@ async def check_slack(access: SlackAccess) -> SlackIdentity:
             app_id=await _app_id(http, access, bot_id),
             enterprise=_text(who, "enterprise_id"),
             trusted_teams=access.trusted_teams,
-            site=_site(_text(who, "url")),
+            site=site_of(_text(who, "url")),
         )
 
 
-def _site(url: str) -> str:
-    """Of Slack's own answer, as far as it is an address of a host and no more."""
+def site_of(url: str) -> str:
+    """The workspace's address in the answer of auth.test, as far as it is that of a host and no more."""
     found = re.fullmatch(r"(https://[a-z0-9][a-z0-9.-]{0,250})/?", url, re.ASCII)
     return found[1] if found else ""
 
