@@ -67,9 +67,9 @@ $(MCP_SERVERS)/.done: Makefile
 	npm install --silent --no-audit --no-fund --ignore-scripts --prefix $(MCP_SERVERS) @modelcontextprotocol/server-everything@2026.8.31
 	@touch $@
 
-test-backends: setup-dev $(MCP_SERVERS)/.done ## real Prometheus, VictoriaMetrics, NATS, MCP servers (Debian, root), PostgreSQL, and KORTEX_TEST_*_URL
-	@command -v prometheus >/dev/null && command -v victoria-metrics >/dev/null && command -v nats-server >/dev/null || \
-	  { apt-get update -qq && apt-get install -y -qq --no-install-recommends prometheus victoria-metrics nats-server; }
+test-backends: setup-dev $(MCP_SERVERS)/.done ## real Prometheus, Alertmanager, VictoriaMetrics, NATS, MCP servers (Debian, root), PostgreSQL, and KORTEX_TEST_*_URL
+	@command -v prometheus >/dev/null && command -v victoria-metrics >/dev/null && command -v nats-server >/dev/null && command -v prometheus-alertmanager >/dev/null || \
+	  { apt-get update -qq && apt-get install -y -qq --no-install-recommends prometheus prometheus-alertmanager victoria-metrics nats-server; }
 	$(PYTEST) -m backends tests/backends
 	$(PYTEST) -k postgresql tests/contract/test_incident_history.py
 

@@ -98,7 +98,9 @@ class AlertIntake:
 
 
 def _line(text: str, most: int) -> str:
-    return _SPACES.sub(" ", text[: 4 * most]).strip()[:most]
+    # A header's bytes that are no text come as lone surrogates.
+    whole = text[: 4 * most].encode("utf-8", "replace").decode()
+    return _SPACES.sub(" ", whole).strip()[:most]
 
 
 def _digest(*parts: str) -> str:

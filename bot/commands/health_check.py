@@ -8,6 +8,7 @@ from datetime import datetime
 
 from bot.actions.catalog import ActionCatalog, CatalogError
 from bot.app import build_base
+from bot.commands.alert_check import check_alerts
 from bot.commands.mcp_check import report as mcp_report
 from bot.commands.part_check import check_audit, check_channels, check_plugins, sight
 from bot.commands.provider_check import check_providers
@@ -47,6 +48,7 @@ async def examine(settings: Settings) -> list[Finding]:
     slack, identity = await _slack(settings)
     findings = [*_variables(settings), _actions(settings), await check_audit(settings), slack]
     findings += [*await check_sinks(settings), *await check_roles(settings, identity)]
+    findings += await check_alerts(settings, identity)
     async with AsyncExitStack() as stack:
         try:
             base = await build_base(settings, stack)

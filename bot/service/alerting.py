@@ -16,6 +16,8 @@ from bot.slack.sending.outbox import Outbox
 from bot.slack.showing.alert_posts import AlertPosts
 from bot.upkeep.jobs import Job
 
+CALLS = 2  # a message, and the line that tells its end
+
 
 @dataclass(frozen=True, slots=True)
 class Alerting:
@@ -34,9 +36,15 @@ def alerting(
     times: Times,
 ) -> Alerting:
     """Over this process's Slack and engine."""
-    counted, posts = base.metrics.alert_thread, AlertPosts(outbox)
     threads = AlertThreads(
-        base.stores.alerts, posts, engine, team, base.redactor, counted, gather_s=times.gather_s
+        base.stores.alerts,
+        AlertPosts(outbox),
+        engine,
+        team,
+        base.redactor,
+        base.metrics.alert_thread,
+        call_timeout_s=CALLS * times.card_call_s,
+        gather_s=times.gather_s,
     )
 
     async def file(found: Sequence[FiledAlert]) -> None:

@@ -23,7 +23,7 @@ def binary(name: str) -> str:
     if path is None:
         pytest.fail(
             f"{name} is not installed; on Debian: apt-get install --no-install-recommends "
-            "prometheus victoria-metrics nats-server"
+            "prometheus victoria-metrics nats-server prometheus-alertmanager"
         )
     return path
 
@@ -54,7 +54,7 @@ def prometheus(folder: Path, series: Sequence[StoredSeries]) -> Iterator[str]:
         f"--storage.tsdb.path={blocks}",
         f"--web.listen-address=127.0.0.1:{port}",
     ]
-    with _running(command, f"http://127.0.0.1:{port}/-/ready", folder / "prometheus.log"):
+    with running(command, f"http://127.0.0.1:{port}/-/ready", folder / "prometheus.log"):
         yield f"http://127.0.0.1:{port}"
 
 
@@ -75,7 +75,7 @@ def victoria_metrics(
         f"-retentionPeriod={retention}",
         "-search.latencyOffset=0s",
     ]
-    with _running(command, f"{url}/health", folder / "victoria-metrics.log"):
+    with running(command, f"{url}/health", folder / "victoria-metrics.log"):
         body = "".join(f"{line}\n" for line in _exposition(series, 1000))
         urllib.request.urlopen(f"{url}/api/v1/import/prometheus", body.encode(), timeout=10).close()
         urllib.request.urlopen(f"{url}/internal/force_flush", timeout=10).close()
@@ -83,7 +83,8 @@ def victoria_metrics(
 
 
 @contextmanager
-def _running(command: Sequence[str], ready_url: str, log: Path) -> Iterator[None]:
+def running(command: Sequence[str], ready_url: str, log: Path) -> Iterator[None]:
+    """A program that answers at `ready_url`; its output is in `log`. It ends with the body."""
     with (
         log.open("wb") as output,
         subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT) as process,

@@ -83,10 +83,11 @@ def ending(thread: AlertThread) -> Part:
 
 def _head(thread: AlertThread) -> str:
     sign = "✅" if thread.resolved_at is not None else "🔴"
-    about = inline(thread.product, _VALUE_CHARS) or "several products"
     if thread.is_overflow or not thread.listed:
-        return f"{sign} {about}: more alerts than threads"
-    return f"{sign} {about}: {remark(thread.listed[0].title, _TITLE_CHARS)}"
+        return f"{sign} More alerts than there may be threads"
+    title = remark(thread.listed[0].title, _TITLE_CHARS)
+    product = remark(thread.product, _VALUE_CHARS)
+    return f"{sign} {product}: {title}" if product else f"{sign} {title}"
 
 
 def _counts(thread: AlertThread) -> str:

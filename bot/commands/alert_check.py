@@ -1,0 +1,81 @@
+"""`kortex check` on alerts: can any arrive, and can each rule's channel be posted in?"""
+
+from collections.abc import Sequence
+
+import aiohttp
+from pydantic import BaseModel, ValidationError
+
+from bot.domain.alerts import AlertRule
+from bot.domain.channel import rule_for
+from bot.ports.failures import SurfaceFailed, SurfaceGone
+from bot.reports.finding import Finding
+from bot.settings.model import Settings
+from bot.slack.api.calls import SlackCalls
+from bot.slack.api.web_api import create_api
+from bot.slack.received.payloads import SlackIdentity
+from bot.web.alerts import PATH
+from bot.wiring import rules
+
+_SECRETS = ("alertmanager_token", "grafana_token", "pagerduty_secret", "cloudevents_token")
+
+
+class _Channel(BaseModel):
+    name: str = ""
+    is_member: bool = False
+    is_archived: bool = False
+
+
+class _Answer(BaseModel):
+    channel: _Channel
+
+
+async def check_alerts(settings: Settings, identity: SlackIdentity | None) -> list[Finding]:
+    """One finding for the doors and one a rule. Without an identity Slack is not asked."""
+    found = [_doors(settings)]
+    if identity is None or not settings.alerts:
+        return found
+    async with aiohttp.ClientSession() as session:
+        token = settings.slack.bot_token.get_secret_value()
+        api = create_api(token, settings.slack.api_base_url, session)
+        return [*found, *[await _rule(settings, each, api) for each in rules.alert_rules(settings)]]
+
+
+def _doors(settings: Settings) -> Finding:
+    secrets = [name for name in _SECRETS if getattr(settings.http, name).get_secret_value()]
+    if not settings.alerts:
+        if not secrets:
+            return Finding("alerts", False, "no [[alerts]]", configured=False)
+        names = " and ".join(secrets)
+        words = f"http.{names} is set, but no [[alerts]] rule takes an alert: nothing is served"
+        return Finding("alerts", False, words, warning=True)
+    open_to = [PATH + wire.source for wire in rules.alert_wires(settings)]
+    if not open_to:
+        words = f"no sender can be believed: set one of http.{', http.'.join(_SECRETS)}"
+        return Finding("alerts", False, words)
+    limits = settings.policy.alerts
+    most = f"at most {limits.threads_per_hour} threads and {limits.investigations_per_hour}"
+    return Finding("alerts", True, f"taken at {', '.join(open_to)}; {most} investigations an hour")
+
+
+async def _rule(settings: Settings, rule: AlertRule, api: SlackCalls) -> Finding:
+    part = f"alerts {rule.name}"
+    try:
+        answer = await api.call("conversations.info", channel=rule.channel)
+        channel = _Answer.model_validate(answer).channel
+    except (SurfaceGone, SurfaceFailed, TimeoutError, ValidationError) as error:
+        why = str(error) if isinstance(error, SurfaceGone | SurfaceFailed) else "no answer"
+        return Finding(part, False, f"{rule.channel} cannot be read: {why}")
+    if channel.is_archived or not channel.is_member:
+        why = "it is archived" if channel.is_archived else "the bot is no member: invite it"
+        return Finding(part, False, f"#{channel.name} cannot be posted in: {why}")
+    products = rule_for(rules.channel_rules(settings), channel.name).products
+    if rule.product and products and rule.product not in products:
+        words = f"{rule.product} is no product of #{channel.name}, so it is not looked at there"
+        return Finding(part, False, words, warning=True)
+    return Finding(part, True, _said(rule, channel.name, products))
+
+
+def _said(rule: AlertRule, channel: str, products: Sequence[str]) -> str:
+    tests = ", ".join(rule.match) or "any labels"
+    about = rule.product or f"the labels' product{' of ' + ', '.join(products) if products else ''}"
+    return f"{tests} → #{channel}, about {about}"

@@ -1,0 +1,81 @@
+"""`kortex check` says whether alerts can arrive, and of each rule whether its channel can be posted in."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from bot.commands.alert_check import check_alerts
+from bot.demo.workspace.seeds import CHECKOUT
+from bot.demo.workspace.state import Setup, Workspace
+from bot.settings.model import Settings
+from tests.fixtures_workspace import served
+from tests.slack_ingress import IDENTITY
+
+TOKENS = {"alertmanager_token": "x"}
+RULE = {"name": "a", "channel": CHECKOUT}
+
+
+@pytest.fixture
+async def workspace() -> AsyncIterator[Workspace]:
+    async with served(Setup()) as workspace:
+        yield workspace
+
+
+def settings(workspace: Workspace, http: dict[str, str], *rules: dict[str, object]) -> Settings:
+    return Settings.model_validate(
+        {
+            "slack": {
+                "bot_token": workspace.bot_token,
+                "api_base_url": f"{workspace.origin}/api/",
+            },
+            "http": http,
+            "alerts": [{**RULE, **rule} for rule in rules],
+            "channels": [{"match": "incident-*", "products": ["checkout"]}],
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("http", "rules", "mark", "words"),
+    [
+        ({}, [], "not set", "no [[alerts]]"),
+        (TOKENS, [], "WARNING", "http.alertmanager_token is set, but no [[alerts]] rule"),
+        ({}, [{}], "FAILED", "set one of http.alertmanager_token"),
+        (TOKENS, [{}], "ok", "/alerts/v1/alertmanager; at most 20 threads and 10 investigations"),
+    ],
+)
+async def test_the_doors(
+    workspace: Workspace,
+    http: dict[str, str],
+    rules: list[dict[str, object]],
+    mark: str,
+    words: str,
+) -> None:
+    (found,) = await check_alerts(settings(workspace, http, *rules), None)
+    assert (found.part, found.mark) == ("alerts", mark)
+    assert words in found.detail
+
+
+@pytest.mark.parametrize(
+    ("rule", "mark", "words"),
+    [
+        ({}, "ok", "any labels → #incident-checkout, about the labels' product of checkout"),
+        ({"match": {"team": "x"}, "product": "checkout"}, "ok", "team → #incident-checkout"),
+        ({"product": "ledger"}, "WARNING", "ledger is no product of #incident-checkout"),
+        ({"channel": "C0NOWHERE"}, "FAILED", "C0NOWHERE cannot be read"),
+    ],
+)
+async def test_a_rules_channel(
+    workspace: Workspace, rule: dict[str, object], mark: str, words: str
+) -> None:
+    _, found = await check_alerts(settings(workspace, TOKENS, rule), IDENTITY)
+    assert (found.part, found.mark) == ("alerts a", mark)
+    assert words in found.detail
+
+
+async def test_a_channel_without_the_bot(workspace: Workspace) -> None:
+    roster = workspace.roster
+    bot = workspace.app.bot_user_id
+    roster.set_members(CHECKOUT, roster.channel(CHECKOUT).members - {bot})
+    _, found = await check_alerts(settings(workspace, TOKENS, {}), IDENTITY)
+    assert (found.mark, "invite it" in found.detail) == ("FAILED", True)
