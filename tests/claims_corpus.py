@@ -63,6 +63,7 @@ class Incident:
             ("compare_to_baseline", self._of(f"{self.other}-db", "cpu_utilization_ratio"), self._empty(), True, "no data"),
             ("sweep_metrics", {}, self._swept(), True, "3 products moved"),
             ("sweep_traces", {}, self._changed(), True, "2 operations changed"),
+            ("error_patterns", {}, self._patterns(), True, "1 new kind of errors, 3 changes"),
         ]  # fmt: skip
 
     @staticmethod
@@ -123,6 +124,28 @@ class Incident:
             "range": f"{self._stamp(-5)}/{self._stamp(25)}", "step_s": 60.0,
             "shifts": [row(self.bad, "latency", "seconds", self.usual, self.slow), row(self.bad, "errors", "ratio", 0.0045, self.wrong_ratio),
                        row(f"{self.bad}-db", "pool", "ratio", 0.21, self.pool), row(self.well, "memory", "bytes", 4.1e8, 1.734e9)],
+            "within": {self.bad: "cpu memory", self.well: "errors latency", self.other: "errors latency traffic"},
+            "traffic": {self.bad: 10.5, self.well: 88.25, self.other: 412.5},
+        }  # fmt: skip
+
+    def _patterns(self) -> dict[str, Any]:
+        """One product's are new, one's came more often, and one's come no more."""
+
+        def row(
+            product: str, level: str, change: str, before: int, after: int, text: str, minutes: int
+        ) -> dict[str, Any]:
+            return {"product": product, "level": level, "change": change, "before": before, "after": after, "expected": before / 2,
+                    "size": 9.5, "since": self._stamp(minutes), "example": text}  # fmt: skip
+
+        refused = {"names": [self.well], "hosts": [f"{self.bad}-1"]}
+        return {
+            "range": f"{self._stamp(-5)}/{self._stamp(25)}",
+            "changes": [
+                {**row(self.bad, "error", "new", 0, 240 + self.lines, f"no answer from {self.well} within 750 ms", 0), **refused},
+                row(self.well, "warn", "grown", 31, 163, "retrying", 3),
+                row(self.other, "error", "gone", 57, 0, "cache is cold", -31),
+            ],
+            "lines": {self.bad: "1840/1911", self.well: "902/1034", self.other: "611/380"}, "without": [],
         }  # fmt: skip
 
     def _changed(self) -> dict[str, Any]:
@@ -208,6 +231,15 @@ def _honest(i: Incident) -> Iterator[str]:
     yield f"Memory of {i.well} rose to 1.7 GB at {i.at} UTC (normally 410 MB) [E13]."
     yield f"{i.wrong_ratio * 100:.2g} % of POST buy of {i.bad} fail (normally 0.4 %) [E14]."
     yield f"{i.bad} itself spends {i.took_ms / 1000:.2g} s in POST buy (normally 35 ms) [E14]."
+    yield f"`{i.bad}` is slow: its p99 rose to {i.slow:.2g} s, while {i.other} is within its usual [E13]."
+    yield f"The latency of {i.well} is normal, its memory rose to 1.7 GB [E13]."
+    yield f"{i.bad} gets 10.5 requests a second, {i.other} 412.5 [E13]."
+    yield f"{i.bad}'s pool is {i.pool * 100:.1f} % full, on {i.bad}-db [E13]."
+    yield f"Errors of {i.bad} rose since {i.at} UTC: {240 + i.lines} new lines, naming {i.well} [E15]."
+    yield f"`{i.bad}`'s errors mention `{i.well}`: {240 + i.lines} new error lines, such as `no answer within 750 ms` [E15]."
+    yield f"Warnings of {i.well} grew from 31 to 163, so {i.bad} is slow [E13] [E15]."
+    yield f"{i.other}'s errors stopped: 57 before, none since; nothing is wrong with {i.other} [E15]."
+    yield f"Failures of {i.bad} went up [E14]. The share is {i.wrong_ratio * 100:.2g} % [E14]."
     yield "Could you tell me which region is affected?"
 
 
@@ -266,6 +298,34 @@ def _fabricated(i: Incident) -> Iterator[tuple[str, str]]:
     yield "unit", f"{i.wrong_ratio:.3g} % of requests fail [E3]."
 
 
+def _of_another_product(i: Incident) -> Iterator[tuple[str, str]]:
+    """Right figures and ways of sweeps, said of whom they are not."""
+    kind = "another product's"
+    yield kind, f"p99 of {i.well} rose to {i.slow:.3g} s [E13]."
+    yield kind, f"{i.wrong_ratio * 100:.3g} % of requests to {i.other} fail [E13]."
+    yield kind, f"The pool of {i.well} is {i.pool * 100:.1f} % full [E13]."
+    yield kind, f"Memory of {i.bad} is at 1.7 GB [E13]."
+    yield kind, f"{i.bad} gets 88.25 requests a second [E13]."
+    yield kind, f"`{i.well}` logged {240 + i.lines} new error lines [E15]."
+    yield kind, f"{i.bad} logged 163 warnings, before 31 [E15]."
+    yield kind, f"{i.other} waits 750 ms for an answer [E15]."
+    yield kind, f"Errors of {i.bad} come since {i.began + timedelta(minutes=3):%H:%M} UTC [E15]."
+    yield kind, f"{i.well} is slow since {i.at} UTC and logged 1911 lines [E15]."
+    kind = "direction of a row"
+    yield kind, f"The latency of {i.bad} fell [E13]."
+    yield kind, f"Errors of {i.bad} are normal [E13]."
+    yield kind, f"{i.bad} is fine [E13]."
+    yield kind, f"Memory of {i.well} dropped at {i.at} UTC [E13]."
+    yield kind, f"The latency of {i.other} rose at {i.at} UTC [E13]."
+    yield kind, f"{i.well} is slower: its latency increased [E13]."
+    yield kind, f"Connections in use on {i.bad}-db fell [E13]."
+    yield kind, f"Failures of {i.bad} went down [E14]."
+    yield kind, f"{i.bad} got faster: its latency fell [E14]."
+    yield kind, f"Errors of {i.bad} declined [E15]."
+    yield kind, f"Errors of {i.other} increased [E15]."
+    yield kind, f"Errors of {i.bad} are as usual [E13] [E15]."
+
+
 def _without_tools(i: Incident) -> Iterator[tuple[str, str]]:
     yield "no tools", f"The deploy of {i.bad} caused the slow requests."
     yield "no tools", f"{i.bad} is slow because its database is saturated."
@@ -286,6 +346,7 @@ def fabrications() -> list[Said]:
     found: list[Said] = []
     for n, i in ((seed, Incident(seed)) for seed in SEEDS):
         evidence, asked = i.evidence, i.arguments
-        found += [Said(kind, f"f{n}", text, evidence, asked) for kind, text in _fabricated(i)]
+        made_up = [*_fabricated(i), *_of_another_product(i)]
+        found += [Said(kind, f"f{n}", text, evidence, asked) for kind, text in made_up]
         found += [Said(kind, f"n{n}", text, (), {}) for kind, text in _without_tools(i)]
     return found

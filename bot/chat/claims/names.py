@@ -32,7 +32,7 @@ _SHAPED = re.compile(
 _IP = re.compile(r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w.])")
 _HEX = re.compile(r"(?<![\w-])(?=[0-9a-f]{0,39}\d)(?=[0-9a-f]{0,39}[a-f])[0-9a-f]{7,40}(?![\w-])")
 _CAMEL = re.compile(
-    r"(?<![\w.-])(?:[A-Z][a-z]{1,20}(?:[A-Z][a-z]{1,20}){1,5}|[A-Z]{2,6}[a-z]{2,20})(?![\w-])"
+    r"(?<![\w.-])(?:[A-Z][a-z]{1,20}(?:[A-Z][a-z]{1,20}){1,5}|[A-Z]{2,6}[a-z]{2,20})(?![\w-]|\.\w)"
 )
 _NO_CAMEL = frozenset(
     ["postgresql", "mysql", "rabbitmq", "pagerduty", "github", "gitlab", "javascript", "opentelemetry", "replicaset", "statefulset", "daemonset", "configmap", "networkpolicy", "victoriametrics", "cloudwatch", "dynamodb", "mongodb", "graphql", "pods", "apis", "ids", "urls"]
@@ -48,7 +48,8 @@ _OF = re.compile(
     re.IGNORECASE,
 )  # fmt: skip
 _KIND_OF = re.compile(
-    r"\b(?:service|product|host|pod|node|container|namespace|app) ([a-z][\w-]{1,60})", re.IGNORECASE
+    r"(?<![\w-])(?:service|product|host|pod|node|container|namespace|app) ([a-z][\w-]{1,60})",
+    re.IGNORECASE,
 )
 _OWNED = re.compile(
     r"(?<![\w-])([A-Za-z][\w-]{1,60})['’]s? (?:p\d\d|latency|errors?|error|logs?|pods?|pool|cpu|memory|traffic|connections?|warnings|deploy|version|disk|database)",
@@ -65,7 +66,7 @@ _SUFFIX = re.compile(
 )
 # What stands where a name could, and is none.
 _GENERIC = frozenset(
-    ["a", "an", "the", "its", "it", "this", "that", "these", "those", "them", "their", "our", "your", "his", "her", "all", "any", "both", "each", "every", "either", "some", "most", "many", "more", "few", "one", "two", "three", "other", "others", "another", "such", "same", "own", "which", "what", "who", "whom", "where", "when", "latency", "latencies", "error", "errors", "traffic", "request", "requests", "response", "responses", "cpu", "memory", "disk", "pool", "pools", "queue", "database", "databases", "db", "cache", "service", "services", "product", "products", "host", "hosts", "pod", "pods", "node", "nodes", "container", "containers", "replica", "replicas", "deploy", "deploys", "deployment", "deployments", "release", "releases", "rollback", "rollout", "change", "changes", "version", "versions", "metric", "metrics", "log", "logs", "line", "lines", "warning", "warnings", "trace", "traces", "span", "spans", "baseline", "window", "time", "times", "minute", "minutes", "hour", "hours", "second", "seconds", "day", "days", "everything", "nothing", "something", "anything", "there", "here", "now", "then", "so", "and", "or", "but", "not", "no", "is", "was", "were", "are", "be", "been", "being", "has", "have", "had", "p50", "p90", "p95", "p99", "p999", "production", "prod", "staging", "test", "default", "system", "user", "users", "customer", "customers", "call", "calls", "connection", "connections", "saturation", "usage", "load", "limit", "limits", "cause", "evidence", "question", "answer", "incident", "incidents", "page", "pages", "runbook", "upstream", "downstream", "client", "clients", "server", "servers", "application", "app", "apps", "platform", "cluster", "namespace", "workflow", "workflows", "event", "events", "average", "mean", "median", "peak", "maximum", "minimum", "slow", "fast", "high", "low", "up", "down", "above", "below", "about", "around", "over", "under", "only", "roughly", "nearly", "almost", "at", "in", "on", "of", "for", "from", "to", "with", "within", "without", "while", "responder", "responders", "oncall", "on-call", "people", "team", "somebody", "nobody", "new", "old", "previous", "last", "first", "later", "earlier", "worker", "main", "api", "data", "names", "name", "since", "until", "before", "after", "during", "because", "neither", "none", "hand", "code", "job", "jobs", "scheduled", "normal", "usual", "it's", "details", "total", "every", "kubernetes", "range", "health", "timeouts", "timeout", "order", "orders", "checks", "results", "result", "status", "state", "failed", "failing", "successful", "affected", "dependent", "dependents", "callers", "caller", "itself", "p75", "throughput", "volume", "rate", "rates", "ratio", "figures"]
+    ["a", "an", "the", "its", "it", "this", "that", "these", "those", "them", "their", "our", "your", "his", "her", "all", "any", "both", "each", "every", "either", "some", "most", "many", "more", "few", "one", "two", "three", "other", "others", "another", "such", "same", "own", "which", "what", "who", "whom", "where", "when", "latency", "latencies", "error", "errors", "traffic", "request", "requests", "response", "responses", "cpu", "memory", "disk", "pool", "pools", "queue", "database", "databases", "db", "cache", "service", "services", "product", "products", "host", "hosts", "pod", "pods", "node", "nodes", "container", "containers", "replica", "replicas", "deploy", "deploys", "deployment", "deployments", "release", "releases", "rollback", "rollout", "change", "changes", "version", "versions", "metric", "metrics", "log", "logs", "line", "lines", "warning", "warnings", "trace", "traces", "span", "spans", "baseline", "window", "time", "times", "minute", "minutes", "hour", "hours", "second", "seconds", "day", "days", "everything", "nothing", "something", "anything", "there", "here", "now", "then", "so", "and", "or", "but", "not", "no", "is", "was", "were", "are", "be", "been", "being", "has", "have", "had", "p50", "p90", "p95", "p99", "p999", "production", "prod", "staging", "test", "default", "system", "user", "users", "customer", "customers", "call", "calls", "connection", "connections", "saturation", "usage", "load", "limit", "limits", "cause", "evidence", "question", "answer", "incident", "incidents", "page", "pages", "runbook", "upstream", "downstream", "client", "clients", "server", "servers", "application", "app", "apps", "platform", "cluster", "namespace", "workflow", "workflows", "event", "events", "average", "mean", "median", "peak", "maximum", "minimum", "slow", "fast", "high", "low", "up", "down", "above", "below", "about", "around", "over", "under", "only", "roughly", "nearly", "almost", "at", "in", "on", "of", "for", "from", "to", "with", "within", "without", "while", "responder", "responders", "oncall", "on-call", "people", "team", "somebody", "nobody", "new", "old", "previous", "last", "first", "later", "earlier", "worker", "main", "api", "data", "names", "name", "since", "until", "before", "after", "during", "because", "neither", "none", "hand", "code", "job", "jobs", "scheduled", "normal", "usual", "it's", "details", "total", "every", "kubernetes", "range", "health", "timeouts", "timeout", "order", "orders", "checks", "results", "result", "status", "state", "failed", "failing", "successful", "affected", "dependent", "dependents", "callers", "caller", "itself", "p75", "throughput", "volume", "rate", "rates", "ratio", "figures", "takes", "took", "waits", "spends", "writes", "answers", "gets"]
 )  # fmt: skip
 MOST_NAMES = 200
 
@@ -133,11 +134,12 @@ def _shaped(match: re.Match[str], _: str) -> Iterator[Name]:
     if (
         ("-" in word and (has_digit or _SUFFIX.search(word)) and parts[0] not in _NOT_HOSTS)
         or ("_" in word and len(parts) >= 2)
-        or ("." in word and len(parts) >= 3)
+        or ("." in word and (len(parts) >= 3 or _HUMPED.search(match[0])))
     ):
         yield Name(match[0], "name", word)
 
 
+_HUMPED = re.compile(r"[a-z][A-Z]")  # OrderController.create
 _NOT_HOSTS = frozenset(
     [
         "utf",
@@ -203,9 +205,21 @@ def _known(text: str, vocabulary: frozenset[str]) -> Iterator[Name]:
             yield Name(match[0], "name", word)
 
 
+# A name that is known by its place ends at its first point: `node ip-10-0-1-7.internal`.
+_AFTER = {"version": r"(?!\.\d|[a-z0-9])", "place": r"(?![a-z0-9])"}
+
+
+def folded(text: str) -> str:
+    """Letters and digits alone: what is quoted is written with other marks between them."""
+    return _MARKS.sub(" ", text.lower()).strip()
+
+
+_MARKS = re.compile(r"[\W_]+")
+
+
 def stands_in(name: Name, text: str) -> bool:
     """Whether the lower-case text has the name as a word, or as the beginning of a longer name."""
-    after = r"(?!\.?[a-z0-9])" if name.kind != "version" else r"(?!\.\d|[a-z0-9])"
+    after = _AFTER.get(name.kind, r"(?!\.?[a-z0-9])")
     before = r"(?<![a-z0-9])(?:v)?(?<!\d\.)" if name.kind == "version" else r"(?<![a-z0-9])"
     at = text.find(name.key)
     if at < 0:

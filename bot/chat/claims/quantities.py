@@ -75,12 +75,13 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A number that a result holds. `loose`: from free text, without a unit."""
+    """A number that a result holds. `loose`: from free text, without a unit. `of`: whose row it is in."""
 
     raw: float
     value: float
     family: str
     loose: bool = False
+    of: frozenset[str] = frozenset()
 
 
 def figures(text: str) -> Iterator[Figure]:

@@ -11,8 +11,11 @@ from itertools import combinations
 import orjson
 from pydantic import JsonValue
 
+from bot.chat.claims.names import folded
 from bot.chat.claims.quantities import Known, loose_numbers
+from bot.chat.claims.rows import BY_PRODUCT, Row, owners_of, rows_of
 from bot.domain.turn_events import Evidence
+from tools.log_templates import without_clock
 
 STAMP = re.compile(r"\b(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(:\d\d)?(?:\.\d{1,9})?(Z|[+-]\d\d:?\d\d)?")
 _CLOCK = re.compile(r"(?<![\d:.T-])([01]?\d|2[0-3]):([0-5]\d)(?::[0-5]\d)?(?![\d:])")
@@ -75,6 +78,8 @@ class _Walked:
     names: set[str] = field(default_factory=set)
     statuses: list[str] = field(default_factory=list)
     usual: list[Known] = field(default_factory=list)
+    owners: set[str] = field(default_factory=set)
+    texts: list[tuple[frozenset[str], str]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -85,6 +90,18 @@ class _Place:
     dense: bool
     measured: frozenset[str] = frozenset()  # the keys of this row that `of_row` is the unit of
     of_row: tuple[str, float] = ("", 1.0)
+    of: frozenset[str] = frozenset()  # whose row it is
+    listed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    """What a result says of some products, and of nobody in particular."""
+
+    numbers: Sequence[Known]
+    usual: Sequence[Known]
+    clocks: frozenset[str]
+    text: str
 
 
 class Result:
@@ -116,12 +133,35 @@ class Result:
         return "\n".join([self.evidence.content, self.evidence.summary, asked]).lower()
 
     @cached_property
+    def folded(self) -> str:
+        """Its texts, letters and digits alone; also without the ids that nobody quotes."""
+        texts = [text for _, text in self.walked.texts]
+        return folded("\n".join([*texts, *map(without_clock, texts)]))
+
+    @cached_property
     def clocks(self) -> frozenset[str]:
         """Every minute of the clock in it, HH:MM in UTC."""
         found = {_clock(each) for each in _instants(self.text.upper())}
         rest = STAMP.sub(" ", self.evidence.content + " " + self.evidence.summary)
         found |= {f"{int(m[1]):02d}:{m[2]}" for m in _CLOCK.finditer(rest)}
         return frozenset(found)
+
+    def own(self, of: frozenset[str]) -> Own:
+        """What is not of others' rows."""
+        texts = [text for whose, text in self.walked.texts if not whose or whose & of]
+        joined = "\n".join([*texts, self.evidence.summary])
+        clocks = {_clock(each) for each in _instants(joined)}
+        clocks |= {f"{int(m[1]):02d}:{m[2]}" for m in _CLOCK.finditer(STAMP.sub(" ", joined))}
+        numbers, usual = (
+            [one for one in found if not one.of or one.of & of]
+            for found in (self.walked.numbers, self.walked.usual)
+        )
+        return Own(numbers, usual, frozenset(clocks), joined.lower())
+
+    @cached_property
+    def rows(self) -> Sequence[Row]:
+        """Which way each product's went, where it is a sweep."""
+        return tuple(rows_of(self.fields))
 
     @cached_property
     def dates(self) -> frozenset[str]:
@@ -161,7 +201,7 @@ class Result:
         unit = self.fields.get("unit")
         name = self.arguments.get("metric_name")
         if isinstance(unit, str) and unit:
-            return _family(unit if unit != "ratio" else "_ratio") or ("", 1.0)
+            return _family("_" + unit.lower()) or ("", 1.0)
         if isinstance(name, str):
             return _family(name) or ("", 1.0)
         return "", 1.0
@@ -215,12 +255,16 @@ def _walk(value: JsonValue, place: _Place, found: _Walked) -> None:
         node, at = waiting.pop()
         if isinstance(node, dict):
             at = _as_row(node, at)
+            found.owners |= at.of
             inner = [(key, child) for key, child in node.items() if key not in _DRAWN]
+            if at.key in BY_PRODUCT and not at.listed:
+                found.owners.update(key.lower() for key in node)
             waiting.extend((child, _within(key, at)) for key, child in reversed(inner))
         elif isinstance(node, list):
             found.numbers.append(Known(len(node), len(node), "count"))
             found.numbers.extend(_tallies(node))
-            waiting.extend((child, at) for child in reversed(node))
+            listed = replace(at, listed=True)
+            waiting.extend((child, listed) for child in reversed(node))
         elif isinstance(node, str):
             _read_text(node, at, found, waiting)
         elif isinstance(node, int | float) and not isinstance(node, bool):
@@ -233,7 +277,9 @@ def _walk(value: JsonValue, place: _Place, found: _Walked) -> None:
 def _as_row(node: Mapping[str, JsonValue], at: _Place) -> _Place:
     """Where a row says what its own figures are in, they are in that: each may be in another."""
     unit, change = node.get("unit"), node.get("what")
-    if at.key and isinstance(unit, str) and (found := _family("_" + unit)):
+    if at.key and (owners := owners_of(node)):
+        at = replace(at, of=owners)
+    if at.key and isinstance(unit, str) and (found := _family("_" + unit.lower())):
         return replace(at, measured=_IN_ROWS_UNIT, of_row=found)
     if at.key and isinstance(change, str) and change in _OF_CHANGE:
         return replace(at, measured=frozenset({"before", "after"}), of_row=_OF_CHANGE[change])
@@ -241,18 +287,19 @@ def _as_row(node: Mapping[str, JsonValue], at: _Place) -> _Place:
 
 
 def _within(key: str, at: _Place) -> _Place:
+    of = frozenset({key.lower()}) if at.key in BY_PRODUCT and not at.listed else at.of
     if key in at.measured:
-        return _Place("" if key == "limit" else key, *at.of_row, at.dense)
+        return _Place("" if key == "limit" else key, *at.of_row, at.dense, of=of)
     family, size = _family(key) or (at.family, at.size)
-    return _Place(key, family, size, at.dense or key in _DENSE)
+    return _Place(key, family, size, at.dense or key in _DENSE, of=of)
 
 
 def _known(value: float, at: _Place) -> Known:
     if at.key in _COUNTED:
-        return Known(value, value, "count")
+        return Known(value, value, "count", of=at.of)
     if at.key.endswith(_OF_NO_UNIT):
-        return Known(value, value, "z")
-    return Known(value, value * at.size, at.family)
+        return Known(value, value, "z", of=at.of)
+    return Known(value, value * at.size, at.family, of=at.of)
 
 
 def _read_text(
@@ -264,17 +311,19 @@ def _read_text(
         found.statuses.append(text.lower())
     if text.startswith(("{", "[")):  # a structured log line
         try:
-            waiting.append((orjson.loads(text), _Place(at.key, "", 1.0, dense=True)))
+            inner = _Place(at.key, "", 1.0, dense=True, of=at.of, listed=True)
+            waiting.append((orjson.loads(text), inner))
         except orjson.JSONDecodeError:
             pass
         else:
             return
     if not at.dense:
         found.salient.extend(_instants(text))
-    found.numbers.extend(loose_numbers(STAMP.sub(" ", text)))
+    found.texts.append((at.of, text))
+    found.numbers.extend(replace(one, of=at.of) for one in loose_numbers(STAMP.sub(" ", text)))
     for key, number in _LOGFMT.findall(text):
         family, size = _family(key) or ("", 1.0)
-        found.numbers.append(Known(float(number), float(number) * size, family))
+        found.numbers.append(Known(float(number), float(number) * size, family, of=at.of))
 
 
 _LOGFMT = re.compile(r"\b([a-z_]{1,40})=(\d{1,12}(?:\.\d{1,9})?)(?![\w.])")

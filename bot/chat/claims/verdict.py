@@ -3,10 +3,13 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
-from bot.chat.claims.names import Name, names, near, stands_in
+from bot.chat.claims.names import Name, folded, names, near, stands_in
 from bot.chat.claims.quantities import Figure, Numbers, figures
-from bot.chat.claims.results import Compared, Result
+from bot.chat.claims.quantities import Known as Number
+from bot.chat.claims.results import Compared, Own, Result
+from bot.chat.claims.rows import disagreeing, named_in
 from bot.chat.claims.sentences import (
     CAUSAL,
     STATE,
@@ -27,6 +30,9 @@ _COMMAND = re.compile(
 )
 # What they answer is what they were told.
 _LOOKS_AT_NOTHING = frozenset({"core__report_findings", "core__propose_action"})
+_QUOTED = re.compile(r"[\"“]([^\"“”\n]{12,1000})[\"”]")
+_LEAST_QUOTED = 2  # spaces: three words
+_LONG_NAME = 20  # characters
 _MOST_SHOWN = 3
 _SENTENCE_CHARS = 3_000
 _SHOWN_CHARS = 60
@@ -40,7 +46,7 @@ class Known:
     question: str
     vocabulary: frozenset[str]
     repeated: set[str] = field(default_factory=set)
-    numbers: dict[tuple[int, ...], Numbers] = field(default_factory=dict)
+    numbers: dict[tuple[tuple[int, frozenset[str]], ...], Numbers] = field(default_factory=dict)
 
     @property
     def has_read(self) -> bool:
@@ -50,12 +56,45 @@ class Known:
             for r in self.results.values()
         )
 
-    def numbers_of(self, results: Sequence[Result]) -> Numbers:
+    def numbers_of(self, looks: Sequence["_Look"]) -> Numbers:
         """The numbers of some results, built once."""
-        key = tuple(r.number for r in results)
+        key = tuple((look.result.number, look.of) for look in looks)
         if key not in self.numbers:
-            self.numbers[key] = Numbers(n for r in results for n in r.walked.numbers)
+            self.numbers[key] = Numbers(n for look in looks for n in look.numbers)
         return self.numbers[key]
+
+
+class _Look:
+    """A result as far as it is about whom a sentence names; all of it where it has nothing of them."""
+
+    def __init__(self, result: Result, words: str) -> None:
+        self.result = result
+        self.of = named_in(words, result.walked.owners)
+
+    @cached_property
+    def _own(self) -> Own | None:
+        return self.result.own(self.of) if self.of else None
+
+    @property
+    def numbers(self) -> Sequence[Number]:
+        """Those that a figure of the sentence may be."""
+        return self._own.numbers if self._own else self.result.walked.numbers
+
+    @property
+    def usual(self) -> Sequence[Number]:
+        """Those of the time before."""
+        return self._own.usual if self._own else self.result.walked.usual
+
+    @property
+    def text(self) -> str:
+        """Its words, in lower case."""
+        return self._own.text if self._own else self.result.text
+
+    def clocks(self, *, of_onsets: bool) -> frozenset[str]:
+        """The minutes that it speaks of."""
+        if self._own:
+            return self._own.clocks
+        return (self.result.onsets if of_onsets else frozenset()) or self.result.clocks
 
 
 def judged(sentence: Sentence, known: Known) -> Claim | None:
@@ -66,8 +105,8 @@ def judged(sentence: Sentence, known: Known) -> Claim | None:
         return _claim(sentence, ClaimState.UNSUPPORTED, f"{absent} does not exist")
     if len(sentence.text) > _SENTENCE_CHARS:
         return _claim(sentence, ClaimState.UNSUPPORTED, "too long to check")
-    words = sentence.words
     cited = [known.results[n] for n in sentence.evidence if n in known.results]
+    words = _without_quotes(sentence.words, cited)
     if not known.results:
         return _without_tools(sentence, known.question, "no tool was called")
     if not sentence.cites and not known.has_read and not admits_failure(words):
@@ -102,11 +141,12 @@ def _held(
     counted = [] if soft else list(figures(rest))
     if soft:
         found = [n for n in found if n.kind in ("version", "clock", "onset", "id")]
-    lacking = [n.text for n in found if not _has_name(n, against, known, exactly=exactly)]
-    numbers = known.numbers_of(against) if counted else None
+    looks = [_Look(result, "" if exactly else words) for result in against]
+    lacking = [n.text for n in found if not _has_name(n, looks, known, exactly=exactly)]
+    numbers = known.numbers_of(looks) if counted else None
     for each in counted:
         assert numbers is not None  # noqa: S101 - built for them
-        if not _has_figure(each, counted, numbers, against, known, exactly=exactly):
+        if not _has_figure(each, counted, numbers, looks, known, exactly=exactly):
             lacking.append(each.text)
     if lacking:
         where = "any result" if exactly else _marks(against)
@@ -116,7 +156,7 @@ def _held(
             known.repeated.update(name.key for name in found)
             known.repeated.update(_key(figure) for figure in counted)
         return _claim(sentence, ClaimState.SUPPORTED)
-    if directions(words) and any(r.compared for r in against) and not exactly:
+    if directions(words) and any(r.compared or r.rows for r in against) and not exactly:
         return _claim(sentence, ClaimState.SUPPORTED)
     claims = CAUSAL.search(words) or STATE.search(words) or directions(words)
     return _claim(sentence, ClaimState.UNCHECKED) if claims or soft else None
@@ -133,21 +173,40 @@ def _key(figure: Figure) -> str:
     return figure.text.replace(" ", "")
 
 
-def _has_name(name: Name, against: Sequence[Result], known: Known, *, exactly: bool) -> bool:
+def _has_name(name: Name, against: Sequence[_Look], known: Known, *, exactly: bool) -> bool:
     if exactly and (name.key in known.repeated or name.text.lower() in known.question):
         return True
     match name.kind:
         case "clock":
-            return any(near(name.key, r.clocks, name.margin_min) for r in against)
+            told = [look.clocks(of_onsets=False) for look in against]
+            return any(near(name.key, clocks, name.margin_min) for clocks in told)
         case "onset":
-            told = [r.onsets or r.clocks for r in against]
+            told = [look.clocks(of_onsets=True) for look in against]
             return any(near(name.key, clocks, name.margin_min) for clocks in told)
         case "date":
-            return any(name.key in r.dates for r in against)
+            return any(name.key in look.result.dates for look in against)
         case _:
-            return any(stands_in(name, r.text) for r in against) or (
+            return any(_stands(name, look.result) for look in against) or (
                 name.kind == "code" and _unproven_code(name, known)
             )
+
+
+def _stands(name: Name, result: Result) -> bool:
+    """A long name also where it is written with other marks in it, or cut."""
+    if stands_in(name, result.text):
+        return True
+    return len(name.key) >= _LONG_NAME and folded(name.key) in result.folded
+
+
+def _without_quotes(words: str, cited: Sequence[Result]) -> str:
+    """Without what is quoted from a result: its figures and names are the result's own."""
+
+    def kept(match: re.Match[str]) -> str:
+        said = folded(match[1])
+        is_quoted = said.count(" ") >= _LEAST_QUOTED and any(said in one.folded for one in cited)
+        return " " if is_quoted else match[0]
+
+    return _QUOTED.sub(kept, words)
 
 
 def _unproven_code(name: Name, known: Known) -> bool:
@@ -160,18 +219,18 @@ def _has_figure(
     figure: Figure,
     others: Sequence[Figure],
     numbers: Numbers,
-    against: Sequence[Result],
+    against: Sequence[_Look],
     known: Known,
     *,
     exactly: bool,
 ) -> bool:
     if exactly and (_key(figure) in known.repeated or figure.text.lower() in known.question):
         return True
-    if figure.usual and (usual := [n for r in against for n in r.walked.usual]):
+    if figure.usual and (usual := [n for look in against for n in look.usual]):
         return Numbers(usual).hold(figure, exactly=exactly)
     if numbers.hold(figure, exactly=exactly):
         return True
-    if figure.family and any(_verbatim(figure, r.text) for r in against):
+    if figure.family and any(_verbatim(figure, look.text) for look in against):
         return True
     return not exactly and _follows(figure, others, numbers)
 
@@ -221,6 +280,9 @@ def _opposite(words: str, cited: Sequence[Result]) -> str:
         return f"E{empty[0].number} says: no data to compare"
     if own_figures_disagree(words, claimed):
         return f"{_marks(cited)} says: the other way round"
+    rows = {row: r.number for r in cited for row in r.rows}
+    if other := None if any(r.compared for r in cited) else disagreeing(words, claimed, rows):
+        return f"E{rows[other]} says: {other.says}"
     return _other_way(words, claimed, cited)
 
 

@@ -155,3 +155,45 @@ def test_a_figure_that_stands_only_in_a_course_for_a_chart_stands_for_nothing() 
     text, _ = checked("The latency of checkout is 1.37 s [E1].", [_evidence(content)], {}, "why?")
 
     assert "⚠" in text
+
+
+SWEPT = _evidence(
+    orjson.dumps({
+        "shifts": [
+            {"product": "adoptions@services-database.eu.example_Database::SQL", "role": "latency", "unit": "Seconds",
+             "usual": 0.0012, "worst": 0.082, "direction": "up", "score": 9.1},
+        ],
+        "changes": [
+            {"product": "seat", "level": "error", "change": "new", "before": 0, "after": 7, "since": "2026-04-07T14:10:00Z",
+             "example": "19:38:52.771 ERROR TraceID: cf96d7c6a09dd1da SpanID: 59ec706f91c8f610 [left][request:Seat(date=2023-01-30 17:38:46)]"},
+        ],
+        "ill": [{"product": "", "kind": "Node", "name": "ip-10-0-1-73.eu.compute.internal", "state": "NotReady"}],
+        "calls": ["food-service > travel-service"],
+    }).decode(),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "honest",
+    [
+        'Seat has 7 new errors, such as "ERROR left request Seat(date 2023-01-30 17 38 46)" [E1].',
+        "adoptions-services-database.eu.example_Data: latency rose to 82 ms (normally 1.2 ms) [E1].",
+        "Node ip-10-0-1-73.eu.compute.internal is NotReady [E1].",
+        "The way from food-service to travel-service takes longer [E1].",
+    ],
+)
+def test_what_is_quoted_cut_or_written_with_other_marks_stands(honest: str) -> None:
+    assert checked(honest, [SWEPT], {}, "why?")[0] == honest
+
+
+@pytest.mark.parametrize(
+    "made_up",
+    [
+        'Seat has errors, such as "ERROR left request Seat(date 2023-01-30 17 38 59)" [E1].',
+        "adoptions-services-database.us.example_Data is slow [E1].",
+        "Node ip-10-0-1-74.eu.compute.internal is NotReady [E1].",
+        "SeatController.create takes longer [E1].",
+    ],
+)
+def test_what_no_result_has_is_marked_also_where_much_of_it_is_there(made_up: str) -> None:
+    assert "⚠ not in E1" in checked(made_up, [SWEPT], {}, "why?")[0]
