@@ -11,6 +11,7 @@ from slack_bolt.response import BoltResponse
 from bot.actions.catalog import ActionCatalog
 from bot.actions.revise import Revisions
 from bot.domain.channel import Channel, ChannelRule, channel_of
+from bot.domain.chart_request import Charted, ChartRequest
 from bot.domain.ids import (
     ChannelId,
     MessageTs,
@@ -91,6 +92,8 @@ class Ingress:
         self.tools = ToolReport((), ())
         self.forgotten: list[str] = []
         self.pressed: list[tuple[str, str]] = []
+        self.chart_requests: list[ChartRequest] = []
+        self.charted: Charted | Exception = Charted("no chart")
         self.ports = IngressPorts(
             workflows=self.workflows,
             redactor=FakeRedactor(),
@@ -115,8 +118,15 @@ class Ingress:
             switch=self.switch,
             providers=self._providers,
             tools=lambda: self.tools,
+            chart=self._chart,
             api=self.api,
         )
+
+    async def _chart(self, request: ChartRequest) -> Charted:
+        self.chart_requests.append(request)
+        if isinstance(self.charted, Exception):
+            raise self.charted
+        return self.charted
 
     def app(self) -> AsyncApp:
         """A fresh Bolt app over the same ports."""

@@ -133,7 +133,13 @@ class HeadlessSurface:
         self.proposals = [p for p in self.proposals if p.id != proposal.id] + [proposal]
         return MessageTs(proposal.id)
 
-    async def whisper(self, place: Place, user: UserId, text: str) -> None:  # noqa: ARG002
+    async def whisper(
+        self,
+        place: Place,  # noqa: ARG002
+        user: UserId,  # noqa: ARG002
+        text: str,
+        charts: Sequence[Chart] = (),  # noqa: ARG002
+    ) -> None:
         """Print it: there is one person here."""
         self._tell(text)
 

@@ -153,8 +153,10 @@ class PrivateSurface(Protocol):
         """What the platform can do."""
         ...
 
-    async def whisper(self, place: Place, user: UserId, text: str) -> None:
-        """Tell one person privately; best effort."""
+    async def whisper(
+        self, place: Place, user: UserId, text: str, charts: Sequence[Chart] = ()
+    ) -> None:
+        """Tell one person privately; best effort. The text says enough without its `charts`."""
         ...
 
 

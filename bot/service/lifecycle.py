@@ -20,6 +20,7 @@ from bot.app import Base, Conversation, build_base, build_conversation
 from bot.engine.engine import Engine, EngineConfig
 from bot.service.alerting import alerting
 from bot.service.cards import card_pressed, channel_reached, paging
+from bot.service.charting import Charting
 from bot.service.delivering import delivery_jobs
 from bot.service.listening import listen, providers_report, tools_report
 from bot.service.sweeping import IDLE_S, budget_jobs, retention
@@ -287,6 +288,7 @@ def _bolt(
             switch=base.freezes.switch,
             providers=providers_report(base),
             tools=tools_report(base, conversation),
+            chart=Charting(base, conversation).chart,
             api=api,
         ),
         errands,

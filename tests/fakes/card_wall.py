@@ -51,7 +51,9 @@ class CardWall:
         self.cards.setdefault(proposal.id, []).append(proposal)
         return MessageTs(f"1700000000.{list(self.cards).index(proposal.id):06}")
 
-    async def whisper(self, place: Place, user: UserId, text: str) -> None:
+    async def whisper(
+        self, place: Place, user: UserId, text: str, charts: Sequence[Chart] = ()
+    ) -> None:
         self._fail()
         self.whispers.append((user, text))
 

@@ -24,6 +24,7 @@ from bot.slack.connection.socket_ingress import framework_logger
 from bot.slack.handling import words
 from bot.slack.handling.answer_clicks import AnswerClicks
 from bot.slack.handling.answer_opinions import AnswerOpinions
+from bot.slack.handling.chart_command import ChartCommand
 from bot.slack.handling.commands import COMMAND, Commands
 from bot.slack.handling.denials import Denials
 from bot.slack.handling.errands import Errands
@@ -316,7 +317,7 @@ def create_bolt(
         opinions,
         denials,
     )
-    register_commands(app, Commands(settings, ports), timeout_s)
+    register_commands(app, Commands(settings, ports, ChartCommand(ports, errands)), timeout_s)
     register_errors(app)
     return app
 

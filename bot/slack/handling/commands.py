@@ -12,6 +12,7 @@ from bot.ports.failures import StorageUnavailable
 from bot.slack.handling import words
 from bot.slack.handling.admin_answers import audit_answer, freeze_answer, tools_answer
 from bot.slack.handling.budget_answer import budget_answer
+from bot.slack.handling.chart_command import ChartCommand
 from bot.slack.handling.ingress_ports import IngressPorts, IngressSettings
 from bot.slack.handling.quality_answer import quality_answer
 from bot.slack.received.payloads import SlashCommand
@@ -25,6 +26,7 @@ class Subcommand(StrEnum):
     """What may stand behind `/kortex`, in the order of the manifest's usage hint."""
 
     HELP = "help"
+    CHART = "chart"
     BUDGET = "budget"
     PROVIDERS = "providers"
     TOOLS = "tools"
@@ -36,9 +38,12 @@ class Subcommand(StrEnum):
 class Commands:
     """Answers in Slack's mrkdwn, shown to the person who asked and nobody else."""
 
-    def __init__(self, settings: IngressSettings, ports: IngressPorts) -> None:
+    def __init__(
+        self, settings: IngressSettings, ports: IngressPorts, charts: ChartCommand
+    ) -> None:
         self._settings = settings
         self._ports = ports
+        self._charts = charts
 
     async def answer(self, command: SlashCommand) -> Part:
         """The private answer. Never raises for a store that is away."""
@@ -56,6 +61,8 @@ class Commands:
         if wanted is Subcommand.HELP:
             return f"{escape(words.HELP)}\n{words.COMMAND_HELP}"
         try:
+            if wanted is Subcommand.CHART:
+                return await self._charts.answer(command)
             return await self._administer(wanted, command)
         except StorageUnavailable:
             return words.CANNOT_READ
@@ -84,7 +91,7 @@ class Commands:
                 return await quality_answer(self._ports.feedback, self._ports.sight, person)
             case Subcommand.AUDIT:
                 return await audit_answer(self._ports.trail)
-            case Subcommand.HELP | Subcommand.FREEZE:
+            case Subcommand.HELP | Subcommand.FREEZE | Subcommand.CHART:
                 return words.COMMAND_HELP
             case _:
                 assert_never(wanted)
@@ -106,8 +113,9 @@ class Commands:
 
 def _subcommand(text: str) -> Subcommand | None:
     whole = text.strip().casefold() or Subcommand.HELP
-    if whole.split(maxsplit=1)[0] == Subcommand.FREEZE:
-        return Subcommand.FREEZE  # the one with arguments
+    first = whole.split(maxsplit=1)[0]
+    if first in (Subcommand.FREEZE, Subcommand.CHART):  # those with arguments
+        return Subcommand(first)
     return next((each for each in Subcommand if each == whole), None)
 
 

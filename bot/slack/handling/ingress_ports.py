@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias
 
 from bot.domain.budget import BudgetLimits
 from bot.domain.channel import ChannelNow, ChannelRule
+from bot.domain.chart_request import ChartOf
 from bot.domain.ids import ChannelId, MessageTs, ProposalId, TeamId
 from bot.domain.provider_status import ProviderStatus
 from bot.domain.tool_status import ToolReport
@@ -78,4 +79,5 @@ class IngressPorts:
     switch: KillSwitch
     providers: ProvidersReport
     tools: Callable[[], ToolReport]
+    chart: ChartOf
     api: SlackCalls

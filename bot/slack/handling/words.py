@@ -18,6 +18,7 @@ PROMPTS = (
 )
 COMMAND_HELP = (
     "`/kortex help` this text\n"
+    "`/kortex chart <metric> <product> [range]` how it went, such as `chart p99_latency checkout last 2h`\n"
     "`/kortex budget` what was spent today, by whom and where, and where the day is heading (admins)\n"
     "`/kortex providers` which models can be used, and why not (admins)\n"
     "`/kortex tools` every tool, how its calls went, and what was not loaded (admins)\n"
@@ -25,6 +26,12 @@ COMMAND_HELP = (
     "`/kortex freeze on [reason]`, `freeze off` stop every action, let them run again (admins)\n"
     "`/kortex audit` what was decided last, and where the trail stands (admins)"
 )
+CHART_USAGE = (
+    "Say which metric of which product: `/kortex chart <metric> <product> [range]`, such as "
+    "`/kortex chart p99_latency checkout last 2h`."
+)
+CHART_COMES = "Reading {metric} of {product}: the chart comes here in a moment, for you alone."
+CHART_TOO_SLOW = "No chart: the metrics did not answer in time. Ask for a shorter range."
 NOTHING_RUNS = "Nothing is running here."
 NOT_STOPPED = "I could not pass on your stop. Press the button again."
 EXTERNAL = (

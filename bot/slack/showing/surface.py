@@ -220,10 +220,12 @@ class SlackSurface(ChatSurface):
             self._sessions.shows(proposal)
         return ts
 
-    async def whisper(self, place: Place, user: UserId, text: str) -> None:
+    async def whisper(
+        self, place: Place, user: UserId, text: str, charts: Sequence[Chart] = ()
+    ) -> None:
         """Tell one person privately; best effort."""
         try:
-            await self._outbox.whisper(place, user, self._parts(text)[0])
+            await self._outbox.whisper(place, user, with_charts(self._parts(text)[:1], charts)[0])
         except (SurfaceGone, SurfaceFailed) as error:
             _log.info("slack.whisper.undelivered", error=str(error))
 

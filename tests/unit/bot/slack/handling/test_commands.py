@@ -19,6 +19,7 @@ from bot.domain.tool_status import ToolHealth, ToolReport, ToolsetCost, ToolStat
 from bot.ports.failures import StorageUnavailable
 from bot.ports.ledger import LedgerEntry
 from bot.slack.handling import words
+from bot.slack.handling.chart_command import ChartCommand
 from bot.slack.handling.commands import Commands
 from bot.slack.handling.ingress_ports import IngressSettings
 from bot.slack.received.payloads import SlashCommand
@@ -136,7 +137,7 @@ class BrokenAudit:
 
 async def test_what_cannot_be_audited_is_not_answered(ingress: Ingress) -> None:
     ports = replace(ingress.ports, audit=BrokenAudit())
-    commands = Commands(SETTINGS, ports)
+    commands = Commands(SETTINGS, ports, ChartCommand(ports, ingress.errands))
     payload: Payload = command("providers")
     answer = await commands.answer(SlashCommand.model_validate(payload))
     assert answer.text == words.CANNOT_AUDIT

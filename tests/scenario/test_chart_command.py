@@ -1,0 +1,70 @@
+"""`/kortex chart` of a whole bot: read by the channel's own tools, shown to one person."""
+
+from typing import Any
+
+import pytest
+
+from bot.demo.workspace.seeds import CHECKOUT, GUEST, RESPONDER
+from bot.demo.workspace.stored_messages import Message
+from tests.fixtures_service import Start, stage
+from tests.stage import WAIT_S, Stage, says
+
+__all__ = ["stage"]
+
+P99 = "http_request_duration_seconds_p99"
+
+
+async def asked(running: Stage, text: str, user: str = RESPONDER) -> Message:
+    """Run it; what is whispered then."""
+    before = len(running.workspace.whispers(user))
+    await running.workspace.command(user, CHECKOUT, text)
+    # The answer at once, then what was read.
+    return await running.workspace.wait_for(
+        lambda: found[-1] if len(found := running.workspace.whispers(user)) >= before + 2 else None,
+        WAIT_S,
+    )
+
+
+def charts(message: Message) -> list[Any]:
+    return [block for block in message.blocks if block["type"] == "data_visualization"]
+
+
+async def test_a_metric_is_drawn_with_what_is_usual_and_its_tools_are_on_record(
+    stage: Start,
+) -> None:
+    async with stage(says("unasked")) as running:
+        message = await asked(running, f"chart {P99} checkout last 1h")
+
+        (chart,) = charts(message)
+        assert chart["title"] == f"checkout: {P99}"
+        assert {each["name"] for each in chart["chart"]["series"]} == {"checkout", "usual (median)"}
+        assert len(chart["chart"]["axis_config"]["categories"]) == 20
+        rows = running.query("select body from audit where kind = 'tool.call'")
+        assert any("compare_to_baseline" in str(body) for body in rows)
+        assert running.models.requests == []
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (f"chart {P99} orders-db last 1h", "No chart: "),
+        ("chart p42 checkout", "There are: `http_requests_per_second`"),
+        (f"chart {P99} checkout last 3 months", "No chart: time_range: "),
+    ],
+    ids=["not this channel's", "no such metric", "no such range"],
+)
+async def test_what_cannot_be_drawn_says_why(stage: Start, text: str, told: str) -> None:
+    async with stage(says("unasked")) as running:
+        message = await asked(running, text)
+
+        assert told in message.text
+        assert charts(message) == []
+
+
+async def test_a_guest_is_told_at_once_and_nothing_is_read(stage: Start) -> None:
+    async with stage(says("unasked")) as running:
+        await running.workspace.command(GUEST, CHECKOUT, f"chart {P99} checkout")
+        (said,) = await running.workspace.wait_for(lambda: running.whispers(GUEST), WAIT_S)
+
+        assert "chart comes here" not in said
+        assert running.query("select body from audit where kind = 'tool.call'") == []
