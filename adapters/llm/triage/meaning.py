@@ -1,12 +1,15 @@
-"""Whether a message can be a question about a system at all. In doubt it is one."""
+"""Whether a message can be a question about a system at all. In doubt it is one.
+
+What has a question mark is one in any language: "por que va lento?", "neden yavas?".
+"""
 
 import difflib
 import re
 from typing import Final
 
 _WORD: Final = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)?")
-# Signs of an alert, an identifier, a figure, a time, a path or code.
-_SHAPED: Final = re.compile(r"[\d_:=/<>@#%{}\[\]`]|[a-z][A-Z]|\w[.-]\w")
+# Signs of a question, an alert, an identifier, a figure, a time, a path or code.
+_SHAPED: Final = re.compile(r"[?\d_:=/<>@#%{}\[\]`]|[a-z][A-Z]|\w[.-]\w")
 _MOST_WORDS: Final = 8
 _ALIKE: Final = 0.8
 _FEWEST_LETTERS: Final = 4

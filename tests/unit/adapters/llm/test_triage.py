@@ -488,7 +488,9 @@ async def test_a_greeting_starts_nothing(question: str) -> None:
     assert "Ask me what is wrong" in found.text
 
 
-@pytest.mark.parametrize("question", ["blorb fnord?", "asdf qwerty", "xyzzy", "lorem ipsum dolor"])
+@pytest.mark.parametrize(
+    "question", ["blorb fnord", "asdf qwerty", "xyzzy", "lorem ipsum dolor", "va lento"]
+)
 async def test_what_cannot_be_a_question_here_is_said_and_starts_nothing(question: str) -> None:
     found = await investigate(world(SLOW), question)
 
@@ -501,6 +503,7 @@ async def test_what_cannot_be_a_question_here_is_said_and_starts_nothing(questio
     "question",
     ["what's up?", "why?", "help", "anything wrong?", "what's going on", "What\u2019s going on?",
      "status?", "stauts", "and now?", "?", "tl;dr?", "stopped?", "chekout", "redis?", "warum ist alles langsam? \u00fc",
+     "por que va lento?", "neden yavas?", "\u00bfpor qu\u00e9 va lento checkout?", "checkout va lento",
      "KubePodCrashLooping", "FIRING: blorb", "blorb fnord 14:10", "blorb is slow", "p99?"],
 )  # fmt: skip
 async def test_a_terse_question_is_looked_into(question: str) -> None:
