@@ -164,8 +164,7 @@ def build_conversation(
 ) -> Conversation:
     """Put together what answers asks on that surface; a try to show a card takes `card_call_s`."""
     in_force = base.in_force
-    channels = directory.channels
-    venues = Venues(in_force.channels, channels, base.stores.sessions)
+    venues = Venues(in_force.channels, directory.channels, base.stores.sessions)
     client = http_client(max_connections=backends.BACKEND_CONNECTIONS)
     stack.push_async_callback(client.aclose)
     probe = HttpProbe(client, rules.revealed(in_force.reading_tokens))
@@ -182,10 +181,11 @@ def build_conversation(
     turns = Turns(
         config=rules.turn_config(base.settings, in_force.channels, in_force.action_lines),
         sessions=base.stores.sessions,
-        channels=channels,
+        channels=directory.channels,
         roles_of=roles_of,
         zone_of=directory.zone_of,
         readers_of=directory.readers_of,
+        picture_of=directory.picture_of,
         surface=surface,
         undelivered=base.stores.undelivered,
         budget=base.budget,

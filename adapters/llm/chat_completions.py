@@ -8,7 +8,7 @@ as an object. So a call is known by (index, id), and a new id at a used index is
 from collections.abc import Callable, Mapping, Sequence
 
 from adapters.llm.decoding import OpenCall
-from adapters.llm.messages import ToolCall, ToolSpec
+from adapters.llm.messages import Picture, ToolCall, ToolSpec
 from adapters.llm.transcript import AssistantTurn, ResultsTurn, Turn, UserTurn
 from adapters.llm.wire_json import (
     arguments_object,
@@ -37,8 +37,8 @@ def chat_messages(system: str, conversation: Sequence[Turn]) -> list[dict[str, o
         out.append({"role": "system", "content": system})
     for turn in conversation:
         match turn:
-            case UserTurn(text):
-                out.append({"role": "user", "content": text})
+            case UserTurn(text, images):
+                out.append({"role": "user", "content": _said(text, images)})
             case ResultsTurn(results):
                 out.extend(
                     {"role": "tool", "tool_call_id": result.call_id, "content": result.content}
@@ -47,6 +47,19 @@ def chat_messages(system: str, conversation: Sequence[Turn]) -> list[dict[str, o
             case AssistantTurn():
                 out.append(_assistant(turn))
     return out
+
+
+def _said(text: str, images: Sequence[Picture]) -> object:
+    """The text alone where there is no image: not every compatible server takes a list."""
+    if not images:
+        return text
+    shown = [{"type": "image_url", "image_url": {"url": data_url(each)}} for each in images]
+    return [{"type": "text", "text": text}, *shown]
+
+
+def data_url(picture: Picture) -> str:
+    """The image in an address of its own."""
+    return f"data:{picture.media};base64,{picture.data}"
 
 
 def _assistant(turn: AssistantTurn) -> dict[str, object]:

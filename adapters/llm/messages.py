@@ -80,13 +80,27 @@ class ToolResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Picture:
+    """An image beside a person's words. `data` is Base64, for the request alone: it is stored nowhere.
+
+    Without any, `why_not` says why nobody can look at it.
+    """
+
+    name: str
+    media: str = ""  # image/png, image/jpeg, image/gif, image/webp
+    data: str = field(default="", repr=False)
+    why_not: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
     """One entry of a conversation.
 
     `tool_calls` only on assistant messages, `tool_result` only on tool messages.
     `provider_blocks` are vendor-native blocks (JSON text) that must be replayed unchanged to the
     same provider, such as signed thinking; `provider` names whose they are. `told` is what the model
-    is told beside a person's words, such as the time they were said at; it stays with them.
+    is told beside a person's words, such as the time they were said at; it stays with them. `images` are
+    of the newest question only, and are sent to models that see.
     """
 
     role: Role
@@ -96,6 +110,7 @@ class Message:
     provider: str = ""
     provider_blocks: tuple[str, ...] = ()
     told: str = ""
+    images: tuple[Picture, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

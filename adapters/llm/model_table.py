@@ -31,6 +31,7 @@ class ModelOverride:
     context_tokens: int | None = None
     tier: Tier | None = None
     display_name: str = ""
+    images: bool | None = None
     api: str = ""  # which of a provider's interfaces to use, where it has several
 
 
@@ -53,6 +54,7 @@ class ModelRow(BaseModel):
     long_from: Annotated[int, Field(ge=0)] = 0
     long_input_pct: Annotated[int, Field(ge=100)] = 100
     long_output_pct: Annotated[int, Field(ge=100)] = 100
+    images: bool = True  # whether it sees them; of whatever has no row that is not assumed
     listed: bool = True  # offered for selection; False: only priced
 
     @property
@@ -91,6 +93,11 @@ class ModelTable:
         """How much a model holds; `otherwise` where nobody said."""
         row = self.row(model)
         return self.own(model).context_tokens or (row.context_tokens if row else otherwise)
+
+    def sees_images(self, model: str) -> bool:
+        """Whether images may be sent to it; a model that nobody knows sees none."""
+        own, row = self.own(model).images, self.row(model)
+        return own if own is not None else row is not None and row.images
 
     def row(self, model: str, on: date | None = None) -> ModelRow | None:
         """The newest row of a model, or of the model it is a snapshot of, valid on a day."""

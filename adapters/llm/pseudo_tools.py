@@ -53,8 +53,8 @@ def emulated(request: CompleteRequest) -> CompleteRequest:
 
 def _shown(turn: Turn) -> Message:
     match turn:
-        case UserTurn(text):
-            return Message(Role.USER, text)
+        case UserTurn(text, images):
+            return Message(Role.USER, text, images=images)
         case AssistantTurn():
             said = [turn.text] if turn.text else []
             return Message(Role.ASSISTANT, "\n".join([*said, *map(shown_call, turn.calls)]))

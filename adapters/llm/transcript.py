@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from adapters.llm.messages import Message, Role, ToolCall, ToolResult
+from adapters.llm.messages import Message, Picture, Role, ToolCall, ToolResult
 from adapters.llm.wire_json import dump_text
 
 # Anthropic takes [A-Za-z0-9_-]; OpenAI at most 40 characters.
@@ -29,6 +29,7 @@ class UserTurn:
     """Something a person said; never blank."""
 
     text: str
+    images: tuple[Picture, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ def turns(messages: Sequence[Message]) -> list[Turn]:
             case Role.USER:
                 said = [text for text in (message.text, message.told) if text.strip()]
                 if said:
-                    out.append(UserTurn("\n\n".join(said)))
+                    out.append(UserTurn("\n\n".join(said), message.images))
             case Role.ASSISTANT:
                 out.extend(_assistant(message, _results_after(messages, position), used))
             case Role.TOOL:

@@ -18,6 +18,8 @@ from bot.ports.durability import Journal
 
 # Bytes per token on logs and JSON measured between 2.4 and 3.4; the low end never overflows.
 BYTES_PER_TOKEN = 2.4
+# The most that a vendor counts of one image (Claude Opus 4.7 and later: 2576 px, 4784 tokens).
+IMAGE_TOKENS = 4_784
 TOO_LARGE = (
     '{"folded":true,"note":"this result is too large for your window; ask for a shorter time, '
     'fewer lines or one product"}'
@@ -50,7 +52,8 @@ def _size(message: Message) -> int:
     calls = sum(len(c.arguments) + len(c.name) + 40 for c in message.tool_calls)
     blocks = sum(len(b) for b in message.provider_blocks)
     said = len(message.text.encode()) + len(message.told.encode())
-    return said + calls + blocks + (len(result.content) if result else 0) + 20
+    images = round(len(message.images) * IMAGE_TOKENS * BYTES_PER_TOKEN)
+    return said + calls + blocks + images + (len(result.content) if result else 0) + 20
 
 
 def tool_bytes(request: CompleteRequest) -> int:

@@ -30,6 +30,7 @@ from bot.chat.evidence_need import (
     is_no_answer,
 )
 from bot.chat.first_look import Look, of_model, planned
+from bot.chat.pictures import has_seen
 from bot.chat.preface import led_by, preface
 from bot.chat.round_record import (
     RoundRecord,
@@ -236,6 +237,8 @@ class Loop:
         ends = not (record.error or record.stopped or record.passed_on or record.tool_calls)
         if not (ends and talk.needs_evidence) or record.provider in ("", NO_MODEL):
             return False
+        if has_seen(record.notices):
+            return False  # an image is nothing that could be cited
         own, given = talk.outcomes[talk.looked :], talk.evidence[: talk.looked]
         # Milliseconds to a tenth of a second of work: not on the loop.
         asked = (record.text, own, question_of(talk.request), given)

@@ -30,6 +30,7 @@ class KnownModel:
     id: str
     window_tokens: int
     priced_as: str = ""  # the name in the price table, where `id` is empty
+    sees_images: bool = False
 
     def price(self, provider: Provider) -> Price | None:
         """The list price; None is unknown."""

@@ -10,8 +10,9 @@ from adapters.llm.first_look.calls import is_look
 from adapters.llm.first_look.digest import as_read
 from adapters.llm.messages import CompleteRequest, DoneChunk, ErrorChunk, Usage
 from adapters.llm.port import Price, Provider
-from bot.chat.history import fit, room_tokens, tool_bytes
+from bot.chat.history import IMAGE_TOKENS, fit, room_tokens, tool_bytes
 from bot.chat.models import KnownModel, Models, frugal_system, uses_model
+from bot.chat.pictures import as_seen
 from bot.domain.budget import ASSUMED_PRICE, BudgetLimits, Refusal, refusal_words
 from bot.ports.ledger import Ledger, Reservation
 
@@ -99,6 +100,7 @@ class RoundBudget:
         if uses_model(provider) and any(map(is_look, request.messages)):
             # Tens of milliseconds for results of hundreds of kilobytes: not on the loop.
             request = await asyncio.to_thread(as_read, request)
+        request, looked = as_seen(request, provider, model)
         trial = self._models.is_trial(provider, model, full=self._full)
         system = frugal_system(request.system) if trial else request.system
         messages, note = fit(request.messages, system, room_tokens(model.window_tokens, request))
@@ -107,7 +109,7 @@ class RoundBudget:
         if refusal is not None:
             self.refusals.append(refusal)
             return NotAdmitted(refusal_words(refusal))
-        return Admitted(fitted, (note,) if note else (), trial)
+        return Admitted(fitted, (*looked, *([note] if note else [])), trial)
 
     async def _reserve(
         self, provider: Provider, model: KnownModel, request: CompleteRequest
@@ -177,6 +179,7 @@ def most_tokens(request: CompleteRequest) -> int:
         size += len(result.content.encode()) if result else 0
         size += sum(len(c.arguments.encode()) + len(c.name) for c in message.tool_calls)
         size += sum(len(block.encode()) for block in message.provider_blocks)
+        size += IMAGE_TOKENS * len(message.images)
     return size + tool_bytes(request) + _VENDOR_TOKENS
 
 

@@ -27,6 +27,7 @@ from bot.chat.delivery import Delivery
 from bot.chat.ending import final_of
 from bot.chat.first_look import Look
 from bot.chat.loop import Emit, Loop, Renew
+from bot.chat.pictures import PictureOf, no_picture
 from bot.chat.recap import Recaps
 from bot.chat.remembering import remembered
 from bot.chat.round_record import QuietReplay, RoundRecord
@@ -72,6 +73,7 @@ class Turns:
         roles_of: RolesOf,
         zone_of: ZoneOf = unknown_zone,
         readers_of: ReadersOf = own_readers,
+        picture_of: PictureOf = no_picture,
         surface: AnswerSurface,
         undelivered: Undelivered,
         budget: Budget,
@@ -85,7 +87,7 @@ class Turns:
         recaps: Recaps | None = None,
     ) -> None:
         self._config = config
-        self._requests = TurnRequests(config, sessions, tools, redactor, notes, zone_of)
+        self._requests = TurnRequests(config, sessions, tools, redactor, notes, zone_of, picture_of)
         self._sessions = sessions
         self._channels = channels
         self._roles_of = roles_of

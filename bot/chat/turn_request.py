@@ -15,6 +15,7 @@ from bot.chat.attachments import told_with_question
 from bot.chat.evidence_need import needs_evidence
 from bot.chat.first_look import Look
 from bot.chat.history import as_turn
+from bot.chat.pictures import PictureOf, no_picture, pictures_of
 from bot.chat.readers import refusal_in, told_of
 from bot.chat.tool_calls import ToolDesk
 from bot.domain.channel import Channel, ChannelRule, Readers, products_elsewhere
@@ -127,6 +128,7 @@ class TurnRequests:
         redactor: Redactor,
         notes: Notes,
         zone_of: ZoneOf,
+        picture_of: PictureOf = no_picture,
     ) -> None:
         self._config = config
         self._sessions = sessions
@@ -134,6 +136,7 @@ class TurnRequests:
         self._redactor = redactor
         self._notes = notes
         self._zone_of = zone_of
+        self._picture_of = picture_of
 
     def context(self, ask: Ask, channel: Channel, opened: Opened) -> CallContext:
         """What the turn's tools know of it."""
@@ -165,10 +168,11 @@ class TurnRequests:
         told = (in_zone(zone), *told_with_question(files), *notes)
         return self._redactor.redact(prompts.situation(now, told, asker.user))
 
-    def _question(self, ask: Ask, opened: Opened) -> Message:
+    async def _question(self, ask: Ask, opened: Opened) -> Message:
         # A turn begun by a release before this one was not told the time with its question.
         told = opened.told or prompts.situation(opened.now, ())
-        return Message(Role.USER, text=ask.text, told=told)
+        images = await pictures_of(ask.files, self._picture_of)
+        return Message(Role.USER, text=ask.text, told=told, images=images)
 
     async def request(
         self, ask: Ask, channel: Channel, opened: Opened, context: CallContext
@@ -176,7 +180,8 @@ class TurnRequests:
         """Everything that is sent, before it is made to fit anything. Raises StorageUnavailable."""
         # As the session was when the turn began: resumed after a crash, it reads the same again.
         earlier = await self._sessions.history(opened.session, ask.turn_id, opened.summary_ts)
-        messages = (*as_turn(opened.summary), *earlier, self._question(ask, opened))
+        question = await self._question(ask, opened)
+        messages = (*as_turn(opened.summary), *earlier, question)
         empty = CompleteRequest(system="", messages=messages, max_tokens=self._config.max_tokens)
         request = await self.renewed(empty, ask, channel, opened, context)
         return replace(request, require_tool=bool(request.tools) and needs_evidence(messages))

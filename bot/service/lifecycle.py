@@ -17,6 +17,7 @@ from bot.actions.display import CardSweep
 from bot.actions.revise import Revisions
 from bot.actions.stranded import StrandedSweep
 from bot.app import Base, Conversation, build_base, build_conversation
+from bot.chat.pictures import withheld
 from bot.engine.engine import Engine, EngineConfig
 from bot.service.alerting import alerting
 from bot.service.cards import card_pressed, channel_reached, paging
@@ -215,7 +216,8 @@ def _directory(
     readers = ChannelReaders(api, time.monotonic)
     paced = (scheduler.read_permit, scheduler.rate_limited)
     threads = SlackThreads(api, people, identity.bot_user, identity.site, *paced)
-    return Directory(people.name, *known, people.zone, readers.of, files, threads)
+    seen = files.picture if base.settings.llm.privacy.send_images else withheld
+    return Directory(people.name, *known, people.zone, readers.of, files, threads, seen)
 
 
 def _slack_session() -> aiohttp.ClientSession:

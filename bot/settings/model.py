@@ -133,6 +133,7 @@ class ModelSettings(Section):
     tier: Literal["fast", "balanced", "deep"] | None = None
     context_tokens: int | None = Field(default=None, ge=1024, le=MOST_TOKENS)
     api: Literal["", "chat", "responses"] = ""
+    images: bool | None = None
     usd_per_mtok: PriceSettings | None = None
 
 
@@ -148,6 +149,7 @@ class BudgetSettings(Section):
 class PrivacySettings(Section):
     """`[llm.privacy]`. Redaction of secrets is always on; personal data may be let through.
 
+    `send_images` false shows no attached image to a model: what an image holds cannot be masked.
     `local_hosts` are names, globs, addresses and networks that `local_only` lets be reached.
     `audit_every_call` false leaves model and tool calls out of the trail. With
     `do_not_retain_default` nothing that was said or read outlives its turn in our tables.
@@ -157,6 +159,7 @@ class PrivacySettings(Section):
     redact_secrets: bool = True
     audit_every_call: bool = True
     do_not_retain_default: bool = False
+    send_images: bool = True
     local_only: bool = False
     local_hosts: tuple[LocalHost, ...] = ()
 

@@ -91,14 +91,18 @@ def _choice(provider: Provider, llm: LlmSettings) -> Choice:
     settings = llm.providers.get(provider.name, ProviderSettings())
     hosted = provider if isinstance(provider, HostedProvider) else None
     configured = hosted.model if hosted else settings.model
-    full = KnownModel("", provider.max_context_tokens, configured)
+    own = llm.models.get(configured, ModelSettings()).images
+    sees = hosted.table.sees_images(configured) if hosted else own is True
+    full = KnownModel("", provider.max_context_tokens, configured, sees_images=sees)
     fast = settings.fast_model
     if fast in ("", configured):
         return Choice(full)
     window = provider.max_context_tokens
-    return Choice(
-        full, KnownModel(fast, hosted.table.context_tokens(fast, window) if hosted else window)
-    )
+    if hosted is None:
+        return Choice(full, KnownModel(fast, window))
+    table = hosted.table
+    seeing = table.sees_images(fast)
+    return Choice(full, KnownModel(fast, table.context_tokens(fast, window), sees_images=seeing))
 
 
 def _provider(name: str, llm: LlmSettings, stack: AsyncExitStack, pace_s: float) -> Provider:
@@ -136,7 +140,12 @@ def _override(own: ModelSettings) -> ModelOverride:
         uncached, read_micros, write_micros, output = (round(each * 1_000_000) for each in buckets)
         price = Price(uncached, read_micros, write_micros, output)
     return ModelOverride(
-        price, own.context_tokens, Tier(own.tier) if own.tier else None, own.display_name, own.api
+        price,
+        own.context_tokens,
+        Tier(own.tier) if own.tier else None,
+        own.display_name,
+        own.images,
+        own.api,
     )
 
 

@@ -13,6 +13,7 @@ from adapters.on_call.pagerduty import PagerDutyOnCall
 from adapters.on_call.port import OnCall
 from bot.actions.catalog import ActionCatalog
 from bot.actions.propose import Venue
+from bot.chat.pictures import PictureOf, no_picture
 from bot.domain.channel import Channel, ChannelRule, channel_of
 from bot.domain.ids import Place, SessionId, UserId
 from bot.ports.failures import StorageUnavailable
@@ -162,6 +163,7 @@ class Directory:
     readers_of: ReadersOf = own_readers
     attachments: Attachments | None = None
     threads: ThreadReader | None = None
+    picture_of: PictureOf = no_picture
 
 
 @dataclass(frozen=True, slots=True)

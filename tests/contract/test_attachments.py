@@ -1,6 +1,7 @@
 """Attached files read from Slack: from the local workspace, and from a server that misbehaves."""
 
 import asyncio
+import base64
 import gzip
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
@@ -14,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
+from adapters.llm.messages import Picture
 from bot.demo.workspace.files import Upload
 from bot.demo.workspace.identity import AppIdentity
 from bot.demo.workspace.seeds import CHECKOUT, RESPONDER, STRANGER
@@ -159,6 +161,41 @@ async def test_what_cannot_be_masked_is_not_read(workspace: Workspace) -> None:
         with pytest.raises(CapabilityUnavailable, match="could not be masked") as failed:
             await files.read(file, call_context())
     assert "hunter2" not in failed.value.message
+
+
+PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x03\x00\x00\x00\x02\x08\x02"
+
+
+async def pictured(workspace: Workspace, upload: Upload) -> Picture:
+    file = await uploaded(workspace, upload)
+    async with reader(workspace.origin, workspace.bot_token) as files:
+        return await files.picture(file)
+
+
+async def test_an_image_is_read_as_what_its_bytes_say(workspace: Workspace) -> None:
+    found = await pictured(workspace, Upload("shot.jpg", PNG))
+
+    assert (found.media, found.why_not) == ("image/png", "")
+    assert base64.b64decode(found.data) == PNG
+
+
+@pytest.mark.parametrize(
+    ("upload", "why"),
+    [
+        (Upload("shot.png", b"<script>"), "it is no PNG, JPEG, GIF or WebP"),
+        (Upload("shot.png", PNG + bytes(3_500_000)), "it is larger than 3.5 MB"),
+        (Upload("shot.txt", PNG), "it is no image"),
+        (Upload("shot.png", PNG, mode="external"), "it lies outside Slack"),
+    ],
+    ids=["script", "large", "text", "elsewhere"],
+)
+async def test_an_image_that_cannot_be_shown_says_why(
+    workspace: Workspace, upload: Upload, why: str
+) -> None:
+    found = await pictured(workspace, upload)
+
+    assert found.data == ""
+    assert why in found.why_not
 
 
 Serve = Callable[[web.Request], Awaitable[web.StreamResponse]]

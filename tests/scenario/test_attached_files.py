@@ -1,5 +1,7 @@
 """Files attached to a question: read, cited as the asker's word, redacted, and never in the way."""
 
+import base64
+
 import pytest
 
 from bot.demo.workspace.files import Upload
@@ -7,7 +9,7 @@ from bot.demo.workspace.seeds import CHECKOUT, DIRECT, MEMBER, RESPONDER
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_service import shared_stage
 from tests.scenario.test_safety_secrets import found
-from tests.stage import Asked, Stage, results
+from tests.stage import Asked, Stage, results, turn_of
 
 __all__ = ["shared_stage"]
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -41,6 +43,9 @@ def obeys(request: Recorded) -> Round:
 
 
 SCRIPT = obeys
+SETTINGS = {"llm": {"models": {"test-model": {"images": True}}}}
+PNG = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x03\x00\x00\x00\x02\x08\x02"
+SHOT = Upload("shot.png", PNG)
 
 
 async def ask(
@@ -143,6 +148,29 @@ async def test_what_a_file_orders_is_proposed_at_most_and_the_card_says_where_it
     assert shared_stage.effects == before
     assert "proposal:confirm" in card.action_ids
     assert "had read tool output" in "".join(str(b) for b in card.blocks)
+
+
+async def test_a_model_that_sees_gets_an_image_and_its_bytes_are_kept_nowhere(
+    shared_stage: Stage,
+) -> None:
+    data = base64.b64encode(PNG).decode()
+    answer = await shared_stage.answer(await ask(shared_stage, "@kortex what is this?", SHOT))
+
+    asked = turn_of(shared_stage.models.requests[-1])[0]["content"]
+    assert [part["type"] for part in asked] == ["text", "image_url"]
+    assert asked[1]["image_url"]["url"] == f"data:image/png;base64,{data}"
+    assert "what is said of the image shot.png is what the model saw" in answer.replace("`", "")
+    assert data not in shared_stage.rows()
+    assert data not in shared_stage.log.getvalue()
+
+
+async def test_an_image_that_cannot_be_shown_is_said(shared_stage: Stage) -> None:
+    broken = Upload("shot.png", b"no image")
+    answer = await shared_stage.answer(await ask(shared_stage, "@kortex what is this?", broken))
+
+    told = answer.replace("`", "")
+    assert "I did not look at the image shot.png: it is no PNG, JPEG, GIF or WebP" in told
+    assert isinstance(turn_of(shared_stage.models.requests[-1])[0]["content"], str)
 
 
 async def test_somebody_elses_file_cannot_be_named_by_the_model(shared_stage: Stage) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from adapters.llm.claude import Thinking, capabilities, ends, may_require, thinking_fields
-from adapters.llm.messages import CompleteRequest, ToolResult, ToolSpec
+from adapters.llm.messages import CompleteRequest, Picture, ToolResult, ToolSpec
 from adapters.llm.transcript import AssistantTurn, ResultsTurn, Turn, UserTurn, turns
 from adapters.llm.wire_json import arguments_object, as_object, as_text, dump, parse
 
@@ -106,12 +106,17 @@ def _may_end(blocks: Sequence[Block], *, prefill: bool) -> bool:
 
 def _blocks(turn: Turn) -> tuple[str, list[Block]]:
     match turn:
-        case UserTurn(text):
-            return "user", [{"type": "text", "text": text}]
+        case UserTurn(text, images):
+            return "user", [*map(_image, images), {"type": "text", "text": text}]
         case ResultsTurn(results):
             return "user", [_result(result) for result in results]
         case AssistantTurn():
             return "assistant", _assistant(turn)
+
+
+def _image(picture: Picture) -> Block:
+    source = {"type": "base64", "media_type": picture.media, "data": picture.data}
+    return {"type": "image", "source": source}
 
 
 def _assistant(turn: AssistantTurn) -> list[Block]:

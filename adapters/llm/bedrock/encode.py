@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from adapters.llm.claude import capabilities, ends, may_require, thinking_fields
-from adapters.llm.messages import CompleteRequest, ToolResult, ToolSpec
+from adapters.llm.messages import CompleteRequest, Picture, ToolResult, ToolSpec
 from adapters.llm.transcript import AssistantTurn, ResultsTurn, Turn, UserTurn, turns
 from adapters.llm.wire_json import arguments_object, as_object, as_text, dump, parse
 
@@ -108,12 +108,17 @@ def _messages(conversation: Sequence[Turn], *, caching: bool) -> list[Json]:
 
 def _blocks(turn: Turn) -> tuple[str, list[Mapping[str, object]]]:
     match turn:
-        case UserTurn(text):
-            return "user", [{"text": text}]
+        case UserTurn(text, images):
+            return "user", [*map(_image, images), {"text": text}]
         case ResultsTurn(results):
             return "user", [_result(result) for result in results]
         case AssistantTurn():
             return "assistant", _assistant(turn)
+
+
+def _image(picture: Picture) -> Mapping[str, object]:
+    kind = picture.media.removeprefix("image/")
+    return {"image": {"format": kind, "source": {"bytes": picture.data}}}
 
 
 def _assistant(turn: AssistantTurn) -> list[Mapping[str, object]]:

@@ -45,8 +45,9 @@ def _messages(system: str, conversation: Sequence[Turn]) -> list[Json]:
         out.append({"role": "system", "content": system})
     for turn in conversation:
         match turn:
-            case UserTurn(text):
-                out.append({"role": "user", "content": text})
+            case UserTurn(text, images):
+                shown: Json = {"images": [each.data for each in images]} if images else {}
+                out.append({"role": "user", "content": text, **shown})
             case AssistantTurn():
                 out.append(_assistant(turn))
             case ResultsTurn(results):

@@ -6,8 +6,8 @@ that followed it, without which the API answers 400.
 
 from collections.abc import Mapping, Sequence
 
-from adapters.llm.chat_completions import call_arguments
-from adapters.llm.messages import CompleteRequest, ToolSpec
+from adapters.llm.chat_completions import call_arguments, data_url
+from adapters.llm.messages import CompleteRequest, Picture, ToolSpec
 from adapters.llm.openai.encode import PROVIDER, cache_key, is_reasoning
 from adapters.llm.transcript import AssistantTurn, ResultsTurn, Turn, UserTurn, turns
 from adapters.llm.wire_json import as_object, as_text, dump, parse
@@ -57,8 +57,8 @@ def _tool(tool: ToolSpec) -> Json:
 
 def _items(turn: Turn) -> Sequence[Json]:
     match turn:
-        case UserTurn(text):
-            return [{"role": "user", "content": text}]
+        case UserTurn(text, images):
+            return [{"role": "user", "content": _said(text, images)}]
         case ResultsTurn(results):
             return [
                 {
@@ -70,6 +70,13 @@ def _items(turn: Turn) -> Sequence[Json]:
             ]
         case AssistantTurn():
             return _assistant(turn)
+
+
+def _said(text: str, images: Sequence[Picture]) -> object:
+    if not images:
+        return text
+    shown = [{"type": "input_image", "image_url": data_url(each)} for each in images]
+    return [{"type": "input_text", "text": text}, *shown]
 
 
 def _assistant(turn: AssistantTurn) -> Sequence[Json]:

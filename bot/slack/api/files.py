@@ -1,4 +1,4 @@
-"""The text of files that people attached, read from Slack with the bot's token.
+"""The files that people attached, texts and images, read from Slack with the bot's token.
 
 The token goes to Slack's file hosts and to the configured API's own address, to no other, and no
 redirect is followed: what Slack redirects is its sign-in page. A file is described anew each time, so
@@ -6,6 +6,7 @@ that one deleted meanwhile is not read, and nothing of it is kept.
 """
 
 import asyncio
+import base64
 from collections.abc import Callable, Mapping
 from typing import Final
 from urllib.parse import urlsplit
@@ -14,13 +15,15 @@ import aiohttp
 import structlog
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from adapters.llm.messages import Picture
 from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.slack.api.calls import SlackCalls
 from bot.slack.api.file_text import NotText, text_of
+from bot.slack.api.image_bytes import MOST_BYTES, NotShown, kind_of
 from bot.slack.api.web_api import RateLimited, Refused
 from tools.attached import MAX_BYTES, AttachedFile, FileText
 from tools.capabilities import CallContext
-from tools.errors import CapabilityUnavailable, InvalidArguments, UpstreamFailed
+from tools.errors import CapabilityUnavailable, InvalidArguments, ToolError, UpstreamFailed
 from tools.redactor import RedactionFailed
 
 _log = structlog.stdlib.get_logger(__name__)
@@ -32,7 +35,6 @@ NO_SCOPE: Final = (
     "the Slack app may not read files: it lacks the scope files:read; an admin adds it and installs "
     "the app again"
 )
-_TOO_LARGE: Final = f"it is larger than {MAX_BYTES // 2**20} MB"
 _REFUSALS: Final[Mapping[str, str]] = {
     "missing_scope": NO_SCOPE,
     "file_not_found": "it was deleted, or is not shared with Kortex",
@@ -100,13 +102,13 @@ class SlackFiles:
     async def read(self, file: AttachedFile, call: CallContext) -> FileText:
         """See `tools.core.read_attachment.Attachments.read`."""
         del call
-        described = await self._described(file)
+        described = await self._described(file, MAX_BYTES)
         kind = next(
             (why for kind, why in _NOT_TEXT.items() if described.mimetype.startswith(kind)), ""
         )
         if kind:
             raise InvalidArguments(kind)
-        content = await self._content(described)
+        content = await self._content(described, MAX_BYTES)
         try:
             # A megabyte takes a tenth of a second: not on the loop.
             return await asyncio.to_thread(self._told, content, described.mimetype)
@@ -117,12 +119,25 @@ class SlackFiles:
                 "its secrets could not be masked, so it is not read"
             ) from error
 
+    async def picture(self, file: AttachedFile) -> Picture:
+        """`bot.chat.pictures.PictureOf`."""
+        try:
+            described = await self._described(file, MOST_BYTES)
+            if not described.mimetype.startswith("image/"):
+                raise InvalidArguments("it is no image, whatever was said of it")
+            content = await self._content(described, MOST_BYTES)
+            return await asyncio.to_thread(_picture, file, content)
+        except NotShown as error:
+            return Picture(file.name, why_not=str(error))
+        except ToolError as error:
+            return Picture(file.name, why_not=error.message)
+
     def _told(self, content: bytes, mimetype: str) -> FileText:
         text, note = text_of(content)
         # Whole, before anything of it is cut: a secret that is cut in two is known no more.
         return FileText(self._redact(text), mimetype or "text", len(content), note)
 
-    async def _described(self, file: AttachedFile) -> _File:
+    async def _described(self, file: AttachedFile, most: int) -> _File:
         try:
             answer = await self._api.call("files.info", file=file.id)
             described = _Answer.model_validate(answer).file
@@ -139,11 +154,11 @@ class SlackFiles:
         mode = "external" if described.is_external else described.mode
         if why := _MODES.get(mode, ""):
             raise InvalidArguments(why)
-        if described.size > MAX_BYTES:
-            raise InvalidArguments(_TOO_LARGE)
+        if described.size > most:
+            raise InvalidArguments(_too_large(most))
         return described
 
-    async def _content(self, described: _File) -> bytes:
+    async def _content(self, described: _File, most: int) -> bytes:
         url = described.url_private_download or described.url_private
         if _origin(url) not in self._hosts:
             _log.warning("slack.file.other_host", host=_origin(url)[:100])
@@ -161,7 +176,7 @@ class SlackFiles:
                 ) as answer,
             ):
                 _check(answer, described)
-                return await _capped(answer)
+                return await _capped(answer, most)
         except TimeoutError:
             raise UpstreamFailed("Slack took too long to send it") from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
@@ -184,14 +199,24 @@ def _check(answer: aiohttp.ClientResponse, described: _File) -> None:
         raise InvalidArguments("it is a web page, which cannot be told from Slack's sign-in page")
 
 
-async def _capped(answer: aiohttp.ClientResponse) -> bytes:
-    """At most `MAX_BYTES`, whatever the headers say, after decompression. Raises InvalidArguments."""
+def _picture(file: AttachedFile, content: bytes) -> Picture:
+    """Raises NotShown."""
+    kind = kind_of(content)
+    return Picture(file.name, kind.media, base64.b64encode(content).decode())
+
+
+async def _capped(answer: aiohttp.ClientResponse, most: int) -> bytes:
+    """At most so many bytes, whatever the headers say, after decompression. Raises InvalidArguments."""
     content = bytearray()
     async for chunk in answer.content.iter_chunked(_CHUNK):
         content += chunk
-        if len(content) > MAX_BYTES:
-            raise InvalidArguments(_TOO_LARGE)
+        if len(content) > most:
+            raise InvalidArguments(_too_large(most))
     return bytes(content)
+
+
+def _too_large(most: int) -> str:
+    return f"it is larger than {most / 1_000_000:.2g} MB"
 
 
 def _origin(url: str) -> str:

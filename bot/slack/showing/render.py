@@ -75,6 +75,8 @@ class AnswerView:
                 key = _call_id(event.event)
                 self.chips[key] = advance(self.chips.get(key), event.event)
             case Notice():
+                if event.text in self.notices:
+                    return False  # each round says it
                 self.notices.append(event.text)
             case ProposalRaised():
                 return False  # its card is a message of its own

@@ -1,0 +1,77 @@
+"""Images beside a question: sent to models that see, and told to the others, and to people.
+
+They are read anew whenever a turn is taken up, and are in no row, record or log. What a model says of
+one rests on nothing that could be checked, and that is said.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from adapters.llm.messages import CompleteRequest, Message, Picture
+from adapters.llm.port import Provider
+from bot.chat.models import KnownModel, uses_model
+from tools.attached import AttachedFile
+
+MOST_IMAGES: Final = 3  # of a message
+_TOO_MANY: Final = f"I look at {MOST_IMAGES} images of a message at most"
+_SEEN: Final = "what is said of the image "
+
+# Never raises: what cannot be read says why.
+PictureOf = Callable[[AttachedFile], Awaitable[Picture]]
+
+
+async def no_picture(file: AttachedFile) -> Picture:
+    """Where images are not read."""
+    return Picture(file.name, why_not="images are not read here")
+
+
+async def withheld(file: AttachedFile) -> Picture:
+    """Where they are not sent."""
+    return Picture(file.name, why_not="images are not sent to models here (`send_images`)")
+
+
+async def pictures_of(files: Sequence[AttachedFile], picture_of: PictureOf) -> tuple[Picture, ...]:
+    """Those among the files, in their order; the first few are read."""
+    images = [each for each in files if each.is_image]
+    read = await asyncio.gather(*map(picture_of, images[:MOST_IMAGES]))
+    left = [Picture(each.name, why_not=_TOO_MANY) for each in images[MOST_IMAGES:]]
+    return (*read, *left)
+
+
+def as_seen(
+    request: CompleteRequest, provider: Provider, model: KnownModel
+) -> tuple[CompleteRequest, tuple[str, ...]]:
+    """The request as that model can take it, and what people should know of its images."""
+    told: dict[str, None] = {}
+    if not any(message.images for message in request.messages):
+        return request, ()
+    blind = "" if model.sees_images else _blindness(provider)
+    messages = [_as_seen(message, blind, told) for message in request.messages]
+    if not uses_model(provider):  # it reads the question by fixed rules
+        messages = [replace(message, images=()) for message in request.messages]
+    return replace(request, messages=tuple(messages)), tuple(told)
+
+
+def has_seen(notices: Sequence[str]) -> bool:
+    """Whether whoever made these notices was shown an image."""
+    return any(notice.startswith(_SEEN) for notice in notices)
+
+
+def _as_seen(message: Message, blind: str, told: dict[str, None]) -> Message:
+    seen, unseen = [], []
+    for picture in message.images:
+        why_not = picture.why_not or blind
+        if why_not:
+            told[f"I did not look at the image {picture.name}: {why_not}"] = None
+            unseen.append(f"(An image is attached that you cannot see: {picture.name}.)")
+        else:
+            told[f"{_SEEN}{picture.name} is what the model saw: nothing in it was measured"] = None
+            seen.append(picture)
+    text = "\n\n".join([message.text, *unseen])
+    return replace(message, text=text, images=tuple(seen))
+
+
+def _blindness(provider: Provider) -> str:
+    return f"{provider.name} does not see images" if uses_model(provider) else "no model was used"
