@@ -38,6 +38,7 @@ from tests.fakes.card_wall import TRAITS
 from tests.fakes.channel_names import FakeNames
 from tests.fakes.feedback import MemoryFeedback
 from tests.fakes.freezes import FakeFreezes, FakeSwitch
+from tests.fakes.overview import FakeOverview
 from tests.fakes.redactor import FakeRedactor
 from tests.fakes.role_table import RoleTable
 from tests.fakes.slack_web_api import FakeWebApi
@@ -74,6 +75,7 @@ class Ingress:
         self.sessions = MemorySessions(self.memory)
         self.proposals = MemoryProposals(self.memory)
         self.ledger = MemoryLedger(self.memory)
+        self.overview = FakeOverview()
         self.feedback = MemoryFeedback(self.memory, self.sessions)
         self.roles = RoleTable(responder={"U1", "U2"}, lead={"U1"})
         self.declared_roles: tuple[str, ...] = ()
@@ -112,6 +114,7 @@ class Ingress:
             trail=MemoryTrail(self.memory),
             ledger=self.ledger,
             feedback=self.feedback,
+            overview=self.overview,
             sight=Sight(self.api, TEAM, lambda: self.now),
             freezes=self.freezes,
             revisions=self.revisions,

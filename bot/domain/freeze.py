@@ -83,11 +83,16 @@ class QuietHours:
         return None
 
 
+_ID = re.compile(r"[UW][A-Z0-9]{2,20}", re.ASCII)
+
+
 def stopped_by_switch(freeze: Freeze) -> str:
     """The words for a switch that is on."""
     since = f" since {freeze.at.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if freeze.at else ""
     why = f" ({freeze.reason})" if freeze.reason else ""
-    return f"every action is frozen{since}, by {freeze.by or 'an operator'}{why}"
+    # A platform's id says nothing to people; who it was is told where it can be shown as a name.
+    by = "an admin" if _ID.fullmatch(freeze.by) else freeze.by or "an operator"
+    return f"every action is frozen{since}, by {by}{why}"
 
 
 def _minutes(text: str) -> int:

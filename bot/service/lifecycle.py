@@ -53,6 +53,7 @@ from bot.slack.showing.admins import AdminMessages
 from bot.slack.showing.surface import SlackSurface
 from bot.slack.showing.threads import SlackThreads
 from bot.slack.text.links import LinkPolicy
+from bot.store.overview import StoredOverview
 from bot.store.replicas import Replicas
 from bot.store.stranded import StrandedProposals, StrandedTurns
 from bot.store.tickets import Tickets
@@ -284,6 +285,7 @@ def _bolt(
             trail=base.stores.trail,
             ledger=base.stores.ledger,
             feedback=base.stores.feedback,
+            overview=StoredOverview(base.stores.database),
             sight=Sight(api, identity.team, time.monotonic),
             freezes=base.freezes,
             revisions=Revisions(base.actions, base.redactor, surface.traits),

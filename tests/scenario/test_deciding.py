@@ -160,7 +160,7 @@ async def test_a_freeze_refuses_confirmation_until_it_is_lifted(stage: Stage) ->
     assert "every action is frozen" in told
     assert "the sale is on" in told
     assert state_of(stage, card) == "pending"
-    assert f"by {RESPONDER}: the sale is on" in await command(stage, "freeze")
+    assert f"by <@{RESPONDER}>: the sale is on" in await command(stage, "freeze")
 
     assert "Not frozen any more" in await command(stage, "freeze off")
 
@@ -174,7 +174,7 @@ async def test_a_freeze_refuses_confirmation_until_it_is_lifted(stage: Stage) ->
 
 
 async def test_only_admins_freeze(stage: Stage) -> None:
-    assert "is for admins" in await command(stage, "freeze on", MEMBER)
+    assert "by admins: @responder" in await command(stage, "freeze on", MEMBER)
     assert "Not frozen." in await command(stage, "freeze")
 
 

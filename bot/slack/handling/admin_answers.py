@@ -11,6 +11,7 @@ from typing import Final
 
 from bot.domain.audit import TrailEntry
 from bot.domain.freeze import Freeze
+from bot.domain.provider_status import ProviderStatus
 from bot.domain.tool_status import ToolReport, ToolStatus
 from bot.ports.failures import StorageUnavailable
 from bot.ports.proposals import KillSwitch
@@ -117,6 +118,14 @@ def _notes(report: ToolReport) -> list[str]:
     return ["*Your own*", *told, *([f"• and {more} more"] if more else [])]
 
 
+def providers_lines(report: Sequence[ProviderStatus]) -> Sequence[str]:
+    """A line for each provider, and why it is not asked."""
+    lines = (
+        f"• {escape(visible(each.name))}: {escape(visible(each.as_words()))}" for each in report
+    )
+    return ("*Providers*", *lines) if report else ("No provider is configured.",)
+
+
 async def freeze_answer(switch: KillSwitch, user: str, arguments: str) -> str:
     """Do it and say what is so now."""
     wanted, _, reason = arguments.strip().partition(" ")
@@ -145,12 +154,13 @@ async def _state(switch: KillSwitch) -> str:
         freeze = await switch.state()
     except StorageUnavailable:
         return UNREADABLE
-    return _words(freeze)
+    return freeze_words(freeze)
 
 
-def _words(freeze: Freeze) -> str:
+def freeze_words(freeze: Freeze) -> str:
+    """How the switch stands, and who set it."""
     if not freeze.on:
         return "Not frozen."
     since = f" since {freeze.at.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if freeze.at else ""
     why = f": {escape(visible(freeze.reason))}" if freeze.reason else ""
-    return f"🧊 Frozen{since} by {escape(visible(freeze.by))}{why}."
+    return f"🧊 Frozen{since} by {_name(freeze.by)}{why}."

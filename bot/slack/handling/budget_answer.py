@@ -24,14 +24,14 @@ _NAME_CHARS = 80
 
 def budget_answer(report: BudgetReport) -> Part:
     """The text says the same as the blocks, for whom blocks are not shown."""
-    lines = [_headline(report)]
+    lines = [headline(report)]
     for group, title in _TITLES.items():
         rows = report.by[group]
         lines.append(f"*By {title.casefold()}*")
         lines += [_line(row) for row in rows[:_ROWS]] or ["• nothing yet"]
         if len(rows) > _ROWS:
             lines.append(f"• and {len(rows) - _ROWS} more")
-    blocks = (section(_headline(report)), _table(report)) if _any(report) else ()
+    blocks = (section(headline(report)), _table(report)) if _any(report) else ()
     return Part("\n".join(lines), blocks)
 
 
@@ -39,7 +39,8 @@ def _any(report: BudgetReport) -> bool:
     return any(report.by.values())
 
 
-def _headline(report: BudgetReport) -> str:
+def headline(report: BudgetReport) -> str:
+    """The day in a few lines, without who spent it."""
     today, limit = report.today, report.limits.daily_usd_micros
     spent = f"*Today (UTC)*: {dollars(today.used_usd_micros)}"
     pct = report.used_pct

@@ -2,22 +2,28 @@
 
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import assert_never
+from typing import Literal, TypeAlias, assert_never
 
 from bot.chat.budget_report import budget_report
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.ids import Person, TeamId, UserId
-from bot.domain.provider_status import ProviderStatus
 from bot.ports.failures import StorageUnavailable
 from bot.slack.handling import words
-from bot.slack.handling.admin_answers import audit_answer, freeze_answer, tools_answer
+from bot.slack.handling.admin_answers import (
+    audit_answer,
+    freeze_answer,
+    providers_lines,
+    tools_answer,
+)
 from bot.slack.handling.budget_answer import budget_answer
 from bot.slack.handling.chart_command import ChartCommand
 from bot.slack.handling.ingress_ports import IngressPorts, IngressSettings
+from bot.slack.handling.now import Now
 from bot.slack.handling.quality_answer import quality_answer
 from bot.slack.received.payloads import SlashCommand
+from bot.slack.roles.directory import CANNOT_CHECK, NO_ROTA
 from bot.slack.text.blocks import Part
-from bot.slack.text.mrkdwn import escape, visible
+from bot.slack.text.mrkdwn import escape, escape_within, visible
 
 COMMAND = "/kortex"
 
@@ -27,12 +33,32 @@ class Subcommand(StrEnum):
 
     HELP = "help"
     CHART = "chart"
+    STATUS = "status"
+    SESSIONS = "sessions"
+    PROPOSALS = "proposals"
     BUDGET = "budget"
     PROVIDERS = "providers"
     TOOLS = "tools"
     QUALITY = "quality"
     AUDIT = "audit"
     FREEZE = "freeze"
+
+
+_Administered: TypeAlias = Literal[
+    Subcommand.BUDGET,
+    Subcommand.PROVIDERS,
+    Subcommand.TOOLS,
+    Subcommand.QUALITY,
+    Subcommand.AUDIT,
+    Subcommand.FREEZE,
+]
+
+
+def for_admins(wanted: str, roles: Sequence[str], refusal: str) -> str:
+    """What somebody is told who may not: "The budget is shown to admins: @sre-lead"."""
+    named = ", ".join(f"@{escape_within(visible(role), 60)}" for role in roles)
+    told = f"{words.FOR_ADMINS[wanted]}: {named or words.NO_ADMINS}."
+    return f"{told} {words.NOT_CHECKED}" if refusal in (CANNOT_CHECK, NO_ROTA) else told
 
 
 class Commands:
@@ -44,6 +70,7 @@ class Commands:
         self._settings = settings
         self._ports = ports
         self._charts = charts
+        self._now = Now(ports, settings.identity.team, settings.identity.site)
 
     async def answer(self, command: SlashCommand) -> Part:
         """The private answer. Never raises for a store that is away."""
@@ -58,17 +85,27 @@ class Commands:
         if wanted is None:
             unknown = escape(visible(command.text.strip())[:80])
             return f"There is no `{COMMAND} {unknown.replace('`', '´')}`.\n{words.COMMAND_HELP}"
-        if wanted is Subcommand.HELP:
-            return f"{escape(words.HELP)}\n{words.COMMAND_HELP}"
+        person = Person(TeamId(command.team_id), UserId(command.user_id))
         try:
-            if wanted is Subcommand.CHART:
-                return await self._charts.answer(command)
-            return await self._administer(wanted, command)
+            match wanted:
+                case Subcommand.HELP:
+                    return f"{escape(words.HELP)}\n{words.COMMAND_HELP}"
+                case Subcommand.CHART:
+                    return await self._charts.answer(command)
+                case Subcommand.STATUS:
+                    return await self._now.status(person)
+                case Subcommand.SESSIONS:
+                    return await self._now.sessions(person)
+                case Subcommand.PROPOSALS:
+                    return await self._now.proposals(person)
+                case _:
+                    return await self._administer(wanted, command, person)
         except StorageUnavailable:
             return words.CANNOT_READ
 
-    async def _administer(self, wanted: Subcommand, command: SlashCommand) -> str | Part:
-        person = Person(TeamId(command.team_id), UserId(command.user_id))
+    async def _administer(
+        self, wanted: _Administered, command: SlashCommand, person: Person
+    ) -> str | Part:
         refusal = await self._ports.roles.refusal(person, self._settings.admin_roles)
         if wanted is Subcommand.FREEZE and refusal is None:
             arguments = command.text.strip()[len(wanted) :]
@@ -78,20 +115,20 @@ class Commands:
         except StorageUnavailable:
             return words.CANNOT_AUDIT
         if refusal is not None:
-            return f"`{COMMAND} {wanted}` is for admins. {escape(refusal)}"
+            return for_admins(wanted, self._settings.admin_roles, refusal)
         match wanted:
             case Subcommand.BUDGET:
                 report = await budget_report(self._ports.ledger, self._settings.budget)
                 return budget_answer(report)
             case Subcommand.PROVIDERS:
-                return _providers(await self._ports.providers())
+                return "\n".join(providers_lines(await self._ports.providers()))
             case Subcommand.TOOLS:
                 return tools_answer(self._ports.tools())
             case Subcommand.QUALITY:
                 return await quality_answer(self._ports.feedback, self._ports.sight, person)
             case Subcommand.AUDIT:
                 return await audit_answer(self._ports.trail)
-            case Subcommand.HELP | Subcommand.FREEZE | Subcommand.CHART:
+            case Subcommand.FREEZE:
                 return words.COMMAND_HELP
             case _:
                 assert_never(wanted)
@@ -117,10 +154,3 @@ def _subcommand(text: str) -> Subcommand | None:
     if first in (Subcommand.FREEZE, Subcommand.CHART):  # those with arguments
         return Subcommand(first)
     return next((each for each in Subcommand if each == whole), None)
-
-
-def _providers(report: Sequence[ProviderStatus]) -> str:
-    lines = (
-        f"• {escape(visible(each.name))}: {escape(visible(each.as_words()))}" for each in report
-    )
-    return "\n".join(("*Providers*", *lines)) if report else "No provider is configured."

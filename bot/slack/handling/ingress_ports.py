@@ -13,6 +13,7 @@ from bot.domain.tool_status import ToolReport
 from bot.ports.durability import StopRequests, Workflows
 from bot.ports.feedback import Feedback
 from bot.ports.ledger import Ledger
+from bot.ports.overview import Overview
 from bot.ports.platform import PrivateSurface, RoleDirectory
 from bot.ports.proposals import FreezeState, KillSwitch, ProposalStore, Revisions
 from bot.ports.sessions import SessionStore
@@ -74,6 +75,7 @@ class IngressPorts:
     ledger: Ledger
     feedback: Feedback
     sight: Sight
+    overview: Overview
     freezes: FreezeState
     revisions: Revisions
     switch: KillSwitch

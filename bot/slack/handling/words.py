@@ -16,9 +16,14 @@ PROMPTS = (
     ("What is unusual?", "Which of our services behave differently from yesterday?"),
     ("What can you do?", "What can you look at here, and who may confirm a change?"),
 )
-COMMAND_HELP = (
+EVERYBODYS_HELP = (
     "`/kortex help` this text\n"
     "`/kortex chart <metric> <product> [range]` how it went, such as `chart p99_latency checkout last 2h`\n"
+    "`/kortex status` what runs and who waits, open proposals, whether actions are frozen\n"
+    "`/kortex sessions` the conversations of places that you see\n"
+    "`/kortex proposals` what can be decided now, with links to the cards\n"
+)
+ADMINS_HELP = (
     "`/kortex budget` what was spent today, by whom and where, and where the day is heading (admins)\n"
     "`/kortex providers` which models can be used, and why not (admins)\n"
     "`/kortex tools` every tool, how its calls went, and what was not loaded (admins)\n"
@@ -26,6 +31,18 @@ COMMAND_HELP = (
     "`/kortex freeze on [reason]`, `freeze off` stop every action, let them run again (admins)\n"
     "`/kortex audit` what was decided last, and where the trail stands (admins)"
 )
+COMMAND_HELP = EVERYBODYS_HELP + ADMINS_HELP
+# What stands before the names of the admin roles, by sub-command.
+FOR_ADMINS = {
+    "budget": "The budget is shown to admins",
+    "providers": "The models in use are shown to admins",
+    "tools": "The tools are shown to admins",
+    "quality": "How answers were judged is shown to admins",
+    "audit": "The audit trail is shown to admins",
+    "freeze": "Actions are frozen, and let run again, by admins",
+}
+NO_ADMINS = "no role is set for that (`[admins] roles`)"
+NOT_CHECKED = "I could not check whether you are one of them. Try again."
 CHART_USAGE = (
     "Say which metric of which product: `/kortex chart <metric> <product> [range]`, such as "
     "`/kortex chart p99_latency checkout last 2h`."

@@ -22,6 +22,7 @@ from bot.slack.api.names import PersonNames
 from bot.slack.api.web_api import RateLimited
 from bot.slack.sending.outbox import ANSWER, CARD
 from bot.slack.text.mrkdwn import clean
+from bot.slack.text.permalinks import permalink
 
 _log = structlog.stdlib.get_logger(__name__)
 
@@ -41,7 +42,6 @@ REFUSED: Final = "Slack did not give {what} messages ({why}); what I have on rec
 _TOKEN = re.compile(r"<([^<>]*)>")
 _UNESCAPED = (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"))  # the ampersand last
 _TS = re.compile(r"[0-9]{1,12}\.[0-9]{1,9}", re.ASCII)
-_CHANNEL = re.compile(r"[A-Z0-9]{2,30}", re.ASCII)
 _BOOKKEEPING: Final = frozenset({"file_share", "thread_broadcast", "bot_message", "me_message", ""})
 
 
@@ -115,12 +115,8 @@ class SlackThreads:
         return ThreadRead([self._said(place, m, names) for m in told], missing)
 
     def link(self, place: Place, ts: MessageTs) -> str:
-        """Slack's own form of it; nothing but ids goes in."""
-        if not (self._site and _TS.fullmatch(ts) and _CHANNEL.fullmatch(place.channel)):
-            return ""
-        root = place.thread_ts
-        within = f"?thread_ts={root}&cid={place.channel}" if root and root != ts else ""
-        return f"{self._site}/archives/{place.channel}/p{ts.replace('.', '')}{within}"
+        """See `ThreadReader.link`."""
+        return permalink(self._site, place, ts)
 
     async def name(self, user: str) -> str:
         """The display name; `SOMEBODY` when Slack does not say."""

@@ -12,6 +12,7 @@ from bot.demo.workspace.block_rules import check_blocks
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.budget import BudgetLimits
 from bot.domain.feedback import Vote
+from bot.domain.freeze import stopped_by_switch
 from bot.domain.ids import SessionId, TurnId, UserId
 from bot.domain.provider_status import ProviderStatus
 from bot.domain.session import TurnState
@@ -23,7 +24,8 @@ from bot.slack.handling.chart_command import ChartCommand
 from bot.slack.handling.commands import Commands
 from bot.slack.handling.ingress_ports import IngressSettings
 from bot.slack.received.payloads import SlashCommand
-from tests.fakes.role_table import NOT_YOU
+from bot.slack.roles.directory import CANNOT_CHECK
+from tests.fakes.role_table import RoleTable
 from tests.fixtures_stores import HELD, ROUND
 from tests.slack_ingress import IDENTITY, Ingress, Payload, command
 from tools.redactor import Redacted
@@ -63,7 +65,7 @@ async def test_numbers_are_for_admins_and_the_attempt_is_written_down(
 ) -> None:
     answer = await ask(ingress, text, user_id="U2")
     (row,) = ingress.memory.trail
-    assert NOT_YOU in answer
+    assert answer == f"{words.FOR_ADMINS[text]}: @lead."
     assert (row.kind, row.actor, row.body["allowed"]) == (AuditKind.ADMIN_COMMAND, "U2", False)
 
 
@@ -213,7 +215,8 @@ async def test_freeze_needs_no_audit_row_to_take_effect(ingress: Ingress) -> Non
 
 @pytest.mark.parametrize("text", ["freeze on", "freeze off", "freeze"])
 async def test_freeze_is_for_admins(ingress: Ingress, text: str) -> None:
-    assert NOT_YOU in await ask(ingress, text, user_id="U2")
+    answer = await ask(ingress, text, user_id="U2")
+    assert answer == "Actions are frozen, and let run again, by admins: @lead."
     assert not ingress.switch.frozen
 
 
@@ -310,3 +313,39 @@ async def test_very_many_hostile_reasons_fit_one_message(ingress: Ingress) -> No
 
     check_blocks(answer["blocks"], "message")
     assert "\u202e" not in answer["text"]
+
+
+async def test_a_question_about_the_budget_is_refused_in_words_that_fit_it(
+    ingress: Ingress,
+) -> None:
+    answer = await ask(ingress, "budget", user_id="U2")
+    assert answer == "The budget is shown to admins: @lead."
+    assert "decide" not in answer
+
+
+async def test_an_admin_who_cannot_be_looked_up_is_told_so_and_shown_nothing(
+    ingress: Ingress,
+) -> None:
+    class Away(RoleTable):
+        async def refusal(self, *_: object, **__: object) -> str:
+            return CANNOT_CHECK
+
+    ports = replace(ingress.ports, roles=Away())
+    payload = SlashCommand.model_validate(command("budget"))
+    answer = await Commands(SETTINGS, ports, ChartCommand(ports, ingress.errands)).answer(payload)
+    assert answer.text == f"The budget is shown to admins: @lead. {words.NOT_CHECKED}"
+
+
+async def test_without_an_admin_role_it_is_said_where_to_set_one(ingress: Ingress) -> None:
+    ingress.settings = IngressSettings(IDENTITY)
+    assert "no role is set for that (`[admins] roles`)" in await ask(ingress, "audit")
+
+
+async def test_nobody_is_told_by_an_id_who_froze(ingress: Ingress) -> None:
+    await ask(ingress, "freeze on the database moves", user_id="U1")
+    ingress.switch.by = "U0ADMIN"
+    answer = await ask(ingress, "freeze")
+    assert "by <@U0ADMIN>: the database moves." in answer
+    told = stopped_by_switch(await ingress.switch.state())
+    assert "U0ADMIN" not in told
+    assert "by an admin (the database moves)" in told

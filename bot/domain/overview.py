@@ -1,0 +1,31 @@
+"""What is going on in a workspace, a row each: answers under way, conversations. Values only."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from bot.domain.ids import MessageTs, Place, UserId
+
+
+@dataclass(frozen=True, slots=True)
+class UnderWay:
+    """A question that is being answered, or waits to be. `asker` and `since` are not known of waiting ones."""
+
+    place: Place
+    ts: MessageTs
+    asker: UserId | None
+    since: datetime | None
+
+    @property
+    def waits(self) -> bool:
+        """Whether it has not begun."""
+        return self.since is None
+
+
+@dataclass(frozen=True, slots=True)
+class Talk:
+    """A conversation. `asker` asked last in it."""
+
+    place: Place
+    active_at: datetime
+    questions: int
+    asker: UserId

@@ -1,0 +1,110 @@
+"""`bot.ports.overview.Overview` in the database."""
+
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+
+from bot.domain.ids import ChannelId, MessageTs, Place, ProposalId, TeamId, UserId
+from bot.domain.overview import Talk, UnderWay
+from bot.domain.proposal import Proposal
+from bot.domain.session import TurnState
+from bot.store.database import Database
+from bot.store.dialect import Connection, seconds_ago
+from bot.store.proposals import StoredProposals
+from bot.store.tables import proposals, sessions, tickets, turns
+
+
+class StoredOverview:
+    """Each method reads what it says and no more rows than it may give."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def under_way(self, limit: int) -> Sequence[UnderWay]:
+        """Running turns, and tickets whose turn has not begun."""
+        running = (
+            sa.select(turns, sessions.c.team, sessions.c.channel, sessions.c.thread_ts)
+            .join(sessions, sessions.c.id == turns.c.session_id)
+            .where(turns.c.state == TurnState.RUNNING.value)
+            .order_by(turns.c.started_at, turns.c.id)
+            .limit(limit)
+        )
+        begun = sa.exists().where(turns.c.id == tickets.c.id)
+        waiting = sa.select(tickets).where(~begun).order_by(tickets.c.ts, tickets.c.id)
+
+        async def work(connection: Connection) -> Sequence[UnderWay]:
+            found = [
+                UnderWay(
+                    Place(TeamId(r.team), ChannelId(r.channel), MessageTs(r.thread_ts)),
+                    MessageTs(r.ts),
+                    UserId(r.asker_user),
+                    r.started_at,
+                )
+                for r in await connection.execute(running)
+            ]
+            rest = limit - len(found)
+            rows = (await connection.execute(waiting.limit(rest))).all() if rest > 0 else ()
+            return [
+                *found,
+                *(UnderWay(_place(r.thread), MessageTs(r.ts), None, None) for r in rows),
+            ]
+
+        return await self._database.fetch(work)
+
+    async def open_proposals(self, limit: int) -> Sequence[Proposal]:
+        """Pending, and not past their time by the database's clock."""
+
+        async def work(connection: Connection) -> Sequence[str]:
+            found = await connection.scalars(
+                sa.select(proposals.c.id)
+                .where(sa.text("state = 'pending'"), proposals.c.expires_at > seconds_ago(0))
+                .order_by(proposals.c.expires_at, proposals.c.id)
+                .limit(limit)
+            )
+            return found.all()
+
+        store = StoredProposals(self._database)
+        found = [await store.get(ProposalId(each)) for each in await self._database.fetch(work)]
+        return [each for each in found if each is not None]
+
+    async def talks(self, limit: int) -> Sequence[Talk]:
+        """Sessions with how many were asked in each, and by whom last."""
+        newest = (
+            sa.select(sessions)
+            .order_by(sessions.c.active_at.desc(), sessions.c.id)
+            .limit(limit)
+            .subquery()
+        )
+        of = turns.c.session_id == newest.c.id
+        count = sa.select(sa.func.count()).where(of).scalar_subquery()
+        last = (
+            sa.select(turns.c.asker_user)
+            .where(of)
+            .order_by(turns.c.ts.desc(), turns.c.id.desc())
+            .limit(1)
+            .scalar_subquery()
+        )
+
+        async def work(connection: Connection) -> Sequence[Talk]:
+            found = await connection.execute(
+                sa.select(newest, count.label("questions"), last.label("asker")).order_by(
+                    newest.c.active_at.desc(), newest.c.id
+                )
+            )
+            return [
+                Talk(
+                    Place(TeamId(r.team), ChannelId(r.channel), MessageTs(r.thread_ts)),
+                    r.active_at,
+                    int(r.questions),
+                    UserId(r.asker or ""),
+                )
+                for r in found
+            ]
+
+        return await self._database.fetch(work)
+
+
+def _place(key: str) -> Place:
+    """`Place.key`, read back."""
+    team, channel, thread = (*key.split(":", 2), "", "")[:3]
+    return Place(TeamId(team), ChannelId(channel), MessageTs(thread))

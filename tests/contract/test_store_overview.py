@@ -1,0 +1,79 @@
+"""What goes on now, as it is on record: on both databases, by the database's clock."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from bot.domain.audit import AuditEvent, AuditKind
+from bot.domain.ids import ChannelId, MessageTs, Person, Place, ProposalId, TeamId, UserId
+from bot.domain.overview import Talk, UnderWay
+from bot.domain.session import Ask, TurnState
+from bot.store.database import Database
+from bot.store.overview import StoredOverview
+from bot.store.proposals import StoredProposals
+from bot.store.sessions import StoredSessions
+from bot.store.tickets import Tickets
+from tests.fixtures_database import database, database_url
+from tests.slack_ingress import proposal
+from tools.redactor import Redacted
+
+__all__ = ["database", "database_url"]
+
+NOW = datetime.now(UTC).replace(microsecond=0)
+
+
+def ask(ts: str, channel: str = "C1", user: str = "U1") -> Ask:
+    place = Place(TeamId("T1"), ChannelId(channel), MessageTs("1.1"))
+    return Ask(place, MessageTs(ts), Person(TeamId("T1"), UserId(user)), Redacted("why?"))
+
+
+async def begun(database: Database, asked: Ask, at: datetime = NOW) -> None:
+    sessions = StoredSessions(database)
+    await sessions.begin_turn(asked, await sessions.open(asked, "incident", at), at)
+
+
+async def test_what_runs_comes_first_and_then_what_waits(database: Database) -> None:
+    first, second, over = ask("1.1"), ask("2.2"), ask("3.3", "C2")
+    await begun(database, first)
+    await begun(database, over)
+    await StoredSessions(database).finish_turn(over.turn_id, TurnState.ANSWERED, [], [], NOW)
+    tickets = Tickets(database)
+    for each in (first, second):
+        await tickets.announce(each.turn_id, each.place.key, each.ts)
+
+    overview = StoredOverview(database)
+    assert await overview.under_way(10) == [
+        UnderWay(first.place, first.ts, UserId("U1"), NOW),
+        UnderWay(second.place, second.ts, None, None),
+    ]
+    assert len(await overview.under_way(1)) == 1
+
+
+async def test_only_what_can_still_be_decided_is_open(database: Database) -> None:
+    store = StoredProposals(database)
+    for name, minutes in (("p_late", 9), ("p_soon", 1), ("p_past", -1)):
+        expires = NOW + timedelta(minutes=minutes)
+        row = proposal(created_at=NOW - timedelta(minutes=5), expires_at=expires)
+        created = AuditEvent(AuditKind.PROPOSAL_CREATED, "U1", key=name)
+        await store.create(replace(row, id=ProposalId(name)), created)
+
+    found = await StoredOverview(database).open_proposals(10)
+    assert [row.id for row in found] == ["p_soon", "p_late"]
+
+
+async def test_conversations_are_told_newest_first_with_who_asked_last(database: Database) -> None:
+    later = NOW + timedelta(minutes=5)
+    await begun(database, ask("1.1", "C1"))
+    await begun(database, ask("2.2", "C2"), later)
+    await begun(database, ask("3.3", "C1", "U2"), NOW)
+
+    assert await StoredOverview(database).talks(10) == [
+        Talk(ask("2.2", "C2").place, later, 1, UserId("U1")),
+        Talk(ask("1.1", "C1").place, NOW, 2, UserId("U2")),
+    ]
+
+
+@pytest.mark.parametrize("what", ["under_way", "open_proposals", "talks"])
+async def test_an_empty_database_has_none(database: Database, what: str) -> None:
+    assert await getattr(StoredOverview(database), what)(10) == []
