@@ -1,5 +1,6 @@
 """core__read_attachment: a file that the asker attached, as far as it is text."""
 
+import asyncio
 from typing import Annotated, Final, Protocol
 
 from pydantic import Field
@@ -107,7 +108,8 @@ class ReadAttachment:
             raise InvalidArguments(f"file: this question has {there or 'no'} files to read")
         file = call.files[at]
         read = await caps.of(ATTACHMENTS).read(file, call)
-        return _told(file.name, read, arguments.from_line)
+        # A megabyte of lines takes up to half a second: not on the loop.
+        return await asyncio.to_thread(_told, file.name, read, arguments.from_line)
 
     def summarise(self, output: AttachmentOutput, arguments: AttachmentInput) -> str:
         """`attached app.log: 1204 lines, 3 kinds of error`."""
