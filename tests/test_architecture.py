@@ -34,6 +34,7 @@ BROAD_EXCEPT_SEAMS = {
     "bot/chat/turn.py",
     "bot/engine/engine.py",
     "bot/engine/take_over.py",
+    "bot/service/alerting.py",
     "bot/upkeep/jobs.py",
     "bot/upkeep/reload.py",
     "bot/slack/handling/errands.py",

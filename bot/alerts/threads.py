@@ -59,30 +59,16 @@ class AlertThreads:
         self._counted = counted
         self._call_timeout_s = call_timeout_s
         self._gather_s = gather_s
-        self._is_running = False
-        self._again = False
 
     async def run(self) -> None:
         """Everything that is due; what cannot be reached now is a later run's."""
-        if self._is_running:
-            self._again = True  # whoever runs looks once more
-            return
-        self._is_running = True
         try:
-            await self._run()
+            while due := await self._store.due(BATCH):
+                async with asyncio.TaskGroup() as group:
+                    for thread in due:
+                        group.create_task(self._shown(thread))
         except StorageUnavailable:
             log.warning("alerts.storage_unavailable")
-        finally:
-            self._is_running = self._again = False
-
-    async def _run(self) -> None:
-        due = await self._store.due(BATCH)
-        while due:
-            self._again = False
-            async with asyncio.TaskGroup() as group:
-                for thread in due:
-                    group.create_task(self._shown(thread))
-            due = await self._store.due(BATCH) if self._again or len(due) == BATCH else ()
 
     async def _shown(self, thread: str) -> None:
         try:

@@ -46,7 +46,7 @@ def _doors(settings: Settings) -> Finding:
         if not secrets:
             return Finding("alerts", False, "no [[alerts]]", configured=False)
         names = " and ".join(secrets)
-        words = f"http.{names} is set, but no [[alerts]] rule takes an alert: nothing is served"
+        words = f"http.{names} is set, but there is no [[alerts]] rule: every alert is dropped"
         return Finding("alerts", False, words, warning=True)
     open_to = [PATH + wire.source for wire in rules.alert_wires(settings)]
     if not open_to:

@@ -1,7 +1,11 @@
 """Alerts, put together: from a sender's request to rows, and from rows to threads and turns."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
+
+import structlog
 
 from bot.alerts.intake import AlertIntake, Taken
 from bot.alerts.threads import AlertThreads
@@ -11,11 +15,11 @@ from bot.domain.ids import TeamId
 from bot.engine.engine import Engine
 from bot.service.listening import alert_products
 from bot.service.times import Times
-from bot.slack.handling.errands import Errands
 from bot.slack.sending.outbox import Outbox
 from bot.slack.showing.alert_posts import AlertPosts
 from bot.upkeep.jobs import Job
 
+log = structlog.get_logger(__name__)
 CALLS = 2  # a message, and the line that tells its end
 
 
@@ -27,15 +31,14 @@ class Alerting:
     jobs: Mapping[str, tuple[float, Job]]
 
 
-def alerting(
-    base: Base,
-    outbox: Outbox,
-    engine: Engine,
-    team: TeamId,
-    errands: Errands,
-    times: Times,
-) -> Alerting:
-    """Over this process's Slack and engine."""
+@asynccontextmanager
+async def alerting(
+    base: Base, outbox: Outbox, engine: Engine, team: TeamId, times: Times
+) -> AsyncIterator[Alerting]:
+    """Over this process's Slack and engine; shown by a task of its own while the body runs.
+
+    A storm is posted at Slack's pace, which neither a sender's request nor the clock waits for.
+    """
     threads = AlertThreads(
         base.stores.alerts,
         AlertPosts(outbox),
@@ -46,12 +49,30 @@ def alerting(
         call_timeout_s=CALLS * times.card_call_s,
         gather_s=times.gather_s,
     )
+    due = asyncio.Event()
+
+    async def wake() -> None:
+        due.set()
 
     async def file(found: Sequence[FiledAlert]) -> None:
         await base.stores.alerts.file(found, base.in_force.alert_limits)
-        errands.run("alerts", threads.run())
+        due.set()
 
-    received = base.metrics.alerts_received
-    product_of = alert_products(base.settings)
-    intake = AlertIntake(base.in_force.alerts, product_of, base.redactor, file, received)
-    return Alerting(intake.take, {"alerts": (times.tick_s, threads.run)})
+    products, received = alert_products(base.settings), base.metrics.alerts_received
+    intake = AlertIntake(base.in_force.alerts, products, base.redactor, file, received)
+    async with asyncio.TaskGroup() as tasks:
+        showing = tasks.create_task(_show(threads, due), name="alerts")
+        try:
+            yield Alerting(intake.take, {"alerts": (times.tick_s, wake)})
+        finally:
+            showing.cancel()
+
+
+async def _show(threads: AlertThreads, due: asyncio.Event) -> None:
+    while True:
+        await due.wait()
+        due.clear()
+        try:
+            await threads.run()
+        except Exception:  # a bug in one thread must not end the showing of all
+            log.exception("alerts.failed")

@@ -7,6 +7,7 @@ from typing import Final
 
 import sqlalchemy as sa
 
+from bot.store.alert_tables import alert_threads, alerts
 from bot.store.database import Database
 from bot.store.dialect import Connection, seconds_ago
 from bot.store.feedback_table import feedback
@@ -25,15 +26,30 @@ class StoredRetention:
 
     async def drop_messages(self, older_than_s: float) -> int:
         """Delete the messages of turns that ended before, summaries of them and reasons of votes on
-        them; returns how many messages.
+        them, and the words of alerts that were last heard of before; returns how many messages.
         """
         await self._drop_summaries(older_than_s)
         await self._drop_reasons(older_than_s)
+        await self._drop_alerts(older_than_s)
         return await self._drop(messages, older_than_s)
 
     async def drop_results(self, older_than_s: float) -> int:
         """Delete the tool results of turns that ended before; returns how many."""
         return await self._drop(evidence, older_than_s)
+
+    async def _drop_alerts(self, older_than_s: float) -> None:
+        """Their words; that they were told, and in which thread, stays."""
+        is_old = alert_threads.c.heard_at < seconds_ago(older_than_s)
+        old = sa.select(alert_threads.c.id).where(is_old)
+
+        async def work(connection: Connection) -> None:
+            await connection.execute(
+                alerts.update()
+                .where(alerts.c.thread_id.in_(old), (alerts.c.title + alerts.c.labels) != "{}")
+                .values(title="", labels="{}")
+            )
+
+        await self._database.transact(work)
 
     async def _drop_summaries(self, older_than_s: float) -> None:
         over = sa.exists().where(

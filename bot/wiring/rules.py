@@ -148,9 +148,7 @@ def alert_limits(settings: Settings) -> AlertLimits:
 
 
 def alert_wires(settings: Settings) -> tuple[AlertWire, ...]:
-    """The senders whose secret is set in `[http]`; none where no rule would take an alert."""
-    if not settings.alerts:
-        return ()
+    """The senders whose secret is set in `[http]`."""
     http = settings.http
     every: tuple[tuple[SecretStr, Callable[[str], AlertWire]], ...] = (
         (http.alertmanager_token, lambda secret: GroupWire(ALERTMANAGER, secret)),

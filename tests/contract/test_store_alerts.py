@@ -17,14 +17,17 @@ from bot.domain.alerts import (
     FiledAlert,
     Investigation,
 )
-from bot.domain.ids import ChannelId, MessageTs, Place, TeamId
+from bot.domain.ids import ALERTS, ChannelId, MessageTs, Place, TeamId
 from bot.ports.alerts import AlertClaim
 from bot.store.alert_tables import alert_threads
 from bot.store.alerts import StoredAlerts
 from bot.store.database import Database
 from bot.store.dialect import Connection
+from bot.store.ledger import StoredLedger
+from bot.store.retention import StoredRetention
 from bot.store.tables import audit
 from tests.fixtures_database import database, database_url, other
+from tests.fixtures_stores import ROUND
 
 __all__ = ["database", "database_url", "other"]
 
@@ -227,6 +230,31 @@ async def test_a_storm_of_one_product_is_one_thread(database: Database) -> None:
     store = StoredAlerts(database)
     (thread,) = await file(store, *(alert(f"a{n}") for n in range(1_000)))
     assert (thread.firing, len(thread.listed)) == (1_000, 10)
+
+
+async def test_what_alerts_may_spend_today_is_a_limit_of_its_own(database: Database) -> None:
+    store, limits = StoredAlerts(database), AlertLimits(daily_usd_micros=1_500)
+    ledger = StoredLedger(database)
+    await ledger.record(replace(ROUND, round=1))  # a person's
+    await store.file([alert("a")], limits)
+    await ledger.record(replace(ROUND, round=2, user=ALERTS))
+    threads = await file(store, alert("b", product="payments"), limits=limits)
+    told = {(each.product, each.left_out) for each in threads}
+    assert told == {("checkout", ""), ("payments", "what alerts may spend today is spent")}
+
+
+async def test_words_of_alerts_go_when_messages_do(database: Database) -> None:
+    store = StoredAlerts(database)
+    await store.file([alert("a")], LIMITS)
+    await StoredRetention(database).drop_messages(60.0)
+    (before,) = await everything(store)
+    await later(database, 61.0)
+    await StoredRetention(database).drop_messages(60.0)
+    (after,) = await everything(store)
+    assert [(each.title, each.labels) for each in before.listed] == [
+        ("a of checkout is high", {"alertname": "a"})
+    ]
+    assert [(each.title, each.labels) for each in after.listed] == [("", {})]
 
 
 async def test_one_caller_shows_it_at_a_time_and_what_came_meanwhile_is_shown_after(

@@ -75,7 +75,7 @@ def ending(thread: AlertThread) -> Part:
         began = thread.since if thread.since < thread.resolved_at else thread.opened_at
         minutes = round((thread.resolved_at - began).total_seconds() / 60)
         whole = "The alert is" if thread.total == 1 else f"All {thread.total} alerts are"
-        text = f"✅ {whole} resolved since {_clock(thread.resolved_at)}, after {minutes} min."
+        text = f"✅ {whole} resolved since {_clock(thread.resolved_at, thread.heard_at)}, after {minutes} min."
     else:
         text = f"🔴 {_count(thread.firing)} firing again. Resolved {_times(thread.ends)} before."
     return Part(text, (section(text),))
@@ -95,16 +95,16 @@ def _counts(thread: AlertThread) -> str:
     parts = [f"{_count(thread.firing)} firing" if thread.firing else ""]
     parts.append(f"{resolved} resolved" if resolved else "")
     if thread.firing:
-        parts.append(f"since {_clock(thread.since)}")
+        parts.append(f"since {_clock(thread.since, thread.heard_at)}")
     elif thread.resolved_at is not None:
-        parts.append(f"since {_clock(thread.resolved_at)}")
+        parts.append(f"since {_clock(thread.resolved_at, thread.heard_at)}")
     return ", ".join(part for part in parts if part)
 
 
 def _within(room: int, thread: AlertThread) -> str:
     """A line an alert, as many as fit, and how many do not."""
     kept: list[str] = []
-    for line in (_line(each) for each in thread.listed):
+    for line in (_line(each, thread.heard_at) for each in thread.listed):
         if sum(map(len, kept)) + len(line) + len(kept) + 40 > room:
             break
         kept.append(line)
@@ -112,7 +112,7 @@ def _within(room: int, thread: AlertThread) -> str:
     return "\n".join([*kept, *([f"and {more} more"] if more else [])])
 
 
-def _line(alert: ListedAlert) -> str:
+def _line(alert: ListedAlert, today: datetime) -> str:
     sign = "🔴" if alert.state is AlertState.FIRING else "✅"
     labels = " ".join(
         f"{name}={inline(alert.labels[name], _VALUE_CHARS)}"
@@ -122,7 +122,7 @@ def _line(alert: ListedAlert) -> str:
     named = f"  `{labels}`" if labels else ""
     again = f", fired {_times(alert.fires)}" if alert.fires > 1 else ""
     title = remark(alert.title, _TITLE_CHARS)
-    return f"{sign} {title}{named}  since {_clock(alert.since)}{again}"
+    return f"{sign} {title}{named}  since {_clock(alert.since, today)}{again}"
 
 
 def _small_print(thread: AlertThread) -> Iterator[str]:
@@ -131,7 +131,7 @@ def _small_print(thread: AlertThread) -> Iterator[str]:
     if thread.investigation is Investigation.LEFT_OUT:
         yield f"Not investigated: {thread.left_out}. Mention me here to ask."
     if thread.repeats:
-        yield f"Told again {_times(thread.repeats)}, last {_clock(thread.heard_at)}"
+        yield f"Told again {_times(thread.repeats)}, last {_clock(thread.heard_at, thread.heard_at)}"
     yield f"Alert rule {inline(thread.rule, _VALUE_CHARS)}"
 
 
@@ -143,5 +143,5 @@ def _times(number: int) -> str:
     return {1: "once", 2: "twice"}.get(number, f"{number} times")
 
 
-def _clock(at: datetime) -> str:
-    return f"{at:%H:%M} UTC"
+def _clock(at: datetime, today: datetime) -> str:
+    return f"{at:%H:%M} UTC" if at.date() == today.date() else f"{at:%Y-%m-%d %H:%M} UTC"

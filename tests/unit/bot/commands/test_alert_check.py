@@ -39,7 +39,7 @@ def settings(workspace: Workspace, http: dict[str, str], *rules: dict[str, objec
     ("http", "rules", "mark", "words"),
     [
         ({}, [], "not set", "no [[alerts]]"),
-        (TOKENS, [], "WARNING", "http.alertmanager_token is set, but no [[alerts]] rule"),
+        (TOKENS, [], "WARNING", "http.alertmanager_token is set, but there is no [[alerts]]"),
         ({}, [{}], "FAILED", "set one of http.alertmanager_token"),
         (TOKENS, [{}], "ok", "/alerts/v1/alertmanager; at most 20 threads and 10 investigations"),
     ],
