@@ -35,6 +35,7 @@ def demo_ask(question: str, channel: str, *, as_json: bool) -> int:
 
 async def _demo(port: int | None, signals: Signals) -> int:
     # Imported when it is wanted: the page needs the engine and the workspace, a question neither.
+    from bot.demo.alert import SCRIPT
     from bot.demo.running import USUAL_PORT, demo_running
 
     attention = Attention(signals)
@@ -51,7 +52,7 @@ async def _demo(port: int | None, signals: Signals) -> int:
                 )
             print(
                 f'\n  Open {url}\n\n  Ask there: "@kortex why is checkout slow?"'
-                "   Stop with Ctrl-C.\n",
+                f"   Stop with Ctrl-C.\n  Or let its alert ask: sh {folder / SCRIPT}\n",
                 flush=True,
             )
             await attention.stop.wait()

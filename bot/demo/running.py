@@ -12,6 +12,7 @@ from pathlib import Path
 from adapters.errors import AdapterError
 from adapters.llm.port import Provider
 from bot.app import Base
+from bot.demo.alert import SCRIPT, alert_script
 from bot.demo.on_call import ROTA_PATH, create_on_call
 from bot.demo.setup import (
     demo_control_plane,
@@ -51,13 +52,13 @@ async def demo_running(
 ) -> AsyncIterator[str]:
     """The page's URL while everything runs. Without a port the usual one, or a free one.
 
-    `folder` gets the database, and `kortex.toml` with the key of its trail.
+    `folder` gets the database, `kortex.toml` with the key of its trail, and a script that fires an alert.
 
     Raises ConfigurationError when the port that was asked for cannot be had.
     """
     workspace = Workspace()
     choice, incidents = DemoProviders(), demo_incidents()
-    token, read_token = secrets.token_urlsafe(24), secrets.token_urlsafe(24)
+    token, read_token, alert_token = (secrets.token_urlsafe(24) for _ in range(3))
     async with AsyncExitStack() as stack:
         origin = await stack.enter_async_context(_page(workspace, port, choice))
         plane = await stack.enter_async_context(
@@ -72,6 +73,7 @@ async def demo_running(
             **plane_values(plane, token, read_token),
             "KORTEX_DEMO_ON_CALL": f"{rota}{ROTA_PATH}",
             "KORTEX_DEMO_AUDIT_KEY": secrets.token_hex(32),
+            "KORTEX_DEMO_ALERT_TOKEN": alert_token,
         }
         settings = demo_settings(folder, values)
         await asyncio.to_thread(write_private, folder / "kortex.toml", demo_text(values))
@@ -80,6 +82,8 @@ async def demo_running(
             serving(settings, played=Played(pace_s, incidents))
         )
         choice.connect(service.base)
+        fires = alert_script(service.http_port, alert_token)
+        await asyncio.to_thread(write_private, folder / SCRIPT, fires)
         yield origin
 
 
