@@ -136,7 +136,7 @@ def _may(seen: Seen) -> Sequence[str]:
     asks = "Ask me anywhere that I am in."
     if where:
         return (f"{asks} You may confirm and reject proposals {where}.",)
-    return (f"{asks} You may not decide on proposals; those named below may.",)
+    return (f"{asks} Proposals are confirmed by others, who are named below.",)
 
 
 def _deciders(seen: Seen) -> Sequence[str]:

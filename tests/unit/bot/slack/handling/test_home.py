@@ -51,7 +51,7 @@ async def test_somebody_who_may_decide_nothing_sees_no_more_than_that(ingress: I
     ingress.overview.open = [card("C1", "drop-secret")]
     tab = await opened(ingress, "U9")
 
-    assert "You may not decide on proposals; those named below may." in tab
+    assert "Proposals are confirmed by others, who are named below." in tab
     assert "in `#incident-*`: responder" in tab
     assert "in direct messages: nobody; anybody may ask" in tab
     assert "2 more rules for single channels: ask me there" in tab
