@@ -33,6 +33,7 @@ _STORY: Mapping[str, Sequence[str]] = {
     AuditKind.DISPATCH_OUTCOME: ("state",),
     AuditKind.DISPATCH_EFFECT: ("verdict", "metric"),
     AuditKind.BUDGET_REFUSED: ("limit",),
+    AuditKind.FEEDBACK_GIVEN: ("vote",),
     AuditKind.TURN_ENDED: ("state",),
 }
 

@@ -5,7 +5,8 @@ HELP = (
     "I only read. When a change would help I propose it, and nothing happens until one of the "
     "people who may decide here presses Confirm.\n"
     "Mention me in a channel, or write to me directly. "
-    'Say "stop" in the thread and I stop; what I found stays.'
+    'Say "stop" in the thread and I stop; what I found stays. Say "catch me up" in a thread or a '
+    "channel and I tell who said and did what, what is known and what is open."
 )
 # As in `app-manifest.yml`: a title, and what is asked by pressing it.
 PROMPTS = (

@@ -19,10 +19,11 @@ from bot.slack.api.per_key import Fresh
 
 _log = structlog.stdlib.get_logger(__name__)
 
-# conversations.info is Tier 3 (50 a minute), conversations.members Tier 4 (100): once per channel and
-# minute, whoever asks. As long as roles are kept.
+# conversations.members is Tier 4 (100 a minute) and asked first, conversations.info Tier 3 (50) and
+# asked of channels that the person is not in: once per channel and minute, whoever asks. As long as
+# roles are kept.
 SIGHT_TTL_S: Final = 60.0
-MOST: Final = 40  # channels of one question; the rest counts as unread
+MOST: Final = 20  # channels of one question; the rest counts as unread
 _AT_ONCE: Final = 8
 # Of a channel's members: 5,000 people. Nobody behind them is found.
 _PAGE: Final = 999
@@ -101,9 +102,9 @@ class Sight:
 
     async def _sees(self, viewer: Person, channel: str) -> bool | None:
         try:
-            if await self._public.get(channel, SIGHT_TTL_S) and await self._is_colleague(viewer):
+            if viewer.user in await self._people.get(channel, SIGHT_TTL_S):
                 return True
-            return viewer.user in await self._people.get(channel, SIGHT_TTL_S)
+            return await self._is_colleague(viewer) and await self._public.get(channel, SIGHT_TTL_S)
         except SurfaceGone:
             return False  # the bot itself sees it no more
         except (SurfaceFailed, TimeoutError, ValidationError) as error:

@@ -1,19 +1,29 @@
 """The digest of a thread: which words ask for it, and that nobody's words become more than a quote."""
 
+import asyncio
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.chat.recap import asks_for_recap
+from bot.chat.recap import KEPT, NO_TIME, Recaps, asks_for_recap
 from bot.chat.recap_text import LINES, ChannelPart, channel_digest, inert, thread_digest
-from bot.domain.ids import ChannelId, MessageTs, Place, TeamId
-from bot.domain.thread import Said, Speaker
+from bot.chat.stopping import Signal
+from bot.domain.ids import ChannelId, MessageTs, Place, SessionId, TeamId
+from bot.domain.session import Ask
+from bot.domain.thread import Said, Speaker, ThreadRead
+from bot.domain.turn_events import TurnEnd
+from bot.ports.failures import StorageUnavailable
 from bot.slack.text.links import LinkPolicy
 from bot.slack.text.markdown import lines
+from tests.fakes.journal import MemoryJournal
+from tests.fakes.redactor import FakeRedactor
 from tests.fixtures_slack import safe_markdown
+from tests.fixtures_turn import ASK, LATER, turn_bench
 from tests.injections import INJECTIONS
+from tools.redactor import Redacted, RedactionFailed
 
 AT = datetime(2026, 11, 22, 14, 2, tzinfo=UTC)
 PLACE = Place(TeamId("T1"), ChannelId("C1"), MessageTs("1.1"))
@@ -112,3 +122,105 @@ def test_an_inert_text_is_one_short_line(text: str, most: int) -> None:
     made = inert(text, most)
     assert len(made) <= most
     assert not set(made) & set("*`[]|~\n")
+
+
+class Reader:
+    """A thread of one message; counts how often it is read, and may never answer."""
+
+    def __init__(self, *, silent: bool = False) -> None:
+        self.reads = 0
+        self.silent = silent
+
+    async def read(self, place: Place, before: MessageTs, most: int) -> ThreadRead:
+        self.reads += 1
+        if self.silent:
+            await asyncio.Event().wait()
+        return ThreadRead((said("SECRET-abc is it the db?"),))
+
+    def link(self, place: Place, ts: MessageTs) -> str:
+        return LINK
+
+    async def name(self, user: str) -> str:
+        return user
+
+
+class Records:
+    """Nothing on record, or no database."""
+
+    def __init__(self, *, broken: bool = False) -> None:
+        self.broken = broken
+
+    async def read(self, session_id: SessionId) -> None:
+        if self.broken:
+            raise StorageUnavailable("gone")
+
+    async def recent(self, place: Place, within: timedelta, limit: int) -> list[SessionId]:
+        return []
+
+
+IN_THREAD = replace(LATER, text=Redacted("catch me up"))
+
+
+async def recap(recaps: Recaps, ask: Ask = IN_THREAD, journal: MemoryJournal | None = None) -> str:
+    told = await recaps.answer(ask, (), journal or MemoryJournal(), Signal())
+    assert told is not None
+    final, kept = told
+    assert [m.text for m in kept] == [KEPT]
+    assert (final.end, final.provider, final.rounds) == (TurnEnd.ANSWERED, "", 0)
+    return final.text
+
+
+async def test_a_digest_is_redacted_and_read_once_however_often_it_is_taken_up() -> None:
+    reader, journal = Reader(), MemoryJournal()
+    recaps = Recaps(reader, Records(), FakeRedactor())
+    first = await recap(recaps, journal=journal)
+    again = await recap(recaps, journal=journal.resumed())
+
+    assert first == again
+    assert reader.reads == 1
+    assert "SECRET" not in first
+    assert "(redacted) is it the db?" in first
+
+
+async def test_a_question_is_left_to_be_investigated() -> None:
+    recaps = Recaps(Reader(), Records(), FakeRedactor())
+    assert await recaps.answer(LATER, (), MemoryJournal(), Signal()) is None
+    first = replace(ASK, text=Redacted("what happened?"))
+    assert await recaps.answer(first, (), MemoryJournal(), Signal()) is None
+
+
+async def test_a_stop_ends_the_reading_at_once_and_names_who() -> None:
+    stop = Signal()
+    stop.set("U7")
+    recaps = Recaps(Reader(silent=True), Records(), FakeRedactor())
+    async with asyncio.timeout(1):
+        told = await recaps.answer(IN_THREAD, ("note",), MemoryJournal(), stop)
+
+    assert told is not None
+    assert (told[0].end, told[0].stopped_by, told[0].notices) == (TurnEnd.STOPPED, "U7", ("note",))
+    assert told[1] == ()
+
+
+async def test_messages_that_do_not_come_in_time_leave_the_records(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("bot.chat.recap.READING_S", 0.01)
+    assert NO_TIME in await recap(Recaps(Reader(silent=True), Records(), FakeRedactor()))
+
+
+async def test_what_cannot_be_redacted_or_read_from_the_database_is_no_digest() -> None:
+    with pytest.raises(RedactionFailed):
+        await recap(Recaps(Reader(), Records(), FakeRedactor(fails=True)))
+    with pytest.raises(StorageUnavailable):
+        await recap(Recaps(Reader(), Records(broken=True), FakeRedactor()))
+
+
+async def test_a_turn_whose_digest_fails_ends_and_says_so() -> None:
+    bench = turn_bench()
+    broken = Recaps(Reader(), Records(broken=True), FakeRedactor())
+    object.__setattr__(bench.turns, "_recaps", broken)
+    final = await bench.answer(IN_THREAD)
+
+    assert final is not None
+    assert final.end is TurnEnd.FAILED
+    assert bench.surface.finals == [final]

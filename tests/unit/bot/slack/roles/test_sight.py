@@ -75,10 +75,18 @@ async def test_a_direct_message_is_its_persons_and_slack_is_not_asked() -> None:
 async def test_what_slack_does_not_say_is_not_seen_and_counted(
     method: str, failure: dict[str, JsonValue] | Exception, unread: int
 ) -> None:
-    api = workspace(PRIVATE, ["U0ANNA"])
+    api = workspace(PUBLIC, ["U0BEN"])
     api.answers[method] = failure
     sighted = await Sight(api, "T1", lambda: 0.0).of(ANNA, ["C1"], {})
     assert sighted == Sighted(frozenset(), unread)
+
+
+async def test_of_a_channel_that_somebody_is_in_no_more_is_asked() -> None:
+    api = workspace(PRIVATE, ["U0ANNA"])
+    sight = Sight(api, "T1", lambda: 0.0)
+    for _ in range(3):
+        assert (await sight.of(ANNA, ["C1"], {})).seen == {"C1"}
+    assert [method for method, _ in api.calls] == ["conversations.members"]
 
 
 async def test_a_guest_flag_that_cannot_be_read_opens_no_public_channel() -> None:
