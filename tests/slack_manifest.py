@@ -47,6 +47,8 @@ METHODS: Mapping[str, tuple[str, ...]] = {
     "conversations.info": ("channels:read", "groups:read", "mpim:read"),  # im: no name
     "conversations.members": ("channels:read", "groups:read", "mpim:read"),
     "conversations.replies": _HISTORY,
+    "files.completeUploadExternal": ("files:write",),
+    "files.getUploadURLExternal": ("files:write",),
     "files.info": ("files:read",),
     "usergroups.users.list": ("usergroups:read",),
     "users.info": ("users:read",),

@@ -20,10 +20,11 @@ from bot.app import Base, Conversation, build_base, build_conversation
 from bot.chat.pictures import withheld
 from bot.engine.engine import Engine, EngineConfig
 from bot.service.alerting import alerting
-from bot.service.cards import card_pressed, channel_reached, paging
+from bot.service.cards import card_pressed, channel_reached
 from bot.service.charting import Charting
 from bot.service.delivering import delivery_jobs
 from bot.service.listening import listen, providers_report, tools_report
+from bot.service.surface import slack_surface
 from bot.service.sweeping import IDLE_S, budget_jobs, retention
 from bot.service.times import Times
 from bot.service.watching import watch_sweep
@@ -44,15 +45,12 @@ from bot.slack.handling.ingress_ports import (
 from bot.slack.received.payloads import SlackIdentity
 from bot.slack.roles.directory import SlackRoleDirectory
 from bot.slack.roles.sight import Sight
-from bot.slack.sending.agent_sessions import AgentSessions
 from bot.slack.sending.outbox import Outbox
 from bot.slack.sending.pacing import Rates
 from bot.slack.sending.scheduler import EditScheduler
-from bot.slack.sending.streams import Streams
 from bot.slack.showing.admins import AdminMessages
 from bot.slack.showing.surface import SlackSurface
 from bot.slack.showing.threads import SlackThreads
-from bot.slack.text.links import LinkPolicy
 from bot.store.overview import StoredOverview
 from bot.store.replicas import Replicas
 from bot.store.stranded import StrandedProposals, StrandedTurns
@@ -111,7 +109,7 @@ async def serving(
         await stack.enter_async_context(scheduler.running())
         engine = _engine(base, times.lease_s)
         outbox = Outbox(api, scheduler, identity.bot_user)
-        surface = await _surface(base, api, outbox, engine, identity, stack)
+        surface = await slack_surface(base, api, outbox, engine, identity, session, stack)
         known = _known(base, api, identity)
         directory = _directory(base, api, session, known, identity, scheduler)
         conversation = build_conversation(
@@ -166,32 +164,6 @@ async def warn_of_excess(cluster: Cluster | None) -> None:
         return
     if excess:
         log.error("this identity may do more than read", may=excess)
-
-
-async def _surface(
-    base: Base,
-    api: SlackCalls,
-    outbox: Outbox,
-    engine: Engine,
-    identity: SlackIdentity,
-    stack: AsyncExitStack,
-) -> SlackSurface:
-    scheduler = outbox.scheduler
-    sessions = await stack.enter_async_context(AgentSessions(api, scheduler.rates).running())
-    return SlackSurface(
-        outbox,
-        streams=Streams(api, scheduler, base.settings.slack.stream, outbox.pictures),
-        sessions=sessions,
-        links=LinkPolicy(frozenset(base.settings.slack.link_hosts), identity.site),
-        now=base.stores.database.now,
-        take_first_look=engine.take_first_look,
-        redact=base.redactor.redact_for_people,
-        resolve=lambda text, place: base.placeholders.resolved(text, place.key),
-        show_cost=base.settings.llm.show_cost,
-        paging=paging(base, api, identity.team),
-        stored=base.stores.proposals.get,
-        stands=base.stores.sessions.set_answer,
-    )
 
 
 def _engine(base: Base, lease_s: float) -> Engine:

@@ -26,6 +26,7 @@ from bot.ports.platform import AnswerStream
 from bot.privacy.redactor import TextRedactor
 from bot.slack.api.calls import SlackCalls
 from bot.slack.api.web_api import Unreachable, create_api
+from bot.slack.sending.chart_files import ChartFiles
 from bot.slack.sending.outbox import Outbox, Patience
 from bot.slack.sending.pictures import Pictures
 from bot.slack.sending.scheduler import EditScheduler
@@ -88,12 +89,18 @@ class Slack:
     def __post_init__(self) -> None:
         self.surface = self.another_process()
 
-    def another_process(self, redact: Callable[[str], str] = str) -> SlackSurface:
+    def another_process(
+        self,
+        redact: Callable[[str], str] = str,
+        files: Callable[[Outbox], ChartFiles] | None = None,
+    ) -> SlackSurface:
         """A surface that remembers nothing."""
         pictures = Pictures()
+        outbox = Outbox(self.api, self.scheduler, self.workspace.app.bot_user_id, pictures)
         return SlackSurface(
             redact=redact,
-            outbox=Outbox(self.api, self.scheduler, self.workspace.app.bot_user_id, pictures),
+            chart_files=files(outbox) if files else None,
+            outbox=outbox,
             patience=Patience(backoff_s=0.001),
             streams=Streams(self.api, self.scheduler, self.setting, pictures),
         )

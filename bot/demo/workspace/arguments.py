@@ -151,6 +151,22 @@ SIGNATURES: Mapping[str, Signature] = {
         scope="channels:history",
         takes_json=False,
     ),
+    "files.completeUploadExternal": Signature(
+        {"files": _JSON},
+        {
+            "blocks": _JSON, "channel_id": _TEXT, "channels": _TEXT, "initial_comment": _TEXT,
+            "thread_ts": _TEXT,
+        },
+        tier=4,
+        scope="files:write",
+    ),
+    "files.getUploadURLExternal": Signature(
+        {"filename": _TEXT, "length": _NUMBER},
+        {"alt_txt": _TEXT, "snippet_type": _TEXT},
+        tier=4,
+        scope="files:write",
+        takes_json=False,
+    ),
     "files.info": Signature(
         {"file": _TEXT},
         {**_PAGED, "count": _NUMBER, "page": _NUMBER},

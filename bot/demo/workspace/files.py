@@ -11,6 +11,7 @@ from bot.demo.workspace.json_access import JsonObject
 
 READ_SCOPE = "files:read"
 _PRIVATE = "/files-pri/"
+UPLOAD = "/upload/v1/"
 # What Slack makes of a name's ending; the rest is "binary".
 _KINDS: Mapping[str, tuple[str, str]] = {
     "txt": ("text", "text/plain"),
@@ -94,6 +95,15 @@ class SharedFile:
 
 
 @dataclass(slots=True)
+class Expected:
+    """An upload that was asked for. `content` is None until it came, whole."""
+
+    name: str
+    length: int
+    content: bytes | None = None
+
+
+@dataclass(slots=True)
 class Files:
     """All of them, by id. `moved` sends a download elsewhere; `fetched` are those asked for."""
 
@@ -101,6 +111,7 @@ class Files:
     stored: dict[str, SharedFile] = field(default_factory=dict)
     moved: dict[str, str] = field(default_factory=dict)
     fetched: list[str] = field(default_factory=list)
+    expected: dict[str, Expected] = field(default_factory=dict)
 
     def add(self, user: str, team: str, upload: Upload) -> SharedFile:
         """Store what somebody uploads. Raises CannotDoThat for a file without a name."""
@@ -120,6 +131,16 @@ class Files:
         """The private addresses."""
         router.add_get(_PRIVATE + "{where}/{name}", self.serve)
         router.add_get(_PRIVATE + "{where}/download/{name}", self.serve)
+        router.add_post(UPLOAD + "{file}", self.receive)
+
+    async def receive(self, request: web.Request) -> web.Response:
+        """What is sent to the address that files.getUploadURLExternal gave; other sizes are refused."""
+        expected = self.expected.get(request.match_info["file"])
+        content = await request.read()
+        if expected is None or len(content) != expected.length:
+            raise web.HTTPBadRequest(text="not the file that was announced")
+        expected.content = content
+        return web.Response(text=f"OK - {len(content)}")
 
     async def serve(self, request: web.Request) -> web.StreamResponse:
         """The content for the app's token; who may not read it is sent to sign in, as Slack does."""

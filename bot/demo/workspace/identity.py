@@ -16,7 +16,7 @@ _ALPHABET = string.ascii_uppercase + string.digits
 DEFAULT_SCOPES = frozenset(
     {
         "app_mentions:read", "assistant:write", "channels:history", "channels:read", "chat:write",
-        "commands", "files:read", "groups:history", "groups:read", "im:history", "im:read", "reactions:write",
+        "commands", "files:read", "files:write", "groups:history", "groups:read", "im:history", "im:read", "reactions:write",
         "usergroups:read", "users:read", "users:read.email",
     }
 )  # fmt: skip

@@ -44,6 +44,8 @@ HANDLERS: Mapping[str, Handler] = {
     "conversations.info": conversations.info,
     "conversations.members": conversations.members,
     "conversations.replies": conversations.replies,
+    "files.completeUploadExternal": files.complete_upload,
+    "files.getUploadURLExternal": files.upload_url,
     "files.info": files.info,
     "reactions.add": people.add_reaction,
     "usergroups.list": people.group_list,

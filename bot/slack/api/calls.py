@@ -18,11 +18,11 @@ from bot.telemetry.metrics import Metrics
 from tools.redactor import RedactionFailed
 
 # What holds text for people. All else (ids, button values, metadata) is ours and comes back to us.
-_CARRIERS: Final = ("text", "blocks", "view", "attachments", "chunks")
+_CARRIERS: Final = ("text", "blocks", "view", "attachments", "chunks", "files", "alt_txt")
 # Of these it is text in a stream's cards, which are no objects there, and in charts and tables.
 _TEXTS: Final = frozenset(
     {
-        "text", "title", "details", "output", "caption", "categories", "label", "name", "x_label",
+        "text", "alt_txt", "title", "details", "output", "caption", "categories", "label", "name", "x_label",
         "y_label",
     }
 )  # fmt: skip

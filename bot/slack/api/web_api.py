@@ -64,6 +64,7 @@ _RATE_LIMITED = frozenset({"ratelimited", "rate_limited"})
 # Methods that only read take their arguments in the query; Slack ignores JSON bodies there.
 _READS = (
     "conversations.",
+    "files.getUploadURLExternal",
     "files.info",
     "users.",
     "usergroups.",

@@ -180,6 +180,11 @@ class Outbox:
             arguments["thread_ts"] = place.thread_ts
         await self._laid_out("chat.postEphemeral", arguments, part, _at_once)
 
+    async def file_names(self, place: Place, oldest: str) -> set[str]:
+        """Those of the files that we shared there since `oldest`."""
+        messages = await self._thread(place, oldest)
+        return {str(each.get("name", "")) for m in messages for each in _objects(m.get("files"))}
+
     async def find(self, place: Place, mark: Mark, oldest: str = "") -> dict[int, MessageTs]:
         """Our messages with that mark, whatever their part: part → ts. `oldest` bounds the search."""
         messages = await self._thread(place, oldest)

@@ -111,3 +111,15 @@ def _unique(names: Iterable[str]) -> list[str]:
             told = name[: CHART_NAME_CHARS - len(end)] + end
         made.append(told)
     return made
+
+
+def described(chart: Chart) -> str:
+    """What its picture shows, in words: `checkout: p99, from 0.2 to 1.8 s, usual (median) 0.2`."""
+    lines, drawn = columns(chart, CHART_POINTS)
+    told = [title(chart)]
+    for index, line in enumerate(lines):
+        first, last = drawn[0].values[index], drawn[-1].values[index]
+        told.append(f"{label(line.name, CHART_NAME_CHARS)} from {first:.4g} to {last:.4g}")
+    if chart.usual is not None:
+        told.append(f"{USUAL} {chart.usual:.4g}")
+    return ", ".join(told)

@@ -8,6 +8,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
+from bot.domain.chart import Chart
+from bot.domain.charted import charts_for
 from bot.domain.ids import MessageTs
 from bot.domain.turn_events import TextDelta, TurnEvent, TurnFinished
 from bot.ports.failures import SurfaceFailed
@@ -34,13 +36,18 @@ async def _nobody_told(_ts: MessageTs) -> None:
     """Where nothing is kept of answers."""
 
 
+async def _not_shared(_charts: Sequence[Chart]) -> None:
+    """Where charts are blocks, or nothing can draw them."""
+
+
 class SlackAnswerStream(AnswerStream):
     """Edits the messages of one answer. `on_end` is called once, after `finish` (True) or `aclose`.
 
     `redact` masks secrets in the text as far as it has come: only there is one whole that a model
     wrote in pieces. `resolve` turns placeholders into what people may read. `cards` are lines with
     the links to open proposals that a text names; it never raises. `stands` is told of the first
-    message where that is another than the one known at the beginning; it never raises.
+    message where that is another than the one known at the beginning; it never raises. `share` shows
+    charts that are no blocks here; it never raises.
     """
 
     def __init__(
@@ -58,6 +65,7 @@ class SlackAnswerStream(AnswerStream):
         question: str = "",
         cards: Callable[[str], Awaitable[Sequence[str]]] = _no_cards,
         stands: Callable[[MessageTs], Awaitable[None]] = _nobody_told,
+        share: Callable[[Sequence[Chart]], Awaitable[None]] = _not_shared,
     ) -> None:
         self._messages = messages
         self._native = native
@@ -68,6 +76,7 @@ class SlackAnswerStream(AnswerStream):
         self._resolve = resolve
         self._on_end = on_end
         self._cards = cards
+        self._share = share
         self._has_ended = False
         self._view = AnswerView(messages.turn, show_cost=show_cost, question=question)
         grows = native is not None and native.growth is not None
@@ -112,6 +121,7 @@ class SlackAnswerStream(AnswerStream):
                 await self._stands(self._messages.posted[0])
         finally:
             self._end(finished=True)
+        await self._share(charts_for(final))
 
     async def _post_missing(self, parts: tuple[Part, ...]) -> None:
         """The messages that are not there yet: posts have an allowance of their own."""

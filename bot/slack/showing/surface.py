@@ -16,6 +16,7 @@ from bot.ports.platform import AnswerStream, ChatSurface, PlatformTraits
 from bot.slack.api.per_key import KeyedLock
 from bot.slack.roles.paging import NOBODY, Paged, Paging
 from bot.slack.sending.agent_sessions import AgentSessions
+from bot.slack.sending.chart_files import ChartFiles
 from bot.slack.sending.outbox import Outbox, Patience, card_mark, note_mark, persist
 from bot.slack.sending.pacing import Rates, Urgency
 from bot.slack.sending.streams import Streams
@@ -90,6 +91,7 @@ class SlackSurface(ChatSurface):
         sessions: AgentSessions | None = None,
         stored: Stored = nothing_stored,
         stands: Stands = _not_kept,
+        chart_files: ChartFiles | None = None,
     ) -> None:
         self._outbox = outbox
         self._links = links
@@ -104,6 +106,7 @@ class SlackSurface(ChatSurface):
         self._streams = streams
         self._sessions = sessions
         self._stands = stands
+        self._chart_files = chart_files
         self._cards = OpenCards(outbox, stored, self._now)
         self._growing: dict[TurnId, NativeAnswer] = {}
         self._answers: dict[TurnId, AnswerMessages] = {}
@@ -207,6 +210,7 @@ class SlackSurface(ChatSurface):
             question=ask.text,
             cards=lambda text: self._cards.lines(text, ask.place),
             stands=partial(self._keep, turn),
+            share=lambda charts: self._share(ask.place, charts, turn, ask.ts),
         )
 
     async def show_card(self, proposal: Proposal) -> MessageTs:
@@ -235,7 +239,13 @@ class SlackSurface(ChatSurface):
         """Post in the thread once per `key`."""
         parts = with_charts(self._parts(text), charts)
         async with self._locks.hold(key):
-            return await persist(self._patience, lambda: self._note(place, parts, key))
+            ts = await persist(self._patience, lambda: self._note(place, parts, key))
+        await self._share(place, charts, key, ts)
+        return ts
+
+    async def _share(self, place: Place, charts: Sequence[Chart], key: str, oldest: str) -> None:
+        if self._chart_files is not None:
+            await self._chart_files.share(place, charts, key, oldest)
 
     async def _card(self, proposal: Proposal) -> MessageTs:
         ts = proposal.card_ts

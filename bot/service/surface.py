@@ -1,0 +1,57 @@
+"""Slack as the place where people read, put together."""
+
+from contextlib import AsyncExitStack
+
+import aiohttp
+
+from bot.app import Base
+from bot.engine.engine import Engine
+from bot.service.cards import paging
+from bot.slack.api.calls import SlackCalls
+from bot.slack.api.uploads import sender
+from bot.slack.received.payloads import SlackIdentity
+from bot.slack.sending.agent_sessions import AgentSessions
+from bot.slack.sending.chart_files import ChartFiles
+from bot.slack.sending.outbox import Outbox
+from bot.slack.sending.streams import Streams
+from bot.slack.showing.charts import described
+from bot.slack.showing.drawing import painter
+from bot.slack.showing.surface import SlackSurface
+from bot.slack.text.links import LinkPolicy
+
+
+async def slack_surface(
+    base: Base,
+    api: SlackCalls,
+    outbox: Outbox,
+    engine: Engine,
+    identity: SlackIdentity,
+    session: aiohttp.ClientSession,
+    stack: AsyncExitStack,
+) -> SlackSurface:
+    """Its agent sessions are told of as long as the stack is open."""
+    scheduler = outbox.scheduler
+    sessions = await stack.enter_async_context(AgentSessions(api, scheduler.rates).running())
+    return SlackSurface(
+        outbox,
+        streams=Streams(api, scheduler, base.settings.slack.stream, outbox.pictures),
+        sessions=sessions,
+        links=LinkPolicy(frozenset(base.settings.slack.link_hosts), identity.site),
+        now=base.stores.database.now,
+        take_first_look=engine.take_first_look,
+        redact=base.redactor.redact_for_people,
+        resolve=lambda text, place: base.placeholders.resolved(text, place.key),
+        show_cost=base.settings.llm.show_cost,
+        paging=paging(base, api, identity.team),
+        stored=base.stores.proposals.get,
+        stands=base.stores.sessions.set_answer,
+        chart_files=_chart_files(api, outbox, session),
+    )
+
+
+def _chart_files(
+    api: SlackCalls, outbox: Outbox, session: aiohttp.ClientSession
+) -> ChartFiles | None:
+    """Sent where blocks are refused; None without the extra `kortex[charts]`, which draws them."""
+    paint = painter()
+    return ChartFiles(api, outbox, paint, described, sender(session)) if paint else None
