@@ -285,8 +285,29 @@ function wireComposer(form, box, trouble, send) {
   });
 }
 
+const attached = new Map(); // text of files by name, of the next message in the channel
+
+function showAttached() {
+  $("composer-files").hidden = !attached.size;
+  $("composer-files").textContent = [...attached.keys()].map((name) => `📎 ${name}`).join("  ");
+}
+
+$("composer-file").addEventListener("change", async (event) => {
+  for (const file of event.target.files) attached.set(file.name, await file.text());
+  event.target.value = "";
+  showAttached();
+  $("composer-text").focus();
+});
+
 async function sendToChannel(text) {
   const { user, channel } = state;
+  if (attached.size) {
+    const files = [...attached].map(([name, content]) => ({ name, text: content }));
+    const said = await client.say({ user, channel, text, files });
+    attached.clear();
+    showAttached();
+    return said;
+  }
   const sent = text.startsWith("/")
     ? await client.command({ user, channel, command: text.split(" ")[0], text: text.split(" ").slice(1).join(" ") })
     : await client.say({ user, channel, text });

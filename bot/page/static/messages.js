@@ -31,7 +31,7 @@ function body(message, press) {
       : [h("div", { class: "md prewrap", html: mrkdwn(message.text ?? "") })];
   const isCard = (message.blocks ?? []).some((block) => block.type === "header");
   const card = h("div", { class: isCard ? "card" : "plain" }, ...shown);
-  const after = [];
+  const after = (message.files ?? []).map((file) => h("p", { class: "files" }, `📎 ${file.name ?? "a file"}`));
   const reactions = (message.reactions ?? []).map((each) =>
     h("span", { class: "reaction", title: each.users.map((id) => names.users.get(id) ?? id).join(", ") },
       `${emoji(each.name) ?? `:${each.name}:`} ${each.count}`));
