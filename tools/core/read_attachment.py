@@ -109,7 +109,7 @@ class ReadAttachment:
         file = call.files[at]
         read = await caps.of(ATTACHMENTS).read(file, call)
         # A megabyte of lines takes up to half a second: not on the loop.
-        return await asyncio.to_thread(_told, file.name, read, arguments.from_line)
+        return await asyncio.to_thread(_told, file.name, read, arguments.from_line, _share(call))
 
     def summarise(self, output: AttachmentOutput, arguments: AttachmentInput) -> str:
         """`attached app.log: 1204 lines, 3 kinds of error`."""
@@ -119,7 +119,12 @@ class ReadAttachment:
         return f"attached {output.name}: {output.total_lines} lines{errors}"
 
 
-def _told(name: str, read: FileText, from_line: int | None) -> AttachmentOutput:
+def _share(call: CallContext) -> int:
+    """Among how many files of the question what is told at once is shared out."""
+    return max(1, sum(not each.is_image for each in call.files[:MAX_FILES]))
+
+
+def _told(name: str, read: FileText, from_line: int | None, share: int = 1) -> AttachmentOutput:
     text = clean_text(read.text.replace("\r\n", "\n").replace("\r", "\n"))
     lines = text.splitlines()
     found = AttachmentOutput(
@@ -131,14 +136,14 @@ def _told(name: str, read: FileText, from_line: int | None) -> AttachmentOutput:
     )
     if from_line is not None:
         return _page(found, lines, from_line)
-    if len(text) <= HEAD_CHARS + TAIL_CHARS:
+    if len(text) <= (HEAD_CHARS + TAIL_CHARS) // share:
         return found.model_copy(update={"text": text})
-    head = head_of(text)
-    left_out = f"{len(text) - len(head) - len(tail_of(text))} characters in the middle are left out"
+    head, tail = head_of(text, HEAD_CHARS // share), tail_of(text, TAIL_CHARS // share)
+    left_out = f"{len(text) - len(head) - len(tail)} characters in the middle are left out"
     return found.model_copy(
         update={
             "head": head,
-            "tail": tail_of(text),
+            "tail": tail,
             "next_line": head.count("\n") + 2,
             "truncated": True,
             "note": "; ".join(filter(None, (read.note, left_out))),

@@ -5,9 +5,11 @@ model ignores the fields it does not name and hides its input in errors: a paylo
 must not reach a log.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from bot.domain.ids import TeamId, UserId
 
@@ -52,6 +54,15 @@ class SharedFile(_Payload):
     size: int | None = 0
 
 
+def _readable(value: object) -> tuple[SharedFile, ...]:
+    """A file that cannot be read must not lose the question beside it."""
+    found = []
+    for each in value if isinstance(value, list) else []:
+        with suppress(ValidationError):
+            found.append(SharedFile.model_validate(each))
+    return tuple(found)
+
+
 class Message(_Payload):
     """The inner event of `app_mention` and `message`."""
 
@@ -69,7 +80,7 @@ class Message(_Payload):
     user_team: str | None = None
     source_team: str | None = None
     team: str | None = None
-    files: tuple[SharedFile, ...] = ()
+    files: Annotated[tuple[SharedFile, ...], BeforeValidator(_readable)] = ()
 
 
 class _Authorization(_Payload):

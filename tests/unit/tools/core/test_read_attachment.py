@@ -116,6 +116,14 @@ def test_any_text_has_a_result_that_is_strict_json(text: str) -> None:
     assert sum(each.count for each in found) <= len(lines)
 
 
+async def test_several_files_share_what_is_told_at_once() -> None:
+    caps = Capabilities(FakeClock(), more={ATTACHMENTS.name: OneFile("x" * 50_000)})
+    files = (*(AttachedFile(f"F{n}") for n in range(4)), AttachedFile("F9", media="image/png"))
+    found = await ReadAttachment().execute(AttachmentInput(), call_context(files=files), caps)
+
+    assert (len(found.head or ""), len(found.tail or "")) == (HEAD_CHARS // 4, TAIL_CHARS // 4)
+
+
 async def test_one_endless_line_is_cut_in_itself() -> None:
     found = await told("x" * 1_000_000)
 

@@ -383,6 +383,14 @@ async def test_the_files_of_a_message_go_with_its_question(ingress: Ingress) -> 
     )
 
 
+@pytest.mark.parametrize(
+    "files", [None, "F1", {}, [7], [{"id": {"a": 1}}], [{"id": "F1", "size": "big"}]]
+)
+async def test_files_that_cannot_be_read_lose_no_question(ingress: Ingress, files: Any) -> None:
+    await ingress.send(mention(files=files))
+    assert only(ingress).files == ()
+
+
 async def test_a_mention_with_nothing_but_a_file_asks_what_it_shows(ingress: Ingress) -> None:
     await ingress.send(mention(text=f"<@{BOT}>", files=[FILE]))
     assert only(ingress).text == words.ABOUT_FILES
