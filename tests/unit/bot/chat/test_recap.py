@@ -179,7 +179,7 @@ async def test_a_digest_is_redacted_and_read_once_however_often_it_is_taken_up()
     assert first == again
     assert reader.reads == 1
     assert "SECRET" not in first
-    assert "(redacted) is it the db?" in first
+    assert "[redacted] is it the db?" in first
 
 
 async def test_a_question_is_left_to_be_investigated() -> None:
