@@ -273,7 +273,7 @@ def _blind_metrics(metrics: Seen, subject: str) -> Iterator[str]:
     known, moved = _within(metrics, subject), _moved(metrics, subject)
     short = metrics.mapping("too_short").get(subject)
     if isinstance(short, str) and short:
-        yield f"{plain(subject)}: too short a time before to compare {short}"
+        yield f"{plain(subject)}: too short a time before to compare its {', '.join(short.split())}"
     if subject in metrics.texts("without") or not (known | moved or short):
         yield f"{plain(subject)}: no metrics were found that are its own"
     elif not (known | moved) & _NEEDED:

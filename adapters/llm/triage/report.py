@@ -10,6 +10,7 @@ from adapters.llm.triage.evidence import (
     DEPLOYS,
     LOGS,
     SWEEPS,
+    IllFact,
     LogFact,
     Moved,
     deploys,
@@ -19,7 +20,7 @@ from adapters.llm.triage.hypothesis import answer_to
 from adapters.llm.triage.judgement import DOUBTFUL_FIGURES, Judgement
 from adapters.llm.triage.plan import GET_LOGS, PROPOSE, open_proposal, worth_rolling_back
 from adapters.llm.triage.surroundings import around, quoted
-from adapters.llm.triage.telling import clock, errors_told, headline, told
+from adapters.llm.triage.telling import clock, errors_told, headline, told, told_of
 from adapters.llm.triage.undone import Undone, can_tell
 from adapters.llm.triage.weigh import SUSPECTED, Point, Suspicion
 
@@ -105,7 +106,7 @@ def _abnormal(case: Case, judgement: Judgement) -> Iterator[str]:
     if top.passed_to:
         yield f"It calls {plain(top.passed_to)}, which is abnormal too."
     if others := judgement.suspects[1:3]:
-        yield "Also suspected: " + "; ".join(_brief(one) for one in others) + "."
+        yield "Also suspected: " + "; ".join(map(told_of, others)) + "."
     if ruled_out := list(_ruled_out(judgement)):
         yield "Looked at and not the cause: " + "; ".join(ruled_out[:3]) + "."
     if surroundings := list(around(case))[: _room_around(case, judgement)]:
@@ -117,13 +118,30 @@ def _abnormal(case: Case, judgement: Judgement) -> Iterator[str]:
 def _told_of(top: Suspicion, symptom: str) -> Sequence[Point]:
     """The heaviest, behind the figure of what was asked about: people look for that one."""
     asked = [p for p in top.ordered if isinstance(p.fact, Moved) and p.fact.role == symptom][:1]
-    return [*asked, *(point for point in top.ordered if point not in asked)][:_MOST_POINTS]
+    ordered = [*asked, *(point for point in top.ordered if point not in asked)]
+    return [point for point in ordered if not _is_told(point, top)][:_MOST_POINTS]
+
+
+def _is_told(point: Point, top: Suspicion) -> bool:
+    """Whether a warning only says again why the same object is ill."""
+    fact = point.fact
+    return (
+        isinstance(fact, IllFact)
+        and fact.warned
+        and any(
+            isinstance(ill, IllFact)
+            and not ill.warned
+            and ill.name == fact.name
+            and fact.detail in ill.detail
+            for ill in (other.fact for other in top.ordered)
+        )
+    )
 
 
 def _room_around(case: Case, judgement: Judgement) -> int:
     """How many lines of what stands around still fit, so that all is read at a glance."""
     top = judgement.suspects[0]
-    told_of = (
+    parts = (
         top.passed_to,
         judgement.suspects[1:],
         list(_ruled_out(judgement)),
@@ -131,12 +149,8 @@ def _room_around(case: Case, judgement: Judgement) -> int:
         case.asked.assumed,
         case.asked.thought,
     )
-    lines = 2 + min(len(top.ordered), _MOST_POINTS) + sum(map(bool, told_of))
+    lines = 2 + min(len(top.ordered), _MOST_POINTS) + sum(map(bool, parts))
     return max(1, min(_MOST_AROUND, _MOST_LINES - lines - len(list(_as_said(case, judgement)))))
-
-
-def _brief(one: Suspicion) -> str:
-    return f"{plain(one.product)}, {told(one.ordered[0])}"
 
 
 def _ruled_out(judgement: Judgement) -> Iterator[str]:
@@ -220,7 +234,7 @@ def _figures(judgement: Judgement) -> Iterator[str]:
     for one in judgement.others[:4]:
         fact = one.ordered[0].fact
         if not (isinstance(fact, LogFact) and fact.is_more_errors):
-            yield f"{plain(one.product)}: {told(one.ordered[0])}"
+            yield told_of(one)
 
 
 def _unknown(case: Case, judgement: Judgement) -> Iterator[str]:
@@ -249,14 +263,12 @@ def _unknown(case: Case, judgement: Judgement) -> Iterator[str]:
 
 def _quiet(case: Case, judgement: Judgement) -> Iterator[str]:
     """What was looked at and did not stand out."""
-    seen = [case.of(tool) for tool in SWEEPS]
+    seen = [swept(case, tool) for tool in SWEEPS]
     marks = [f"[{one.mark}]" for one in seen if one is not None]
     words = [re.sub(r" of \d+ products", "", text) for text in judgement.looked_at]
-    told_of = [f"{text} {mark}" for text, mark in zip(words, marks, strict=False)]
-    if told_of:
-        yield f"looked at {told_of[0]}: within normal bounds, but for what is told here"
-    if told_of[1:]:
-        yield f"looked at {', '.join(told_of[1:])} as well"
+    looked = [f"{text} {mark}" for text, mark in zip(words, marks, strict=False)]
+    if looked:
+        yield f"looked at {', '.join(looked)}: otherwise within normal bounds"
     cluster = case.of(CLUSTER)
     if cluster is not None and not cluster.rows("ill"):
         yield f"pods and nodes are well, no failure there [{cluster.mark}]"

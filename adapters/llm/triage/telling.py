@@ -22,6 +22,7 @@ from tools.log_templates import without_clock
 
 # As people write what these roles measure, the signal's own name says nothing more.
 _PLAIN_ROLES: Final = frozenset({"latency", "errors", "traffic", "cpu", "memory", "disk"})
+_KINDS: Final = {"cpu": "CPU", "way to others": "calls are slow on the way"}
 _QUANTILE: Final = re.compile(r"(?<![a-z0-9])(p\d{2,3})(?![a-z0-9])")
 _SAID_IN: Final = ("msg", "message", "error")
 
@@ -45,6 +46,16 @@ def told(point: Point) -> str:
             text = f"{fact.version} went out at {fact.at:%H:%M} UTC{previous}"
             return f"{text} [{fact.seen.mark}]"
     return f"{text} [{fact.mark}]"
+
+
+def told_of(one: Suspicion) -> str:
+    """Whom it is about, and its heaviest evidence; no name twice."""
+    product, text = plain(one.product), told(one.ordered[0])
+    begin = text.partition('"')[0]
+    is_named = begin.startswith(f"{product} ") or begin.endswith(
+        (f" {product}: ", f" {product}, such as ")
+    )
+    return text if is_named else f"{product}: {text}"
 
 
 def _line(text: str) -> str:
@@ -92,7 +103,8 @@ def headline(top: Suspicion) -> str:
     if full is not None:
         role = "CPU" if full.role == "cpu" else full.role
         return f"Most likely cause: {product} is saturated{when} ({role})."
-    return f"The trouble seems to begin in {product}{when} ({top.kind}); why is not established."
+    kind = _KINDS.get(top.kind, top.kind)
+    return f"The trouble seems to begin in {product}{when} ({kind}); why is not established."
 
 
 def since_text(one: Suspicion) -> str:
@@ -135,11 +147,13 @@ def _what(role: str, signal: str) -> str:
 
 def _standing(fact: StandingFact) -> str:
     now, first = in_words(fact.now, fact.first, fact.unit)
-    text = f"{_what(fact.role, fact.signal)} is {now}"
+    beside = []
     if fact.limit is not None:
-        text += f", beyond {in_words(fact.limit, fact.limit, fact.unit)[0]}"
+        beside.append(f"limit {in_words(fact.limit, fact.limit, fact.unit)[0]}")
     if fact.size:
-        text += f", {first} when the recording began"
+        beside.append(f"{first} when the recording began")
+    text = f"{_what(fact.role, fact.signal)} is {now}"
+    text += f" ({'; '.join(beside)})" if beside else ""
     if fact.runs_out_s is not None:
         text += f"; at this rate nothing is left in {max(1, round(fact.runs_out_s / 60))} min"
     return text
@@ -157,7 +171,8 @@ def _log(point: Point, fact: LogFact) -> str:
         mention = f"`{product}`'s {whose} mention `{plain(fact.names[0])}`"
         return f'{mention}: {fact.after} {lines}, such as "{example}"'
     kind = "" if point.kind != "named by errors" else f"the log of {product} names it: "
-    return f'{kind}{fact.after} {lines} of {product}, such as "{example}"'
+    such = ":" if fact.after == 1 else ", such as"
+    return f'{kind}{fact.after} {lines} of {product}{such} "{example}"'
 
 
 def _span(fact: SpanFact) -> str:
@@ -169,7 +184,7 @@ def _span(fact: SpanFact) -> str:
             return f"{product} itself spends {after} in {operation} (normally {before})"
         case "way":
             ends = f"{product} to {plain(fact.callee)}"
-            return f"the way from {ends} takes {after} (normally {before})"
+            return f"calls from {ends} lose {after} on the way (normally {before})"
         case _:
             usual = f"normally {before}" if fact.before else "none before"
             return f"{after} of {operation} of {product} fail ({usual})"
