@@ -23,7 +23,6 @@ _FAMILIES: Final[Mapping[str, str]] = {
     "core__sweep_metrics": "metrics",
     "core__error_patterns": "logs",
     "core__get_logs": "logs",
-    "core__sweep_logs": "logs",
     "core__get_traces": "traces",
     "core__search_traces": "traces",
     "core__sweep_traces": "traces",

@@ -22,11 +22,11 @@ MOST_COLUMNS: Final = 8
 _STAMP: Final = re.compile(r"\d{4}-(\d\d-\d\d)T(\d\d:\d\d)(?::\d\d(?:\.\d{1,9})?)?(?:Z|\+00:00)")
 
 # Where a tool keeps its rows, and which of their fields are told, under which heads.
-_TOLD: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
+TOLD: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
     "core__error_patterns": (
-        "patterns",
-        {"product": "product", "level": "level", "change": "change", "count": "count",
-         "before": "before", "first": "first", "last": "last", "template": "pattern"},
+        "changes",
+        {"product": "product", "level": "level", "change": "change", "before": "before",
+         "after": "after", "since": "since", "example": "example"},
     ),
     "core__get_recent_deploys": (
         "deploys",
@@ -41,11 +41,6 @@ _TOLD: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
         "incidents",
         {"opened_at": "opened", "title": "title", "product": "product", "severity": "severity"},
     ),
-    "core__sweep_logs": (
-        "changes",
-        {"product": "product", "level": "level", "change": "change", "before": "before",
-         "after": "after", "since": "since", "example": "example"},
-    ),
     "core__sweep_metrics": (
         "shifts",
         {"product": "product", "signal": "signal", "usual": "usual", "worst": "worst",
@@ -58,9 +53,7 @@ _TOLD: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
     ),
 }  # fmt: skip
 # Of these an answer shows the rows; of the others the chart or the text says more.
-_IN_ANSWERS: Final = (
-    "core__error_patterns", "core__get_recent_deploys", "core__kubectl_get", "core__sweep_logs",
-)  # fmt: skip
+_IN_ANSWERS: Final = ("core__error_patterns", "core__get_recent_deploys", "core__kubectl_get")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +90,9 @@ def table_of(evidence: Evidence) -> Table | None:
         return None
     if evidence.tool == "core__kubectl_get":
         return _listed(evidence, fields)
-    if evidence.tool not in _TOLD:
+    if evidence.tool not in TOLD:
         return None
-    key, names = _TOLD[evidence.tool]
+    key, names = TOLD[evidence.tool]
     held = fields.get(key)
     rows = [row for row in held if isinstance(row, dict)] if isinstance(held, list) else []
     told = {name: head for name, head in names.items() if any(_is_told(row, name) for row in rows)}

@@ -21,6 +21,9 @@ from tests.charted_results import (
     shift,
     swept,
 )
+from tools.core.compared_answer import ComparedSample, CompareOutput
+from tools.core.metric_view import MetricSeries, MetricsOutput, Sample
+from tools.core.sweep_metrics import Course, MetricShift, MetricSweep
 
 ASKED: dict[str, JsonValue] = {"product": "checkout", "metric_name": "p99"}
 WORLD = swept(
@@ -62,6 +65,16 @@ def test_a_sweeps_course_ends_with_its_range() -> None:
     (chart,) = drawn(SWEEP, swept(shift("checkout", "cpu", "cpu_ratio")))
 
     assert [(at - BEGIN).total_seconds() for at, _ in chart.lines[0].points] == [0, 600, 1200, 1800]
+
+
+def test_what_is_drawn_are_fields_that_the_tools_answer_with() -> None:
+    assert set(compared()) <= set(CompareOutput.model_fields)
+    assert set(WORLD) <= set(MetricSweep.model_fields)
+    assert set(shift("a", "cpu", "b")) <= set(MetricShift.model_fields)
+    assert {"before_end_s", "values"} == set(Course.model_fields)
+    assert {"unit", "samples", "series"} <= set(MetricsOutput.model_fields)
+    assert {"labels", "samples"} <= set(MetricSeries.model_fields)
+    assert {"ts", "value"} <= set(Sample.model_fields) & set(ComparedSample.model_fields)
 
 
 @pytest.mark.parametrize(

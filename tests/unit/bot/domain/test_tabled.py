@@ -6,9 +6,12 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from bot.domain.claims import ClaimState
-from bot.domain.tabled import table_for, table_of
+from bot.domain.tabled import TOLD, table_for, table_of
 from tests.charted_results import answered, evidence, result
+from tools.core.all import core_tools
+from tools.cursor import CursorSigner
 
+TOOLS = core_tools(CursorSigner(b"0123456789abcdef"))
 PATTERNS = "core__error_patterns"
 DEPLOYS = "core__get_recent_deploys"
 PODS = "core__kubectl_get"
@@ -24,14 +27,14 @@ def patterns(number: int) -> dict[str, JsonValue]:
         }
         for n in range(number)
     ]
-    return {"patterns": rows}
+    return {"changes": rows}
 
 
 def test_what_a_tool_lists_is_a_row_each_without_empty_columns() -> None:
     table = table_of(evidence(PATTERNS, patterns(2)))
 
     assert table is not None
-    assert table.heads == ("product", "count", "first", "pattern")
+    assert table.heads == ("product", "after", "since", "example")
     assert table.rows == (
         ("checkout", 0.0, "11-21 11:30", "timeout 0"),
         ("checkout", 1.0, "11-21 11:30", "timeout 1"),
@@ -52,10 +55,20 @@ def test_pods_are_listed_as_kubectl_lays_them_out() -> None:
 
 def test_of_a_structured_line_its_message_is_told() -> None:
     change: JsonValue = {"example": '{"msg": "request failed", "order": 7}', "after": 3}
-    table = table_of(evidence("core__sweep_logs", {"changes": [change]}))
+    table = table_of(evidence(PATTERNS, {"changes": [change]}))
 
     assert table is not None
     assert table.rows[0][-1] == "request failed"
+
+
+@pytest.mark.parametrize("tool", sorted(TOLD))
+def test_what_is_told_of_a_tool_is_what_it_answers(tool: str) -> None:
+    (output,) = [each.contract.output for each in TOOLS if each.contract.id == tool]
+    key, fields = TOLD[tool]
+
+    schema = output.model_json_schema()
+    row = schema["properties"][key]["items"]["$ref"].rpartition("/")[2]
+    assert set(fields) <= set(schema["$defs"][row]["properties"])
 
 
 @pytest.mark.parametrize(
@@ -76,14 +89,14 @@ def test_an_answer_shows_rows_worth_sorting_that_it_rests_on(
 
 
 @given(
-    st.sampled_from([PATTERNS, DEPLOYS, PODS, "core__sweep_logs"]),
+    st.sampled_from([PATTERNS, DEPLOYS, PODS]),
     st.dictionaries(
-        st.sampled_from(["patterns", "deploys", "changes", "columns", "rows"]),
+        st.sampled_from(["deploys", "changes", "columns", "rows"]),
         st.recursive(
             st.none() | st.booleans() | st.floats() | st.text(max_size=6),
             lambda inner: (
                 st.lists(inner, max_size=4)
-                | st.dictionaries(st.sampled_from(["template", "ts", "example"]), inner, max_size=3)
+                | st.dictionaries(st.sampled_from(["since", "ts", "example"]), inner, max_size=3)
             ),
             max_leaves=10,
         ),

@@ -55,7 +55,7 @@ def test_what_has_no_picture_opens_as_json_at_once() -> None:
 
 
 @given(
-    st.sampled_from([GET, COMPARE, "core__kubectl_get", "core__sweep_logs"]),
+    st.sampled_from([GET, COMPARE, "core__kubectl_get", "core__error_patterns"]),
     st.text(max_size=50),
     st.integers(0, 300),
 )
