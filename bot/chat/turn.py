@@ -4,6 +4,7 @@ A workflow body: everything with an effect is a step of the journal, so a turn t
 goes on from its last finished step on another one.
 """
 
+import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -149,12 +150,14 @@ class Turns:
             channel = channel_of(self._config.channels, await self._channels.for_asking(ask.place))
             name = session_name(channel.rule, channel.name)
             session: Session = await self._sessions.open(ask, name, now)
-            told = await self._requests.told(session.id, now, ask.asker, ask.files)
+            told, readers = await asyncio.gather(
+                self._requests.told(session.id, now, ask.asker, ask.files),
+                self._readers_of(ask.place),
+            )
             await self._sessions.begin_turn(ask, session, now, told)
             anew = session.resumed_by == ask.turn_id
             summary: list[JsonValue] = [session.summary, session.summary_ts]
             looks = self._config.first_look and self._budget.rounds.asks_a_model
-            readers = await self._readers_of(ask.place)
             about: list[JsonValue] = [channel.name, told, looks, readers.value]
             return [session.id, session.name, now.isoformat(), anew, *summary, *about]
 

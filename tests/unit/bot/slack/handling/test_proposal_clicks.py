@@ -50,6 +50,21 @@ async def test_the_same_click_delivered_twice_carries_one_key(ingress: Ingress) 
     assert len({decision.key for _, decision in ingress.workflows.decisions}) == 1
 
 
+async def test_a_guest_does_not_open_the_raw_json_of_a_card(ingress: Ingress) -> None:
+    ingress.roles.outsiders["U1"] = "Guests can't open this."
+    await ingress.send(pressed("proposal:raw", "p-1"))
+    ((method, arguments),) = ingress.api.calls
+    assert method == "views.open"
+    assert "Guests can't open this." in str(arguments["view"])
+    assert "Arguments" not in str(arguments["view"])
+
+
+async def test_a_member_opens_the_raw_json_of_a_card(ingress: Ingress) -> None:
+    await ingress.send(pressed("proposal:raw", "p-1"))
+    ((_, arguments),) = ingress.api.calls
+    assert "Arguments" in str(arguments["view"])
+
+
 @pytest.mark.parametrize("action", [CONFIRM, REJECT])
 async def test_a_click_without_the_role_is_refused_privately_and_written_down(
     ingress: Ingress, action: str
