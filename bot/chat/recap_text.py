@@ -29,6 +29,7 @@ _MARKS: Final = str.maketrans(
 )
 # What an answer begins with that is no statement: its own emphasis, headings, list marks.
 _LEADING = re.compile(r"^[\s#>*_-]+")
+_OWN: Final = ("So far in this thread", "The threads here in which I was asked", "Nobody asked me")
 _HANDLED: Final = frozenset({ProposalState.SUCCEEDED, ProposalState.FAILED, ProposalState.UNKNOWN})
 
 
@@ -146,9 +147,9 @@ def _known(part: ChannelPart) -> list[str]:
         shown = answers.get(MessageTs(turn.answer_ts or ""))
         if turn.state != TurnState.ANSWERED.value or shown is None or turn.ended_at is None:
             continue
-        head = _LEADING.sub("", shown.text).replace("**", "")
-        if head and not head.startswith("So far in this thread"):
-            line = f"- {_clock(turn.ended_at, shown.link)} Kortex: {_quote(head)}"
+        head = _headline(shown.text)
+        if head and not head.startswith(_OWN):
+            line = f"- {_clock(turn.ended_at, shown.link)} Kortex: {_marked(head)}"
             lines.append((turn.ended_at, line))
     for row in part.proposals:
         if row.state in _HANDLED and row.decided_at:
@@ -156,6 +157,19 @@ def _known(part: ChannelPart) -> list[str]:
             what = f"{inert(named(row), _QUOTED)}: {became(row)}"
             lines.append((row.decided_at, f"- {_clock(row.decided_at, link)} {what}"))
     return [line for _, line in sorted(lines)][-_KNOWN:]
+
+
+def _headline(answer: str) -> str:
+    """The first paragraph: a mark stands behind its sentence, perhaps on a line of its own."""
+    told = _LEADING.sub("", answer).split("\n\n", 1)[0]
+    return told.replace("**", "")
+
+
+def _marked(head: str) -> str:
+    """Quoted; a mark that is cut away is told."""
+    quoted = _quote(head)
+    is_cut = "\u26a0" in head and head.count("\u26a0") > quoted.count("\u26a0")
+    return f"{quoted} (\u26a0 marked there)" if is_cut else quoted
 
 
 def _open(part: ChannelPart, asked_by: str) -> list[str]:

@@ -37,7 +37,7 @@ function inputBlock(block) {
   return h("div", { class: "input", "data-block": block.block_id },
     h("label", { for: id }, plain(block.label.text), block.optional ? h("span", { class: "muted" }, " (optional)") : null),
     field,
-    h("p", { class: "hint", id: `${id}-hint` }, block.hint ? plain(block.hint.text) : ""),
+    h("p", { class: "input-hint", id: `${id}-hint` }, block.hint ? plain(block.hint.text) : ""),
     h("p", { class: "trouble", role: "alert", hidden: true }));
 }
 

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from bot.chat.recap import KEPT, NO_TIME, Recaps, asks_for_recap
 from bot.chat.recap_text import LINES, ChannelPart, channel_digest, inert, thread_digest
 from bot.chat.stopping import Signal
+from bot.domain.dossier import Dossier, DossierTurn
 from bot.domain.ids import ChannelId, MessageTs, Place, SessionId, TeamId
-from bot.domain.session import Ask
+from bot.domain.session import Ask, Session
 from bot.domain.thread import Said, Speaker, ThreadRead
 from bot.domain.turn_events import TurnEnd
 from bot.ports.failures import StorageUnavailable
@@ -122,6 +123,28 @@ def test_an_inert_text_is_one_short_line(text: str, most: int) -> None:
     made = inert(text, most)
     assert len(made) <= most
     assert not set(made) & set("*`[]|~\n")
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (
+            "**The pool is full.**\n(⚠ not checked)\n\n- p99 rose",
+            "“The pool is full. (⚠ not checked)”",
+        ),
+        ("x" * 300 + " (⚠ not checked)", "…” (⚠ marked there)"),
+        ("It is full.\n\nMore (⚠ not checked)", "“It is full.”"),
+        ("**So far in this thread** (3 messages)", "no question was answered here yet"),
+    ],
+)
+def test_what_is_known_is_no_surer_than_the_answer_was(answer: str, told: str) -> None:
+    turn = DossierTurn("turn:1", "U1", "why?", "", "answered", AT, AT, "2.1", evidence=())
+    session = Session(SessionId("s"), PLACE, "incident", AT, AT)
+    shown = said(answer, 2, speaker=Speaker.ANSWER)
+    whole = replace(part(shown), dossier=Dossier(session, [turn], [], [], []))
+
+    known = thread_digest(whole, "").partition("**What is known**")[2]
+    assert told in known.partition("**What is open**")[0]
 
 
 class Reader:
