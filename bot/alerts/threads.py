@@ -104,7 +104,10 @@ class AlertThreads:
         place = Place(self._team, thread.channel, thread.thread_ts or MessageTs(""))
         if thread.thread_ts is None:
             posted = await self._surface.open_alerts(thread, place, may_be_there=tried)
-            place = Place(self._team, thread.channel, await self._store.opened(thread.id, posted))
+            kept = await self._store.opened(thread.id, posted)
+            place = Place(self._team, thread.channel, kept)
+            if kept != posted:  # a process that stood still for longer than its claim
+                await self._surface.take_back(place, posted)
             self._counted("opened")
         if thread.investigation is Investigation.DUE:
             await self._ask(thread, place)

@@ -74,6 +74,10 @@ class AlertSurface(Protocol):
         """Post the message that opens the thread, or find the one an earlier try posted."""
         ...
 
+    async def take_back(self, place: Place, ts: MessageTs) -> None:
+        """Remove a message that another process posted as well."""
+        ...
+
     async def update_alerts(self, thread: AlertThread, place: Place, ts: MessageTs) -> None:
         """Make that message tell how they are now."""
         ...

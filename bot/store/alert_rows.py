@@ -19,6 +19,7 @@ from bot.store.columns import json_text
 from bot.store.dialect import Connection
 
 LISTED = 10
+_AT_ONCE = 400  # keys and groups of a statement, of the 999 variables that an old SQLite takes
 _AS_THEY_ARE = (
     "id", "rule", "product", "question", "opened_at", "heard_at", "left_out", "thread_ts", "note_ts",
     "resolved_at", "ends", "is_overflow",
@@ -96,17 +97,16 @@ def _listed(row: sa.Row[Any]) -> ListedAlert:
 
 
 async def known_alerts(
-    connection: Connection, threads: Sequence[str], found: Sequence[FiledAlert]
+    connection: Connection, live: sa.Select[tuple[str]], found: Sequence[FiledAlert]
 ) -> Sequence[sa.Row[Any]]:
-    """The rows of those threads that are one of these alerts or of their groups, in their order."""
-    if not threads:
-        return ()
+    """The rows of those threads that are one of these alerts or of one of their groups."""
     rows: list[sa.Row[Any]] = []
-    in_threads = alerts.c.thread_id.in_(threads)
-    for start in range(0, len(found), 400):  # of the 999 variables that an old SQLite takes
-        some = found[start : start + 400]
+    for start in range(0, len(found), _AT_ONCE):
+        some = found[start : start + _AT_ONCE]
         groups = sorted({each.group_key for each in some})
         is_one = alerts.c.key.in_([each.key for each in some])
         same_group = alerts.c.group_key.in_(groups)
-        rows += await connection.execute(sa.select(alerts).where(in_threads, is_one | same_group))
-    return sorted(rows, key=lambda row: threads.index(row.thread_id))
+        rows += await connection.execute(
+            sa.select(alerts).where(alerts.c.thread_id.in_(live), is_one | same_group)
+        )
+    return rows

@@ -4,6 +4,7 @@ Each takes away one thing that keeps work from being lost, doubled or done witho
 stands in the file exactly once; a unit test holds that.
 """
 
+from tests.mutants.alerts import ALERT_MUTANTS
 from tests.mutants.guards import GUARD_MUTANTS
 from tests.mutants.mcp import MCP_MUTANTS
 from tests.mutants.mutant import Mutant
@@ -383,6 +384,7 @@ MUTANTS = (
     ),
     *GUARD_MUTANTS,
     *STREAM_MUTANTS,
+    *ALERT_MUTANTS,
     *RIGHTS_MUTANTS,
     *MCP_MUTANTS,
     # Tool calls.

@@ -37,6 +37,7 @@ SETTINGS: dict[str, JsonValue] = {
         "pagerduty_secret": SECRET,
         "cloudevents_token": SECRET,
     },
+    "llm": {"budget": {"per_user_hourly_limit": 3}},  # of people
     "policy": {"alerts": {"threads_per_hour": 100, "investigations_per_hour": 100}},
     "alerts": [
         {"name": "proposing", **RULE, "match": {"alertname": "Proposing"}, "product": "payments"},

@@ -40,6 +40,10 @@ class AlertPosts(AlertSurface):
                 return found[0]
         return await self._outbox.post(place, opening(thread), mark)
 
+    async def take_back(self, place: Place, ts: MessageTs) -> None:
+        """One that is gone already is fine."""
+        await self._outbox.delete(place.channel, ts)
+
     async def update_alerts(self, thread: AlertThread, place: Place, ts: MessageTs) -> None:
         """An edit: nobody is notified."""
         await self._outbox.scheduler.edit_permit()

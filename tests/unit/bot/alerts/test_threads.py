@@ -1,5 +1,6 @@
 """Alert threads over rows: whatever fails or ends on the way, one message, one turn, the rest later."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -114,6 +115,21 @@ async def test_after_a_failure_there_is_one_message_and_one_turn(
     await bot.fires()
     for _ in range(3):
         await bot.shows()
+
+    assert len(bot.web.messages) == 1
+    (ask,) = bot.workflows.turns.values()
+    assert ask.place.thread_ts in bot.web.messages
+
+
+async def test_a_process_that_stood_still_takes_its_second_message_back(bot: Bot) -> None:
+    await bot.fires()
+    bot.web.gates["chat.postMessage"] = asyncio.Event()
+    frozen = asyncio.create_task(bot.shows())
+    await bot.web.until("chat.postMessage", begun=True)
+    gate = bot.web.gates.pop("chat.postMessage")
+    await bot.shows()
+    gate.set()
+    await frozen
 
     assert len(bot.web.messages) == 1
     (ask,) = bot.workflows.turns.values()
