@@ -20,7 +20,8 @@ PROPOSE_TOOL_ID = "core__propose_action"  # the only tool that may be more than 
 class ToolInput(BaseModel):
     """Base of input models: unknown arguments are refused, a null is an argument not given."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    # Built when it is first needed: of the tools of a start few are called.
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True)
 
     @model_validator(mode="before")
     @classmethod
@@ -35,6 +36,7 @@ class ToolOutput(BaseModel):
     """Base of output models: checked again when the tool returns, not finite is refused."""
 
     model_config = ConfigDict(
+        defer_build=True,
         extra="forbid",
         frozen=True,
         allow_inf_nan=False,

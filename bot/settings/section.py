@@ -68,7 +68,8 @@ Token = Annotated[SecretStr, AfterValidator(sendable)]  # goes into a header of 
 class Section(BaseModel):
     """A table; unknown keys are refused."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    # Each table's own validator would never be used: the file's holds them all.
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True)
 
     _unset: tuple[Unset, ...] = PrivateAttr(default=())
 
