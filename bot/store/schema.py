@@ -1,22 +1,20 @@
 """Brings a database to the newest schema, says where it stands, and whether it takes a change now.
 
-The scripts are read in a thread; only their statements run on the loop. A full disk and a read-only
+The migrations are read in a thread. A full disk and a read-only
 replica still answer reads.
 """
 
 import asyncio
+import re
 import time
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
-from alembic.config import Config
-from alembic.operations import Operations
-from alembic.runtime.migration import MigrationContext, MigrationStep
-from alembic.script import ScriptDirectory
 from sqlalchemy.ext.asyncio import create_async_engine
 
 import bot
@@ -24,6 +22,12 @@ from bot.ports.failures import StorageUnavailable
 from bot.store.database import Database
 from bot.store.dialect import Connection, storage_errors
 from bot.store.tables import schema_served
+
+if TYPE_CHECKING:  # loaded only where there is a step to take: a tenth of a start
+    from alembic.runtime.migration import MigrationContext, MigrationStep
+    from alembic.script import ScriptDirectory
+
+_NAMED = re.compile(r'^(revision|down_revision) = (?:"(\w+)"|None)$', re.MULTILINE)
 
 _MIGRATION_LOCK = 0x6B6F72746578_01  # replicas that start together migrate one after the other
 
@@ -44,20 +48,26 @@ def scripts_folder() -> Path:
 
 
 @cache
-def _scripts() -> ScriptDirectory:
-    config = Config()
-    config.set_main_option("script_location", str(scripts_folder()).replace("%", "%%"))
-    scripts = ScriptDirectory.from_config(config)
-    list(scripts.walk_revisions())  # reads every file now
-    return scripts
+def revisions() -> tuple[str, ...]:
+    """All that this program knows, newest first. Reads files the first time.
+
+    As Alembic would find them, whose import is a tenth of a start.
+    """
+    follows: dict[str, str] = {}
+    for file in scripts_folder().glob("versions/*.py"):
+        told = dict(_NAMED.findall(file.read_text(encoding="utf-8")))
+        follows[told["down_revision"]] = told["revision"]
+    found: list[str] = []
+    while following := follows.get(found[-1] if found else ""):
+        found.append(following)
+    if not found:
+        raise RuntimeError(f"no migrations in {scripts_folder()}")
+    return tuple(reversed(found))
 
 
 def head() -> str:
     """The newest revision this program knows. Reads files the first time."""
-    found = _scripts().get_current_head()
-    if found is None:
-        raise RuntimeError(f"no migrations in {scripts_folder()}")
-    return found
+    return revisions()[0]
 
 
 class SchemaUnserved(Exception):
@@ -90,8 +100,8 @@ async def standing(database: Database) -> Standing:
             f"{newest}; run `kortex migrate`, then start again",
         )
     async with database.read() as connection:
-        serves = await connection.run_sync(_serves, newest)
-    return Standing(at, newest, None if serves else _unserved(at, newest))
+        is_served = await connection.run_sync(_serves, newest)
+    return Standing(at, newest, None if is_served else _unserved(at, newest))
 
 
 async def standing_of(url: str) -> Standing:
@@ -111,7 +121,7 @@ def _unserved(at: str, newest: str) -> str:
 
 
 def _knows(revision: str) -> bool:
-    return any(script.revision == revision for script in _scripts().walk_revisions())
+    return revision in revisions()
 
 
 def _serves(connection: sa.Connection, revision: str) -> bool:
@@ -128,8 +138,14 @@ async def migrate(url: str) -> str:
 
     One that a newer version expanded stays as it is. Raises SchemaUnserved, StorageUnavailable.
     """
+    database = await Database.open(url)  # creates a SQLite file, refuses a strange URL
+    try:
+        at, newest = await database.schema_head(), await asyncio.to_thread(head)
+    finally:
+        await database.close()
+    if at == newest:
+        return newest
     await asyncio.to_thread(_scripts)
-    await (await Database.open(url)).close()  # creates a SQLite file, refuses a strange URL
     engine = await asyncio.to_thread(
         partial(create_async_engine, url, poolclass=sa.NullPool, hide_parameters=True)
     )
@@ -141,7 +157,22 @@ async def migrate(url: str) -> str:
         await engine.dispose()
 
 
+@cache
+def _scripts() -> "ScriptDirectory":
+    from alembic.config import Config
+    from alembic.script import ScriptDirectory
+
+    config = Config()
+    config.set_main_option("script_location", str(scripts_folder()).replace("%", "%%"))
+    scripts = ScriptDirectory.from_config(config)
+    list(scripts.walk_revisions())  # reads every file now
+    return scripts
+
+
 def _upgrade(connection: sa.Connection) -> str:
+    from alembic.operations import Operations
+    from alembic.runtime.migration import MigrationContext
+
     if connection.dialect.name == "postgresql":
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_MIGRATION_LOCK)))
     else:
@@ -150,7 +181,7 @@ def _upgrade(connection: sa.Connection) -> str:
         connection, opts={"fn": _missing_steps, "transactional_ddl": True}
     )
     newest, at = head(), context.get_current_revision()
-    if at is not None and not _knows(at):
+    if at is not None and at not in revisions():
         if not _serves(connection, newest):
             raise SchemaUnserved(_unserved(at, newest))
         return at
@@ -174,12 +205,14 @@ def _leave_word(connection: sa.Connection) -> None:
 
 def _missing_steps(
     heads: tuple[str, ...],
-    context: MigrationContext,  # noqa: ARG001 - Alembic's signature
-) -> Iterable[MigrationStep]:
-    scripts = _scripts()
-    missing = list(scripts.iterate_revisions("head", heads or "base"))
+    context: "MigrationContext",  # noqa: ARG001 - Alembic's signature
+) -> "Iterable[MigrationStep]":
+    from alembic.runtime.migration import MigrationStep
+
+    known = _scripts()
+    missing = list(known.iterate_revisions("head", heads or "base"))
     return [
-        MigrationStep.upgrade_from_script(scripts.revision_map, script)
+        MigrationStep.upgrade_from_script(known.revision_map, script)
         for script in reversed(missing)
     ]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
 import httpx
@@ -25,10 +25,6 @@ from adapters.observe.loki import LokiLogs
 from adapters.observe.prometheus import PrometheusMetrics
 from adapters.observe.tempo import TempoTraces
 from adapters.platform.http_platform import PREFIX, HttpPlatform
-from adapters.recorded.history import RecordedHistory, past_incidents
-from adapters.recorded.incidents import RecordedIncidents
-from adapters.recorded.offer import RecordedOffer
-from adapters.recorded.simulator.pages import recorded_pages
 from adapters.written_pages import FolderPages
 from bot.settings.model import (
     ControlPlaneSettings,
@@ -57,6 +53,9 @@ from tools.capabilities import (
     Traces,
 )
 from tools.contract import QUERY
+
+if TYPE_CHECKING:
+    from adapters.recorded.incidents import RecordedIncidents
 
 
 class SystemClock:
@@ -104,7 +103,7 @@ class Played:
     """How a demo plays: seconds between a triage's words, and the incidents that it has a hand in."""
 
     pace_s: float = 0.0
-    incidents: RecordedIncidents | None = None
+    incidents: "RecordedIncidents | None" = None
 
 
 UNPLAYED: Final = Played()
@@ -117,7 +116,7 @@ def make_observed(
     stored_incidents: IncidentHistory,
     stack: AsyncExitStack,
     cluster: Cluster | None = None,
-    incidents: RecordedIncidents | None = None,
+    incidents: "RecordedIncidents | None" = None,
 ) -> Callable[[str], Observed]:
     """What a channel, given by name, looks at. Recorded backends play one incident per channel.
 
@@ -132,6 +131,9 @@ def make_observed(
         make_patterns(settings.patterns),
     )
     if kinds == {"recorded"}:
+        # Twenty-five modules that a bot with backends of its own never needs.
+        from adapters.recorded.incidents import RecordedIncidents
+
         played = incidents or RecordedIncidents(clock, UnsealedCodec())
         return _recorded(played, stored_incidents, asked)
     if "recorded" in kinds:
@@ -164,9 +166,13 @@ class _Asked:
 
 
 def _recorded(
-    incidents: RecordedIncidents, stored: IncidentHistory, asked: _Asked
+    incidents: "RecordedIncidents", stored: IncidentHistory, asked: _Asked
 ) -> Callable[[str], Observed]:
     """Where a real one is configured, it stands beside what is recorded."""
+    from adapters.recorded.history import RecordedHistory, past_incidents
+    from adapters.recorded.offer import RecordedOffer
+    from adapters.recorded.simulator.pages import recorded_pages
+
     first = next(iter(incidents.scenarios))
     history = RecordedHistory(past_incidents(incidents.anchor), beside=stored)
 

@@ -100,6 +100,8 @@ def _scripts() -> ScriptDirectory:
 
 def test_there_is_one_line_of_revisions() -> None:
     assert _scripts().get_heads() == [schema.head()]
+    found = [script.revision for script in _scripts().walk_revisions()]
+    assert found == list(schema.revisions())
 
 
 @pytest.mark.parametrize("revision", [s.revision for s in _scripts().walk_revisions()])

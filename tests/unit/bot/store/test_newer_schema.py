@@ -26,7 +26,8 @@ __all__ = ["empty_url"]
 SCRIPT = """
 import sqlalchemy as sa
 from alembic import op
-revision, down_revision, branch_labels, depends_on = "{revision}", "{before}", None, None
+revision = "{revision}"
+down_revision = "{before}"
 contracts = {contracts}
 def upgrade():
     op.add_column("replicas", sa.Column("added_{revision}", sa.Text, nullable=True))
@@ -37,8 +38,10 @@ def upgrade():
 def _migrations_in(folder: Path) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(schema, "scripts_folder", lambda: folder)
+        schema.revisions.cache_clear()
         schema._scripts.cache_clear()
         yield
+    schema.revisions.cache_clear()
     schema._scripts.cache_clear()
 
 

@@ -1,0 +1,52 @@
+"""What a start loads: each library of it is on a list, and what few need is not loaded for all."""
+
+import subprocess
+import sys
+
+from tests.sources import ROOT
+
+# Libraries that a bot on SQLite may load until it serves; the next one needs a reason.
+MAY_LOAD = frozenset(
+    {
+        "aiohappyeyeballs", "aiohttp", "aiosignal", "annotated_types", "apscheduler",
+        "attr", "croniter", "cython_runtime", "dateutil", "dbos", "frozenlist", "greenlet",
+        "httpx", "httpx_aiohttp", "idna", "jsonschema_rs", "multidict", "orjson",
+        "prometheus_client", "propcache", "pydantic", "pydantic_core", "re2", "slack_bolt",
+        "slack_sdk", "sqlalchemy", "structlog", "typing_extensions", "typing_inspection",
+        "tzlocal", "yaml", "yarl",
+    }
+)  # fmt: skip
+# Loaded at a start by mistake before, with what each costs: tens of modules, megabytes.
+NOT_LOADED = (
+    "adapters.recorded", "alembic", "asyncpg", "bot.demo", "mako", "psycopg.connection", "psycopg_binary",
+)  # fmt: skip
+# `structlog` and `httpx` take these in where they are installed, which an installation has not.
+BESIDE = frozenset({"click", "markdown_it", "mdurl", "pygments", "rich", "socksio", "brotli"})
+
+LOADED = """
+import sys
+from bot.upkeep.late import postpone
+postpone("psycopg", "errors")
+import bot.service.lifecycle
+standard = sys.stdlib_module_names
+print(*(n for n in sys.modules if n.partition('.')[0] not in standard), sep='\\n')
+"""
+
+
+def loaded() -> list[str]:
+    """Every module of ours and of libraries that the bot's service brings with it."""
+    told = subprocess.run(
+        [sys.executable, "-c", LOADED], cwd=ROOT, check=True, capture_output=True, text=True
+    )
+    return told.stdout.split()
+
+
+def test_a_start_loads_what_is_on_the_list_and_nothing_that_few_need() -> None:
+    names = loaded()
+    ours = {"adapters", "bot", "migrations", "tools", "psycopg", "__main__"}
+    libraries = {name.partition(".")[0] for name in names} - ours - BESIDE
+    public = {name for name in libraries if not name.startswith("_")}
+
+    assert public - MAY_LOAD == set()
+    assert MAY_LOAD - public == set(), "on the list, and loaded no more"
+    assert [name for name in names if name.startswith(NOT_LOADED)] == []
