@@ -6,11 +6,12 @@ import structlog
 
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.chart_request import Charted, ChartRequest
-from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
+from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, TurnId, UserId
 from bot.ports.failures import StorageUnavailable
 from bot.slack.handling import words
 from bot.slack.handling.errands import Errands
 from bot.slack.handling.ingress_ports import IngressPorts
+from bot.slack.handling.message_intake import AskLimiter
 from bot.slack.received.payloads import SlashCommand
 from bot.slack.text.mrkdwn import escape, inline
 
@@ -24,10 +25,15 @@ class ChartCommand:
     """Answers at once; the chart follows."""
 
     def __init__(
-        self, ports: IngressPorts, errands: Errands, patience_s: float = _PATIENCE_S
+        self,
+        ports: IngressPorts,
+        errands: Errands,
+        limiter: AskLimiter | None = None,
+        patience_s: float = _PATIENCE_S,
     ) -> None:
         self._ports = ports
         self._errands = errands
+        self._limiter = limiter
         self._patience_s = patience_s
 
     async def answer(self, command: SlashCommand) -> str:
@@ -49,6 +55,9 @@ class ChartCommand:
         _, *given = command.text.split()
         if len(given) < 2:
             return words.CHART_USAGE
+        asked = TurnId(f"chart:{command.trigger_id}")
+        if self._limiter is not None and not self._limiter.admits(person, asked):
+            return words.TOO_MANY_CHARTS
         metric, product, *rest = given
         place = Place(person.team, ChannelId(command.channel_id), MessageTs(""))
         time_range = " ".join(rest) or DEFAULT_RANGE

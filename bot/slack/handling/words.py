@@ -50,6 +50,7 @@ CHART_USAGE = (
 )
 CHART_COMES = "Reading {metric} of {product}: the chart comes here in a moment, for you alone."
 CHART_TOO_SLOW = "No chart: the metrics did not answer in time. Ask for a shorter range."
+TOO_MANY_CHARTS = "You ask for charts faster than I can draw them. Wait a minute and ask again."
 NOTHING_RUNS = "Nothing is running here."
 NOT_STOPPED = "I could not pass on your stop. Press the button again."
 EXTERNAL = (

@@ -20,10 +20,10 @@ PODS = "core__kubectl_get"
 def patterns(number: int) -> dict[str, JsonValue]:
     rows: list[JsonValue] = [
         {
-            "template": f"timeout {n}",
+            "example": f"timeout {n}",
             "product": "checkout",
-            "count": n,
-            "first": "2026-11-21T11:30:00Z",
+            "after": n,
+            "since": "2026-11-21T11:30:00Z",
         }
         for n in range(number)
     ]
