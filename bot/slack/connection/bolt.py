@@ -30,7 +30,7 @@ from bot.slack.handling.denials import Denials
 from bot.slack.handling.errands import Errands
 from bot.slack.handling.home import Home
 from bot.slack.handling.ingress_ports import IngressPorts, IngressSettings
-from bot.slack.handling.message_intake import NOT_OURS, MessageIntake
+from bot.slack.handling.message_intake import NOT_OURS, AskLimiter, MessageIntake
 from bot.slack.handling.proposal_clicks import ProposalClicks
 from bot.slack.received.clicks import Click, click_of, installed_team, recall
 from bot.slack.received.payloads import (
@@ -317,9 +317,16 @@ def create_bolt(
         opinions,
         denials,
     )
-    register_commands(app, Commands(settings, ports, ChartCommand(ports, errands)), timeout_s)
+    charts = ChartCommand(ports, errands, _chart_limiter(settings, clock))
+    register_commands(app, Commands(settings, ports, charts), timeout_s)
     register_errors(app)
     return app
+
+
+def _chart_limiter(settings: IngressSettings, clock: Callable[[], float]) -> AskLimiter | None:
+    """Charts are asked for as often as questions are."""
+    each = settings.asks_per_minute
+    return AskLimiter(each, 60.0, clock) if each else None
 
 
 def _app(settings: IngressSettings) -> AsyncApp:

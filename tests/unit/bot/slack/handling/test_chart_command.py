@@ -12,6 +12,7 @@ from bot.domain.chart_request import Charted, ChartRequest
 from bot.ports.failures import StorageUnavailable
 from bot.slack.handling import words
 from bot.slack.handling.chart_command import ChartCommand
+from bot.slack.handling.message_intake import AskLimiter
 from bot.slack.received.payloads import SlashCommand
 from tests.slack_ingress import Ingress, command
 
@@ -95,3 +96,15 @@ async def test_metrics_that_do_not_answer_are_not_waited_for() -> None:
     await ingress.errands.drain(1.0)
 
     assert ingress.whispers.texts == [words.CHART_TOO_SLOW]
+
+
+async def test_nobody_asks_for_charts_without_end() -> None:
+    ingress = Ingress()
+    limiter = AskLimiter(2, 60.0, lambda: ingress.now)
+    charts = ChartCommand(ingress.ports, ingress.errands, limiter)
+    payloads = [command("chart p99 checkout", trigger_id=f"t{n}") for n in range(3)]
+    said = [await charts.answer(SlashCommand.model_validate(each)) for each in payloads]
+    await ingress.errands.drain(1.0)
+
+    assert said[2] == words.TOO_MANY_CHARTS
+    assert len(ingress.chart_requests) == 2
