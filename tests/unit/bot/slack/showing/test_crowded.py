@@ -172,6 +172,23 @@ async def test_what_has_no_message_yet_is_shown_as_soon_as_one_may_be_posted() -
     assert world.kept == world.at
 
 
+async def test_whoever_takes_over_an_answer_that_appeared_untold_goes_on_with_its_message() -> None:
+    async with crowded(replace(NO_POSTS, posts_per_s=20.0)) as world:
+        await world.scheduler.post_permit(ASK.place.channel)
+        surface = world.process()
+        opened = await surface.open_answer(ASK)
+        stream = surface.stream(ASK, opened)
+        stream.feed(TextDelta("The pool is exhausted.\n\nIt was halved."))
+        await world.slack.until("chat.postMessage")
+        await stream.aclose()
+        async with running_beside(EditScheduler(QUICK)) as scheduler:
+            await world.process(scheduler).stream(ASK, opened).finish(SHORT)
+
+    assert opened == ""
+    assert (len(world.at), world.kept) == (1, world.at)
+    assert world.slack.texts()[0].startswith("The pool is exhausted [1].")
+
+
 async def test_a_final_of_which_nothing_stands_is_one_message() -> None:
     async with crowded(replace(NO_POSTS, posts_per_s=20.0)) as world:
         await world.scheduler.post_permit(ASK.place.channel)
