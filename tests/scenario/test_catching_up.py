@@ -6,8 +6,11 @@ import re
 import pytest
 
 from bot.chat.recap import KEPT
+from bot.demo.workspace.ratelimit import RateLimits
 from bot.demo.workspace.seeds import CHECKOUT, DIRECT, MEMBER, OTHER_BOT, RESPONDER
+from bot.demo.workspace.state import Setup
 from bot.slack.api.web_api import RateLimited
+from bot.slack.showing.threads import LIMITED
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_service import API_KEY, Start, stage
 from tests.stage import REJECT, Stage, results
@@ -162,3 +165,21 @@ async def test_a_stop_while_it_is_read_ends_it(stage: Start) -> None:
         async with asyncio.timeout(5):
             await running.ask("stop", RESPONDER, thread=thread)
             assert "Stopped by" in await running.answer(asked)
+
+
+async def test_an_app_that_slack_gives_few_messages_tells_what_it_got_and_asks_once(
+    stage: Start,
+) -> None:
+    few = Setup(limits=RateLimits.outside_marketplace())
+    async with stage(script, MENTION, setup=few) as running:
+        root = await running.workspace.say(MEMBER, CHECKOUT, "line 0")
+        for n in range(1, 30):
+            await running.workspace.say(MEMBER, CHECKOUT, f"line {n}", root)
+        digest = await told(running, "@kortex catch me up", root)
+        counters = running.workspace.counters
+
+        assert f"Not all: {LIMITED}." in digest
+        assert "“line 14”" in digest
+        assert "line 15" not in digest
+        assert counters.limited.total() == 0
+        assert counters.requests["conversations.replies"] == 1

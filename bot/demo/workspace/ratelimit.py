@@ -27,6 +27,13 @@ class RateLimits:
     post_per_s: float = 1.0
     post_burst: int = 5
     posts_per_minute: int = 300
+    history_page: int = 0  # the most messages of a page of a thread or channel; 0: as asked for
+
+    @classmethod
+    def outside_marketplace(cls) -> "RateLimits":
+        """Of an app that is sold outside Slack's Marketplace, since 2025-05-29 (same page)."""
+        once = {"conversations.history": 1, "conversations.replies": 1}
+        return cls(per_minute=once, history_page=15)
 
     @classmethod
     def unlimited(cls) -> "RateLimits":
