@@ -356,9 +356,9 @@ MUTANTS = (
     ),
     Mutant(
         "a frozen replica keeps the locks of the transaction it was in",
-        "bot/store/database.py",
-        '"idle_in_transaction_session_timeout": f"{IDLE_IN_TRANSACTION_S * 1000:.0f}"',
-        "",
+        "bot/engine/take_over.py",
+        "if not before and (ended :=",
+        "if before and (ended :=",
         (f"{_ZOMBIE}test_an_intent_that_a_frozen_replica_did_not_finish_is_its_successors",),
     ),
     Mutant(

@@ -18,8 +18,8 @@ STREAM_MUTANTS = (
     Mutant(
         "a message that grows is not known again by who takes over",
         "bot/slack/showing/answer_messages.py",
-        "        found = grown | found\n",
-        "",
+        "known = found.grown | found.marked",
+        "known = found.marked",
         (
             f"{_NATIVE}test_a_replica_that_died_before_it_kept_the_message_leaves_no_second_one",
             f"{_NATIVE}test_a_replica_that_takes_over_finds_the_message_that_the_first_had_gone_on_in",
