@@ -4,21 +4,21 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cached_property
 from itertools import combinations
 
 import orjson
 from pydantic import JsonValue
 
+from bot.chat.claims.clocks import STAMP, clock, clocks_in, instants
 from bot.chat.claims.names import folded
+from bot.chat.claims.own import Own, by_owner, joined
 from bot.chat.claims.quantities import Known, loose_numbers
 from bot.chat.claims.rows import BY_PRODUCT, Row, owners_of, rows_of
 from bot.domain.turn_events import Evidence
 from tools.log_templates import without_clock
 
-STAMP = re.compile(r"\b(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(:\d\d)?(?:\.\d{1,9})?(Z|[+-]\d\d:?\d\d)?")
-_CLOCK = re.compile(r"(?<![\d:.T-])([01]?\d|2[0-3]):([0-5]\d)(?::[0-5]\d)?(?![\d:])")
 _DATE = re.compile(r"\b\d{4}-\d\d-\d\d\b")
 _DENSE = frozenset({"samples", "lines", "logs", "points", "values", "children"})
 # Is there for charts: among so many points nearly any figure would be found.
@@ -94,16 +94,6 @@ class _Place:
     listed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Own:
-    """What a result says of some products, and of nobody in particular."""
-
-    numbers: Sequence[Known]
-    usual: Sequence[Known]
-    clocks: frozenset[str]
-    text: str
-
-
 class Result:
     """A numbered result. Everything is read when first asked for, and once."""
 
@@ -141,27 +131,26 @@ class Result:
     @cached_property
     def clocks(self) -> frozenset[str]:
         """Every minute of the clock in it, HH:MM in UTC."""
-        found = {_clock(each) for each in _instants(self.text.upper())}
         rest = STAMP.sub(" ", self.evidence.content + " " + self.evidence.summary)
-        found |= {f"{int(m[1]):02d}:{m[2]}" for m in _CLOCK.finditer(rest)}
-        return frozenset(found)
+        return frozenset(map(clock, instants(self.text.upper()))) | clocks_in(rest)
 
     def own(self, of: frozenset[str]) -> Own:
         """What is not of others' rows."""
-        texts = [text for whose, text in self.walked.texts if not whose or whose & of]
-        joined = "\n".join([*texts, self.evidence.summary])
-        clocks = {_clock(each) for each in _instants(joined)}
-        clocks |= {f"{int(m[1]):02d}:{m[2]}" for m in _CLOCK.finditer(STAMP.sub(" ", joined))}
-        numbers, usual = (
-            [one for one in found if not one.of or one.of & of]
-            for found in (self.walked.numbers, self.walked.usual)
-        )
-        return Own(numbers, usual, frozenset(clocks), joined.lower())
+        return joined(self._own, of)
 
     @cached_property
-    def rows(self) -> Sequence[Row]:
-        """Which way each product's went, where it is a sweep."""
-        return tuple(rows_of(self.fields))
+    def _own(self) -> Mapping[str, Own]:
+        walked = self.walked
+        texts = [*walked.texts, (frozenset[str](), self.evidence.summary)]
+        return by_owner(walked.numbers, walked.usual, texts)
+
+    @cached_property
+    def rows(self) -> Mapping[str, Sequence[Row]]:
+        """Which way things went, by product in lower case, where it is a sweep."""
+        found: dict[str, list[Row]] = {}
+        for row in rows_of(self.fields):
+            found.setdefault(row.product.lower(), []).append(row)
+        return found
 
     @cached_property
     def dates(self) -> frozenset[str]:
@@ -185,7 +174,7 @@ class Result:
     @cached_property
     def onsets(self) -> frozenset[str]:
         """Minutes at which something began, HH:MM; without those of single samples."""
-        return frozenset(_clock(each) for each in self.walked.salient)
+        return frozenset(clock(each) for each in self.walked.salient)
 
     @cached_property
     def compared(self) -> Sequence[Compared]:
@@ -226,19 +215,6 @@ def _rows(value: JsonValue) -> list[Mapping[str, JsonValue]]:
 
 def _family(key: str) -> tuple[str, float] | None:
     return next(((f, size) for pattern, f, size in _KEY_FAMILIES if pattern.search(key)), None)
-
-
-def _instants(text: str) -> Iterator[datetime]:
-    for match in STAMP.finditer(text):
-        try:
-            at = datetime.fromisoformat(match[0].replace(" ", "T", 1))
-        except ValueError:
-            continue
-        yield at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
-
-
-def _clock(at: datetime) -> str:
-    return f"{at:%H:%M}"
 
 
 def _lapses(salient: Sequence[datetime]) -> Iterator[Known]:
@@ -318,7 +294,7 @@ def _read_text(
         else:
             return
     if not at.dense:
-        found.salient.extend(_instants(text))
+        found.salient.extend(instants(text))
     found.texts.append((at.of, text))
     found.numbers.extend(replace(one, of=at.of) for one in loose_numbers(STAMP.sub(" ", text)))
     for key, number in _LOGFMT.findall(text):

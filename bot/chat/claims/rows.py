@@ -62,13 +62,19 @@ def owners_of(row: Mapping[str, JsonValue]) -> frozenset[str]:
 def named_in(words: str, owners: Collection[str]) -> frozenset[str]:
     """Those whom a sentence names, and what is part of them."""
     lowered = words.lower()
-    named = [
-        one
-        for one in owners
-        if one in lowered and re.search(rf"(?<![\w-]){re.escape(one)}(?![\w-])", lowered)
-    ]
+    named = [one for one in owners if one in lowered and _is_word(one, lowered)]
     parts = tuple(f"{one}{mark}" for one in named for mark in "-._/:")
     return frozenset([*named, *(one for one in owners if parts and one.startswith(parts))])
+
+
+def _is_word(name: str, text: str) -> bool:
+    at = text.find(name)
+    while at >= 0:
+        beside = text[at - 1 : at] + text[at + len(name) : at + len(name) + 1]
+        if not any(each.isalnum() or each in "_-" for each in beside):
+            return True
+        at = text.find(name, at + 1)
+    return False
 
 
 def rows_of(fields: Mapping[str, JsonValue]) -> Iterator[Row]:
@@ -89,10 +95,8 @@ def rows_of(fields: Mapping[str, JsonValue]) -> Iterator[Row]:
             yield Row(product, role, "flat")
 
 
-def disagreeing(words: str, claimed: list[tuple[str, bool]], rows: Collection[Row]) -> Row | None:
-    """A row of whom the sentence names that says otherwise; None where one bears out each way."""
-    named = named_in(words, {row.product.lower() for row in rows})
-    own = [row for row in rows if row.product.lower() in named]
+def disagreeing(words: str, claimed: list[tuple[str, bool]], own: list[Row]) -> Row | None:
+    """One of the rows of whom the sentence names that says otherwise; None where one bears it out."""
     roles = {role for role, pattern in _ROLES.items() if pattern.search(words)}
     of_roles = [row for row in own if row.role in roles]
     told = of_roles if roles else own

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from bot.chat.claims.names import Name, folded, names, near, stands_in
+from bot.chat.claims.own import Own
 from bot.chat.claims.quantities import Figure, Numbers, figures
 from bot.chat.claims.quantities import Known as Number
-from bot.chat.claims.results import Compared, Own, Result
-from bot.chat.claims.rows import disagreeing, named_in
+from bot.chat.claims.results import Compared, Result
+from bot.chat.claims.rows import Row, disagreeing, named_in
 from bot.chat.claims.sentences import (
     CAUSAL,
     STATE,
@@ -280,10 +281,14 @@ def _opposite(words: str, cited: Sequence[Result]) -> str:
         return f"E{empty[0].number} says: no data to compare"
     if own_figures_disagree(words, claimed):
         return f"{_marks(cited)} says: the other way round"
-    rows = {row: r.number for r in cited for row in r.rows}
-    if other := None if any(r.compared for r in cited) else disagreeing(words, claimed, rows):
-        return f"E{rows[other]} says: {other.says}"
+    own = {row: r.number for r in cited for row in _rows_of_named(words, r)}
+    if other := None if any(r.compared for r in cited) else disagreeing(words, claimed, list(own)):
+        return f"E{own[other]} says: {other.says}"
     return _other_way(words, claimed, cited)
+
+
+def _rows_of_named(words: str, result: Result) -> list[Row]:
+    return [row for one in named_in(words, result.rows) for row in result.rows[one]]
 
 
 def _other_way(words: str, claimed: list[tuple[str, bool]], cited: Sequence[Result]) -> str:
