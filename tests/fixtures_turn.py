@@ -7,10 +7,12 @@ from typing import Any
 
 from adapters.llm.messages import StreamChunk
 from adapters.llm.port import Provider
+from bot.chat.models import Models
+from bot.chat.pictures import PictureOf, no_picture
 from bot.chat.rounds import Rounds
 from bot.chat.tool_calls import Toolbox, ToolDesk
 from bot.chat.turn import Turns
-from bot.chat.turn_budget import Budget
+from bot.chat.turn_budget import NO_CHOICES, Budget
 from bot.chat.turn_request import TurnConfig
 from bot.domain.budget import BudgetLimits
 from bot.domain.channel import ChannelRule
@@ -104,6 +106,8 @@ def turn_bench(
     held: HeldRoles | None = None,
     first_look: bool = False,
     zone: str = "",
+    models: Models = NO_CHOICES,
+    picture_of: PictureOf = no_picture,
 ) -> TurnBench:
     """One scripted provider unless `providers` are given; `core__echo` unless `tools` are."""
     memory = Memory()
@@ -131,9 +135,12 @@ def turn_bench(
         channels=called,
         roles_of=roles_of,
         zone_of=there,
+        picture_of=picture_of,
         surface=shown,
         undelivered=undelivered,
-        budget=Budget(asked, ledger, MemoryAudit(memory), limits or BudgetLimits(), metrics),
+        budget=Budget(
+            asked, ledger, MemoryAudit(memory), limits or BudgetLimits(), metrics, models
+        ),
         tools=ToolDesk(lambda _: Toolbox(box.catalog, box.runner), FakeClock()),
         stops=stops,
         clock=FakeClock(),

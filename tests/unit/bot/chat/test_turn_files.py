@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from adapters.llm.messages import StreamChunk
+from adapters.llm.messages import Picture, StreamChunk
 from adapters.llm.port import Provider
 from adapters.llm.triage.provider import Triage
 from bot.chat.evidence_need import REPLACED
+from bot.chat.models import Choice, KnownModel, Models
 from bot.domain.channel import ChannelRule
 from bot.domain.claims import ClaimState
 from bot.domain.turn_events import TurnEnd
@@ -131,6 +132,32 @@ async def test_without_files_nothing_of_it_is_in_the_record() -> None:
     assert tool.calls == []
     assert "files" not in [name for name, _ in journal.record]
     assert READ_ATTACHMENT not in [spec.name for spec in model.requests[0].tools]
+
+
+async def seen(file: AttachedFile) -> Picture:
+    return Picture(file.name, "image/png", "aGVsbG8=")
+
+
+@pytest.mark.parametrize(("sees", "answers"), [(True, "scripted"), (False, "triage")])
+async def test_what_a_model_saw_need_not_be_cited_and_what_it_did_not_see_must(
+    sees: bool, answers: str
+) -> None:
+    model = ScriptedProvider([text("It shows a red graph.")])
+    known = Models({"scripted": Choice(KnownModel("", 100_000, sees_images=sees))})
+    bench = turn_bench(
+        providers=[model, Triage()],
+        tools=[ErrorPatterns()],
+        rules=SHOP,
+        models=known,
+        picture_of=seen,
+    )
+    picture = replace(ASK, files=(AttachedFile("F1", "shot.png", "image/png"),))
+
+    final = await bench.answer(picture)
+
+    assert final is not None
+    assert final.provider == answers
+    assert bool(model.requests[0].messages[0].images) is sees
 
 
 async def test_an_image_that_nobody_can_read_is_said() -> None:
