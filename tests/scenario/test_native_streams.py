@@ -332,6 +332,24 @@ async def test_an_answer_that_lives_longer_than_a_stream_goes_on_in_the_next_one
     assert slack.errors == []
 
 
+async def test_an_answer_whose_next_stream_may_not_begin_goes_on_by_edits(slack: Slack) -> None:
+    lines = [
+        f"At 11:{n:02} the pool of checkout held {n} connections, one more.\n" for n in range(12)
+    ]
+    ask, stream = await slack.begun()
+    slack.workspace.setup = replace(
+        slack.workspace.setup, refused={"chat.startStream": "fatal_error"}
+    )
+    for line in lines:
+        feed(stream, [line])
+        await slack.shows(ask, line.split(",")[0])
+        slack.clock[0] += 50
+    await stream.finish(finished(text="".join(lines)))
+
+    assert "\n".join(slack.texts(ask)) == "".join(lines).rstrip()
+    assert (slack.called("chat.startStream"), slack.errors) == (2, ["fatal_error"])
+
+
 async def test_one_long_line_outlives_its_stream_by_edits(slack: Slack) -> None:
     ask, stream = await slack.begun()
     feed(stream, WORDS[:12])
