@@ -31,7 +31,7 @@ class _Answer(BaseModel):
 
 async def check_alerts(settings: Settings, identity: SlackIdentity | None) -> list[Finding]:
     """One finding for the doors and one a rule. Without an identity Slack is not asked."""
-    found = [_doors(settings)]
+    found = [_doors(settings), *_without_tools(settings)]
     if identity is None or not settings.alerts:
         return found
     async with aiohttp.ClientSession() as session:
@@ -55,6 +55,13 @@ def _doors(settings: Settings) -> Finding:
     limits = settings.policy.alerts
     most = f"at most {limits.threads_per_hour} threads and {limits.investigations_per_hour}"
     return Finding("alerts", True, f"taken at {', '.join(open_to)}; {most} investigations an hour")
+
+
+def _without_tools(settings: Settings) -> list[Finding]:
+    if not settings.alerts or not settings.policy.roles or "*" in settings.policy.roles:
+        return []
+    words = 'an alert holds no role, and [policy.roles."*"] gives it no tool to look with'
+    return [Finding("alerts", False, words, warning=True)]
 
 
 async def _rule(settings: Settings, rule: AlertRule, api: SlackCalls) -> Finding:

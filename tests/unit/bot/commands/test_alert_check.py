@@ -56,6 +56,13 @@ async def test_the_doors(
     assert words in found.detail
 
 
+async def test_an_alert_that_no_role_gives_a_tool(workspace: Workspace) -> None:
+    tree = settings(workspace, TOKENS, {}).model_dump()
+    blind = Settings.model_validate(tree | {"policy": {"roles": {"sre": {"tools": ["*"]}}}})
+    told = [each.detail for each in await check_alerts(blind, None)]
+    assert "no tool to look with" in told[1]
+
+
 @pytest.mark.parametrize(
     ("rule", "mark", "words"),
     [
