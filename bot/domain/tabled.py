@@ -25,8 +25,8 @@ _STAMP: Final = re.compile(r"\d{4}-(\d\d-\d\d)T(\d\d:\d\d)(?::\d\d(?:\.\d{1,9})?
 TOLD: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
     "core__error_patterns": (
         "changes",
-        {"product": "product", "level": "level", "change": "change", "before": "before",
-         "after": "after", "since": "since", "example": "example"},
+        {"product": "product", "example": "example", "before": "before", "after": "after",
+         "since": "since", "level": "level", "change": "change"},
     ),
     "core__get_recent_deploys": (
         "deploys",

@@ -34,10 +34,10 @@ def test_what_a_tool_lists_is_a_row_each_without_empty_columns() -> None:
     table = table_of(evidence(PATTERNS, patterns(2)))
 
     assert table is not None
-    assert table.heads == ("product", "after", "since", "example")
+    assert table.heads == ("product", "example", "after", "since")
     assert table.rows == (
-        ("checkout", 0.0, "11-21 11:30", "timeout 0"),
-        ("checkout", 1.0, "11-21 11:30", "timeout 1"),
+        ("checkout", "timeout 0", 0.0, "11-21 11:30"),
+        ("checkout", "timeout 1", 1.0, "11-21 11:30"),
     )
 
 
@@ -58,7 +58,7 @@ def test_of_a_structured_line_its_message_is_told() -> None:
     table = table_of(evidence(PATTERNS, {"changes": [change]}))
 
     assert table is not None
-    assert table.rows[0][-1] == "request failed"
+    assert table.rows[0][0] == "request failed"
 
 
 @pytest.mark.parametrize("tool", sorted(TOLD))
