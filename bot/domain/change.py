@@ -23,7 +23,9 @@ def named(row: Proposal) -> str:
     From the stored record alone. Values that could read like a sentence are left to the arguments.
     """
     action = row.action.replace("-", " ").replace("_", " ").strip()
-    given = [f"{key} {value}" for key, value in _short(row.params)]
+    said = action.casefold().rpartition(" ")[2]  # "restart host" says "host" already
+    short = _short(row.params)
+    given = [v if k.casefold() == said and not n else f"{k} {v}" for n, (k, v) in enumerate(short)]
     what = f"{action[:1].upper()}{action[1:]}"
     if not given:
         return f"{what} of {row.product}" if " " in what else f"{what} {row.product}"

@@ -35,9 +35,10 @@ def test_a_doubtful_statement_is_marked_where_it_stands_and_counted_below() -> N
     assert "1 marked ⚠" in json.dumps(part.blocks, ensure_ascii=False)
 
 
-def test_what_an_action_did_is_told_as_a_sentence() -> None:
+@pytest.mark.parametrize("action", ["restart", "restart-host"])
+def test_what_an_action_did_is_told_as_a_sentence(action: str) -> None:
     row = proposal(
-        action="restart",
+        action=action,
         product="web",
         params='{"host":"web-1"}',
         state=ProposalState.SUCCEEDED,
