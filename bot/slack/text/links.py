@@ -170,7 +170,7 @@ def remark(text: str, max_chars: int) -> str:
     safe = safe_links(flat, NO_LINKS)
     room = min(len(flat), max_chars)
     while len(safe) > max_chars:
-        safe = safe_links(flat[: room - 1], NO_LINKS) + "…"
+        safe = safe_links(flat[: room - 1] + "…", NO_LINKS)
         room -= max(1, len(safe) - max_chars)
     return safe
 

@@ -9,7 +9,7 @@ import re
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bot.slack.text.links import NO_LINKS, LinkPolicy, remark
@@ -113,6 +113,7 @@ def test_nor_at_any_moment_of_the_stream(text: str, cut: int) -> None:
     assert linked(safe_markdown(hold_back(text[:cut]), NO_LINKS)) is None
 
 
+@example("leak@0.ev\u200dil.ｅｖｉｌ.ｅｖｉｌ.com#x slack://0.com", 40)  # cut to `slack:…`
 @given(TEXTS, st.integers(40, 300))
 def test_nor_in_small_print_which_keeps_to_its_length(text: str, room: int) -> None:
     small = remark(text, room)
