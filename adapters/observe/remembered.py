@@ -19,6 +19,11 @@ class Remembered(Generic[T]):
         self._kept: dict[Hashable, tuple[float, T]] = {}
         self._asking: dict[Hashable, asyncio.Lock] = {}
 
+    @property
+    def held(self) -> int:
+        """How many answers are in memory."""
+        return len(self._kept)
+
     async def get(self, key: Hashable, ask: Callable[[], Awaitable[T]]) -> T:
         """What is remembered, else what `ask` says. Raises what it raises."""
         lock = self._asking.setdefault(key, asyncio.Lock())

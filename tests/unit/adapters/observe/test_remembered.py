@@ -1,0 +1,54 @@
+"""An answer is asked for once, and lines of a sweep do not stay in memory."""
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from adapters.observe.remembered import Remembered
+
+
+class Asked:
+    """Counts what is asked of it."""
+
+    def __init__(self) -> None:
+        self.times = 0
+
+    async def __call__(self) -> int:
+        self.times += 1
+        return self.times
+
+
+async def test_of_many_only_the_newest_are_kept() -> None:
+    kept: Remembered[int] = Remembered(timedelta(minutes=1), most=2)
+    asked = Asked()
+    for key in "abc":
+        await kept.get(key, asked)
+
+    assert [await kept.get(key, asked) for key in "cb"] == [3, 2]
+    assert await kept.get("a", asked) == 4
+
+
+async def test_what_is_over_is_let_go_of_without_being_asked_for() -> None:
+    kept: Remembered[list[int]] = Remembered(timedelta(0))
+    await kept.get("a", _list)
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+
+    assert kept.held == 0
+
+
+async def test_a_failure_is_asked_for_again() -> None:
+    kept: Remembered[int] = Remembered(timedelta(minutes=1))
+
+    with pytest.raises(LookupError):
+        await kept.get("a", _fails)
+    assert await kept.get("a", Asked()) == 1
+
+
+async def _list() -> list[int]:
+    return [1]
+
+
+async def _fails() -> int:
+    raise LookupError
