@@ -43,13 +43,16 @@ def charts_for(final: TurnFinished) -> tuple[Chart, ...]:
     """At most two: of the first statements about a metric that were not found to be wrong."""
     asked = {each.record.tool_call_id: each.record.arguments for each in final.outcomes}
     by_number = {each.number: each for each in final.evidence}
+    read: dict[int, tuple[Chart, ...]] = {}  # each result once, however often it is cited
     found: dict[tuple[int, str, str], Chart] = {}
     for claim in final.claims:
         for number in standing_numbers(claim):
             evidence = by_number.get(number)
             if evidence is None:
                 continue
-            chart = _fitting(claim.text, charts_of(evidence, asked.get(evidence.tool_call_id, {})))
+            if number not in read:
+                read[number] = charts_of(evidence, asked.get(evidence.tool_call_id, {}))
+            chart = _fitting(claim.text, read[number])
             if chart is not None:
                 found.setdefault((number, chart.product, chart.metric), chart)
             if len(found) == MOST_CHARTS:

@@ -68,11 +68,11 @@ class Table:
 
 def table_for(final: TurnFinished) -> Table | None:
     """Of the first result with rows to sort that a standing statement cites."""
-    by_number = {each.number: each for each in final.evidence}
+    by_number = {each.number: each for each in final.evidence if each.tool in _IN_ANSWERS}
     for claim in final.claims:
         for number in standing_numbers(claim):
-            evidence = by_number.get(number)
-            if evidence is None or evidence.tool not in _IN_ANSWERS:
+            evidence = by_number.pop(number, None)  # each is looked at once
+            if evidence is None:
                 continue
             table = table_of(evidence)
             if table is not None and len(table.rows) >= LEAST_ROWS:
