@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from typing import Final
 
 import orjson
@@ -20,6 +21,7 @@ from bot.domain.turn_events import Evidence, TurnFinished
 
 MOST_LINES: Final = 5  # with what is usual six, which people still tell apart
 MOST_CHARTS: Final = 2  # of an answer
+MOST_OF_RESULT: Final = 12  # a sweep tells the course of four
 _STANDS: Final = frozenset({ClaimState.SUPPORTED, ClaimState.UNCHECKED})
 Fields = Mapping[str, JsonValue]
 
@@ -70,7 +72,8 @@ def charts_of(evidence: Evidence, arguments: Fields) -> tuple[Chart, ...]:
     except orjson.JSONDecodeError:
         return ()
     made = read(evidence.number, fields, arguments) if isinstance(fields, dict) else ()
-    lines = ((each, tuple(x for x in each.lines if len(x.points) > 1)) for each in made)
+    some = islice(made, MOST_OF_RESULT)
+    lines = ((each, tuple(x for x in each.lines if len(x.points) > 1)) for each in some)
     return tuple(replace(each, lines=drawn[:MOST_LINES]) for each, drawn in lines if drawn)
 
 
