@@ -42,8 +42,11 @@ def change(before: sa.Row[Any] | None, filed: FiledAlert) -> Mapping[str, Any] |
         is_later = told.changed_at > before.changed_at
         again = {"began_at": told.changed_at, "fires": before.fires + 1}
         return {**row, **kept, **again} if is_later else None
-    ends = was_firing and told.changed_at >= before.changed_at
-    return {**row, **kept} if ends else None
+    # One that is over may be told as over later still: what fired before that is old.
+    is_news = (
+        told.changed_at >= before.changed_at if was_firing else told.changed_at > before.changed_at
+    )
+    return {**row, **kept} if is_news else None
 
 
 def _row(filed: FiledAlert) -> dict[str, Any]:

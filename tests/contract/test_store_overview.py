@@ -52,7 +52,7 @@ async def test_what_runs_comes_first_and_then_what_waits(database: Database) -> 
 
 async def test_only_what_can_still_be_decided_is_open(database: Database) -> None:
     store = StoredProposals(database)
-    for name, minutes in (("p_late", 9), ("p_soon", 1), ("p_past", -1)):
+    for name, minutes in (("p_late", 90), ("p_soon", 60), ("p_past", -1)):
         expires = NOW + timedelta(minutes=minutes)
         row = proposal(created_at=NOW - timedelta(minutes=5), expires_at=expires)
         created = AuditEvent(AuditKind.PROPOSAL_CREATED, "U1", key=name)

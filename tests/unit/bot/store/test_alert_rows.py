@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bot.domain.alerts import Alert, AlertRule, AlertState, FiledAlert
@@ -29,6 +29,7 @@ def row_after(*reports: tuple[int, AlertState]) -> Any:
     return row
 
 
+@example(later=[(1, AlertState.RESOLVED), (3, AlertState.RESOLVED), (2, AlertState.FIRING)])
 @given(
     later=st.dictionaries(st.integers(1, 9), states, max_size=6).flatmap(
         lambda found: st.permutations(sorted(found.items()))
