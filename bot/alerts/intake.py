@@ -86,21 +86,22 @@ class AlertIntake:
         return named if _PRODUCT.fullmatch(named) and self._redactor.redact(named) == named else ""
 
     def _safe(self, alert: Alert) -> Alert:
-        cut = {
+        whole = {
             _line(name, LABEL_CHARS): _line(value, VALUE_CHARS)
             for name, value in islice(sorted(alert.labels.items()), MOST_LABELS)
         }
-        masked = self._redactor.redact_value({**cut})
+        masked = self._redactor.redact_value({**whole})
         found = masked.items() if isinstance(masked, dict) else ()
-        labels = {name: value for name, value in found if isinstance(value, str)}
-        title = self._redactor.redact(_line(alert.title, TITLE_CHARS))
+        labels = {n[:LABEL_CHARS]: v[:VALUE_CHARS] for n, v in found if isinstance(v, str)}
+        title = self._redactor.redact(_line(alert.title, TITLE_CHARS))[:TITLE_CHARS]
         return replace(alert, title=title, labels=labels)
 
 
 def _line(text: str, most: int) -> str:
+    """On one line, with more than will be kept: half a secret would not be known for one."""
     # A header's bytes that are no text come as lone surrogates.
     whole = text[: 4 * most].encode("utf-8", "replace").decode()
-    return _SPACES.sub(" ", whole).strip()[:most]
+    return _SPACES.sub(" ", whole).strip()
 
 
 def _digest(*parts: str) -> str:

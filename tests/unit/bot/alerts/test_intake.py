@@ -117,6 +117,15 @@ async def test_words_are_masked_cut_and_put_on_one_line() -> None:
     }
 
 
+@pytest.mark.parametrize("before", range(285, 300))
+async def test_a_secret_is_masked_before_it_is_cut(before: int) -> None:
+    desk = Desk()
+    await desk.intake.take([alert("x" * before + " SECRET-token", a="x" * before + " SECRET-b")])
+
+    (filed,) = desk.filed
+    assert "SEC" not in filed.alert.title + filed.alert.labels["a"]
+
+
 async def test_what_cannot_be_masked_is_not_kept() -> None:
     desk = Desk(redactor=FakeRedactor(fails=True))
     with pytest.raises(RedactionFailed):
