@@ -1,13 +1,16 @@
 """What an image is, by its own bytes: kind and size in pixels. Pure."""
 
-import re
 from dataclasses import dataclass
 from typing import Final
 
 MOST_BYTES: Final = 3_500_000  # Bedrock takes 3.75 MB, Anthropic 5, others more
 MOST_PIXELS: Final = 8_000  # a side; Anthropic and Bedrock refuse more
-# A frame header of any coding but the tables that look like one (ITU T.81, table B.1).
-_FRAME: Final = re.compile(rb"\xff[\xc0-\xc3\xc5-\xc7\xc9-\xcb\xcd-\xcf]..\x08", re.DOTALL)
+# Markers of JPEG (ITU T.81, table B.1): frames of any coding but the tables numbered among them,
+# what has no length, and where the picture's own data begin or end.
+_FRAMES: Final = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+_BARE: Final = frozenset({0x01, *range(0xD0, 0xD9)})
+_DATA: Final = frozenset({0xD9, 0xDA})
+_MOST_SEGMENTS: Final = 1_000  # before the frame; a colour profile is at most 255 of them
 
 
 class NotShown(ValueError):
@@ -60,13 +63,26 @@ def _webp(content: bytes) -> Kind | None:
 
 
 def _jpeg(content: bytes) -> Kind | None:
+    """By its segments: one may hold a picture of its own, a thumbnail of another size."""
     if not content.startswith(b"\xff\xd8\xff"):
         return None
-    found = _FRAME.search(content)
-    if found is None:
-        return None
-    at = found.end()
-    return Kind("image/jpeg", _big(content[at + 2 : at + 4]), _big(content[at : at + 2]))
+    at = 2
+    for _ in range(_MOST_SEGMENTS):
+        if content[at : at + 1] != b"\xff" or at + 4 > len(content):
+            return None
+        marker = content[at + 1]
+        if marker in _FRAMES:
+            height, width = content[at + 5 : at + 7], content[at + 7 : at + 9]
+            return Kind("image/jpeg", _big(width), _big(height)) if len(width) == 2 else None
+        if marker in _DATA:
+            return None
+        if marker == 0xFF:  # a byte that fills
+            at += 1
+        elif marker in _BARE:
+            at += 2
+        else:
+            at += 2 + _big(content[at + 2 : at + 4])
+    return None
 
 
 def _big(some: bytes) -> int:

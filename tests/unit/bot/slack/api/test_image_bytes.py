@@ -47,6 +47,14 @@ def test_more_pixels_than_vendors_take_are_refused(size: tuple[int, int]) -> Non
         kind_of(png(*size))
 
 
+def test_a_photos_size_is_not_its_thumbnails() -> None:
+    segment = b"Exif\x00\x00" + JPEG
+    exif = b"\xff\xe1" + struct.pack(">H", len(segment) + 2) + segment
+    frame = b"\xff\xff\xc2\x00\x11\x08" + struct.pack(">HH", 20_000, 20_000) + b"\x03"
+    with pytest.raises(NotShown, match="20000 x 20000 pixels"):
+        kind_of(b"\xff\xd8" + exif + frame)
+
+
 @given(st.binary(max_size=60), st.sampled_from([b"", png()[:8], GIF[:6], JPEG[:3], VP8X[:12]]))
 def test_any_bytes_are_an_image_or_none(rest: bytes, begin: bytes) -> None:
     with suppress(NotShown):
