@@ -82,26 +82,25 @@ class AlertIntake:
         return FiledAlert(self._safe(alert), rule, product, key, group)
 
     def _product(self, labels: Mapping[str, str]) -> str:
-        named = self._product_of(labels)
+        named = self._product_of(labels).strip()
         return named if _PRODUCT.fullmatch(named) and self._redactor.redact(named) == named else ""
 
     def _safe(self, alert: Alert) -> Alert:
         whole = {
-            _line(name, LABEL_CHARS): _line(value, VALUE_CHARS)
+            _line(name): _line(value)
             for name, value in islice(sorted(alert.labels.items()), MOST_LABELS)
         }
         masked = self._redactor.redact_value({**whole})
         found = masked.items() if isinstance(masked, dict) else ()
         labels = {n[:LABEL_CHARS]: v[:VALUE_CHARS] for n, v in found if isinstance(v, str)}
-        title = self._redactor.redact(_line(alert.title, TITLE_CHARS))[:TITLE_CHARS]
+        title = self._redactor.redact(_line(alert.title))[:TITLE_CHARS]
         return replace(alert, title=title, labels=labels)
 
 
-def _line(text: str, most: int) -> str:
-    """On one line, with more than will be kept: half a secret would not be known for one."""
+def _line(text: str) -> str:
+    """On one line, whole: half a secret would not be known for one."""
     # A header's bytes that are no text come as lone surrogates.
-    whole = text[: 4 * most].encode("utf-8", "replace").decode()
-    return _SPACES.sub(" ", whole).strip()
+    return _SPACES.sub(" ", text.encode("utf-8", "replace").decode()).strip()
 
 
 def _digest(*parts: str) -> str:
