@@ -7,17 +7,19 @@ model never reads the digest: what is kept for it is that there was one.
 import asyncio
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from pydantic import JsonValue
 
 from adapters.llm.messages import Message, Role, StopReason, Usage
-from bot.chat.recap_text import ChannelPart, channel_digest, thread_digest
+from bot.chat.recap_text import QUOTED, ChannelPart, channel_digest, thread_digest
 from bot.chat.stopping import StoppedByPerson, unless_stopped
 from bot.domain.dossier import Dossier
 from bot.domain.ids import MessageTs, Place, SessionId
 from bot.domain.session import Ask
+from bot.domain.thread import Said
 from bot.domain.turn_events import TurnEnd, TurnFinished
 from bot.ports.durability import Journal, StopSignal
 from bot.ports.platform import ThreadReader
@@ -112,16 +114,27 @@ class Recaps:
     async def _read(
         self, place: Place, dossier: Dossier | None, before: MessageTs, most: int
     ) -> ChannelPart:
-        missing, messages = NO_TIME, []
+        missing = NO_TIME
+        messages: Sequence[Said] = ()
         try:
             async with asyncio.timeout(READING_S):
                 read = await self._reader.read(place, before, most)
-            missing, messages = read.missing, list(read.messages)
+            # Those that will be cut: half a secret is not known for one. Hundreds take their time.
+            messages = await asyncio.to_thread(self._masked, read.messages)
+            missing = read.missing
         except TimeoutError:
             pass
         names = {user: await self._reader.name(user) for user in sorted(_people(dossier))}
         links = {ts: self._reader.link(place, ts) for ts in _linked(place, dossier)}
         return ChannelPart(place, dossier, messages, missing, names, links, datetime.now(UTC))
+
+    def _masked(self, messages: Sequence[Said]) -> Sequence[Said]:
+        return [
+            replace(each, text=self._redactor.redact(each.text))
+            if len(each.text) > QUOTED
+            else each
+            for each in messages
+        ]
 
 
 def _people(dossier: Dossier | None) -> set[str]:

@@ -21,7 +21,7 @@ LINES: Final = 30  # of who said and did what: the first ones, and the last
 _FIRST: Final = 4
 _KNOWN: Final = 5
 _OPEN: Final = 10
-_QUOTED: Final = 200
+QUOTED: Final = 200
 _NAMED: Final = 60
 _SPACES = re.compile(r"\s+")
 _MARKS: Final = str.maketrans(
@@ -129,7 +129,7 @@ def _events(part: ChannelPart) -> Iterator[tuple[datetime, str]]:
 
 
 def _decided(part: ChannelPart, row: Proposal) -> Iterator[tuple[datetime, str]]:
-    link, what = _link(part, row.card_ts), inert(named(row), _QUOTED)
+    link, what = _link(part, row.card_ts), inert(named(row), QUOTED)
     yield row.created_at, f"- {_clock(row.created_at, link)} Kortex proposed: {what}"
     if row.decided_at is None:
         return
@@ -154,7 +154,7 @@ def _known(part: ChannelPart) -> list[str]:
     for row in part.proposals:
         if row.state in _HANDLED and row.decided_at:
             link = _link(part, row.card_ts)
-            what = f"{inert(named(row), _QUOTED)}: {became(row)}"
+            what = f"{inert(named(row), QUOTED)}: {became(row)}"
             lines.append((row.decided_at, f"- {_clock(row.decided_at, link)} {what}"))
     return [line for _, line in sorted(lines)][-_KNOWN:]
 
@@ -174,7 +174,7 @@ def _marked(head: str) -> str:
 
 def _open(part: ChannelPart, asked_by: str) -> list[str]:
     lines = [
-        f"- {_clock(row.created_at, _link(part, row.card_ts))} {inert(named(row), _QUOTED)} waits "
+        f"- {_clock(row.created_at, _link(part, row.card_ts))} {inert(named(row), QUOTED)} waits "
         f"for a decision until {row.expires_at.astimezone(UTC):%H:%M}"
         for row in part.proposals
         if row.state is ProposalState.PENDING and row.expires_at > part.now
@@ -225,7 +225,7 @@ def _who(said: Said) -> str:
 
 
 def _quote(text: str) -> str:
-    return f"\u201c{inert(text, _QUOTED)}\u201d" if text.strip() else "(no text)"
+    return f"\u201c{inert(text, QUOTED)}\u201d" if text.strip() else "(no text)"
 
 
 def _count(number: int, one: str, many: str = "") -> str:

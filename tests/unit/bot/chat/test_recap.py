@@ -150,15 +150,16 @@ def test_what_is_known_is_no_surer_than_the_answer_was(answer: str, told: str) -
 class Reader:
     """A thread of one message; counts how often it is read, and may never answer."""
 
-    def __init__(self, *, silent: bool = False) -> None:
+    def __init__(self, text: str = "SECRET-abc is it the db?", *, silent: bool = False) -> None:
         self.reads = 0
+        self.text = text
         self.silent = silent
 
     async def read(self, place: Place, before: MessageTs, most: int) -> ThreadRead:
         self.reads += 1
         if self.silent:
             await asyncio.Event().wait()
-        return ThreadRead((said("SECRET-abc is it the db?"),))
+        return ThreadRead((said(self.text),))
 
     def link(self, place: Place, ts: MessageTs) -> str:
         return LINK
@@ -203,6 +204,12 @@ async def test_a_digest_is_redacted_and_read_once_however_often_it_is_taken_up()
     assert reader.reads == 1
     assert "SECRET" not in first
     assert "[redacted] is it the db?" in first
+
+
+@pytest.mark.parametrize("before", range(185, 200))
+async def test_a_secret_is_masked_before_its_message_is_cut(before: int) -> None:
+    told = await recap(Recaps(Reader("x" * before + " SECRET-abc"), Records(), FakeRedactor()))
+    assert "SEC" not in told
 
 
 async def test_a_question_is_left_to_be_investigated() -> None:
