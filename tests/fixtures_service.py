@@ -24,6 +24,7 @@ from bot.demo.workspace.state import Setup, Workspace
 from bot.service.lifecycle import serving
 from bot.service.times import Times
 from bot.settings.model import Settings
+from bot.slack.connection.http_ingress import PATH
 from bot.slack.sending.pacing import Rates
 from bot.telemetry import logs
 from bot.wiring.stores import open_redactor
@@ -138,6 +139,8 @@ async def on_stage(
         await place_sqlite(folder / "kortex.db")
         running = await stack.enter_async_context(AsyncExitStack())
         service = await running.enter_async_context(serving(settings, QUICK, times=times))
+        if settings.slack.mode == "http":
+            workspace.deliver_to(f"http://127.0.0.1:{service.http_port}{PATH}")
         yield Stage(workspace, models, plane, service, settings, folder, log, running.aclose)
 
 
