@@ -36,6 +36,10 @@ GIVE_UP_S: Final = 3_600.0
 Shown = Callable[[str], None]
 
 
+class _OpeningGone(Exception):
+    """Somebody deleted the message: what fires is shown in a new one, and not asked about again."""
+
+
 class AlertThreads:
     """Shows what is due. Any number of replicas may run it; each thread is one's at a time."""
 
@@ -83,6 +87,10 @@ class AlertThreads:
         try:
             async with asyncio.timeout(self._call_timeout_s):
                 await self._told(claim)
+        except _OpeningGone:
+            log.info("alerts.thread.opened_anew", thread=thread.id)
+            await self._store.failed(claim, 0.0)
+            return
         except MessageGone:
             log.info("alerts.thread.deleted", thread=thread.id)
         except SurfaceGone as error:
@@ -112,11 +120,21 @@ class AlertThreads:
         if thread.investigation is Investigation.DUE:
             await self._ask(thread, place)
         if thread.thread_ts is not None:
-            await self._surface.update_alerts(thread, place, thread.thread_ts)
+            await self._updated(thread, place, thread.thread_ts)
         if thread.ends:
             line = await self._surface.tell_end(thread, place, may_be_there=tried)
             if thread.note_ts is None:
                 await self._store.noted(thread.id, line)
+
+    async def _updated(self, thread: AlertThread, place: Place, ts: MessageTs) -> None:
+        """Raises _OpeningGone where something is on that people would not be told of."""
+        try:
+            await self._surface.update_alerts(thread, place, ts)
+        except MessageGone:
+            if not thread.firing:
+                raise
+            await self._store.lost(thread.id, ts)
+            raise _OpeningGone from None
 
     async def _ask(self, thread: AlertThread, place: Place) -> None:
         """As if a person had asked there; the same message is the same turn."""

@@ -44,6 +44,10 @@ class AlertStore(Protocol):
         """Its message was posted, or found; which one it is from now on: the first stays."""
         ...
 
+    async def lost(self, thread: str, ts: MessageTs) -> None:
+        """That message of its is gone, and its thread with it: it has none until it is opened anew."""
+        ...
+
     async def noted(self, thread: str, ts: MessageTs) -> None:
         """The line that tells its end was posted, or found."""
         ...

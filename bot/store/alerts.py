@@ -98,6 +98,11 @@ class StoredAlerts:
 
         return await self._database.transact(work)
 
+    async def lost(self, thread: str, ts: MessageTs) -> None:
+        """Unless it has another by now."""
+        gone = sa.and_(threads.c.id == thread, threads.c.thread_ts == ts)
+        await self._update(threads.update().where(gone).values(thread_ts=None, note_ts=None))
+
     async def noted(self, thread: str, ts: MessageTs) -> None:
         """The first one stays."""
         unknown = threads.c.note_ts.is_(None)

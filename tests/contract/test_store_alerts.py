@@ -134,6 +134,22 @@ async def test_what_fires_after_the_window_has_a_thread_of_its_own_unless_of_the
     assert (first.total, second.total) == (2, 1)
 
 
+async def test_a_thread_whose_message_is_gone_has_none_unless_it_has_another(
+    database: Database,
+) -> None:
+    store = StoredAlerts(database)
+    (thread,) = await file(store, alert())
+    await store.opened(thread.id, MessageTs("1.1"))
+    await store.noted(thread.id, MessageTs("1.2"))
+    await store.lost(thread.id, MessageTs("1.1"))
+    (gone,) = await file(store, alert("b"))
+    assert (gone.thread_ts, gone.note_ts) == (None, None)
+
+    assert await store.opened(thread.id, MessageTs("2.1")) == "2.1"
+    await store.lost(thread.id, MessageTs("1.1"))
+    assert await store.opened(thread.id, MessageTs("3.1")) == "2.1"
+
+
 async def test_it_is_resolved_when_the_last_alert_is_and_may_fire_again(database: Database) -> None:
     store = StoredAlerts(database)
     await store.file([alert("a"), alert("b")], LIMITS)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from pydantic import JsonValue
 
-from bot.ports.failures import SurfaceGone
+from bot.ports.failures import MessageGone, SurfaceGone
 from bot.slack.api.calls import SlackCalls
 
 
@@ -73,7 +73,7 @@ class FakeSlackWeb(SlackCalls):
 
     def _chat_update(self, channel: str, ts: str, **content: JsonValue) -> dict[str, JsonValue]:
         if ts not in self.messages:
-            raise SurfaceGone("chat.update: message_not_found")
+            raise MessageGone("chat.update: message_not_found")
         self.messages[ts] |= content
         return {"ok": True, "ts": ts}
 

@@ -186,15 +186,43 @@ async def test_a_channel_that_is_closed_to_us_is_tried_again_when_it_opens(bot: 
     assert len(bot.workflows.turns) == 1
 
 
-async def test_a_message_that_people_deleted_is_not_posted_again(bot: Bot) -> None:
+async def test_a_message_that_people_deleted_comes_again_with_what_fires_then(bot: Bot) -> None:
     await bot.fires()
     await bot.shows()
     bot.web.messages.clear()
     await bot.fires("b")
     await bot.shows()
     await bot.shows()
+
+    (message,) = bot.web.messages.values()
+    assert "2 alerts firing" in str(message)
+    assert len(bot.workflows.turns) == 1
+    await bot.fires(state=RESOLVED, minute=30)
+    await bot.fires("b", RESOLVED, minute=30)
+    await bot.shows()
+    opened, line = bot.web.messages.values()
+    assert line["thread_ts"] == opened["ts"] == message["ts"]
+
+
+async def test_a_deleted_message_does_not_come_again_for_what_is_over(bot: Bot) -> None:
+    await bot.fires()
+    await bot.shows()
+    bot.web.messages.clear()
+    await bot.fires(state=RESOLVED, minute=30)
+    await bot.shows()
     assert bot.web.messages == {}
     assert await bot.store.due(10) == []
+
+
+async def test_a_message_posted_anew_whose_answer_was_lost_is_found(bot: Bot) -> None:
+    await bot.fires()
+    await bot.shows()
+    bot.web.messages.clear()
+    bot.web.faults["chat.postMessage"].append(Lost(Unreachable("chat.postMessage", "lost")))
+    await bot.fires("b")
+    await bot.shows()
+    await bot.shows()
+    assert len(bot.web.messages) == 1
 
 
 async def test_a_storm_is_one_edit(bot: Bot) -> None:
