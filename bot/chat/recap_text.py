@@ -5,6 +5,7 @@ heading, a list or a link of the digest.
 """
 
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -30,6 +31,7 @@ _MARKS: Final = str.maketrans(
 # What an answer begins with that is no statement: its own emphasis, headings, list marks.
 _LEADING = re.compile(r"^[\s#>*_-]+")
 _OWN: Final = ("So far in this thread", "The threads here in which I was asked", "Nobody asked me")
+_OWN_NAME: Final = "kortex"  # as the lines of the bot begin
 _HANDLED: Final = frozenset({ProposalState.SUCCEEDED, ProposalState.FAILED, ProposalState.UNKNOWN})
 
 
@@ -220,8 +222,11 @@ def _link(part: ChannelPart, ts: str | None) -> str:
 
 
 def _who(said: Said) -> str:
+    """Their name, which may be anything: nobody speaks as the bot does here."""
     app = " (app)" if said.speaker is Speaker.APP and "app" not in said.name.split() else ""
-    return f"{inert(said.name, _NAMED)}{app}"
+    plain = "".join(filter(str.isalnum, unicodedata.normalize("NFKC", said.name).casefold()))
+    other = " (not this bot)" if plain.startswith(_OWN_NAME) else ""
+    return f"{inert(said.name, _NAMED)}{app}{other}"
 
 
 def _quote(text: str) -> str:
