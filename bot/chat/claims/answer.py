@@ -17,8 +17,12 @@ from tools.attached import READ_ATTACHMENT
 MOST_CHARS = 24_000
 MOST_SENTENCES = 500
 _THEIRS = "from the attached file"
+# Of the file itself: a disk is attached too, a version uploaded, and there are file systems.
+_A_FILE = r"(?:files?|logs?|texts?|csv|json|snippets?|dumps?|outputs?|traces?|[\w.-]*\.[a-z]{2,5})"
 _SAYS_SO = re.compile(
-    r"\battach\w*|\buploaded\b|\b(?:in|from|of|by) (?:the|your|this|that) (?:log |text )?file\b",
+    rf"\b(?:attached|uploaded) (?:\w+ )?[`*\"]*{_A_FILE}(?=[`*\"]*(?:[\s,:;.()]|$))(?! (?:system|desc|handle))"
+    r"|\b(?:in|from|of|by) (?:the|your|this) attachment\b(?![-_/])"
+    r"|\b(?:in|from|of|by) (?:the|your|this|that) (?:log |text )?file(?=[,:;.)]| (?:it|there)\b|$)",
     re.IGNORECASE,
 )
 _REST = "\n\n⚠ From here on nothing was checked: the answer is too long.\n\n"

@@ -32,6 +32,10 @@ def judged(text: str, *evidence: Evidence) -> tuple[str, list[ClaimState]]:
         "p99 is 1.8 s [E1].",
         "The pool ran out because of file descriptors at 3417 ms [E1].",
         "It waited 3417 ms [E1]. So the wait was 3417 ms.",
+        "After the new version was uploaded it waited 3417 ms [E1].",
+        "With the disk attached it waited 3417 ms [E1].",
+        "The attached file system waited 3417 ms [E1].",
+        "In the file system it waited 3417 ms [E1].",
     ],
 )
 def test_what_only_the_file_says_is_marked_as_its(text: str) -> None:
@@ -46,9 +50,16 @@ def test_what_was_measured_too_stands(text: str) -> None:
     assert judged(text) == (text, [ClaimState.SUPPORTED])
 
 
-def test_what_the_answer_itself_calls_the_files_bears_no_second_mark() -> None:
-    text = "In the attached log it waited 3417 ms [E1]."
-
+@pytest.mark.parametrize(
+    "text",
+    [
+        "In the attached log it waited 3417 ms [E1].",
+        "The attached `app.log` says 3417 ms [E1].",
+        "In the file it waited 3417 ms [E1].",
+        "By your attachment it waited 3417 ms [E1].",
+    ],
+)
+def test_what_the_answer_itself_calls_the_files_bears_no_second_mark(text: str) -> None:
     assert judged(text) == (text, [ClaimState.ATTACHED])
 
 
