@@ -37,12 +37,13 @@ def chart_block(chart: Chart) -> Block | None:
     if since is not None and chart.since is not None:
         own = f"{chart.since:%H:%M}" if len(labels[since]) == len("11:30") else labels[since]
         labels[since] = label(f"{own} {chart.event}", CHART_NAME_CHARS)
-    names = _unique(label(line.name, CHART_NAME_CHARS) or "measured" for line in lines)
+    named = [label(line.name, CHART_NAME_CHARS) or "measured" for line in lines]
+    names = _unique([USUAL, *named])[1:]  # no series takes the baseline's name
     values = [[column.values[index] for column in drawn] for index in range(len(lines))]
-    if chart.usual is not None and USUAL not in names:
+    if chart.usual is not None:
         names.append(USUAL)
         values.append([chart.usual] * len(drawn))
-    axis: Block = {"categories": list[JsonValue](labels), "x_label": _below(chart)}
+    axis: Block = {"categories": list[JsonValue](labels), "x_label": _below(chart, drawn[-1].at)}
     if unit := label(chart.unit, CHART_AXIS_CHARS):
         axis["y_label"] = unit
     series = [_series(name, labels, row) for name, row in zip(names, values, strict=True)]
@@ -87,11 +88,12 @@ def times(moments: Sequence[datetime]) -> list[str]:
     return [name if name not in made[:index] else "" for index, name in enumerate(made)]
 
 
-def _below(chart: Chart) -> str:
+def _below(chart: Chart, until: datetime) -> str:
     if chart.since is None:
         return "UTC"
     what = "unusual since" if chart.event == "onset" else label(chart.event, CHART_NAME_CHARS)
-    return f"UTC, {what} {chart.since:%H:%M}"
+    day = "" if chart.since.date() == until.date() else f"{chart.since:%d %b} "
+    return f"UTC, {what} {day}{chart.since:%H:%M}"
 
 
 def _series(name: str, labels: Sequence[str], values: Sequence[float]) -> Block:

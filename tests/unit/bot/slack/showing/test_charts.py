@@ -69,6 +69,19 @@ def test_an_onset_before_the_chart_is_told_below_it_only() -> None:
     assert made["chart"]["axis_config"]["x_label"] == "UTC, unusual since 11:25"
 
 
+def test_an_onset_of_another_day_is_told_with_its_day() -> None:
+    made = block(chart(line(1, 2, 3), since=BEGIN - timedelta(days=2)))
+    assert made["chart"]["axis_config"]["x_label"] == "UTC, unusual since 19 Nov 11:30"
+
+
+def test_no_series_takes_the_name_of_the_baseline() -> None:
+    made = block(chart(line(9, 9, 9, name=USUAL), usual=0.2))
+    assert [(each["name"], each["data"][0]["value"]) for each in made["chart"]["series"]] == [
+        (f"{USUAL} 2", 9),
+        (USUAL, 0.2),
+    ]
+
+
 def test_the_moment_of_a_confirmation_is_named_as_such() -> None:
     at = BEGIN + timedelta(minutes=2)
     made = block(
