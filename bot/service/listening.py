@@ -1,6 +1,6 @@
 """The HTTP side of a running bot: probes, webhooks, and what operators and programs may ask."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from functools import partial
 
@@ -29,10 +29,18 @@ from tools.product_names import product_in
 
 
 def alert_products(settings: Settings) -> ProductOf:
-    """One of the channels' products where an alert's labels hold one."""
+    """One of the channels' products where an alert's labels hold one, in whatever case."""
     named = dict.fromkeys(one for channel in settings.channels for one in channel.products)
     products = tuple(one for one in named if one != "*")
-    return partial(product_in, products=products, preferred=settings.observe.product_labels)
+    # Senders write a service's name as people do; two spellings are not two incidents.
+    folded = {one.casefold(): one for one in reversed(products)}
+    found_in = partial(product_in, products=products, preferred=settings.observe.product_labels)
+
+    def product_of(labels: Mapping[str, str]) -> str:
+        found = found_in(labels)
+        return found if found in products else folded.get(found.strip().casefold(), found)
+
+    return product_of
 
 
 def providers_report(base: Base) -> ProvidersReport:

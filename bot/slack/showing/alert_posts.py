@@ -77,7 +77,8 @@ def ending(thread: AlertThread) -> Part:
     """The line in the thread."""
     if thread.resolved_at is not None:
         began = thread.since if thread.since < thread.resolved_at else thread.opened_at
-        minutes = round((thread.resolved_at - began).total_seconds() / 60)
+        # A clock that jumped back makes an end before the beginning.
+        minutes = max(0, round((thread.resolved_at - began).total_seconds() / 60))
         whole = "The alert is" if thread.total == 1 else f"All {thread.total} alerts are"
         text = f"✅ {whole} resolved since {_clock(thread.resolved_at, thread.heard_at)}, after {minutes} min."
     else:

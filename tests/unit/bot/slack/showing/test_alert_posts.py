@@ -46,6 +46,11 @@ def test_the_end_says_when_and_after_how_long() -> None:
     )
 
 
+def test_an_end_before_the_beginning_is_after_no_time() -> None:
+    back = replace(THREAD, resolved_at=AT - timedelta(hours=1), firing=0, ends=1)
+    assert ending(back).text.endswith("after 0 min.")
+
+
 ODD = st.text(max_size=40) | st.sampled_from(
     ["<!channel>", "<@U1>", "@here", "[a](https://evil.example)", "<https://evil.example|a>",
      "https://evil.example", "`x`", "*b*\n> q", "\u202e", "mailto:a@b.example", "&lt;!channel&gt;"]
