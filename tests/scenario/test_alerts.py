@@ -170,6 +170,7 @@ async def test_an_alerts_proposal_is_decided_by_people_with_the_role_only(
     asked = await opening(stage, "Proposing is slow")
     card = await stage.card(asked)
     assert "had read tool output" in shown(card)
+    assert "*Asked by*  an alert" in shown(card)
 
     refused = await stage.told(GUEST, stage.press(GUEST, card, CONFIRM))
     assert "confirm" in refused

@@ -82,7 +82,7 @@ async def test_a_whole_bot_tells_what_waits_with_links_that_lead_there(stage: St
         assert shown in status
         assert f"{site}{waits.ts.replace('.', '')}|its thread" in status
         assert f"a question of <@{MEMBER}> since" in status
-        assert "Not frozen." in status
+        assert "Actions are not frozen." in status
         assert "1 question, the last of" in sessions
         assert "You may confirm and reject proposals in `#incident-*`." in tab
         assert shown in tab

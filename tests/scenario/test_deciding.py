@@ -175,7 +175,7 @@ async def test_a_freeze_refuses_confirmation_until_it_is_lifted(stage: Stage) ->
 
 async def test_only_admins_freeze(stage: Stage) -> None:
     assert "by admins: @responder" in await command(stage, "freeze on", MEMBER)
-    assert "Not frozen." in await command(stage, "freeze")
+    assert "Actions are not frozen." in await command(stage, "freeze")
 
 
 async def test_in_quiet_hours_nothing_is_proposed_and_the_model_is_told_why(stage: Stage) -> None:

@@ -11,12 +11,9 @@ _MOST_FILES: Final = 5
 
 
 def file_lines(case: Case) -> Iterator[str]:
-    """A paragraph of each attached file that could be read, and one of those that could not."""
+    """A paragraph of each attached file that could be read. What could not be is told beside any answer."""
     for seen in [one for one in case.files if one.ok][:_MOST_FILES]:
         yield _told(seen)
-    failed = [f"[{one.mark}]" for one in case.files if not one.ok]
-    if failed:
-        yield f"Not read of what was attached: {' '.join(failed)}."
 
 
 def _told(seen: Seen) -> str:

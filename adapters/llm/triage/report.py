@@ -41,7 +41,7 @@ def report(case: Case, judgement: Judgement, signals: Signals) -> str:
         case "outside":
             parts = iter(())
         case "unclear":
-            parts = iter([] if case.files else [_not_understood(case)])
+            parts = iter([] if any(one.ok for one in case.files) else [_not_understood(case)])
         case "logs":
             parts = _log_lines(case)
         case "deploys":

@@ -57,7 +57,7 @@ class Sessions:
         return after
 
     def under_way(self, may_see: Callable[[str], bool]) -> list[JsonObject]:
-        """Those that are being worked on, for a page that is opened meanwhile."""
+        """Those that are being worked on or have a title, for a page that is opened meanwhile."""
         return [
             {
                 "channel": channel,
@@ -67,5 +67,5 @@ class Sessions:
                 "line": s.line,
             }
             for (channel, ts), s in self._known.items()
-            if s.status == "processing" and may_see(channel)
+            if (s.status == "processing" or s.title) and may_see(channel)
         ]

@@ -118,6 +118,8 @@ export function chartBlock(block) {
 const sortable = (cell) => cell.type === "raw_number" ? cell.value : (cell.text ?? "");
 const order = (a, b) => typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b), "en", { numeric: true });
 
+const LONG = 40; // characters of a cell that gets a wider column
+
 export function dataTable(block) {
   const [head, ...rows] = block.rows;
   const size = block.page_size ?? 5;
@@ -130,7 +132,7 @@ export function dataTable(block) {
     onclick: () => { state.down = state.by === at && !state.down; state.by = at; state.page = 0; show(); },
   }, plain(cell.text ?? ""))));
   const cellNode = (cell, at) => h(at === (block.row_header_column_index ?? 0) ? "th" : "td",
-    { class: cell.type === "raw_number" ? "is-number" : "" }, cell.type === "rich_text" ? richText(cell) : cell.text ?? "");
+    { class: cell.type === "raw_number" ? "is-number" : (cell.text ?? "").length > LONG ? "is-long" : "" }, cell.type === "rich_text" ? richText(cell) : cell.text ?? "");
   function show() {
     const sorted = state.by < 0 ? rows : [...rows].sort((a, b) => order(sortable(a[state.by]), sortable(b[state.by])) * (state.down ? -1 : 1));
     const from = state.page * size;

@@ -160,7 +160,7 @@ async def _state(switch: KillSwitch) -> str:
 def freeze_words(freeze: Freeze) -> str:
     """How the switch stands, and who set it."""
     if not freeze.on:
-        return "Not frozen."
+        return "Actions are not frozen."
     since = f" since {freeze.at.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if freeze.at else ""
     why = f": {escape(visible(freeze.reason))}" if freeze.reason else ""
     return f"🧊 Frozen{since} by {_name(freeze.by)}{why}."

@@ -20,7 +20,7 @@ _REASONS: Final = 10  # shown of the latest
 _READ: Final = 40
 _REASON_CHARS: Final = 160
 _PROVIDERS: Final = 15  # of each period: a table holds 100 rows
-_NO_PROVIDER: Final = "(not on record)"
+_NO_PROVIDER: Final = "(none asked)"
 
 
 async def quality_answer(feedback: Feedback, sight: Sight, viewer: Person) -> Part:

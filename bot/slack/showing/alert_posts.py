@@ -80,7 +80,8 @@ def ending(thread: AlertThread) -> Part:
         # A clock that jumped back makes an end before the beginning.
         minutes = max(0, round((thread.resolved_at - began).total_seconds() / 60))
         whole = "The alert is" if thread.total == 1 else f"All {thread.total} alerts are"
-        text = f"✅ {whole} resolved since {_clock(thread.resolved_at, thread.heard_at)}, after {minutes} min."
+        lasted = f"{minutes} min" if minutes else "less than a minute"
+        text = f"✅ {whole} resolved since {_clock(thread.resolved_at, thread.heard_at)}, after {lasted}."
     else:
         text = f"🔴 {_count(thread.firing)} firing again. Resolved {_times(thread.ends)} before."
     return Part(text, (section(text),))

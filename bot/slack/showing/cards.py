@@ -138,12 +138,13 @@ def _facts(proposal: Proposal) -> str:
     reversible = "yes" if proposal.reversible else "*no*"
     four_eyes = "\n*Four eyes*  the asker may not confirm" if proposal.four_eyes else ""
     asked = "Edited and proposed anew by" if proposal.supersedes else "Asked by"
+    asker = _person(proposal.asked_by.user) if proposal.asked_by.is_somebody else "an alert"
     several = f"\n*Needs*  {proposal.approvals} different people" if proposal.approvals > 1 else ""
     return (
         f"*Blast radius*  at most {inline(proposal.blast_radius, 100)} (declared by your operators)\n"
         f"{_objects(proposal)}"
         f"*Reversible*  {reversible}\n"
-        f"*{asked}*  {_person(proposal.asked_by.user)}{four_eyes}{several}"
+        f"*{asked}*  {asker}{four_eyes}{several}"
     )
 
 

@@ -7,7 +7,7 @@ from bot.domain.tabled import Cell, Table
 from bot.slack.showing.charts import USUAL, label, times, title
 
 _POINTS = 20
-_BAR_CHARS = 24
+_BAR_CHARS = 12  # a phone shows 36 characters of a line: clock, figure, bar and mark
 _CELL_CHARS = 34
 _ROWS = 40
 _LINE_CHARS = 110
@@ -25,10 +25,10 @@ def plotted(chart: Chart) -> str:
     told += [", ".join(heads)] if len(heads) > 1 else []
     clocks = times([column.at for column in drawn])
     for index, (clock, column) in enumerate(zip(clocks, drawn, strict=True)):
-        figures = "  ".join(f"{value:>9.4g}" for value in column.values)
+        figures = "  ".join(f"{value:>6.4g}" for value in column.values)
         bar = "█" * round(_BAR_CHARS * max(0.0, column.values[0]) / high) if len(heads) == 1 else ""
         mark = f" ◂ {chart.event}" if index == onset else ""
-        told.append(f"{clock or '':>8}  {figures}  {bar}{mark}".rstrip())
+        told.append(f"{clock or '':>5}  {figures}  {bar}{mark}".rstrip())
     if chart.usual is not None:
         told.append(f"{USUAL}: {chart.usual:.4g}")
     return "\n".join(told)

@@ -76,5 +76,6 @@ def test_a_file_without_errors_is_told_to_have_none() -> None:
     assert "has 1 line, none of them an error line [E1]" in told("why?", total_lines=1, errors=[])
 
 
-def test_a_file_that_could_not_be_read_is_told_too() -> None:
-    assert "Not read of what was attached: [E1]." in told("why?", ok=False)
+def test_a_file_that_could_not_be_read_is_left_to_the_note_beside_the_answer() -> None:
+    assert "[E1]" not in told("why?", ok=False)
+    assert "did not understand" in told("lorem ipsum", ok=False)

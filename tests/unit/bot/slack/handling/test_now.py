@@ -107,13 +107,13 @@ async def test_a_database_that_is_away_is_said_in_each_part(ingress: Ingress) ->
     ingress.overview.broken = True
     told = await ask(ingress, "status")
     assert told.count(NOT_READ) == 2
-    assert "Not frozen." in told
+    assert "Actions are not frozen." in told
 
 
 async def test_nothing_at_all_is_said_in_words(ingress: Ingress) -> None:
     assert await ask(ingress, "status") == (
         "*Under way*\n• nothing runs, nobody waits\n*Open proposals*\n• none is open\n"
-        "Not frozen.\n*Models*\n• every one in use can be asked"
+        "Actions are not frozen.\n*Models*\n• every one in use can be asked"
     )
 
 

@@ -41,6 +41,8 @@ def test_it_says_how_they_are(thread: AlertThread, words: str) -> None:
 def test_the_end_says_when_and_after_how_long() -> None:
     over = replace(THREAD, resolved_at=AT + timedelta(minutes=27), firing=0, ends=1, total=3)
     assert ending(over).text == "✅ All 3 alerts are resolved since 12:27 UTC, after 27 min."
+    at_once = replace(over, resolved_at=AT + timedelta(seconds=20), total=1)
+    assert ending(at_once).text.endswith("after less than a minute.")
     assert ending(replace(over, resolved_at=None, firing=2)).text == (
         "🔴 2 alerts firing again. Resolved once before."
     )

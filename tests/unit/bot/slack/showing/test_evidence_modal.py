@@ -24,7 +24,7 @@ def opened(tool: str, fields: Any, links: dict[str, str] | None = None) -> Any:
 def test_a_comparison_opens_as_a_chart_in_text_with_what_was_asked_and_when() -> None:
     shown = json.dumps(opened(COMPARE, compared()), ensure_ascii=False)
 
-    assert "11:33        1.7  ███████████████████████ ◂ onset" in shown
+    assert "11:33     1.7  ███████████ ◂ onset" in shown
     assert "usual (median): 0.2" in shown
     assert "metric_name: p99" in shown
     assert "From 21 Nov 2026 11:30:00 to 21 Nov 2026 12:00:00 UTC" in shown
