@@ -92,6 +92,16 @@ _DIRECTION = re.compile(
 )
 
 
+# Beside a word; not within a code span, nor where a name is cut short: `job_*`, `job_…`.
+_EMPHASIS = re.compile(
+    r"(?P<code>`[^`\n]{0,400}`)|(?<![\w`])_{1,3}(?=[^\s_`])|(?<=[^\s_`])_{1,3}(?![\w`*{<…]|\.\.)"
+)
+
+
+def _kept(found: re.Match[str]) -> str:
+    return found["code"] or ""
+
+
 @dataclass(frozen=True, slots=True)
 class Sentence:
     """`start` and `end` are offsets in the answer, without white space around.
@@ -115,8 +125,9 @@ class Sentence:
 
     @property
     def words(self) -> str:
-        """Its text without citations."""
-        return CITATION.sub(" ", self.text)
+        """Its text without citations, and without the underscores that emphasise: they are no letters."""
+        told = CITATION.sub(" ", self.text)
+        return told if self.code or "_" not in told else _EMPHASIS.sub(_kept, told)
 
 
 @dataclass(slots=True)

@@ -72,6 +72,8 @@ def test_honest_sentences_are_left_alone() -> None:
         "- **Slow** [E1]:\n  - p99 is 1.79 s",
         "The question of logs is open: the call failed [E2].",
         "`cart` since 14:10 UTC [E3].",
+        "_p99_ rose to __1.8 s__ [E1], _usually 0.32 s._",
+        "The series job_* and `_total` are of _cart_ [E3].",
     ],
 )
 def test_what_the_cited_result_says_stands(answer: str) -> None:
@@ -86,6 +88,10 @@ def test_what_the_cited_result_says_stands(answer: str) -> None:
     [
         ("It is 1.8 ms [E1]. Next.", "It is 1.8 ms [E1]. (⚠ not in E1: 1.8 ms) Next."),
         ("It is `9.7 s` [E1].", "It is `9.7 s` [E1]. (⚠ not in E1: 9.7 s)"),
+        ("It is __9.7 s__ [E1].", "It is __9.7 s__ [E1]. (⚠ not in E1: 9.7 s)"),
+        ("It is _9.7_ s [E1].", "It is _9.7_ s [E1]. (⚠ not in E1: 9.7 s)"),
+        ("_9.7 s it is [E1]. So._", "_9.7 s it is [E1]. (⚠ not in E1: 9.7 s) So._"),
+        ("_cart_ since _14:20_ [E3].", "_cart_ since _14:20_ [E3]. (⚠ not in E3: 14:20)"),
         ("p99 fell [E1].", "~~p99 fell [E1].~~ (⚠ E1 says: above its baseline)"),
         ("It is cart [E2].", "It is cart [E2]. (⚠ E2 failed)"),
         ("It is cart [E7].", "It is cart [E7]. (⚠ E7 does not exist)"),
