@@ -17,7 +17,7 @@ from adapters.llm.messages import Message, Role, StopReason, Usage
 from bot.chat.recap_text import QUOTED, ChannelPart, channel_digest, thread_digest
 from bot.chat.stopping import StoppedByPerson, unless_stopped
 from bot.domain.dossier import Dossier
-from bot.domain.ids import MessageTs, Place, SessionId
+from bot.domain.ids import ALERTS, MessageTs, Place, SessionId
 from bot.domain.session import Ask
 from bot.domain.thread import Said
 from bot.domain.turn_events import TurnEnd, TurnFinished
@@ -138,11 +138,11 @@ class Recaps:
 
 
 def _people(dossier: Dossier | None) -> set[str]:
-    """Whose names the records need; the clock that expires a proposal is nobody."""
+    """Whose names the records need: no alert's, and not the clock's that expires a proposal."""
     if dossier is None:
         return set()
     deciders = {str(p.decided_by) for p in dossier.proposals if p.decided_by}
-    return {turn.asker for turn in dossier.turns} | (deciders - {_CLOCK})
+    return {turn.asker for turn in dossier.turns} - {ALERTS} | (deciders - {_CLOCK})
 
 
 def _linked(place: Place, dossier: Dossier | None) -> set[MessageTs]:

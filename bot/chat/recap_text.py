@@ -13,7 +13,7 @@ from typing import Final
 
 from bot.domain.change import named
 from bot.domain.dossier import Dossier, DossierTurn
-from bot.domain.ids import MessageTs, Place
+from bot.domain.ids import ALERTS, MessageTs, Place
 from bot.domain.proposal import Proposal, ProposalState, became
 from bot.domain.session import TurnState
 from bot.domain.thread import Said, Speaker
@@ -49,7 +49,7 @@ class ChannelPart:
 
     def name(self, user: str) -> str:
         """What people call them, inert."""
-        return inert(self.names.get(user, "somebody"), _NAMED)
+        return "an alert" if user == ALERTS else inert(self.names.get(user, "somebody"), _NAMED)
 
     @property
     def proposals(self) -> Sequence[Proposal]:

@@ -119,6 +119,21 @@ async def test_nobody_is_looked_up_or_streamed_to_for_an_alert(shared_stage: Sta
     assert "@alert" not in named
 
 
+async def test_a_thread_of_an_alert_is_told_without_asking_slack_who_that_is(
+    shared_stage: Stage,
+) -> None:
+    stage = shared_stage
+    await send(stage, group(alert("Retold")))
+    asked = await opening(stage, "Retold is slow")
+    await stage.answer(asked)
+
+    digest = await stage.answered("catch me up", thread=asked.thread)
+
+    assert "Kortex answered an alert" in digest
+    looked_up = [call.arguments for call in stage.workspace.calls if call.method == "users.info"]
+    assert {"user": "@alert"} not in looked_up
+
+
 async def test_repeats_and_ends_are_told_in_the_same_thread(shared_stage: Stage) -> None:
     stage = shared_stage
     await asyncio.gather(*(send(stage, group(alert("Disk"))) for _ in range(20)))

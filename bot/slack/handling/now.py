@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Final, Protocol, TypeVar
 
 from bot.domain.change import named
-from bot.domain.ids import MessageTs, Person, Place
+from bot.domain.ids import ALERTS, MessageTs, Person, Place
 from bot.domain.overview import Talk, UnderWay
 from bot.domain.proposal import Proposal
 from bot.domain.provider_status import ProviderStatus
@@ -125,7 +125,7 @@ class Now:
         link = self._link(row.place, row.place.thread_ts or row.ts, "its thread")
         if row.since is None:
             return f"• {_where(row.place)}: a question waits, {link}"
-        who = f" of <@{row.asker}>" if row.asker else ""
+        who = f" of {_name(row.asker)}" if row.asker else ""
         return f"• {_where(row.place)}: a question{who} since {_clock(row.since)}, {link}"
 
     def _card(self, row: Proposal) -> str:
@@ -139,7 +139,7 @@ class Now:
     def _talk(self, row: Talk) -> str:
         link = self._link(row.place, row.place.thread_ts, "its thread")
         count = f"{row.questions} question{'' if row.questions == 1 else 's'}"
-        who = f", the last of <@{row.asker}>" if row.asker else ""
+        who = f", the last of {_name(row.asker)}" if row.asker else ""
         return f"• {_where(row.place)}: {link}, {count}{who}, {row.active_at:%Y-%m-%d} {_clock(row.active_at)}"
 
     def _link(self, place: Place, ts: MessageTs, label: str) -> str:
@@ -154,6 +154,10 @@ def _owner_of_talk(row: Talk) -> str:
 def _where(place: Place) -> str:
     # A channel's own token: who may see it reads its name, nobody is told.
     return "a direct message" if place.channel.startswith("D") else f"<#{escape(place.channel)}>"
+
+
+def _name(asker: str) -> str:
+    return "an alert" if asker == ALERTS else f"<@{asker}>"
 
 
 def _clock(at: datetime) -> str:

@@ -6,6 +6,7 @@ all; that is learned from the first refusal. Telling is best effort and holds no
 """
 
 import asyncio
+import re
 import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable
@@ -37,6 +38,7 @@ _NEW, _OLD, _OLD_TITLE = (
 # In the older words; "" takes them away. They vanish by themselves after two minutes.
 _LINES = {PROCESSING: "is looking into it…", SUSPENDED: "", ACTIVE: ""}
 _TITLE_CHARS = 80
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT(\d\d:\d\d)Z")  # as `bot.alerts.words` asks, for a model
 _UNHEARD = "missing_agent_session_stopped_event_subscription"
 
 
@@ -81,8 +83,10 @@ class AgentSessions:
         """An answer begins to grow; the first question of a thread names it."""
         self._working.add(ask.place)
         is_first = ask.ts == ask.place.thread_ts
-        title = plain(ask.text, _TITLE_CHARS) if is_first else ""
-        initiator = ask.asker.user if ask.asker.is_somebody else ""
+        is_alert = not ask.asker.is_somebody
+        text = _TIME.sub(r"\1 UTC", ask.text) if is_alert else ask.text
+        title = plain(text, _TITLE_CHARS) if is_first else ""
+        initiator = "" if is_alert else ask.asker.user
         self._tell(ask.place, _Told(PROCESSING, title, initiator))
 
     def ends(self, place: Place) -> None:

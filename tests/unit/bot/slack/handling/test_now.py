@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from pydantic import JsonValue
 
-from bot.domain.ids import ChannelId, MessageTs, Place, TeamId, UserId
+from bot.domain.ids import ALERTS, ChannelId, MessageTs, Place, TeamId, UserId
 from bot.domain.overview import Talk, UnderWay
 from bot.domain.proposal import Proposal
 from bot.domain.provider_status import ProviderStatus
@@ -93,6 +93,14 @@ async def test_a_direct_message_is_told_to_its_person_alone(ingress: Ingress) ->
     assert "D0BOB>" not in mine
     assert "• 1 more in places" in others
     assert "D0BOB" not in others
+
+
+async def test_an_alert_that_asks_is_mentioned_as_nobody(ingress: Ingress) -> None:
+    ingress.overview.running = [UnderWay(at("C1"), MessageTs("100.1"), ALERTS, NOW)]
+    ingress.overview.talked = [Talk(at("C1"), NOW, 1, ALERTS)]
+
+    assert "a question of an alert since" in await ask(ingress, "status")
+    assert "1 question, the last of an alert," in await ask(ingress, "sessions")
 
 
 async def test_what_slack_does_not_say_is_not_shown_and_said(ingress: Ingress) -> None:

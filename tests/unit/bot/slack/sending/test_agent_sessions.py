@@ -7,12 +7,14 @@ from dataclasses import replace
 import pytest
 from pydantic import JsonValue
 
+from bot.domain.ids import ALERTS
 from bot.domain.proposal import ProposalState
 from bot.slack.api.calls import SlackCalls
 from bot.slack.api.web_api import RateLimited, Refused, Unreachable
 from bot.slack.sending.agent_sessions import AgentSessions
 from tests.fixtures_slack import ASK
 from tests.golden.slack_views import proposal
+from tools.redactor import Redacted
 
 NEW, OLD, TITLE = (
     "agents.sessions.setStatus",
@@ -51,6 +53,16 @@ class Api(SlackCalls):
 
 
 CARD = replace(proposal(), place=ASK.place)
+
+
+async def test_an_alerts_thread_is_named_without_a_machines_time() -> None:
+    api = Api()
+    asker = replace(ASK.asker, user=ALERTS)
+    text = Redacted("What is wrong since 2026-04-07T14:00Z?")
+    async with AgentSessions(api).running() as sessions:
+        sessions.begins(replace(ASK, asker=asker, text=text, ts=ASK.place.thread_ts))
+        await api.until(1)
+    assert api.calls[0][1]["title"] == "What is wrong since 14:00 UTC?"
 
 
 async def test_a_thread_is_worked_on_and_then_it_is_not() -> None:
