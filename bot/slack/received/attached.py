@@ -14,11 +14,14 @@ _ID_CHARS: Final = 40
 _MEDIA_CHARS: Final = 80
 _UNSAFE: Final = str.maketrans({"`": "'", "<": "‹", ">": "›", "|": "¦", "\\": "/"})
 
+# A name could cite a result, or be a link; the redactor's own brackets stay.
+_BRACKETS: Final = str.maketrans("[]", "()")
+
 
 def attached(shared: SharedFile, redact: Callable[[str], str]) -> AttachedFile:
     """Raises RedactionFailed. A name may hold anything: what it has of marks is shown, not obeyed."""
     folded = unicodedata.normalize("NFC", clean_text(shared.name or ""))
-    name = " ".join(redact(folded).translate(_UNSAFE).split())
+    name = " ".join(redact(folded.translate(_BRACKETS)).translate(_UNSAFE).split())
     return AttachedFile(
         id=clean_text(shared.id)[:_ID_CHARS],
         name=name[:_NAME_CHARS] or "a file",
