@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pydantic import JsonValue
 
 from bot.chat.budget_report import BudgetReport
+from bot.domain.ids import ALERTS
 from bot.ports.ledger import SpentBy
 from bot.slack.text.blocks import Block, Part, section
 from bot.slack.text.mrkdwn import escape, visible
@@ -102,6 +103,8 @@ def _place_of(name: str) -> tuple[str, str]:
 
 
 def _plain(name: str) -> str:
+    if name == ALERTS:
+        return "alerts"
     return "a direct message" if _DIRECT_ID.fullmatch(name) else visible(name)[:_NAME_CHARS]
 
 

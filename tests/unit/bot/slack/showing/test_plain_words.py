@@ -48,7 +48,11 @@ def test_what_an_action_did_is_told_as_a_sentence(action: str) -> None:
 
 async def test_the_budget_names_nobody_by_an_id() -> None:
     ledger = MemoryLedger(Memory())
-    rows = (("session:T1:D0BOB:", "U0ADMIN", "D0BOB"), ("session:T1:C0X:1.1", "U0BOB", "C0X"))
+    rows = (
+        ("session:T1:D0BOB:", "U0ADMIN", "D0BOB"),
+        ("session:T1:C0X:1.1", "U0BOB", "C0X"),
+        ("session:T1:C0X:2.1", "@alert", "C0X"),
+    )
     for n, (session, user, channel) in enumerate(rows):
         spent = replace(ROUND, session_id=SessionId(session), user=UserId(user), round=n)
         await ledger.record(replace(spent, channel=channel, usage=Usage(1, 1)))
@@ -60,7 +64,8 @@ async def test_the_budget_names_nobody_by_an_id() -> None:
     assert "C0X" not in bare
     cells = [cell for row in told.blocks[-1]["rows"] for cell in row]  # type: ignore[union-attr]
     texts = [str(cell["text"]) for cell in cells if cell["type"] == "raw_text"]  # type: ignore[index, call-overload]
-    assert not any(name in text for text in texts for name in ("U0", "D0BOB", "C0X"))
+    assert not any(name in text for text in texts for name in ("U0", "D0BOB", "C0X", "@"))
+    assert "alerts" in texts
 
 
 @pytest.mark.parametrize(
