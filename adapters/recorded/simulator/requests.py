@@ -18,6 +18,9 @@ from adapters.recorded.simulator.topology import BY_NAME, ROUTES, Call, Route, S
 _CANDIDATES_PER_MINUTE = 8
 _SAMPLES_PER_MINUTE = 2  # kept though neither slow nor failed
 _ERROR_BIAS = 2.0  # tail sampling keeps failures more often than they happen
+# A service that fails more seldom fails less than a few times a day in the sample: each time it would
+# be an error that nobody had seen for a day, and no day would be quiet for long.
+_ORDINARY_ERRORS = 0.0015
 _SAMPLED = [*accumulate(route.sampled for route in ROUTES)]
 _RETRY_FAILS = 0.6  # a second attempt at a faulty service meets the same fault
 
@@ -140,7 +143,8 @@ class _Walk:
         return int(own_ms * 1000)
 
     def _maybe_fail(self, visit: Visit, service: Service) -> None:
-        if self._random.random() < service.error_ratio:
+        fails = self._random.random() < service.error_ratio
+        if fails and service.error_ratio >= _ORDINARY_ERRORS:
             visit.error = "unexpected EOF from peer"
         fault = self._fault
         if fault is None or service.name != self._faulty:

@@ -50,7 +50,7 @@ def test_the_end_says_when_and_after_how_long() -> None:
 
 def test_an_end_before_the_beginning_is_after_no_time() -> None:
     back = replace(THREAD, resolved_at=AT - timedelta(hours=1), firing=0, ends=1)
-    assert ending(back).text.endswith("after 0 min.")
+    assert ending(back).text.endswith("after less than a minute.")
 
 
 ODD = st.text(max_size=40) | st.sampled_from(
