@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import structlog
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -12,6 +13,7 @@ from bot.domain.roles import HeldRoles, also_words, with_article
 from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.slack.api.calls import SlackCalls
 from bot.slack.api.per_key import Fresh
+from bot.slack.roles.accounts import Account, account_of
 from bot.slack.roles.on_duty import OnCallUnreadable, OnDutyDirectory
 
 _log = structlog.stdlib.get_logger(__name__)
@@ -39,26 +41,6 @@ class RoleMembers:
     on_call: OnCall | None = None
 
 
-class _User(BaseModel):
-    """What we read of `users.info`. Slack leaves flags out for some kinds of people."""
-
-    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
-
-    id: str
-    team_id: str = ""
-    deleted: bool = False
-    is_bot: bool = False
-    is_restricted: bool = False
-    is_ultra_restricted: bool = False
-    is_stranger: bool = False
-
-
-class _UserAnswer(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
-
-    user: _User
-
-
 class _GroupAnswer(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
 
@@ -79,7 +61,7 @@ class SlackRoleDirectory:
         self._team = team
         self._roles = roles
         self._groups = Fresh(self._members, clock)
-        self._people = Fresh(self._person, clock)
+        self._people = Fresh(partial(account_of, api), clock)
         self._on_duty = OnDutyDirectory(api, clock)
 
     async def refusal(
@@ -123,7 +105,7 @@ class SlackRoleDirectory:
             tuple(each for each, why in lacking.items() if why in (CANNOT_CHECK, NO_ROTA)),
         )
 
-    async def _without(self, person: Person, user: _User, role: str) -> str | None:
+    async def _without(self, person: Person, user: Account, role: str) -> str | None:
         return DEACTIVATED if user.deleted else await self._lacking(person, user, (role,))
 
     async def members(self, roles: Sequence[str]) -> Sequence[str]:
@@ -187,7 +169,7 @@ class SlackRoleDirectory:
         found = (role.on_call for role in self._known(roles) if role.on_call is not None)
         return list(dict.fromkeys(found))
 
-    async def _lacking(self, person: Person, user: _User, roles: Sequence[str]) -> str | None:
+    async def _lacking(self, person: Person, user: Account, roles: Sequence[str]) -> str | None:
         """Why the person is in none of these roles; a list of ids is the only way for outsiders."""
         if any(person.user in role.users for role in self._known(roles)):
             return None
@@ -206,14 +188,14 @@ class SlackRoleDirectory:
             unread += [missing] if missing else []
         return unread[-1] if unread else "You don't have the role for this."
 
-    def _outside(self, person: Person, user: _User) -> str | None:
+    def _outside(self, person: Person, user: Account) -> str | None:
         if user.is_bot:
             return "Bots can't decide."
         if user.is_stranger or person.team != self._team:
             return "You are in another workspace, so you can't decide here."
-        if user.team_id and user.team_id != self._team:
+        if user.is_elsewhere(self._team):
             return "Your account belongs to another workspace, so you can't decide here."
-        if user.is_restricted or user.is_ultra_restricted:
+        if user.is_guest:
             return "Guests can't confirm."
         return None
 
@@ -243,17 +225,12 @@ class SlackRoleDirectory:
             return None
         return "" if on_duty.whole else CANNOT_CHECK
 
-    async def _look_up(self, user: UserId) -> _User | None:
+    async def _look_up(self, user: UserId) -> Account | None:
         try:
-            found = await self._people.get(user, 0.0)
+            return await self._people.get(user, 0.0)
         except (SurfaceFailed, SurfaceGone, TimeoutError, ValidationError) as error:
             _log.warning("slack.person.lookup_failed", error=type(error).__name__)
             return None
-        return found if found.id == user else None
-
-    async def _person(self, user: str) -> _User:
-        answer = await self._api.call("users.info", user=user)
-        return _UserAnswer.model_validate(answer).user
 
     async def _members(self, usergroup: str) -> frozenset[str]:
         answer = await self._api.call("usergroups.users.list", usergroup=usergroup)

@@ -16,6 +16,7 @@ from bot.domain.ids import Person
 from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.slack.api.calls import SlackCalls
 from bot.slack.api.per_key import Fresh
+from bot.slack.roles.accounts import account_of
 
 _log = structlog.stdlib.get_logger(__name__)
 
@@ -58,18 +59,6 @@ class _Cursor(_Read):
 class _MembersAnswer(_Read):
     members: frozenset[str]
     response_metadata: _Cursor = Field(default_factory=_Cursor)
-
-
-class _User(_Read):
-    team_id: str = ""
-    deleted: bool = False
-    is_restricted: bool = False
-    is_ultra_restricted: bool = False
-    is_stranger: bool = False
-
-
-class _UserAnswer(_Read):
-    user: _User
 
 
 class Sight:
@@ -121,9 +110,9 @@ class Sight:
 
     async def _is_full(self, user: str) -> bool:
         """Somebody of this workspace who is no guest."""
-        found = _UserAnswer.model_validate(await self._api.call("users.info", user=user)).user
-        outside = found.is_stranger or found.team_id not in {"", self._team}
-        return not (outside or found.deleted or found.is_restricted or found.is_ultra_restricted)
+        found = await account_of(self._api, user)
+        outside = found.is_stranger or found.is_elsewhere(self._team)
+        return not (outside or found.deleted or found.is_guest)
 
     async def _members(self, channel: str) -> frozenset[str]:
         found: frozenset[str] = frozenset()

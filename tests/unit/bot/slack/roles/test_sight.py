@@ -95,6 +95,11 @@ async def test_a_guest_flag_that_cannot_be_read_opens_no_public_channel() -> Non
     assert not await sees(api)
 
 
+async def test_nobody_sees_by_what_slack_says_of_somebody_else() -> None:
+    api = workspace(PUBLIC, [], id="U0BEN")
+    assert await Sight(api, "T1", lambda: 0.0).of(ANNA, ["C1"], {}) == Sighted(frozenset(), 1)
+
+
 async def test_members_are_read_page_by_page_and_not_for_ever() -> None:
     pages: list[JsonValue] = []
 
