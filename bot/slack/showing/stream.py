@@ -36,10 +36,6 @@ async def _nobody_told(_ts: MessageTs) -> None:
     """Where nothing is kept of answers."""
 
 
-async def _not_shared(_charts: Sequence[Chart]) -> None:
-    """Where charts are blocks, or nothing can draw them."""
-
-
 class SlackAnswerStream(AnswerStream):
     """Edits the messages of one answer. `on_end` is called once, after `finish` (True) or `aclose`.
 
@@ -47,7 +43,7 @@ class SlackAnswerStream(AnswerStream):
     wrote in pieces. `resolve` turns placeholders into what people may read. `cards` are lines with
     the links to open proposals that a text names; it never raises. `stands` is told of the first
     message where that is another than the one known at the beginning; it never raises. `share` shows
-    charts that are no blocks here; it never raises.
+    charts that are no blocks here, None where nothing can draw them; it never raises.
     """
 
     def __init__(
@@ -65,7 +61,7 @@ class SlackAnswerStream(AnswerStream):
         question: str = "",
         cards: Callable[[str], Awaitable[Sequence[str]]] = _no_cards,
         stands: Callable[[MessageTs], Awaitable[None]] = _nobody_told,
-        share: Callable[[Sequence[Chart]], Awaitable[None]] = _not_shared,
+        share: Callable[[Sequence[Chart]], Awaitable[None]] | None = None,
     ) -> None:
         self._messages = messages
         self._native = native
@@ -121,7 +117,8 @@ class SlackAnswerStream(AnswerStream):
                 await self._stands(self._messages.posted[0])
         finally:
             self._end(finished=True)
-        await self._share(charts_for(final))
+        if self._share is not None:
+            await self._share(charts_for(final))
 
     async def _post_missing(self, parts: tuple[Part, ...]) -> None:
         """The messages that are not there yet: posts have an allowance of their own."""

@@ -210,7 +210,7 @@ class SlackSurface(ChatSurface):
             question=ask.text,
             cards=lambda text: self._cards.lines(text, ask.place),
             stands=partial(self._keep, turn),
-            share=lambda charts: self._share(ask.place, charts, turn, ask.ts),
+            share=self._sharing(ask),
         )
 
     async def show_card(self, proposal: Proposal) -> MessageTs:
@@ -242,6 +242,11 @@ class SlackSurface(ChatSurface):
             ts = await persist(self._patience, lambda: self._note(place, parts, key))
         await self._share(place, charts, key, ts)
         return ts
+
+    def _sharing(self, ask: Ask) -> Callable[[Sequence[Chart]], Awaitable[None]] | None:
+        if self._chart_files is None:
+            return None
+        return lambda charts: self._share(ask.place, charts, ask.turn_id, ask.ts)
 
     async def _share(self, place: Place, charts: Sequence[Chart], key: str, oldest: str) -> None:
         if self._chart_files is not None:
