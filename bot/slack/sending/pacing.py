@@ -56,7 +56,8 @@ class Rates:
     than 50. `chat.postMessage` is one a second per channel with short bursts (taken as
     five; three here, so that what arrives 2 s late is not one too many), and "several
     hundred" a minute over all channels, taken as 300: 100 at once and 190 more. Reading a thread is Tier 3
-    (https://docs.slack.dev/apis/web-api/rate-limits).
+    (https://docs.slack.dev/apis/web-api/rate-limits): 16 and 28 more, so that what arrives 12 s late
+    is not one too many.
 
     `chat.appendStream` is Tier 4, 100 a minute: a burst of 20 and 75 more; `chat.startStream` and
     `chat.stopStream` are Tier 2, 20 a minute each: 8 and 10 more
@@ -79,7 +80,7 @@ class Rates:
     posts_per_s: float = 1.0
     all_posts_burst: int = 100
     all_posts_per_minute: float = 190.0
-    read_burst: int = 20
+    read_burst: int = 16
     reads_per_minute: float = 28.0
     append_burst: int = 20
     appends_per_minute: float = 75.0
