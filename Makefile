@@ -9,7 +9,7 @@ PYTEST := $(BIN)/python -m pytest
 HERE   := "not backends and not benchmark and not model"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev setup-mcp setup-charts demo test lint types layers bytecode unit test-backends test-model evals mutants coverage bench screenshots format lock dist-check clean
+.PHONY: help setup setup-dev $(addprefix setup-,$(EXTRAS)) demo test lint types layers bytecode unit test-backends test-model evals mutants coverage bench screenshots format lock dist-check clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -30,11 +30,9 @@ $(VENV)/.dev: $(VENV)/.runtime requirements/dev.lock
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/dev.lock
 	@touch $@
 
-setup-mcp: setup ## the same with the client of MCP servers (the extra kortex[mcp])
-	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/mcp.lock
-
-setup-charts: setup ## the same with what draws charts as pictures (the extra kortex[charts])
-	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/charts.lock
+EXTRAS := mcp charts otel oidc workspaces
+$(addprefix setup-,$(EXTRAS)): setup-%: setup ## (mcp, charts, otel, oidc, workspaces) the same with that extra
+	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/$*.lock
 
 demo: setup ## start Kortex on a recorded incident and print its URL
 	@$(BIN)/kortex demo $(ARGS)
@@ -114,12 +112,12 @@ format: setup-dev ## rewrite to the house format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+COMPILE := uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header
 lock: ## resolve the locks anew (needs uv)
-	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header pyproject.toml -o requirements/runtime.lock
-	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --extra mcp pyproject.toml -c requirements/runtime.lock -o requirements/mcp.lock
-	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --extra charts pyproject.toml -c requirements/runtime.lock -o requirements/charts.lock
-	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --group dev pyproject.toml -c requirements/runtime.lock -o requirements/dev.lock
-	uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --group build -o requirements/build.lock
+	$(COMPILE) pyproject.toml -o requirements/runtime.lock
+	for extra in $(EXTRAS); do $(COMPILE) --extra $$extra pyproject.toml -c requirements/runtime.lock -o requirements/$$extra.lock || exit 1; done
+	$(COMPILE) --group dev pyproject.toml -c requirements/runtime.lock -o requirements/dev.lock
+	$(COMPILE) --group build -o requirements/build.lock
 
 dist-check: setup-dev ## build the wheel and run it from a clean environment
 	@rm -rf build/dist-check && mkdir -p build/dist-check
