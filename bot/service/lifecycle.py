@@ -30,6 +30,7 @@ from bot.service.times import Times
 from bot.service.watching import watch_sweep
 from bot.settings.model import Settings
 from bot.slack.api.calls import CountedCalls, RedactedCalls, SlackCalls, WatchedCalls
+from bot.slack.api.channels import Channels
 from bot.slack.api.files import SlackFiles
 from bot.slack.api.names import PersonNames, SlackChannelNames
 from bot.slack.api.readers import ChannelReaders
@@ -84,6 +85,15 @@ class Service:
     reload: Reload
 
 
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What Slack tells of channels and people, with what is kept of it."""
+
+    names: SlackChannelNames
+    roles: SlackRoleDirectory
+    readers: ChannelReaders
+
+
 @asynccontextmanager
 async def serving(
     settings: Settings,
@@ -123,7 +133,7 @@ async def serving(
         showing = alerting(base, outbox, engine, identity.team, times)
         alerts = await stack.enter_async_context(showing)
         port = await listen(base, conversation, bolt, socket, access, stack, alerts.take)
-        admins = AdminMessages(outbox, known[1], identity.team, base.in_force.admin_roles)
+        admins = AdminMessages(outbox, known.roles, identity.team, base.in_force.admin_roles)
         due = _jobs(base, engine, conversation, admins, times.tick_s)
         due |= delivery_jobs(base, access, surface, admins, times.tick_s)
         await stack.enter_async_context(jobs.running({**due, **alerts.jobs, **witnesses}))
@@ -180,18 +190,18 @@ def _directory(
     base: Base,
     api: SlackCalls,
     session: aiohttp.ClientSession,
-    known: tuple[SlackChannelNames, SlackRoleDirectory],
+    known: _Known,
     identity: SlackIdentity,
     scheduler: EditScheduler,
 ) -> Directory:
     slack, people = base.settings.slack, PersonNames(api, time.monotonic)
     token = slack.bot_token.get_secret_value()
     files = SlackFiles(api, session, token, slack.api_base_url, base.redactor.redact)
-    readers = ChannelReaders(api, time.monotonic)
     paced = (scheduler.read_permit, scheduler.rate_limited)
     threads = SlackThreads(api, people, identity.bot_user, identity.site, *paced)
     seen = files.picture if base.settings.llm.privacy.send_images else withheld
-    return Directory(people.name, *known, people.zone, readers.of, files, threads, seen)
+    names, roles, readers = known.names, known.roles, known.readers
+    return Directory(people.name, names, roles, people.zone, readers.of, files, threads, seen)
 
 
 def _slack_session() -> aiohttp.ClientSession:
@@ -217,14 +227,10 @@ async def _engine_running(
             await engine.stop(times.grace_s)
 
 
-def _known(
-    base: Base, api: SlackCalls, identity: SlackIdentity
-) -> tuple[SlackChannelNames, SlackRoleDirectory]:
-    """What Slack tells of channels and people, with what is kept of it."""
-    return (
-        SlackChannelNames(api, base.stores.names, time.monotonic),
-        SlackRoleDirectory(api, identity.team, base.in_force.roles, time.monotonic),
-    )
+def _known(base: Base, api: SlackCalls, identity: SlackIdentity) -> _Known:
+    channels = Channels(api, time.monotonic)
+    roles = SlackRoleDirectory(api, identity.team, base.in_force.roles, time.monotonic)
+    return _Known(SlackChannelNames(channels, base.stores.names), roles, ChannelReaders(channels))
 
 
 def _bolt(
@@ -235,9 +241,9 @@ def _bolt(
     surface: SlackSurface,
     engine: Engine,
     errands: Errands,
-    known: tuple[SlackChannelNames, SlackRoleDirectory],
+    known: _Known,
 ) -> AsyncApp:
-    channels, roles = known
+    roles = known.roles
     return create_bolt(
         _ingress_settings(base, identity),
         IngressPorts(
@@ -250,7 +256,7 @@ def _bolt(
             action_roles=base.actions.roles_of,
             card_pressed=card_pressed(base, conversation),
             channel_now=conversation.channel_now,
-            channel_renamed=channels.renamed,
+            channel_renamed=known.names.renamed,
             channel_reached=channel_reached(base, conversation, errands),
             surface=surface,
             stops=engine,

@@ -17,6 +17,7 @@ from bot.domain.channel import DIRECT, GROUP, UNKNOWN, KeptName
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId
 from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.slack.api.calls import SlackCalls
+from bot.slack.api.channels import Channels
 from bot.slack.api.per_key import Fresh
 from tools.policy import NAMELESS
 from tools.time_zones import is_zone
@@ -65,12 +66,6 @@ class _Channel(BaseModel):
     is_mpim: bool = False
 
 
-class _Answer(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
-
-    channel: _Channel
-
-
 @dataclass(frozen=True, slots=True)
 class _Found:
     """A name, or none, and whether one may come when it is asked for again at once."""
@@ -88,16 +83,14 @@ class SlackChannelNames:
 
     def __init__(
         self,
-        api: SlackCalls,
+        channels: Channels,
         store: NameStore,
-        clock: Callable[[], float],
         *,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
-        self._api = api
+        self._channels = channels
         self._store = store
         self._sleep = sleep
-        self._asked = Fresh(self._ask, clock)
 
     async def for_asking(self, place: Place, patience_s: float = 0.0) -> str:
         """See `bot.ports.platform.ChannelNames.for_asking`."""
@@ -117,7 +110,7 @@ class SlackChannelNames:
     async def renamed(self, team: TeamId, channel: str) -> None:
         """Slack said so. Its new name is asked for: events may be late, and in any order."""
         await self._store.forget(Place(team, ChannelId(channel), MessageTs("")))
-        self._asked.forget(channel)
+        self._channels.forget(channel)
 
     async def _read(self, place: Place, fresh_s: float, kept_s: float) -> _Found:
         if place.channel.startswith("D"):
@@ -136,7 +129,7 @@ class SlackChannelNames:
 
     async def _look_up(self, channel: str) -> _Found:
         try:
-            return _Found(await self._asked.get(channel, 0.0))
+            return _Found(await self._ask(channel))
         except SurfaceFailed as error:
             why: Exception = error
             may_come = error.retryable
@@ -148,8 +141,7 @@ class SlackChannelNames:
         return _Found(UNKNOWN, may_come)
 
     async def _ask(self, channel: str) -> str:
-        answer = await self._api.call("conversations.info", channel=channel)
-        found = _Answer.model_validate(answer).channel
+        found = _Channel.model_validate(await self._channels.told(channel, 0.0))
         if found.id not in {"", channel} or found.name.startswith(NAMELESS):
             return UNKNOWN
         if found.is_im:

@@ -1,6 +1,5 @@
 """Who can read a channel: its own company, or another one too. What cannot be read is not assumed."""
 
-from collections.abc import Callable
 from typing import Final
 
 import structlog
@@ -9,8 +8,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from bot.domain.channel import Readers
 from bot.domain.ids import Place
 from bot.ports.failures import SurfaceFailed, SurfaceGone
-from bot.slack.api.calls import SlackCalls
-from bot.slack.api.per_key import Fresh
+from bot.slack.api.channels import Channels
 
 _log = structlog.stdlib.get_logger(__name__)
 TTL_S: Final = 300.0  # as channel names: conversations.info is Tier 3, 50 a minute
@@ -28,32 +26,24 @@ class _Channel(BaseModel):
     pending_shared: tuple[str, ...] = ()
 
 
-class _Answer(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore", hide_input_in_errors=True)
-
-    channel: _Channel
-
-
 class ChannelReaders:
     """`bot.ports.platform.ReadersOf` over the Web API."""
 
-    def __init__(self, api: SlackCalls, clock: Callable[[], float]) -> None:
-        self._api = api
-        self._asked = Fresh(self._ask, clock)
+    def __init__(self, channels: Channels) -> None:
+        self._channels = channels
 
     async def of(self, place: Place) -> Readers:
         """A direct message is read by whoever writes it, who was judged before it got here."""
         if place.channel.startswith("D"):
             return Readers.OWN
         try:
-            return await self._asked.get(place.channel, TTL_S)
+            return await self._ask(place.channel)
         except (SurfaceFailed, SurfaceGone, ValidationError, TimeoutError) as error:
             _log.warning("slack.readers.unknown", error=type(error).__name__)
             return Readers.UNKNOWN
 
     async def _ask(self, channel: str) -> Readers:
-        answer = await self._api.call("conversations.info", channel=channel)
-        found = _Answer.model_validate(answer).channel
+        found = _Channel.model_validate(await self._channels.told(channel, TTL_S))
         if found.is_ext_shared or (found.is_shared and not found.is_org_shared):
             return Readers.SHARED
         if found.is_pending_ext_shared or found.pending_shared:

@@ -9,6 +9,7 @@ from pydantic import JsonValue
 from bot.domain.channel import DIRECT, GROUP, UNKNOWN
 from bot.domain.ids import ChannelId, MessageTs, Place, TeamId
 from bot.ports.failures import StorageUnavailable, SurfaceFailed, SurfaceGone
+from bot.slack.api.channels import Channels
 from bot.slack.api.names import DECIDING_S, KEPT_S, TTL_S, SlackChannelNames
 from tests.fakes.channel_names import MemoryNames
 from tests.fakes.slack_web_api import FakeWebApi
@@ -45,7 +46,7 @@ class World:
         self.names = self.restarted()
 
     def restarted(self) -> SlackChannelNames:
-        return SlackChannelNames(self.api, self.store, self.clock, sleep=self.sleep)
+        return SlackChannelNames(Channels(self.api, self.clock), self.store, sleep=self.sleep)
 
     def clock(self) -> float:
         return self.store.now.timestamp()

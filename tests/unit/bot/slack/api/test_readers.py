@@ -6,7 +6,10 @@ from pydantic import JsonValue
 from bot.domain.channel import Readers
 from bot.domain.ids import ChannelId, MessageTs, Place, TeamId
 from bot.ports.failures import SurfaceFailed, SurfaceGone
+from bot.slack.api.channels import Channels
+from bot.slack.api.names import SlackChannelNames
 from bot.slack.api.readers import TTL_S, ChannelReaders
+from tests.fakes.channel_names import MemoryNames
 from tests.fakes.slack_web_api import FakeWebApi
 
 
@@ -39,7 +42,7 @@ async def test_a_channel_says_who_reads_it(channel: JsonValue, readers: Readers)
     api = FakeWebApi()
     api.answers["conversations.info"] = {"channel": channel}
 
-    assert await ChannelReaders(api, lambda: 0.0).of(place("C1")) is readers
+    assert await ChannelReaders(Channels(api, lambda: 0.0)).of(place("C1")) is readers
 
 
 @pytest.mark.parametrize(
@@ -50,7 +53,7 @@ async def test_a_channel_says_who_reads_it(channel: JsonValue, readers: Readers)
 async def test_what_cannot_be_read_is_unknown_and_asked_again(error: Exception) -> None:
     api = FakeWebApi()
     api.answers["conversations.info"] = raises(error)  # type: ignore[assignment]
-    readers = ChannelReaders(api, lambda: 0.0)
+    readers = ChannelReaders(Channels(api, lambda: 0.0))
 
     assert await readers.of(place("C1")) is Readers.UNKNOWN
     api.answers["conversations.info"] = {"channel": {"is_ext_shared": False}}
@@ -60,7 +63,7 @@ async def test_what_cannot_be_read_is_unknown_and_asked_again(error: Exception) 
 async def test_it_is_asked_once_in_five_minutes_and_never_of_a_direct_message() -> None:
     api, now = FakeWebApi(), [0.0]
     api.answers["conversations.info"] = {"channel": {"is_ext_shared": False}}
-    readers = ChannelReaders(api, lambda: now[0])
+    readers = ChannelReaders(Channels(api, lambda: now[0]))
 
     assert await readers.of(place("D1")) is Readers.OWN
     assert api.calls == []
@@ -71,3 +74,16 @@ async def test_it_is_asked_once_in_five_minutes_and_never_of_a_direct_message() 
     now[0] = TTL_S + 1
     await readers.of(place("C1"))
     assert api.count("conversations.info") == 2
+
+
+async def test_a_new_channels_name_and_its_readers_are_one_call() -> None:
+    api = FakeWebApi()
+    api.answers["conversations.info"] = {
+        "channel": {"id": "C1", "name": "incident-checkout", "is_ext_shared": False}
+    }
+    channels = Channels(api, lambda: 0.0)
+    names = SlackChannelNames(channels, MemoryNames())
+
+    assert await names.for_asking(place("C1")) == "incident-checkout"
+    assert await ChannelReaders(channels).of(place("C1")) is Readers.OWN
+    assert api.count("conversations.info") == 1

@@ -21,6 +21,7 @@ from bot.domain.freeze import FreezeWindow
 from bot.domain.ids import Place, TeamId
 from bot.domain.proposal import Proposal, ProposalState
 from bot.ports.failures import StorageUnavailable, SurfaceFailed, SurfaceGone
+from bot.slack.api.channels import Channels
 from bot.slack.api.names import DECIDING_S, SlackChannelNames
 from bot.slack.handling.ingress_ports import IngressSettings
 from bot.slack.roles.directory import RoleMembers, SlackRoleDirectory
@@ -72,7 +73,7 @@ class Bench:
         }
         self.rules = list(RULES)
         self.kept = MemoryNames(now=NOW)
-        self.names = SlackChannelNames(self.api, self.kept, self.seconds)
+        self.names = SlackChannelNames(Channels(self.api, self.seconds), self.kept)
         self.actions = (replace(ROLLBACK, confirm=("on-call",)),)
         self.windows: list[FreezeWindow] = []
         self.switch = Outage(FakeSwitch())
@@ -306,7 +307,7 @@ async def test_what_is_wrong_after_the_press_runs_nothing(case: str) -> None:
 async def test_what_was_kept_a_while_ago_does_not_decide() -> None:
     bench = Bench()
     row = await bench.shown()
-    bench.names = SlackChannelNames(bench.api, bench.kept, bench.seconds)
+    bench.names = SlackChannelNames(Channels(bench.api, bench.seconds), bench.kept)
     bench.later(DECIDING_S + 1)
     bench.api.answers[INFO] = DOWN
     ingress = await bench.press(row)
