@@ -142,7 +142,7 @@ class TurnRequests:
         """What the turn's tools know of it."""
         return CallContext(
             actor=ask.asker.user,
-            team=ask.place.team,
+            team=ask.asker.team,
             channel=channel.name,
             session_id=opened.session,
             session_name=channel.session_name,

@@ -26,6 +26,8 @@ class Place:
         return f"{self.team}:{self.channel}:{self.thread_ts}"
 
 
+# The workspace of conversations over HTTP. No platform's id: what stands there is no platform's.
+API: Final = TeamId("@api")
 # Who asks where an alert does. No platform's id, so it is nobody's: it holds no role.
 ALERTS: Final = UserId("@alert")
 

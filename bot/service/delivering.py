@@ -4,14 +4,14 @@ from collections.abc import Mapping
 
 from bot.app import Base
 from bot.chat.delivery import Redelivery
+from bot.ports.platform import AnswerSurface
 from bot.slack.api.calls import WatchedCalls
 from bot.slack.showing.admins import AdminMessages
-from bot.slack.showing.surface import SlackSurface
 from bot.upkeep.jobs import Job
 
 
 def delivery_jobs(
-    base: Base, access: WatchedCalls, surface: SlackSurface, admins: AdminMessages, tick_s: float
+    base: Base, access: WatchedCalls, surface: AnswerSurface, admins: AdminMessages, tick_s: float
 ) -> Mapping[str, tuple[float, Job]]:
     """Every tick on every replica."""
     redelivery = Redelivery(

@@ -24,6 +24,7 @@ from bot.service.cards import card_pressed, channel_reached
 from bot.service.charting import Charting
 from bot.service.delivering import delivery_jobs
 from bot.service.listening import listen, providers_report, tools_report
+from bot.service.routing import Platform, Platforms, RoutedSurface, routed_directory
 from bot.service.surface import slack_surface
 from bot.service.sweeping import IDLE_S, budget_jobs, retention
 from bot.service.times import Times
@@ -122,29 +123,41 @@ async def serving(
         surface = await slack_surface(base, api, outbox, engine, identity, session, stack)
         known = _known(base, api, identity)
         directory = _directory(base, api, session, known, identity, scheduler)
-        conversation = build_conversation(
-            base, surface, engine, directory, stack, card_call_s=times.card_call_s
-        )
+        own = Platform(surface, directory, surface.show_waiting, surface.show_in_line)
+        platforms = Platforms({identity.team: own}, identity.team)
+        everywhere = RoutedSurface(platforms, surface.traits)
+        conversation = _conversation(base, platforms, everywhere, own, engine, stack, times)
         errands = Errands()
         bolt = _bolt(base, conversation, identity, api, surface, engine, errands, known)
         witnesses = audit_jobs(settings, base.stores.database, surface, identity.team, stack)
-        await stack.enter_async_context(_engine_running(engine, conversation, surface, times))
+        await stack.enter_async_context(_engine_running(engine, conversation, platforms, times))
         socket = _socket(settings, bolt, errands)
         showing = alerting(base, outbox, engine, identity.team, times)
         alerts = await stack.enter_async_context(showing)
         port = await listen(base, conversation, bolt, socket, access, stack, alerts.take)
         admins = AdminMessages(outbox, known.roles, identity.team, base.in_force.admin_roles)
         due = _jobs(base, engine, conversation, admins, times.tick_s)
-        due |= delivery_jobs(base, access, surface, admins, times.tick_s)
+        due |= delivery_jobs(base, access, everywhere, admins, times.tick_s)
         await stack.enter_async_context(jobs.running({**due, **alerts.jobs, **witnesses}))
-        if socket is not None:
-            stack.push_async_callback(socket.stop, SOCKET_GRACE_S)
-            await socket.start()
-        stack.push_async_callback(errands.drain, SOCKET_GRACE_S)
+        await _open_for_slack(socket, errands, stack)
         await base.stores.audit.append(started(settings, identity.team))
         await warn_of_excess(base.cluster)
         reload = _reload(base, conversation, read)
         yield Service(base, conversation, engine, scheduler, port, reload)
+
+
+def _conversation(
+    base: Base,
+    platforms: Platforms,
+    everywhere: RoutedSurface,
+    home: Platform,
+    engine: Engine,
+    stack: AsyncExitStack,
+    times: Times,
+) -> Conversation:
+    directory = routed_directory(platforms, home.directory)
+    card_call_s = times.card_call_s
+    return build_conversation(base, everywhere, engine, directory, stack, card_call_s=card_call_s)
 
 
 def _access(settings: Settings, session: aiohttp.ClientSession) -> WatchedCalls:
@@ -210,7 +223,7 @@ def _slack_session() -> aiohttp.ClientSession:
 
 @asynccontextmanager
 async def _engine_running(
-    engine: Engine, conversation: Conversation, surface: SlackSurface, times: Times
+    engine: Engine, conversation: Conversation, platforms: Platforms, times: Times
 ) -> AsyncIterator[None]:
     async with asyncio.TaskGroup() as background:
         await engine.start(
@@ -218,8 +231,8 @@ async def _engine_running(
             conversation.turns.answer,
             conversation.decide.run,
             conversation.turns.end_lost,
-            surface.show_waiting,
-            surface.show_in_line,
+            platforms.show_waiting,
+            platforms.show_in_line,
         )
         try:
             yield
@@ -297,6 +310,15 @@ def _socket(settings: Settings, bolt: AsyncApp, errands: Errands) -> SocketMode 
         return None
     slack = settings.slack
     return SocketMode(bolt, slack.app_token.get_secret_value(), slack.api_base_url, errands)
+
+
+async def _open_for_slack(
+    socket: SocketMode | None, errands: Errands, stack: AsyncExitStack
+) -> None:
+    if socket is not None:
+        stack.push_async_callback(socket.stop, SOCKET_GRACE_S)
+        await socket.start()
+    stack.push_async_callback(errands.drain, SOCKET_GRACE_S)
 
 
 def _jobs(

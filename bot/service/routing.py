@@ -1,0 +1,234 @@
+"""Several chat platforms and workspaces behind the ports of one, chosen by `place.team`.
+
+What stands at a team that nobody serves here is gone: it is never shown to, named by or judged by
+another one. People are looked up where they are known; who comes from a team that is not ours is judged
+by the workspace that invited them, which knows strangers as such.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import structlog
+
+from bot.domain.channel import UNKNOWN, Readers
+from bot.domain.chart import Chart
+from bot.domain.ids import API, MessageTs, Person, Place, TeamId, UserId
+from bot.domain.proposal import Proposal
+from bot.domain.roles import HeldRoles
+from bot.domain.session import Ask
+from bot.domain.thread import ThreadRead
+from bot.domain.turn_events import TurnEvent, TurnFinished
+from bot.engine.waiting import ShowWaiting
+from bot.ports.failures import SurfaceGone
+from bot.ports.platform import AnswerStream, ChatSurface, PlatformTraits, ThreadReader
+from bot.wiring.in_force import Directory
+
+_log = structlog.get_logger(__name__)
+
+RESERVED = "@"  # begins the names of our own teams and people, and no platform's
+
+
+@dataclass(frozen=True, slots=True)
+class Platform:
+    """One workspace. `show_waiting` and `show_in_line` tell people that their turn waits."""
+
+    surface: ChatSurface
+    directory: Directory
+    show_waiting: ShowWaiting
+    show_in_line: ShowWaiting
+
+
+class Platforms:
+    """Those served, by team. `home` knows people and files of which nothing tells the team.
+
+    The mapping is read at each use: workspaces may come and go.
+    """
+
+    def __init__(self, by_team: Mapping[TeamId, Platform], home: TeamId) -> None:
+        self._by_team = by_team
+        self._home = home
+
+    def at(self, place: Place) -> Platform:
+        """Raises SurfaceGone where nobody serves that team."""
+        found = self._by_team.get(place.team)
+        if found is None:
+            raise SurfaceGone(f"no workspace {place.team} is served here")
+        return found
+
+    def of_team(self, team: TeamId) -> Platform | None:
+        """Who judges people of that team."""
+        if team.startswith(RESERVED):
+            return self._by_team.get(team)
+        return self._by_team.get(team) or self._by_team.get(self._home)
+
+    def of_user(self, user: str) -> Platform | None:
+        """Who knows what that id is called."""
+        return self.of_team(API if user.startswith(RESERVED) else self._home)
+
+    async def show_waiting(self, ask: Ask) -> None:
+        """Tell that the turn waits for others, where its workspace is served."""
+        if (platform := self._by_team.get(ask.place.team)) is not None:
+            await platform.show_waiting(ask)
+
+    async def show_in_line(self, ask: Ask) -> None:
+        """Tell that it waits in its thread, where its workspace is served."""
+        if (platform := self._by_team.get(ask.place.team)) is not None:
+            await platform.show_in_line(ask)
+
+
+class RoutedSurface:
+    """`bot.ports.platform.ChatSurface`. `traits` are those of the platform that can show least."""
+
+    def __init__(self, platforms: Platforms, traits: PlatformTraits) -> None:
+        self._platforms = platforms
+        self._traits = traits
+
+    @property
+    def traits(self) -> PlatformTraits:
+        """What every platform can do."""
+        return self._traits
+
+    async def open_answer(self, ask: Ask) -> MessageTs:
+        """See `AnswerSurface.open_answer`. Raises SurfaceGone, SurfaceFailed."""
+        return await self._platforms.at(ask.place).surface.open_answer(ask)
+
+    def stream(self, ask: Ask, ts: MessageTs) -> AnswerStream:
+        """See `AnswerSurface.stream`."""
+        try:
+            return self._platforms.at(ask.place).surface.stream(ask, ts)
+        except SurfaceGone as error:
+            return _Nowhere(str(error))
+
+    async def show_card(self, proposal: Proposal) -> MessageTs:
+        """See `CardSurface.show_card`."""
+        return await self._platforms.at(proposal.place).surface.show_card(proposal)
+
+    async def say(
+        self, place: Place, text: str, key: str, charts: Sequence[Chart] = ()
+    ) -> MessageTs:
+        """See `CardSurface.say`."""
+        return await self._platforms.at(place).surface.say(place, text, key, charts)
+
+    async def whisper(
+        self, place: Place, user: UserId, text: str, charts: Sequence[Chart] = ()
+    ) -> None:
+        """See `PrivateSurface.whisper`. A platform is not asked to tell somebody it does not know."""
+        if user.startswith(RESERVED) and place.team != API:
+            return  # who decides over HTTP is told in the answer to the request
+        try:
+            await self._platforms.at(place).surface.whisper(place, user, text, charts)
+        except SurfaceGone as error:
+            _log.info("whisper.undelivered", error=str(error))
+
+
+class _Nowhere:
+    """The stream of an answer whose workspace nobody serves."""
+
+    def __init__(self, why: str) -> None:
+        self._why = why
+
+    def feed(self, event: TurnEvent) -> None:
+        """Nobody reads it."""
+
+    async def finish(self, final: TurnFinished) -> None:  # noqa: ARG002 - the port's
+        """Raises SurfaceGone."""
+        raise SurfaceGone(self._why)
+
+    async def aclose(self) -> None:
+        """Nothing was open."""
+
+
+class _Channels:
+    """`bot.ports.platform.ChannelNames`."""
+
+    def __init__(self, platforms: Platforms) -> None:
+        self._platforms = platforms
+
+    async def for_asking(self, place: Place, patience_s: float = 0.0) -> str:
+        """Unknown where nobody serves the team."""
+        try:
+            channels = self._platforms.at(place).directory.channels
+        except SurfaceGone:
+            return UNKNOWN
+        return await channels.for_asking(place, patience_s)
+
+    async def for_deciding(self, place: Place) -> str:
+        """Unknown where nobody serves the team."""
+        try:
+            channels = self._platforms.at(place).directory.channels
+        except SurfaceGone:
+            return UNKNOWN
+        return await channels.for_deciding(place)
+
+
+class _Roles:
+    """`bot.ports.platform.RoleHolders`."""
+
+    def __init__(self, platforms: Platforms) -> None:
+        self._platforms = platforms
+
+    async def held(self, person: Person, roles: Sequence[str]) -> HeldRoles:
+        """None where nobody knows the person."""
+        platform = self._platforms.of_team(person.team)
+        if platform is None:
+            return HeldRoles(unread=tuple(roles))
+        return await platform.directory.roles.held(person, roles)
+
+
+class _Threads:
+    """`bot.ports.platform.ThreadReader`."""
+
+    def __init__(self, platforms: Platforms) -> None:
+        self._platforms = platforms
+
+    async def read(self, place: Place, before: MessageTs, most: int) -> ThreadRead:
+        """Nothing where messages cannot be read."""
+        threads = self._of(place)
+        if threads is None:
+            return ThreadRead((), "what was said here cannot be read")
+        return await threads.read(place, before, most)
+
+    def link(self, place: Place, ts: MessageTs) -> str:
+        """Empty where messages have no address."""
+        threads = self._of(place)
+        return threads.link(place, ts) if threads is not None else ""
+
+    async def name(self, user: str) -> str:
+        """What people call somebody."""
+        platform = self._platforms.of_user(user)
+        return await platform.directory.name_of(UserId(user)) if platform else "somebody"
+
+    def _of(self, place: Place) -> ThreadReader | None:
+        try:
+            return self._platforms.at(place).directory.threads
+        except SurfaceGone:
+            return None
+
+
+def routed_directory(platforms: Platforms, home: Directory) -> Directory:
+    """Of all platforms. Files are read by `home`: no other platform attaches any."""
+
+    async def name_of(user: UserId) -> str:
+        platform = platforms.of_user(user)
+        return await platform.directory.name_of(user) if platform else "somebody"
+
+    async def zone_of(person: Person) -> str:
+        platform = platforms.of_team(person.team)
+        return await platform.directory.zone_of(person) if platform else ""
+
+    async def readers_of(place: Place) -> Readers:
+        try:
+            return await platforms.at(place).directory.readers_of(place)
+        except SurfaceGone:
+            return Readers.UNKNOWN
+
+    return Directory(
+        name_of,
+        _Channels(platforms),
+        _Roles(platforms),
+        zone_of,
+        readers_of,
+        home.attachments,
+        _Threads(platforms),
+        home.picture_of,
+    )
