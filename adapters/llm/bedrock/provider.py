@@ -14,11 +14,11 @@ import httpx
 
 from adapters.llm.bedrock.decode import BedrockDecoder, read_error
 from adapters.llm.bedrock.encode import PROVIDER, encode
-from adapters.llm.bedrock.sigv4 import AwsKey, signed_headers
 from adapters.llm.config import ProviderConfig
 from adapters.llm.hosted import HostedProvider
 from adapters.llm.messages import CompleteRequest, StreamChunk
 from adapters.llm.wire_json import as_text
+from adapters.sigv4 import AwsKey, signed_headers
 
 _DEFAULT_REGION: Final = "us-east-1"
 _SERVICE: Final = "bedrock"

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from adapters.llm.bedrock.sigv4 import AwsKey, signed_headers
+from adapters.sigv4 import AwsKey, signed_headers
 
 # The keys and the moment of AWS's signature test suite.
 KEY = AwsKey("AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY")

@@ -1,6 +1,6 @@
 """AWS Signature Version 4 for one POST with a body (docs.aws.amazon.com, "Create a signed request").
 
-Only what Bedrock needs: no query, no chunked payload.
+For whoever asks AWS (Bedrock, CloudWatch): no query, no chunked payload.
 """
 
 import hashlib
