@@ -25,6 +25,7 @@ from bot.engine.lease import Lease
 from bot.engine.library import HAND_OVER_S, DurableJournal, end_dbos, milliseconds
 from bot.engine.stranded import StrandedWork
 from bot.engine.take_over import DbosRecords, TakeOver
+from bot.engine.under_way import Tasks, UnderWay
 from bot.engine.waiting import (
     MAX_LIVE_TURNS,
     MAX_LIVE_TURNS_SQLITE,
@@ -93,15 +94,12 @@ class Engine:
             tickets.hand_over,
         )
         self._signals: dict[TurnId, Signal] = {}
-        self._turns: dict[asyncio.Task[object], str] = {}
-        self._decisions: dict[asyncio.Task[object], str] = {}
+        self._under_way = UnderWay()
         self._starts = Starts()
         self._order = ThreadOrder(tickets, self.executor_id, self._starts.few)
         others = None if config.sqlite_path else replicas
         dead_s = STOOD_STILL_LEASES * config.lease_s
         self._stranded = StrandedWork(stranded, tickets, others, config.version, dead_s)
-        self._idle = asyncio.Event()
-        self._idle.set()
         self._accepting = False
         self._leaving = False
         self._lock_file: IO[bytes] | None = None
@@ -164,7 +162,7 @@ class Engine:
             await self._run_decision(proposal_id, value)
 
         async def ending(ask: JsonValue, told: bool) -> None:
-            with self._counted(self._decisions, "ending"):
+            with self._counted(self._under_way.decisions, "ending"):
                 await self._ending_body(_ASK.validate_python(ask), told, DurableJournal())
 
         self._ending = DBOS.workflow(name="ending", max_recovery_attempts=5)(ending)
@@ -180,16 +178,17 @@ class Engine:
             async with asyncio.timeout(grace_s):
                 await self._starts.none()
                 waiting = self._slots.let_go()
-                await self._idle.wait()
+                await self._under_way.idle()
         self._leaving = True
         begins = self._starts.under_way
-        left = {*self._turns, *self._decisions}
+        left = {*self._under_way.turns, *self._under_way.decisions}
         # The watchers too: what is handed over must not be taken back.
         for task in (*left, *self._watchers):
             task.cancel()
         if left:
             log.warning("handing_over", workflows=len(left))
             await asyncio.wait(left, timeout=HAND_OVER_S)
+        await self._under_way.recorded(HAND_OVER_S)
         await end_dbos()
         with suppress(StorageUnavailable):
             if left or waiting:
@@ -222,7 +221,7 @@ class Engine:
     @property
     def live(self) -> int:
         """Workflows running here."""
-        return len(self._turns) + len(self._decisions)
+        return self._under_way.count
 
     async def start_turn(self, ask: Ask) -> None:
         """Durable, with its place in the thread, when it returns. Raises StorageUnavailable."""
@@ -252,7 +251,7 @@ class Engine:
     ) -> None:
         if not self._accepting:
             raise StorageUnavailable("shutting down; nothing was started")
-        if workflow_id in self._turns.values():
+        if workflow_id in self._under_way.turns.values():
             return  # a platform may tell of a mention twice
         # Asked first and through our own connection: DBOS waits for a lost database without end,
         # and would start the work long after the asker was told that nothing was started.
@@ -277,7 +276,7 @@ class Engine:
 
     async def _run_turn(self, ask_value: JsonValue) -> None:
         ask = _ASK.validate_python(ask_value)
-        with self._counted(self._turns, ask.turn_id):
+        with self._counted(self._under_way.turns, ask.turn_id):
             try:
                 fresh = await self._order.enter(ask, self._tell_in_line)
             except Superseded:
@@ -307,25 +306,17 @@ class Engine:
             self._background.create_task(self._show_in_line(ask))
 
     async def _run_decision(self, proposal_id: str, value: JsonValue) -> None:
-        with self._counted(self._decisions, proposal_id):
+        with self._counted(self._under_way.decisions, proposal_id):
             await self._decision_body(
                 ProposalId(proposal_id), _DECISION.validate_python(value), DurableJournal()
             )
 
     @contextmanager
-    def _counted(self, tasks: dict[asyncio.Task[object], str], name: str) -> Iterator[None]:
+    def _counted(self, tasks: Tasks, name: str) -> Iterator[None]:
         if self._leaving:
             raise asyncio.CancelledError  # begun as the rest was handed over: it goes with them
-        task = asyncio.current_task()
-        assert task is not None  # noqa: S101 - a workflow is always run by one
-        tasks[task] = name
-        self._idle.clear()
-        try:
+        with self._under_way.counted(tasks, name):
             yield
-        finally:
-            del tasks[task]
-            if self.live == 0:
-                self._idle.set()
 
     async def request(self, turn: TurnId, by: UserId) -> bool:
         """Ask a running turn to stop, wherever it runs."""
@@ -356,18 +347,18 @@ class Engine:
 
         Before a turn does anything more, such as an edit over its successor's answer, it ends here.
         """
-        log.warning("overslept", turns=len(self._turns))
-        self._take_over.let_go(self._turns.values())
-        for task in self._turns:
+        log.warning("overslept", turns=len(self._under_way.turns))
+        self._take_over.let_go(self._under_way.turns.values())
+        for task in self._under_way.turns:
             task.cancel()
 
     async def _let_lost_go(self) -> None:
         """It was without the database, and runs on: those turns end here that others have."""
-        lost = await self._take_over.lost(self._turns.values())
-        log.warning("cut_off", turns=len(self._turns), lost=len(lost))
-        for task, turn in self._turns.items():
+        lost = await self._take_over.lost(self._under_way.turns.values())
+        log.warning("cut_off", turns=len(self._under_way.turns), lost=len(lost))
+        for task, turn in self._under_way.turns.items():
             if turn in lost:
                 task.cancel()
 
     async def _look_after_others(self) -> None:
-        await self._take_over.look(self._turns.values())
+        await self._take_over.look(self._under_way.turns.values())

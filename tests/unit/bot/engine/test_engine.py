@@ -2,11 +2,15 @@
 
 import asyncio
 import gc
+import threading
+from typing import Any
 
 import pytest
+import sqlalchemy as sa
+from dbos._sys_db import SystemDatabase
 
 from bot.store.replicas import Replicas
-from bot.store.tickets import Tickets
+from bot.store.tickets import Tickets, workflow_status
 from tests.fixtures_engine import Lives, ask, lives
 
 __all__ = ["lives"]
@@ -144,3 +148,23 @@ async def test_turns_of_another_version_are_left_to_a_process_that_knows_it(
     async with lives.life("1"):
         await lives.over()
     assert (lives.lost, lives.ended) == ([], ["question 1", "question 2"])
+
+
+@pytest.mark.parametrize("lives", ["sqlite"], indirect=True)
+async def test_what_has_ended_is_on_record_as_ended_before_its_process_leaves(
+    lives: Lives, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = SystemDatabase.update_workflow_outcome
+
+    def slowly(self: SystemDatabase, *args: Any, **options: Any) -> bool:
+        threading.Event().wait(0.3)
+        return record(self, *args, **options)
+
+    monkeypatch.setattr(SystemDatabase, "update_workflow_outcome", slowly)
+    async with lives.life() as engine:
+        await engine.start_turn(ask(1))
+        await lives.over()
+    workflows = workflow_status(lives.database.dialect)
+    async with lives.database.read() as connection:
+        states = (await connection.execute(sa.select(workflows.c.status))).scalars().all()
+    assert states == ["SUCCESS"]
