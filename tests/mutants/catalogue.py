@@ -190,6 +190,13 @@ MUTANTS = (
         (f"{_ENGINE}test_a_turn_that_is_handed_over_is_not_given_up",),
     ),
     Mutant(
+        "a process leaves before what has ended is on record",
+        "bot/engine/engine.py",
+        "        await self._under_way.recorded(HAND_OVER_S)\n",
+        "",
+        (f"{_ENGINE}test_what_has_ended_is_on_record_as_ended_before_its_process_leaves",),
+    ),
+    Mutant(
         "turns of another version are waited for",
         "bot/engine/stranded.py",
         "            await DBOS.cancel_workflows_async(lost)",
