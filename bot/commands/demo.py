@@ -14,9 +14,9 @@ from bot.upkeep.signals import Signals
 from bot.wiring.stores import open_redactor
 
 
-def demo(port: int | None, signals: Signals) -> int:
+def demo(port: int | None, host: str | None, signals: Signals) -> int:
     """Serve the demo until stopped. Its data stays, in a private folder, until the next demo starts."""
-    return verbs.guarded(lambda: _demo(port, signals))
+    return verbs.guarded(lambda: _demo(port, host, signals))
 
 
 def demo_ask(question: str, channel: str, *, as_json: bool) -> int:
@@ -33,10 +33,10 @@ def demo_ask(question: str, channel: str, *, as_json: bool) -> int:
     return verbs.guarded(work)
 
 
-async def _demo(port: int | None, signals: Signals) -> int:
+async def _demo(port: int | None, host: str | None, signals: Signals) -> int:
     # Imported when it is wanted: the page needs the engine and the workspace, a question neither.
     from bot.demo.alert import SCRIPT
-    from bot.demo.running import USUAL_PORT, demo_running
+    from bot.demo.running import LOOPBACK, USUAL_PORT, demo_running
 
     attention = Attention(signals)
     with attention.paid(), suppress(StoppedEarly):
@@ -44,7 +44,7 @@ async def _demo(port: int | None, signals: Signals) -> int:
             folder = stack.enter_context(demo_state.kept())
             print("Kortex is starting ...", flush=True)
             with attention.starting():
-                url = await stack.enter_async_context(demo_running(folder, port))
+                url = await stack.enter_async_context(demo_running(folder, port, host or LOOPBACK))
             if port is None and not url.endswith(f":{USUAL_PORT}"):
                 print(
                     f"Port {USUAL_PORT} is in use, perhaps by another demo, so this one has a free "

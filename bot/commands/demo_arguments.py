@@ -6,6 +6,7 @@ from typing import Final
 from bot.upkeep.signals import Signals, heeding
 
 LAST_PORT: Final = 65535
+LISTENING: Final = ("127.0.0.1", "0.0.0.0")  # noqa: S104 - asked for
 
 
 def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -25,6 +26,12 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
         metavar="N",
         help="the port of the page (default: 8420, or any free one)",
     )
+    parser.add_argument(
+        "--host",
+        choices=LISTENING,
+        help="where the page listens (default: 127.0.0.1); 0.0.0.0 in a container, whose port is "
+        "then published to this machine alone: whoever reaches the page can be anybody in it",
+    )
     parser.set_defaults(run=_demo, refuse=parser.error)
 
 
@@ -40,6 +47,8 @@ def _demo(parsed: argparse.Namespace) -> int:
     if parsed.ask is not None:
         if parsed.port is not None:
             parsed.refuse("--port is of the page, and --ask has none")
+        if parsed.host is not None:
+            parsed.refuse("--host is of the page, and --ask has none")
         from bot.commands.demo import demo_ask
 
         return demo_ask(parsed.ask, parsed.channel or "incident-checkout", as_json=parsed.json)
@@ -50,6 +59,6 @@ def _demo(parsed: argparse.Namespace) -> int:
     def serve(signals: Signals) -> int:
         from bot.commands.demo import demo
 
-        return demo(parsed.port, signals)
+        return demo(parsed.port, parsed.host, signals)
 
     return heeding(Signals(hangup_stops=True), serve)

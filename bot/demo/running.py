@@ -9,6 +9,8 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
+from pydantic import SecretStr
+
 from adapters.errors import AdapterError
 from adapters.llm.port import Provider
 from bot.app import Base
@@ -28,7 +30,9 @@ from bot.demo.workspace.errors import CannotDoThat
 from bot.demo.workspace.provider_choice import ProviderOption
 from bot.demo.workspace.state import Workspace
 from bot.service.lifecycle import Service, serving
-from bot.settings.reading import ConfigurationError
+from bot.settings.model import DatabaseSettings, Settings
+from bot.settings.reading import ConfigurationError, environment
+from bot.store import schema
 from bot.telemetry import logs
 from bot.web.front import why_not
 from bot.wiring.observed import Played
@@ -36,6 +40,10 @@ from bot.wiring.stores import open_redactor
 
 TRIAGE_PACE_S = 0.03  # a word every 30 ms reads like a model that answers quickly
 USUAL_PORT = 8420
+LOOPBACK = "127.0.0.1"
+# Of a demo that outlives its process, as deploy/compose.yaml has one.
+DATABASE_URL = "KORTEX_DEMO_DATABASE_URL"
+AUDIT_KEY = "KORTEX_DEMO_AUDIT_KEY"
 _ON_CALL = ("mira@example.com", "jonas@example.com")
 _OFFERED = ("triage", "anthropic", "openai", "ollama")
 _LABELS = {
@@ -48,11 +56,13 @@ _LABELS = {
 
 @asynccontextmanager
 async def demo_running(
-    folder: Path, port: int | None, *, pace_s: float = TRIAGE_PACE_S
+    folder: Path, port: int | None, host: str = LOOPBACK, *, pace_s: float = TRIAGE_PACE_S
 ) -> AsyncIterator[str]:
     """The page's URL while everything runs. Without a port the usual one, or a free one.
 
-    `folder` gets the database, `kortex.toml` with the key of its trail, and a script that fires an alert.
+    `folder` gets the database (unless KORTEX_DEMO_DATABASE_URL names another), `kortex.toml` with the
+    key of its trail, and a script that fires an alert. Whatever `host` it listens on, the page answers
+    to the names of this machine's loopback alone.
 
     Raises ConfigurationError when the port that was asked for cannot be had.
     """
@@ -60,7 +70,7 @@ async def demo_running(
     choice, incidents = DemoProviders(), demo_incidents()
     token, read_token, alert_token = (secrets.token_urlsafe(24) for _ in range(3))
     async with AsyncExitStack() as stack:
-        origin = await stack.enter_async_context(_page(workspace, port, choice))
+        origin = await stack.enter_async_context(_page(workspace, host, port, choice))
         plane = await stack.enter_async_context(
             local(demo_control_plane(token, read_token, incidents))
         )
@@ -72,10 +82,10 @@ async def demo_running(
             "KORTEX_DEMO_API_BASE_URL": f"{origin}/api/",
             **plane_values(plane, token, read_token),
             "KORTEX_DEMO_ON_CALL": f"{rota}{ROTA_PATH}",
-            "KORTEX_DEMO_AUDIT_KEY": secrets.token_hex(32),
+            "KORTEX_DEMO_AUDIT_KEY": environment().get(AUDIT_KEY) or secrets.token_hex(32),
             "KORTEX_DEMO_ALERT_TOKEN": alert_token,
         }
-        settings = demo_settings(folder, values)
+        settings = await _on_own_database(demo_settings(folder, values))
         await asyncio.to_thread(write_private, folder / "kortex.toml", demo_text(values))
         logs.configure(open_redactor(settings), level="ERROR")
         service: Service = await stack.enter_async_context(
@@ -87,22 +97,32 @@ async def demo_running(
         yield origin
 
 
+async def _on_own_database(settings: Settings) -> Settings:
+    """On the database that the environment names, migrated; else as they are, on SQLite in the folder."""
+    url = environment().get(DATABASE_URL)
+    if not url:
+        return settings
+    await schema.migrate(url)
+    own = DatabaseSettings(url=SecretStr(url))
+    return settings.model_copy(update={"database": own})
+
+
 @asynccontextmanager
 async def _page(
-    workspace: Workspace, port: int | None, choice: "DemoProviders"
+    workspace: Workspace, host: str, port: int | None, choice: "DemoProviders"
 ) -> AsyncIterator[str]:
     async with AsyncExitStack() as stack:
         wanted = USUAL_PORT if port is None else port
         try:
             origin = await stack.enter_async_context(
-                workspace_serving(workspace, port=wanted, providers=choice)
+                workspace_serving(workspace, host, wanted, providers=choice)
             )
         except OSError as error:
             if port is not None:
-                why = why_not(error, "127.0.0.1", port)
+                why = why_not(error, host, port)
                 raise ConfigurationError(f"--port: {why} (0 is any free one)") from error
             origin = await stack.enter_async_context(
-                workspace_serving(workspace, port=0, providers=choice)
+                workspace_serving(workspace, host, 0, providers=choice)
             )
         yield origin
 

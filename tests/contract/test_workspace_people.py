@@ -343,6 +343,15 @@ async def test_another_host_name_is_refused(page: aiohttp.ClientSession) -> None
         assert response.status == 421
 
 
+async def test_listening_on_every_address_it_still_answers_to_loopbacks_names_alone() -> None:
+    async with serving(Workspace(), "0.0.0.0") as origin, aiohttp.ClientSession(origin) as page:
+        async with page.get("/person/workspace", headers={"host": "192.0.2.1:8420"}) as response:
+            assert response.status == 421
+        async with page.get("/person/workspace") as response:
+            assert response.status == 200
+    assert origin.startswith("http://127.0.0.1:")
+
+
 @pytest.mark.parametrize(
     "headers",
     [

@@ -78,6 +78,8 @@ def test_an_output_that_cannot_be_written_is_said() -> None:
         (["--channel", "incident-quiet"], "--channel goes with --ask"),
         (["--json"], "--json goes with --ask"),
         (["--ask", "why?", "--port", "8420"], "--port is of the page"),
+        (["--ask", "why?", "--host", "0.0.0.0"], "--host is of the page"),
+        (["--host", "192.0.2.1"], "invalid choice: '192.0.2.1'"),
         (["--ask", "why?", "--channel", "incident-chekout"], "incident-checkout"),
     ],
 )

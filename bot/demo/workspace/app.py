@@ -1,8 +1,12 @@
-"""The workspace as an aiohttp application. Bind it to loopback only."""
+"""The workspace as an aiohttp application. Bind it to loopback, or to what only loopback leads to.
+
+Whoever reaches it can be anybody in it.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
+from ipaddress import ip_address
 
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
@@ -112,7 +116,8 @@ async def serving(
         site = web.TCPSite(runner, host, port)
         await site.start()
         bound = runner.addresses[0][1]
-        workspace.acts.origin = f"http://{host}:{bound}"
+        reached = "127.0.0.1" if ip_address(host).is_unspecified else host
+        workspace.acts.origin = f"http://{reached}:{bound}"
         yield workspace.acts.origin
     finally:
         await runner.cleanup()
