@@ -40,7 +40,10 @@ KEYED: Final = (
     r"""(?i)\b(?:level|severity|lvl|log_?level|levelname|severity_text)["']?\s*[:=]\s*["']?"""
     r"""(?P<level>[a-z]+|[1-6]0)\b"""
 )
-WORD: Final = rf"^(?:.{{0,120}}?[\s|(<])?(?P<level>{_WORDS}|\[(?:{_WORDS}|{_WORDS.lower()})\])(?:[\s\]|)>:,]|$)"
+_AFTER_WORD: Final = r"(?:[\s\]|)>:,]|$)"
+WORD: Final = (
+    rf"^(?:.{{0,120}}?[\s|(<])?(?P<level>{_WORDS}|\[(?:{_WORDS}|{_WORDS.lower()})\]){_AFTER_WORD}"
+)
 KLOG: Final = r"^(?P<level>[DIWEF])[0-9]{4} [0-9]{2}:"
 
 
@@ -68,3 +71,27 @@ def at_least(minimum: str) -> frozenset[str]:
         raise InvalidArguments(f"unknown level {minimum!r}; levels are: {', '.join(LEVELS)}")
     wanted = frozenset(LEVELS[LEVELS.index(lowest) :])
     return wanted | {spelling for spelling, level in _SPELLINGS.items() if level in wanted}
+
+
+def stated_in_lines(minimum: str) -> list[tuple[str, str]]:
+    """Patterns (RE2) by which a line states a level from a minimum up, the first that is there counts.
+
+    Of each the pattern of those levels, and that of any level. Raises as `at_least`.
+    """
+    wanted, known = at_least(minimum), at_least(LEVELS[0])
+    return [(_stating(one, wanted), _stating(one, known)) for one in (KEYED, WORD, KLOG)]
+
+
+def _stating(pattern: str, levels: frozenset[str]) -> str:
+    """One of the patterns above, for these spellings alone."""
+    before, _, rest = pattern.partition("(?P<level>")
+    any_case = pattern is KEYED
+    words = sorted(level if any_case else level.upper() for level in levels)
+    if pattern is KEYED:
+        return f"{before}(?:{'|'.join(words)}){rest.partition(')')[2]}"
+    if pattern is KLOG:
+        letters = "".join(word for word in words if len(word) == 1)
+        return f"{before}[{letters}]{rest.partition(')')[2]}"
+    named = [word for word in words if word in _WORDS.split("|")]
+    either = "|".join([*named, rf"\[(?:{'|'.join([*named, *(word.lower() for word in named)])})\]"])
+    return f"{before}(?:{either}){_AFTER_WORD}"

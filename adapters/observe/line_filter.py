@@ -4,7 +4,8 @@ Checks that a pipeline cannot leave its place behind the selector, and evaluates
 backends that cannot.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from json import JSONDecodeError, loads
 
 import re2
@@ -16,6 +17,24 @@ _MAX_CHARS = 2000
 _MAX_REGEX_BYTES = 8 << 20  # RE2's own default budget for one compiled pattern
 
 LineTest = Callable[[str], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One of `|=`, `!=`, `|~`, `!~`, and the text or RE2 pattern that it is about."""
+
+    operator: str
+    operand: str
+
+    @property
+    def wanted(self) -> bool:
+        """Whether lines that have it stay, and not those that do not."""
+        return self.operator.startswith("|")
+
+    @property
+    def is_pattern(self) -> bool:
+        """Whether the operand is a pattern."""
+        return self.operator.endswith("~")
 
 
 def as_pipeline(text: str) -> str:
@@ -42,13 +61,23 @@ def line_test(text: str) -> LineTest:
 
     Raises InvalidArguments for other stages, and for a pattern RE2 cannot compile.
     """
-    stripped = _checked_length(text)
-    if not stripped:
-        return lambda _line: True
-    if not _is_pipeline(stripped):
-        return lambda line: stripped in line
-    tests = [_stage_test(operator, operand) for operator, operand in _stages(stripped)]
+    tests = [_stage_test(stage) for stage in stages_of(text)]
     return lambda line: all(test(line) for test in tests)
+
+
+def stages_of(text: str) -> Sequence[Stage]:
+    """The filter as stages, for backends with a language of their own; plain text is one.
+
+    Raises as `line_test`.
+    """
+    stripped = _checked_length(text)
+    if stripped and not _is_pipeline(stripped):
+        return [Stage("|=", stripped)]
+    stages = [Stage(operator, operand) for operator, operand in _stages(stripped)]
+    for stage in stages:
+        if stage.is_pattern:
+            _compiled(stage.operand)
+    return stages
 
 
 def quoted(text: str) -> str:
@@ -120,13 +149,11 @@ def _unquoted(literal: str) -> str:
         ) from error
 
 
-def _stage_test(operator: str, operand: str) -> LineTest:
-    if operator == "|=":
-        return lambda line: operand in line
-    if operator == "!=":
-        return lambda line: operand not in line
+def _stage_test(stage: Stage) -> LineTest:
+    operand, wanted = stage.operand, stage.wanted
+    if not stage.is_pattern:
+        return lambda line: (operand in line) is wanted
     pattern = _compiled(operand)
-    wanted = operator == "|~"
     return lambda line: (pattern.search(line) is not None) is wanted
 
 

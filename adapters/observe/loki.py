@@ -1,30 +1,26 @@
 """Logs on Grafana Loki 2.9+ (behaviour observed on 3.7).
 
-Loki has no cursor and sorts only within a stream: pages are put in order here, and continued from
-the last timestamp with hashes of what was delivered at it.
+Loki has no cursor and sorts only within a stream: `log_page` makes pages of its answers.
 """
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Final
 
 import httpx
 
 from adapters.observe.backend import Answer, Backend
-from adapters.observe.cursor import (
-    CursorCodec,
-    Position,
-    advanced,
-    page_size,
-    resume,
-    suspend,
-)
-from adapters.observe.instants import check_order
+from adapters.observe.cursor import CursorCodec, Position, page_size, resume, suspend
+from adapters.observe.instants import check_order, to_ns
 from adapters.observe.line_filter import as_pipeline
-from adapters.observe.loki_answer import Entry, check, level_stages, lines_of, streams_of
+from adapters.observe.log_entry import Entry, lines_of
+from adapters.observe.log_page import next_page
+from adapters.observe.log_sweep import LogSweep, Share
+from adapters.observe.loki_answer import check, level_stages, streams_of
+from adapters.observe.loki_counts import LokiCounts, pipeline
 from adapters.observe.loki_places import LokiPlaces
-from adapters.observe.loki_selector import Selector, check_product
-from adapters.observe.loki_sweep import LokiSweep
+from adapters.observe.loki_selector import Selecting, Selector, check_product
 from tools.capabilities import (
     Interval,
     LogPage,
@@ -64,7 +60,8 @@ class LokiLogs:
         template = Selector(selector) if selector else None
         self._places = LokiPlaces(self._backend, template, preferred_labels)
         self._max_entries = _MAX_ENTRIES  # until the server says less
-        self._sweeps = LokiSweep(self._backend, self._places, self._newest)
+        counts = LokiCounts(self._backend, self._places)
+        self._sweeps = LogSweep(self._places, counts, self._newest_of, _MAX_ENTRIES)
 
     async def query(self, query: LogQuery) -> LogPage:
         """Newest first. `total_matches` is known only when the first page is the last."""
@@ -75,40 +72,15 @@ class LokiLogs:
         selector = await self._selector(query)
         stages = " ".join(stage for stage in (selector, levels, filters) if stage)
         size = page_size(query)
-        page, more = await self._page(stages, position, size)
-        if not page and position.last_ns is None:
+        page = await next_page(partial(self._newest, stages), position, size, _MAX_ENTRIES)
+        lines = lines_of(page.entries)
+        if not lines and position.last_ns is None:
             await self._check_there(query)
             notes = await self._unread(selector, position) if levels else ()
             return LogPage((), total_matches=0, notes=notes)
-        if not more:
-            total = len(page) if position.last_ns is None else None
-            return LogPage(lines_of(page), total_matches=total)
-        behind = advanced(position, [(entry.ts_ns, entry.hash()) for entry in page], None)
-        return LogPage(lines_of(page), suspend(query, behind, self._codec))
-
-    async def _page(
-        self, stages: str, position: Position, size: int
-    ) -> tuple[Sequence[Entry], bool]:
-        """The next lines in order, and whether there are more.
-
-        Which lines of a tie an answer holds is not defined when it is full: such a tie is read
-        whole, or left for the next page. Raises InvalidArguments where it is larger than an answer.
-        """
-        for limit in (size + position.count + 1, _MAX_ENTRIES):
-            entries = sorted(await self.newest(stages, position, limit))
-            full = len(entries) >= min(limit, self._max_entries)
-            fresh = _behind(entries, position)
-            if not full:
-                return fresh[:size], len(fresh) > size
-            whole = [entry for entry in fresh if entry.ts_ns != entries[-1].ts_ns]
-            if len(whole) >= size:
-                break
-        if not whole:
-            raise InvalidArguments(
-                f"{len(entries)} lines or more share the timestamp {entries[-1].ts_ns} ns, as many "
-                "as Loki gives at once; narrow the filter or the level to read past it"
-            )
-        return whole[:size], True
+        if page.behind is None:
+            return LogPage(lines, total_matches=len(lines) if position.last_ns is None else None)
+        return LogPage(lines, suspend(query, page.behind, self._codec))
 
     async def discover(self, products: Sequence[str], interval: Interval) -> LogsFound:
         """Which of these have lines; all values of the first label that names products else."""
@@ -129,6 +101,13 @@ class LokiLogs:
     async def sweep(self, query: LogSweepQuery) -> SweptLogs:
         """The lines of many products, in a few requests, and for a minute without any."""
         return await self._sweeps.read(query)
+
+    async def _newest_of(
+        self, share: Share[Selecting], query: LogSweepQuery
+    ) -> tuple[Sequence[Entry], bool]:
+        position = Position(to_ns(query.interval.start), to_ns(query.interval.end))
+        logql = f"{share.way.of(share.products)} {pipeline(query)}".strip()
+        return await self._newest(logql, position, share.limit)
 
     async def _newest(
         self, logql: str, position: Position, limit: int
@@ -191,13 +170,3 @@ class LokiLogs:
             f"no log stream has {first.asked.label}={query.product!r} within a day of this range; "
             f"there are {len(first.values)} values: {shown}"
         )
-
-
-def _behind(ordered: Sequence[Entry], position: Position) -> Sequence[Entry]:
-    """What is new of these, in their order."""
-    known = frozenset(position.delivered)
-    if not position.passed:
-        return [e for e in ordered if e.ts_ns != position.last_ns or e.hash() not in known]
-    tied = [entry.hash() for entry in ordered if entry.ts_ns == position.last_ns]
-    last = position.delivered[-1]
-    return ordered[tied.index(last) + 1 if last in tied else position.passed :]

@@ -1,30 +1,16 @@
-"""A level as LogQL, and Loki's answers: [timestamp, line, metadata] to one list in one order.
+"""A level as LogQL, and Loki's answers: [timestamp, line, metadata] to one list."""
 
-A level that was pushed with the line counts most; then what Loki detected at ingest, which is a guess
-(any "error" in a URL), and only where there is neither, the line.
-"""
-
-import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from adapters.observe.backend import Answer, read_body
-from adapters.observe.cursor import line_hash
-from adapters.observe.levels import KEYED, KLOG, WORD, at_least, level_in, normalized
-from tools.capabilities import LogLine
+from adapters.observe.levels import KEYED, KLOG, WORD, at_least
+from adapters.observe.log_entry import DETECTED, PUSHED, Entry
 from tools.errors import InvalidArguments, UpstreamFailed
 
-PUSHED: Final = ("level", "severity", "severity_text")
-DETECTED: Final = "detected_level"
 FROM_LINE: Final = ("kortex_key", "kortex_word", "kortex_klog")  # the first that is there counts
-
-
-# Labels and metadata that collectors use, most telling first.
-_HOSTS: Final = ("host", "hostname", "pod", "k8s_pod_name", "instance", "node_name", "node")
-_TRACE_IDS: Final = ("trace_id", "traceID", "traceid", "TraceId")
 
 
 def level_stages(minimum: str) -> str:
@@ -40,25 +26,6 @@ def level_stages(minimum: str) -> str:
         for name, pattern in zip(FROM_LINE, (KEYED, WORD, KLOG), strict=True)
     )
     return f"{extracted} | ({pushed} or ({not_pushed} and {guessed}))"
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One line as Loki gave it. `labels` holds the stream's labels and the line's metadata."""
-
-    ts_ns: int
-    line: str
-    labels: Mapping[str, str]
-
-    def hash(self) -> str:
-        """Tells entries of one timestamp apart: Loki stores equal ones once."""
-        return line_hash(_canonical(self.labels), self.line)
-
-    def __lt__(self, other: "Entry") -> bool:
-        return self._order() < other._order()
-
-    def _order(self) -> tuple[int, str, str]:
-        return (-self.ts_ns, _canonical(self.labels), self.line)
 
 
 class _Extra(BaseModel):
@@ -159,40 +126,9 @@ async def series_of(answer: Answer) -> Sequence[Mapping[str, str]]:
     return body.data or ()
 
 
-def lines_of(entries: Sequence[Entry]) -> Sequence[LogLine]:
-    """The entries as lines, in their order."""
-    return tuple(line_of(entry) for entry in entries)
-
-
-def line_of(entry: Entry) -> LogLine:
-    """An entry as a line, its level as `loki_level` filters by it."""
-    return LogLine(
-        entry.ts_ns,
-        _level(entry),
-        _first(entry.labels, _HOSTS),
-        entry.line,
-        _first(entry.labels, _TRACE_IDS),
-    )
-
-
-def _level(entry: Entry) -> str:
-    pushed = normalized(_first(entry.labels, PUSHED))
-    detected = normalized(entry.labels.get(DETECTED, ""))
-    known = pushed or (detected if detected != "unknown" else "")
-    return known or level_in(entry.line) or "unknown"
-
-
 def _entries(stream: _Stream) -> Iterator[Entry]:
     for ts_ns, line, *rest in stream.values:
         extra = rest[0] if rest else _Extra()
         labels = {**extra.parsed, **extra.structured, **stream.stream}
         # Nanoseconds come as text and only int keeps them all.
         yield Entry(int(ts_ns), line, labels)
-
-
-def _first(labels: Mapping[str, str], names: Sequence[str]) -> str:
-    return next((labels[name] for name in names if labels.get(name)), "")
-
-
-def _canonical(labels: Mapping[str, str]) -> str:
-    return json.dumps(labels, sort_keys=True)

@@ -13,6 +13,7 @@ from tools.core.bound import bound
 from tools.core.log_entry import LogEntry, head, log_entry
 from tools.cursor import CursorScope, CursorSigner
 from tools.errors import InvalidArguments
+from tools.output import clean_text
 from tools.products import BY_PRODUCT
 from tools.timerange import TimeRange, parse_time_range
 
@@ -106,7 +107,7 @@ class GetLogs:
             total_matches=page.total_matches,
             next_cursor=self._sealed(page.next_cursor, when, scope, call.now),
             query_latency_ms=max(0, round(latency / timedelta(milliseconds=1))),
-            notes=[when.assumed] if when.assumed else None,
+            notes=_notes(when, page) or None,
         )
 
     def summarise(self, output: LogsOutput, arguments: LogsInput) -> str:
@@ -143,6 +144,11 @@ class GetLogs:
             return None
         start, end = _micros(when.interval.start), _micros(when.interval.end)
         return self._signer.seal({"start": start, "end": end, "at": inner}, scope, now)
+
+
+def _notes(when: TimeRange, page: LogPage) -> list[str]:
+    """What was assumed, and what the backend could not do."""
+    return [*([when.assumed] if when.assumed else []), *(clean_text(note) for note in page.notes)]
 
 
 def _scope(arguments: LogsInput, call: CallContext) -> CursorScope:

@@ -1,0 +1,94 @@
+"""One line as a backend gave it, with the labels or fields that came with it, and its place in the order.
+
+Backends name a level, a host and a trace differently; here is what collectors call them.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from adapters.observe.cursor import line_hash
+from adapters.observe.levels import level_in, normalized
+from tools.capabilities import LogLine
+
+DETECTED: Final = "detected_level"  # Loki's guess at ingest
+
+# The most telling first: labels of Loki and VictoriaLogs, then OpenTelemetry's and ECS's fields.
+PUSHED: Final = ("level", "severity", "severity_text")
+LEVELS: Final = (*PUSHED, "log.level", "severityText", "SeverityText", "log_level", "lvl")
+HOSTS: Final = (
+    "host", "hostname", "host.name", "pod", "k8s_pod_name", "k8s.pod.name", "kubernetes.pod.name",
+    "kubernetes.pod_name", "resource.attributes.k8s.pod.name", "resource.attributes.host.name",
+    "instance", "node_name", "node", "@logStream",
+)  # fmt: skip
+TRACE_IDS: Final = ("trace_id", "traceID", "traceid", "TraceId", "traceId", "trace.id")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """`labels` are all that came with the line. `copy` counts lines that are alike in everything."""
+
+    ts_ns: int
+    line: str
+    labels: Mapping[str, str]
+    copy: int = 0
+
+    def hash(self) -> str:
+        """Tells entries of one timestamp apart."""
+        copy = (str(self.copy),) if self.copy else ()
+        return line_hash(_canonical(self.labels), self.line, *copy)
+
+    def __lt__(self, other: "Entry") -> bool:
+        return self._order() < other._order()
+
+    def _order(self) -> tuple[int, str, str]:
+        return (-self.ts_ns, _canonical(self.labels), self.line)
+
+
+def in_order(entries: Iterable[Entry]) -> list[Entry]:
+    """Newest first, those alike numbered: only Loki stores equal lines once."""
+    return list(_numbered(sorted(entries)))
+
+
+def lines_of(entries: Sequence[Entry]) -> Sequence[LogLine]:
+    """The entries as lines, in their order."""
+    return tuple(line_of(entry) for entry in entries)
+
+
+def line_of(entry: Entry) -> LogLine:
+    """An entry as a line, its level as it was selected by.
+
+    A level that was pushed with the line counts most; then what Loki detected at ingest, which is a
+    guess (any "error" in a URL), and only where there is neither, the line.
+    """
+    return LogLine(
+        entry.ts_ns,
+        _level(entry),
+        _first(entry.labels, HOSTS),
+        entry.line,
+        _first(entry.labels, TRACE_IDS),
+    )
+
+
+def _level(entry: Entry) -> str:
+    pushed = normalized(_first(entry.labels, LEVELS))
+    detected = normalized(entry.labels.get(DETECTED, ""))
+    known = pushed or (detected if detected != "unknown" else "")
+    return known or level_in(entry.line) or "unknown"
+
+
+def _numbered(ordered: Iterable[Entry]) -> Iterator[Entry]:
+    before: Entry | None = None
+    for entry in ordered:
+        alike = before is not None and replace(before, copy=0) == entry
+        before = replace(entry, copy=before.copy + 1) if before is not None and alike else entry
+        yield before
+
+
+def _first(labels: Mapping[str, str], names: Sequence[str]) -> str:
+    return next((labels[name] for name in names if labels.get(name)), "")
+
+
+def _canonical(labels: Mapping[str, str]) -> str:
+    return json.dumps(labels, sort_keys=True)

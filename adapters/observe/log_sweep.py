@@ -1,0 +1,164 @@
+"""The log lines of many products in a few requests: counted first, then read by shares.
+
+Newest-first over many products would give one chatty product everything.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Final, Generic, Protocol, TypeVar
+
+from adapters.observe.instants import check_order
+from adapters.observe.log_entry import Entry, line_of
+from adapters.observe.remembered import Remembered
+from tools.capabilities import Interval, LogLine, LogSweepQuery, SweptLogs
+
+_LEAST_SHARE: Final = 500  # lines
+# An investigation looks at the same time again within seconds; the lines are tens of megabytes.
+_LINES_LAST: Final = timedelta(minutes=1)
+_MOST_SWEEPS: Final = 6
+
+
+class Way(Protocol):
+    """How some products are found alike: by a label, whose values say which of them a line is of."""
+
+    @property
+    def label(self) -> str:
+        """The label that holds them."""
+        ...
+
+    def matches(self, product: str, value: str) -> bool:
+        """Whether a label's value belongs to the product."""
+        ...
+
+
+WayT = TypeVar("WayT", bound=Way)
+WayT_co = TypeVar("WayT_co", bound=Way, covariant=True)
+Counts = Callable[[Sequence[LogSweepQuery]], Awaitable[Sequence[Mapping[str, int]]]]
+
+
+class Ways(Protocol[WayT_co]):
+    """Says how products are found."""
+
+    async def selecting(
+        self, products: Sequence[str], interval: Interval
+    ) -> Sequence[tuple[WayT_co, Sequence[str]]]:
+        """Those found alike together; those that are nowhere are left out."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Share(Generic[WayT]):
+    """One request: products that are found alike, and how many lines."""
+
+    way: WayT
+    products: Sequence[str]
+    limit: int
+
+
+# The newest entries of a share, and whether there may be more.
+Newest = Callable[[Share[WayT], LogSweepQuery], Awaitable[tuple[Sequence[Entry], bool]]]
+
+
+class LogSweep(Generic[WayT]):
+    """Reads, and for a minute knows what it read. `most` entries fit one answer."""
+
+    def __init__(self, ways: Ways[WayT], counts: Counts, newest: Newest[WayT], most: int) -> None:
+        self._ways = ways
+        self._counts = counts
+        self._newest = newest
+        self._most = most
+        self._counted: Remembered[Sequence[Mapping[str, int]]] = Remembered(_LINES_LAST)
+        self._swept: Remembered[SweptLogs] = Remembered(_LINES_LAST, _MOST_SWEEPS)
+
+    async def count(self, queries: Sequence[LogSweepQuery]) -> Sequence[Mapping[str, int]]:
+        """As the Logs port says."""
+        wanted = tuple(_named(query) for query in queries)
+        return await self._counted.get(wanted, lambda: self._counts(wanted))
+
+    async def read(self, query: LogSweepQuery) -> SweptLogs:
+        """As the Logs port says. Not counted, it is read at once where that holds everything."""
+        wanted = _named(query)
+        asked = False
+
+        async def reading() -> SweptLogs:
+            nonlocal asked
+            asked = True
+            return await self._read(wanted)
+
+        found = await self._swept.get(wanted, reading)
+        return found if asked else replace(found, requests=0)
+
+    async def _read(self, query: LogSweepQuery) -> SweptLogs:
+        ways = await self._ways.selecting(query.products, query.interval)
+        counts, requests = query.counts, 0
+        if counts is None:
+            whole = [Share(way, members, min(self._most, query.limit)) for way, members in ways]
+            lines, is_cut = await self._lines(whole, query)
+            if not is_cut:
+                read = {product: len(of) for product, of in lines.items()}
+                return SweptLogs(lines, read, (), len(whole))
+            (counts,) = await self._counts([query])
+            requests = len(whole) + 1
+        reads = [
+            read
+            for way, members in ways
+            for read in self._shares(way, members, counts, query.limit)
+        ]
+        lines, _is_cut = await self._lines(reads, query)
+        return SweptLogs(lines, dict(counts), _notes(lines, counts), requests + len(reads))
+
+    async def _lines(
+        self, reads: Sequence[Share[WayT]], query: LogSweepQuery
+    ) -> tuple[dict[str, list[LogLine]], bool]:
+        """By product, and whether there is more than was read."""
+        found = await asyncio.gather(*(self._one(read, query) for read in reads))
+        lines: dict[str, list[LogLine]] = {}
+        for entries, _more in found:
+            for product, line in entries:
+                lines.setdefault(product, []).append(line)
+        return lines, any(more for _entries, more in found)
+
+    async def _one(
+        self, read: Share[WayT], query: LogSweepQuery
+    ) -> tuple[list[tuple[str, LogLine]], bool]:
+        entries, more = await self._newest(read, query)
+        of_products = [
+            (product, line_of(entry))
+            for entry in sorted(entries)
+            for product in read.products
+            if read.way.matches(product, entry.labels.get(read.way.label, ""))
+        ]
+        return of_products, more
+
+    def _shares(
+        self, way: WayT, members: Sequence[str], counts: Mapping[str, int], limit: int
+    ) -> list[Share[WayT]]:
+        """The quiet ones whole in one request, the loud ones share what is left in another."""
+        waiting = sorted((p for p in members if counts.get(p)), key=lambda product: counts[product])
+        together: list[str] = []
+        size = 0
+        while waiting and size + counts[waiting[0]] <= min(self._most, limit):
+            size += counts[waiting[0]]
+            together.append(waiting.pop(0))
+        reads = [Share(way, together, size)] if together else []
+        if waiting:
+            left = max(limit - size, _LEAST_SHARE)
+            reads.append(
+                Share(way, waiting, min(self._most, left, sum(counts[p] for p in waiting)))
+            )
+        return reads
+
+
+def _named(query: LogSweepQuery) -> LogSweepQuery:
+    """The same, as a key. Raises InvalidArguments for an interval that is none."""
+    check_order(query.interval)
+    return replace(query, products=tuple(dict.fromkeys(query.products)))
+
+
+def _notes(lines: dict[str, list[LogLine]], counts: Mapping[str, int]) -> list[str]:
+    cut = [product for product, count in counts.items() if len(lines.get(product, ())) < count]
+    if not cut:
+        return []
+    return [f"only the newest lines were read of: {', '.join(sorted(cut)[:10])}"]
