@@ -8,7 +8,8 @@ import email.utils
 import socket
 import ssl
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from types import TracebackType
 from typing import Final
@@ -30,6 +31,7 @@ from adapters.errors import (
     TimedOut,
     Unreachable,
 )
+from adapters.trust import usual_trust
 
 # Idle connections are dropped before common load balancers drop them (nginx 75 s, AWS ALB 60 s,
 # Node 5 s is the outlier), so that a POST rarely meets a connection that is already closed.
@@ -70,13 +72,22 @@ _WORDS: Final[Mapping[type[AdapterError], str]] = {
 
 @cache
 def ssl_context() -> ssl.SSLContext:
-    """The process's one TLS context (building one reads files for about 20 ms).
+    """The process's one TLS context with the usual trust: building one reads files for 20 ms."""
+    return usual_trust()
 
-    Trusts certifi's roots and the system's own store, where operators put private authorities.
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How a server is reached, whatever is asked of it.
+
+    `tls` None is the usual trust, `proxy` empty is none. The headers hold credentials.
     """
-    context = httpx.create_ssl_context(trust_env=False)
-    context.load_default_certs()
-    return context
+
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    tls: ssl.SSLContext | None = None
+    proxy: str = field(default="", repr=False)
+    connect_s: float = 5.0
+    read_s: float = 60.0
 
 
 class _GuardedTransport(httpx.AsyncBaseTransport):
@@ -87,8 +98,10 @@ class _GuardedTransport(httpx.AsyncBaseTransport):
         inner: httpx.AsyncBaseTransport,
         allowed: frozenset[str] | None,
         reachable: ReachableAddresses | None,
+        proxy_host: str,
     ) -> None:
         self._inner = inner
+        self._proxy_host = proxy_host
         self._reachable = reachable
         self._allowed = allowed and frozenset(host.lower().rstrip(".") for host in allowed)
 
@@ -97,6 +110,8 @@ class _GuardedTransport(httpx.AsyncBaseTransport):
         if self._allowed is not None and host not in self._allowed:
             raise Refused(f"egress to {host} is not allowed")
         check_egress(host)
+        if self._proxy_host:
+            check_egress(self._proxy_host)
         if self._reachable is not None:
             self._reachable.check(host)
         return await self._inner.handle_async_request(request)
@@ -136,6 +151,7 @@ def http_client(
     allowed_hosts: frozenset[str] | None = None,
     tls: ssl.SSLContext | None = None,
     reachable: ReachableAddresses | None = None,
+    proxy: str = "",
 ) -> httpx.AsyncClient:
     """A new client; the caller owns it and calls `aclose`.
 
@@ -145,9 +161,37 @@ def http_client(
     client, one outside of what `adapters.egress` confines the process to. `tls` replaces the usual
     trust, for a server with an authority of its own. With `reachable`, names are resolved once per
     connection, and one that leads to any other address raises `Refused`.
+
+    With `proxy` (`http://user:password@proxy:3128`) every request goes through it: to an https
+    server as a tunnel (CONNECT). It has to be inside a confinement as well as the server. What a
+    name leads to is then the proxy's to say, so `reachable` beside it raises ValueError.
     """
+    if proxy and reachable is not None:
+        raise ValueError("behind a proxy nobody knows to which address a name leads")
+    via = httpx.Proxy(proxy) if proxy else None
     trust = tls or ssl_context()
     limits = httpx.Limits(max_connections=max_connections, keepalive_expiry=KEEPALIVE_S)
+
+    session = _sessions(trust, max_connections, reachable)
+    transport = AiohttpTransport(
+        verify=trust, trust_env=False, limits=limits, client=session, proxy=via
+    )
+    return httpx.AsyncClient(
+        base_url=base_url,
+        headers={"user-agent": "kortex", **(headers or {})},
+        timeout=httpx.Timeout(read_s, connect=connect_s, pool=connect_s),
+        transport=_GuardedTransport(
+            transport, allowed_hosts, reachable, via.url.host if via else ""
+        ),
+        trust_env=False,
+        follow_redirects=False,
+    )
+
+
+def _sessions(
+    trust: ssl.SSLContext, max_connections: int, reachable: ReachableAddresses | None
+) -> Callable[[], aiohttp.ClientSession]:
+    """What makes the connections of one client, on the loop that it is first used on."""
 
     def session() -> aiohttp.ClientSession:
         return aiohttp.ClientSession(
@@ -162,15 +206,7 @@ def http_client(
             trust_env=False,
         )
 
-    transport = AiohttpTransport(verify=trust, trust_env=False, limits=limits, client=session)
-    return httpx.AsyncClient(
-        base_url=base_url,
-        headers={"user-agent": "kortex", **(headers or {})},
-        timeout=httpx.Timeout(read_s, connect=connect_s, pool=connect_s),
-        transport=_GuardedTransport(transport, allowed_hosts, reachable),
-        trust_env=False,
-        follow_redirects=False,
-    )
+    return session
 
 
 class mapped_errors:  # noqa: N801 - used as a context manager, reads as a verb

@@ -53,6 +53,7 @@ from bot.wiring.observed import UNPLAYED, Observed, Played, SystemClock, World, 
 from bot.wiring.plugins import Plugins, open_plugins
 from bot.wiring.stores import Stores, open_redactor, open_stores
 from bot.wiring.toolboxes import Toolboxes
+from bot.wiring.ways import BACKEND_CONNECTIONS
 from tools.capabilities import Capabilities, Clock
 from tools.catalog import ToolCatalog
 from tools.contract import AnyTool
@@ -165,7 +166,7 @@ def build_conversation(
     """Put together what answers asks on that surface; a try to show a card takes `card_call_s`."""
     in_force = base.in_force
     venues = Venues(in_force.channels, directory.channels, base.stores.sessions)
-    client = http_client(max_connections=backends.BACKEND_CONNECTIONS)
+    client = http_client(max_connections=BACKEND_CONNECTIONS)
     stack.push_async_callback(client.aclose)
     probe = HttpProbe(client, rules.revealed(in_force.reading_tokens))
     target = Target(probe, base.redactor, surface.traits)

@@ -29,10 +29,9 @@ from bot.commands.eval_score import PossibleTruth, Result, Tally, Truth, table
 from bot.settings.model import (
     ChannelSettings,
     DatabaseSettings,
-    MetricsSettings,
-    ObserveSettings,
     Settings,
 )
+from bot.settings.observe import MetricsSettings, ObserveSettings
 from bot.settings.reading import ConfigurationError, load
 from bot.store import schema
 from bot.telemetry import logs

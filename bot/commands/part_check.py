@@ -13,7 +13,8 @@ from bot.domain.channel import ChannelRule
 from bot.ports.failures import StorageUnavailable
 from bot.reports.finding import Finding
 from bot.reports.tools import Purpose
-from bot.settings.model import ObserveSettings, Settings
+from bot.settings.model import Settings
+from bot.settings.observe import ObserveSettings
 from bot.settings.reading import ConfigurationError
 from bot.wiring import rules
 from bot.wiring.observed import Observed

@@ -6,21 +6,22 @@ from typing import Annotated, Literal
 from pydantic import (
     AfterValidator,
     AwareDatetime,
-    BaseModel,
     Field,
     SecretStr,
     ValidationInfo,
     field_validator,
 )
 
+from bot.settings.access import AccessSettings, RouteSettings
 from bot.settings.actions import ActionSettings
 from bot.settings.alerts import AlertSettings
+from bot.settings.masked import secret_values
 from bot.settings.mcp import McpSettings
+from bot.settings.observe import ObserveSettings
 from bot.settings.policy import PolicySettings, RoleSettings
 from bot.settings.section import (
     Duration,
     HostName,
-    LinkTemplate,
     LocalHost,
     NotEmpty,
     Section,
@@ -203,75 +204,6 @@ class LlmSettings(Section):
         return self.mode == "local-only" or self.privacy.local_only
 
 
-class LogsSettings(Section):
-    """`[observe.logs]`. `selector` is LogQL with `$product`; empty, the label is found."""
-
-    kind: Literal["loki", "recorded", "none"] = "none"
-    url: str = ""
-    link: LinkTemplate = ""
-    token: Token = SecretStr("")
-    tenant: str = ""
-    selector: str = ""
-
-
-class SignalSettings(Section):
-    """`[observe.metrics.signals.NAME]`: what a metric of that name means, before any convention.
-
-    NAME may hold `*`. `over` is the metric that it is a share of, `where` its matchers in PromQL.
-    """
-
-    role: Literal[
-        "traffic", "errors", "latency", "cpu", "memory", "disk", "pool", "queue", "restarts",
-        "network", "other", "none",
-    ]  # fmt: skip
-    type: Literal["counter", "gauge", "histogram", ""] = ""
-    unit: str = ""
-    worse: Literal["up", "down", "either", ""] = ""
-    combine: Literal["sum", "max", "min", "avg", ""] = ""
-    where: str = ""
-    over: str = ""
-    # From which it is bad, whatever it was before.
-    limit: float | None = Field(default=None, ge=0, le=1e15)
-
-
-class MetricsSettings(Section):
-    """`[observe.metrics]`. `product_label` holds a product's name; empty, it is found.
-
-    `scrape_interval` empty is learned from the data.
-    """
-
-    kind: Literal["prometheus", "recorded", "none"] = "none"
-    url: str = ""
-    link: LinkTemplate = ""
-    token: Token = SecretStr("")
-    tenant: str = ""
-    product_label: str = ""
-    scrape_interval: Duration | None = None
-    signals: dict[str, SignalSettings] = Field(default_factory=dict)
-
-
-class TracesSettings(Section):
-    """`[observe.traces]`. `api` is Jaeger's, `tenant` Tempo's."""
-
-    kind: Literal["jaeger", "tempo", "recorded", "none"] = "none"
-    url: str = ""
-    link: LinkTemplate = ""
-    token: Token = SecretStr("")
-    tenant: str = ""
-    api: Literal["v1", "v3"] = "v1"
-
-
-class ObserveSettings(Section):
-    """`[observe]`. `product_labels` name a product before the usual labels do, wherever it speaks:
-    metrics, logs, alerts, Deployments. A family's own `product_label` comes before them.
-    """
-
-    product_labels: tuple[str, ...] = ()
-    logs: LogsSettings = LogsSettings()
-    metrics: MetricsSettings = MetricsSettings()
-    traces: TracesSettings = TracesSettings()
-
-
 class KubernetesSettings(Section):
     """`[kubernetes]`. `namespaces` are those that may be read, the first is the usual one.
 
@@ -285,19 +217,17 @@ class KubernetesSettings(Section):
     product_label: str = ""
 
 
-class AdapterSettings(Section):
+class AdapterSettings(AccessSettings):
     """`[adapters.NAME]`: where a tool of your own asks (`bot/wiring/bindings.py`)."""
 
     url: str
-    token: Token = SecretStr("")
 
 
-class ControlPlaneSettings(Section):
+class ControlPlaneSettings(AccessSettings):
     """`[control_plane]`. `info_url` holds `{product}`, as in `http://plane/products/{product}/admin/info`."""
 
     kind: Literal["http", "recorded", "none"] = "none"
     info_url: str = ""
-    token: Token = SecretStr("")
 
 
 class ConnectionSettings(Section):
@@ -307,7 +237,7 @@ class ConnectionSettings(Section):
     token: Token = SecretStr("")
 
 
-class PlatformSettings(Section):
+class PlatformSettings(RouteSettings):
     """`[platform]`. Asked with the connection of whoever asks; without one its tools do not exist."""
 
     kind: Literal["http", "recorded", "none"] = "none"
@@ -459,20 +389,4 @@ class Settings(Section):
 
     def secrets(self) -> frozenset[str]:
         """Every configured secret, for literal masking wherever text leaves."""
-        return frozenset(s for s in _secret_values(self) if s)
-
-
-def _secret_values(value: object) -> list[str]:
-    match value:
-        case SecretStr():
-            return [value.get_secret_value()]
-        case BaseModel():
-            return [
-                s for name in type(value).model_fields for s in _secret_values(getattr(value, name))
-            ]
-        case dict():
-            return [s for item in value.values() for s in _secret_values(item)]
-        case tuple():
-            return [s for item in value for s in _secret_values(item)]
-        case _:
-            return []
+        return frozenset(s for s in secret_values(self) if s)

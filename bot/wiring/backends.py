@@ -46,8 +46,6 @@ from bot.store.switch import StoredSwitch
 from bot.wiring.confinement import local_order
 from tools.errors import InvalidArguments
 
-BACKEND_CONNECTIONS = 32  # per backend: more parallel queries would queue there anyway
-
 
 def installation_key(settings: Settings) -> bytes:
     """A key that replicas share and outsiders do not know, for cursors and redaction marks.

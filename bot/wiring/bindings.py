@@ -12,7 +12,7 @@ import httpx
 
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
-from bot.wiring.observed import backend_client
+from bot.wiring.ways import backend_client
 from tools.port import Port
 
 Bindings = Mapping[Port[Any], Callable[[httpx.AsyncClient], object]]
@@ -32,8 +32,6 @@ def bound(
                 f"adapters.{name}: no tool asks it; there are: {', '.join(adapters) or 'none'}"
             )
     return {
-        name: adapters[name](
-            backend_client(own.url, own.token.get_secret_value(), f"adapters.{name}.url", stack)
-        )
+        name: adapters[name](backend_client(own.url, own, f"adapters.{name}.url", stack))
         for name, own in settings.adapters.items()
     }

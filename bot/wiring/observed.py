@@ -3,7 +3,6 @@
 `bot.app` decides what is put together.
 """
 
-import base64
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, fields
@@ -11,13 +10,9 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
-from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
-
-import httpx
 
 from adapters.control_plane.admin_info import HttpAdminInfo
 from adapters.control_plane.port import BadTemplate, check_template
-from adapters.http import http_client
 from adapters.observe.conventions import Conventions
 from adapters.observe.cursor import UnsealedCodec
 from adapters.observe.jaeger import JaegerTraces
@@ -28,14 +23,14 @@ from adapters.platform.http_platform import PREFIX, HttpPlatform
 from adapters.written_pages import FolderPages
 from bot.settings.model import (
     ControlPlaneSettings,
-    MetricsSettings,
-    ObserveSettings,
     PatternsSettings,
     PlatformSettings,
     Settings,
 )
+from bot.settings.observe import MetricsBackend, ObserveSettings
 from bot.settings.reading import ConfigurationError
-from bot.wiring.backends import BACKEND_CONNECTIONS, Cluster
+from bot.wiring.backends import Cluster
+from bot.wiring.ways import backend_client
 from tools.capabilities import (
     AdminInfo,
     Capabilities,
@@ -52,7 +47,6 @@ from tools.capabilities import (
     Proposals,
     Traces,
 )
-from tools.contract import QUERY
 
 if TYPE_CHECKING:
     from adapters.recorded.incidents import RecordedIncidents
@@ -204,7 +198,7 @@ def _logs(settings: ObserveSettings, stack: AsyncExitStack) -> Logs | None:
     logs = settings.logs
     if logs.kind != "loki":
         return None
-    client = backend_client(logs.url, logs.token.get_secret_value(), "observe.logs.url", stack)
+    client = backend_client(logs.url, logs, "observe.logs.url", stack)
     try:
         return LokiLogs(
             client, UnsealedCodec(), logs.selector, logs.tenant, settings.product_labels
@@ -217,9 +211,7 @@ def _metrics(settings: ObserveSettings, clock: Clock, stack: AsyncExitStack) -> 
     metrics = settings.metrics
     if metrics.kind != "prometheus":
         return None
-    client = backend_client(
-        metrics.url, metrics.token.get_secret_value(), "observe.metrics.url", stack
-    )
+    client = backend_client(metrics.url, metrics, "observe.metrics.url", stack)
     scraped = metrics.scrape_interval
     return PrometheusMetrics(
         client,
@@ -232,7 +224,7 @@ def _metrics(settings: ObserveSettings, clock: Clock, stack: AsyncExitStack) -> 
     )
 
 
-def conventions_of(metrics: MetricsSettings) -> Conventions:
+def conventions_of(metrics: MetricsBackend) -> Conventions:
     """What names mean here: the operator's own before the shipped ones."""
     return Conventions({name: one.model_dump() for name, one in metrics.signals.items()})
 
@@ -241,9 +233,7 @@ def _traces(settings: ObserveSettings, stack: AsyncExitStack) -> Traces | None:
     traces = settings.traces
     if traces.kind in ("none", "recorded"):
         return None
-    client = backend_client(
-        traces.url, traces.token.get_secret_value(), "observe.traces.url", stack
-    )
+    client = backend_client(traces.url, traces, "observe.traces.url", stack)
     if traces.kind == "tempo":
         return TempoTraces(client, traces.tenant)
     return JaegerTraces(client, traces.api)
@@ -257,8 +247,7 @@ def make_admin_info(settings: ControlPlaneSettings, stack: AsyncExitStack) -> Ad
         check_template(settings.info_url)
     except BadTemplate as error:
         raise ConfigurationError(f"control_plane.info_url: {error}") from error
-    token = settings.token.get_secret_value()
-    client = backend_client(settings.info_url, token, "control_plane.info_url", stack)
+    client = backend_client(settings.info_url, settings, "control_plane.info_url", stack)
     return HttpAdminInfo(client, settings.info_url)
 
 
@@ -268,7 +257,7 @@ def make_platform(settings: PlatformSettings, stack: AsyncExitStack) -> Platform
         return None
     tokens = {f"{PREFIX}{name}": one.token for name, one in settings.connections.items()}
     return HttpPlatform(
-        backend_client(settings.url, "", "platform.url", stack),
+        backend_client(settings.url, settings, "platform.url", stack),
         lambda connection: tokens[connection].get_secret_value(),
     )
 
@@ -276,39 +265,3 @@ def make_platform(settings: PlatformSettings, stack: AsyncExitStack) -> Platform
 def make_patterns(settings: PatternsSettings) -> Patterns | None:
     """None without a folder."""
     return FolderPages(Path(settings.folder).expanduser()) if settings.folder else None
-
-
-def backend_client(url: str, bearer: str, key: str, stack: AsyncExitStack) -> httpx.AsyncClient:
-    """Reaches that host alone. `key` is what an error names. Raises ConfigurationError.
-
-    A name and password in the address (`https://user:pass@loki`) are sent as basic credentials.
-    """
-    try:
-        parts = urlsplit(url.strip().rstrip("/"))
-        host, port = parts.hostname, parts.port
-    except ValueError as error:
-        raise ConfigurationError(f"{key}: not an address: {error}") from error
-    if not host or parts.scheme not in {"http", "https"}:
-        raise ConfigurationError(f"{key}: needs an address such as http://loki:3100")
-    credentials = _credentials(parts, bearer, key)
-    named = f"[{host}]" if ":" in host else host
-    address = parts._replace(netloc=f"{named}:{port}" if port else named)
-    client = http_client(
-        base_url=urlunsplit(address),
-        headers={"Authorization": credentials} if credentials else None,
-        read_s=QUERY.ceiling_s,  # the runner's timeout cuts earlier
-        max_connections=BACKEND_CONNECTIONS,
-        allowed_hosts=frozenset({host}),
-    )
-    stack.push_async_callback(client.aclose)
-    return client
-
-
-def _credentials(parts: SplitResult, bearer: str, key: str) -> str:
-    """The Authorization header, empty for none. Raises ConfigurationError for two kinds at once."""
-    if parts.username is None:
-        return f"Bearer {bearer}" if bearer else ""
-    if bearer:
-        raise ConfigurationError(f"{key}: has a user in the address and a token; set one of them")
-    pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-    return f"Basic {base64.b64encode(pair.encode()).decode()}"

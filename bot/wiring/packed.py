@@ -15,7 +15,9 @@ from adapters.observe.prometheus import PrometheusMetrics
 from adapters.recorded.packs.loading import MARK, load_logs, load_metrics, product_label
 from adapters.recorded.packs.recording import Recording
 from adapters.recorded.packs.world import packed_world
-from bot.wiring.observed import Observed, World, backend_client
+from bot.settings.access import RouteSettings
+from bot.wiring.observed import Observed, World
+from bot.wiring.ways import backend_client
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,7 @@ async def with_metrics_at(
     if recording.series is None:
         return world
     mark = uuid.uuid4().hex
-    client = backend_client(url, "", "--metrics-url", stack)
+    client = backend_client(url, RouteSettings(), "--metrics-url", stack)
     client.params = client.params.set("extra_filters[]", f'{{{MARK}="{mark}"}}')
     await load_metrics(client, recording.series, mark)
     metrics = PrometheusMetrics(client, world.clock, conventions=conventions)
@@ -64,7 +66,7 @@ async def with_logs_at(
     if recording.lines is None:
         return world
     mark = uuid.uuid4().hex
-    client = backend_client(url, "", "--logs-url", stack)
+    client = backend_client(url, RouteSettings(), "--logs-url", stack)
     await load_logs(client, recording.lines, mark)
     label = product_label(recording.lines, recording.case.products)
     selector = f'{{{label}="$product", {MARK}="{mark}"}}'

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from bot.commands.part_check import sight
-from bot.settings.model import ObserveSettings
+from bot.settings.observe import ObserveSettings
 from bot.wiring.observed import Observed
 from tests.fakes.capabilities import NOW, FakeLogs, FakeMetrics
 from tools.capabilities import LogLine, Logs, Metrics, Series

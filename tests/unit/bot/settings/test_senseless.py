@@ -26,7 +26,7 @@ Path = tuple[str, ...]
 
 # What a table needs beside the field, and the names of entries of tables that hold others.
 ENTRIES = {
-    "llm.providers": "openai", "llm.models": "m", "llm.tools": "get_logs", "mcp.servers": "time",
+    "adapters": "tickets", "llm.providers": "openai", "llm.models": "m", "llm.tools": "get_logs", "mcp.servers": "time",
     "observe.metrics.signals": "shop_queue", "policy.toolsets": "investigate", "roles": "sre",
 }  # fmt: skip
 NEEDED = {
@@ -34,6 +34,7 @@ NEEDED = {
     "observe.metrics.signals.shop_queue": "role = 'queue'",
     "mcp.servers.time": "command = ['x']",
     "roles.sre.oncall": "kind = 'json'\nurl = 'http://rota/'\npath = '[]'",
+    "adapters.tickets": "url = 'http://tickets:8080'",
     "channels": "match = '*'",
     "alerts": "name = 'a'\nchannel = 'C0123456789'",
     "actions": "name = 'a'\ndescription = 'd'",
@@ -173,8 +174,12 @@ def _set(tree: Any, path: Path, value: object) -> None:
     tree[path[-1]] = value
 
 
-# An MCP server would be started, and a limit of objects needs something that counts them.
-ALONE = {("mcp", "servers", "time", "timeout"), ("actions", "max_objects")}
+# An MCP server would be started, a limit of objects needs something that counts them, and no tool
+# asks the adapter.
+ALONE = {
+    ("mcp", "servers", "time", "timeout"), ("actions", "max_objects"),
+    ("adapters", "tickets", "timeout"), ("adapters", "tickets", "connect_timeout"),
+}  # fmt: skip
 ALL_AT_ONCE = {path: field for path, field in FIELDS.items() if path not in ALONE}
 RECORDED = {"kind": "recorded"}
 

@@ -3,10 +3,13 @@
 from contextlib import AsyncExitStack
 
 import pytest
+from pydantic import SecretStr
 
+from bot.settings.access import AccessSettings
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
-from bot.wiring.observed import backend_client, make_observed
+from bot.wiring.observed import make_observed
+from bot.wiring.ways import backend_client
 from tests.fakes.capabilities import FakeClock, FakeDeploys, FakeHistory
 
 
@@ -27,7 +30,7 @@ async def test_name_and_password_become_credentials(
     url: str, base: str, header: str | None
 ) -> None:
     async with AsyncExitStack() as stack:
-        client = backend_client(url, "", "observe.logs.url", stack)
+        client = backend_client(url, AccessSettings(), "observe.logs.url", stack)
         assert str(client.base_url).rstrip("/") == base
         assert client.headers.get("authorization") == header
 
@@ -41,8 +44,9 @@ async def test_name_and_password_become_credentials(
 )  # fmt: skip
 async def test_address_that_is_none_is_named(url: str, token: str) -> None:
     async with AsyncExitStack() as stack:
+        access = AccessSettings(token=SecretStr(token))
         with pytest.raises(ConfigurationError, match=r"observe\.logs\.url"):
-            backend_client(url, token, "observe.logs.url", stack)
+            backend_client(url, access, "observe.logs.url", stack)
 
 
 @pytest.mark.parametrize(

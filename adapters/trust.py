@@ -1,0 +1,77 @@
+"""Whom a TLS connection trusts, and as whom it goes: the usual roots, or an operator's own files.
+
+Reads files, so it runs in a thread.
+"""
+
+import ssl
+from pathlib import Path
+from typing import Final
+
+import httpx
+
+MAX_FILE_BYTES: Final = 4 << 20  # the system's whole bundle is a twentieth of it
+
+
+class FileUnusable(ValueError):
+    """A file of certificates cannot be used. `setting` is `ca_file` or another parameter's name."""
+
+    def __init__(self, setting: str, file: Path, why: str) -> None:
+        super().__init__(f"{setting}: {file} {why}")
+        self.setting = setting
+
+
+def usual_trust() -> ssl.SSLContext:
+    """certifi's roots and the system's own store, where operators put private authorities."""
+    context = httpx.create_ssl_context(trust_env=False)
+    context.load_default_certs()
+    return context
+
+
+def own_trust(ca_file: str, client_certificate: str, client_key: str) -> ssl.SSLContext | None:
+    """A context of its own; None where no file is named. Raises FileUnusable.
+
+    With `ca_file` nobody else is trusted. `client_key` empty: it stands in the certificate's file.
+    """
+    if not (ca_file or client_certificate):
+        return None
+    context = _trusting(ca_file) if ca_file else usual_trust()
+    if client_certificate:
+        _go_as(context, client_certificate, client_key)
+    return context
+
+
+def _trusting(ca_file: str) -> ssl.SSLContext:
+    path, text = _read("ca_file", ca_file)
+    try:
+        # Beside the certificates people keep notes, in any alphabet.
+        return ssl.create_default_context(cadata=text.decode("ascii", "ignore"))
+    except (ssl.SSLError, ValueError) as error:
+        raise FileUnusable("ca_file", path, "holds no certificate that can be read") from error
+
+
+def _go_as(context: ssl.SSLContext, client_certificate: str, client_key: str) -> None:
+    path, _ = _read("client_certificate", client_certificate)
+    key = _read("client_key", client_key)[0] if client_key else None
+    try:
+        # With a password at hand, OpenSSL does not ask the terminal for the one of a locked key.
+        context.load_cert_chain(path, key, password="")
+    except ssl.SSLError as error:
+        what = "is no pair of a certificate and its key, without a passphrase, in PEM"
+        raise FileUnusable("client_certificate", path, what) from error
+
+
+def _read(setting: str, name: str) -> tuple[Path, bytes]:
+    path = Path(name).expanduser()
+    try:
+        if not path.is_file():
+            raise FileUnusable(setting, path, "is no file")
+        with path.open("rb") as file:
+            raw = file.read(MAX_FILE_BYTES + 1)
+    except (OSError, ValueError) as error:
+        if isinstance(error, FileUnusable):
+            raise
+        why = getattr(error, "strerror", None) or "no path"
+        raise FileUnusable(setting, path, f"cannot be read ({why})") from error
+    if len(raw) > MAX_FILE_BYTES:
+        raise FileUnusable(setting, path, f"is larger than {MAX_FILE_BYTES} bytes")
+    return path, raw

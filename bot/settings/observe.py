@@ -1,0 +1,94 @@
+"""`[observe]`: where logs, metrics and traces are read, and what their names mean."""
+
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from bot.settings.access import TENANT_HEADER, AccessSettings, HeaderText
+from bot.settings.section import Duration, LinkTemplate, Section
+
+
+class ObservedBackend(AccessSettings):
+    """What logs, metrics and traces have in common. `tenant` is sent as X-Scope-OrgID.
+
+    `link` is the button of an opened result.
+    """
+
+    url: str = ""
+    link: LinkTemplate = ""
+    tenant: HeaderText = ""
+
+    @model_validator(mode="after")
+    def _one_tenant(self) -> Self:
+        if self.tenant and any(name.lower() == TENANT_HEADER.lower() for name in self.headers):
+            raise ValueError(f"tenant is sent as {TENANT_HEADER}; set one of them")
+        return self
+
+
+class LogsBackend(ObservedBackend):
+    """One store of logs. `selector` is LogQL with `$product`; empty, the label is found."""
+
+    kind: Literal["loki", "recorded", "none"] = "none"
+    selector: str = ""
+
+
+class LogsSettings(LogsBackend):
+    """`[observe.logs]`."""
+
+
+class SignalSettings(Section):
+    """`[observe.metrics.signals.NAME]`: what a metric of that name means, before any convention.
+
+    NAME may hold `*`. `over` is the metric that it is a share of, `where` its matchers in PromQL.
+    """
+
+    role: Literal[
+        "traffic", "errors", "latency", "cpu", "memory", "disk", "pool", "queue", "restarts",
+        "network", "other", "none",
+    ]  # fmt: skip
+    type: Literal["counter", "gauge", "histogram", ""] = ""
+    unit: str = ""
+    worse: Literal["up", "down", "either", ""] = ""
+    combine: Literal["sum", "max", "min", "avg", ""] = ""
+    where: str = ""
+    over: str = ""
+    # From which it is bad, whatever it was before.
+    limit: float | None = Field(default=None, ge=0, le=1e15)
+
+
+class MetricsBackend(ObservedBackend):
+    """One store of metrics. `product_label` holds a product's name; empty, it is found.
+
+    `scrape_interval` empty is learned from the data.
+    """
+
+    kind: Literal["prometheus", "recorded", "none"] = "none"
+    product_label: str = ""
+    scrape_interval: Duration | None = None
+    signals: dict[str, SignalSettings] = Field(default_factory=dict)
+
+
+class MetricsSettings(MetricsBackend):
+    """`[observe.metrics]`."""
+
+
+class TracesBackend(ObservedBackend):
+    """One store of traces. `api` is Jaeger's."""
+
+    kind: Literal["jaeger", "tempo", "recorded", "none"] = "none"
+    api: Literal["v1", "v3"] = "v1"
+
+
+class TracesSettings(TracesBackend):
+    """`[observe.traces]`."""
+
+
+class ObserveSettings(Section):
+    """`[observe]`. `product_labels` name a product before the usual labels do, wherever it speaks:
+    metrics, logs, alerts, Deployments. A family's own `product_label` comes before them.
+    """
+
+    product_labels: tuple[str, ...] = ()
+    logs: LogsSettings = LogsSettings()
+    metrics: MetricsSettings = MetricsSettings()
+    traces: TracesSettings = TracesSettings()

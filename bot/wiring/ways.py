@@ -1,0 +1,98 @@
+"""From settings to the client of one server: its address, and how it is reached.
+
+Reads certificates, so it runs in a thread.
+"""
+
+import base64
+from contextlib import AsyncExitStack
+from typing import Final
+from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
+
+import httpx
+
+from adapters.http import Way, http_client
+from adapters.trust import FileUnusable, own_trust
+from bot.settings.access import AUTHORIZATION, AccessSettings, RouteSettings
+from bot.settings.reading import ConfigurationError
+
+BACKEND_CONNECTIONS: Final = 32  # per backend: more parallel queries would queue there anyway
+
+
+def backend_client(
+    url: str, route: RouteSettings, key: str, stack: AsyncExitStack
+) -> httpx.AsyncClient:
+    """A client with `url` as its base that reaches that host alone, already authenticated.
+
+    `key` is what an error names, such as `observe.logs.url`; the stack closes the client. A name
+    and password in the address (`https://user:pass@loki`) are sent as basic credentials.
+    Raises ConfigurationError.
+    """
+    try:
+        parts = urlsplit(url.strip().rstrip("/"))
+        host, port = parts.hostname, parts.port
+    except ValueError as error:
+        raise ConfigurationError(f"{key}: not an address: {error}") from error
+    if not host or parts.scheme not in {"http", "https"}:
+        raise ConfigurationError(f"{key}: needs an address such as http://loki:3100")
+    named = f"[{host}]" if ":" in host else host
+    address = parts._replace(netloc=f"{named}:{port}" if port else named)
+    way = way_of(route, key)
+    client = http_client(
+        base_url=urlunsplit(address),
+        headers=_in_the_address(parts, way, key),
+        connect_s=way.connect_s,
+        read_s=way.read_s,
+        max_connections=BACKEND_CONNECTIONS,
+        allowed_hosts=frozenset({host}),
+        tls=way.tls,
+        proxy=way.proxy,
+    )
+    stack.push_async_callback(client.aclose)
+    return client
+
+
+def way_of(route: RouteSettings, key: str) -> Way:
+    """Headers with the credentials, certificates, proxy and times. Raises ConfigurationError.
+
+    `key` is one of its table, or `audit.events_access` for the table itself.
+    """
+    table = key.rpartition(".")[0] if key.endswith("url") else key
+    try:
+        tls = own_trust(route.ca_file, route.client_certificate, route.client_key)
+    except FileUnusable as error:
+        raise ConfigurationError(f"{table}.{error}") from error
+    headers = {name: value.get_secret_value() for name, value in route.headers.items()}
+    if isinstance(route, AccessSettings):
+        headers |= _credentials(route)
+    return Way(
+        headers,
+        tls,
+        route.proxy,
+        route.connect_timeout.total_seconds(),
+        route.timeout.total_seconds(),
+    )
+
+
+def _credentials(access: AccessSettings) -> dict[str, str]:
+    bearer = access.token.get_secret_value()
+    if bearer:
+        return {"Authorization": f"Bearer {bearer}"}
+    if access.user:
+        return {"Authorization": _basic(access.user, access.password.get_secret_value())}
+    return {}
+
+
+def _in_the_address(parts: SplitResult, way: Way, key: str) -> dict[str, str]:
+    """The headers, with what the address says. Raises ConfigurationError for two identities."""
+    if parts.username is None:
+        return dict(way.headers)
+    if any(name.lower() == AUTHORIZATION for name in way.headers):
+        raise ConfigurationError(
+            f"{key}: has a user in the address, and credentials beside it; set one of them"
+        )
+    pair = _basic(unquote(parts.username), unquote(parts.password or ""))
+    return {**way.headers, "Authorization": pair}
+
+
+def _basic(user: str, password: str) -> str:
+    return f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}"
