@@ -116,6 +116,11 @@ def _add_check(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     )
     check.add_argument("--json", action="store_true", help="the table as JSON")
     check.add_argument(
+        "--offline",
+        action="store_true",
+        help="only read the configuration: nothing is asked, no packet leaves",
+    )
+    check.add_argument(
         "--plugin",
         type=Path,
         metavar="FILE",
@@ -187,7 +192,7 @@ def _check(parsed: argparse.Namespace) -> int:
 
     if parsed.plugin is not None:
         return check_plugin(parsed.config, parsed.plugin, parsed.arguments)
-    return check(parsed.config, as_json=parsed.json)
+    return check(parsed.config, as_json=parsed.json, offline=parsed.offline)
 
 
 def _migrate(parsed: argparse.Namespace) -> int:

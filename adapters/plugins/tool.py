@@ -18,6 +18,7 @@ from adapters.http import mapped_errors, read_capped
 from adapters.plugins.manifest import CEILING_S, PREFIX, Endpoint, Manifest, ReadManifest, hole
 from adapters.plugins.parameters import fields_of
 from adapters.plugins.yaml_source import ManifestInvalid
+from adapters.reach import reach
 from tools.capabilities import CallContext, Capabilities
 from tools.catalog import CatalogInvalid, checked_contract
 from tools.contract import Effect, Timeouts, ToolContract, ToolInput, ToolOutput
@@ -84,11 +85,7 @@ class PluginTool:
 
         Raises AdapterError.
         """
-        parts = urlsplit(self.manifest.endpoint.url)
-        with mapped_errors(f"plugin {self.manifest.name}"):
-            request = httpx.Request("OPTIONS", f"{parts.scheme}://{parts.netloc}/")  # no credential
-            response = await self._client.send(request, stream=True)
-            await response.aclose()
+        await reach(self._client, self.manifest.endpoint.url, f"plugin {self.manifest.name}")
 
     async def _ask(self, url: str, body: JsonValue) -> tuple[int, bytes]:
         request = self._client.build_request(

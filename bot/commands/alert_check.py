@@ -1,5 +1,6 @@
 """`kortex check` on alerts: can any arrive, and can each rule's channel be posted in?"""
 
+import asyncio
 from collections.abc import Sequence
 
 import aiohttp
@@ -37,7 +38,8 @@ async def check_alerts(settings: Settings, identity: SlackIdentity | None) -> li
     async with aiohttp.ClientSession() as session:
         token = settings.slack.bot_token.get_secret_value()
         api = create_api(token, settings.slack.api_base_url, session)
-        return [*found, *[await _rule(settings, each, api) for each in rules.alert_rules(settings)]]
+        every = (_rule(settings, each, api) for each in rules.alert_rules(settings))
+        return [*found, *await asyncio.gather(*every)]
 
 
 def _doors(settings: Settings) -> Finding:
@@ -64,22 +66,30 @@ def _without_tools(settings: Settings) -> list[Finding]:
     return [Finding("alerts", False, words, warning=True)]
 
 
-async def _rule(settings: Settings, rule: AlertRule, api: SlackCalls) -> Finding:
-    part = f"alerts {rule.name}"
+async def postable(part: str, channel_id: str, api: SlackCalls) -> str | Finding:
+    """The channel's name, or why the bot cannot post there."""
     try:
-        answer = await api.call("conversations.info", channel=rule.channel)
+        answer = await api.call("conversations.info", channel=channel_id)
         channel = _Answer.model_validate(answer).channel
     except (SurfaceGone, SurfaceFailed, TimeoutError, ValidationError) as error:
         why = str(error) if isinstance(error, SurfaceGone | SurfaceFailed) else "no answer"
-        return Finding(part, False, f"{rule.channel} cannot be read: {why}")
+        return Finding(part, False, f"{channel_id} cannot be read: {why}")
     if channel.is_archived or not channel.is_member:
         why = "it is archived" if channel.is_archived else "the bot is no member: invite it"
         return Finding(part, False, f"#{channel.name} cannot be posted in: {why}")
-    products = rule_for(rules.channel_rules(settings), channel.name).products
+    return channel.name
+
+
+async def _rule(settings: Settings, rule: AlertRule, api: SlackCalls) -> Finding:
+    part = f"alerts {rule.name}"
+    name = await postable(part, rule.channel, api)
+    if isinstance(name, Finding):
+        return name
+    products = rule_for(rules.channel_rules(settings), name).products
     if rule.product and products and rule.product not in products:
-        words = f"{rule.product} is no product of #{channel.name}, so it is not looked at there"
+        words = f"{rule.product} is no product of #{name}, so it is not looked at there"
         return Finding(part, False, words, warning=True)
-    return Finding(part, True, _said(rule, channel.name, products))
+    return Finding(part, True, _said(rule, name, products))
 
 
 def _said(rule: AlertRule, channel: str, products: Sequence[str]) -> str:

@@ -1,16 +1,30 @@
-"""`kortex check`: does what is configured work? Every part is tried, none is changed."""
+"""`kortex check`: does what is configured work? Every part is asked for real, none is changed.
+
+A new part is one line of `PARTS`.
+"""
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import replace
-from datetime import datetime
+from dataclasses import dataclass, replace
+from typing import Final
 
+import sqlalchemy as sa
+
+from adapters.errors import AdapterError
 from bot.actions.catalog import ActionCatalog, CatalogError
-from bot.app import build_base
 from bot.commands.alert_check import check_alerts
+from bot.commands.backend_check import (
+    check_cluster,
+    check_control_plane,
+    check_observed,
+    check_patterns,
+    check_platform,
+)
+from bot.commands.installation import Asked, Installation, made
 from bot.commands.mcp_check import report as mcp_report
-from bot.commands.part_check import check_audit, check_channels, check_plugins, sight
+from bot.commands.outlet_check import check_door, check_executors, check_outlets
+from bot.commands.part_check import check_audit, check_channels, check_plugins, plugin_problems
 from bot.commands.provider_check import check_providers
 from bot.commands.role_check import check_roles
 from bot.ports.failures import StorageUnavailable
@@ -19,81 +33,201 @@ from bot.reports.tools import toolset_costs
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
 from bot.settings.reflexes import ReflexAction
-from bot.slack.connection.startup import StartupError, check_slack
+from bot.slack.connection.startup import SlackAccess, StartupError, check_shape, check_slack
 from bot.slack.received.payloads import SlackIdentity
 from bot.store import schema
-from bot.store.database import Database
 from bot.wiring import rules
-from bot.wiring.audit_outlets import check_sinks
-from bot.wiring.backends import Cluster
-from bot.wiring.observed import Observed, make_observed
+from bot.wiring.mcp_servers import open_mcp
+from bot.wiring.stores import open_redactor, open_stores
 from bot.wiring.toolboxes import OwnTools, policy_of
-from tools.capabilities import (
-    CallContext,
-    Patterns,
-    Platform,
-)
-from tools.cluster_objects import ObjectQuery
 from tools.core.all import core_tools
 from tools.cursor import CursorSigner
-from tools.errors import InvalidArguments, ToolError
+from tools.errors import ToolError
 
-PROBE_TIMEOUT_S = 10.0
-TOO_MUCH = "this identity may do more than read; give it get, list and watch on what it needs"
-UNKNOWN_TRACE_ID = "f" * 32  # nobody's: only whether the backend answers counts
+# All parts are asked at once, and the whole has to end within 15 s.
+PART_S: Final = 12.0
+SHARED_S: Final = 11.0  # of what other parts wait for
 
 
-async def examine(settings: Settings) -> list[Finding]:
-    """Try everything. Raises nothing that an operator can mend: it becomes a finding."""
-    slack, identity = await _slack(settings)
-    findings = [*_variables(settings), _actions(settings), await check_audit(settings), slack]
-    findings += [*await check_sinks(settings), *await check_roles(settings, identity)]
-    findings += await check_alerts(settings, identity)
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What is tried together. `mend` is what to do about a finding that does not say it itself.
+
+    `ask` may use the network and is what counts; `read` tells without it, for parts that need none
+    and for `--offline`, where secrets may be absent. Findings may have names of their own.
+    """
+
+    name: str
+    mend: str
+    ask: Callable[[Asked], Awaitable[Sequence[Finding]]] | None = None
+    read: Callable[[Installation], Sequence[Finding]] | None = None
+
+
+async def examine(settings: Settings, *, offline: bool = False) -> list[Finding]:
+    """Try everything. Raises nothing that an operator can mend: it becomes a finding.
+
+    `offline` sends nothing to anybody and opens no database: it tells what can be read.
+    """
     async with AsyncExitStack() as stack:
         try:
-            base = await build_base(settings, stack)
-            found = await _database(base.stores.database)
-        except (ConfigurationError, StorageUnavailable) as error:
-            part = "mcp" if str(error).startswith("mcp.") else "database"
-            return [*findings, Finding(part, False, str(error))]
-        findings.append(found)
-        findings += await check_providers(base.providers, base.rounds.providers)
-        observed = make_observed(
-            settings, base.clock, base.stores.deploys, base.stores.incidents, stack, base.cluster
-        )
-        named = dict.fromkeys(one for channel in settings.channels for one in channel.products)
-        products = tuple(one for one in named if one != "*")
-        findings += await _backends(settings, observed(""), products, base.clock.now())
-        findings.append(await _cluster(base.cluster))
-        findings += await _platform(settings, observed("").platform, base.clock.now())
-        findings.append(await _patterns(settings, observed("").patterns))
-        findings += await check_plugins(base.plugins, settings)
-        findings += await mcp_report(base.mcp, base.redactor)
-        findings += _toolsets((base.plugins, base.mcp), settings)
-    return findings
+            of = await made(settings, stack)
+        except ConfigurationError as error:
+            return [Finding("configuration", False, str(error), mend=_CORRECT)]
+        if offline:
+            return [each for part in PARTS for each in _mended(part, _read(part, of))]
+        async with asyncio.TaskGroup() as group:
+            slack = group.create_task(_slack(settings))
+            database = group.create_task(_database(settings))
+            asked = Asked(of, slack, database)
+            tasks = [group.create_task(_answers(part, asked)) for part in PARTS]
+        return [each for task in tasks for each in task.result()]
 
 
-def _variables(settings: Settings) -> list[Finding]:
+def _read(part: Part, of: Installation) -> Sequence[Finding]:
+    return part.read(of) if part.read is not None else ()
+
+
+async def _answers(part: Part, asked: Asked) -> Sequence[Finding]:
+    """Its findings, in time whatever it waits for."""
+    if part.ask is None:
+        return _mended(part, _read(part, asked.of))
+    try:
+        async with asyncio.timeout(PART_S):
+            found = await part.ask(asked)
+    except TimeoutError:
+        found = [Finding(part.name, False, f"no answer within {PART_S:.0f} s")]
+    except (ConfigurationError, StorageUnavailable, AdapterError, ToolError) as error:
+        found = [Finding(part.name, False, str(error))]
+    return _mended(part, found)
+
+
+def _mended(part: Part, found: Sequence[Finding]) -> list[Finding]:
+    return [each if each.ok or each.mend else replace(each, mend=part.mend) for each in found]
+
+
+def _variables(of: Installation) -> Sequence[Finding]:
     """A misspelt one by itself, the others in one row: not every key is wanted everywhere."""
+    unset = of.settings.unset
     misspelt = [
         Finding("environment", False, f"{each.key}: {each.as_words()}", warning=True)
-        for each in settings.unset
+        for each in unset
         if each.near
     ]
-    others = ", ".join(f"{u.variable} ({u.key})" for u in settings.unset if not u.near)
+    others = ", ".join(f"{u.variable} ({u.key})" for u in unset if not u.near)
     empty = [Finding("environment", False, f"no value for {others}", configured=False)]
     return misspelt + (empty if others else [])
 
 
-async def _database(database: Database) -> Finding:
-    at = await schema.standing(database)
+async def _ask_slack(asked: Asked) -> Sequence[Finding]:
+    return (await asked.slack())[0]
+
+
+async def _slack(settings: Settings) -> tuple[Sequence[Finding], SlackIdentity | None]:
+    access = rules.slack_access(settings)
+    if known := _slack_shape(access):
+        return known, None
+    try:
+        async with asyncio.timeout(SHARED_S):
+            identity = await check_slack(access)
+    except StartupError as error:
+        return [Finding("slack", False, str(error))], None
+    except TimeoutError:
+        return [Finding("slack", False, f"no answer within {SHARED_S:.0f} s")], None
+    return [Finding("slack", True, f"{access.mode} mode, workspace {identity.team}")], identity
+
+
+def _slack_shape(access: SlackAccess) -> Sequence[Finding]:
+    """What is wrong at first sight, if anything is."""
+    if not any(v.strip() for v in (access.bot_token, access.app_token, access.signing_secret)):
+        words = "no tokens yet: `kortex ask` works without them, `kortex run` does not start"
+        return [Finding("slack", False, words, warning=True)]
+    try:
+        check_shape(access)
+    except StartupError as error:
+        return [Finding("slack", False, str(error))]
+    return []
+
+
+async def _ask_database(asked: Asked) -> Sequence[Finding]:
+    return await asked.database()
+
+
+async def _database(settings: Settings) -> Sequence[Finding]:
+    try:
+        async with asyncio.timeout(SHARED_S), AsyncExitStack() as stack:
+            database = (await open_stores(settings, stack)).database
+            at = await schema.standing(database)
+    except TimeoutError:
+        return [Finding("database", False, f"no answer within {SHARED_S:.0f} s")]
+    except (ConfigurationError, StorageUnavailable) as error:
+        return [Finding("database", False, str(error))]
     newer = f"schema {at.revision}, expanded by a newer version, which serves this one too"
     said = "schema current" if at.revision == at.newest else newer
-    return Finding("database", True, f"{database.dialect}, {said}")
+    return [Finding("database", True, f"{database.dialect}, {said}")]
 
 
-def _toolsets(own: Sequence[OwnTools], settings: Settings) -> list[Finding]:
-    """What each toolset costs with all of its backends configured, and what channels bound."""
+def _database_address(of: Installation) -> Sequence[Finding]:
+    try:
+        driver = sa.make_url(of.settings.database.url.get_secret_value()).drivername
+    except (ValueError, sa.exc.ArgumentError):
+        driver = ""
+    if driver not in ("sqlite+aiosqlite", "postgresql+asyncpg"):
+        return [Finding("database", False, "database.url is no address of SQLite or PostgreSQL")]
+    return []
+
+
+async def _ask_audit(asked: Asked) -> Sequence[Finding]:
+    await asked.database()  # an embedded one is brought to its schema first
+    return [await check_audit(asked.of.settings)]
+
+
+def _actions(of: Installation) -> Sequence[Finding]:
+    settings = of.settings
+    try:
+        catalog = ActionCatalog(rules.action_rules(settings))
+    except CatalogError as error:
+        return [Finding("actions", False, str(error))]
+    names = ", ".join(a.rule.name for a in catalog.all())
+    reflexes = sum(isinstance(action, ReflexAction) for action in settings.actions)
+    if reflexes:
+        names += f"; {reflexes} of them in {settings.reflexes.file}, fired by a Confirm only"
+    return [Finding("actions", True, names or "none: nothing can be proposed", bool(names))]
+
+
+async def _ask_actions(asked: Asked) -> Sequence[Finding]:
+    return [*_actions(asked.of), *await check_executors(asked.of.settings)]
+
+
+async def _ask_roles(asked: Asked) -> Sequence[Finding]:
+    return await check_roles(asked.of.settings, (await asked.slack())[1])
+
+
+async def _ask_alerts(asked: Asked) -> Sequence[Finding]:
+    return await check_alerts(asked.of.settings, (await asked.slack())[1])
+
+
+async def _ask_providers(asked: Asked) -> Sequence[Finding]:
+    return await check_providers(asked.of.providers, asked.of.in_order)
+
+
+async def _ask_plugins(asked: Asked) -> Sequence[Finding]:
+    return await check_plugins(asked.of.plugins, asked.of.settings)
+
+
+async def _ask_tools(asked: Asked) -> Sequence[Finding]:
+    """MCP servers, and what then is offered: with all of the backends configured, and bounded by channels."""
+    settings, plugins = asked.of.settings, asked.of.plugins
+    async with AsyncExitStack() as stack:
+        try:
+            mcp = await open_mcp(settings, stack)
+        except ConfigurationError as error:
+            return [Finding("mcp", False, str(error)), *_toolsets((plugins,), settings)]
+        redactor = await asyncio.to_thread(open_redactor, settings)  # reads the plugins' folder
+        shown = await mcp_report(mcp, redactor)
+        return [*shown, *_toolsets((plugins, mcp), settings)]
+
+
+def _toolsets(own: Sequence[OwnTools], settings: Settings) -> Sequence[Finding]:
     tools = [*core_tools(CursorSigner(bytes(32))), *(tool for each in own for tool in each.tools)]
     try:
         policy = policy_of(settings, own)
@@ -106,100 +240,81 @@ def _toolsets(own: Sequence[OwnTools], settings: Settings) -> list[Finding]:
     return [*costs, *check_channels(settings, policy, tools)]
 
 
-def _actions(settings: Settings) -> Finding:
-    try:
-        catalog = ActionCatalog(rules.action_rules(settings))
-    except CatalogError as error:
-        return Finding("actions", False, str(error))
-    names = ", ".join(a.rule.name for a in catalog.all())
-    reflexes = sum(isinstance(action, ReflexAction) for action in settings.actions)
-    if reflexes:
-        names += f"; {reflexes} of them in {settings.reflexes.file}, fired by a Confirm only"
-    return Finding("actions", True, names or "none: nothing can be proposed", bool(names))
+_CORRECT = "Correct that key in kortex.toml; docs/kortex.example.toml shows each with its default."
+_REACH = "and that this machine reaches the address (curl it)"
 
-
-async def _slack(settings: Settings) -> tuple[Finding, SlackIdentity | None]:
-    try:
-        identity = await check_slack(rules.slack_access(settings))
-    except StartupError as error:
-        return Finding("slack", False, str(error)), None
-    detail = f"{settings.slack.mode} mode, workspace {identity.team}"
-    return Finding("slack", True, detail), identity
-
-
-async def _backends(
-    settings: Settings, observed: Observed, products: Sequence[str], now: datetime
-) -> list[Finding]:
-    found = await sight(settings.observe, observed, products, now)
-    found.append(await _traces(settings, observed))
-    return found
-
-
-async def _cluster(cluster: Cluster | None) -> Finding:
-    if cluster is None:
-        return Finding("kubernetes", False, "not set in [kubernetes]", configured=False)
-    try:
-        async with asyncio.timeout(PROBE_TIMEOUT_S):
-            excess = await cluster.api.excess(cluster.reader.namespaces)
-            await cluster.reader.table(ObjectQuery("pods"))
-    except (ToolError, TimeoutError) as error:
-        return Finding("kubernetes", False, f"{error or 'no answer'}"[:200])
-    if excess:
-        return Finding("kubernetes", False, f"{TOO_MUCH}: {', '.join(excess)}")
-    return Finding(
+PARTS: Final = (
+    Part("configuration", _CORRECT, read=lambda of: of.problems),
+    Part("environment", "Export the variable where Kortex starts, or correct its name.", read=_variables),
+    Part(
+        "slack",
+        "Copy the tokens from https://api.slack.com/apps into the variables that [slack] names.",
+        ask=_ask_slack,
+        read=lambda of: _slack_shape(rules.slack_access(of.settings)),
+    ),
+    Part("http", "Choose another [http] host or port, or stop what listens there.", ask=check_door),
+    Part(
+        "roles",
+        "Correct the ids in [roles.*]; the app needs usergroups:read and users:read (app-manifest.yml). "
+        "Nobody holds a role that cannot be read.",
+        ask=_ask_roles,
+    ),
+    Part(
+        "alerts",
+        "Correct [[alerts]] and the senders' secrets in [http]; see docs/alerts.md.",
+        ask=_ask_alerts,
+    ),
+    Part(
+        "database",
+        f"Check [database] url, {_REACH}; an old schema wants `kortex migrate`.",
+        ask=_ask_database,
+        read=_database_address,
+    ),
+    Part("audit", "Set [audit] key, or see `kortex audit verify` for what is wrong.", ask=_ask_audit),
+    Part("audit places", f"Check that key of [audit] and its token, {_REACH}.", ask=check_outlets),
+    Part(
+        "providers",
+        "Check api_key, model and address of that [llm.providers.*]; the others are asked meanwhile.",
+        ask=_ask_providers,
+    ),
+    Part(
+        "observe",
+        "Check url and token of that [observe.*] "
+        f"{_REACH}; where it answers and nothing matches, name your label in [observe] product_labels.",
+        ask=check_observed,
+    ),
+    Part(
         "kubernetes",
-        True,
-        "answers; this identity can only read, cluster-wide and in " + _spaces(cluster),
-    )
-
-
-def _spaces(cluster: Cluster) -> str:
-    return ", ".join(dict.fromkeys((cluster.api.namespace, *cluster.reader.namespaces)))
-
-
-async def _platform(settings: Settings, platform: Platform | None, now: datetime) -> list[Finding]:
-    """Each connection is tried: a token that ended is somebody's alone."""
-    if platform is None:
-        return [Finding("platform", False, "not set in [platform]", configured=False)]
-    connections = rules.connection_rules(settings)
-    if not connections:
-        is_set = settings.platform.kind != "none"  # else the recorded one, which nobody asked for
-        words = "no [platform.connections], so nobody can ask it"
-        return [Finding("platform", False, words, configured=is_set)]
-    call = CallContext(
-        actor="operator", team="", channel="", session_id="check", session_name="check",
-        turn_id="check", tool_call_id="check", purpose="check", now=now,
-    )  # fmt: skip
-    return [
-        await _probe(
-            f"platform {one.id.partition(':')[2]}",
-            settings.platform.kind,
-            platform.stats(replace(call, connection_ids=frozenset({one.id}))),
-        )
-        for one in connections
-    ]
-
-
-async def _patterns(settings: Settings, patterns: Patterns | None) -> Finding:
-    if patterns is None or not settings.patterns.folder:
-        return Finding("patterns", False, "not set in [patterns]", configured=False)
-    return await _probe("patterns", settings.patterns.folder, patterns.search("runbook", 1))
-
-
-async def _traces(settings: Settings, observed: Observed) -> Finding:
-    if observed.traces is None:
-        return Finding("traces", False, "not set in [observe.traces]", configured=False)
-    return await _probe(
-        "traces", settings.observe.traces.kind, observed.traces.get(UNKNOWN_TRACE_ID)
-    )
-
-
-async def _probe(part: str, kind: str, question: Awaitable[object]) -> Finding:
-    try:
-        async with asyncio.timeout(PROBE_TIMEOUT_S):
-            await question
-    except InvalidArguments as error:
-        return Finding(part, True, f"{kind} answers ({error.message[:80]})")
-    except (ToolError, TimeoutError) as error:
-        return Finding(part, False, f"{kind}: {error or 'no answer'}")
-    return Finding(part, True, f"{kind} answers")
+        "Check [kubernetes]; docs/operating.md has the role that this identity needs.",
+        ask=check_cluster,
+    ),
+    Part(
+        "control plane",
+        f"Check [control_plane] info_url and token, {_REACH}.",
+        ask=check_control_plane,
+    ),
+    Part(
+        "platform",
+        f"Check [platform] url and that connection's token, {_REACH}.",
+        ask=check_platform,
+    ),
+    Part("patterns", "Check [patterns] folder; this user has to read it.", ask=check_patterns),
+    Part(
+        "actions",
+        f"Correct that [[actions]] and its addresses, {_REACH}.",
+        ask=_ask_actions,
+        read=_actions,
+    ),
+    Part(
+        "plugins",
+        "Correct the manifest; `kortex check --plugin FILE` tries one (docs/plugins.md).",
+        ask=_ask_plugins,
+        read=lambda of: plugin_problems(of.plugins),
+    ),
+    Part(
+        "tools",
+        "Correct that [mcp.servers.*], [policy] or [[channels]]; see docs/mcp.md and docs/tools.md.",
+        ask=_ask_tools,
+        read=lambda of: _toolsets((of.plugins,), of.settings),
+    ),
+)  # fmt: skip

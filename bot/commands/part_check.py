@@ -41,12 +41,16 @@ async def check_plugins(plugins: Plugins, settings: Settings) -> list[Finding]:
         return [Finding("plugins", False, "not set in [plugins]", configured=False)]
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(_finding(tool)) for tool in plugins.tools]
-    bad = [
+    found = [*(task.result() for task in tasks), *plugin_problems(plugins)]
+    return found or [Finding("plugins", True, f"none in {settings.plugins.folder}")]
+
+
+def plugin_problems(plugins: Plugins) -> list[Finding]:
+    """Each manifest that was not loaded."""
+    return [
         Finding(f"plugin {Path(problem.file).name}", False, str(problem))
         for problem in plugins.problems
     ]
-    found = [*(task.result() for task in tasks), *bad]
-    return found or [Finding("plugins", True, f"none in {settings.plugins.folder}")]
 
 
 async def _finding(tool: PluginTool) -> Finding:
@@ -124,16 +128,16 @@ async def sight(
     Where no product is named, all that a backend knows are looked at, and none is only odd.
     """
     when = Interval(now - WINDOW, now)
-    if observed.logs is None:
-        found = [Finding("logs", False, "not set in [observe.logs]", configured=False)]
-    else:
-        found = [await _logs(settings.logs.kind, observed.logs, products, when)]
-    if observed.metrics is None:
-        return [*found, Finding("metrics", False, "not set in [observe.metrics]", configured=False)]
-    return [*found, *await _metrics(settings.metrics.kind, observed.metrics, products, when)]
+    logs, metrics = await asyncio.gather(
+        _logs(settings.logs.kind, observed.logs, products, when),
+        _metrics(settings.metrics.kind, observed.metrics, products, when),
+    )
+    return [logs, *metrics]
 
 
-async def _logs(kind: str, logs: Logs, products: Sequence[str], when: Interval) -> Finding:
+async def _logs(kind: str, logs: Logs | None, products: Sequence[str], when: Interval) -> Finding:
+    if logs is None:
+        return Finding("logs", False, "not set in [observe.logs]", configured=False)
     try:
         async with asyncio.timeout(PROBE_TIMEOUT_S):
             found = await logs.discover(products, when)
@@ -145,8 +149,10 @@ async def _logs(kind: str, logs: Logs, products: Sequence[str], when: Interval) 
 
 
 async def _metrics(
-    kind: str, metrics: Metrics, products: Sequence[str], when: Interval
+    kind: str, metrics: Metrics | None, products: Sequence[str], when: Interval
 ) -> list[Finding]:
+    if metrics is None:
+        return [Finding("metrics", False, "not set in [observe.metrics]", configured=False)]
     try:
         async with asyncio.timeout(PROBE_TIMEOUT_S):
             found = await metrics.discover(products, when)

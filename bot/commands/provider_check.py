@@ -9,7 +9,7 @@ from adapters.llm.port import Provider
 from adapters.llm.triage.provider import NAME as TRIAGE
 from bot.reports.finding import Finding
 
-ANSWER_S = 20.0  # the first request loads a local model
+ANSWER_S = 11.0  # within what a whole check may take
 # A few tokens of the configured model; some models refuse a bound below 16.
 _QUESTION = CompleteRequest(
     system="", messages=(Message(Role.USER, "Answer with the word ok."),), max_tokens=32
@@ -39,7 +39,8 @@ async def _finding(name: str, provider: Provider, *, is_asked: bool) -> Finding:
     if name == TRIAGE:
         return Finding(part, True, "no model, always there")
     problem = await _problem(provider)
-    return Finding(part, problem is None, problem or "asked for one word, and answered")
+    said = problem or "answered (asked for one word, a few tokens)"
+    return Finding(part, problem is None, said)
 
 
 async def _problem(provider: Provider) -> str | None:
@@ -53,5 +54,6 @@ async def _problem(provider: Provider) -> str | None:
                     if isinstance(chunk, DoneChunk):
                         return None
     except TimeoutError:
-        return f"no answer within {ANSWER_S:.0f} s"
+        slow = "a local model that is being loaded may be there the next time"
+        return f"no answer within {ANSWER_S:.0f} s; {slow}"
     return "ended without an answer"

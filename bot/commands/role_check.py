@@ -3,6 +3,7 @@
 Everybody is looked up as at a click; nobody is told.
 """
 
+import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from itertools import product
@@ -33,14 +34,15 @@ async def check_roles(settings: Settings, identity: SlackIdentity | None) -> lis
     roles = role_members(settings)
     rotas = {name: role.on_call for name, role in roles.items() if role.on_call is not None}
     if identity is None:
-        return [await _rota(name, rota) for name, rota in rotas.items()]
+        return await asyncio.gather(*(_rota(name, rota) for name, rota in rotas.items()))
     async with aiohttp.ClientSession() as session:
         token = settings.slack.bot_token.get_secret_value()
         api = create_api(token, settings.slack.api_base_url, session)
         duty = OnDutyDirectory(api, time.monotonic)
-        findings = [await _on_duty(name, rota, duty) for name, rota in rotas.items()]
+        on_duty = (_on_duty(name, rota, duty) for name, rota in rotas.items())
+        findings = await asyncio.gather(*on_duty)
         directory = SlackRoleDirectory(api, identity.team, roles, time.monotonic)
-        found = {name: await directory.holders(name) for name in roles}
+        found = dict(zip(roles, await asyncio.gather(*map(directory.holders, roles)), strict=True))
     findings += [
         Finding(f"role {name}", False, unread)
         for name, (_, unread) in found.items()

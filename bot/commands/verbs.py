@@ -35,6 +35,7 @@ from bot.wiring.stores import open_redactor
 if TYPE_CHECKING:
     from bot.service.lifecycle import Service
 
+_TO_MEND = ("FAILED", "WARNING")
 _MENDABLE = (
     ConfigurationError,
     StartupError,
@@ -50,9 +51,9 @@ def run(config: Path, signals: Signals) -> int:
     return guarded(lambda: _serve(config, signals))
 
 
-def check(config: Path, *, as_json: bool) -> int:
+def check(config: Path, *, as_json: bool, offline: bool = False) -> int:
     """`kortex check`."""
-    return guarded(lambda: _check(loaded(config), as_json=as_json))
+    return guarded(lambda: _check(loaded(config), as_json=as_json, offline=offline))
 
 
 def check_plugin(config: Path, file: Path, arguments: str) -> int:
@@ -245,10 +246,10 @@ async def stay(
     return OK
 
 
-async def _check(settings: Settings, *, as_json: bool) -> int:
+async def _check(settings: Settings, *, as_json: bool, offline: bool) -> int:
     from bot.commands.health_check import examine
 
-    found = sorted(await examine(settings), key=lambda finding: finding.rank)
+    found = sorted(await examine(settings, offline=offline), key=lambda finding: finding.rank)
     if as_json:
         rows = [
             {
@@ -257,12 +258,15 @@ async def _check(settings: Settings, *, as_json: bool) -> int:
                 "configured": f.configured,
                 "warning": f.warning,
                 "detail": f.detail,
+                "mend": f.mend if f.mark in _TO_MEND else "",
             }
             for f in found
         ]
         sys.stdout.write(orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode() + "\n")
     else:
         _print_table(found)
+        if offline:
+            print("Nothing was asked (--offline): only the configuration was read.")
     return FAILED if any(f.fails for f in found) else OK
 
 
@@ -270,6 +274,8 @@ def _print_table(found: list[Finding]) -> None:
     width = max((len(f.part) for f in found), default=0)
     for finding in found:
         first, *more = finding.detail.splitlines() or [""]
+        if finding.mark in _TO_MEND:
+            more.append(f"→ {finding.mend}")
         print(f"{finding.mark:<7} {finding.part:<{width}}  {first}")
         for line in more:
             print(f"{'':<7} {'':<{width}}  {line}")

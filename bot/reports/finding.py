@@ -7,7 +7,8 @@ from dataclasses import dataclass
 class Finding:
     """One part. Not `configured` means that it is not set up, which is no failure.
 
-    A `warning` works as it is set up, and somebody will be surprised by it.
+    A `warning` works as it is set up, and somebody will be surprised by it. `mend` is what to do
+    about one that is not well; empty: what its part says.
     """
 
     part: str
@@ -15,6 +16,7 @@ class Finding:
     detail: str
     configured: bool = True
     warning: bool = False
+    mend: str = ""
 
     @property
     def fails(self) -> bool:

@@ -4,10 +4,11 @@ import asyncio
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import structlog
 
@@ -115,15 +116,38 @@ def make_feed(settings: Settings, database: Database, stack: AsyncExitStack) -> 
 
 
 async def check_sinks(settings: Settings) -> list[Finding]:
-    """Whether NATS, if configured, lets this process in. Nothing is published."""
-    where = settings.audit.events_nats
-    if not where:
-        return []
+    """Whether each sink that is configured lets this process in. No row is sent."""
+    audit, found = settings.audit, []
+    if audit.events_url:
+        found.append(
+            await _sink(
+                f"to {urlsplit(audit.events_url).hostname}, tried with no event", _http_in(audit)
+            )
+        )
+    if audit.events_nats:
+        where = f"to {audit.events_nats}, on {audit.events_nats_subject}"
+        found.append(await _sink(where, _nats_in(audit)))
+    return found
+
+
+async def _sink(where: str, let_in: Awaitable[None]) -> Finding:
     try:
-        await _nats(settings.audit).reach()
+        await let_in
     except (ConfigurationError, AdapterError) as error:
-        return [Finding("audit events", False, str(error))]
-    return [Finding("audit events", True, f"to {where}, on {settings.audit.events_nats_subject}")]
+        return Finding("audit events", False, str(error))
+    return Finding("audit events", True, where)
+
+
+async def _http_in(audit: AuditSettings) -> None:
+    http = _http("audit.events_url", audit.events_url, audit.events_token.get_secret_value())
+    try:
+        await http.send_events([])
+    finally:
+        await http.aclose()
+
+
+async def _nats_in(audit: AuditSettings) -> None:
+    await _nats(audit).reach()
 
 
 def make_checkpoints(

@@ -1,5 +1,6 @@
 """From settings to the repositories over one database, and the redactor that every one of them writes through."""
 
+import asyncio
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
@@ -62,7 +63,8 @@ async def open_stores(settings: Settings, stack: AsyncExitStack) -> Stores:
             await schema.migrate(url)
         elif problem := (await schema.standing_of(url)).problem:
             raise ConfigurationError(f"database.url: {problem}")
-        sealing = Sealing(rules.audit_keys(settings), open_redactor(settings))
+        redactor = await asyncio.to_thread(open_redactor, settings)  # reads the plugins' folder
+        sealing = Sealing(rules.audit_keys(settings), redactor)
         database = await Database.open(url, sealing=sealing)
     except (ValueError, sa.exc.ArgumentError, schema.SchemaUnserved) as error:
         raise ConfigurationError(f"database.url: {error}") from error

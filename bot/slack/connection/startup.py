@@ -44,7 +44,7 @@ async def check_slack(access: SlackAccess) -> SlackIdentity:
 
     Raises StartupError. Opens and closes its own connections; no message is sent.
     """
-    _check_shape(access)
+    check_shape(access)
     async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=_TIMEOUT_S)) as http:
         who = await _call(http, access, "auth.test", "slack.bot_token", access.bot_token)
         if access.mode == "socket":
@@ -77,8 +77,8 @@ def site_of(url: str) -> str:
     return found[1] if found else ""
 
 
-def _check_shape(access: SlackAccess) -> None:
-    """What can be told without asking Slack."""
+def check_shape(access: SlackAccess) -> None:
+    """What can be told without asking Slack. Raises StartupError."""
     bot = _Credential(
         "slack.bot_token",
         access.bot_token,

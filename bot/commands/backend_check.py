@@ -1,0 +1,113 @@
+"""`kortex check` on what tools look at: each backend is asked for something small."""
+
+import asyncio
+from collections.abc import Awaitable, Sequence
+from dataclasses import replace
+
+from bot.commands.installation import Asked
+from bot.commands.part_check import PROBE_TIMEOUT_S, sight
+from bot.reports.finding import Finding
+from bot.wiring import rules
+from bot.wiring.backends import Cluster
+from tools.capabilities import Traces
+from tools.cluster_objects import ObjectQuery
+from tools.errors import InvalidArguments, ToolError
+
+TOO_MUCH = "this identity may do more than read; give it get, list and watch on what it needs"
+UNKNOWN_TRACE_ID = "f" * 32  # nobody's: only whether the backend answers counts
+UNKNOWN_PRODUCT = "kortex-check"
+
+
+async def check_observed(asked: Asked) -> Sequence[Finding]:
+    """Logs, metrics and traces."""
+    of = asked.of
+    observe = of.settings.observe
+    seen, traces = await asyncio.gather(
+        sight(observe, of.observed, of.products, of.now),
+        _traces(observe.traces.kind, of.observed.traces),
+    )
+    return [*seen, traces]
+
+
+async def _traces(kind: str, traces: Traces | None) -> Finding:
+    if traces is None:
+        return Finding("traces", False, "not set in [observe.traces]", configured=False)
+    return await _probe("traces", kind, "a trace that nobody has", traces.get(UNKNOWN_TRACE_ID))
+
+
+async def check_cluster(asked: Asked) -> Sequence[Finding]:
+    """It answers, and this identity may do no more than read."""
+    cluster = asked.of.cluster
+    if cluster is None:
+        unset = asked.of.settings.kubernetes.kind in ("none", "recorded")
+        return [Finding("kubernetes", False, "not set in [kubernetes]", False)] if unset else []
+    try:
+        async with asyncio.timeout(PROBE_TIMEOUT_S):
+            excess = await cluster.api.excess(cluster.reader.namespaces)
+            await cluster.reader.table(ObjectQuery("pods"))
+    except (ToolError, TimeoutError) as error:
+        return [Finding("kubernetes", False, f"{error or 'no answer'}"[:200])]
+    if excess:
+        return [Finding("kubernetes", False, f"{TOO_MUCH}: {', '.join(excess)}")]
+    words = f"answers; this identity can only read, cluster-wide and in {_spaces(cluster)}"
+    return [Finding("kubernetes", True, words)]
+
+
+def _spaces(cluster: Cluster) -> str:
+    return ", ".join(dict.fromkeys((cluster.api.namespace, *cluster.reader.namespaces)))
+
+
+async def check_control_plane(asked: Asked) -> Sequence[Finding]:
+    """What a product says of itself; to know none of that name is an answer too."""
+    of = asked.of
+    if of.settings.control_plane.kind != "http":
+        return [Finding("control plane", False, "not set in [control_plane]", configured=False)]
+    if of.observed.admin is None:
+        return []  # could not be made, and is told so
+    product = next(iter(of.products), UNKNOWN_PRODUCT)
+    question = of.observed.admin.info(product, of.call)
+    return [await _probe("control plane", "http", f"the state of {product}", question)]
+
+
+async def check_platform(asked: Asked) -> Sequence[Finding]:
+    """Each connection is tried: a token that ended is somebody's alone."""
+    of, platform = asked.of, asked.of.observed.platform
+    kind = of.settings.platform.kind
+    if platform is None:
+        unset = Finding("platform", False, "not set in [platform]", configured=False)
+        return [unset] if kind in ("none", "recorded") else []
+    connections = rules.connection_rules(of.settings)
+    if not connections:
+        is_set = kind != "none"  # else the recorded one, which nobody asked for
+        words = "no [platform.connections], so nobody can ask it"
+        return [Finding("platform", False, words, configured=is_set)]
+    return await asyncio.gather(
+        *(
+            _probe(
+                f"platform {one.id.partition(':')[2]}",
+                kind,
+                "its figures",
+                platform.stats(replace(of.call, connection_ids=frozenset({one.id}))),
+            )
+            for one in connections
+        )
+    )
+
+
+async def check_patterns(asked: Asked) -> Sequence[Finding]:
+    """The folder is read."""
+    folder, patterns = asked.of.settings.patterns.folder, asked.of.observed.patterns
+    if patterns is None or not folder:
+        return [Finding("patterns", False, "not set in [patterns]", configured=False)]
+    return [await _probe("patterns", folder, "a runbook", patterns.search("runbook", 1))]
+
+
+async def _probe(part: str, kind: str, asked_for: str, question: Awaitable[object]) -> Finding:
+    try:
+        async with asyncio.timeout(PROBE_TIMEOUT_S):
+            await question
+    except InvalidArguments as error:
+        return Finding(part, True, f"{kind} answers ({error.message[:80]})")
+    except (ToolError, TimeoutError) as error:
+        return Finding(part, False, f"{kind}: {error or 'no answer'}")
+    return Finding(part, True, f"{kind} answers (asked for {asked_for})")

@@ -1,0 +1,131 @@
+"""What `kortex check` looks at: the parts of a configuration, made and not yet asked."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeVar
+
+from adapters.egress import LocalHosts, confined_to
+from adapters.llm.port import Provider
+from bot.reports.finding import Finding
+from bot.settings.model import Settings
+from bot.settings.reading import ConfigurationError
+from bot.slack.received.payloads import SlackIdentity
+from bot.wiring.backends import Cluster, asked_in_order, make_providers, open_cluster
+from bot.wiring.bindings import bound
+from bot.wiring.confinement import local_hosts
+from bot.wiring.observed import Observed, SystemClock, make_observed
+from bot.wiring.plugins import Plugins, open_plugins
+from tools.capabilities import CallContext, Deploy, IncidentQuery, Interval, PastIncident
+
+Made = TypeVar("Made")
+
+NOTHING = Observed()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installation:
+    """All that needs no network to make. `problems` are the parts that could not be made."""
+
+    settings: Settings
+    now: datetime
+    providers: Mapping[str, Provider]
+    in_order: Sequence[Provider]
+    cluster: Cluster | None
+    plugins: Plugins
+    observed_in: Callable[[str], Observed]
+    problems: Sequence[Finding]
+
+    @property
+    def observed(self) -> Observed:
+        """What a channel of no name looks at."""
+        return self.observed_in("")
+
+    @property
+    def products(self) -> tuple[str, ...]:
+        """Every product that a channel names."""
+        named = [one for channel in self.settings.channels for one in channel.products]
+        return tuple(one for one in dict.fromkeys(named) if one != "*")
+
+    @property
+    def call(self) -> CallContext:
+        """Who asks: nobody in Slack."""
+        return CallContext(
+            actor="operator", team="", channel="", session_id="check", session_name="check",
+            turn_id="check", tool_call_id="check", purpose="check", now=self.now,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """An installation whose Slack and database are being asked, which other parts wait for."""
+
+    of: Installation
+    _slack: asyncio.Task[tuple[Sequence[Finding], SlackIdentity | None]]
+    _database: asyncio.Task[Sequence[Finding]]
+
+    async def slack(self) -> tuple[Sequence[Finding], SlackIdentity | None]:
+        """What it said, and who the bot is where it said so."""
+        return await asyncio.shield(self._slack)  # who gives up waiting ends it for nobody else
+
+    async def database(self) -> Sequence[Finding]:
+        """What it said; its schema then stands."""
+        return await asyncio.shield(self._database)
+
+
+async def made(settings: Settings, stack: AsyncExitStack) -> Installation:
+    """Make each part. What cannot be made is told; what may not be reached is out of reach from here on.
+
+    Raises ConfigurationError where there are no providers to speak of: a name that is none.
+    """
+    problems: list[Finding] = []
+
+    def tried(part: str, make: Callable[[], Made], otherwise: Made) -> Made:
+        try:
+            return make()
+        except ConfigurationError as error:
+            problems.append(Finding(part, False, str(error)))
+            return otherwise
+
+    providers = make_providers(settings.llm, stack)
+    if settings.llm.is_local_only:
+        only_loopback = LocalHosts()  # a list that cannot be told lets nothing out
+        local = tried("local-only", lambda: local_hosts(settings, providers), only_loopback)
+        stack.enter_context(confined_to(local))
+    cluster = None
+    try:
+        cluster = await open_cluster(settings.kubernetes, stack, settings.observe.product_labels)
+    except ConfigurationError as error:
+        problems.append(Finding("kubernetes", False, str(error)))
+    clock, unread = SystemClock(), _Unread()
+    observed_in = tried(
+        "observe",
+        lambda: make_observed(settings, clock, unread, unread, stack, cluster),
+        lambda _channel: NOTHING,
+    )
+    none: Mapping[str, object] = {}
+    tried("adapters", lambda: bound(settings, stack), none)
+    return Installation(
+        settings=settings,
+        now=clock.now(),
+        providers=providers,
+        in_order=asked_in_order(settings.llm, providers),
+        cluster=cluster,
+        plugins=await asyncio.to_thread(open_plugins, settings, stack),
+        observed_in=observed_in,
+        problems=problems,
+    )
+
+
+class _Unread:
+    """Deploys and incidents are in the database, which is a part of its own."""
+
+    async def between(self, product: str, interval: Interval) -> Sequence[Deploy]:
+        del product, interval
+        return ()
+
+    async def search(self, query: IncidentQuery) -> Sequence[PastIncident]:
+        del query
+        return ()

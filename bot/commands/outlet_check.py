@@ -1,0 +1,123 @@
+"""`kortex check` on what goes out and comes in: orders, the audit trail's places, our own door.
+
+Nothing is ordered and nothing is written anywhere.
+"""
+
+import asyncio
+import errno
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import aiohttp
+from pydantic import SecretStr
+
+from adapters.errors import AdapterError
+from adapters.http import http_client, mapped_errors
+from adapters.reach import REACH_S, reach_alone
+from bot.commands.alert_check import postable
+from bot.commands.installation import Asked
+from bot.reports.finding import Finding
+from bot.settings.actions import ActionSettings
+from bot.settings.model import HttpSettings, Settings
+from bot.slack.api.web_api import create_api
+from bot.web.front import why_not
+from bot.wiring.audit_outlets import check_sinks
+
+OURS = b'"up"'  # in the answer of /healthz
+
+
+async def check_executors(settings: Settings) -> Sequence[Finding]:
+    """A connection to each host that actions order from or read; nothing is ordered."""
+    hosts: dict[str, list[str]] = {}
+    for action in settings.actions:
+        for url in _addresses(action):
+            parts = urlsplit(url)
+            names = hosts.setdefault(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}", [])
+            names += [] if action.name in names else [action.name]
+    return await asyncio.gather(
+        *(_reached(f"actions at {host}", host, ", ".join(names)) for host, names in hosts.items())
+    )
+
+
+def _addresses(action: ActionSettings) -> Iterator[str]:
+    if action.endpoint.kind != "rehearsal":
+        yield action.endpoint.url
+    yield from (u for u in (action.status_url, action.count_url, action.fingerprint_url) if u)
+
+
+async def _reached(part: str, url: str, whose: str) -> Finding:
+    try:
+        await reach_alone(url, urlsplit(url).hostname or "")
+    except AdapterError as error:
+        return Finding(part, False, f"{error.message} ({whose})")
+    return Finding(part, True, f"is there (a connection, nothing ordered or sent): {whose}")
+
+
+async def check_outlets(asked: Asked) -> Sequence[Finding]:
+    """Where events and checkpoints of the audit trail go."""
+    settings = asked.of.settings
+    audit = settings.audit
+    found = [*await check_sinks(settings)]
+    if audit.checkpoint_url:
+        found.append(await _reached("audit checkpoints", audit.checkpoint_url, "PUT"))
+    if audit.checkpoint_file:
+        found.append(await asyncio.to_thread(_file, Path(audit.checkpoint_file)))
+    if audit.checkpoint_channel:
+        _, identity = await asked.slack()
+        if identity is not None:
+            found.append(await _channel(settings))
+    return found
+
+
+def _file(path: Path) -> Finding:
+    there = path if path.exists() else path.parent
+    if not os.access(there, os.W_OK) or path.is_dir():
+        return Finding("audit checkpoints", False, f"{path} cannot be written by this user")
+    return Finding("audit checkpoints", True, f"appended to {path}")
+
+
+async def _channel(settings: Settings) -> Finding:
+    async with aiohttp.ClientSession() as session:
+        token = settings.slack.bot_token.get_secret_value()
+        api = create_api(token, settings.slack.api_base_url, session)
+        name = await postable("audit checkpoints", settings.audit.checkpoint_channel, api)
+    if isinstance(name, Finding):
+        return name
+    return Finding("audit checkpoints", True, f"posted in #{name}")
+
+
+async def check_door(asked: Asked) -> Sequence[Finding]:
+    """Whether our own port is free, or a Kortex answers there; and whose requests it takes."""
+    http = asked.of.settings.http
+    takes = [name for name in type(http).model_fields if _is_set(getattr(http, name))]
+    words = f"takes what {', '.join(takes)} open" if takes else "takes nothing but health questions"
+    try:
+        server = await asyncio.get_running_loop().create_server(
+            asyncio.Protocol, http.host, http.port
+        )
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE and await _is_kortex(http):
+            return [Finding("http", True, f"a Kortex answers at port {http.port}; {words}")]
+        return [Finding("http", False, why_not(error, http.host, http.port))]
+    server.close()
+    free = f"port {http.port} of {http.host} is free" if http.port else "any free port"
+    return [Finding("http", True, f"{free}; {words}")]
+
+
+def _is_set(value: object) -> bool:
+    return isinstance(value, SecretStr) and bool(value.get_secret_value())
+
+
+async def _is_kortex(http: HttpSettings) -> bool:
+    here = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(http.host, http.host)  # noqa: S104 - compared, not bound
+    client = http_client(base_url=f"http://{here}:{http.port}", connect_s=REACH_S, read_s=REACH_S)
+    try:
+        with mapped_errors("the service"):
+            response = await client.get("/healthz")
+        return OURS in response.content[:200]
+    except AdapterError:
+        return False
+    finally:
+        await client.aclose()

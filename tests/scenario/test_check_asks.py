@@ -1,0 +1,246 @@
+"""`kortex check` asks every part for real and in time, says how to mend each, and asks nobody offline."""
+
+import asyncio
+import errno
+import socket
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from bot.commands import health_check, outlet_check
+from bot.commands.health_check import PARTS, examine
+from bot.reports.finding import Finding
+from bot.settings.model import Settings
+from bot.settings.reading import parse
+from tests.fixtures_http import serving
+
+EVERYTHING = """
+[slack]
+bot_token = "xoxb-1"
+app_token = "xapp-1"
+api_base_url = "{there}/api/"
+[http]
+port = 0
+alertmanager_token = "t"
+[database]
+url = "sqlite+aiosqlite:///{folder}/kortex.db"
+[audit]
+key = "0123456789abcdef0123456789abcdef"
+events_url = "{there}/events"
+checkpoint_url = "{there}/checkpoints/{{size}}"
+checkpoint_file = "{folder}/nowhere/checkpoints.txt"
+checkpoint_channel = "C0AUDIT001"
+[llm]
+default_provider = "openai"
+triage_fallback = false
+[llm.providers.openai]
+api_key = "k"
+base_url = "{there}"
+model = "m"
+[observe.logs]
+kind = "loki"
+url = "{there}"
+[observe.metrics]
+kind = "prometheus"
+url = "{there}"
+[observe.traces]
+kind = "jaeger"
+url = "{there}"
+[control_plane]
+kind = "http"
+info_url = "{there}/products/{{product}}/info"
+[platform]
+kind = "http"
+url = "{there}"
+[platform.connections.everybody]
+users = ["*"]
+token = "t"
+[patterns]
+folder = "{folder}/nowhere"
+[plugins]
+folder = "{folder}/nowhere"
+[mcp.servers.tickets]
+command = ["/nowhere/tickets"]
+[roles.responder.oncall]
+kind = "json"
+url = "{there}"
+path = "[]"
+[[channels]]
+match = "incident-*"
+products = ["checkout"]
+confirm = ["responder"]
+[[alerts]]
+name = "all"
+channel = "C0ALERTS01"
+[[actions]]
+name = "rollback"
+description = "d"
+products = ["*"]
+endpoint = {{ url = "{there}/rollback" }}
+"""
+ASKED = {
+    "slack", "audit events", "audit checkpoints", "provider openai", "logs", "metrics", "traces",
+    "control plane", "platform everybody", "patterns", "plugin nowhere", "mcp tickets",
+    "on call responder",
+}  # fmt: skip
+
+
+def everything(there: str, folder: Path) -> Settings:
+    return parse(EVERYTHING.format(there=there, folder=folder), "kortex.toml", {})
+
+
+def failed(found: list[Finding]) -> dict[str, Finding]:
+    return {each.part: each for each in found if each.fails}
+
+
+@pytest.fixture
+async def silent() -> AsyncIterator[str]:
+    """Takes connections and says nothing."""
+
+    async def listen(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+
+    async with await asyncio.start_server(listen, "127.0.0.1", 0) as server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
+
+async def test_nothing_that_is_silent_is_waited_for_and_each_says_how_it_is_mended(
+    tmp_path: Path, silent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(health_check, "PART_S", 0.6)
+    monkeypatch.setattr(health_check, "SHARED_S", 0.4)
+
+    started = time.monotonic()
+    found = await examine(everything(silent, tmp_path))
+
+    assert time.monotonic() - started < 5  # each of a dozen parts would wait for ten seconds
+    bad = failed(found)
+    assert bad.keys() >= {
+        "slack", "roles", "audit places", "providers", "observe", "control plane", "platform", "actions",
+    }  # fmt: skip
+    assert [each.part for each in bad.values() if not each.mend] == []
+
+
+async def test_each_part_that_is_refused_has_a_row_of_its_own(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    async def refuse(request: web.Request) -> web.StreamResponse:
+        asked.append(f"{request.method} {request.path} {await request.text()}")
+        return web.Response(status=500)
+
+    async with serving(refuse) as there:
+        bad = failed(await examine(everything(there, tmp_path)))
+
+    assert bad.keys() >= ASKED
+    assert [each.part for each in bad.values() if not each.mend] == []
+    assert "POST /events []" in asked
+    assert {
+        each.split()[0] for each in asked if "rollback" in each or "checkpoints" in each
+    } == set()
+    assert bad["audit checkpoints"].detail.endswith("cannot be written by this user")
+
+
+async def test_whoever_orders_and_sinks_is_reached_and_given_nothing(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        asked.append(f"{request.method} {request.path}")
+        return web.json_response({"version": "v1"})
+
+    async with serving(answer) as there:
+        found = {each.part: each for each in await examine(everything(there, tmp_path))}
+
+    assert found["audit events"].ok
+    assert found["control plane"].detail == "http answers (asked for the state of checkout)"
+    assert found[f"actions at {there}"].detail.endswith("nothing ordered or sent): rollback")
+    assert "GET /products/checkout/info" in asked
+    assert {each for each in asked if each.startswith(("PUT", "POST /rollback"))} == set()
+
+
+@asynccontextmanager
+async def nobody_reached(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[list[Any]]:
+    """Every try to look up a name, to connect, to send or to start a program, refused."""
+    tried: list[Any] = []
+
+    def refuse(*arguments: Any, **_: Any) -> Any:
+        tried.append(arguments)
+        raise OSError(errno.ENETUNREACH, "no packet leaves")
+
+    with monkeypatch.context() as patch:
+        for name in ("connect", "connect_ex", "sendto", "bind"):
+            patch.setattr(socket.socket, name, refuse)
+        patch.setattr(socket, "getaddrinfo", refuse)
+        patch.setattr(asyncio, "create_subprocess_exec", refuse)
+        yield tried
+
+
+@pytest.mark.parametrize("offline", [True, False])
+async def test_offline_no_packet_leaves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, offline: bool
+) -> None:
+    async with nobody_reached(monkeypatch) as tried:
+        found = await examine(everything("http://nowhere.test", tmp_path), offline=offline)
+
+    assert (tried == []) is offline
+    assert (failed(found).keys() == {"plugin nowhere"}) is offline
+    assert (tmp_path / "kortex.db").exists() is not offline
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ('[database]\nurl = "mysql://x"', "database.url is no address"),
+        ('[slack]\nbot_token = "xapp-1"\napp_token = "xoxb-1"', "are swapped"),
+        ('[observe.logs]\nkind = "loki"\nurl = "loki"', "observe.logs.url: needs an address"),
+        ('[llm]\ndefault_provider = "gpt"', "gpt"),
+        ('[kubernetes]\nkind = "kubeconfig"\nkubeconfig = "/nowhere"', "kubernetes: "),
+        ('[adapters.tickets]\nurl = "http://t"', "adapters.tickets: no tool asks it"),
+        ('[llm.privacy]\nlocal_only = true\n[observe.logs]\nkind = "loki"\nurl = "https://l.test"',
+         "l.test is not declared local"),
+    ],
+)  # fmt: skip
+async def test_offline_tells_what_can_be_read(wrong: str, words: str) -> None:
+    bad = failed(await examine(parse(wrong, "kortex.toml", {}), offline=True))
+
+    assert [each.mend != "" for each in bad.values() if words in each.detail] == [True]
+
+
+def test_every_part_says_how_it_is_mended() -> None:
+    assert [part.name for part in PARTS if not part.mend.endswith(".")] == []
+    assert [part.name for part in PARTS if not (part.ask or part.read)] == []
+
+
+async def test_the_door_is_free_ours_or_somebody_elses() -> None:
+    async def other(_request: web.Request) -> web.StreamResponse:
+        return web.Response(text="hello")
+
+    async def ours(_request: web.Request) -> web.StreamResponse:
+        return web.json_response({"status": "up"})
+
+    async with serving(other) as theirs, serving(ours) as us:
+        told = [
+            await _door(int(each.rpartition(":")[2]), outlet_check.check_door)
+            for each in (theirs, us, "http://127.0.0.1:0")
+        ]
+
+    assert [each.ok for each in told] == [False, True, True]
+    assert "in use by another process" in told[0].detail
+    assert "a Kortex answers" in told[1].detail
+
+
+async def _door(port: int, check: Any) -> Finding:
+    class Of:
+        settings = Settings.model_validate({"http": {"port": port}})
+
+    class Asked:
+        of = Of()
+
+    (found,) = await check(Asked())
+    assert isinstance(found, Finding)
+    return found
