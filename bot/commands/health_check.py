@@ -279,7 +279,7 @@ PARTS: Final = (
     ),
     Part(
         "observe",
-        "Check url and token of that [observe.*] "
+        "Check url and token of that table below [observe], "
         f"{_REACH}; where it answers and nothing matches, name your label in [observe] product_labels.",
         ask=check_observed,
     ),
