@@ -6,18 +6,22 @@ import os
 import shutil
 import socket
 import tempfile
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Iterator, Sequence
+from functools import cache, lru_cache
 from pathlib import Path
 
 import pytest
 from blockbuster import BlockBuster
 from hypothesis import settings
 
+from adapters.recorded.simulator import requests
+from adapters.recorded.simulator.requests import Request
+from adapters.recorded.simulator.scenario import Fault
 from tests.plain_logging import log_plainly, logging_as_it_is
 
 _MEMORY = Path("/dev/shm")
 _ROOM_BYTES = 4 << 30  # what a container has there by default is 64 MB
+_DAYS_OF_REQUESTS = 6000  # in minutes: three incidents' days and more, about 60 MB
 _SCRUBBED = ("KORTEX_", "SLACK_", "ANTHROPIC_", "OPENAI_", "OLLAMA_")
 
 
@@ -81,6 +85,25 @@ def _loopback_only() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(socket.socket, "connect", connect)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _one_past_for_all_incidents() -> Iterator[None]:
+    """What happened before a fault depends on seed and minute alone: hundreds of tests ask for the same."""
+    simulate = requests.requests_in
+
+    @lru_cache(maxsize=_DAYS_OF_REQUESTS)
+    def before_any_fault(seed: str, minute: int) -> Sequence[Request]:
+        return simulate(seed, minute, None)
+
+    def requests_in(seed: str, minute: int, fault: Fault | None) -> Sequence[Request]:
+        if fault is None or (minute + 1) * 60 <= fault.started_at.timestamp():
+            return before_any_fault(seed, minute)
+        return simulate(seed, minute, fault)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(requests, "requests_in", requests_in)
         yield
 
 
