@@ -112,13 +112,14 @@ async def test_a_rule_fires_once_when_confirmed_and_its_other_guards_hold(
     assert running.effects == before
 
     await running.press(RESPONDER, card, CONFIRM)
-    await running.press(RESPONDER, card, CONFIRM, stale=True)
+    again = await running.told(RESPONDER, running.press(RESPONDER, card, CONFIRM, stale=True))
+    assert "Already confirmed" in again
     await running.card(asked, "succeeded.")
     assert running.effects == before + 1
 
-    again, second = await proposed(running, "restart-workers")
+    anew, second = await proposed(running, "restart-workers")
     await running.press(RESPONDER, second, CONFIRM)
-    await running.note(again, "restart-workers for checkout")
+    await running.note(anew, "restart-workers for checkout")
     assert running.effects == before + 1
 
     first = bodies(running, "guard.verdict", proposal_of(running, card))
