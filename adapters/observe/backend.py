@@ -11,7 +11,9 @@ from typing import Final, TypeVar
 import httpx
 from pydantic import TypeAdapter, ValidationError
 
+from adapters.http import retry_after_s
 from adapters.lookup import answer_to, tool_errors
+from tools.errors import UpstreamFailed
 
 _MAX_BYTES: Final = 32 << 20  # a page of 600 of Loki's longest lines (256 KiB) would not be shown
 _TIMEOUT_S: Final = 300.0  # the ceiling of a wide query; the runner cuts earlier
@@ -26,6 +28,7 @@ class Answer:
 
     status: int
     body: bytes
+    retry_after_s: float | None = None
 
     @property
     def ok(self) -> bool:
@@ -65,11 +68,27 @@ class Backend:
         request = self._client.build_request("POST", path, data=dict(form), headers=self._headers)
         return await self._send(request)
 
+    async def post_json(
+        self, path: str, body: bytes, headers: Mapping[str, str] | None = None
+    ) -> Answer:
+        """A read whose question is JSON. Raises as `get`."""
+        sent = {"content-type": "application/json", **self._headers, **(headers or {})}
+        request = self._client.build_request("POST", path, content=body, headers=sent)
+        return await self._send(request)
+
     async def _send(self, request: httpx.Request) -> Answer:
         with tool_errors(self.name):
             async with asyncio.timeout(self._timeout_s):
                 response, body = await answer_to(self._client, request, _MAX_BYTES)
-        return Answer(response.status_code, body)
+        return Answer(response.status_code, body, retry_after_s(response.headers))
+
+
+def refusal(answer: Answer, words: str = "") -> UpstreamFailed:
+    """What to raise for an answer that is none: its own words, and how long it asks to wait."""
+    wait = answer.retry_after_s
+    said = words[:_MAX_WORDS] or answer.words() or "no explanation"
+    later = f"; it asks to wait {wait:g} s" if wait is not None else ""
+    return UpstreamFailed(f"{said}{later}", answer.status)
 
 
 async def read_body(answer: Answer, adapter: TypeAdapter[ModelT]) -> ModelT | None:

@@ -1,11 +1,16 @@
 """Instants as integers. Floats and datetimes lose the nanoseconds that log backends order by."""
 
+import re
 from datetime import UTC, datetime, timedelta
+from typing import Final
 
 from tools.capabilities import Interval
 from tools.errors import InvalidArguments
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_RFC3339: Final = re.compile(
+    r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:\.(\d{1,9})\d*)?(Z|[+-]\d\d:\d\d)?", re.ASCII
+)
 
 
 def to_ns(instant: datetime) -> int:
@@ -30,3 +35,18 @@ def check_order(interval: Interval) -> None:
 def seconds_text(instant: datetime) -> str:
     """Seconds since the epoch with the microseconds kept, as both Prometheus and VM read them."""
     return f"{instant.astimezone(UTC).timestamp():.6f}".rstrip("0").rstrip(".")
+
+
+def ns_of(text: str) -> int:
+    """RFC 3339 with all of its digits, UTC where it names no zone. Raises ValueError for another."""
+    found = _RFC3339.fullmatch(text)
+    if found is None:
+        raise ValueError("not a time as RFC 3339 has it")
+    day, clock, fraction, zone = found.groups()
+    whole = datetime.fromisoformat(f"{day}T{clock}{zone or 'Z'}")
+    return to_ns(whole) + int((fraction or "").ljust(9, "0"))
+
+
+def ns_text(ts_ns: int) -> str:
+    """RFC 3339 in UTC with nine digits, exactly."""
+    return f"{from_ns(ts_ns):%Y-%m-%dT%H:%M:%S}.{ts_ns % 1_000_000_000:09d}Z"

@@ -4,6 +4,7 @@ Checks that a pipeline cannot leave its place behind the selector, and evaluates
 backends that cannot.
 """
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from json import JSONDecodeError, loads
@@ -78,6 +79,11 @@ def stages_of(text: str) -> Sequence[Stage]:
         if stage.is_pattern:
             _compiled(stage.operand)
     return stages
+
+
+def pattern_of(stage: Stage) -> str:
+    """The stage as an RE2 pattern, to be looked for anywhere in a line."""
+    return stage.operand if stage.is_pattern else re.escape(stage.operand)
 
 
 def quoted(text: str) -> str:

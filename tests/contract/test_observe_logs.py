@@ -1,4 +1,4 @@
-"""Recorded logs and Loki keep the same contract: the same lines in, the same pages out."""
+"""Every source of logs keeps one contract: the same lines in, the same pages out."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime
@@ -9,10 +9,14 @@ from aiohttp.test_utils import TestServer
 
 from adapters.http import http_client
 from adapters.observe.cursor import UnsealedCodec
+from adapters.observe.field_logs import FieldLogs
+from adapters.observe.instants import ns_text
 from adapters.observe.loki import LokiLogs
+from adapters.observe.victorialogs import VictoriaLogs
 from adapters.recorded.observability import RecordedLogs
 from tests.fakes.loki_server import LokiServer, Stored
 from tests.fakes.set_clock import SetClock
+from tests.fakes.victorialogs_server import VictoriaLogsServer
 from tests.fixtures_logs_contract import LogsContract, contract_lines, contract_logs
 from tools.capabilities import LogLine, Logs
 
@@ -31,6 +35,24 @@ class TestRecordedLogs(LogsContract):
     @pytest.fixture
     def logs(self, now: datetime) -> Logs:
         return RecordedLogs(contract_logs(now), SetClock(now), UnsealedCodec())
+
+
+class TestVictoriaLogs(LogsContract):
+    @pytest.fixture
+    async def logs(
+        self, now: datetime, aiohttp_server: Callable[[web.Application], Awaitable[TestServer]]
+    ) -> AsyncIterator[Logs]:
+        rows = [
+            {
+                "_time": ns_text(line.ts_ns), "_msg": line.message, "service.name": product,
+                "level": line.level, "host.name": line.host, "trace_id": line.trace_id,
+            }
+            for product in ("inventory", "payments")
+            for line in contract_lines(now, product)
+        ]  # fmt: skip
+        server = await aiohttp_server(VictoriaLogsServer(rows).app())
+        async with http_client(base_url=str(server.make_url("/"))) as client:
+            yield FieldLogs(VictoriaLogs(client), UnsealedCodec())
 
 
 class TestLoki(LogsContract):
