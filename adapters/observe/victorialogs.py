@@ -41,7 +41,7 @@ _VALUES: Final = TypeAdapter(_Values)
 
 
 class VictoriaLogs:
-    """A LogSource."""
+    """Implements `LogSource`; the client has its tenant and credentials."""
 
     name = "VictoriaLogs"
     most = _MOST
