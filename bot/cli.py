@@ -14,6 +14,7 @@ from bot.commands import audit_arguments as cli_audit
 from bot.commands import completion
 from bot.commands import demo_arguments as cli_demo
 from bot.commands import eval_arguments as cli_eval
+from bot.commands import token_arguments as cli_token
 from bot.commands import usage_arguments as cli_usage
 from bot.commands.ending import FAILED, OK, READER_LEFT, discard, reader_left
 from bot.upkeep import garbage
@@ -106,6 +107,7 @@ def _parser() -> argparse.ArgumentParser:
     cli_audit.add(commands, _add)
     cli_usage.add(commands, _add)
     cli_eval.add(commands, _add)
+    cli_token.add(commands, _add)
     _add_completion(commands)
     return parser
 

@@ -19,7 +19,8 @@ from bot.domain.provider_status import ProviderStatus
 from bot.domain.tool_status import ToolReport, report_from_json
 from bot.reports.provider_report import provider_report
 from bot.reports.tools import tool_report
-from bot.settings.model import HttpSettings, Settings
+from bot.settings.http import HttpSettings
+from bot.settings.model import Settings
 from bot.web.private import TOOLS_PATH as PATH
 from bot.wiring.backends import asked_in_order, make_providers
 from bot.wiring.plugins import open_plugins

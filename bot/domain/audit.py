@@ -41,6 +41,8 @@ class AuditKind(StrEnum):
     CONFIG_RELOADED = "config.reloaded"
     AUDIT_ERASED = "audit.erased"
     AUDIT_SEALED = "audit.sealed"
+    CALLER_ADMITTED = "caller.admitted"
+    CALLER_REVOKED = "caller.revoked"
     STARTED = "process.started"
 
 

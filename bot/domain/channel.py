@@ -43,6 +43,7 @@ class ChannelRule:
     products: tuple[str, ...] = ()
     toolset: str = "investigate"
     confirm: tuple[str, ...] = ()
+    ask: tuple[str, ...] = ()  # who may ask over HTTP; none: who may confirm
     daily_usd_micros: int = 0  # 0: no limit of its own
     reading: Reading = Reading.PRODUCTS
     shut: bool = False

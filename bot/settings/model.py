@@ -15,6 +15,7 @@ from pydantic import (
 from bot.settings.access import AccessSettings, RouteSettings
 from bot.settings.actions import ActionSettings
 from bot.settings.alerts import AlertSettings
+from bot.settings.http import HttpSettings, OidcSettings
 from bot.settings.masked import secret_values
 from bot.settings.mcp import McpSettings
 from bot.settings.observe import ObserveSettings
@@ -58,22 +59,6 @@ class SlackSettings(Section):
     follow_up: Literal["thread", "mention"] = "thread"
     external_channels: Literal["tell", "refuse"] = "tell"
     link_hosts: tuple[HostName, ...] = ()
-
-
-class HttpSettings(Section):
-    """`[http]`. Loopback by default: a reverse proxy decides what the world sees.
-
-    A sender's secret opens its door: the alerts' four, and `github_secret` for deploys.
-    """
-
-    host: str = "127.0.0.1"
-    port: int = Field(default=3000, ge=0, le=65535)
-    api_token: SecretStr = SecretStr("")
-    github_secret: SecretStr = SecretStr("")
-    alertmanager_token: SecretStr = SecretStr("")
-    grafana_token: SecretStr = SecretStr("")
-    pagerduty_secret: SecretStr = SecretStr("")
-    cloudevents_token: SecretStr = SecretStr("")
 
 
 class DatabaseSettings(Section):
@@ -260,7 +245,8 @@ class PluginSettings(Section):
 class ChannelSettings(Section):
     """One `[[channels]]`. `match` is a glob of names, or `@direct` or `@group`, which no glob is.
 
-    `products` bound what may be proposed, and as `reading` says what tools may read.
+    `products` bound what may be proposed, and as `reading` says what tools may read. `ask` are roles
+    that may ask over HTTP; without any, those of `confirm`.
     """
 
     match: ChannelNames = Field(min_length=1)
@@ -269,6 +255,7 @@ class ChannelSettings(Section):
     reading: Reading = Reading.PRODUCTS
     toolset: str = "investigate"
     confirm: tuple[str, ...] = ()
+    ask: tuple[str, ...] = ()
     daily_usd_limit: float = Field(default=0.0, ge=0, le=MOST_USD)
 
 
@@ -364,6 +351,7 @@ class Settings(Section):
 
     slack: SlackSettings = SlackSettings()
     http: HttpSettings = HttpSettings()
+    oidc: OidcSettings = OidcSettings()
     database: DatabaseSettings = DatabaseSettings()
     turns: TurnSettings = TurnSettings()
     llm: LlmSettings = LlmSettings()

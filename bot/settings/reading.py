@@ -130,6 +130,7 @@ def _check_references(settings: Settings, text: str, name: str) -> None:
         for role in settings.admins.roles
         if role not in settings.roles
     ]
+    problems += _unknown_claimed_roles(settings, text, name)
     problems += _unknown_tools(settings, text, name)
     problems += _denied_in_vain(settings, text, name)
     problems += _frozen_in_vain(settings, text, name)
@@ -199,9 +200,19 @@ def _unknown_roles(
     settings: Settings, channel: ChannelSettings, index: int, text: str, name: str
 ) -> list[str]:
     return [
-        f"{name}:{line_of(text, ['channels', str(index), 'confirm'])}: channels.confirm: "
+        f"{name}:{line_of(text, ['channels', str(index), key])}: channels.{key}: "
         f"role {role!r} is not defined; add [roles.{role}]"
-        for role in channel.confirm
+        for key, roles in (("confirm", channel.confirm), ("ask", channel.ask))
+        for role in roles
+        if role not in settings.roles
+    ]
+
+
+def _unknown_claimed_roles(settings: Settings, text: str, name: str) -> list[str]:
+    return [
+        f"{name}:{line_of(text, ['oidc', 'roles', claimed])}: oidc.roles.{claimed}: "
+        f"role {role!r} is not defined; add [roles.{role}]"
+        for claimed, role in settings.oidc.roles.items()
         if role not in settings.roles
     ]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from bot.store import alert_tables, feedback_table  # noqa: F401 - one metadata has every table
+from bot.store import alert_tables, caller_tables, feedback_table  # noqa: F401 - one metadata has every table
 from bot.store.columns import CleanText, Instant, index_where, metadata
 from bot.store.columns import outside as _outside
 from bot.store.columns import sequence as _sequence

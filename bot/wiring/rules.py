@@ -50,6 +50,7 @@ def channel_rules(settings: Settings) -> tuple[ChannelRule, ...]:
             c.products,
             c.toolset,
             c.confirm,
+            c.ask,
             round(c.daily_usd_limit * USD_MICROS),
             c.reading,
         )

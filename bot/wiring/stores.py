@@ -13,6 +13,7 @@ from bot.store import schema
 from bot.store.alerts import StoredAlerts
 from bot.store.audit import StoredAudit
 from bot.store.audit_reading import StoredTrail
+from bot.store.callers import StoredCallers
 from bot.store.channel_names import StoredNames
 from bot.store.database import Database
 from bot.store.feedback import StoredFeedback
@@ -49,6 +50,7 @@ class Stores:
     deploys: StoredDeploys
     incidents: StoredIncidents
     feedback: StoredFeedback
+    callers: StoredCallers
 
 
 async def open_stores(settings: Settings, stack: AsyncExitStack) -> Stores:
@@ -88,6 +90,7 @@ async def open_stores(settings: Settings, stack: AsyncExitStack) -> Stores:
         deploys=StoredDeploys(database),
         incidents=StoredIncidents(database),
         feedback=StoredFeedback(database, retain=retain),
+        callers=StoredCallers(database),
     )
 
 
