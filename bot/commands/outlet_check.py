@@ -20,7 +20,8 @@ from bot.commands.alert_check import postable
 from bot.commands.installation import Asked
 from bot.reports.finding import Finding
 from bot.settings.actions import ActionSettings
-from bot.settings.model import HttpSettings, Settings
+from bot.settings.http import HttpSettings
+from bot.settings.model import Settings
 from bot.slack.api.web_api import create_api
 from bot.web.front import why_not
 from bot.wiring.audit_outlets import check_sinks
