@@ -8,6 +8,7 @@ from tools.capabilities import Interval
 from tools.errors import InvalidArguments
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LAST_NS: Final = 253_402_300_800 * 10**9  # the end of 9999, where datetime ends
 _RFC3339: Final = re.compile(
     r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:\.(\d{1,9})\d*)?(Z|[+-]\d\d:\d\d)?", re.ASCII
 )
@@ -45,6 +46,13 @@ def ns_of(text: str) -> int:
     day, clock, fraction, zone = found.groups()
     whole = datetime.fromisoformat(f"{day}T{clock}{zone or 'Z'}")
     return to_ns(whole) + int((fraction or "").ljust(9, "0"))
+
+
+def checked_ns(ts_ns: int) -> int:
+    """The same. Raises ValueError for what is no instant between 1970 and 9999."""
+    if not 0 <= ts_ns < _LAST_NS:
+        raise ValueError("not nanoseconds since 1970")
+    return ts_ns
 
 
 def ns_text(ts_ns: int) -> str:

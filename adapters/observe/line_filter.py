@@ -95,6 +95,8 @@ def quoted(text: str) -> str:
 def _checked_length(text: str) -> str:
     if len(text) > _MAX_CHARS:
         raise InvalidArguments(f"the filter is longer than {_MAX_CHARS} characters")
+    if any("\ud800" <= char <= "\udfff" for char in text):
+        raise InvalidArguments("the filter holds half a character; write it whole")
     stripped = text.strip()
     if stripped.startswith("{"):
         raise InvalidArguments(

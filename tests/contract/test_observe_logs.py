@@ -9,11 +9,13 @@ from aiohttp.test_utils import TestServer
 
 from adapters.http import http_client
 from adapters.observe.cursor import UnsealedCodec
+from adapters.observe.elasticsearch import Elasticsearch
 from adapters.observe.field_logs import FieldLogs
 from adapters.observe.instants import ns_text
 from adapters.observe.loki import LokiLogs
 from adapters.observe.victorialogs import VictoriaLogs
 from adapters.recorded.observability import RecordedLogs
+from tests.fakes.elasticsearch_server import ElasticsearchServer
 from tests.fakes.loki_server import LokiServer, Stored
 from tests.fakes.set_clock import SetClock
 from tests.fakes.victorialogs_server import VictoriaLogsServer
@@ -53,6 +55,25 @@ class TestVictoriaLogs(LogsContract):
         server = await aiohttp_server(VictoriaLogsServer(rows).app())
         async with http_client(base_url=str(server.make_url("/"))) as client:
             yield FieldLogs(VictoriaLogs(client), UnsealedCodec())
+
+
+class TestElasticsearch(LogsContract):
+    @pytest.fixture
+    async def logs(
+        self, now: datetime, aiohttp_server: Callable[[web.Application], Awaitable[TestServer]]
+    ) -> AsyncIterator[Logs]:
+        documents = [
+            {
+                "@timestamp": ns_text(line.ts_ns), "message": line.message,
+                "service.name": product, "log.level": line.level.upper(),
+                "host.name": line.host, "trace.id": line.trace_id,
+            }
+            for product in ("inventory", "payments")
+            for line in contract_lines(now, product)
+        ]  # fmt: skip
+        server = await aiohttp_server(ElasticsearchServer(documents).app())
+        async with http_client(base_url=str(server.make_url("/"))) as client:
+            yield FieldLogs(Elasticsearch(client, "logs-*"), UnsealedCodec())
 
 
 class TestLoki(LogsContract):
