@@ -4,30 +4,31 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
-import httpx
 import orjson
 from pydantic import JsonValue
 
 from adapters.audit_event import cloud_event
-from adapters.http import check_status, http_client, mapped_errors, read_capped
+from adapters.http import Way, check_status, http_client, mapped_errors, read_capped
 
-SEND_TIMEOUT_S: Final = 10.0
 MAX_ANSWER_BYTES: Final = 4_096
 
 
 class AuditHttp:
     """One address. `{size}` in it becomes the checkpoint's size, so that none overwrites another."""
 
-    def __init__(self, url: str, token: str = "") -> None:
+    def __init__(self, url: str, way: Way) -> None:
         """Raises ValueError for an address without a host."""
         host = urlsplit(url).hostname
         if not host:
             raise ValueError("needs an address such as https://collector.example/events")
         self._url = url
         self._client = http_client(
-            headers={"Authorization": f"Bearer {token}"} if token else None,
-            read_s=SEND_TIMEOUT_S,
+            headers=dict(way.headers),
+            connect_s=way.connect_s,
+            read_s=way.read_s,
             allowed_hosts=frozenset({host}),
+            tls=way.tls,
+            proxy=way.proxy,
         )
 
     async def send_events(self, rows: Sequence[Mapping[str, JsonValue]]) -> None:
@@ -51,7 +52,6 @@ class AuditHttp:
                 url,
                 content=body,
                 headers={"content-type": kind},
-                timeout=httpx.Timeout(SEND_TIMEOUT_S),
             )
             response = await self._client.send(request, stream=True)
             try:

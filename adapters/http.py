@@ -4,6 +4,7 @@ httpx's interface over aiohttp's transport, with explicit limits, without the en
 proxies, without redirects, and with an egress guard. What is asked belongs to each adapter.
 """
 
+import base64
 import email.utils
 import socket
 import ssl
@@ -83,11 +84,14 @@ class Way:
     `tls` None is the usual trust, `proxy` empty is none. The headers hold credentials.
     """
 
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     tls: ssl.SSLContext | None = None
     proxy: str = field(default="", repr=False)
     connect_s: float = 5.0
     read_s: float = 60.0
+
+
+DIRECT: Final = Way()
 
 
 class _GuardedTransport(httpx.AsyncBaseTransport):
@@ -168,7 +172,7 @@ def http_client(
     """
     if proxy and reachable is not None:
         raise ValueError("behind a proxy nobody knows to which address a name leads")
-    via = httpx.Proxy(proxy) if proxy else None
+    via = _proxy(proxy) if proxy else None
     trust = tls or ssl_context()
     limits = httpx.Limits(max_connections=max_connections, keepalive_expiry=KEEPALIVE_S)
 
@@ -186,6 +190,15 @@ def http_client(
         trust_env=False,
         follow_redirects=False,
     )
+
+
+def _proxy(address: str) -> httpx.Proxy:
+    """With its credentials as aiohttp wants them: it sends the header on as Proxy-Authorization."""
+    url = httpx.URL(address)
+    if not url.userinfo:
+        return httpx.Proxy(url)
+    pair = base64.b64encode(f"{url.username}:{url.password}".encode()).decode()
+    return httpx.Proxy(url.copy_with(userinfo=b""), headers={"Authorization": f"Basic {pair}"})
 
 
 def _sessions(

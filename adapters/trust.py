@@ -43,8 +43,9 @@ def own_trust(ca_file: str, client_certificate: str, client_key: str) -> ssl.SSL
 def _trusting(ca_file: str) -> ssl.SSLContext:
     path, text = _read("ca_file", ca_file)
     try:
-        # Beside the certificates people keep notes, in any alphabet.
-        return ssl.create_default_context(cadata=text.decode("ascii", "ignore"))
+        # Beside the certificates people keep notes, in any alphabet. The line break stands for an
+        # empty file: without any text, everybody's authorities would be trusted.
+        return ssl.create_default_context(cadata=text.decode("ascii", "ignore") + "\n")
     except (ssl.SSLError, ValueError) as error:
         raise FileUnusable("ca_file", path, "holds no certificate that can be read") from error
 

@@ -5,7 +5,7 @@ names concrete classes (docs/adr/0008).
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -71,8 +71,8 @@ class Base:
     settings: Settings
     stores: Stores
     clock: Clock
-    world: World | None
-    played: Played
+    observed_in: Callable[[str], Observed]
+    own_adapters: Mapping[str, object]
     redactor: TextRedactor
     placeholders: Placeholders
     providers: Mapping[str, Provider]
@@ -121,36 +121,51 @@ async def build_base(
     redactor = open_redactor(settings, placeholders.remember)
     rounds = RedactedRounds(backends.asked_in_order(settings.llm, providers), redactor)
     metrics = Metrics()
-    in_force = InForce(settings, partial(check_edited, settings, providers))
+    in_force = await asyncio.to_thread(
+        InForce, settings, partial(check_edited, settings, providers)
+    )
+    clock = world.clock if world else SystemClock()
+    labels = settings.observe.product_labels
+    cluster = await backends.open_cluster(settings.kubernetes, stack, labels)
+    sources = (clock, stores.deploys, stores.incidents)
+    seen = partial(make_observed, settings, *sources, stack, cluster, played.incidents)
     return Base(
         settings=settings,
         stores=stores,
-        clock=world.clock if world else SystemClock(),
-        world=world,
-        played=played,
+        clock=clock,
+        observed_in=(lambda _: world.observed) if world else await asyncio.to_thread(seen),
+        own_adapters=await asyncio.to_thread(bound, settings, stack),
         redactor=redactor,
         placeholders=placeholders,
         providers=providers,
         rounds=rounds,
-        budget=Budget(
-            rounds,
-            stores.ledger,
-            calls_audit(stores.audit, every_call=settings.llm.privacy.audit_every_call),
-            rules.budget_limits(settings),
-            metrics,
-            backends.models_of(settings.llm, providers),
-        ),
+        budget=_budget(settings, stores, rounds, metrics, providers),
         actions=in_force.actions,
         in_force=in_force,
         metrics=metrics,
         freezes=await backends.open_freezes(
             stores.database, in_force.actions, rules.freeze_marker(settings), in_force.windows
         ),
-        cluster=await backends.open_cluster(
-            settings.kubernetes, stack, settings.observe.product_labels
-        ),
+        cluster=cluster,
         mcp=await open_mcp(settings, stack),
         plugins=await asyncio.to_thread(open_plugins, settings, stack),
+    )
+
+
+def _budget(
+    settings: Settings,
+    stores: Stores,
+    rounds: Rounds,
+    metrics: Metrics,
+    providers: Mapping[str, Provider],
+) -> Budget:
+    return Budget(
+        rounds,
+        stores.ledger,
+        calls_audit(stores.audit, every_call=settings.llm.privacy.audit_every_call),
+        rules.budget_limits(settings),
+        metrics,
+        backends.models_of(settings.llm, providers),
     )
 
 
@@ -172,7 +187,7 @@ def build_conversation(
     target = Target(probe, base.redactor, surface.traits)
     display = ProposalDisplay(base.stores.cards, surface, call_timeout_s=card_call_s)
     desk = _desk(base, display, venues, target)
-    toolboxes = _toolboxes(base, desk, directory.attachments, stack)
+    toolboxes = _toolboxes(base, desk, directory.attachments)
     tools = ToolDesk(toolboxes.choose, base.clock)
 
     async def roles_of(person: Person) -> HeldRoles:
@@ -234,23 +249,8 @@ def _desk(base: Base, display: ProposalDisplay, venues: Venues, target: Target) 
     )
 
 
-def _toolboxes(
-    base: Base, desk: ProposalDesk, attachments: Attachments | None, stack: AsyncExitStack
-) -> Toolboxes:
-    stores = base.stores
-    observed_in = make_observed(
-        base.settings,
-        base.clock,
-        stores.deploys,
-        stores.incidents,
-        stack,
-        base.cluster,
-        base.played.incidents,
-    )
-    world = base.world
-    look = (lambda _channel: world.observed) if world else observed_in
-
-    more = dict(bound(base.settings, stack))
+def _toolboxes(base: Base, desk: ProposalDesk, attachments: Attachments | None) -> Toolboxes:
+    more = dict(base.own_adapters)
     if attachments is not None:
         more[ATTACHMENTS.name] = attachments
 
@@ -276,7 +276,9 @@ def _toolboxes(
         return Toolbox(catalog, runner)
 
     built_in = core_tools(CursorSigner(backends.installation_key(base.settings)))
-    return Toolboxes(base.settings, built_in, (base.plugins, base.mcp), look, bind, make)
+    return Toolboxes(
+        base.settings, built_in, (base.plugins, base.mcp), base.observed_in, bind, make
+    )
 
 
 def _decide(

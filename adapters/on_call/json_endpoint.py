@@ -1,7 +1,8 @@
 """An on-call rota at any address that answers a GET in JSON."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
+from adapters.http import DIRECT, Way
 from adapters.on_call.port import checked, steps, texts_at
 from adapters.on_call.reading import get_json, reading
 
@@ -13,15 +14,13 @@ class JsonOnCall:
     url: str
     path: str
     timeout_s: float
-    token: str = field(default="", repr=False)
+    way: Way = DIRECT
 
     def __post_init__(self) -> None:
         steps(self.path)
 
     async def people(self) -> frozenset[str]:
         """Who is on call now. Raises AdapterError."""
-        authorization = {"Authorization": f"Bearer {self.token}"} if self.token else {}
-        headers = {"Accept": "application/json", **authorization}
-        async with reading(self.url, self.timeout_s) as client:
-            answer = await get_json(client, self.url, headers)
+        async with reading(self.url, self.timeout_s, self.way) as client:
+            answer = await get_json(client, self.url, {"Accept": "application/json"})
         return checked(texts_at(answer, steps(self.path)))

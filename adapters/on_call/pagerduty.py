@@ -12,6 +12,7 @@ import httpx
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from adapters.errors import BadAnswer
+from adapters.http import DIRECT, Way
 from adapters.on_call.port import checked
 from adapters.on_call.reading import get_json, reading
 
@@ -51,10 +52,11 @@ class PagerDutyOnCall:
     schedules: tuple[str, ...]
     timeout_s: float
     token: str = field(default="", repr=False)
+    way: Way = DIRECT
 
     async def people(self) -> frozenset[str]:
         """Who is on call now. Raises AdapterError."""
-        async with reading(self.url, self.timeout_s) as client:
+        async with reading(self.url, self.timeout_s, self.way) as client:
             entries = await self._entries(client)
         # A filter that PagerDuty did not understand would make everyone's rota ours.
         ours = [e for e in entries if e.schedule and e.schedule.id in self.schedules]

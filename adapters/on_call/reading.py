@@ -15,19 +15,24 @@ import orjson
 from pydantic import JsonValue
 
 from adapters.errors import BadAnswer
-from adapters.http import check_status, http_client, mapped_errors, read_capped
+from adapters.http import Way, check_status, http_client, mapped_errors, read_capped
 
 MAX_ANSWER_BYTES: Final = 1_048_576
 
 
 @asynccontextmanager
-async def reading(url: str, timeout_s: float) -> AsyncIterator[httpx.AsyncClient]:
-    """A client that reaches the URL's host only, for `timeout_s` in all. Raises AdapterError."""
+async def reading(url: str, timeout_s: float, way: Way) -> AsyncIterator[httpx.AsyncClient]:
+    """A client that reaches the URL's host only, that way, for `timeout_s` in all. Raises AdapterError."""
     host = urlsplit(url).hostname or ""
     with mapped_errors(host):
         async with asyncio.timeout(timeout_s):
             async with http_client(
-                connect_s=timeout_s, read_s=timeout_s, allowed_hosts=frozenset({host})
+                headers=dict(way.headers),
+                connect_s=timeout_s,
+                read_s=timeout_s,
+                allowed_hosts=frozenset({host}),
+                tls=way.tls,
+                proxy=way.proxy,
             ) as client:
                 yield client
 

@@ -41,7 +41,7 @@ from bot.ports.feedback import Feedback
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
 from bot.settings.section import duration
-from bot.wiring.observed import Observed, make_observed
+from bot.wiring.observed import Observed
 from tools.capabilities import Interval
 from tools.redactor import RedactionFailed
 
@@ -91,11 +91,10 @@ async def _record(settings: Settings, wanted: Wanted) -> int:
         incident, before = _times(wanted, base.clock.now())
         products = _products(wanted, settings)
         folder = _folder(wanted, incident, products)
-        observe = make_observed(
-            settings, base.clock, base.stores.deploys, base.stores.incidents, stack, base.cluster
-        )
         is_now = base.clock.now() - incident.end <= CLUSTER_IS_NOW
-        gathered = await _gather(observe(wanted.channel), products, incident, before, is_now)
+        gathered = await _gather(
+            base.observed_in(wanted.channel), products, incident, before, is_now
+        )
         if not gathered.rows and not gathered.documents:
             _tell_notes(gathered.notes)
             print("kortex: nothing was found, so nothing was written", file=sys.stderr)

@@ -31,7 +31,7 @@ async def check_roles(settings: Settings, identity: SlackIdentity | None) -> lis
 
     Without an identity Slack is not asked, and nobody's account is known.
     """
-    roles = role_members(settings)
+    roles = await asyncio.to_thread(role_members, settings)
     rotas = {name: role.on_call for name, role in roles.items() if role.on_call is not None}
     if identity is None:
         return await asyncio.gather(*(_rota(name, rota) for name, rota in rotas.items()))

@@ -129,7 +129,9 @@ async def serving(
         conversation = _conversation(base, platforms, everywhere, own, engine, stack, times)
         errands = Errands()
         bolt = _bolt(base, conversation, identity, api, surface, engine, errands, known)
-        witnesses = audit_jobs(settings, base.stores.database, surface, identity.team, stack)
+        witnesses = await asyncio.to_thread(
+            audit_jobs, settings, base.stores.database, surface, identity.team, stack
+        )
         await stack.enter_async_context(_engine_running(engine, conversation, platforms, times))
         socket = _socket(settings, bolt, errands)
         showing = alerting(base, outbox, engine, identity.team, times)

@@ -91,7 +91,24 @@ class AccessSettings(RouteSettings):
             raise ValueError("user must not hold a colon")  # RFC 7617 §2
         if self.password.get_secret_value() and not self.user:
             raise ValueError("password needs user")
-        own = any(name.lower() == AUTHORIZATION for name in self.headers)
-        if bool(self.token.get_secret_value()) + bool(self.user) + own > 1:
+        if self._identities() > 1:
             raise ValueError("set one of token, user and an Authorization header")
         return self
+
+    def _identities(self) -> int:
+        own = any(name.lower() == AUTHORIZATION for name in self.headers)
+        return bool(self.token.get_secret_value()) + bool(self.user) + own
+
+
+class SinkAccessSettings(AccessSettings):
+    """Where rows of the audit trail are sent: a sink that does not answer must not hold up others."""
+
+    timeout: Duration = timedelta(seconds=10)
+
+    def with_token(self, token: SecretStr) -> Self:
+        """The same with a token that stands elsewhere. Raises ValueError for two identities."""
+        if not token.get_secret_value():
+            return self
+        if self._identities():
+            raise ValueError("there are credentials beside the token; set one of them")
+        return self.model_copy(update={"token": token})

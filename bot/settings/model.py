@@ -1,7 +1,7 @@
 """The shape of kortex.toml. Unknown keys are refused; reading and error positions live in `reading`."""
 
 from datetime import datetime, timedelta
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -10,9 +10,10 @@ from pydantic import (
     SecretStr,
     ValidationInfo,
     field_validator,
+    model_validator,
 )
 
-from bot.settings.access import AccessSettings, RouteSettings
+from bot.settings.access import AccessSettings, RouteSettings, SinkAccessSettings
 from bot.settings.actions import ActionSettings
 from bot.settings.alerts import AlertSettings
 from bot.settings.http import HttpSettings, OidcSettings
@@ -275,9 +276,11 @@ class AuditSettings(Section):
     checkpoint_file: str = ""
     checkpoint_url: str = ""
     checkpoint_token: Token = SecretStr("")
+    checkpoint_access: SinkAccessSettings = SinkAccessSettings()
     checkpoint_channel: ChannelIdOrNone = ""
     events_url: str = ""
     events_token: Token = SecretStr("")
+    events_access: SinkAccessSettings = SinkAccessSettings()
     events_nats: str = ""
     events_nats_subject: str = "koder.admin.action"
     events_nats_acknowledged: bool = True
@@ -293,6 +296,22 @@ class AuditSettings(Section):
                 f"use {SHORTEST_AUDIT_KEY} characters or more, such as `openssl rand -hex 32` prints"
             )
         return key
+
+    @model_validator(mode="after")
+    def _one_identity(self) -> Self:
+        self.events_access.with_token(self.events_token)
+        self.checkpoint_access.with_token(self.checkpoint_token)
+        return self
+
+    @property
+    def events_way(self) -> SinkAccessSettings:
+        """How `events_url` is reached."""
+        return self.events_access.with_token(self.events_token)
+
+    @property
+    def checkpoint_way(self) -> SinkAccessSettings:
+        """How `checkpoint_url` is reached."""
+        return self.checkpoint_access.with_token(self.checkpoint_token)
 
 
 class RetentionSettings(Section):

@@ -4,11 +4,12 @@ import re
 from datetime import timedelta
 from typing import Final, Literal, Self
 
-from pydantic import Field, SecretStr, model_validator
+from pydantic import Field, model_validator
 
 from adapters.on_call.port import steps
+from bot.settings.access import AccessSettings
 from bot.settings.alerts import AlertLimitSettings
-from bot.settings.section import Duration, Section, Token
+from bot.settings.section import Duration, Section
 from bot.settings.slack_ids import ChannelNames, GroupId, PersonId
 from tools.call_limits import MAX_RESULT_BYTES, MIN_RESULT_BYTES
 
@@ -19,7 +20,7 @@ _SCHEDULE: Final = re.compile(r"[A-Z0-9]{2,32}")
 MAX_TURN_BYTES: Final = 1 << 30  # in memory, of every turn at once
 
 
-class OnCallSettings(Section):
+class OnCallSettings(AccessSettings):
     """`[roles.NAME.oncall]`: who is on call holds the role. Slack gives a click three seconds.
 
     `schedules` are PagerDuty's; `path` leads to e-mail addresses or Slack ids in a JSON answer.
@@ -27,7 +28,6 @@ class OnCallSettings(Section):
 
     kind: Literal["pagerduty", "json"]
     url: str = Field(pattern=r"^https?://[^/?#\s]")
-    token: Token = SecretStr("")
     schedules: tuple[str, ...] = ()
     path: str = ""
     timeout: Duration = Field(default=timedelta(seconds=1.5), gt=timedelta(0), le=LONGEST)
@@ -36,6 +36,8 @@ class OnCallSettings(Section):
     def _whole(self) -> Self:
         if self.kind == "pagerduty" and not all(map(_SCHEDULE.fullmatch, self.schedules or ("",))):
             raise ValueError("kind pagerduty needs schedules, such as PI7DH85")
+        if self.kind == "pagerduty" and self.user:
+            raise ValueError("kind pagerduty takes a token, no user")
         if self.kind == "json":
             steps(self.path)
         return self

@@ -24,6 +24,7 @@ from bot.ports.failures import StorageUnavailable
 from bot.ports.platform import ChatSurface
 from bot.ports.trail import AuditLog
 from bot.reports.finding import Finding
+from bot.settings.access import AccessSettings
 from bot.settings.model import AuditSettings, Settings
 from bot.settings.reading import ConfigurationError
 from bot.store.audit_reading import StoredTrail, verify
@@ -32,6 +33,7 @@ from bot.store.database import Database
 from bot.upkeep.jobs import Job
 from bot.wiring import rules
 from bot.wiring.trail import kept_outside
+from bot.wiring.ways import way_of
 
 CHECKPOINT_TICK_S = 5.0
 EVENTS_TICK_S = 2.0  # how late an event may be in the log
@@ -50,7 +52,7 @@ def audit_jobs(
 ) -> dict[str, tuple[float, Job]]:
     """What runs beside the bot, each every so many seconds; the stack's end is the last checkpoint.
 
-    Raises ConfigurationError.
+    Reads certificates. Raises ConfigurationError.
     """
     if not rules.audit_keys(settings).keyed:
         log.warning("audit.without_key", what="who can write the database can forge the trail")
@@ -98,7 +100,7 @@ def make_feed(settings: Settings, database: Database, stack: AsyncExitStack) -> 
     sinks: dict[str, Sink] = {"log": to_log}
     audit = settings.audit
     if audit.events_url:
-        http = _http("audit.events_url", audit.events_url, audit.events_token.get_secret_value())
+        http = _http("audit.events", audit.events_url, audit.events_way)
         stack.push_async_callback(http.aclose)
 
         async def to_collector(entries: Sequence[TrailEntry]) -> None:
@@ -178,8 +180,7 @@ def _publishers(
 
         found["file"] = to_file
     if audit.checkpoint_url:
-        token = audit.checkpoint_token.get_secret_value()
-        http = _http("audit.checkpoint_url", audit.checkpoint_url, token)
+        http = _http("audit.checkpoint", audit.checkpoint_url, audit.checkpoint_way)
         stack.push_async_callback(http.aclose)
 
         async def to_url(checkpoint: Checkpoint) -> None:
@@ -197,11 +198,12 @@ def _publishers(
     return found
 
 
-def _http(key: str, url: str, token: str) -> AuditHttp:
+def _http(key: str, url: str, access: AccessSettings) -> AuditHttp:
+    way = way_of(access, f"{key}_access")
     try:
-        return AuditHttp(url, token)
+        return AuditHttp(url, way)
     except ValueError as error:
-        raise ConfigurationError(f"{key}: {error}") from error
+        raise ConfigurationError(f"{key}_url: {error}") from error
 
 
 def _nats(audit: AuditSettings) -> AuditNats:

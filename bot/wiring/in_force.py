@@ -4,6 +4,7 @@ Held by everything that goes by it and replaced by a reload; and the rule that a
 this moment, by the name of its channel.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar, assert_never, overload
@@ -32,6 +33,7 @@ from bot.settings.policy import OnCallSettings
 from bot.slack.roles.directory import RoleMembers
 from bot.upkeep.reload import Prepared
 from bot.wiring import rules
+from bot.wiring.ways import way_of
 from tools.capabilities import CallContext
 from tools.core.read_attachment import Attachments
 
@@ -42,20 +44,23 @@ NameOf = Callable[[UserId], Awaitable[str]]
 
 
 def role_members(settings: Settings) -> Mapping[str, RoleMembers]:
-    """`[roles.NAME]`."""
+    """`[roles.NAME]`. Reads certificates. Raises ConfigurationError."""
     return {
-        name: RoleMembers(role.usergroups, role.users, _rota(role.oncall) if role.oncall else None)
+        name: RoleMembers(role.usergroups, role.users, _rota(name, role.oncall))
         for name, role in settings.roles.items()
     }
 
 
-def _rota(settings: OnCallSettings) -> OnCall:
+def _rota(role: str, settings: OnCallSettings | None) -> OnCall | None:
+    if settings is None:
+        return None
     timeout_s, token = settings.timeout.total_seconds(), settings.token.get_secret_value()
+    way = way_of(settings, f"roles.{role}.oncall")
     match settings.kind:
         case "pagerduty":
-            return PagerDutyOnCall(settings.url, settings.schedules, timeout_s, token)
+            return PagerDutyOnCall(settings.url, settings.schedules, timeout_s, token, way)
         case "json":
-            return JsonOnCall(settings.url, settings.path, timeout_s, token)
+            return JsonOnCall(settings.url, settings.path, timeout_s, way)
         case _:
             assert_never(settings.kind)
 
@@ -107,7 +112,8 @@ class ReplaceableMapping(Mapping[str, T], Generic[T]):
 
 
 class InForce:
-    """Read through at each use. Raises CatalogError for an action that cannot work.
+    """Read through at each use. Reads certificates when it is made. Raises CatalogError for an action
+    that cannot work, ConfigurationError.
 
     `check` raises ConfigurationError for edited settings that may not be put in force.
     """
@@ -131,7 +137,7 @@ class InForce:
     async def prepare(self, settings: Settings) -> Prepared:
         """The same of other settings, checked whole. Raises CatalogError, ConfigurationError."""
         self._check(settings)
-        new = InForce(settings)
+        new = await asyncio.to_thread(InForce, settings)
 
         def put_in_force() -> None:
             self.channels.replace(new.channels)

@@ -65,7 +65,7 @@ def way_of(route: RouteSettings, key: str) -> Way:
     if isinstance(route, AccessSettings):
         headers |= _credentials(route)
     return Way(
-        headers,
+        tuple(headers.items()),
         tls,
         route.proxy,
         route.connect_timeout.total_seconds(),
@@ -86,12 +86,12 @@ def _in_the_address(parts: SplitResult, way: Way, key: str) -> dict[str, str]:
     """The headers, with what the address says. Raises ConfigurationError for two identities."""
     if parts.username is None:
         return dict(way.headers)
-    if any(name.lower() == AUTHORIZATION for name in way.headers):
+    if any(name.lower() == AUTHORIZATION for name, _ in way.headers):
         raise ConfigurationError(
             f"{key}: has a user in the address, and credentials beside it; set one of them"
         )
     pair = _basic(unquote(parts.username), unquote(parts.password or ""))
-    return {**way.headers, "Authorization": pair}
+    return {**dict(way.headers), "Authorization": pair}
 
 
 def _basic(user: str, password: str) -> str:

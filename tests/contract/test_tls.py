@@ -1,65 +1,15 @@
 """Certificates that prove nothing: the connection fails, whoever the client belongs to."""
 
 import ssl
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from aiohttp import web
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
 from adapters.errors import Unreachable
 from adapters.http import http_client, mapped_errors
-
-NOW = datetime.now(UTC)
-
-
-def certificate(folder: Path, host: str, until: datetime) -> Path:
-    """A certificate of its own authority, with its key, in one file."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, host)])
-    signed = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(NOW - timedelta(days=9))
-        .not_valid_after(until)
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(host)]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    pem = serialization.Encoding.PEM
-    file = folder / "server.pem"
-    file.write_bytes(
-        signed.public_bytes(pem)
-        + key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    )
-    return file
-
-
-@asynccontextmanager
-async def serving_tls(file: Path) -> AsyncIterator[str]:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(file)
-    app = web.Application()
-
-    async def answer(request: web.Request) -> web.Response:
-        return web.Response(text=request.headers.get("authorization", "nothing"))
-
-    app.router.add_get("/", answer)
-    runner = web.AppRunner(app, shutdown_timeout=0.1)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context)
-    await site.start()
-    try:
-        yield f"https://localhost:{runner.addresses[0][1]}"
-    finally:
-        await runner.cleanup()
+from tests.fixtures_tls import NOW, certificate, serving_tls
 
 
 def nobody(file: Path) -> None:
