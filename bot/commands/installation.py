@@ -82,9 +82,9 @@ async def made(settings: Settings, stack: AsyncExitStack) -> Installation:
     """
     problems: list[Finding] = []
 
-    def tried(part: str, make: Callable[[], Made], otherwise: Made) -> Made:
+    async def tried(part: str, make: Callable[[], Made], otherwise: Made) -> Made:
         try:
-            return make()
+            return await asyncio.to_thread(make)  # certificates are read
         except ConfigurationError as error:
             problems.append(Finding(part, False, str(error)))
             return otherwise
@@ -92,7 +92,7 @@ async def made(settings: Settings, stack: AsyncExitStack) -> Installation:
     providers = make_providers(settings.llm, stack)
     if settings.llm.is_local_only:
         only_loopback = LocalHosts()  # a list that cannot be told lets nothing out
-        local = tried("local-only", lambda: local_hosts(settings, providers), only_loopback)
+        local = await tried("local-only", lambda: local_hosts(settings, providers), only_loopback)
         stack.enter_context(confined_to(local))
     cluster = None
     try:
@@ -100,13 +100,13 @@ async def made(settings: Settings, stack: AsyncExitStack) -> Installation:
     except ConfigurationError as error:
         problems.append(Finding("kubernetes", False, str(error)))
     clock, unread = SystemClock(), _Unread()
-    observed_in = tried(
+    observed_in = await tried(
         "observe",
         lambda: make_observed(settings, clock, unread, unread, stack, cluster),
         lambda _channel: NOTHING,
     )
     none: Mapping[str, object] = {}
-    tried("adapters", lambda: bound(settings, stack), none)
+    await tried("adapters", lambda: bound(settings, stack), none)
     return Installation(
         settings=settings,
         now=clock.now(),

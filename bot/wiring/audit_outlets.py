@@ -141,7 +141,7 @@ async def _sink(where: str, let_in: Awaitable[None]) -> Finding:
 
 
 async def _http_in(audit: AuditSettings) -> None:
-    http = _http("audit.events_url", audit.events_url, audit.events_token.get_secret_value())
+    http = await asyncio.to_thread(_http, "audit.events", audit.events_url, audit.events_way)
     try:
         await http.send_events([])
     finally:
