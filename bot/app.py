@@ -30,7 +30,7 @@ from bot.chat.rounds import Rounds
 from bot.chat.standing import RolesOf, authority
 from bot.chat.tool_calls import Toolbox, ToolDesk, record_calls
 from bot.chat.turn import Turns
-from bot.chat.turn_budget import Budget
+from bot.chat.turn_budget import Budget, Tenants
 from bot.domain.channel import ChannelNow
 from bot.domain.ids import Person, SessionId
 from bot.domain.proposal import Proposal
@@ -139,7 +139,7 @@ async def build_base(
         placeholders=placeholders,
         providers=providers,
         rounds=rounds,
-        budget=_budget(settings, stores, rounds, metrics, providers),
+        budget=_budget(settings, stores, in_force, rounds, providers, metrics),
         actions=in_force.actions,
         in_force=in_force,
         metrics=metrics,
@@ -155,9 +155,10 @@ async def build_base(
 def _budget(
     settings: Settings,
     stores: Stores,
+    in_force: InForce,
     rounds: Rounds,
-    metrics: Metrics,
     providers: Mapping[str, Provider],
+    metrics: Metrics,
 ) -> Budget:
     return Budget(
         rounds,
@@ -166,6 +167,7 @@ def _budget(
         rules.budget_limits(settings),
         metrics,
         backends.models_of(settings.llm, providers),
+        Tenants(in_force.tenant_of, in_force.daily_usd_micros),
     )
 
 
@@ -180,7 +182,7 @@ def build_conversation(
 ) -> Conversation:
     """Put together what answers asks on that surface; a try to show a card takes `card_call_s`."""
     in_force = base.in_force
-    venues = Venues(in_force.channels, directory.channels, base.stores.sessions)
+    venues = Venues(in_force.channels_at, directory.channels, base.stores.sessions)
     client = http_client(max_connections=BACKEND_CONNECTIONS)
     stack.push_async_callback(client.aclose)
     probe = HttpProbe(client, rules.revealed(in_force.reading_tokens))
@@ -195,7 +197,7 @@ def build_conversation(
         return await directory.roles.held(person, named) if named else NO_ROLES
 
     turns = Turns(
-        config=rules.turn_config(base.settings, in_force.channels, in_force.action_lines),
+        config=in_force.turn_config(base.settings),
         sessions=base.stores.sessions,
         channels=directory.channels,
         roles_of=roles_of,

@@ -26,6 +26,11 @@ UNKNOWN_NOTICE: Final = (
     "channel may use, and until I can read it nobody can confirm anything here"
 )
 
+NO_RULES: Final = (
+    "I do not answer here: whoever runs Kortex has not said what I may look at in this workspace "
+    "and channel."
+)
+
 # Never raises: what fails is told as not read.
 RolesOf: TypeAlias = Callable[[Person], Awaitable[HeldRoles]]
 NOT_YOURS: Final = "none of the asker's roles may use this tool; say so, and use another one"

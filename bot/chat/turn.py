@@ -32,7 +32,7 @@ from bot.chat.pictures import PictureOf, no_picture
 from bot.chat.recap import Recaps
 from bot.chat.remembering import remembered
 from bot.chat.round_record import QuietReplay, RoundRecord
-from bot.chat.standing import UNKNOWN_NOTICE, RolesOf, Standing, unread_notice
+from bot.chat.standing import NO_RULES, UNKNOWN_NOTICE, RolesOf, Standing, unread_notice
 from bot.chat.tool_calls import ToolDesk
 from bot.chat.turn_budget import Budget, TurnBudget
 from bot.chat.turn_request import Notes, Opened, TurnConfig, TurnRequests, of_call
@@ -147,7 +147,8 @@ class Turns:
 
         async def open_session() -> JsonValue:
             now = self._clock.now()
-            channel = channel_of(self._config.channels, await self._channels.for_asking(ask.place))
+            rules = self._config.rules_at(ask.place.team)
+            channel = channel_of(rules, await self._channels.for_asking(ask.place))
             name = session_name(channel.rule, channel.name)
             session: Session = await self._sessions.open(ask, name, now)
             told, readers = await asyncio.gather(
@@ -212,12 +213,14 @@ class Turns:
             return turned_away(opened.refusal)
         standing = Standing(
             self._channels,
-            self._config.channels,
+            self._config.rules_at(ask.place.team),
             ask.place,
             opened.channel_name,
             asks_again=opened.asks_name,
         )
         rule = standing.channel.rule
+        if not rule.answers:
+            return turned_away(NO_RULES)
         context = self._requests.context(ask, standing.channel, opened)
         stop = self._stops.watch(ask.turn_id)
         budget = self._budget.for_turn(ask, opened.session, rule.toolset, rule.daily_usd_micros)

@@ -4,6 +4,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Final
 
 from adapters.llm.messages import TOOLS_EMULATED, CompleteRequest
 from adapters.llm.port import Translation, measured
@@ -16,6 +17,7 @@ from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.budget import NO_MODEL, BudgetLimits, Refusal
 from bot.domain.ids import SessionId
 from bot.domain.session import Ask
+from bot.domain.tenancy import TenantOf, home_alone
 from bot.domain.turn_events import TurnEvent
 from bot.ports.durability import StopSignal
 from bot.ports.ledger import Ledger, LedgerEntry, Reservation
@@ -23,6 +25,17 @@ from bot.ports.trail import AuditLog
 from bot.telemetry.metrics import Metrics
 
 NO_CHOICES = Models()
+
+
+@dataclass(frozen=True, slots=True)
+class Tenants:
+    """Whose a team is, and what may be spent there in a day beside the limit of all; 0: no limit."""
+
+    of: TenantOf
+    daily_usd_micros: Callable[[str], int]
+
+
+HOME_ALONE: Final = Tenants(home_alone, lambda _: 0)
 
 
 class Budget:
@@ -36,6 +49,7 @@ class Budget:
         limits: BudgetLimits,
         metrics: Metrics,
         models: Models = NO_CHOICES,
+        tenants: Tenants = HOME_ALONE,
     ) -> None:
         self.rounds = rounds
         self.ledger = ledger
@@ -43,12 +57,15 @@ class Budget:
         self.limits = limits
         self.metrics = metrics
         self.models = models
+        self.tenants = tenants
 
     def for_turn(
         self, ask: Ask, session: SessionId, purpose: str, channel_daily_usd_micros: int = 0
     ) -> "TurnBudget":
         """The budget as one turn uses it."""
         limits = self.limits.for_channel(channel_daily_usd_micros)
+        tenant = self.tenants.of(ask.place.team)
+        limits = replace(limits, workspace_daily_usd_micros=self.tenants.daily_usd_micros(tenant))
         if not ask.asker.is_somebody:  # how often alerts may ask was judged before
             limits = replace(limits, user_hourly_questions=0)
         return TurnBudget(self, ask, session, purpose, limits)
@@ -128,6 +145,7 @@ class TurnBudget:
             channel_id=self._ask.place.channel,
             usd_micros=0,
             tokens=0,
+            tenant=self._budget.tenants.of(self._ask.place.team),
         )
         of_all = self._budget
         return RoundBudget(of_all.ledger, self._limits, of_all.models, who, full=full)
@@ -206,6 +224,7 @@ class TurnBudget:
             duration_ms=paid.duration_ms,
             counted_usd_micros=charge.counted_usd_micros,
             channel_id=ask.place.channel,
+            tenant=self._budget.tenants.of(ask.place.team),
         )
 
     async def _audited(self, paid: _Paid) -> None:

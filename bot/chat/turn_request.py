@@ -18,10 +18,11 @@ from bot.chat.history import as_turn
 from bot.chat.pictures import PictureOf, no_picture, pictures_of
 from bot.chat.readers import refusal_in, told_of
 from bot.chat.tool_calls import ToolDesk
-from bot.domain.channel import Channel, ChannelRule, Readers, products_elsewhere
-from bot.domain.ids import MessageTs, Person, SessionId
+from bot.domain.channel import Channel, ChannelRule, Readers, products_elsewhere, rules_for
+from bot.domain.ids import MessageTs, Person, SessionId, TeamId
 from bot.domain.roles import NO_ROLES, ConnectionRule, HeldRoles, connections_of
 from bot.domain.session import Ask
+from bot.domain.tenancy import TenantOf, home_alone
 from bot.ports.platform import ZoneOf
 from bot.ports.sessions import SessionStore
 from tools.attached import AttachedFile
@@ -47,6 +48,11 @@ class TurnConfig:
     connections: Sequence[ConnectionRule] = ()
     first_look: bool = False  # whether a model begins with the computed picture
     refuses_shared: bool = False  # whether none is answered where another company reads
+    tenant_of: TenantOf = home_alone
+
+    def rules_at(self, team: TeamId) -> Sequence[ChannelRule]:
+        """Those that hold in that workspace."""
+        return rules_for(self.channels, self.tenant_of(team))
 
     @property
     def closed_notice(self) -> str:
@@ -151,7 +157,7 @@ class TurnRequests:
             purpose=channel.rule.toolset,
             now=opened.now,
             products=channel.rule.products,
-            connection_ids=connections_of(self._config.connections, ask.asker.user),
+            connection_ids=self._connections(ask),
             channel_id=ask.place.channel,
             roles=opened.roles.held,
             reading=channel.rule.tools_read,
@@ -159,6 +165,10 @@ class TurnRequests:
             # What alerts of the thread say is told with the question, before any tool is called.
             untrusted_read=UNTRUSTED in opened.told,
         )
+
+    def _connections(self, ask: Ask) -> frozenset[str]:
+        config = self._config
+        return connections_of(config.connections, ask.asker.user, config.tenant_of(ask.place.team))
 
     async def told(
         self, session: SessionId, now: datetime, asker: Person, files: Sequence[AttachedFile] = ()
@@ -220,7 +230,7 @@ class TurnRequests:
                 rule.toolset,
                 rule.products,
                 opened.now,
-                elsewhere=products_elsewhere(self._config.channels, rule),
+                elsewhere=products_elsewhere(self._config.rules_at(ask.place.team), rule),
                 reads_all=rule.tools_read is Reading.ALL,
             ),
         )

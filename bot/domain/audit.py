@@ -38,6 +38,8 @@ class AuditKind(StrEnum):
     INGRESS_DENIED = "ingress.denied"
     ADMIN_COMMAND = "admin.command"
     FREEZE_CHANGED = "freeze.changed"
+    WORKSPACE_INSTALLED = "workspace.installed"
+    WORKSPACE_REMOVED = "workspace.removed"
     CONFIG_RELOADED = "config.reloaded"
     AUDIT_ERASED = "audit.erased"
     AUDIT_SEALED = "audit.sealed"

@@ -14,6 +14,7 @@ class Limit(StrEnum):
     """Which limit did not allow a round."""
 
     DAILY = "daily"
+    WORKSPACE = "workspace"
     CHANNEL = "channel"
     USER = "user"
     SESSION = "session"
@@ -24,7 +25,7 @@ class BudgetLimits:
     """0 means no limit. Days and hours are UTC, by the database's clock.
 
     `alert_at_pct` is of the daily limit. `channel_daily_usd_micros` is the limit of the channel in
-    question.
+    question, `workspace_daily_usd_micros` of the workspace, if it is not home.
     """
 
     daily_usd_micros: int = 0
@@ -32,6 +33,7 @@ class BudgetLimits:
     user_hourly_questions: int = 0
     session_tokens: int = 0
     channel_daily_usd_micros: int = 0
+    workspace_daily_usd_micros: int = 0
 
     @property
     def any_set(self) -> bool:
@@ -41,6 +43,7 @@ class BudgetLimits:
             or self.user_hourly_questions
             or self.session_tokens
             or self.channel_daily_usd_micros
+            or self.workspace_daily_usd_micros
         )
 
     def for_channel(self, daily_usd_micros: int) -> "BudgetLimits":
@@ -113,6 +116,7 @@ def _dollars(usd_micros: int) -> str:
 _AT_MIDNIGHT = "it is full again at 00:00 UTC"
 _NAMED: Final = {
     Limit.DAILY: ("today's budget", _dollars, _AT_MIDNIGHT),
+    Limit.WORKSPACE: ("this workspace's budget for today", _dollars, _AT_MIDNIGHT),
     Limit.CHANNEL: ("this channel's budget for today", _dollars, _AT_MIDNIGHT),
     Limit.SESSION: ("this thread's allowance", _tokens, "a new thread has its own"),
 }

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Final, TypeAlias
 
 from bot.domain.ids import Place
+from bot.domain.tenancy import EVERY, HOME, holds_in
 from tools.policy import fits_channel
 from tools.products import Reading
 
@@ -35,7 +36,8 @@ class ChannelRule:
     """One `[[channels]]` entry. `session` may contain `{channel}`.
 
     `products` bound what may be proposed and, as `reading` says, what tools may read; none: no
-    bound. `shut` is a bound that leaves no product at all.
+    bound. `shut` is a bound that leaves no product at all. `workspace` is the tenant it holds for, or
+    `*`. `answers`: whether questions are answered at all.
     """
 
     match: str
@@ -47,6 +49,8 @@ class ChannelRule:
     daily_usd_micros: int = 0  # 0: no limit of its own
     reading: Reading = Reading.PRODUCTS
     shut: bool = False
+    workspace: str = HOME
+    answers: bool = True
 
     @property
     def is_bounded(self) -> bool:
@@ -65,6 +69,11 @@ class ChannelRule:
 
 # No match: asking is allowed, confirming is not.
 UNMATCHED = ChannelRule(match="*")
+# In another workspace, where no rule of its own matches: nothing is read, nobody is answered.
+CLOSED: Final = tuple(
+    ChannelRule(match=match, shut=True, workspace=EVERY, answers=False)
+    for match in ("*", DIRECT, GROUP)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +131,12 @@ def not_covered(channel: Channel, product: str) -> str:
     return f"this channel is for {whose}, so nothing may be proposed for {product} here"
 
 
+def rules_for(rules: Sequence[ChannelRule], tenant: str) -> Sequence[ChannelRule]:
+    """Those that hold for that tenant. Beyond its own rules another workspace gets nothing."""
+    found = tuple(rule for rule in rules if holds_in(rule.workspace, tenant))
+    return found if tenant == HOME else (*found, *CLOSED)
+
+
 def channel_of(rules: Sequence[ChannelRule], name: str) -> Channel:
     """A channel of that name under these rules."""
     return Channel(name, rule_for(rules, name))
@@ -141,10 +156,11 @@ def products_elsewhere(rules: Sequence[ChannelRule], rule: ChannelRule) -> tuple
 
 
 def narrowest(rules: Sequence[ChannelRule]) -> ChannelRule:
-    """What every rule allows, so that it is right whichever of them the channel stands under.
+    """What every rule that answers allows, so that it is right whichever the channel stands under.
 
     Which tools that are is the tool policy's to say: it knows an unknown channel by its name.
     """
+    rules = [rule for rule in rules if rule.answers] or rules
     bounds = [rule.products for rule in rules if rule.is_bounded]
     common = tuple(p for p in (bounds[0] if bounds else ()) if all(p in each for each in bounds))
     readings = [rule.tools_read for rule in rules]
@@ -155,6 +171,7 @@ def narrowest(rules: Sequence[ChannelRule]) -> ChannelRule:
         daily_usd_micros=min(limits, default=0),
         reading=next((each for each in _NARROWEST_FIRST if each in readings), Reading.ALL),
         shut=bool(bounds) and not common,
+        answers=all(rule.answers for rule in rules),
     )
 
 

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from bot.domain.tenancy import HOME, holds_in
+
 EVERYBODY = "*"
 
 
@@ -35,10 +37,14 @@ def with_article(role: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionRule:
-    """`id` names the system first, as in `platform:alice`. `users` are ids of people, or `*`."""
+    """`id` names the system first, as in `platform:alice`.
+
+    `users` are ids of people of that `workspace` (a tenant, or `*`), or `*`.
+    """
 
     id: str
     users: tuple[str, ...]
+    workspace: str = HOME
 
     @property
     def system(self) -> str:
@@ -46,11 +52,13 @@ class ConnectionRule:
         return self.id.partition(":")[0]
 
 
-def connections_of(rules: Sequence[ConnectionRule], user: str) -> frozenset[str]:
+def connections_of(
+    rules: Sequence[ConnectionRule], user: str, tenant: str = HOME
+) -> frozenset[str]:
     """Of each system one: the person's own, else the one that is everybody's, else none."""
     chosen: dict[str, str] = {}
     for wanted in (EVERYBODY, user):
         for rule in reversed(rules):
-            if wanted and wanted in rule.users:
+            if wanted and wanted in rule.users and holds_in(rule.workspace, tenant):
                 chosen[rule.system] = rule.id
     return frozenset(chosen.values())

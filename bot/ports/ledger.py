@@ -8,11 +8,14 @@ from typing import Protocol
 from adapters.llm.messages import Usage
 from bot.domain.budget import DAY_S, BudgetLimits, Refusal
 from bot.domain.ids import SessionId, TurnId, UserId
+from bot.domain.tenancy import HOME
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:
     """One round's cost. `cost_usd_micros` None is unknown, never zero.
+
+    `tenant` is whose workspace it was asked in.
 
     `counted_usd_micros` is what limits count where that differs: an assumption for an unknown cost.
     `channel_id` stays when a channel is renamed.
@@ -31,6 +34,7 @@ class LedgerEntry:
     duration_ms: int
     counted_usd_micros: int | None = None
     channel_id: str = ""
+    tenant: str = HOME
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,7 @@ class Reservation:
     channel_id: str
     usd_micros: int
     tokens: int
+    tenant: str = HOME
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ from bot.settings.section import (
     Token,
 )
 from bot.settings.slack_ids import ChannelIdOrNone, ChannelNames, PersonIdOrAll
+from bot.settings.workspaces import AnyWorkspace, InstallSettings, TeamId, WorkspaceSettings
 from tools.products import Reading
 
 MOST_TOKENS = 100_000_000  # of one request; no model takes a tenth
@@ -47,7 +48,7 @@ def _none_or_enough(value: int) -> int:
 EditsPerMinute = Annotated[int, Field(ge=0, le=10_000), AfterValidator(_none_or_enough)]
 
 
-class SlackSettings(Section):
+class SlackSettings(InstallSettings):
     """`[slack]`."""
 
     mode: Literal["socket", "http"] = "socket"
@@ -217,9 +218,10 @@ class ControlPlaneSettings(AccessSettings):
 
 
 class ConnectionSettings(Section):
-    """`[platform.connections.NAME]`: whose it is (Slack user ids, or `*`), and the token."""
+    """`[platform.connections.NAME]`: whose it is (Slack user ids of that workspace, or `*`), and the token."""
 
     users: tuple[PersonIdOrAll, ...]
+    workspace: AnyWorkspace = ""
     token: Token = SecretStr("")
 
 
@@ -246,11 +248,14 @@ class PluginSettings(Section):
 class ChannelSettings(Section):
     """One `[[channels]]`. `match` is a glob of names, or `@direct` or `@group`, which no glob is.
 
+    `workspace` empty is the one of `[slack] bot_token`, `*` every one.
+
     `products` bound what may be proposed, and as `reading` says what tools may read. `ask` are roles
     that may ask over HTTP; without any, those of `confirm`.
     """
 
     match: ChannelNames = Field(min_length=1)
+    workspace: AnyWorkspace = ""
     session: str = Field(default="{channel}", pattern=r"^(?:[^{}]|\{channel\})+$")
     products: tuple[str, ...] = ()
     reading: Reading = Reading.PRODUCTS
@@ -369,6 +374,7 @@ class Settings(Section):
     """All of kortex.toml."""
 
     slack: SlackSettings = SlackSettings()
+    workspaces: dict[TeamId, WorkspaceSettings] = Field(default_factory=dict)
     http: HttpSettings = HttpSettings()
     oidc: OidcSettings = OidcSettings()
     database: DatabaseSettings = DatabaseSettings()

@@ -11,6 +11,7 @@ from bot.settings.access import AccessSettings
 from bot.settings.alerts import AlertLimitSettings
 from bot.settings.section import Duration, Section
 from bot.settings.slack_ids import ChannelNames, GroupId, PersonId
+from bot.settings.workspaces import Workspace
 from tools.call_limits import MAX_RESULT_BYTES, MIN_RESULT_BYTES
 
 LONGEST: Final = timedelta(seconds=2)  # a click is judged within three, accounts included
@@ -44,8 +45,12 @@ class OnCallSettings(AccessSettings):
 
 
 class RoleSettings(Section):
-    """`[roles.NAME]`: Slack user groups, users, and who is on call."""
+    """`[roles.NAME]`: Slack user groups, users, and who is on call, of one workspace.
 
+    `workspace` empty is the one of `[slack] bot_token`.
+    """
+
+    workspace: Workspace = ""
     usergroups: tuple[GroupId, ...] = ()
     users: tuple[PersonId, ...] = ()
     oncall: OnCallSettings | None = None

@@ -19,6 +19,7 @@ from bot.settings.model import ChannelSettings, Settings
 from bot.settings.reflexes import ReflexFile
 from bot.settings.section import Section
 from bot.settings.variables import Interpolation
+from bot.settings.workspace_references import misplaced
 
 _MAX_CONFIG_BYTES = 1_000_000  # a configuration is a page; more is a mistake or an attack
 
@@ -134,6 +135,7 @@ def _check_references(settings: Settings, text: str, name: str) -> None:
     problems += _unknown_tools(settings, text, name)
     problems += _denied_in_vain(settings, text, name)
     problems += _frozen_in_vain(settings, text, name)
+    problems += misplaced(settings, text, name)
     named = {"actions": [a.name for a in settings.actions]}
     named["alerts"] = [a.name for a in settings.alerts]
     problems += [

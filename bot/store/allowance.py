@@ -32,6 +32,7 @@ class Used:
     """Without the reservation in question. `user_questions` are the person's others of the hour."""
 
     day_usd_micros: Amount
+    workspace_usd_micros: Amount
     channel_usd_micros: Amount
     user_questions: Amount
     session_tokens: Amount
@@ -49,6 +50,9 @@ async def used(connection: Connection, wanted: Reservation) -> Used:
         spending.c.channel_id == wanted.channel_id,
         reservations.c.channel_id == wanted.channel_id,
     )
+    workspace = spending.c.tenant == wanted.tenant
+    held_workspace = reservations.c.tenant == wanted.tenant
+    channel, held_channel = sa.and_(workspace, channel), sa.and_(held_workspace, held_channel)
     held_here = sa.and_(
         # Rounds of a turn follow each other: another hold of this one is a dead process's.
         reservations.c.turn_id != wanted.turn_id,
@@ -59,6 +63,8 @@ async def used(connection: Connection, wanted: Reservation) -> Used:
         sa.select(
             _sum(COUNTED, in_day),
             _sum(reservations.c.usd_micros, held_in_day),
+            _sum(COUNTED, in_day, workspace),
+            _sum(reservations.c.usd_micros, held_in_day, held_workspace),
             _sum(COUNTED, in_day, channel),
             _sum(reservations.c.usd_micros, held_in_day, held_channel),
             _questions(wanted),
@@ -66,9 +72,12 @@ async def used(connection: Connection, wanted: Reservation) -> Used:
             _sum(reservations.c.tokens, held_here),
         )
     )
-    day, day_held, here, here_held, questions, tokens, tokens_held = map(int, found.one())
+    day, day_held, own, own_held, here, here_held, questions, tokens, tokens_held = map(
+        int, found.one()
+    )
     return Used(
         Amount(day, day_held),
+        Amount(own, own_held),
         Amount(here, here_held),
         Amount(questions),
         Amount(tokens, tokens_held),
@@ -79,6 +88,12 @@ def exceeded(used: Used, wanted: Reservation, limits: BudgetLimits) -> Refusal |
     """The first limit that the round would pass."""
     checks = (
         (Limit.DAILY, limits.daily_usd_micros, used.day_usd_micros, wanted.usd_micros),
+        (
+            Limit.WORKSPACE,
+            limits.workspace_daily_usd_micros,
+            used.workspace_usd_micros,
+            wanted.usd_micros,
+        ),
         (
             Limit.CHANNEL,
             limits.channel_daily_usd_micros,
@@ -110,12 +125,14 @@ def _questions(wanted: Reservation) -> sa.ScalarSelect[int]:
         sa.select(spending.c.turn_id).where(
             spending.c.at >= this_hour(),
             spending.c.user_id == wanted.user,
+            spending.c.tenant == wanted.tenant,
             spending.c.turn_id != wanted.turn_id,
             spending.c.provider != NO_MODEL,
         ),
         sa.select(reservations.c.turn_id).where(
             reservations.c.at >= this_hour(),
             reservations.c.user_id == wanted.user,
+            reservations.c.tenant == wanted.tenant,
             reservations.c.turn_id != wanted.turn_id,
         ),
     ).subquery()

@@ -17,6 +17,7 @@ from bot.store.columns import from_micros
 from bot.store.database import Database
 from bot.store.dialect import Connection, insert_into, now
 from bot.store.tables import audit, audit_checkpoints, sessions
+from bot.store.whose import Whose, of_session
 
 PAGE_ROWS = 5_000
 # A session and the row that says so are written within moments; clocks are set back by less.
@@ -27,10 +28,11 @@ _ROW = sa.select(*(_AT if name == "at_us" else audit.c[name] for name in ChainRo
 
 
 class StoredTrail:
-    """Reads only, but for checkpoints. Raises StorageUnavailable."""
+    """Reads only, but for checkpoints. Raises StorageUnavailable. `whose` bounds the entries."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, whose: Whose = None) -> None:
         self._database = database
+        self._whose = whose
 
     async def pages(self, size: int = PAGE_ROWS) -> AsyncIterator[Sequence[ChainRow]]:
         """Every row there is, whatever its number, in order."""
@@ -74,7 +76,8 @@ class StoredTrail:
     ) -> Sequence[TrailEntry]:
         """What was written, in order, beyond row `after`; `newest` takes the last ones."""
         order = audit.c.seq.desc() if newest else audit.c.seq
-        statement = _ROW.where(audit.c.seq > after).order_by(order).limit(limit)
+        own = of_session(audit.c.session_id, self._whose)
+        statement = _ROW.where(audit.c.seq > after, own).order_by(order).limit(limit)
         if session:
             statement = statement.where(audit.c.session_id == session)
         if since is not None:

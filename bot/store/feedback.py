@@ -16,6 +16,7 @@ from bot.store.dialect import Connection, insert_into, now, seconds_ago
 from bot.store.feedback_table import feedback
 from bot.store.session_rows import to_message
 from bot.store.tables import messages, sessions, turns
+from bot.store.whose import Whose, of_session, of_team
 from tools.redactor import Redacted
 
 DAY_S: Final = 86_400.0
@@ -23,10 +24,14 @@ _MOST: Final = 1_000  # opinions read at once
 
 
 class StoredFeedback:
-    """Votes as rows, by turn and person. With `retain` false no reason is kept."""
+    """Votes as rows, by turn and person. With `retain` false no reason is kept.
 
-    def __init__(self, database: Database, *, retain: bool = True) -> None:
+    `whose` bounds what is told of all of them.
+    """
+
+    def __init__(self, database: Database, *, retain: bool = True, whose: Whose = None) -> None:
         self._database = database
+        self._whose = whose
         self._retain = retain
 
     @property
@@ -103,6 +108,7 @@ class StoredFeedback:
                 .where(
                     turns.c.state == TurnState.ANSWERED.value,
                     turns.c.ended_at >= seconds_ago(days * DAY_S),
+                    of_session(turns.c.session_id, self._whose),
                 )
                 .group_by(name)
                 .order_by(name)
@@ -113,7 +119,8 @@ class StoredFeedback:
 
     async def reasons(self, limit: int) -> Sequence[Opinion]:
         """The latest that were given."""
-        wanted = _opinions().where(feedback.c.reason != "")
+        own = of_team(sessions.c.team, self._whose)
+        wanted = _opinions().where(feedback.c.reason != "", own)
         return await self._read(wanted.order_by(feedback.c.at.desc()).limit(limit))
 
     async def between(self, start: datetime, end: datetime) -> Sequence[Opinion]:

@@ -18,6 +18,7 @@ from bot.store.database import Database
 from bot.store.dialect import Connection, insert_into, lock_budget, now, seconds_ago, today
 from bot.store.tables import budget_alerts, reservations
 from bot.store.tables import spending as table
+from bot.store.whose import Whose, of_tenant
 
 _GROUPS = {
     "user": table.c.user_id,
@@ -36,10 +37,11 @@ CLAIM_S = 120.0  # a replica that died while telling is not waited for longer
 
 
 class StoredLedger:
-    """Spending and reservations as rows."""
+    """Spending and reservations as rows. `whose` bounds what is told of them, not what is held."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, whose: Whose = None) -> None:
         self._database = database
+        self._whose = whose
 
     async def reserve(self, wanted: Reservation, limits: BudgetLimits) -> Refusal | None:
         """One after the other over all replicas: each sees what those before it hold."""
@@ -58,6 +60,7 @@ class StoredLedger:
                     usd_micros=wanted.usd_micros,
                     tokens=wanted.tokens,
                     at=now(),
+                    tenant=wanted.tenant,
                 )
                 amounts = {
                     "usd_micros": insert.excluded.usd_micros,
@@ -116,13 +119,15 @@ class StoredLedger:
         counted = sa.func.coalesce(sa.func.sum(allowance.COUNTED), 0)
         held = (
             sa.select(sa.func.coalesce(sa.func.sum(reservations.c.usd_micros), 0))
-            .where(reservations.c.at >= today())
+            .where(reservations.c.at >= today(), of_tenant(reservations.c.tenant, self._whose))
             .scalar_subquery()
         )
 
         async def work(connection: Connection) -> Today:
             found = await connection.execute(
-                sa.select(spent, counted, held, now()).where(table.c.at >= today())
+                sa.select(spent, counted, held, now()).where(
+                    table.c.at >= today(), of_tenant(table.c.tenant, self._whose)
+                )
             )
             known, used, held_now, at = found.one()
             return Today(int(known), int(used), int(held_now), at)
@@ -170,7 +175,7 @@ class StoredLedger:
         async def work(connection: Connection) -> Sequence[SpentBy]:
             found = await connection.execute(
                 sa.select(name, total, sa.func.count(), priced, sa.func.sum(tokens))
-                .where(*_within(day))
+                .where(*_within(day), of_tenant(table.c.tenant, self._whose))
                 .group_by(name)
                 .order_by(total.desc(), name)
             )

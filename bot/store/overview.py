@@ -12,25 +12,28 @@ from bot.store.database import Database
 from bot.store.dialect import Connection, seconds_ago
 from bot.store.proposals import StoredProposals
 from bot.store.tables import proposals, sessions, tickets, turns
+from bot.store.whose import Whose, of_session, of_team
 
 
 class StoredOverview:
     """Each method reads what it says and no more rows than it may give."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, whose: Whose = None) -> None:
         self._database = database
+        self._whose = whose
 
     async def under_way(self, limit: int) -> Sequence[UnderWay]:
         """Running turns, and tickets whose turn has not begun."""
         running = (
             sa.select(turns, sessions.c.team, sessions.c.channel, sessions.c.thread_ts)
             .join(sessions, sessions.c.id == turns.c.session_id)
-            .where(turns.c.state == TurnState.RUNNING.value)
+            .where(turns.c.state == TurnState.RUNNING.value, self._own(sessions))
             .order_by(turns.c.started_at, turns.c.id)
             .limit(limit)
         )
         begun = sa.exists().where(turns.c.id == tickets.c.id)
-        waiting = sa.select(tickets).where(~begun).order_by(tickets.c.ts, tickets.c.id)
+        own = of_session(sa.literal("session:") + tickets.c.thread, self._whose)
+        waiting = sa.select(tickets).where(~begun, own).order_by(tickets.c.ts, tickets.c.id)
 
         async def work(connection: Connection) -> Sequence[UnderWay]:
             found = [
@@ -57,7 +60,11 @@ class StoredOverview:
         async def work(connection: Connection) -> Sequence[str]:
             found = await connection.scalars(
                 sa.select(proposals.c.id)
-                .where(sa.text("state = 'pending'"), proposals.c.expires_at > seconds_ago(0))
+                .where(
+                    sa.text("state = 'pending'"),
+                    proposals.c.expires_at > seconds_ago(0),
+                    self._own(proposals),
+                )
                 .order_by(proposals.c.expires_at, proposals.c.id)
                 .limit(limit)
             )
@@ -71,6 +78,7 @@ class StoredOverview:
         """Sessions with how many were asked in each, and by whom last."""
         newest = (
             sa.select(sessions)
+            .where(self._own(sessions))
             .order_by(sessions.c.active_at.desc(), sessions.c.id)
             .limit(limit)
             .subquery()
@@ -102,6 +110,9 @@ class StoredOverview:
             ]
 
         return await self._database.fetch(work)
+
+    def _own(self, table: sa.Table) -> sa.ColumnElement[bool]:
+        return of_team(table.c.team, self._whose)
 
 
 def _place(key: str) -> Place:

@@ -8,7 +8,12 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from bot.store import alert_tables, caller_tables, feedback_table  # noqa: F401 - one metadata has every table
+from bot.store import (  # noqa: F401 - one metadata has every table
+    alert_tables,
+    caller_tables,
+    feedback_table,
+    workspace_tables,
+)
 from bot.store.columns import CleanText, Instant, index_where, metadata
 from bot.store.columns import outside as _outside
 from bot.store.columns import sequence as _sequence
@@ -219,6 +224,7 @@ spending = sa.Table(
     sa.Column("at", Instant, nullable=False),
     sa.Column("counted_usd_micros", sa.BigInteger),  # what limits count; null: the cost
     _text("channel_id", default=True),
+    _text("tenant", default=True),  # the workspace that installed the app; empty: home
     sa.Index("ix_spending_at", "at"),
     sa.Index("ix_spending_session_id", "session_id"),
 )
@@ -234,6 +240,7 @@ reservations = sa.Table(
     sa.Column("usd_micros", sa.BigInteger, nullable=False),
     sa.Column("tokens", sa.BigInteger, nullable=False),
     sa.Column("at", Instant, nullable=False),
+    _text("tenant", default=True),
 )
 
 budget_alerts = sa.Table(

@@ -15,8 +15,10 @@ from adapters.on_call.port import OnCall
 from bot.actions.catalog import ActionCatalog
 from bot.actions.propose import Venue
 from bot.chat.pictures import PictureOf, no_picture
-from bot.domain.channel import Channel, ChannelRule, channel_of
-from bot.domain.ids import Place, SessionId, UserId
+from bot.chat.turn_request import TurnConfig
+from bot.domain.channel import Channel, ChannelRule, channel_of, rules_for
+from bot.domain.ids import Place, SessionId, TeamId, UserId
+from bot.domain.tenancy import HOME, tenant_of
 from bot.ports.failures import StorageUnavailable
 from bot.ports.platform import (
     ChannelNames,
@@ -33,12 +35,16 @@ from bot.settings.policy import OnCallSettings
 from bot.slack.roles.directory import RoleMembers
 from bot.upkeep.reload import Prepared
 from bot.wiring import rules
+from bot.wiring.tenants import Live, RolesOfTenant, TenantRule, tenant_rules
 from bot.wiring.ways import way_of
 from tools.capabilities import CallContext
 from tools.core.read_attachment import Attachments
 
 T = TypeVar("T")
-SECTIONS = ("alerts", "channels", "roles", "admins", "actions", "reflexes", "freeze", "llm.tools")
+SECTIONS = (
+    "alerts", "channels", "roles", "admins", "workspaces", "actions", "reflexes", "freeze",
+    "llm.tools",
+)  # fmt: skip
 
 NameOf = Callable[[UserId], Awaitable[str]]
 
@@ -46,7 +52,7 @@ NameOf = Callable[[UserId], Awaitable[str]]
 def role_members(settings: Settings) -> Mapping[str, RoleMembers]:
     """`[roles.NAME]`. Reads certificates. Raises ConfigurationError."""
     return {
-        name: RoleMembers(role.usergroups, role.users, _rota(name, role.oncall))
+        name: RoleMembers(role.usergroups, role.users, _rota(name, role.oncall), role.workspace)
         for name, role in settings.roles.items()
     }
 
@@ -115,6 +121,8 @@ class InForce:
     """Read through at each use. Reads certificates when it is made. Raises CatalogError for an action
     that cannot work, ConfigurationError.
 
+    `home` is the workspace of `[slack] bot_token` once it is known; until then there is no other.
+
     `check` raises ConfigurationError for edited settings that may not be put in force.
     """
 
@@ -122,6 +130,8 @@ class InForce:
         self, settings: Settings, check: Callable[[Settings], None] = lambda _: None
     ) -> None:
         self._check = check
+        self.home: TeamId | None = None
+        self.tenants = ReplaceableMapping(tenant_rules(settings))
         self.channels = ReplaceableSequence(rules.channel_rules(settings))
         self.alerts = ReplaceableSequence(rules.alert_rules(settings))
         self.alert_limits = rules.alert_limits(settings)
@@ -134,6 +144,36 @@ class InForce:
         self.reading_tokens = ReplaceableMapping(rules.reading_tokens(settings))
         self.tool_timeouts = ReplaceableMapping(rules.tool_timeouts(settings))
 
+    def tenant_of(self, team: TeamId) -> str:
+        """`bot.domain.tenancy.TenantOf`."""
+        return HOME if self.home is None else tenant_of(team, self.home)
+
+    def channels_of(self, tenant: str) -> Sequence[ChannelRule]:
+        """The rules that hold there."""
+        return Live(lambda: rules_for(self.channels, tenant))
+
+    def channels_at(self, team: TeamId) -> Sequence[ChannelRule]:
+        """The rules that a place of that team stands under."""
+        return rules_for(self.channels, self.tenant_of(team))
+
+    def turn_config(self, settings: Settings) -> TurnConfig:
+        """What every turn goes by."""
+        return rules.turn_config(settings, self.channels, self.action_lines, self.tenant_of)
+
+    def admin_roles_of(self, tenant: str) -> Sequence[str]:
+        """Who administers it; a workspace of which nothing is said has no admins."""
+        if tenant == HOME:
+            return self.admin_roles
+        return Live(lambda: self.tenants.get(tenant, TenantRule()).admins)
+
+    def roles_of(self, tenant: str) -> Mapping[str, RoleMembers]:
+        """Those whose ids are its own."""
+        return RolesOfTenant(self.roles, tenant)
+
+    def daily_usd_micros(self, tenant: str) -> int:
+        """Its own limit; 0: none."""
+        return self.tenants.get(tenant, TenantRule()).daily_usd_micros
+
     async def prepare(self, settings: Settings) -> Prepared:
         """The same of other settings, checked whole. Raises CatalogError, ConfigurationError."""
         self._check(settings)
@@ -145,6 +185,7 @@ class InForce:
             self.alert_limits = new.alert_limits
             self.roles.replace(new.roles)
             self.admin_roles.replace(new.admin_roles)
+            self.tenants.replace(new.tenants)
             self.actions.replace(new.actions)
             self.action_lines.replace(new.action_lines)
             self.windows.replace(new.windows)
@@ -176,7 +217,7 @@ class Directory:
 class Venues:
     """Every method raises StorageUnavailable."""
 
-    rules: Sequence[ChannelRule]
+    rules_at: Callable[[TeamId], Sequence[ChannelRule]]
     names: ChannelNames
     sessions: SessionStore
 
@@ -186,8 +227,9 @@ class Venues:
         if session is None:
             raise StorageUnavailable("the session of this call is not stored")
         name = await self.names.for_asking(session.place)
-        return Venue(session.place, channel_of(self.rules, name))
+        return Venue(session.place, channel_of(self.rules_at(session.place.team), name))
 
     async def now(self, place: Place) -> Channel:
         """What a decision is judged by."""
-        return channel_of(self.rules, await self.names.for_deciding(place))
+        name = await self.names.for_deciding(place)
+        return channel_of(self.rules_at(place.team), name)

@@ -23,6 +23,7 @@ from bot.domain.channel import ChannelRule
 from bot.domain.freeze import FreezeWindow
 from bot.domain.ids import ChannelId
 from bot.domain.roles import ConnectionRule
+from bot.domain.tenancy import TenantOf, home_alone
 from bot.settings.actions import ActionSettings
 from bot.settings.alerts import AlertSettings
 from bot.settings.model import Settings
@@ -53,13 +54,17 @@ def channel_rules(settings: Settings) -> tuple[ChannelRule, ...]:
             c.ask,
             round(c.daily_usd_limit * USD_MICROS),
             c.reading,
+            workspace=c.workspace,
         )
         for c in settings.channels
     )
 
 
 def turn_config(
-    settings: Settings, channels: Sequence[ChannelRule], actions: Sequence[str]
+    settings: Settings,
+    channels: Sequence[ChannelRule],
+    actions: Sequence[str],
+    tenant_of: TenantOf = home_alone,
 ) -> TurnConfig:
     """What every turn goes by. `actions` are what the model is told of them."""
     llm = settings.llm
@@ -72,13 +77,14 @@ def turn_config(
         connections=connection_rules(settings),
         first_look=llm.first_look,
         refuses_shared=settings.slack.external_channels == "refuse",
+        tenant_of=tenant_of,
     )
 
 
 def connection_rules(settings: Settings) -> tuple[ConnectionRule, ...]:
     """`[platform.connections.NAME]`; tokens stay behind as ids."""
     return tuple(
-        ConnectionRule(f"{PLATFORM_CONNECTIONS}{name}", one.users)
+        ConnectionRule(f"{PLATFORM_CONNECTIONS}{name}", one.users, one.workspace)
         for name, one in settings.platform.connections.items()
     )
 

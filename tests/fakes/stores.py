@@ -366,15 +366,21 @@ class MemoryLedger:
         spent_today = [s for at, s in self.rows.values() if at.date() == now.date()]
         held_today = [r for at, r in others if at.date() == now.date()]
         hour = now.replace(minute=0, second=0, microsecond=0)
-        asked = {s.turn_id for at, s in self.rows.values() if at >= hour and s.user == wanted.user}
-        asked |= {r.turn_id for at, r in others if at >= hour and r.user == wanted.user}
-        here = wanted.channel_id
+        who = (wanted.tenant, wanted.user)
+        rows = self.rows.values()
+        asked = {s.turn_id for at, s in rows if at >= hour and (s.tenant, s.user) == who}
+        asked |= {r.turn_id for at, r in others if at >= hour and (r.tenant, r.user) == who}
+        here = (wanted.tenant, wanted.channel_id)
         lapsed = now - timedelta(seconds=HELD_S)
         used = Used(
             Amount(sum(map(_counted, spent_today)), sum(r.usd_micros for r in held_today)),
             Amount(
-                sum(_counted(s) for s in spent_today if s.channel_id == here),
-                sum(r.usd_micros for r in held_today if r.channel_id == here),
+                sum(_counted(s) for s in spent_today if s.tenant == wanted.tenant),
+                sum(r.usd_micros for r in held_today if r.tenant == wanted.tenant),
+            ),
+            Amount(
+                sum(_counted(s) for s in spent_today if (s.tenant, s.channel_id) == here),
+                sum(r.usd_micros for r in held_today if (r.tenant, r.channel_id) == here),
             ),
             Amount(len(asked - {wanted.turn_id})),
             Amount(

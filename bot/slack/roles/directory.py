@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from adapters.on_call.port import OnCall
 from bot.domain.ids import Person, TeamId, UserId
 from bot.domain.roles import HeldRoles, also_words, with_article
+from bot.domain.tenancy import HOME
 from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.slack.api.calls import SlackCalls
 from bot.slack.api.per_key import Fresh
@@ -34,11 +35,15 @@ DEACTIVATED = "This account is deactivated."
 
 @dataclass(frozen=True, slots=True)
 class RoleMembers:
-    """One `[roles.NAME]`: everyone in the user groups, the users named by id, who is on call."""
+    """One `[roles.NAME]`: everyone in the user groups, the users named by id, who is on call.
+
+    Their ids are of one workspace: a tenant's, or home.
+    """
 
     usergroups: tuple[str, ...] = ()
     users: tuple[str, ...] = ()
     on_call: OnCall | None = None
+    workspace: str = HOME
 
 
 class _GroupAnswer(BaseModel):

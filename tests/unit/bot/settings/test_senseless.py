@@ -28,6 +28,7 @@ Path = tuple[str, ...]
 ENTRIES = {
     "adapters": "tickets", "llm.providers": "openai", "llm.models": "m", "llm.tools": "get_logs", "mcp.servers": "time",
     "observe.metrics.signals": "shop_queue", "policy.toolsets": "investigate", "roles": "sre",
+    "workspaces": "T0123456789",
 }  # fmt: skip
 NEEDED = {
     "llm.models.m.usd_per_mtok": "input = 1\noutput = 1",

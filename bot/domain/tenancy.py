@@ -1,0 +1,30 @@
+"""Whose a team is: the bot's own workspace's, or that of another one which installed the bot.
+
+A tenant is the id of such another workspace. All else is `HOME`'s: its own team, conversations over
+HTTP and on the command line.
+"""
+
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+from bot.domain.ids import TeamId
+
+HOME: Final = ""
+EVERY: Final = "*"  # where a rule names a tenant: each of them
+
+TenantOf: TypeAlias = Callable[[TeamId], str]
+
+
+def home_alone(_team: TeamId) -> str:
+    """Where no other workspace can install the bot."""
+    return HOME
+
+
+def tenant_of(team: TeamId, home: TeamId) -> str:
+    """Whose that team is. Our own teams' names begin with @, and no platform's."""
+    return HOME if team == home or team.startswith("@") else team
+
+
+def holds_in(workspace: str, tenant: str) -> bool:
+    """Whether what names that workspace ("" home, `*` every one) holds for the tenant."""
+    return workspace in (EVERY, tenant)

@@ -1,0 +1,235 @@
+"""Workspaces that installed the app, as they are kept: sealed, each its own, on both databases."""
+
+import asyncio
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import sqlalchemy as sa
+from cryptography.fernet import Fernet
+
+from bot.domain.audit import AuditEvent, AuditKind
+from bot.domain.budget import BudgetLimits, Limit
+from bot.domain.feedback import Vote
+from bot.domain.ids import (
+    ChannelId,
+    MessageTs,
+    Person,
+    Place,
+    ProposalId,
+    SessionId,
+    TeamId,
+    TurnId,
+    UserId,
+)
+from bot.domain.session import Ask, TurnState
+from bot.domain.tenancy import HOME
+from bot.ports.installations import Installed
+from bot.privacy.token_seal import TokenSeal
+from bot.store import installations
+from bot.store.audit import StoredAudit
+from bot.store.audit_reading import StoredTrail
+from bot.store.database import Database
+from bot.store.dialect import Connection
+from bot.store.feedback import StoredFeedback
+from bot.store.installations import StoredInstallations, StoredOAuthStates
+from bot.store.ledger import StoredLedger
+from bot.store.overview import StoredOverview
+from bot.store.proposals import StoredProposals
+from bot.store.sessions import StoredSessions
+from bot.store.tickets import Tickets
+from bot.store.whose import Whose
+from bot.store.workspace_tables import installations as table
+from bot.store.workspace_tables import oauth_states
+from tests.fixtures_database import database, database_url
+from tests.fixtures_stores import HELD, ROUND
+from tests.slack_ingress import proposal
+from tools.redactor import Redacted
+
+__all__ = ["database", "database_url"]
+
+OLD, NEW = Fernet.generate_key().decode(), Fernet.generate_key().decode()
+TOKEN = "xoxb-of-acme"
+ACME = Installed(
+    TeamId("TACME"), UserId("UBOT2"), "BBOT2", TOKEN, "A1", "E1", "https://acme.slack.com"
+)
+NOW = datetime.now(UTC).replace(microsecond=0)
+TEAMS = (TeamId("THOME"), ACME.team)
+
+
+def kept(database: Database, *keys: str) -> StoredInstallations:
+    return StoredInstallations(database, TokenSeal(keys or (NEW,)))
+
+
+async def _kinds(database: Database) -> list[str]:
+    return [row.kind for row in await StoredTrail(database).entries()]
+
+
+async def _rows(database: Database, wanted: sa.Select[tuple[str]]) -> list[str]:
+    async with database.read() as connection:
+        return list(await connection.scalars(wanted))
+
+
+async def test_a_workspace_is_installed_found_installed_again_and_removed(
+    database: Database,
+) -> None:
+    store = kept(database)
+    assert await store.find(ACME.team) is None
+
+    await store.save(ACME, "U1")
+    assert await store.find(ACME.team) == replace(ACME, revision=1)
+    assert await store.find(TeamId("TNONE")) is None
+    await store.save(replace(ACME, token="xoxb-second"), "U1")
+    assert [(each.token, each.revision) for each in await store.all()] == [("xoxb-second", 2)]
+    assert await store.revisions() == {ACME.team: 2}
+
+    assert not await store.remove(ACME.team, "token_revoked", 1)  # of an older installation
+    assert await store.remove(ACME.team, "app_uninstalled", 2)
+    assert not await store.remove(ACME.team, "app_uninstalled")
+    assert (await store.find(ACME.team), await store.all(), await store.revisions()) == (
+        None,
+        [],
+        {},
+    )
+    await store.save(ACME, "U1")
+    assert await store.revisions() == {ACME.team: 4}
+    assert await _kinds(database) == ["workspace.installed"] * 2 + [
+        "workspace.removed",
+        "workspace.installed",
+    ]
+
+
+async def test_no_token_stands_in_a_row_or_opens_in_another_workspaces(database: Database) -> None:
+    store = kept(database)
+    await store.save(ACME, "U1")
+    (sealed,) = await _rows(database, sa.select(table.c.sealed))
+    assert "xoxb" not in sealed
+
+    await store.save(replace(ACME, team=TeamId("TEVIL"), token="xoxb-evil"), "U9")
+
+    async def swap(connection: Connection) -> None:
+        await connection.execute(
+            table.update().where(table.c.team == "TEVIL").values(sealed=sealed)
+        )
+
+    await database.transact(swap)
+    assert await store.find(TeamId("TEVIL")) is None
+    assert [each.team for each in await store.all()] == [ACME.team]
+
+
+async def test_keys_are_rotated_and_the_old_one_retired(database: Database) -> None:
+    await kept(database, OLD).save(ACME, "U1")
+    assert await kept(database, NEW).find(ACME.team) is None
+    both = kept(database, NEW, OLD)
+    assert (await both.all())[0].token == TOKEN
+    assert (await both.reseal(), await both.reseal()) == (1, 0)
+    assert (await kept(database, NEW).all())[0].token == TOKEN
+    assert await kept(database, OLD).reseal() == 0
+
+
+async def test_a_state_is_good_once_for_ten_minutes_and_kept_as_a_digest(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    states = StoredOAuthStates(database)
+    state, late = await states.issue(), await states.issue()
+    assert state is not None
+    assert late is not None
+    assert state not in str(await _rows(database, sa.select(oauth_states.c.digest)))
+    answers = await asyncio.gather(*(states.consume(state) for _ in range(5)))
+    assert sorted(answers) == [False] * 4 + [True]
+    assert not await states.consume("\ud800" + "(" * 1_500)
+
+    async def age(connection: Connection) -> None:
+        earlier = datetime.now(UTC) - timedelta(seconds=601)
+        await connection.execute(oauth_states.update().values(issued_at=earlier))
+
+    await database.transact(age)
+    assert not await states.consume(late)
+
+    monkeypatch.setattr(installations, "MOST_STATES", 1)
+    assert await states.issue() is not None
+    assert await states.issue() is None
+    await database.transact(age)
+    assert await states.issue() is not None  # what is too old makes room
+
+
+def _ask(team: TeamId) -> Ask:
+    place = Place(team, ChannelId("C1"), MessageTs("1.1"))
+    return Ask(place, MessageTs("1.1"), Person(team, UserId("U1")), Redacted("why?"))
+
+
+async def _live(database: Database, team: TeamId) -> None:
+    """The same channel, person and times in each workspace: an answer, a card, a question that waits."""
+    sessions, asked = StoredSessions(database), _ask(team)
+    session = await sessions.open(asked, "incident", NOW)
+    await sessions.begin_turn(asked, session, NOW)
+    await sessions.finish_turn(asked.turn_id, TurnState.ANSWERED, [], [], NOW)
+    feedback = StoredFeedback(database)
+    await feedback.vote(asked.turn_id, asked.asker, Vote.DOWN, f"{team}:v")
+    await feedback.explain(asked.turn_id, asked.asker, Redacted(f"bad in {team}"), f"{team}:w")
+    waiting = replace(asked, ts=MessageTs("2.2"))
+    await Tickets(database).announce(waiting.turn_id, waiting.place.key, waiting.ts)
+    row = replace(
+        proposal(created_at=NOW, expires_at=NOW + timedelta(hours=1)),
+        id=ProposalId(f"p_{team}"),
+        place=asked.place,
+    )
+    event = AuditEvent(AuditKind.PROPOSAL_CREATED, "U1", {}, session.id, f"{team}:p")
+    await StoredProposals(database).create(row, event)
+    tenant = HOME if team == TEAMS[0] else team
+    entry = replace(ROUND, session_id=session.id, turn_id=TurnId(asked.turn_id), tenant=tenant)
+    await StoredLedger(database).record(replace(entry, cost_usd_micros=1_000))
+
+
+@pytest.mark.parametrize(("whose", "seen"), [(HOME, 0), (ACME.team, 1), ("TNONE", None), (None, 2)])
+@pytest.mark.parametrize("installed", [True, False], ids=["installed", "removed since"])
+async def test_what_admins_are_told_is_their_own_workspaces(
+    database: Database, whose: Whose, seen: int | None, installed: bool
+) -> None:
+    await kept(database).save(ACME, "U1")
+    for team in TEAMS:
+        await _live(database, team)
+    await kept(database).remove(ACME.team, "app_uninstalled", 0 if installed else 1)
+    own = {0: TEAMS[:1], 1: TEAMS[1:], 2: TEAMS, None: ()}[seen]
+
+    overview = StoredOverview(database, whose)
+    for read in (overview.talks, overview.open_proposals, overview.under_way):
+        assert {row.place.team for row in await read(10)} == set(own)
+    ledger = StoredLedger(database, whose)
+    assert (await ledger.today()).spent_usd_micros == 1_000 * len(own)
+    assert len(await ledger.report(None, "session")) == len(own)
+    feedback = StoredFeedback(database, whose=whose)
+    assert [row.answers for row in await feedback.judged(7)] == [len(own)] * bool(own)
+    assert {each.reason for each in await feedback.reasons(9)} == {f"bad in {t}" for t in own}
+    told = await StoredTrail(database, whose).entries(newest=True, limit=100)
+    assert {row.session_id.split(":")[1] for row in told if row.session_id} == set(own)
+
+
+async def test_a_workspaces_limit_is_its_own_and_so_are_its_people_and_channels(
+    database: Database,
+) -> None:
+    ledger = StoredLedger(database)
+    acme = replace(HELD, tenant=ACME.team, session_id=SessionId(f"session:{ACME.team}:C1:1.1"))
+    await ledger.record(replace(ROUND, tenant=ACME.team, turn_id=TurnId("t2"), channel_id="C1"))
+    limits = BudgetLimits(workspace_daily_usd_micros=2_000)
+
+    refused = await ledger.reserve(acme, limits)
+    assert refused is not None
+    assert (refused.limit, refused.spent) == (Limit.WORKSPACE, 1_500)
+    at_home = BudgetLimits(
+        workspace_daily_usd_micros=2_000, channel_daily_usd_micros=2_000, user_hourly_questions=1
+    )
+    assert await ledger.reserve(HELD, at_home) is None
+
+
+async def test_rows_of_one_workspace_are_not_another_ones_whose_id_begins_alike(
+    database: Database,
+) -> None:
+    await kept(database).save(ACME, "U1")
+    longer = TeamId(f"{ACME.team}2")
+    await StoredAudit(database).append(
+        AuditEvent(AuditKind.TURN_STARTED, "U1", {}, f"session:{longer}:C1:1.1")
+    )
+    assert [r for r in await StoredTrail(database, ACME.team).entries() if r.session_id] == []
+    home = await StoredTrail(database, HOME).entries()
+    assert [row.session_id for row in home if row.session_id] == [f"session:{longer}:C1:1.1"]
