@@ -8,12 +8,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from bot.store import (  # noqa: F401 - one metadata has every table
-    alert_tables,
-    caller_tables,
-    feedback_table,
-    workspace_tables,
-)
+from bot.store import alert_tables, caller_tables, feedback_table  # noqa: F401 - one metadata
+from bot.store import workspace_tables as _workspace_tables  # noqa: F401 - has every table
 from bot.store.columns import CleanText, Instant, index_where, metadata
 from bot.store.columns import outside as _outside
 from bot.store.columns import sequence as _sequence
