@@ -8,7 +8,6 @@ kept apart, and a level is a field like any other. Tenants are the headers Accou
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from typing import Final
 
 import httpx
@@ -141,7 +140,7 @@ def _levels(minimum: str) -> str:
     none = " ".join(f'{_quoted(name)}:""' for name in LEVELS)
     stated = stated_in_lines(minimum)
     line = f"_msg:~{_quoted(stated[-1][0])}"
-    for (wanted, known), _after in reversed(list(pairwise(stated))):
+    for wanted, known in reversed(stated[:-1]):
         line = f"(_msg:~{_quoted(wanted)} or (!_msg:~{_quoted(known)} {line}))"
     return f"({pushed} or ({none} {line}))"
 

@@ -1,0 +1,117 @@
+"""Asks one AWS service in its JSON protocol, signed with access keys.
+
+https://smithy.io/2.0/aws/protocols/aws-json-1_1-protocol.html: every operation is a POST to `/` that a
+header names; an error is JSON with its name in `__type`, whatever its status.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Final
+
+import httpx
+import orjson
+from pydantic import BaseModel, Field, JsonValue, ValidationError
+
+from adapters.observe.backend import Answer, Backend, refusal
+from adapters.sigv4 import AwsKey, signed_headers
+from tools.errors import InvalidArguments, UpstreamFailed
+
+# AWS's own clients ask three times: https://docs.aws.amazon.com/sdkref/latest/guide/feature-retry-behavior.html
+_WAITS_S: Final = (0.5, 1.5)
+_THROTTLED: Final = frozenset(
+    {"ThrottlingException", "Throttling", "TooManyRequestsException", "LimitExceededException"}
+)
+_OUR_FAULT: Final = frozenset(
+    {"InvalidParameterException", "MalformedQueryException", "InvalidParameterValueException",
+     "InvalidParameterValue", "InvalidParameterCombinationException", "InvalidParameterCombination",
+     "ValidationException", "ValidationError"}
+)  # fmt: skip
+
+
+class _Failure(BaseModel):
+    type: str = Field(default="", alias="__type")
+    message: str = ""
+    spelled_large: str = Field(default="", alias="Message")
+
+
+class Aws:
+    """One service of one region. `target` and `version` name its protocol, as its API says.
+
+    The client's base URL is the service's address. `waits_s` are those before it asks
+    again.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        client: httpx.AsyncClient,
+        key: AwsKey,
+        *,
+        region: str,
+        service: str,
+        target: str,
+        version: str,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        waits_s: tuple[float, ...] = _WAITS_S,
+    ) -> None:
+        self.name = name
+        self._backend = Backend(name, client)
+        self._key = key
+        self._region = region
+        self._service = service
+        self._target = target
+        self._type = f"application/x-amz-json-{version}"
+        self._host = client.base_url.netloc.decode("ascii")
+        self._path = client.base_url.raw_path.decode("ascii").rstrip("/") + "/"
+        self._now = now
+        self._waits_s = waits_s
+
+    async def call(self, operation: str, body: Mapping[str, JsonValue]) -> Answer:
+        """What the operation answers; asked again where AWS says to slow down.
+
+        Raises InvalidArguments for what AWS calls invalid, UpstreamFailed, CapabilityUnavailable.
+        """
+        content = orjson.dumps(body)
+        answer = await self._asked(operation, content)
+        for wait_s in self._waits_s:
+            if answer.ok or not (_said(answer)[0] in _THROTTLED or answer.status == 429):
+                break
+            await asyncio.sleep(wait_s)
+            answer = await self._asked(operation, content)
+        if not answer.ok:
+            self._refuse(answer, *_said(answer))
+        return answer
+
+    def _refuse(self, answer: Answer, kind: str, words: str) -> None:
+        if kind in _OUR_FAULT:
+            raise InvalidArguments(f"{self.name} refuses the query: {words or kind}")
+        raise refusal(answer, f"{kind}: {words}" if kind else "")
+
+    async def _asked(self, operation: str, content: bytes) -> Answer:
+        headers = {"content-type": self._type, "x-amz-target": f"{self._target}.{operation}"}
+        signature = signed_headers(
+            self._key,
+            region=self._region,
+            service=self._service,
+            host=self._host,
+            path=self._path,
+            body=content,
+            headers=headers,
+            now=self._now(),
+        )
+        return await self._backend.post_json("", content, {**headers, **signature})
+
+
+def _said(answer: Answer) -> tuple[str, str]:
+    """The error's name without its namespace, and its words."""
+    try:
+        failure = _Failure.model_validate_json(answer.body)
+    except ValidationError:
+        return "", ""
+    return failure.type.rpartition("#")[2], failure.message or failure.spelled_large
+
+
+def unreadable(name: str, answer: Answer) -> UpstreamFailed:
+    """What to raise for a success that is not what the API promises."""
+    return UpstreamFailed(f"{name}: not the answer that its API promises", answer.status)
