@@ -35,7 +35,8 @@ from bot.settings.observe import MetricsSettings, ObserveSettings
 from bot.settings.reading import ConfigurationError, load
 from bot.store import schema
 from bot.telemetry import logs
-from bot.wiring.observed import World, conventions_of
+from bot.wiring.backend_kinds import conventions_of
+from bot.wiring.observed import World
 from bot.wiring.packed import with_logs_at, with_metrics_at, world_of
 from bot.wiring.stores import open_redactor
 

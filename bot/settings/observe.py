@@ -5,6 +5,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from bot.settings.access import TENANT_HEADER, AccessSettings, HeaderText
+from bot.settings.observe_kinds import LogStoreSettings, foreign_keys
 from bot.settings.section import Duration, LinkTemplate, Section
 
 
@@ -25,11 +26,19 @@ class ObservedBackend(AccessSettings):
         return self
 
 
-class LogsBackend(ObservedBackend):
+class LogsBackend(ObservedBackend, LogStoreSettings):
     """One store of logs. `selector` is LogQL with `$product`; empty, the label is found."""
 
-    kind: Literal["loki", "recorded", "none"] = "none"
+    kind: Literal[
+        "loki", "victorialogs", "elasticsearch", "opensearch", "cloudwatch", "recorded", "none"
+    ] = "none"
     selector: str = ""
+
+    @model_validator(mode="after")
+    def _keys_of_the_kind(self) -> Self:
+        if foreign := foreign_keys(self.kind, frozenset(self.model_fields_set)):
+            raise ValueError(f"{foreign[0]} is no key of kind {self.kind!r}")
+        return self
 
 
 class LogsSettings(LogsBackend):

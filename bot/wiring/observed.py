@@ -13,12 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from adapters.control_plane.admin_info import HttpAdminInfo
 from adapters.control_plane.port import BadTemplate, check_template
-from adapters.observe.conventions import Conventions
 from adapters.observe.cursor import UnsealedCodec
-from adapters.observe.jaeger import JaegerTraces
-from adapters.observe.loki import LokiLogs
-from adapters.observe.prometheus import PrometheusMetrics
-from adapters.observe.tempo import TempoTraces
 from adapters.platform.http_platform import PREFIX, HttpPlatform
 from adapters.written_pages import FolderPages
 from bot.settings.model import (
@@ -27,8 +22,8 @@ from bot.settings.model import (
     PlatformSettings,
     Settings,
 )
-from bot.settings.observe import MetricsBackend, ObserveSettings
 from bot.settings.reading import ConfigurationError
+from bot.wiring.backend_kinds import open_logs, open_metrics, open_traces
 from bot.wiring.backends import Cluster
 from bot.wiring.ways import backend_client
 from tools.capabilities import (
@@ -135,9 +130,11 @@ def make_observed(
             "observe: recorded backends stand alone; set every kind to recorded, or none of them"
         )
     live = Observed(
-        logs=_logs(observe, stack),
-        metrics=_metrics(observe, clock, stack),
-        traces=_traces(observe, stack),
+        logs=open_logs(observe.logs, observe.product_labels, "observe.logs", stack),
+        metrics=open_metrics(
+            observe.metrics, observe.product_labels, clock, "observe.metrics", stack
+        ),
+        traces=open_traces(observe.traces, "observe.traces", stack),
         deploys=stored_deploys,
         incidents=stored_incidents,
         rollouts=cluster.rollouts if cluster else None,
@@ -192,51 +189,6 @@ def _recorded(
         return of_incident(name)
 
     return look
-
-
-def _logs(settings: ObserveSettings, stack: AsyncExitStack) -> Logs | None:
-    logs = settings.logs
-    if logs.kind != "loki":
-        return None
-    client = backend_client(logs.url, logs, "observe.logs.url", stack)
-    try:
-        return LokiLogs(
-            client, UnsealedCodec(), logs.selector, logs.tenant, settings.product_labels
-        )
-    except ValueError as error:
-        raise ConfigurationError(f"observe.logs.{error}") from error
-
-
-def _metrics(settings: ObserveSettings, clock: Clock, stack: AsyncExitStack) -> Metrics | None:
-    metrics = settings.metrics
-    if metrics.kind != "prometheus":
-        return None
-    client = backend_client(metrics.url, metrics, "observe.metrics.url", stack)
-    scraped = metrics.scrape_interval
-    return PrometheusMetrics(
-        client,
-        clock,
-        metrics.product_label,
-        metrics.tenant,
-        scraped.total_seconds() if scraped else None,
-        conventions_of(metrics),
-        settings.product_labels,
-    )
-
-
-def conventions_of(metrics: MetricsBackend) -> Conventions:
-    """What names mean here: the operator's own before the shipped ones."""
-    return Conventions({name: one.model_dump() for name, one in metrics.signals.items()})
-
-
-def _traces(settings: ObserveSettings, stack: AsyncExitStack) -> Traces | None:
-    traces = settings.traces
-    if traces.kind in ("none", "recorded"):
-        return None
-    client = backend_client(traces.url, traces, "observe.traces.url", stack)
-    if traces.kind == "tempo":
-        return TempoTraces(client, traces.tenant)
-    return JaegerTraces(client, traces.api)
 
 
 def make_admin_info(settings: ControlPlaneSettings, stack: AsyncExitStack) -> AdminInfo | None:
