@@ -6,10 +6,10 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
-HERE   := "not backends and not benchmark and not model"
+HERE   := "not backends and not benchmark and not deploy and not model"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev $(addprefix setup-,$(EXTRAS)) demo test lint types layers bytecode unit test-backends test-model evals mutants coverage bench screenshots format lock dist-check clean
+.PHONY: help setup setup-dev $(addprefix setup-,$(EXTRAS)) demo test lint types layers bytecode unit test-backends test-model evals mutants coverage bench screenshots format lock dist-check image-check clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -126,6 +126,12 @@ dist-check: setup-dev ## build the wheel and run it from a clean environment
 	build/dist-check/venv/bin/python -m pip install -q --require-hashes -r requirements/runtime.lock
 	build/dist-check/venv/bin/python -m pip install -q --no-deps build/dist-check/*.whl
 	cd build/dist-check && venv/bin/kortex --version && venv/bin/kortex demo --ask "why is checkout slow?" --json >/dev/null
+
+# The image's own Dockerfile on Debian's packages: needs no engine and no registry.
+image-check: setup-dev ## build the container image with buildah and run it confined (Debian, root, minutes)
+	@command -v buildah >/dev/null && command -v mmdebstrap >/dev/null || \
+	  { apt-get update -qq && apt-get install -y -qq --no-install-recommends buildah mmdebstrap; }
+	$(PYTEST) -m deploy -s -p no:randomly tests/image
 
 clean: ## remove what the build made
 	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
