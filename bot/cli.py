@@ -14,6 +14,7 @@ from bot.commands import audit_arguments as cli_audit
 from bot.commands import completion
 from bot.commands import demo_arguments as cli_demo
 from bot.commands import eval_arguments as cli_eval
+from bot.commands import init_arguments as cli_init
 from bot.commands import token_arguments as cli_token
 from bot.commands import usage_arguments as cli_usage
 from bot.commands.ending import FAILED, OK, READER_LEFT, discard, reader_left
@@ -25,6 +26,7 @@ EPILOG = """\
 start here:
   kortex demo                          a recorded incident in a local workspace; no account, no key
   kortex demo --ask "why is checkout slow?" --json
+  kortex init                          a few questions, and a first kortex.toml
   kortex check --config kortex.toml    what of your configuration works, and what does not
   kortex run --config kortex.toml      serve your Slack workspace
 
@@ -75,6 +77,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     cli_demo.add(commands)
+    cli_init.add(commands, _add)
     _add(commands, "run", _run, "serve the Slack workspace of the configuration until stopped")
     _add_check(commands)
     _add(commands, "migrate", _migrate, "bring the database's schema to this version")
