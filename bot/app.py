@@ -16,7 +16,7 @@ from adapters.egress import confined_to
 from adapters.http import http_client
 from adapters.llm.port import Provider
 from bot.actions.catalog import ActionCatalog, OfferedOperations
-from bot.actions.decide import Decide
+from bot.actions.decide import Decide, NameAt
 from bot.actions.dispatch import Dispatch
 from bot.actions.display import CALL_TIMEOUT_S, ProposalDisplay
 from bot.actions.freeze import FreezeJudge
@@ -32,7 +32,7 @@ from bot.chat.tool_calls import Toolbox, ToolDesk, record_calls
 from bot.chat.turn import Turns
 from bot.chat.turn_budget import Budget, Tenants
 from bot.domain.channel import ChannelNow
-from bot.domain.ids import Person, SessionId
+from bot.domain.ids import Person, Place, SessionId
 from bot.domain.proposal import Proposal
 from bot.domain.roles import NO_ROLES, HeldRoles
 from bot.ports.durability import Stops
@@ -47,7 +47,7 @@ from bot.wiring.audit_outlets import calls_audit
 from bot.wiring.backends import make_executors
 from bot.wiring.bindings import bound
 from bot.wiring.confinement import check_edited, local_hosts
-from bot.wiring.in_force import Directory, InForce, NameOf, Venues
+from bot.wiring.in_force import Directory, InForce, Venues
 from bot.wiring.mcp_servers import McpServers, open_mcp
 from bot.wiring.observed import UNPLAYED, Observed, Played, SystemClock, World, make_observed
 from bot.wiring.plugins import Plugins, open_plugins
@@ -192,9 +192,9 @@ def build_conversation(
     toolboxes = _toolboxes(base, desk, directory.attachments)
     tools = ToolDesk(toolboxes.choose, base.clock)
 
-    async def roles_of(person: Person) -> HeldRoles:
+    async def roles_of(place: Place, person: Person) -> HeldRoles:
         named = toolboxes.roles_named if person.is_somebody else ()
-        return await directory.roles.held(person, named) if named else NO_ROLES
+        return await directory.held_at(place, person, named) if named else NO_ROLES
 
     turns = Turns(
         config=in_force.turn_config(base.settings),
@@ -203,7 +203,7 @@ def build_conversation(
         roles_of=roles_of,
         zone_of=directory.zone_of,
         readers_of=directory.readers_of,
-        picture_of=directory.picture_of,
+        picture_at=directory.picture_at,
         surface=surface,
         undelivered=base.stores.undelivered,
         budget=base.budget,
@@ -217,7 +217,7 @@ def build_conversation(
         recaps=_recaps(base, directory),
     )
     executors = make_executors(rules.revealed(in_force.order_tokens), client)
-    decide = _decide(base, display, directory.name_of, executors, target, venues.now)
+    decide = _decide(base, display, directory.name_at, executors, target, venues.now)
     return Conversation(
         turns, decide, desk, tools, executors, toolboxes, venues.now, roles_of, display
     )
@@ -286,7 +286,7 @@ def _toolboxes(base: Base, desk: ProposalDesk, attachments: Attachments | None) 
 def _decide(
     base: Base,
     display: ProposalDisplay,
-    name_of: NameOf,
+    name_at: NameAt,
     executors: Executors,
     target: Target,
     channel_now: ChannelNow,
@@ -311,7 +311,7 @@ def _decide(
         base.stores.audit,
         display,
         dispatch,
-        name_of,
+        name_at,
         rehearse,
         watches=base.stores.watches,
         on_state=base.metrics.proposal_became,

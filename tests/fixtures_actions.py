@@ -65,7 +65,7 @@ async def no_sleep(_seconds: float) -> None:
     """Waiting takes no time here."""
 
 
-async def name_of(user: UserId) -> str:
+async def name_at(_place: Place, user: UserId) -> str:
     """People are called by their id."""
     return user
 
@@ -197,7 +197,7 @@ class World:
             audit,  # type: ignore[arg-type]
             display,
             dispatch,
-            name_of,
+            name_at,
             rehearse,
             watches=self.watches,
             on_state=self.came_into.append,

@@ -123,7 +123,7 @@ def turn_bench(
     async def nothing(_: SessionId) -> Sequence[str]:
         return ()
 
-    async def roles_of(_: Person) -> HeldRoles:
+    async def roles_of(_place: Place, _: Person) -> HeldRoles:
         return held or HeldRoles()
 
     async def there(_: Person) -> str:
@@ -135,7 +135,7 @@ def turn_bench(
         channels=called,
         roles_of=roles_of,
         zone_of=there,
-        picture_of=picture_of,
+        picture_at=lambda _place, file: picture_of(file),
         surface=shown,
         undelivered=undelivered,
         budget=Budget(

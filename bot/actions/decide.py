@@ -19,7 +19,7 @@ from bot.actions.propose import created
 from bot.actions.remind import begin_reminder
 from bot.actions.revise import successor
 from bot.domain.audit import AuditEvent, AuditKind
-from bot.domain.ids import ProposalId, UserId
+from bot.domain.ids import Place, ProposalId, UserId
 from bot.domain.proposal import (
     IllegalTransition,
     Proposal,
@@ -35,7 +35,8 @@ from tools.errors import CapabilityUnavailable, InvalidArguments
 
 log = structlog.stdlib.get_logger(__name__)
 
-NameOf = Callable[[UserId], Awaitable[str]]
+# What somebody is called in the place of a proposal.
+NameAt = Callable[[Place, UserId], Awaitable[str]]
 # With what its card has to show, read anew. Raises InvalidArguments, CapabilityUnavailable.
 Rehearse = Callable[[Proposal], Awaitable[Proposal]]
 
@@ -65,7 +66,7 @@ class Decide:
         audit: AuditLog,
         display: ProposalDisplay,
         dispatch: Dispatch,
-        name_of: NameOf,
+        name_at: NameAt,
         rehearse: Rehearse,
         *,
         watches: Watches,
@@ -75,7 +76,7 @@ class Decide:
         self._audit = audit
         self._display = display
         self._dispatch = dispatch
-        self._name_of = name_of
+        self._name_at = name_at
         self._rehearse = rehearse
         self._watches = watches
         self._on_state = on_state
@@ -203,7 +204,9 @@ class Decide:
                     "Someone else has to confirm it too; nothing was run yet."
                 )
             row = replace(row, state=ProposalState.EXPIRED)  # past its time, and no clock told yet
-        return too_late(row, await self._name_of(row.decided_by) if row.decided_by else "someone")
+        return too_late(
+            row, await self._name_at(row.place, row.decided_by) if row.decided_by else "someone"
+        )
 
 
 def _decided(row: Proposal, decision: Decision) -> AuditEvent:

@@ -12,6 +12,7 @@ from typing import Final
 from adapters.llm.messages import CompleteRequest, Message, Picture
 from adapters.llm.port import Provider
 from bot.chat.models import KnownModel, uses_model
+from bot.domain.ids import Place
 from tools.attached import AttachedFile
 
 MOST_IMAGES: Final = 3  # of a message
@@ -20,11 +21,17 @@ _SEEN: Final = "what is said of the image "
 
 # Never raises: what cannot be read says why.
 PictureOf = Callable[[AttachedFile], Awaitable[Picture]]
+PictureAt = Callable[[Place, AttachedFile], Awaitable[Picture]]  # by where it was attached
 
 
 async def no_picture(file: AttachedFile) -> Picture:
     """Where images are not read."""
     return Picture(file.name, why_not="images are not read here")
+
+
+async def no_picture_at(_place: Place, file: AttachedFile) -> Picture:
+    """Where images are not read."""
+    return await no_picture(file)
 
 
 async def withheld(file: AttachedFile) -> Picture:

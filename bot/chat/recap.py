@@ -124,7 +124,7 @@ class Recaps:
             missing = read.missing
         except TimeoutError:
             pass
-        names = {user: await self._reader.name(user) for user in sorted(_people(dossier))}
+        names = {user: await self._reader.name(place, user) for user in sorted(_people(dossier))}
         links = {ts: self._reader.link(place, ts) for ts in _linked(place, dossier)}
         return ChannelPart(place, dossier, messages, missing, names, links, datetime.now(UTC))
 

@@ -32,7 +32,7 @@ NO_RULES: Final = (
 )
 
 # Never raises: what fails is told as not read.
-RolesOf: TypeAlias = Callable[[Person], Awaitable[HeldRoles]]
+RolesOf: TypeAlias = Callable[[Place, Person], Awaitable[HeldRoles]]
 NOT_YOURS: Final = "none of the asker's roles may use this tool; say so, and use another one"
 
 

@@ -28,7 +28,7 @@ from bot.chat.delivery import Delivery
 from bot.chat.ending import final_of
 from bot.chat.first_look import Look
 from bot.chat.loop import Emit, Loop, Renew
-from bot.chat.pictures import PictureOf, no_picture
+from bot.chat.pictures import PictureAt, no_picture_at
 from bot.chat.recap import Recaps
 from bot.chat.remembering import remembered
 from bot.chat.round_record import QuietReplay, RoundRecord
@@ -74,7 +74,7 @@ class Turns:
         roles_of: RolesOf,
         zone_of: ZoneOf = unknown_zone,
         readers_of: ReadersOf = own_readers,
-        picture_of: PictureOf = no_picture,
+        picture_at: PictureAt = no_picture_at,
         surface: AnswerSurface,
         undelivered: Undelivered,
         budget: Budget,
@@ -88,7 +88,7 @@ class Turns:
         recaps: Recaps | None = None,
     ) -> None:
         self._config = config
-        self._requests = TurnRequests(config, sessions, tools, redactor, notes, zone_of, picture_of)
+        self._requests = TurnRequests(config, sessions, tools, redactor, notes, zone_of, picture_at)
         self._sessions = sessions
         self._channels = channels
         self._roles_of = roles_of
@@ -172,7 +172,7 @@ class Turns:
             log.info("turn_place_gone", turn=ask.turn_id)
             await self._keep(ask, None, journal)
             return None
-        roles = await self._roles_of(ask.asker)
+        roles = await self._roles_of(ask.place, ask.asker)
         return Opened.of(kept, ask, MessageTs(str(ts)), roles, self._config)
 
     async def _tell_unopened(self, ask: Ask, final: TurnFinished) -> None:

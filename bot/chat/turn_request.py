@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 
 from pydantic import JsonValue
 
@@ -15,7 +16,7 @@ from bot.chat.attachments import told_with_question
 from bot.chat.evidence_need import needs_evidence
 from bot.chat.first_look import Look
 from bot.chat.history import as_turn
-from bot.chat.pictures import PictureOf, no_picture, pictures_of
+from bot.chat.pictures import PictureAt, no_picture_at, pictures_of
 from bot.chat.readers import refusal_in, told_of
 from bot.chat.tool_calls import ToolDesk
 from bot.domain.channel import Channel, ChannelRule, Readers, products_elsewhere, rules_for
@@ -134,7 +135,7 @@ class TurnRequests:
         redactor: Redactor,
         notes: Notes,
         zone_of: ZoneOf,
-        picture_of: PictureOf = no_picture,
+        picture_at: PictureAt = no_picture_at,
     ) -> None:
         self._config = config
         self._sessions = sessions
@@ -142,7 +143,7 @@ class TurnRequests:
         self._redactor = redactor
         self._notes = notes
         self._zone_of = zone_of
-        self._picture_of = picture_of
+        self._picture_at = picture_at
 
     def context(self, ask: Ask, channel: Channel, opened: Opened) -> CallContext:
         """What the turn's tools know of it."""
@@ -181,7 +182,7 @@ class TurnRequests:
     async def _question(self, ask: Ask, opened: Opened) -> Message:
         # A turn begun by a release before this one was not told the time with its question.
         told = opened.told or prompts.situation(opened.now, ())
-        images = await pictures_of(ask.files, self._picture_of)
+        images = await pictures_of(ask.files, partial(self._picture_at, ask.place))
         return Message(Role.USER, text=ask.text, told=told, images=images)
 
     async def request(

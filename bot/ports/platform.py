@@ -109,8 +109,8 @@ class ThreadReader(Protocol):
         """The address of a message of that place, empty where it is not to be had."""
         ...
 
-    async def name(self, user: str) -> str:
-        """What people call somebody; never an id."""
+    async def name(self, place: Place, user: str) -> str:
+        """What people call somebody there; never an id."""
         ...
 
 

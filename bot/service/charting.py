@@ -69,7 +69,7 @@ class Charting:
     async def _context(self, request: ChartRequest) -> CallContext:
         place, person = request.place, request.person
         channel = await self._conversation.channel_now(place)
-        roles = await self._conversation.roles_of(person)
+        roles = await self._conversation.roles_of(place, person)
         # Of nobody else and nowhere else: results are remembered by session.
         own = f"chart:{place.team}:{place.channel}:{person.user}"
         return CallContext(

@@ -5,11 +5,13 @@ another one. People are looked up where they are known; who comes from a team th
 by the workspace that invited them, which knows strangers as such.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import structlog
 
+from adapters.llm.messages import Picture
+from bot.chat.pictures import no_picture
 from bot.domain.channel import UNKNOWN, Readers
 from bot.domain.chart import Chart
 from bot.domain.ids import API, MessageTs, Person, Place, TeamId, UserId
@@ -19,13 +21,22 @@ from bot.domain.session import Ask
 from bot.domain.thread import ThreadRead
 from bot.domain.turn_events import TurnEvent, TurnFinished
 from bot.engine.waiting import ShowWaiting
-from bot.ports.failures import SurfaceGone
+from bot.ports.failures import StorageUnavailable, SurfaceFailed, SurfaceGone
 from bot.ports.platform import AnswerStream, ChatSurface, PlatformTraits, ThreadReader
 from bot.wiring.in_force import Directory
+from tools.attached import AttachedFile, FileText
+from tools.capabilities import CallContext
+from tools.core.read_attachment import Attachments
+from tools.errors import CapabilityUnavailable
 
 _log = structlog.get_logger(__name__)
 
 RESERVED = "@"  # begins the names of our own teams and people, and no platform's
+SOMEBODY = "somebody"
+
+
+async def _nowhere_else(_team: TeamId) -> None:
+    """Where no workspace comes by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +52,32 @@ class Platform:
 class Platforms:
     """Those served, by team. `home` knows people and files of which nothing tells the team.
 
-    The mapping is read at each use: workspaces may come and go.
+    The mapping is read at each use: workspaces may come and go. `reach` opens one that was installed
+    through another replica, if there is one; it may raise StorageUnavailable.
     """
 
-    def __init__(self, by_team: Mapping[TeamId, Platform], home: TeamId) -> None:
+    def __init__(
+        self,
+        by_team: Mapping[TeamId, Platform],
+        home: TeamId,
+        reach: Callable[[TeamId], Awaitable[None]] = _nowhere_else,
+    ) -> None:
         self._by_team = by_team
         self._home = home
+        self._reach = reach
+
+    async def reached(self, place: Place) -> Platform:
+        """Raises SurfaceGone where nobody serves that team, SurfaceFailed where that cannot be told."""
+        if place.team not in self._by_team:
+            try:
+                await self._reach(place.team)
+            except StorageUnavailable as error:
+                raise SurfaceFailed(f"workspace {place.team}: {error}", retryable=True) from error
+        return self.at(place)
+
+    def is_others(self, team: TeamId) -> bool:
+        """Whether it is another workspace's, in which nothing is home's to judge or to name."""
+        return not team.startswith(RESERVED) and team != self._home
 
     def at(self, place: Place) -> Platform:
         """Raises SurfaceGone where nobody serves that team."""
@@ -61,9 +92,15 @@ class Platforms:
             return self._by_team.get(team)
         return self._by_team.get(team) or self._by_team.get(self._home)
 
-    def of_user(self, user: str) -> Platform | None:
-        """Who knows what that id is called."""
-        return self.of_team(API if user.startswith(RESERVED) else self._home)
+    def of_user(self, user: str, place: Place) -> Platform | None:
+        """Who knows what that id is called there."""
+        if user.startswith(RESERVED):
+            return self._by_team.get(API)
+        return self._by_team.get(place.team if self.is_others(place.team) else self._home)
+
+    def of_place(self, team: TeamId) -> Platform | None:
+        """Who serves that team."""
+        return self._by_team.get(team)
 
     async def show_waiting(self, ask: Ask) -> None:
         """Tell that the turn waits for others, where its workspace is served."""
@@ -90,7 +127,7 @@ class RoutedSurface:
 
     async def open_answer(self, ask: Ask) -> MessageTs:
         """See `AnswerSurface.open_answer`. Raises SurfaceGone, SurfaceFailed."""
-        return await self._platforms.at(ask.place).surface.open_answer(ask)
+        return await (await self._platforms.reached(ask.place)).surface.open_answer(ask)
 
     def stream(self, ask: Ask, ts: MessageTs) -> AnswerStream:
         """See `AnswerSurface.stream`."""
@@ -101,13 +138,14 @@ class RoutedSurface:
 
     async def show_card(self, proposal: Proposal) -> MessageTs:
         """See `CardSurface.show_card`."""
-        return await self._platforms.at(proposal.place).surface.show_card(proposal)
+        return await (await self._platforms.reached(proposal.place)).surface.show_card(proposal)
 
     async def say(
         self, place: Place, text: str, key: str, charts: Sequence[Chart] = ()
     ) -> MessageTs:
         """See `CardSurface.say`."""
-        return await self._platforms.at(place).surface.say(place, text, key, charts)
+        surface = (await self._platforms.reached(place)).surface
+        return await surface.say(place, text, key, charts)
 
     async def whisper(
         self, place: Place, user: UserId, text: str, charts: Sequence[Chart] = ()
@@ -116,8 +154,9 @@ class RoutedSurface:
         if user.startswith(RESERVED) and place.team != API:
             return  # who decides over HTTP is told in the answer to the request
         try:
-            await self._platforms.at(place).surface.whisper(place, user, text, charts)
-        except SurfaceGone as error:
+            surface = (await self._platforms.reached(place)).surface
+            await surface.whisper(place, user, text, charts)
+        except (SurfaceGone, SurfaceFailed) as error:
             _log.info("whisper.undelivered", error=str(error))
 
 
@@ -147,16 +186,16 @@ class _Channels:
     async def for_asking(self, place: Place, patience_s: float = 0.0) -> str:
         """Unknown where nobody serves the team."""
         try:
-            channels = self._platforms.at(place).directory.channels
-        except SurfaceGone:
+            channels = (await self._platforms.reached(place)).directory.channels
+        except (SurfaceGone, SurfaceFailed):
             return UNKNOWN
         return await channels.for_asking(place, patience_s)
 
     async def for_deciding(self, place: Place) -> str:
         """Unknown where nobody serves the team."""
         try:
-            channels = self._platforms.at(place).directory.channels
-        except SurfaceGone:
+            channels = (await self._platforms.reached(place)).directory.channels
+        except (SurfaceGone, SurfaceFailed):
             return UNKNOWN
         return await channels.for_deciding(place)
 
@@ -193,10 +232,10 @@ class _Threads:
         threads = self._of(place)
         return threads.link(place, ts) if threads is not None else ""
 
-    async def name(self, user: str) -> str:
+    async def name(self, place: Place, user: str) -> str:
         """What people call somebody."""
-        platform = self._platforms.of_user(user)
-        return await platform.directory.name_of(UserId(user)) if platform else "somebody"
+        platform = self._platforms.of_user(user, place)
+        return await platform.directory.name_of(UserId(user)) if platform else SOMEBODY
 
     def _of(self, place: Place) -> ThreadReader | None:
         try:
@@ -205,12 +244,59 @@ class _Threads:
             return None
 
 
+class _Files:
+    """`tools.core.read_attachment.Attachments`, by the workspace that the call's session names."""
+
+    def __init__(self, platforms: Platforms, home: Attachments) -> None:
+        self._platforms = platforms
+        self._home = home
+
+    async def read(self, file: AttachedFile, call: CallContext) -> FileText:
+        """See `Attachments.read`."""
+        team = TeamId(call.session_id.partition(":")[2].partition(":")[0])
+        found = self._home
+        if self._platforms.is_others(team):
+            platform = self._platforms.of_place(team)
+            if platform is None or platform.directory.attachments is None:
+                raise CapabilityUnavailable("the workspace of this file is not connected any more")
+            found = platform.directory.attachments
+        return await found.read(file, call)
+
+
+@dataclass(frozen=True, slots=True)
+class _Everywhere(Directory):
+    """What is asked of a place is asked of its own workspace."""
+
+    platforms: Platforms = field(kw_only=True)
+
+    async def name_at(self, place: Place, user: UserId) -> str:
+        platform = self.platforms.of_user(user, place)
+        return await platform.directory.name_of(user) if platform else SOMEBODY
+
+    async def held_at(self, place: Place, person: Person, roles: Sequence[str]) -> HeldRoles:
+        if not self.platforms.is_others(place.team):
+            return await self.roles.held(person, roles)
+        try:
+            platform = await self.platforms.reached(place)
+        except (SurfaceGone, SurfaceFailed):
+            return HeldRoles(unread=tuple(roles))
+        return await platform.directory.roles.held(person, roles)
+
+    async def picture_at(self, place: Place, file: AttachedFile) -> Picture:
+        if not self.platforms.is_others(place.team):
+            return await self.picture_of(file)
+        try:
+            platform = await self.platforms.reached(place)
+        except (SurfaceGone, SurfaceFailed):
+            return await no_picture(file)
+        return await platform.directory.picture_of(file)
+
+
 def routed_directory(platforms: Platforms, home: Directory) -> Directory:
-    """Of all platforms. Files are read by `home`: no other platform attaches any."""
+    """Of all platforms. Files of our own teams are read by `home`: they attach none."""
 
     async def name_of(user: UserId) -> str:
-        platform = platforms.of_user(user)
-        return await platform.directory.name_of(user) if platform else "somebody"
+        return SOMEBODY if user.startswith(RESERVED) else await home.name_of(user)
 
     async def zone_of(person: Person) -> str:
         platform = platforms.of_team(person.team)
@@ -218,17 +304,18 @@ def routed_directory(platforms: Platforms, home: Directory) -> Directory:
 
     async def readers_of(place: Place) -> Readers:
         try:
-            return await platforms.at(place).directory.readers_of(place)
-        except SurfaceGone:
+            return await (await platforms.reached(place)).directory.readers_of(place)
+        except (SurfaceGone, SurfaceFailed):
             return Readers.UNKNOWN
 
-    return Directory(
+    return _Everywhere(
         name_of,
         _Channels(platforms),
         _Roles(platforms),
         zone_of,
         readers_of,
-        home.attachments,
+        _Files(platforms, home.attachments) if home.attachments else None,
         _Threads(platforms),
         home.picture_of,
+        platforms=platforms,
     )

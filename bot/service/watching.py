@@ -40,7 +40,7 @@ def watch_sweep(base: Base, conversation: Conversation) -> WatchSweep:
 
     async def context(row: Proposal) -> CallContext:
         channel = await conversation.channel_now(row.place)
-        roles = await conversation.roles_of(row.asked_by)
+        roles = await conversation.roles_of(row.place, row.asked_by)
         return rollback_context(row, channel, roles.held, base.clock)
 
     async def measure(row: Proposal, metric: str, time_range: str) -> Deviation | None:

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass
 from typing import Generic, TypeVar, assert_never, overload
 
+from adapters.llm.messages import Picture
 from adapters.on_call.json_endpoint import JsonOnCall
 from adapters.on_call.pagerduty import PagerDutyOnCall
 from adapters.on_call.port import OnCall
@@ -17,7 +18,8 @@ from bot.actions.propose import Venue
 from bot.chat.pictures import PictureOf, no_picture
 from bot.chat.turn_request import TurnConfig
 from bot.domain.channel import Channel, ChannelRule, channel_of, rules_for
-from bot.domain.ids import Place, SessionId, TeamId, UserId
+from bot.domain.ids import Person, Place, SessionId, TeamId, UserId
+from bot.domain.roles import HeldRoles
 from bot.domain.tenancy import HOME, tenant_of
 from bot.ports.failures import StorageUnavailable
 from bot.ports.platform import (
@@ -37,6 +39,7 @@ from bot.upkeep.reload import Prepared
 from bot.wiring import rules
 from bot.wiring.tenants import Live, RolesOfTenant, TenantRule, tenant_rules
 from bot.wiring.ways import way_of
+from tools.attached import AttachedFile
 from tools.capabilities import CallContext
 from tools.core.read_attachment import Attachments
 
@@ -211,6 +214,18 @@ class Directory:
     attachments: Attachments | None = None
     threads: ThreadReader | None = None
     picture_of: PictureOf = no_picture
+
+    async def name_at(self, place: Place, user: UserId) -> str:  # noqa: ARG002 - of one workspace
+        """What somebody is called in that place."""
+        return await self.name_of(user)
+
+    async def held_at(self, place: Place, person: Person, roles: Sequence[str]) -> HeldRoles:  # noqa: ARG002 - of one workspace
+        """Of those roles the ones that somebody holds in that place. Never raises."""
+        return await self.roles.held(person, roles)
+
+    async def picture_at(self, place: Place, file: AttachedFile) -> Picture:  # noqa: ARG002 - of one workspace
+        """An image attached in that place. Never raises."""
+        return await self.picture_of(file)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ import pytest
 
 from bot.app import Base, Conversation, build_base, build_conversation
 from bot.commands.headless import HeadlessSurface, NamedByUser, NamedOnTheLine, NeverStopped
-from bot.domain.ids import Person, TeamId, UserId
+from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.settings.model import Settings
 from bot.wiring.in_force import Directory
 from bot.wiring.stores import open_redactor
@@ -22,13 +22,16 @@ from tools.policy import ToolPolicy
 CLOCK, HISTORY = "core__get_current_time", "core__get_incident_history"
 
 
+HERE = Place(TeamId("T1"), ChannelId("C1"), MessageTs("1.1"))
+
+
 @dataclass
 class Product:
     base: Base
     talk: Conversation
 
     async def context(self, user: str) -> CallContext:
-        found = await self.talk.roles_of(Person(TeamId("T1"), UserId(user)))
+        found = await self.talk.roles_of(HERE, Person(TeamId("T1"), UserId(user)))
         return replace(call_context(), actor=user, roles=found.held)
 
 

@@ -118,8 +118,11 @@ class SlackThreads:
         """See `ThreadReader.link`."""
         return permalink(self._site, place, ts)
 
-    async def name(self, user: str) -> str:
+    async def name(self, place: Place, user: str) -> str:  # noqa: ARG002 - of one workspace
         """The display name; `SOMEBODY` when Slack does not say."""
+        return await self._name_of(user)
+
+    async def _name_of(self, user: str) -> str:
         found = await self._names.name(user)
         return SOMEBODY if found == user else found
 
@@ -172,7 +175,7 @@ class SlackThreads:
 
         async def one(user: str) -> str:
             async with slots:
-                return await self.name(user)
+                return await self._name_of(user)
 
         wanted = list(dict.fromkeys(users))[:NAMES]
         return dict(zip(wanted, await asyncio.gather(*map(one, wanted)), strict=True))

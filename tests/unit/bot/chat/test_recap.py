@@ -172,7 +172,7 @@ class Reader:
     def link(self, place: Place, ts: MessageTs) -> str:
         return LINK
 
-    async def name(self, user: str) -> str:
+    async def name(self, place: Place, user: str) -> str:
         return user
 
 

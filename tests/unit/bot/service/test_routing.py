@@ -9,7 +9,7 @@ from bot.domain.channel import UNKNOWN, Readers
 from bot.domain.ids import API, ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.domain.roles import HeldRoles
 from bot.domain.session import Ask
-from bot.ports.failures import SurfaceGone
+from bot.ports.failures import StorageUnavailable, SurfaceFailed, SurfaceGone
 from bot.service.routing import Platform, Platforms, RoutedSurface, routed_directory
 from bot.wiring.in_force import Directory
 from tests.fakes.recording_chat import RecordingChat
@@ -132,5 +132,61 @@ async def test_a_platform_is_not_asked_to_tell_or_name_a_person_of_ours(two: Wor
     await two.surface.whisper(_at(HOME), UserId("@alice"), "too late")
 
     assert two.chats[HOME].whispers == []
-    assert await two.directory.name_of(UserId("@alice")) == f"@alice of {API}"
-    assert await two.directory.name_of(UserId("U1")) == f"U1 of {HOME}"
+    assert await two.directory.name_at(_at(HOME), UserId("@alice")) == f"@alice of {API}"
+    assert await two.directory.name_at(_at(API), UserId("U1")) == f"U1 of {HOME}"
+
+
+async def test_another_workspace_is_reached_when_something_is_asked_of_it(two: Workspaces) -> None:
+    chat, asked = RecordingChat(), list[TeamId]()
+
+    async def reach(team: TeamId) -> None:
+        asked.append(team)
+        if team == OTHER:
+            served[OTHER] = Platform(chat, directory, nobody, nobody)
+
+    async def nobody(_ask: Ask) -> None: ...
+
+    async def called(user: UserId) -> str:
+        return f"{user} of {OTHER}"
+
+    directory = Directory(called, NamedOnTheLine(), NamedByUser({"acme": ["U1"]}))
+    served = {HOME: two.platforms.at(_at(HOME))}
+    platforms = Platforms(served, HOME, reach)
+    everywhere = routed_directory(platforms, served[HOME].directory)
+    surface = RoutedSurface(platforms, chat.traits)
+
+    await surface.say(_at(OTHER), "hello", "k")
+    assert asked == [OTHER]
+    ours, theirs = (Person(team, UserId("U1")) for team in (HOME, OTHER))
+    wanted = ["responder", "acme"]
+    assert await everywhere.held_at(_at(OTHER), theirs, wanted) == HeldRoles(frozenset({"acme"}))
+    assert await everywhere.held_at(_at(OTHER), ours, wanted) == HeldRoles(frozenset({"acme"}))
+    assert await everywhere.name_at(_at(OTHER), UserId("U1")) == f"U1 of {OTHER}"
+    assert await everywhere.name_at(_at(HOME), UserId("U1")) == f"U1 of {HOME}"
+
+    served.pop(OTHER)  # it removed the app, and is not found any more
+    held = f"U-{HOME}"
+    person = Person(NOBODYS, UserId(held))
+    assert await everywhere.held_at(_at(NOBODYS), person, ["responder"]) == HeldRoles(
+        unread=("responder",)
+    )
+    assert await everywhere.name_at(_at(NOBODYS), UserId("U1")) == "somebody"
+    with pytest.raises(SurfaceGone):
+        await surface.say(_at(NOBODYS), "hello", "k")
+
+
+async def test_a_workspace_that_cannot_be_looked_up_is_not_gone(two: Workspaces) -> None:
+    async def reach(_team: TeamId) -> None:
+        raise StorageUnavailable("the database is away")
+
+    platforms = Platforms({HOME: two.platforms.at(_at(HOME))}, HOME, reach)
+    surface = RoutedSurface(platforms, two.surface.traits)
+    with pytest.raises(SurfaceFailed) as failed:
+        await surface.say(_at(OTHER), "hello", "k")
+    assert failed.value.retryable
+    everywhere = routed_directory(platforms, two.directory)
+    assert await everywhere.readers_of(_at(OTHER)) is Readers.UNKNOWN
+    assert await everywhere.channels.for_deciding(_at(OTHER)) == UNKNOWN
+    person = Person(OTHER, UserId("U1"))
+    held = await everywhere.held_at(_at(OTHER), person, ["responder"])
+    assert held == HeldRoles(unread=("responder",))
