@@ -5,19 +5,28 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from bot.settings.access import TENANT_HEADER, AccessSettings, HeaderText
-from bot.settings.observe_kinds import LogStoreSettings, foreign_keys
+from bot.settings.observe_kinds import DataSourceUid, LogStoreSettings, foreign_keys
 from bot.settings.section import Duration, LinkTemplate, Section
 
 
 class ObservedBackend(AccessSettings):
     """What logs, metrics and traces have in common. `tenant` is sent as X-Scope-OrgID.
 
-    `link` is the button of an opened result.
+    `link` is the button of an opened result. With `data_source` (a name) or `data_source_uid`, `url`
+    is a Grafana's, and what is asked goes through its proxy.
     """
 
     url: str = ""
     link: LinkTemplate = ""
     tenant: HeaderText = ""
+    data_source: str = ""
+    data_source_uid: DataSourceUid = ""
+
+    @model_validator(mode="after")
+    def _one_data_source(self) -> Self:
+        if self.data_source and self.data_source_uid:
+            raise ValueError("set one of data_source and data_source_uid")
+        return self
 
     @model_validator(mode="after")
     def _one_tenant(self) -> Self:

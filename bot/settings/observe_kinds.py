@@ -1,9 +1,9 @@
 """What one kind of backend of `[observe]` needs and the others do not, and which key is whose."""
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Annotated, Final
 
-from pydantic import SecretStr
+from pydantic import Field, SecretStr
 
 from bot.settings.section import NotEmpty, Section
 
@@ -21,6 +21,8 @@ OWN_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
     "cloudwatch": ("product_field", "log_groups", *_OF_AWS),
     "recorded": (),
 }
+# As Grafana checks it: util.IsValidShortUID, and empty for none.
+DataSourceUid = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{0,40}$")]
 _SHARED: Final = frozenset(key for keys in OWN_KEYS.values() for key in keys)
 
 

@@ -3,19 +3,22 @@
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 
+import httpx
+
 from adapters.observe.aws import Aws
 from adapters.observe.cloudwatch_logs import CloudWatchLogs
 from adapters.observe.conventions import Conventions
 from adapters.observe.cursor import UnsealedCodec
 from adapters.observe.elasticsearch import Elasticsearch, LogFields
 from adapters.observe.field_logs import FieldLogs
+from adapters.observe.grafana import proxied, read_through
 from adapters.observe.jaeger import JaegerTraces
 from adapters.observe.loki import LokiLogs
 from adapters.observe.prometheus import PrometheusMetrics
 from adapters.observe.tempo import TempoTraces
 from adapters.observe.victorialogs import VictoriaLogs
 from adapters.sigv4 import AwsKey
-from bot.settings.observe import LogsBackend, MetricsBackend, TracesBackend
+from bot.settings.observe import LogsBackend, MetricsBackend, ObservedBackend, TracesBackend
 from bot.settings.reading import ConfigurationError
 from bot.wiring.ways import backend_client
 from tools.capabilities import Clock, Logs, Metrics, Traces
@@ -30,7 +33,7 @@ def open_logs(
         case "none" | "recorded":
             return None
         case "loki":
-            client = backend_client(backend.url, backend, url, stack)
+            client = _client(backend, table, stack)
             try:
                 return LokiLogs(client, codec, backend.selector, backend.tenant, product_labels)
             except ValueError as error:
@@ -59,7 +62,7 @@ def open_metrics(
     """As `open_logs`."""
     if backend.kind in ("none", "recorded"):
         return None
-    client = backend_client(backend.url, backend, f"{table}.url", stack)
+    client = _client(backend, table, stack)
     scraped = backend.scrape_interval
     return PrometheusMetrics(
         client,
@@ -81,10 +84,20 @@ def open_traces(backend: TracesBackend, table: str, stack: AsyncExitStack) -> Tr
     """As `open_logs`."""
     if backend.kind in ("none", "recorded"):
         return None
-    client = backend_client(backend.url, backend, f"{table}.url", stack)
+    client = _client(backend, table, stack)
     if backend.kind == "tempo":
         return TempoTraces(client, backend.tenant)
     return JaegerTraces(client, backend.api)
+
+
+def _client(backend: ObservedBackend, table: str, stack: AsyncExitStack) -> httpx.AsyncClient:
+    """Directly, or through Grafana's proxy."""
+    uid = backend.data_source_uid
+    address = proxied(backend.url, uid) if uid else backend.url
+    client = backend_client(address, backend, f"{table}.url", stack)
+    if backend.data_source:
+        read_through(client, backend.data_source)
+    return client
 
 
 def _fields(backend: LogsBackend) -> LogFields:
