@@ -15,6 +15,7 @@ from bot.commands import completion
 from bot.commands import demo_arguments as cli_demo
 from bot.commands import eval_arguments as cli_eval
 from bot.commands import init_arguments as cli_init
+from bot.commands import keep_arguments as cli_keep
 from bot.commands import token_arguments as cli_token
 from bot.commands import usage_arguments as cli_usage
 from bot.commands.ending import FAILED, OK, READER_LEFT, discard, reader_left
@@ -109,6 +110,7 @@ def _parser() -> argparse.ArgumentParser:
     tools.add_argument("--json", action="store_true", help="the same as JSON")
     cli_audit.add(commands, _add)
     cli_usage.add(commands, _add)
+    cli_keep.add(commands, _add)
     cli_eval.add(commands, _add)
     cli_token.add(commands, _add)
     _add_completion(commands)

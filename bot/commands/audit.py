@@ -11,6 +11,7 @@ from pydantic import JsonValue
 
 from bot.audit.checkpoint import Checkpoint, checkpoints_in
 from bot.audit.verify import Summary
+from bot.commands.as_it_is import opened
 from bot.commands.ending import FAILED, OK
 from bot.commands.instant_option import instant_option
 from bot.commands.verbs import guarded, loaded
@@ -20,11 +21,8 @@ from bot.store.audit_by_hand import erase as erase_rows
 from bot.store.audit_by_hand import seal as seal_rows
 from bot.store.audit_reading import StoredTrail
 from bot.store.audit_reading import verify as verify_trail
-from bot.store.database import Database
-from bot.store.schema import standing
-from bot.store.sealing import Sealing
 from bot.wiring import rules
-from bot.wiring.stores import open_redactor, open_stores
+from bot.wiring.stores import open_stores
 from bot.wiring.trail import kept_outside
 
 PAGE_ROWS = 1_000
@@ -36,7 +34,7 @@ def verify(config: Path, checkpoint: Path | None, *, as_json: bool) -> int:
     async def work(settings: Settings) -> int:
         keys = rules.audit_keys(settings)
         async with AsyncExitStack() as stack:
-            trail = StoredTrail(await _opened(settings, stack))
+            trail = StoredTrail(await opened(settings, stack))
             witnesses = [*(_given(checkpoint) if checkpoint else []), *kept_outside(settings)]
             summary = await verify_trail(trail, keys, witnesses)
         _print_summary(summary, len(witnesses), as_json=as_json)
@@ -51,7 +49,7 @@ def export(config: Path, session: str, since: str) -> int:
     async def work(settings: Settings) -> int:
         start = instant_option("--since", since) if since else None
         async with AsyncExitStack() as stack:
-            trail = StoredTrail(await _opened(settings, stack))
+            trail = StoredTrail(await opened(settings, stack))
             after = 0
             while page := await trail.entries(
                 after=after, session=session, since=start, limit=PAGE_ROWS
@@ -91,7 +89,7 @@ def seal(config: Path, reason: str) -> int:
         if not keys.keyed:
             raise ConfigurationError("audit.key: set it first; a seal without a key proves nothing")
         async with AsyncExitStack() as stack:
-            database = await _opened(settings, stack)
+            database = await opened(settings, stack)
             found = await verify_trail(StoredTrail(database), keys, kept_outside(settings))
             if found.bad is None:
                 print("the trail holds: there is nothing to seal")
@@ -101,23 +99,6 @@ def seal(config: Path, reason: str) -> int:
         return OK
 
     return guarded(lambda: work(loaded(config)))
-
-
-async def _opened(settings: Settings, stack: AsyncExitStack) -> Database:
-    """The database as it is: reading must not migrate it, nor need a trail that holds."""
-    url = settings.database.url.get_secret_value()
-    sealing = Sealing(rules.audit_keys(settings), open_redactor(settings))
-    try:
-        database = await Database.open(url, sealing=sealing)
-    except ValueError as error:
-        raise ConfigurationError(str(error)) from error
-    stack.push_async_callback(database.close)
-    found = await standing(database)
-    if found.revision is None:
-        raise ConfigurationError("database.url: there is no trail yet; the database is empty")
-    if found.problem:
-        raise ConfigurationError(f"database.url: {found.problem}")
-    return database
 
 
 def _given(file: Path) -> Sequence[Checkpoint]:

@@ -26,6 +26,7 @@ from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError, load
 from bot.slack.connection.startup import StartupError
 from bot.store import schema
+from bot.store.origin import CopyInDoubt
 from bot.telemetry import logs
 from bot.upkeep.attention import Attention, StoppedEarly
 from bot.upkeep.garbage import spare_what_stays
@@ -43,6 +44,7 @@ _MENDABLE = (
     CatalogError,
     ManifestInvalid,
     schema.SchemaUnserved,
+    CopyInDoubt,
 )
 
 

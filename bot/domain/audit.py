@@ -46,6 +46,9 @@ class AuditKind(StrEnum):
     CALLER_ADMITTED = "caller.admitted"
     CALLER_REVOKED = "caller.revoked"
     STARTED = "process.started"
+    RESTORED = "database.restored"
+    RECORDS_EXPORTED = "records.exported"
+    RECORDS_DELETED = "records.deleted"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 pending → confirmed → dispatching → succeeded | failed | unknown
 pending → rejected | expired | superseded
 confirmed → superseded, when the target is no longer what the card showed
+any open one → unknown, in a database that was restored from a copy, and nowhere else
 
 Its state in words stands here too: the card, the thread, the report, the model's notes and those who
 pressed too late read from the one table.
@@ -61,6 +62,8 @@ LEGAL: Mapping[ProposalState, frozenset[ProposalState]] = {
     ProposalState.EXPIRED: frozenset(),
     ProposalState.SUPERSEDED: frozenset(),
 }
+# Those that something may still become of.
+OPEN = frozenset(state for state in ProposalState if LEGAL[state])
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,8 +80,11 @@ class Engine:
         tickets: Tickets,
         replicas: Replicas,
         stranded: StrandedTurns,
+        settle: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
+        """`settle` is called once the database is ours, before anything of it is resumed."""
         self._config = config
+        self._settle = settle
         self._tickets = tickets
         self._replicas = replicas
         self.executor_id = "local" if config.sqlite_path else uuid.uuid4().hex
@@ -121,9 +124,8 @@ class Engine:
         """
         usual = MAX_LIVE_TURNS_SQLITE if self._config.sqlite_path else MAX_LIVE_TURNS
         self._slots = TurnSlots(self._config.max_live_turns or usual, show_waiting)
-        if self._config.sqlite_path:
-            self._lock_file = await asyncio.to_thread(take_lock, self._config.sqlite_path)
-        else:
+        await self._take()
+        if not self._config.sqlite_path:
             await self._presence.beat()
         self._show_in_line = show_in_line
         self._turn_body, self._decision_body, self._ending_body = turn, decision, ending
@@ -138,6 +140,20 @@ class Engine:
             lease = Lease(self._presence, self._config.lease_s)
             holding = lease.hold(self._look_after_others, self._let_turns_go, self._let_lost_go)
             self._watchers.append(background.create_task(holding, name="lease"))
+
+    async def _take(self) -> None:
+        if self._config.sqlite_path:
+            self._lock_file = await asyncio.to_thread(take_lock, self._config.sqlite_path)
+        try:
+            if self._settle is not None:
+                await self._settle()
+        except BaseException:
+            self._let_in()
+            raise
+
+    def _let_in(self) -> None:
+        if self._lock_file is not None:
+            self._lock_file.close()
 
     def _launch(self) -> None:
         config = DBOSConfig(
@@ -195,8 +211,7 @@ class Engine:
                 await self._tickets.hand_over(self.executor_id)
             await self._sign_off(nothing_left=not (left or waiting or begins))
         await self._presence.close()
-        if self._lock_file is not None:
-            self._lock_file.close()
+        self._let_in()
 
     async def _sign_off(self, *, nothing_left: bool) -> None:
         if self._config.sqlite_path:

@@ -5,10 +5,8 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 import aiohttp
-import sqlalchemy as sa
 import structlog
 from slack_bolt.async_app import AsyncApp
 
@@ -19,10 +17,12 @@ from bot.actions.stranded import StrandedSweep
 from bot.app import Base, Conversation, build_base, build_conversation
 from bot.chat.pictures import withheld
 from bot.engine.engine import Engine, EngineConfig
+from bot.engine.records import EngineRecords
 from bot.service.alerting import alerting
 from bot.service.cards import card_pressed, channel_reached
 from bot.service.charting import Charting
 from bot.service.delivering import delivery_jobs
+from bot.service.keeping import keeping_jobs, settling
 from bot.service.listening import listen, providers_report, tools_report
 from bot.service.routing import Platform, Platforms, RoutedSurface, routed_directory
 from bot.service.surface import slack_surface
@@ -132,6 +132,7 @@ async def serving(
         witnesses = await asyncio.to_thread(
             audit_jobs, settings, base.stores.database, surface, identity.team, stack
         )
+        stack.push_async_callback(base.stores.origin.note)
         await stack.enter_async_context(_engine_running(engine, conversation, platforms, times))
         socket = _socket(settings, bolt, errands)
         showing = alerting(base, outbox, engine, identity.team, times)
@@ -140,6 +141,7 @@ async def serving(
         admins = AdminMessages(outbox, known.roles, identity.team, base.in_force.admin_roles)
         due = _jobs(base, engine, conversation, admins, times.tick_s)
         due |= delivery_jobs(base, access, everywhere, admins, times.tick_s)
+        due |= keeping_jobs(base.stores.origin, times.tick_s)
         await stack.enter_async_context(jobs.running({**due, **alerts.jobs, **witnesses}))
         await _open_for_slack(socket, errands, stack)
         await base.stores.audit.append(started(settings, identity.team))
@@ -192,13 +194,12 @@ async def warn_of_excess(cluster: Cluster | None) -> None:
 
 
 def _engine(base: Base, lease_s: float) -> Engine:
-    url = sa.make_url(base.settings.database.url.get_secret_value())
-    path = Path(url.database or "") if url.drivername.startswith("sqlite") else None
-    database = base.stores.database
-    address = rules.engine_database(url.render_as_string(hide_password=False))
+    path, database = rules.sqlite_file(base.settings), base.stores.database
+    address = rules.engine_database(base.settings.database.url.get_secret_value())
     config = EngineConfig(address, path, lease_s, base.settings.turns.max_live)
     replicas = Replicas(database, config.version)
-    return Engine(config, Tickets(database), replicas, StrandedTurns(database))
+    settle = settling(base.stores.origin, database, EngineRecords(address), lease_s)
+    return Engine(config, Tickets(database), replicas, StrandedTurns(database), settle)
 
 
 def _directory(

@@ -213,9 +213,15 @@ def freeze_marker(settings: Settings) -> Path | None:
     """`[freeze] marker`, by default beside the SQLite file."""
     if settings.freeze.marker:
         return Path(settings.freeze.marker)
+    file = sqlite_file(settings)
+    return Path(f"{file}.freeze") if file else None
+
+
+def sqlite_file(settings: Settings) -> Path | None:
+    """The database's file; None on PostgreSQL."""
     url = sa.make_url(settings.database.url.get_secret_value())
     embedded = url.drivername.startswith("sqlite") and url.database
-    return Path(f"{url.database}.freeze") if embedded else None
+    return Path(str(url.database)) if embedded else None
 
 
 def order_tokens(settings: Settings) -> Mapping[str, SecretStr]:

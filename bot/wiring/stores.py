@@ -20,6 +20,7 @@ from bot.store.feedback import StoredFeedback
 from bot.store.incidents import StoredIncidents
 from bot.store.ingested_events import StoredDeploys, StoredEvents
 from bot.store.ledger import StoredLedger
+from bot.store.origin import Origin, mark_of
 from bot.store.proposal_rows import StoredCards
 from bot.store.proposals import StoredProposals
 from bot.store.sealing import Sealing
@@ -51,6 +52,7 @@ class Stores:
     incidents: StoredIncidents
     feedback: StoredFeedback
     callers: StoredCallers
+    origin: Origin
 
 
 async def open_stores(settings: Settings, stack: AsyncExitStack) -> Stores:
@@ -91,7 +93,14 @@ async def open_stores(settings: Settings, stack: AsyncExitStack) -> Stores:
         incidents=StoredIncidents(database),
         feedback=StoredFeedback(database, retain=retain),
         callers=StoredCallers(database),
+        origin=open_origin(settings, database),
     )
+
+
+def open_origin(settings: Settings, database: Database) -> Origin:
+    """Whether that database, which the settings name, is itself."""
+    file = rules.sqlite_file(settings)
+    return Origin(database, mark_of(file) if file else None)
 
 
 def open_redactor(settings: Settings, remember: Remember | None = None) -> TextRedactor:

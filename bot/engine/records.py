@@ -1,0 +1,100 @@
+"""The engine's records, from outside of a running engine: end what is unfinished, delete, and find."""
+
+import asyncio
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final, TypeVar
+
+import sqlalchemy as sa
+from dbos import DBOSClient, DBOSPortableJSONSerializer
+
+from bot.engine.library import milliseconds
+from bot.store.dialect import storage_errors
+from bot.store.tickets import ALIVE
+
+_AT_ONCE: Final = 500
+_T = TypeVar("_T")
+
+
+class EngineRecords:
+    """Those in one database. Every method raises StorageUnavailable.
+
+    `url` as the engine wants it (a synchronous driver).
+    """
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+
+    async def end_unfinished(self) -> int:
+        """Cancel what would go on; how many. Only where nobody serves."""
+
+        def work(client: DBOSClient) -> int:
+            alive = client.list_workflows(status=[*ALIVE], load_input=False, load_output=False)
+            if alive:
+                client.cancel_workflows([each.workflow_id for each in alive])
+            return len(alive)
+
+        return await self._do(work, 0)
+
+    async def delete(self, workflows: Collection[str]) -> int:
+        """Delete those that have ended, with their steps; how many."""
+
+        def work(client: DBOSClient) -> int:
+            deleted, wanted = 0, sorted(workflows)
+            for first in range(0, len(wanted), _AT_ONCE):
+                some = client.list_workflows(
+                    workflow_ids=wanted[first : first + _AT_ONCE],
+                    load_input=False,
+                    load_output=False,
+                )
+                ended = [each.workflow_id for each in some if each.status not in ALIVE]
+                client.delete_workflows(ended)
+                deleted += len(ended)
+            return deleted
+
+        return await self._do(work, 0)
+
+    async def naming(self, name: str) -> Sequence[str]:
+        """The ids of all whose input holds that text as a whole JSON string. Reads every input."""
+        whole = f"'{name}'"  # as Python writes what was decoded
+
+        def work(client: DBOSClient) -> Sequence[str]:
+            found: list[str] = []
+            for offset in range(0, 2**31, _AT_ONCE):
+                page = client.list_workflows(limit=_AT_ONCE, offset=offset, load_output=False)
+                found += [each.workflow_id for each in page if whole in str(each.input)]
+                if len(page) < _AT_ONCE:
+                    break
+            return found
+
+        return await self._do(work, ())
+
+    async def _do(self, work: Callable[[DBOSClient], _T], nothing: _T) -> _T:
+        def connected() -> _T:
+            with storage_errors(), self._client() as client:
+                return nothing if client is None else work(client)
+
+        return await asyncio.to_thread(connected)
+
+    @contextmanager
+    def _client(self) -> Iterator[DBOSClient | None]:
+        """None where no engine has ever made its tables."""
+        is_sqlite = self._url.startswith("sqlite")
+        options = milliseconds() if is_sqlite else {}
+        engine = sa.create_engine(self._url, hide_parameters=True, **options)
+        try:
+            schema = None if is_sqlite else "dbos"
+            if not sa.inspect(engine).has_table("workflow_status", schema=schema):
+                yield None
+                return
+            client = DBOSClient(
+                system_database_engine=engine,
+                serializer=DBOSPortableJSONSerializer(),
+                retry_connection_errors=False,
+            )
+            try:
+                yield client
+            finally:
+                client.destroy()
+        finally:
+            engine.dispose()

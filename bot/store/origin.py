@@ -1,0 +1,240 @@
+"""Whether this database is itself, or an older copy of it that was put in its place.
+
+A backup says so itself. Else, on SQLite, a file beside the database names the newest row that the
+trail had here: a database without that row is an older copy, and where there is no such file nobody
+knows.
+On PostgreSQL the row names the transaction that wrote it: what a dump was read into was written by
+another. A standby that took over, or the log played to an earlier moment, shows by another timeline,
+and cannot be told apart.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from enum import Enum, auto
+from pathlib import Path
+from typing import Final
+
+import sqlalchemy as sa
+import structlog
+
+from bot.domain.proposal import OPEN, ProposalState
+from bot.ports.failures import StorageUnavailable
+from bot.store.database import Database
+from bot.store.dialect import Connection, insert_into, now, seconds_ago, storage_errors
+from bot.store.origin_table import origin
+from bot.store.tables import audit, proposals, replicas
+
+log = structlog.stdlib.get_logger(__name__)
+
+ORIGIN: Final = "origin"
+_LOCK: Final = 0x6B6F7274657B
+# The other replica's whole work on a copy, which is a few statements.
+_ALONE_S: Final = 60.0
+# https://www.postgresql.org/docs/current/functions-info.html: 64 bits, of which a row keeps 32.
+_WRITER: Final[sa.ColumnElement[str]] = sa.literal_column(
+    "CAST(txid_current() % 4294967296 AS text)"
+)
+_WRITTEN_BY: Final[sa.ColumnElement[str]] = sa.literal_column("CAST(xmin AS text)")
+# The name of a log file begins with eight digits of its timeline.
+_TIMELINE: Final = sa.text("SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)")
+_MARK_BYTES: Final = 256
+# Number and MAC of a row of the trail; 0 and nothing of one without rows.
+Newest = tuple[int, str]
+_NONE: Final[Newest] = (0, "")
+
+
+class CopyInDoubt(Exception):
+    """Nobody can tell whether this is a copy, and something in it could be sent twice."""
+
+
+class Standing(Enum):
+    """What a database is."""
+
+    ITSELF = auto()
+    COPY = auto()
+    DOUBTFUL = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class SeenMark:
+    """The file beside a SQLite database: number and MAC of the newest row its trail had here."""
+
+    path: Path
+
+    def read(self) -> "Newest | None":
+        """None: there is none, or it cannot be read."""
+        with suppress(OSError, ValueError):
+            seq, mac = self.path.read_bytes()[:_MARK_BYTES].decode("ascii").split(" ")
+            return int(seq), mac
+        return None
+
+    def write(self, newest: "Newest") -> None:
+        """Whole or not at all. Raises OSError."""
+        fresh = self.path.with_name(self.path.name + ".new")
+        fresh.write_text("{} {}".format(*newest), "ascii")
+        fresh.replace(self.path)
+
+
+def mark_of(database: Path) -> SeenMark:
+    """The mark of that SQLite file."""
+    return SeenMark(database.with_name(database.name + ".seen"))
+
+
+class Origin:
+    """One per process. `mark` is None on PostgreSQL. Every method raises StorageUnavailable."""
+
+    def __init__(self, database: Database, mark: SeenMark | None) -> None:
+        self._database = database
+        self._mark = mark
+        self._noted: Newest | None = None
+        self._is_settled = False
+
+    @asynccontextmanager
+    async def alone(self) -> AsyncIterator[None]:
+        """No other replica judges or closes a copy meanwhile; on SQLite there is no other."""
+        if self._mark is not None:
+            yield
+            return
+        connection = await self._database.connect()
+        try:
+            with storage_errors():
+                async with asyncio.timeout(_ALONE_S):
+                    await connection.execute(sa.select(sa.func.pg_advisory_lock(_LOCK)))
+            yield
+        finally:
+            with suppress(StorageUnavailable), storage_errors():
+                await connection.invalidate()  # back in the pool it would keep the lock
+                await connection.close()
+
+    async def judge(self) -> Standing:
+        """What it is. One without a row is new here, or of a release before there was one."""
+
+        async def work(connection: Connection) -> sa.Row[tuple[object, ...]] | None:
+            found = await connection.execute(
+                sa.select(origin.c.copied_at, origin.c.timeline, *self._proof()).where(_THE_ROW)
+            )
+            return found.first()
+
+        row = await self._database.fetch(work)
+        if row is None:
+            return Standing.ITSELF
+        if row.copied_at is not None:
+            return Standing.COPY
+        if self._mark is None:
+            if row.written_by != row.is_written_by:
+                return Standing.COPY
+            same = row.timeline == await self._timeline()
+            return Standing.ITSELF if same else Standing.DOUBTFUL
+        seen = await asyncio.to_thread(self._mark.read)
+        if seen is None:
+            return Standing.DOUBTFUL
+        return Standing.ITSELF if await self._has(seen) else Standing.COPY
+
+    def _proof(self) -> tuple[sa.ColumnElement[str], ...]:
+        if self._mark is not None:
+            return ()
+        return origin.c.written_by, _WRITTEN_BY.label("is_written_by")
+
+    @property
+    def why_in_doubt(self) -> str:
+        """In words."""
+        if self._mark is None:
+            return "its server is on another timeline, after a failover or a recovery to a moment"
+        return f"{self._mark.path.name}, which marks it, is not beside it"
+
+    async def at_stake(self) -> int:
+        """How many proposals could still be sent."""
+        pending = ProposalState.PENDING.value
+        alive = sa.or_(proposals.c.state != pending, proposals.c.expires_at > seconds_ago(0))
+
+        async def work(connection: Connection) -> int:
+            still = proposals.c.state.in_(state.value for state in OPEN)
+            return int(await connection.scalar(sa.select(sa.func.count()).where(still, alive)) or 0)
+
+        return await self._database.fetch(work)
+
+    async def is_served(self, lease_s: float) -> bool:
+        """Whether a replica is alive on it; on SQLite nobody is, who may ask."""
+        if self._mark is not None:
+            return False
+        beating = sa.select(replicas.c.id).where(replicas.c.beat >= seconds_ago(lease_s))
+
+        async def work(connection: Connection) -> bool:
+            return await connection.scalar(beating.limit(1)) is not None
+
+        return await self._database.fetch(work)
+
+    async def settle(self) -> None:
+        """From now on it is itself, where it is."""
+        await self._keep_mark()  # before the row: a row without a mark is in doubt
+        timeline = "" if self._mark else await self._timeline()
+        writer = sa.literal("") if self._mark else _WRITER
+        await self._write({"written_by": writer, "timeline": timeline, "copied_at": None})
+        self._is_settled = True
+
+    async def mark_copied(self) -> None:
+        """It is a copy, whatever it looks like."""
+        await self._write({"copied_at": now()})
+
+    async def note(self) -> None:
+        """Keep the newest row's name, where no restored copy overwrites it. Raises nothing.
+
+        Only of a database that was settled: a copy must not take the mark of its original.
+        """
+        if self._is_settled:
+            with suppress(StorageUnavailable):  # the next look does
+                await self._keep_mark()
+
+    async def _keep_mark(self) -> None:
+        if self._mark is None:
+            return
+        newest = await self._newest()
+        if newest == self._noted:
+            return
+        try:
+            await asyncio.to_thread(self._mark.write, newest)
+        except OSError as error:
+            log.warning("origin.mark_not_written", error=error.strerror)
+        else:
+            self._noted = newest
+
+    async def _write(self, values: dict[str, object]) -> None:
+        async def work(connection: Connection) -> None:
+            await connection.execute(
+                insert_into(connection, origin)
+                .values(name=ORIGIN, **values)
+                .on_conflict_do_update(index_elements=["name"], set_=values)
+            )
+
+        await self._database.transact(work)
+
+    async def _newest(self) -> Newest:
+        async def work(connection: Connection) -> Newest:
+            found = await connection.execute(_NEWEST)
+            row = found.first()
+            return _NONE if row is None else (row.seq, row.mac or "")
+
+        return await self._database.fetch(work)
+
+    async def _has(self, seen: Newest) -> bool:
+        async def work(connection: Connection) -> bool:
+            this = sa.select(audit.c.mac).where(audit.c.seq == seen[0])
+            row = (await connection.execute(this)).first()
+            return seen == _NONE if row is None else (row.mac or "") == seen[1]
+
+        return await self._database.fetch(work)
+
+    async def _timeline(self) -> str:
+        async def work(connection: Connection) -> str:
+            return str(await connection.scalar(_TIMELINE))
+
+        try:
+            return await self._database.fetch(work)
+        except sa.exc.ProgrammingError:  # not this role's to ask
+            return ""
+
+
+_THE_ROW: Final = origin.c.name == ORIGIN
+_NEWEST: Final = sa.select(audit.c.seq, audit.c.mac).order_by(audit.c.seq.desc()).limit(1)

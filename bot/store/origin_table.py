@@ -1,0 +1,14 @@
+"""The table by which a database knows whether it is itself; `bot.store.tables` has all of them."""
+
+import sqlalchemy as sa
+
+from bot.store.columns import CleanText, Instant, metadata, text
+
+origin = sa.Table(
+    "origin",
+    metadata,
+    sa.Column("name", CleanText, primary_key=True),  # always ORIGIN: there is one row
+    text("written_by", default=True),  # on PostgreSQL the transaction that wrote this row
+    text("timeline", default=True),  # on PostgreSQL that of the server's log
+    sa.Column("copied_at", Instant),  # somebody said that this is a copy
+)

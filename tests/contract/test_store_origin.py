@@ -1,0 +1,217 @@
+"""Whether a database knows itself from a copy, and what ends in a copy, on both databases."""
+
+import asyncio
+import shutil
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from bot.audit.chain import AuditKeys
+from bot.domain.audit import AuditEvent, AuditKind
+from bot.domain.ids import ProposalId
+from bot.domain.proposal import OPEN, ProposalState
+from bot.ports.proposals import WatchKind
+from bot.store.alert_tables import alert_threads
+from bot.store.alerts import StoredAlerts
+from bot.store.audit import StoredAudit
+from bot.store.audit_reading import StoredTrail, verify
+from bot.store.backup import BackupRefused, write_backup
+from bot.store.database import Database
+from bot.store.origin import Origin, SeenMark, Standing, mark_of
+from bot.store.origin_table import origin as table
+from bot.store.proposals import StoredProposals
+from bot.store.replicas import Replicas
+from bot.store.restored import UNKNOWN, close_restored
+from bot.store.tables import proposals
+from bot.store.undelivered import StoredUndelivered
+from bot.store.watches import StoredWatches
+from tests.contract.test_store_alerts import alert, file
+from tests.contract.test_store_undelivered import final
+from tests.fixtures_database import database, database_url, other, sqlite_url
+from tests.fixtures_turn import ASK
+from tests.slack_ingress import proposal
+
+__all__ = ["database", "database_url", "other", "sqlite_url"]
+
+S = ProposalState
+
+
+@pytest.fixture
+def origin(database: Database, tmp_path: Path) -> Origin:
+    mark = SeenMark(tmp_path / "seen") if database.dialect == "sqlite" else None
+    return Origin(database, mark)
+
+
+async def decided(database: Database, name: str) -> None:
+    await StoredAudit(database).append(AuditEvent(AuditKind.STARTED, "test", {"as": name}))
+
+
+async def test_a_database_knows_itself_from_the_first_start_on(
+    database: Database, other: Database, origin: Origin
+) -> None:
+    assert await origin.judge() is Standing.ITSELF  # of a release before there was a row
+    await origin.settle()
+    await decided(database, "first")
+    await origin.note()
+
+    assert await origin.judge() is Standing.ITSELF
+    assert await Origin(other, origin._mark).judge() is Standing.ITSELF
+
+
+async def test_what_somebody_called_a_copy_is_one_until_it_is_settled(origin: Origin) -> None:
+    await origin.settle()
+    await origin.mark_copied()
+    assert await origin.judge() is Standing.COPY
+
+    await origin.settle()
+
+    assert await origin.judge() is Standing.ITSELF
+
+
+async def test_a_pending_proposal_is_at_stake_for_as_long_as_it_lives(
+    database: Database, origin: Origin
+) -> None:
+    store, event = StoredProposals(database), AuditEvent(AuditKind.PROPOSAL_CREATED, "U1")
+    now = await database.now()
+    for name, state, left in [("old", S.PENDING, False), ("new", S.PENDING, True)] + [
+        (str(state), state, False) for state in S if state is not S.PENDING
+    ]:
+        row = proposal(id=ProposalId(name), state=state, expires_at=now)
+        await store.create(row, event)
+        await _live(database, name, minutes=5 if left else -5)
+
+    assert await origin.at_stake() == 3  # new, confirmed, dispatching
+
+
+async def _live(database: Database, name: str, minutes: int) -> None:
+    async with database.write() as connection:
+        this = proposals.update().where(proposals.c.id == name)
+        moved = sa.type_coerce(proposals.c.expires_at, sa.BigInteger()) + minutes * 60_000_000
+        await connection.execute(this.values(expires_at=sa.type_coerce(moved, sa.BigInteger())))
+
+
+@pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+async def test_what_a_dump_was_read_into_is_a_copy(database: Database, origin: Origin) -> None:
+    await origin.settle()
+    async with database.write() as connection:
+        (row,) = (await connection.execute(sa.select(table))).all()
+        await connection.execute(table.delete())
+        await connection.execute(table.insert().values(row._asdict()))
+
+    assert await origin.judge() is Standing.COPY
+
+
+@pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+async def test_a_rewritten_table_is_no_copy_and_another_timeline_is_in_doubt(
+    database: Database, origin: Origin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await origin.settle()
+    connection = await database.connect()
+    await connection.execute(sa.text("VACUUM (FULL, FREEZE) origin"))
+    await connection.close()
+    assert await origin.judge() is Standing.ITSELF
+
+    async def other_timeline(_self: Origin) -> str:
+        return "00000002"
+
+    monkeypatch.setattr(Origin, "_timeline", other_timeline)
+
+    assert await origin.judge() is Standing.DOUBTFUL
+    assert not await origin.is_served(60.0)
+    await Replicas(database).beat("one that was there before")
+    assert await origin.is_served(60.0)
+
+
+async def test_an_older_file_in_the_place_of_the_database_is_a_copy(sqlite_url: str) -> None:
+    path = Path(sqlite_url.partition(":///")[2])
+    database = await Database.open(sqlite_url)
+    origin = Origin(database, mark_of(path))
+    await origin.settle()
+    older = path.with_name("older.db")
+    await asyncio.to_thread(shutil.copyfile, path, older)  # the log is empty: nothing was written
+    async with database.read() as connection:
+        await connection.exec_driver_sql(f"VACUUM INTO '{older}.whole'")
+    await decided(database, "since then")
+    await origin.note()
+    await database.close()
+
+    copy = await Database.open(f"sqlite+aiosqlite:///{older}.whole")
+    put_back = Origin(copy, mark_of(path))
+
+    assert await put_back.judge() is Standing.COPY
+    await decided(copy, "another row under the same number")
+    assert await put_back.judge() is Standing.COPY
+    assert await Origin(copy, mark_of(older)).judge() is Standing.DOUBTFUL  # elsewhere
+    await copy.close()
+
+
+@pytest.mark.parametrize("kept", [b"", b"\xff" * 80, b"1 2 3", b"9" * 5000, b"-1 x"])
+async def test_a_mark_that_says_nothing_leaves_doubt(
+    sqlite_url: str, tmp_path: Path, kept: bytes
+) -> None:
+    database = await Database.open(sqlite_url)
+    await Origin(database, SeenMark(tmp_path / "seen")).settle()
+    (tmp_path / "seen").write_bytes(kept)
+
+    standing = await Origin(database, SeenMark(tmp_path / "seen")).judge()
+
+    assert standing is not Standing.ITSELF
+    await database.close()
+
+
+async def test_a_copy_ends_what_was_open_and_shows_nobody_anything_new(
+    database: Database, origin: Origin
+) -> None:
+    store, event = StoredProposals(database), AuditEvent(AuditKind.PROPOSAL_CREATED, "U1")
+    for state in S:
+        await store.create(proposal(id=ProposalId(state.value), state=state), event)
+    await store.create(proposal(id=ProposalId("unseen"), card_ts=None), event)
+    await StoredUndelivered(database).keep(ASK, final())
+    await StoredWatches(database).begin(ProposalId("dispatching"), WatchKind.PROGRESS, 0, 3600)
+    await file(StoredAlerts(database), alert("checkout is slow"))
+
+    closed = await close_restored(database)
+
+    rows = {row.id: row for row in await _all(database, proposals)}
+    ended = {name for name in rows if rows[name].outcome == UNKNOWN.text}
+    assert ended == {state.value for state in OPEN} | {"unseen"}
+    assert {rows[name].state for name in ended} == {"unknown"}
+    assert rows["unseen"].card_shown == rows["unseen"].card_wanted
+    assert rows["pending"].card_shown < rows["pending"].card_wanted
+    assert closed.proposals == len(ended)
+    assert await StoredUndelivered(database).claim(10, 3600.0) == []
+    assert await StoredWatches(database).claim(10, 60) == []
+    assert [each.shown - each.wanted for each in await _all(database, alert_threads)] == [0]
+    assert [each.investigation for each in await _all(database, alert_threads)] == ["left_out"]
+    assert (await close_restored(database)).proposals == 0
+    assert (await verify(StoredTrail(database), AuditKeys(), [])).bad is None
+
+
+async def _all(database: Database, rows: sa.Table) -> list[sa.Row[tuple[object, ...]]]:
+    async with database.read() as connection:
+        return list((await connection.execute(sa.select(rows))).all())
+
+
+async def test_a_backup_is_a_copy_of_mode_600_that_overwrites_nothing(sqlite_url: str) -> None:
+    path = Path(sqlite_url.partition(":///")[2])
+    database = await Database.open(sqlite_url)
+    await decided(database, "in the log, not in the file yet")
+    target = path.with_name("backup of today.db")
+
+    async with database.write():  # somebody is about to write
+        size = await asyncio.to_thread(write_backup, path, target)
+
+    assert (size, target.stat().st_mode & 0o777) == (target.stat().st_size, 0o600)
+    assert [p.name for p in path.parent.iterdir() if target.name in p.name] == [target.name]
+    before = target.read_bytes()
+    with pytest.raises(BackupRefused, match="exists already"):
+        await asyncio.to_thread(write_backup, path, target)
+    with pytest.raises(BackupRefused, match="cannot be written"):
+        await asyncio.to_thread(write_backup, path, path.parent / "nowhere" / "x.db")
+    assert target.read_bytes() == before
+    copy = await Database.open(f"sqlite+aiosqlite:///{target}")
+    assert await Origin(copy, mark_of(target)).judge() is Standing.COPY
+    assert len(await StoredTrail(copy).entries(after=0, limit=10)) == 1
+    await copy.close()
+    await database.close()

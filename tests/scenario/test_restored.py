@@ -1,0 +1,151 @@
+"""A database put back from a copy: nothing that was open in it is done a second time."""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from blockbuster import BlockBuster
+
+from bot.cli import main
+from bot.demo.workspace.seeds import RESPONDER
+from bot.service.lifecycle import serving
+from bot.store.backup import write_backup
+from bot.store.origin import CopyInDoubt
+from tests.fakes.model_server import Call, Recorded, Round
+from tests.fixtures_service import QUICK, on_stage
+from tests.stage import Asked, Stage, question_of, results
+
+PROPOSAL = {
+    "action": "rollback-deploy",
+    "product": "checkout",
+    "params": {"version": "v2.3.7"},
+    "rationale": "p99 rose with the deploy",
+}
+
+
+class Model:
+    """Proposes; and one question it answers late."""
+
+    def __init__(self) -> None:
+        self.late, self.asked_late = asyncio.Event(), asyncio.Event()
+
+    def __call__(self, request: Recorded) -> Round:
+        if "slowly" in question_of(request):
+            self.asked_late.set()
+            return Round(text=("At last.",), hold=self.late, hold_at=0)
+        if results(request):
+            return Round(text=("I have proposed it.",))
+        return Round(calls=(Call("core__propose_action", PROPOSAL),))
+
+
+@pytest.fixture(autouse=True)
+def _starting_may_block(_nothing_blocks_the_loop: BlockBuster) -> None:
+    _nothing_blocks_the_loop.deactivate()
+
+
+def by_vacuum(database: Path, target: Path) -> None:
+    """As `cp` would, of a file that nobody writes to."""
+    with closing(sqlite3.connect(database)) as source:
+        source.execute("VACUUM INTO ?", (str(target),))
+
+
+async def ended(stage: Stage) -> None:
+    await stage.stop_service()
+    # The engine takes the loop's threads with it; a new process brings its own.
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
+
+
+def put_back(stage: Stage, copy: Path) -> None:
+    database = stage.folder / "kortex.db"
+    for each in (database, stage.folder / "kortex.db-wal", stage.folder / "kortex.db-shm"):
+        each.unlink(missing_ok=True)
+    copy.rename(database)
+
+
+def states(stage: Stage) -> list[str]:
+    return sorted(state for (state,) in stage.query("SELECT state FROM proposals"))
+
+
+@pytest.mark.parametrize("make_copy", [write_backup, by_vacuum])
+async def test_nothing_of_a_restored_copy_is_done_twice(
+    tmp_path: Path, make_copy: Callable[[Path, Path], object]
+) -> None:
+    model, copy = Model(), tmp_path / "copy.db"
+    async with on_stage(tmp_path, model) as stage:
+        first, second = await proposed(stage), await proposed(stage)
+        slow = await stage.ask("@kortex think slowly", stage.newcomer())
+        await model.asked_late.wait()
+        stage.query(  # one that is on its way when the copy is made
+            "UPDATE proposals SET state = 'dispatching', decided_by = ? WHERE thread_ts = ?",
+            RESPONDER,
+            second.thread,
+        )
+        await asyncio.to_thread(make_copy, tmp_path / "kortex.db", copy)
+        model.late.set()
+        await stage.press(RESPONDER, await stage.card(first), "proposal:confirm")
+        await stage.card(first, "succeeded")
+        await stage.note(first, "of checkout: succeeded.")
+        await stage.answer(slow)
+        posted = len(stage.workspace.messages(slow.channel))
+        await ended(stage)
+        put_back(stage, copy)
+        rounds = len(stage.models.requests)
+
+        async with serving(stage.settings, QUICK):
+            card = await stage.card(first, "unknown")
+            await stage.card(second, "unknown")
+            told = await stage.told(
+                RESPONDER, stage.press(RESPONDER, card, "proposal:confirm", stale=True)
+            )
+
+        assert (stage.effects, states(stage)) == (1, ["unknown", "unknown"])
+        assert "unknown" in told
+        assert len(stage.models.requests) == rounds
+        assert stage.workspace.messages(slow.channel)[posted:] == ()
+        assert stage.query("SELECT count(*) FROM turns WHERE state = 'running'") == [(0,)]
+        assert stage.query("SELECT count(*) FROM audit WHERE kind = 'database.restored'") == [(1,)]
+
+
+async def proposed(stage: Stage) -> Asked:
+    asked = await stage.ask("@kortex propose a way out", stage.newcomer())
+    await stage.answer(asked)
+    await stage.card(asked)
+    return asked
+
+
+async def test_a_database_at_another_place_is_asked_about_only_while_something_is_open(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with on_stage(tmp_path, Model()) as stage:
+        asked = await proposed(stage)
+        await ended(stage)
+        (tmp_path / "kortex.db.seen").unlink()
+
+        with pytest.raises(ExceptionGroup) as refused:
+            async with serving(stage.settings, QUICK):
+                pass
+        assert refused.group_contains(CopyInDoubt, match="1 of its proposals")
+        assert states(stage) == ["pending"]
+
+        said = await asyncio.to_thread(kortex, tmp_path, "restored", "--moved")
+        async with serving(stage.settings, QUICK):
+            await stage.press(RESPONDER, await stage.card(asked), "proposal:confirm")
+            await stage.card(asked, "succeeded")
+        await asyncio.to_thread(kortex, tmp_path, "backup", str(tmp_path / "whole.db"))
+
+    assert said == 0
+    assert (tmp_path / "whole.db").exists()
+    assert "goes on" in capsys.readouterr().out
+
+
+def kortex(folder: Path, *arguments: str) -> int:
+    """The exit code."""
+    config = folder / "kortex.toml"
+    config.write_text(f'[database]\nurl = "sqlite+aiosqlite:///{folder}/kortex.db"\n')
+    with pytest.raises(SystemExit) as code:
+        main([*arguments, "--config", str(config)])
+    return int(code.value.code or 0)
