@@ -1,6 +1,6 @@
-"""The part of a start that sees whether the database is itself, and of the clock that keeps it known."""
+"""The part of a start that sees whether the database is itself, and closes a copy."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 
 import structlog
 
@@ -8,7 +8,6 @@ from bot.engine.records import EngineRecords
 from bot.store.database import Database
 from bot.store.origin import CopyInDoubt, Origin, Standing
 from bot.store.restored import close_restored
-from bot.upkeep.jobs import Job
 
 log = structlog.stdlib.get_logger(__name__)
 
@@ -60,8 +59,3 @@ async def _beside_others(origin: Origin, standing: Standing) -> None:
             "started. Stop all of them, then start one: it closes what the copy had open."
         )
     await origin.settle()
-
-
-def keeping_jobs(origin: Origin, tick_s: float) -> Mapping[str, tuple[float, Job]]:
-    """Every tick."""
-    return {"origin": (tick_s, origin.note)}

@@ -22,7 +22,7 @@ from bot.service.alerting import alerting
 from bot.service.cards import card_pressed, channel_reached
 from bot.service.charting import Charting
 from bot.service.delivering import delivery_jobs
-from bot.service.keeping import keeping_jobs, settling
+from bot.service.keeping import settling
 from bot.service.listening import listen, providers_report, tools_report
 from bot.service.routing import Platform, Platforms, RoutedSurface, routed_directory
 from bot.service.surface import slack_surface
@@ -132,7 +132,6 @@ async def serving(
         witnesses = await asyncio.to_thread(
             audit_jobs, settings, base.stores.database, surface, identity.team, stack
         )
-        stack.push_async_callback(base.stores.origin.note)
         await stack.enter_async_context(_engine_running(engine, conversation, platforms, times))
         socket = _socket(settings, bolt, errands)
         showing = alerting(base, outbox, engine, identity.team, times)
@@ -141,7 +140,6 @@ async def serving(
         admins = AdminMessages(outbox, known.roles, identity.team, base.in_force.admin_roles)
         due = _jobs(base, engine, conversation, admins, times.tick_s)
         due |= delivery_jobs(base, access, everywhere, admins, times.tick_s)
-        due |= keeping_jobs(base.stores.origin, times.tick_s)
         await stack.enter_async_context(jobs.running({**due, **alerts.jobs, **witnesses}))
         await _open_for_slack(socket, errands, stack)
         await base.stores.audit.append(started(settings, identity.team))
@@ -337,6 +335,7 @@ def _jobs(
     )
     return {
         "freeze": (tick_s, base.freezes.switch.sync),
+        "origin": (tick_s, base.stores.origin.note),
         "cards": (tick_s, CardSweep(base.stores.cards, display).run),
         "expiry": (tick_s, ExpirySweep(proposals, engine).run),
         "tickets": (tick_s, engine.look_after_threads),

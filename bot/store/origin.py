@@ -139,7 +139,7 @@ class Origin:
 
     @property
     def why_in_doubt(self) -> str:
-        """In words."""
+        """What makes it so: the middle of a sentence."""
         if self._mark is None:
             return "its server is on another timeline, after a failover or a recovery to a moment"
         return f"{self._mark.path.name}, which marks it, is not beside it"

@@ -73,6 +73,8 @@ async def open_stores(settings: Settings, stack: AsyncExitStack) -> Stores:
     except (ValueError, sa.exc.ArgumentError, schema.SchemaUnserved) as error:
         raise ConfigurationError(f"database.url: {error}") from error
     stack.push_async_callback(database.close)
+    origin = open_origin(settings, database)
+    stack.push_async_callback(origin.note)
     trail = StoredTrail(database)
     await check_trail(settings, trail, sealing.keys)
     retain = not settings.llm.privacy.do_not_retain_default
@@ -93,7 +95,7 @@ async def open_stores(settings: Settings, stack: AsyncExitStack) -> Stores:
         incidents=StoredIncidents(database),
         feedback=StoredFeedback(database, retain=retain),
         callers=StoredCallers(database),
-        origin=open_origin(settings, database),
+        origin=origin,
     )
 
 
