@@ -17,9 +17,10 @@ import pytest_asyncio
 from dbos import DBOSPortableJSONSerializer
 
 from bot.app import Base, Conversation, build_base, build_conversation
-from bot.commands.headless import NamedByUser, NamedOnTheLine, NeverStopped, headless_ask
+from bot.commands.headless import NamedByUser, NeverStopped, headless_ask
 from bot.domain.ids import MessageTs, UserId
 from bot.domain.turn_events import TurnFinished
+from bot.ports.platform import NamedByPlace
 from bot.settings.model import Settings
 from bot.wiring.in_force import Directory
 from tests.fakes.journal import MemoryJournal
@@ -80,7 +81,7 @@ class Bots:
         self.clock = clock
         self.numbers = count(1)
         self._bases = bases
-        directory = Directory(_same, NamedOnTheLine(), NamedByUser({}))
+        directory = Directory(_same, NamedByPlace(), NamedByUser({}))
         self._talks = {
             api: build_conversation(base, RecordingChat(), NeverStopped(), directory, stack)
             for api, base in bases.items()

@@ -11,7 +11,6 @@ from bot.app import Base, build_base, build_conversation
 from bot.commands.headless import (
     HeadlessSurface,
     NamedByUser,
-    NamedOnTheLine,
     NeverStopped,
     PlainJournal,
     answer_json,
@@ -20,6 +19,7 @@ from bot.commands.headless import (
 from bot.domain.channel import rule_for
 from bot.domain.ids import Person, UserId
 from bot.domain.session import Ask
+from bot.ports.platform import NamedByPlace
 from bot.settings.model import Settings
 from bot.wiring.in_force import Directory
 from bot.wiring.observed import World
@@ -47,7 +47,7 @@ async def answer_here(
         async def there(person: Person) -> str:  # noqa: ARG001 - as the port says
             return zone
 
-        directory = Directory(_same, NamedOnTheLine(), NamedByUser(users), there)
+        directory = Directory(_same, NamedByPlace(), NamedByUser(users), there)
         conversation = build_conversation(base, surface, NeverStopped(), directory, stack)
         ask = _asked(base, question, channel)
         final = await conversation.turns.answer(ask, PlainJournal())

@@ -30,18 +30,6 @@ def headless_ask(question: Redacted, channel: str, ts: str) -> Ask:
     return Ask(place, MessageTs(ts), Person(TEAM, UserId("operator")), question, channel)
 
 
-class NamedOnTheLine:
-    """`bot.ports.platform.ChannelNames` where the channel is the one that was typed."""
-
-    async def for_asking(self, place: Place, patience_s: float = 0.0) -> str:  # noqa: ARG002 - the port's
-        """The channel as it was typed: nobody can look it up here."""
-        return place.channel
-
-    async def for_deciding(self, place: Place) -> str:
-        """As typed; nobody decides here."""
-        return place.channel
-
-
 class NamedByUser:
     """`bot.ports.platform.RoleHolders` where nobody can be looked up: `[roles.NAME] users` names who asks."""
 

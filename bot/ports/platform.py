@@ -60,6 +60,18 @@ class ChannelNames(Protocol):
         ...
 
 
+class NamedByPlace:
+    """`ChannelNames` where a place names its channel itself."""
+
+    async def for_asking(self, place: Place, patience_s: float = 0.0) -> str:  # noqa: ARG002 - the port's
+        """As it stands there: nobody can look it up."""
+        return place.channel
+
+    async def for_deciding(self, place: Place) -> str:
+        """As it stands there."""
+        return place.channel
+
+
 # The IANA name of the zone somebody reads clocks in, "" where it cannot be looked up. Never raises, and
 # is told within a second or two.
 ZoneOf = Callable[[Person], Awaitable[str]]

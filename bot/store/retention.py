@@ -8,6 +8,7 @@ from typing import Final
 import sqlalchemy as sa
 
 from bot.store.alert_tables import alert_threads, alerts
+from bot.store.chat_tables import chat_events
 from bot.store.database import Database
 from bot.store.dialect import Connection, seconds_ago
 from bot.store.feedback_table import feedback
@@ -16,6 +17,7 @@ from bot.store.tables import evidence, messages, sessions, turns
 DAY_S: Final = 86_400.0
 # Turns emptied in one transaction: a first sweep of years must not hold the writer for long.
 TURNS_AT_ONCE: Final = 200
+EVENTS_AT_ONCE: Final = 5_000
 
 
 class StoredRetention:
@@ -26,11 +28,13 @@ class StoredRetention:
 
     async def drop_messages(self, older_than_s: float) -> int:
         """Delete the messages of turns that ended before, summaries of them and reasons of votes on
-        them, and the words of alerts that were last heard of before; returns how many messages.
+        them, the words of alerts that were last heard of before, and what was told of conversations
+        over HTTP before; returns how many messages.
         """
         await self._drop_summaries(older_than_s)
         await self._drop_reasons(older_than_s)
         await self._drop_alerts(older_than_s)
+        await self._drop_chats(older_than_s)
         return await self._drop(messages, older_than_s)
 
     async def drop_results(self, older_than_s: float) -> int:
@@ -50,6 +54,22 @@ class StoredRetention:
             )
 
         await self._database.transact(work)
+
+    async def _drop_chats(self, older_than_s: float) -> None:
+        """Questions, answers and steps; that there was a conversation, and whose, stays."""
+        old = (
+            sa.select(chat_events.c.session_id, chat_events.c.seq)
+            .where(chat_events.c.at < seconds_ago(older_than_s))
+            .limit(EVENTS_AT_ONCE)
+        )
+        key = sa.tuple_(chat_events.c.session_id, chat_events.c.seq)
+
+        async def work(connection: Connection) -> int:
+            gone = await connection.execute(chat_events.delete().where(key.in_(old)))
+            return gone.rowcount
+
+        while await self._database.transact(work):
+            pass
 
     async def _drop_summaries(self, older_than_s: float) -> None:
         over = sa.exists().where(

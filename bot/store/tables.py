@@ -8,7 +8,10 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from bot.store import alert_tables, caller_tables, feedback_table, origin_table, workspace_tables  # noqa: F401 - one metadata  # noqa: F401 - has every table
+from bot.store import alert_tables, caller_tables, chat_tables  # noqa: F401 - one metadata
+from bot.store import feedback_table as _feedback_table  # noqa: F401 - has every table
+from bot.store import origin_table as _origin_table  # noqa: F401
+from bot.store import workspace_tables as _workspace_tables  # noqa: F401
 from bot.store.columns import CleanText, Instant, index_where, metadata
 from bot.store.columns import outside as _outside
 from bot.store.columns import sequence as _sequence

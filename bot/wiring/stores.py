@@ -15,6 +15,7 @@ from bot.store.audit import StoredAudit
 from bot.store.audit_reading import StoredTrail
 from bot.store.callers import StoredCallers
 from bot.store.channel_names import StoredNames
+from bot.store.chats import StoredChats
 from bot.store.database import Database
 from bot.store.feedback import StoredFeedback
 from bot.store.incidents import StoredIncidents
@@ -53,6 +54,7 @@ class Stores:
     feedback: StoredFeedback
     callers: StoredCallers
     origin: Origin
+    chats: StoredChats
 
 
 async def open_stores(settings: Settings, stack: AsyncExitStack) -> Stores:
@@ -96,6 +98,7 @@ async def open_stores(settings: Settings, stack: AsyncExitStack) -> Stores:
         feedback=StoredFeedback(database, retain=retain),
         callers=StoredCallers(database),
         origin=origin,
+        chats=StoredChats(database),
     )
 
 

@@ -16,10 +16,11 @@ import pytest
 import pytest_asyncio
 
 from bot.app import Base, build_base, build_conversation
-from bot.commands.headless import NamedByUser, NamedOnTheLine, NeverStopped, headless_ask
+from bot.commands.headless import NamedByUser, NeverStopped, headless_ask
 from bot.domain.ids import UserId
 from bot.domain.turn_events import RoundStarted, TextDelta, ToolProgress, TurnEvent, TurnFinished
 from bot.ports.durability import Journal
+from bot.ports.platform import NamedByPlace
 from bot.settings.model import Settings
 from bot.wiring.in_force import Directory
 from tests.fakes.journal import MemoryJournal
@@ -165,7 +166,7 @@ class _Process:
             base,
             self.surface,
             NeverStopped(),
-            Directory(_same, NamedOnTheLine(), NamedByUser({})),
+            Directory(_same, NamedByPlace(), NamedByUser({})),
             stack,
         )
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from bot.app import Base, Conversation, build_base, build_conversation
-from bot.commands.headless import HeadlessSurface, NamedByUser, NamedOnTheLine, NeverStopped
+from bot.commands.headless import HeadlessSurface, NamedByUser, NeverStopped
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
+from bot.ports.platform import NamedByPlace
 from bot.settings.model import Settings
 from bot.wiring.in_force import Directory
 from bot.wiring.stores import open_redactor
@@ -56,7 +57,7 @@ async def product(tmp_path: Path) -> AsyncIterator[Product]:
     )
     async with AsyncExitStack() as stack:
         base = await build_base(settings, stack)
-        directory = Directory(_same, NamedOnTheLine(), NamedByUser({"responder": ["U1"]}))
+        directory = Directory(_same, NamedByPlace(), NamedByUser({"responder": ["U1"]}))
         surface = HeadlessSurface(lambda _: None)
         yield Product(base, build_conversation(base, surface, NeverStopped(), directory, stack))
 

@@ -4,12 +4,13 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from bot.commands.headless import NamedByUser, NamedOnTheLine
+from bot.commands.headless import NamedByUser
 from bot.domain.channel import UNKNOWN, Readers
 from bot.domain.ids import API, ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.domain.roles import HeldRoles
 from bot.domain.session import Ask
 from bot.ports.failures import StorageUnavailable, SurfaceFailed, SurfaceGone
+from bot.ports.platform import NamedByPlace
 from bot.service.routing import Platform, Platforms, RoutedSurface, routed_directory
 from bot.wiring.in_force import Directory
 from tests.fakes.recording_chat import RecordingChat
@@ -41,7 +42,7 @@ def two() -> Workspaces:
             waiting.append((team, ask))
 
         roles = NamedByUser({"responder": [f"U-{team}"]})
-        directory = Directory(name_of, NamedOnTheLine(), roles)
+        directory = Directory(name_of, NamedByPlace(), roles)
         return Platform(chats[team], directory, tell, tell)
 
     served = {team: platform(team) for team in chats}
@@ -149,7 +150,7 @@ async def test_another_workspace_is_reached_when_something_is_asked_of_it(two: W
     async def called(user: UserId) -> str:
         return f"{user} of {OTHER}"
 
-    directory = Directory(called, NamedOnTheLine(), NamedByUser({"acme": ["U1"]}))
+    directory = Directory(called, NamedByPlace(), NamedByUser({"acme": ["U1"]}))
     served = {HOME: two.platforms.at(_at(HOME))}
     platforms = Platforms(served, HOME, reach)
     everywhere = routed_directory(platforms, served[HOME].directory)

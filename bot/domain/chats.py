@@ -1,0 +1,64 @@
+"""Conversations over HTTP: whose they are, and what is told of them in order."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from bot.domain.ids import API, ChannelId, MessageTs, Person, Place
+
+
+class ChatEventKind(StrEnum):
+    """The names that events have on the wire as well."""
+
+    QUESTION = "question"
+    TEXT = "text"
+    RESET = "reset"  # all text of the message so far is void, and this stands in its place
+    TOOL_START = "tool_start"
+    TOOL_END = "tool_end"
+    NOTICE = "notice"
+    PROPOSAL = "proposal"
+    CLAIMS = "claims"
+    DONE = "done"
+
+
+@dataclass(frozen=True, slots=True)
+class ChatSession:
+    """One conversation. `channel` is the name that rules match; `thread` makes its place unique."""
+
+    id: str
+    channel: str
+    thread: str
+    owner: Person
+    owner_name: str
+    created_at: datetime
+
+    @property
+    def place(self) -> Place:
+        """Where its turns are."""
+        return Place(API, ChannelId(self.channel), MessageTs(self.thread))
+
+
+@dataclass(frozen=True, slots=True)
+class NewChatEvent:
+    """What is to be told: `data` is redacted JSON text. A second one of a `key` changes nothing.
+
+    `message` is the question it belongs to, empty for the session's own; `to` the one who may read it.
+    """
+
+    kind: ChatEventKind
+    data: str
+    message: str = ""
+    key: str | None = None
+    to: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatEvent:
+    """One that was told. `seq` counts from 1 in its session."""
+
+    seq: int
+    kind: ChatEventKind
+    data: str
+    message: str
+    to: str
+    at: datetime

@@ -1,0 +1,289 @@
+"""Conversations over HTTP, as rows: what was asked, and an ordered log that any replica can read on from.
+
+The writers of a session's log wait for each other, so a number that can be read has all before it. Of one
+answer there is one writer: whoever took it last.
+"""
+
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import sha256
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from bot.domain.chats import ChatEvent, ChatEventKind, ChatSession, NewChatEvent
+from bot.domain.ids import API, MessageTs, Person, Place, TeamId, UserId
+from bot.store.chat_tables import chat_events, chat_messages, chat_sessions
+from bot.store.columns import to_micros
+from bot.store.database import Database
+from bot.store.dialect import Connection, insert_into, now
+from bot.store.tables import tickets, turns
+
+_ID_BYTES: Final = 12
+_TEXT: Final = (ChatEventKind.TEXT.value, ChatEventKind.RESET.value)
+
+
+class KeyReused(Exception):
+    """The idempotency key was used for another question."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What is told of an answer already: whether text is, and which of the other events."""
+
+    has_text: bool
+    told: frozenset[tuple[str, str]]  # kind and data
+
+
+class StoredChats:
+    """Every method raises StorageUnavailable."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def open(self, channel: str, owner: Person, owner_name: str) -> ChatSession:
+        """A new conversation, of that person."""
+        session_id = f"s_{secrets.token_hex(_ID_BYTES)}"
+
+        async def work(connection: Connection) -> ChatSession:
+            at: datetime = await connection.scalar(sa.select(now()))
+            # Seconds as everywhere; a random part, so that two of one moment are two.
+            thread = f"{to_micros(at) // 1_000_000}.{secrets.randbelow(1_000_000):06d}"
+            await connection.execute(
+                chat_sessions.insert().values(
+                    id=session_id,
+                    channel=channel,
+                    thread=thread,
+                    owner_team=owner.team,
+                    owner_user=owner.user,
+                    owner_name=owner_name,
+                    created_at=at,
+                )
+            )
+            return ChatSession(session_id, channel, thread, owner, owner_name, at)
+
+        return await self._database.transact(work, again=False)
+
+    async def get(self, session_id: str) -> ChatSession | None:
+        """The conversation of that id."""
+        return await self._one(chat_sessions.c.id == session_id)
+
+    async def at(self, place: Place) -> ChatSession | None:
+        """The conversation of that place."""
+        if place.team != API:
+            return None
+        return await self._one(
+            chat_sessions.c.channel == place.channel, chat_sessions.c.thread == place.thread_ts
+        )
+
+    async def newest(self, owner: Person | None, limit: int) -> Sequence[ChatSession]:
+        """The newest first; only that person's, if one is named."""
+        statement = (
+            sa.select(chat_sessions)
+            .order_by(chat_sessions.c.created_at.desc(), chat_sessions.c.id)
+            .limit(limit)
+        )
+        if owner is not None:
+            statement = statement.where(
+                chat_sessions.c.owner_team == owner.team, chat_sessions.c.owner_user == owner.user
+            )
+
+        async def work(connection: Connection) -> Sequence[ChatSession]:
+            return [_session(row) for row in await connection.execute(statement)]
+
+        return await self._database.fetch(work)
+
+    async def ask(
+        self,
+        session: ChatSession,
+        key: str,
+        text: str,
+        question: Callable[[MessageTs], NewChatEvent],
+    ) -> MessageTs:
+        """Store a question, told as `question` says; the same key again is the same one.
+
+        Its turn is to be started by the caller. Raises KeyReused.
+        """
+        digest = sha256(text.encode("utf-8", "replace")).hexdigest()
+
+        async def work(connection: Connection) -> MessageTs:
+            await _lock(connection, session.id)
+            known = await connection.execute(
+                sa.select(chat_messages.c.ts, chat_messages.c.digest).where(
+                    chat_messages.c.session_id == session.id, chat_messages.c.key == key
+                )
+            )
+            if (row := known.first()) is not None:
+                if row.digest != digest:
+                    raise KeyReused
+                return MessageTs(row.ts)
+            ts = await _next_ts(connection, session.id)
+            await connection.execute(
+                chat_messages.insert().values(
+                    session_id=session.id, ts=ts, key=key, digest=digest, writer=""
+                )
+            )
+            await _append(connection, session.id, [question(ts)])
+            return ts
+
+        return await self._database.transact(work)
+
+    async def take(self, session_id: str, message: str, writer: str) -> Taken | None:
+        """Tell of that answer from now on, instead of whoever did; None when there is no such question."""
+
+        async def work(connection: Connection) -> Taken | None:
+            await _lock(connection, session_id)
+            changed = await connection.execute(
+                chat_messages.update()
+                .where(chat_messages.c.session_id == session_id, chat_messages.c.ts == message)
+                .values(writer=writer)
+                .returning(chat_messages.c.ts)
+            )
+            if changed.first() is None:
+                return None
+            found = await connection.execute(
+                sa.select(chat_events.c.kind, chat_events.c.data).where(
+                    chat_events.c.session_id == session_id, chat_events.c.message == message
+                )
+            )
+            rows = found.all()
+            told = frozenset((r.kind, r.data) for r in rows if r.kind not in _TEXT)
+            return Taken(any(r.kind in _TEXT for r in rows), told)
+
+        return await self._database.transact(work)
+
+    async def tell(
+        self, session_id: str, message: str, writer: str, events: Sequence[NewChatEvent]
+    ) -> bool:
+        """Append to an answer; False when somebody else has taken it. Not tried again: nothing doubles."""
+
+        async def work(connection: Connection) -> bool:
+            await _lock(connection, session_id)
+            mine = await connection.scalar(
+                sa.select(chat_messages.c.writer).where(
+                    chat_messages.c.session_id == session_id, chat_messages.c.ts == message
+                )
+            )
+            if mine != writer:
+                return False
+            await _append(connection, session_id, events)
+            return True
+
+        return await self._database.transact(work, again=False)
+
+    async def say(self, session_id: str, event: NewChatEvent) -> None:
+        """Append an event with a key, once."""
+
+        async def work(connection: Connection) -> None:
+            await _lock(connection, session_id)
+            await _append(connection, session_id, [event])
+
+        await self._database.transact(work)
+
+    async def after(
+        self, session_id: str, seq: int, reader: Person, limit: int, message: str | None = None
+    ) -> Sequence[ChatEvent]:
+        """In order, beyond that number; of one question, if it is named. Not what is for others."""
+        statement = (
+            sa.select(chat_events)
+            .where(
+                chat_events.c.session_id == session_id,
+                chat_events.c.seq > seq,
+                chat_events.c.to_user.in_(("", reader.user)),
+            )
+            .order_by(chat_events.c.seq)
+            .limit(limit)
+        )
+        if message is not None:
+            statement = statement.where(chat_events.c.message == message)
+
+        async def work(connection: Connection) -> Sequence[ChatEvent]:
+            return [_event(row) for row in await connection.execute(statement)]
+
+        return await self._database.fetch(work)
+
+    async def is_at_work(self, session: ChatSession, ts: str) -> bool:
+        """Whether that question's turn runs, or waits to."""
+        turn = f"turn:{API}:{session.channel}:{ts}"
+        running = sa.exists().where(turns.c.id == turn, turns.c.ended_at.is_(None))
+        waiting = sa.exists().where(tickets.c.id == turn)
+
+        async def work(connection: Connection) -> bool:
+            return bool(await connection.scalar(sa.select(sa.or_(running, waiting))))
+
+        return await self._database.fetch(work)
+
+    async def has_question(self, session_id: str, ts: str) -> bool:
+        """Whether that was asked there."""
+        statement = sa.select(chat_messages.c.ts).where(
+            chat_messages.c.session_id == session_id, chat_messages.c.ts == ts
+        )
+
+        async def work(connection: Connection) -> bool:
+            return await connection.scalar(statement) is not None
+
+        return await self._database.fetch(work)
+
+    async def _one(self, *conditions: sa.ColumnElement[bool]) -> ChatSession | None:
+        statement = sa.select(chat_sessions).where(*conditions)
+
+        async def work(connection: Connection) -> ChatSession | None:
+            row = (await connection.execute(statement)).first()
+            return None if row is None else _session(row)
+
+        return await self._database.fetch(work)
+
+
+async def _lock(connection: Connection, session_id: str) -> None:
+    """The writers of a session wait for each other; on SQLite all do anyway."""
+    row = sa.select(chat_sessions.c.id).where(chat_sessions.c.id == session_id)
+    await connection.execute(row.with_for_update())
+
+
+async def _next_ts(connection: Connection, session_id: str) -> MessageTs:
+    """By the database's clock, and later than every question before: the order of turns."""
+    newest = await connection.scalar(
+        sa.select(sa.func.max(chat_messages.c.ts)).where(chat_messages.c.session_id == session_id)
+    )
+    at = to_micros(await connection.scalar(sa.select(now())))
+    if newest is not None:
+        seconds, _, micros = str(newest).partition(".")
+        at = max(at, int(seconds) * 1_000_000 + int(micros) + 1)
+    return MessageTs(f"{at // 1_000_000}.{at % 1_000_000:06d}")
+
+
+async def _append(connection: Connection, session_id: str, events: Sequence[NewChatEvent]) -> None:
+    """The caller holds the session's lock."""
+    this = chat_sessions.c.id == session_id
+    seq = int(await connection.scalar(sa.select(chat_sessions.c.last_seq).where(this)) or 0)
+    at: datetime = await connection.scalar(sa.select(now()))
+    for event in events:
+        added = await connection.execute(
+            insert_into(connection, chat_events)
+            .values(
+                session_id=session_id,
+                seq=seq + 1,
+                kind=event.kind.value,
+                data=event.data,
+                message=event.message,
+                key=event.key,
+                to_user=event.to,
+                at=at,
+            )
+            .on_conflict_do_nothing(index_elements=["session_id", "key"])
+            .returning(chat_events.c.seq)
+        )
+        seq += added.first() is not None
+    await connection.execute(chat_sessions.update().where(this).values(last_seq=seq))
+
+
+def _session(row: sa.Row[Any]) -> ChatSession:
+    owner = Person(TeamId(row.owner_team), UserId(row.owner_user))
+    return ChatSession(row.id, row.channel, row.thread, owner, row.owner_name, row.created_at)
+
+
+def _event(row: sa.Row[Any]) -> ChatEvent:
+    kind = ChatEventKind(row.kind)
+    return ChatEvent(row.seq, kind, row.data, row.message, row.to_user, row.at)

@@ -1,0 +1,346 @@
+"""What goes over the wire, as pydantic models: the OpenAPI document is made from them, clients read by them.
+
+Nothing heavy is imported here, for `kortex chat` begins with it. Clients ignore what they do not know.
+"""
+
+from datetime import datetime
+from typing import Annotated, Final, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from bot.domain.chats import ChatEventKind
+
+MOST_CHARS: Final = 40_000  # of a question; as Slack takes in one message
+MOST_REASON_CHARS: Final = 500
+CHANNEL: Final = r"^\w[\w.-]{0,79}$"
+JsonObject: TypeAlias = dict[str, JsonValue]
+
+
+class Request(BaseModel):
+    """A body. Unknown keys are refused: a misspelt one would silently mean nothing."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Told(BaseModel):
+    """An answer, or an event of a stream."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+class NewSession(Request):
+    """Open a conversation. `channel` is the name that `[[channels]]` match."""
+
+    channel: Annotated[str, Field(pattern=CHANNEL, examples=["incident-checkout"])]
+
+
+class NewMessage(Request):
+    """A question, as it would be typed in a thread."""
+
+    text: Annotated[str, Field(min_length=1, max_length=MOST_CHARS, examples=["why is it slow?"])]
+
+
+class NewDecision(Request):
+    """Decide on a proposal. `reason` is kept of a rejection, and told to the model."""
+
+    reason: Annotated[str, Field(max_length=MOST_REASON_CHARS)] = ""
+
+
+class Error(Told):
+    """`error` is stable; `message` says what happened, and what to do."""
+
+    error: str
+    message: str
+
+
+class Me(Told):
+    """Who the caller is. `roles` are those of `[roles]` that are held now."""
+
+    user: str
+    team: str
+    name: str
+    kind: Literal["person", "service"]
+    roles: list[str]
+    is_admin: bool
+
+
+class Session(Told):
+    """One conversation, and whose it is."""
+
+    id: str
+    channel: str
+    owner: str
+    owner_name: str
+    created_at: datetime
+
+
+class Sessions(Told):
+    """The newest first."""
+
+    sessions: list[Session]
+
+
+class Claim(Told):
+    """One sentence of an answer, and how it stands to the evidence it cites."""
+
+    text: str
+    evidence: list[str]
+    state: Literal["supported", "attached", "unchecked", "unsupported", "contradicted"]
+    note: str = ""
+
+
+class EvidenceLine(Told):
+    """One numbered result. Its content is read by number."""
+
+    number: str
+    tool_call_id: str
+    tool: str
+    summary: str
+    ok: bool
+    latency_ms: int
+    truncated: bool
+
+
+class Evidence(EvidenceLine):
+    """One numbered result, whole: `content` is the redacted JSON the model was given."""
+
+    content: str
+
+
+class Usage(Told):
+    """Tokens of all rounds; the input is the sum of the uncached, the read and the written."""
+
+    input_tokens: int
+    input_uncached_tokens: int
+    cache_read_tokens: int
+    cache_write_tokens: int
+    output_tokens: int
+
+
+class QuestionEvent(Told):
+    """What was asked. `message_id` numbers the questions of a session; later ones are greater."""
+
+    message_id: str
+    text: str
+    asker: str
+
+
+class TextEvent(Told):
+    """A piece of the answer, to be appended."""
+
+    message_id: str
+    text: str
+
+
+class ResetEvent(Told):
+    """All text of that answer so far is void; this stands in its place."""
+
+    message_id: str
+    text: str
+
+
+class ToolStartEvent(Told):
+    """A tool call passed every check and runs."""
+
+    message_id: str
+    tool_call_id: str
+    tool: str
+    arguments: JsonObject
+
+
+class ToolEndEvent(Told):
+    """A tool call ended. `evidence` is the number by which the answer cites it."""
+
+    message_id: str
+    tool_call_id: str
+    tool: str
+    ok: bool
+    evidence: str | None
+    summary: str
+    latency_ms: int
+    truncated: bool
+    error_code: str | None
+    message: str
+
+
+class NoticeEvent(Told):
+    """Something people should know. Without a `message_id` it is of the session: how an action ended."""
+
+    message_id: str
+    text: str
+
+
+class ProposalEvent(Told):
+    """A proposal was raised or changed its state; read it by its id."""
+
+    message_id: str
+    proposal_id: str
+    state: str
+    action: str
+    product: str
+
+
+class ClaimsEvent(Told):
+    """What the answer claims, sentence by sentence; before `done`."""
+
+    message_id: str
+    claims: list[Claim]
+
+
+class DoneEvent(Told):
+    """The end of an answer, with the whole text: what was streamed before is a preview of it."""
+
+    message_id: str
+    end: str
+    text: str
+    provider: str
+    model: str
+    rounds: int
+    usage: Usage
+    cost_usd_micros: int | None
+    notices: list[str]
+    evidence: list[EvidenceLine]
+    verdict: str
+    suspects: list[JsonValue]
+    coverage: JsonValue
+
+
+Event: TypeAlias = (
+    QuestionEvent
+    | TextEvent
+    | ResetEvent
+    | ToolStartEvent
+    | ToolEndEvent
+    | NoticeEvent
+    | ProposalEvent
+    | ClaimsEvent
+    | DoneEvent
+)
+
+# By the `event:` line of a stream, whose `data:` line is the model's JSON.
+EVENTS: Final[dict[ChatEventKind, type[Event]]] = {
+    ChatEventKind.QUESTION: QuestionEvent,
+    ChatEventKind.TEXT: TextEvent,
+    ChatEventKind.RESET: ResetEvent,
+    ChatEventKind.TOOL_START: ToolStartEvent,
+    ChatEventKind.TOOL_END: ToolEndEvent,
+    ChatEventKind.NOTICE: NoticeEvent,
+    ChatEventKind.PROPOSAL: ProposalEvent,
+    ChatEventKind.CLAIMS: ClaimsEvent,
+    ChatEventKind.DONE: DoneEvent,
+}
+
+
+class Message(Told):
+    """One question and its answer, as far as it has come. `done` is there at its end."""
+
+    id: str
+    asked_at: datetime
+    asker: str
+    question: str
+    text: str
+    tools: list[ToolEndEvent]
+    notices: list[str]
+    proposals: list[str]
+    claims: list[Claim]
+    done: DoneEvent | None
+
+
+class Messages(Told):
+    """Oldest first. `last_event_id` is where a stream goes on; `notices` are of the session."""
+
+    messages: list[Message]
+    notices: list[str]
+    last_event_id: int
+
+
+class Stopped(Told):
+    """`stopping`: a running answer was asked to end; it ends with what was found."""
+
+    stopping: bool
+
+
+class Proposal(Told):
+    """What a card shows: all that would run. `touches` are names of what it would touch."""
+
+    id: str
+    session_id: str
+    state: str
+    action: str
+    product: str
+    params: JsonValue
+    rationale: str
+    blast_radius: str
+    model_blast_radius: str
+    reversible: bool
+    untrusted_read: bool
+    dry_run: JsonValue
+    touches: list[str]
+    asked_by: str
+    may_confirm: list[str]
+    must_also_hold: list[str]
+    four_eyes: bool
+    approvals: int
+    confirmed_by: list[str]
+    decided_by: str | None
+    decided_at: datetime | None
+    reason: str
+    outcome: JsonValue
+    created_at: datetime
+    expires_at: datetime
+
+
+class Proposals(Told):
+    """Those that are open and that the caller may see, the one that expires first at the top."""
+
+    proposals: list[Proposal]
+
+
+class Decided(Told):
+    """`counted`: a confirmation was counted, and more people have to give theirs.
+
+    `lost`: it was decided before, or expired. `pending`: it is on record and will be carried out.
+    """
+
+    result: Literal["won", "counted", "lost", "pending"]
+    message: str
+    proposal: Proposal
+
+
+class Providers(Told):
+    """The state of each model backend."""
+
+    providers: list[JsonObject]
+
+
+class Tools(Told):
+    """Every tool, its toolsets and how its calls went."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+
+class Budget(Told):
+    """What was spent today (UTC), in micro-dollars, and how the day will end."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+
+class AuditEntries(Told):
+    """Rows of the trail in order. Go on with `after` = `last_seq`."""
+
+    entries: list[JsonObject]
+    last_seq: int
+
+
+class AuditState(Told):
+    """Whether the chain holds, as it was verified at `at`."""
+
+    ok: bool
+    rows: int
+    head: str
+    first_bad_seq: int | None
+    reason: str
+    erased: int
+    unkeyed: int
+    sealed: int
+    at: datetime

@@ -1,0 +1,1 @@
+"""Conversations over HTTP as a chat platform: where answers grow, cards are kept, and people are known."""

@@ -1,0 +1,70 @@
+"""Who callers over HTTP are: their roles and names, asked of the database each time. Fails closed."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import structlog
+
+from bot.domain.callers import CallerKind, KnownCaller
+from bot.domain.ids import Person, UserId
+from bot.domain.roles import NO_ROLES, HeldRoles, with_article
+from bot.ports.failures import StorageUnavailable
+from bot.store.callers import StoredCallers
+
+_log = structlog.stdlib.get_logger(__name__)
+
+NOBODY: Final = "Nobody can do this here: no role is set for it."
+CANNOT_CHECK: Final = "I could not check your role, so nothing was changed. Try again."
+UNKNOWN: Final = "Your token is not valid any more."
+NO_SERVICE: Final = "Services can't decide: use a person's token."
+
+
+class CallerRoles:
+    """`bot.ports.platform.RoleDirectory` of the roles on tokens, and those an identity provider told."""
+
+    def __init__(self, callers: StoredCallers) -> None:
+        self._callers = callers
+
+    async def held(self, person: Person, roles: Sequence[str]) -> HeldRoles:
+        """See `RoleHolders.held`."""
+        try:
+            caller = await self._callers.known(person.user)
+        except StorageUnavailable as error:
+            _log.warning("caller.lookup_failed", error=str(error))
+            return HeldRoles(unread=tuple(roles))
+        return HeldRoles(caller.roles & set(roles)) if caller else NO_ROLES
+
+    async def refusal(
+        self, person: Person, roles: Sequence[str], also: Sequence[str] = ()
+    ) -> str | None:
+        """See `RoleDirectory.refusal`. A service is refused whatever its roles."""
+        if not roles:
+            return NOBODY
+        caller = await self._known(person)
+        if isinstance(caller, str):
+            return caller
+        if caller.kind is not CallerKind.PERSON:
+            return NO_SERVICE
+        for wanted in (roles, also):
+            if wanted and not caller.roles.intersection(wanted):
+                return f"You don't have the role for this. Ask {' or '.join(map(with_article, wanted))}."
+        return None
+
+    async def outsider(self, person: Person) -> str | None:
+        """See `RoleDirectory.outsider`."""
+        caller = await self._known(person)
+        return caller if isinstance(caller, str) else None
+
+    async def name(self, user: UserId) -> str:
+        """What people call a caller; never an id."""
+        try:
+            return await self._callers.name(user) or "somebody"
+        except StorageUnavailable:
+            return "somebody"
+
+    async def _known(self, person: Person) -> KnownCaller | str:
+        try:
+            return await self._callers.known(person.user) or UNKNOWN
+        except StorageUnavailable as error:
+            _log.warning("caller.lookup_failed", error=str(error))
+            return CANNOT_CHECK
