@@ -20,7 +20,7 @@ def paging(base: Base, api: SlackCalls, team: TeamId) -> Paging | None:
     """
     if not base.settings.proposals.mention:
         return None
-    roles = base.in_force.roles
+    roles = base.in_force.roles_of(base.in_force.tenant_of(team))
     return Paging(roles, SlackRoleDirectory(api, team, roles, time.monotonic))
 
 

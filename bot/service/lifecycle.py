@@ -1,7 +1,6 @@
 """A running bot: Slack, HTTP and the clock around one conversation, started and drained in order."""
 
 import asyncio
-import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -12,48 +11,27 @@ from slack_bolt.async_app import AsyncApp
 
 from bot.actions.decide import ExpirySweep
 from bot.actions.display import CardSweep
-from bot.actions.revise import Revisions
 from bot.actions.stranded import StrandedSweep
 from bot.app import Base, Conversation, build_base, build_conversation
-from bot.chat.pictures import withheld
 from bot.engine.engine import Engine, EngineConfig
 from bot.engine.records import EngineRecords
 from bot.service.alerting import alerting
-from bot.service.cards import card_pressed, channel_reached
-from bot.service.charting import Charting
 from bot.service.delivering import delivery_jobs
+from bot.service.incoming import incoming
 from bot.service.keeping import settling
-from bot.service.listening import listen, providers_report, tools_report
+from bot.service.listening import listen
 from bot.service.routing import Platform, Platforms, RoutedSurface, routed_directory
-from bot.service.surface import slack_surface
 from bot.service.sweeping import IDLE_S, budget_jobs, retention
 from bot.service.times import Times
 from bot.service.watching import watch_sweep
+from bot.service.workspace import open_workspace
 from bot.settings.model import Settings
-from bot.slack.api.calls import CountedCalls, RedactedCalls, SlackCalls, WatchedCalls
-from bot.slack.api.channels import Channels
-from bot.slack.api.files import SlackFiles
-from bot.slack.api.names import PersonNames, SlackChannelNames
-from bot.slack.api.readers import ChannelReaders
-from bot.slack.api.web_api import create_api
-from bot.slack.connection.bolt import create_bolt
 from bot.slack.connection.socket_ingress import SocketMode
 from bot.slack.connection.startup import check_slack
 from bot.slack.handling.errands import Errands
-from bot.slack.handling.ingress_ports import (
-    IngressPorts,
-    IngressSettings,
-)
-from bot.slack.received.payloads import SlackIdentity
-from bot.slack.roles.directory import SlackRoleDirectory
-from bot.slack.roles.sight import Sight
-from bot.slack.sending.outbox import Outbox
 from bot.slack.sending.pacing import Rates
 from bot.slack.sending.scheduler import EditScheduler
 from bot.slack.showing.admins import AdminMessages
-from bot.slack.showing.surface import SlackSurface
-from bot.slack.showing.threads import SlackThreads
-from bot.store.overview import StoredOverview
 from bot.store.replicas import Replicas
 from bot.store.stranded import StrandedProposals, StrandedTurns
 from bot.store.tickets import Tickets
@@ -63,7 +41,7 @@ from bot.upkeep.retention import SWEEP_S
 from bot.wiring import rules
 from bot.wiring.audit_outlets import audit_jobs
 from bot.wiring.backends import Cluster
-from bot.wiring.in_force import SECTIONS, Directory
+from bot.wiring.in_force import SECTIONS
 from bot.wiring.observed import UNPLAYED, Played
 from tools.errors import ToolError
 
@@ -86,15 +64,6 @@ class Service:
     reload: Reload
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """What Slack tells of channels and people, with what is kept of it."""
-
-    names: SlackChannelNames
-    roles: SlackRoleDirectory
-    readers: ChannelReaders
-
-
 @asynccontextmanager
 async def serving(
     settings: Settings,
@@ -114,38 +83,34 @@ async def serving(
         base = await build_base(settings, stack, played=played)
         identity = await check_slack(rules.slack_access(settings))
         session = await stack.enter_async_context(_slack_session())
-        access = _access(settings, session)
-        api = RedactedCalls(CountedCalls(access, base.metrics), base.redactor.redact_for_people)
-        scheduler = EditScheduler(rates or Rates.with_edits(settings.slack.edits_per_minute))
-        await stack.enter_async_context(scheduler.running())
         engine = _engine(base, times.lease_s)
-        outbox = Outbox(api, scheduler, identity.bot_user)
-        surface = await slack_surface(base, api, outbox, engine, identity, session, stack)
-        known = _known(base, api, identity)
-        directory = _directory(base, api, session, known, identity, scheduler)
-        own = Platform(surface, directory, surface.show_waiting, surface.show_in_line)
-        platforms = Platforms({identity.team: own}, identity.team)
-        everywhere = RoutedSurface(platforms, surface.traits)
-        conversation = _conversation(base, platforms, everywhere, own, engine, stack, times)
+        base.in_force.home = identity.team
+        pace = rates or Rates.with_edits(settings.slack.edits_per_minute)
+        token = settings.slack.bot_token.get_secret_value()
+        own = await open_workspace(base, engine, session, identity, token, pace, stack)
+        platforms = Platforms({identity.team: own.platform}, identity.team)
+        everywhere = RoutedSurface(platforms, own.surface.traits)
+        conversation = _conversation(
+            base, platforms, everywhere, own.platform, engine, stack, times
+        )
         errands = Errands()
-        bolt = _bolt(base, conversation, identity, api, surface, engine, errands, known)
+        bolt = incoming(base, conversation, engine, own, errands)
         witnesses = await asyncio.to_thread(
-            audit_jobs, settings, base.stores.database, surface, identity.team, stack
+            audit_jobs, settings, base.stores.database, own.surface, identity.team, stack
         )
         await stack.enter_async_context(_engine_running(engine, conversation, platforms, times))
         socket = _socket(settings, bolt, errands)
-        showing = alerting(base, outbox, engine, identity.team, times)
+        showing = alerting(base, own.outbox, engine, identity.team, times)
         alerts = await stack.enter_async_context(showing)
-        port = await listen(base, conversation, bolt, socket, access, stack, alerts.take)
-        admins = AdminMessages(outbox, known.roles, identity.team, base.in_force.admin_roles)
-        due = _jobs(base, engine, conversation, admins, times.tick_s)
-        due |= delivery_jobs(base, access, everywhere, admins, times.tick_s)
+        port = await listen(base, conversation, bolt, socket, own.access, stack, alerts.take)
+        due = _jobs(base, engine, conversation, own.admins, times.tick_s)
+        due |= delivery_jobs(base, own.access, everywhere, own.admins, times.tick_s)
         await stack.enter_async_context(jobs.running({**due, **alerts.jobs, **witnesses}))
         await _open_for_slack(socket, errands, stack)
         await base.stores.audit.append(started(settings, identity.team))
         await warn_of_excess(base.cluster)
         reload = _reload(base, conversation, read)
-        yield Service(base, conversation, engine, scheduler, port, reload)
+        yield Service(base, conversation, engine, own.scheduler, port, reload)
 
 
 def _conversation(
@@ -160,11 +125,6 @@ def _conversation(
     directory = routed_directory(platforms, home.directory)
     card_call_s = times.card_call_s
     return build_conversation(base, everywhere, engine, directory, stack, card_call_s=card_call_s)
-
-
-def _access(settings: Settings, session: aiohttp.ClientSession) -> WatchedCalls:
-    token = settings.slack.bot_token.get_secret_value()
-    return WatchedCalls(create_api(token, settings.slack.api_base_url, session))
 
 
 def _reload(base: Base, conversation: Conversation, read: ReadSettings | None) -> Reload:
@@ -200,24 +160,6 @@ def _engine(base: Base, lease_s: float) -> Engine:
     return Engine(config, Tickets(database), replicas, StrandedTurns(database), settle)
 
 
-def _directory(
-    base: Base,
-    api: SlackCalls,
-    session: aiohttp.ClientSession,
-    known: _Known,
-    identity: SlackIdentity,
-    scheduler: EditScheduler,
-) -> Directory:
-    slack, people = base.settings.slack, PersonNames(api, time.monotonic)
-    token = slack.bot_token.get_secret_value()
-    files = SlackFiles(api, session, token, slack.api_base_url, base.redactor.redact)
-    paced = (scheduler.read_permit, scheduler.rate_limited)
-    threads = SlackThreads(api, people, identity.bot_user, identity.site, *paced)
-    seen = files.picture if base.settings.llm.privacy.send_images else withheld
-    names, roles, readers = known.names, known.roles, known.readers
-    return Directory(people.name, names, roles, people.zone, readers.of, files, threads, seen)
-
-
 def _slack_session() -> aiohttp.ClientSession:
     return aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=SLACK_CONNECTIONS))
 
@@ -239,71 +181,6 @@ async def _engine_running(
             yield
         finally:
             await engine.stop(times.grace_s)
-
-
-def _known(base: Base, api: SlackCalls, identity: SlackIdentity) -> _Known:
-    channels = Channels(api, time.monotonic)
-    roles = SlackRoleDirectory(api, identity.team, base.in_force.roles, time.monotonic)
-    return _Known(SlackChannelNames(channels, base.stores.names), roles, ChannelReaders(channels))
-
-
-def _bolt(
-    base: Base,
-    conversation: Conversation,
-    identity: SlackIdentity,
-    api: SlackCalls,
-    surface: SlackSurface,
-    engine: Engine,
-    errands: Errands,
-    known: _Known,
-) -> AsyncApp:
-    roles = known.roles
-    return create_bolt(
-        _ingress_settings(base, identity),
-        IngressPorts(
-            workflows=engine,
-            redactor=base.redactor,
-            placeholders=base.placeholders,
-            sessions=base.stores.sessions,
-            proposals=base.stores.proposals,
-            roles=roles,
-            action_roles=base.actions.roles_of,
-            card_pressed=card_pressed(base, conversation),
-            channel_now=conversation.channel_now,
-            channel_renamed=known.names.renamed,
-            channel_reached=channel_reached(base, conversation, errands),
-            surface=surface,
-            stops=engine,
-            audit=base.stores.audit,
-            trail=base.stores.trail,
-            ledger=base.stores.ledger,
-            feedback=base.stores.feedback,
-            overview=StoredOverview(base.stores.database),
-            sight=Sight(api, identity.team, time.monotonic),
-            freezes=base.freezes,
-            revisions=Revisions(base.actions, base.redactor, surface.traits),
-            switch=base.freezes.switch,
-            providers=providers_report(base),
-            tools=tools_report(base, conversation),
-            chart=Charting(base, conversation).chart,
-            api=api,
-        ),
-        errands,
-        roles.forget_group,
-    )
-
-
-def _ingress_settings(base: Base, identity: SlackIdentity) -> IngressSettings:
-    settings = base.settings
-    return IngressSettings(
-        identity=identity,
-        signing_secret=settings.slack.signing_secret.get_secret_value(),
-        follow_up=settings.slack.follow_up,
-        admin_roles=base.in_force.admin_roles,
-        channels=base.in_force.channels,
-        budget=rules.budget_limits(settings),
-        evidence_links=rules.evidence_links(settings),
-    )
 
 
 def _socket(settings: Settings, bolt: AsyncApp, errands: Errands) -> SocketMode | None:

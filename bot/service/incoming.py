@@ -1,0 +1,101 @@
+"""What Slack sends of one workspace, put together: a Bolt app over that workspace's own parts and rows."""
+
+import time
+
+from slack_bolt.async_app import AsyncApp
+
+from bot.actions.revise import Revisions
+from bot.app import Base, Conversation
+from bot.domain.budget import BudgetLimits
+from bot.domain.tenancy import HOME
+from bot.engine.engine import Engine
+from bot.service.cards import card_pressed, channel_reached
+from bot.service.charting import Charting
+from bot.service.listening import providers_report, tools_report
+from bot.service.workspace import SlackWorkspace
+from bot.slack.connection.bolt import create_bolt
+from bot.slack.handling.errands import Errands
+from bot.slack.handling.ingress_ports import IngressPorts, IngressSettings
+from bot.slack.roles.sight import Sight
+from bot.store.audit_reading import StoredTrail
+from bot.store.feedback import StoredFeedback
+from bot.store.ledger import StoredLedger
+from bot.store.overview import StoredOverview
+from bot.wiring import rules
+
+
+def incoming(
+    base: Base,
+    conversation: Conversation,
+    engine: Engine,
+    workspace: SlackWorkspace,
+    errands: Errands,
+) -> AsyncApp:
+    """It opens no connection of its own. What it tells people is of their own workspace."""
+    return create_bolt(
+        ingress_settings(base, workspace),
+        _ports(base, conversation, engine, workspace, errands),
+        errands,
+        workspace.roles.forget_group,
+    )
+
+
+def ingress_settings(base: Base, workspace: SlackWorkspace) -> IngressSettings:
+    """As they are when the workspace is opened, and live where a reload may change them."""
+    settings, in_force, tenant = base.settings, base.in_force, workspace.tenant
+    return IngressSettings(
+        identity=workspace.identity,
+        signing_secret=settings.slack.signing_secret.get_secret_value(),
+        follow_up=settings.slack.follow_up,
+        admin_roles=in_force.admin_roles_of(tenant),
+        channels=in_force.channels_of(tenant),
+        budget=limits_of(base, tenant),
+        evidence_links=rules.evidence_links(settings),
+    )
+
+
+def limits_of(base: Base, tenant: str) -> BudgetLimits:
+    """What its admins are told of: of another workspace its own limit, not that of all."""
+    limits = rules.budget_limits(base.settings)
+    if tenant == HOME:
+        return limits
+    return BudgetLimits(base.in_force.daily_usd_micros(tenant), limits.alert_at_pct)
+
+
+def _ports(
+    base: Base,
+    conversation: Conversation,
+    engine: Engine,
+    workspace: SlackWorkspace,
+    errands: Errands,
+) -> IngressPorts:
+    stores, surface, tenant = base.stores, workspace.surface, workspace.tenant
+    database = stores.database
+    return IngressPorts(
+        workflows=engine,
+        redactor=base.redactor,
+        placeholders=base.placeholders,
+        sessions=stores.sessions,
+        proposals=stores.proposals,
+        roles=workspace.roles,
+        action_roles=base.actions.roles_of,
+        card_pressed=card_pressed(base, conversation),
+        channel_now=conversation.channel_now,
+        channel_renamed=workspace.names.renamed,
+        channel_reached=channel_reached(base, conversation, errands),
+        surface=surface,
+        stops=engine,
+        audit=stores.audit,
+        trail=StoredTrail(database, tenant),
+        ledger=StoredLedger(database, tenant),
+        feedback=StoredFeedback(database, retain=stores.feedback.keeps_reasons, whose=tenant),
+        overview=StoredOverview(database, tenant),
+        sight=Sight(workspace.api, workspace.team, time.monotonic),
+        freezes=base.freezes,
+        revisions=Revisions(base.actions, base.redactor, surface.traits),
+        switch=base.freezes.switch,
+        providers=providers_report(base),
+        tools=tools_report(base, conversation),
+        chart=Charting(base, conversation).chart,
+        api=workspace.api,
+    )
