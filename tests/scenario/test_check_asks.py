@@ -83,6 +83,7 @@ description = "d"
 products = ["*"]
 endpoint = {{ url = "{there}/rollback" }}
 """
+EXAMPLE = Path(__file__).parents[2] / "docs" / "kortex.example.toml"
 ASKED = {
     "slack", "audit events", "audit checkpoints", "provider openai", "logs", "metrics", "traces",
     "control plane", "platform everybody", "patterns", "plugin nowhere", "mcp tickets",
@@ -209,6 +210,18 @@ async def test_offline_tells_what_can_be_read(wrong: str, words: str) -> None:
     bad = failed(await examine(parse(wrong, "kortex.toml", {}), offline=True))
 
     assert [each.mend != "" for each in bad.values() if words in each.detail] == [True]
+
+
+async def test_the_reference_copied_as_it_is_asks_nobody_and_fails_nowhere(tmp_path: Path) -> None:
+    text = EXAMPLE.read_text(encoding="utf-8").replace("port = 3000", "port = 0")
+    text = text.replace(
+        "sqlite+aiosqlite:///kortex.db", f"sqlite+aiosqlite:///{tmp_path}/kortex.db"
+    )
+
+    found = await examine(parse(text, "kortex.toml", {}))
+
+    assert failed(found) == {}
+    assert {each.part for each in found if each.warning} == {"slack"}
 
 
 def test_every_part_says_how_it_is_mended() -> None:

@@ -37,27 +37,48 @@ def test_the_rules_of_the_example_name_every_setting(name: str) -> None:
 def test_the_example_is_valid() -> None:
     settings = load(EXAMPLE, {})
 
-    assert settings.llm.fallback_providers == ("openai",)
-    assert [a.name for a in settings.actions] == ["rollback-deploy"]
+    assert settings.llm.default_provider == Settings().llm.default_provider
+    assert [c.match for c in settings.channels] == ["incident-*", "@direct"]
+
+
+def shown(*headers: str) -> Settings:
+    """What stands behind `# ` from each of these headers to the next empty line, as settings."""
+    text = EXAMPLE.read_text(encoding="utf-8")
+    found = [
+        re.search(rf"^# {re.escape(header)}(?:.*\n)(?:# .*\n)+", text, re.MULTILINE)
+        for header in headers
+    ]
+    blocks = [each[0] for each in found if each is not None]
+    assert len(blocks) == len(headers)
+    return parse(re.sub("^# ", "", "\n".join(blocks), flags=re.MULTILINE), "e", {})
 
 
 def test_what_the_example_shows_of_a_rota_is_valid_and_whole() -> None:
-    text = EXAMPLE.read_text(encoding="utf-8")
-    shown = re.search(r"^# \[roles\.on-call\.oncall\](?:.*\n)(?:# .*\n)+", text, re.MULTILINE)
-    assert shown
-    rota = parse(re.sub("^# ", "", shown[0], flags=re.MULTILINE), "e", {}).roles["on-call"].oncall
+    rota = shown("[roles.on-call.oncall]").roles["on-call"].oncall
 
     assert rota is not None
     assert rota.model_fields_set == set(type(rota).model_fields)
 
 
 def test_what_the_example_shows_of_alerts_is_valid_and_whole() -> None:
-    text = EXAMPLE.read_text(encoding="utf-8")
-    shown = re.search(r"^# \[\[alerts\]\](?:.*\n)(?:# .*\n)+", text, re.MULTILINE)
-    assert shown
-    (rule,) = parse(re.sub("^# ", "", shown[0], flags=re.MULTILINE), "e", {}).alerts
+    (rule,) = shown("[[alerts]]").alerts
 
     assert rule.model_fields_set == set(type(rule).model_fields)
+
+
+def test_what_the_example_shows_of_actions_is_valid_and_whole() -> None:
+    (action,) = shown("[[actions]]").actions
+
+    assert action.model_fields_set == set(type(action).model_fields)
+
+
+def test_what_the_example_shows_of_mcp_servers_is_valid_and_whole() -> None:
+    servers = shown(
+        "[mcp.servers.tickets]", "[mcp.servers.tickets.tools]", "[mcp.servers.runbooks]"
+    ).mcp.servers
+
+    keys = [each.model_fields_set for each in servers.values()]
+    assert set().union(*keys) == set(type(servers["tickets"]).model_fields)
 
 
 @pytest.mark.parametrize("section", ["slack", "http", "database", "admins"])
