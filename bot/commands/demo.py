@@ -19,6 +19,11 @@ def demo(port: int | None, host: str | None, signals: Signals) -> int:
     return verbs.guarded(lambda: _demo(port, host, signals))
 
 
+def demo_workspace(port: int | None, host: str | None, signals: Signals) -> int:
+    """Serve the local workspace alone, for a `kortex run` with a configuration of one's own."""
+    return verbs.guarded(lambda: _workspace(port, host, signals))
+
+
 def demo_ask(question: str, channel: str, *, as_json: bool) -> int:
     """One question against a recorded incident, headless."""
 
@@ -45,16 +50,55 @@ async def _demo(port: int | None, host: str | None, signals: Signals) -> int:
             print("Kortex is starting ...", flush=True)
             with attention.starting():
                 url = await stack.enter_async_context(demo_running(folder, port, host or LOOPBACK))
-            if port is None and not url.endswith(f":{USUAL_PORT}"):
-                print(
-                    f"Port {USUAL_PORT} is in use, perhaps by another demo, so this one has a free "
-                    "port. `kortex demo --port N` chooses one."
-                )
+            _tell_port(port, url, USUAL_PORT)
             print(
                 f'\n  Open {url}\n\n  Ask there: "@kortex why is checkout slow?"'
                 f"   Stop with Ctrl-C.\n  Or let its alert ask: sh {folder / SCRIPT}\n",
                 flush=True,
             )
+            await attention.stop.wait()
+            print("stopping ...", flush=True)
+    return OK
+
+
+def _tell_port(wanted: int | None, url: str, usual: int) -> None:
+    if wanted is None and not url.endswith(f":{usual}"):
+        print(
+            f"Port {usual} is in use, perhaps by another demo, so this one has a free port. "
+            "`kortex demo --port N` chooses one."
+        )
+
+
+_ALONE = """
+  A local Slack is at {url}: its people, channels and messages live until it stops (Ctrl-C).
+  Nobody answers there yet. In another terminal:
+
+  export SLACK_BOT_TOKEN={bot}
+  export SLACK_APP_TOKEN={app}
+  kortex init --slack socket --confirm @responders --api-base-url {api}
+  kortex check && kortex run
+"""
+
+
+async def _workspace(port: int | None, host: str | None, signals: Signals) -> int:
+    from bot.demo.running import LOOPBACK, USUAL_PORT, page_serving
+    from bot.demo.workspace.app import api_base_url
+    from bot.demo.workspace.state import Workspace
+
+    attention = Attention(signals)
+    workspace = Workspace()
+    with attention.paid(), suppress(StoppedEarly):
+        async with AsyncExitStack() as stack:
+            with attention.starting():
+                url = await stack.enter_async_context(
+                    page_serving(workspace, host or LOOPBACK, port)
+                )
+            _tell_port(port, url, USUAL_PORT)
+            api = api_base_url(int(url.rpartition(":")[2]))
+            words = _ALONE.format(
+                url=url, bot=workspace.bot_token, app=workspace.app_token, api=api
+            )
+            print(words, flush=True)
             await attention.stop.wait()
             print("stopping ...", flush=True)
     return OK

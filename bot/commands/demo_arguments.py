@@ -32,6 +32,11 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
         help="where the page listens (default: 127.0.0.1); 0.0.0.0 in a container, whose port is "
         "then published to this machine alone: whoever reaches the page can be anybody in it",
     )
+    parser.add_argument(
+        "--workspace",
+        action="store_true",
+        help="only the local workspace: a Slack on this machine for a kortex.toml of your own",
+    )
     parser.set_defaults(run=_demo, refuse=parser.error)
 
 
@@ -49,6 +54,8 @@ def _demo(parsed: argparse.Namespace) -> int:
             parsed.refuse("--port is of the page, and --ask has none")
         if parsed.host is not None:
             parsed.refuse("--host is of the page, and --ask has none")
+        if parsed.workspace:
+            parsed.refuse("--workspace is a page, and --ask has none")
         from bot.commands.demo import demo_ask
 
         return demo_ask(parsed.ask, parsed.channel or "incident-checkout", as_json=parsed.json)
@@ -57,8 +64,9 @@ def _demo(parsed: argparse.Namespace) -> int:
             parsed.refuse(f"--{option} goes with --ask; on the page you choose a channel yourself")
 
     def serve(signals: Signals) -> int:
-        from bot.commands.demo import demo
+        from bot.commands.demo import demo, demo_workspace
 
-        return demo(parsed.port, parsed.host, signals)
+        serving = demo_workspace if parsed.workspace else demo
+        return serving(parsed.port, parsed.host, signals)
 
     return heeding(Signals(hangup_stops=True), serve)

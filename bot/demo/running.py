@@ -70,7 +70,7 @@ async def demo_running(
     choice, incidents = DemoProviders(), demo_incidents()
     token, read_token, alert_token = (secrets.token_urlsafe(24) for _ in range(3))
     async with AsyncExitStack() as stack:
-        origin = await stack.enter_async_context(_page(workspace, host, port, choice))
+        origin = await stack.enter_async_context(page_serving(workspace, host, port, choice))
         plane = await stack.enter_async_context(
             local(demo_control_plane(token, read_token, incidents))
         )
@@ -108,9 +108,10 @@ async def _on_own_database(settings: Settings) -> Settings:
 
 
 @asynccontextmanager
-async def _page(
-    workspace: Workspace, host: str, port: int | None, choice: "DemoProviders"
+async def page_serving(
+    workspace: Workspace, host: str, port: int | None, choice: "DemoProviders | None" = None
 ) -> AsyncIterator[str]:
+    """The workspace's origin. Raises ConfigurationError when the port that was asked for cannot be had."""
     async with AsyncExitStack() as stack:
         wanted = USUAL_PORT if port is None else port
         try:

@@ -43,7 +43,7 @@ def load(path: Path, env: Mapping[str, str] | None = None) -> Settings:
     """
     text = _text(
         path,
-        "Copy docs/kortex.example.toml and fill it in, or try `kortex demo`, which needs none.",
+        "`kortex init` writes one; `kortex demo` needs none.",
     )
     known = environment() if env is None else env
     settings = parse(text, str(path), known)

@@ -80,6 +80,7 @@ def test_an_output_that_cannot_be_written_is_said() -> None:
         (["--ask", "why?", "--port", "8420"], "--port is of the page"),
         (["--ask", "why?", "--host", "0.0.0.0"], "--host is of the page"),
         (["--host", "192.0.2.1"], "invalid choice: '192.0.2.1'"),
+        (["--ask", "why?", "--workspace"], "--workspace is a page"),
         (["--ask", "why?", "--channel", "incident-chekout"], "incident-checkout"),
     ],
 )

@@ -3,6 +3,8 @@
 import asyncio
 import json
 import os
+import re
+import signal
 import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -12,11 +14,13 @@ from aiohttp import web
 from blockbuster import BlockBuster
 
 from bot import cli
+from bot.commands import demo
 from bot.commands.first_configuration import Answers, Confirming, configuration
 from bot.demo.setup import local
 from bot.demo.workspace.app import serving
 from bot.demo.workspace.state import Workspace
 from bot.settings.reading import load, parse
+from bot.upkeep.signals import TAKEN, Signals
 from tests.fakes.loki_server import LokiServer
 from tests.fixtures_http import serving as answering
 from tests.plain_logging import logging_put_back
@@ -235,6 +239,31 @@ async def test_at_a_terminal_it_asks_until_it_can_read_the_answer(
     )
     assert settings.roles["responder"].users == ("U0MEMBER01",)
     assert settings.llm.default_provider == "openai"
+
+
+def test_a_local_slack_says_what_to_configure(monkeypatch: pytest.MonkeyPatch) -> None:
+    signals, told = Signals(), list[str]()
+
+    def hear(words: str, **_: object) -> None:
+        told.append(words)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr(demo, "print", hear, raising=False)
+    before = [signal.getsignal(number) for number in TAKEN]
+    try:
+        signals.take()
+        assert demo.demo_workspace(0, None, signals) == 0
+    finally:
+        for number, handler in zip(TAKEN, before, strict=True):
+            signal.signal(number, handler)
+
+    origin, tokens = (
+        re.search(r"http://127\.0\.0\.1:\d+", told[0]),
+        re.findall("xoxb-|xapp-", told[0]),
+    )
+    assert origin
+    assert f"--api-base-url {origin[0]}/api/" in told[0]
+    assert (tokens, told[1:]) == (["xoxb-", "xapp-"], ["stopping ..."])
 
 
 @pytest.mark.parametrize("mode", ["socket", "http"])
