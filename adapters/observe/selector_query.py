@@ -6,7 +6,9 @@ from typing import Final
 
 from tools.errors import InvalidArguments
 
-_SELECTOR: Final = re.compile(r'\s*([a-zA-Z_:][\w:]*)\s*(?:\{((?:[^"}]|"(?:[^"\\]|\\.)*")*)\})?\s*')
+_SELECTOR: Final = re.compile(
+    r'\s*([a-zA-Z_:][\w:.]*)\s*(?:\{((?:[^"}]|"(?:[^"\\]|\\.)*")*)\})?\s*'
+)
 _EQUAL: Final = re.compile(r'\s*([A-Za-z_]\w*)\s*=\s*("(?:[^"\\]|\\.)*")\s*(?:,|$)')
 
 

@@ -1,0 +1,89 @@
+"""What a metrics backend without PromQL has to do, so that `named_metrics` makes the Metrics port of it.
+
+Series are asked for by a metric's name and labels that are equal, one value a step, and no more.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal, Protocol
+
+from adapters.observe.signal_map import Known
+from tools.capabilities import Interval
+from tools.signals import Place
+
+# How the samples of a step become one value; rate is their sum per second.
+How = Literal["avg", "max", "min", "sum", "rate", "p99"]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Series of a metric whose `label` is one of `values`, and whose other labels are `labels`.
+
+    An empty `label` asks for all of them.
+    """
+
+    metric: str
+    how: How
+    label: str = ""
+    values: tuple[str, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One series that answers the asked of that number. `points` in time order, in seconds."""
+
+    asked: int
+    labels: Mapping[str, str]
+    points: Sequence[tuple[float, float]]
+    unit: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """All that was found, and in how many requests."""
+
+    rows: Sequence[Row]
+    requests: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """What exists of products. `spacing_s` is the time between samples by metric, where it is known."""
+
+    known: Sequence[Known]
+    products: Sequence[str]
+    spacing_s: Mapping[str, float] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+    requests: int = 0
+
+
+class MetricSource(Protocol):
+    """One backend. Every method raises UpstreamFailed, CapabilityUnavailable, InvalidArguments."""
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        ...
+
+    @property
+    def quantiles(self) -> bool:
+        """Whether it has p99 of any metric."""
+        ...
+
+    def finest_s(self, interval: Interval, now: datetime) -> float:
+        """The finest step that it has of that time."""
+        ...
+
+    async def catalogue(self, products: Sequence[str], interval: Interval) -> Catalogue:
+        """What these have; all that there are when none is named."""
+        ...
+
+    async def places(self, metric: str, product: str, interval: Interval) -> Sequence[Place]:
+        """Where a product's series of a metric would be; none where that is known not to be."""
+        ...
+
+    async def read(self, asked: Sequence[Asked], interval: Interval, step_s: float) -> Rows:
+        """The series of all of them, in few requests. Steps may be aligned to the clock."""
+        ...
