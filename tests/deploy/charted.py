@@ -1,6 +1,7 @@
 """The chart as Helm renders it: by Helm's own library, in the environment of `make deploy-check`."""
 
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -33,7 +34,7 @@ class Refused(Exception):
 
 def rendered(values: Object) -> list[Object]:
     """Every object of the chart with these values over its own. Raises Refused."""
-    command = [HELM, "-c", RENDER, CHART, orjson.dumps(values).decode()]
+    command: list[str | Path] = [HELM, "-c", RENDER, CHART, orjson.dumps(values).decode()]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     if ended.returncode:
         raise Refused(ended.stderr)
