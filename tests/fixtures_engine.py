@@ -17,7 +17,8 @@ from pydantic import JsonValue
 
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, ProposalId, TeamId, UserId
 from bot.domain.session import Ask
-from bot.engine.engine import WORKFLOW_VERSION, Engine, EngineConfig
+from bot.engine.config import WORKFLOW_VERSION, EngineConfig
+from bot.engine.engine import Engine
 from bot.ports.durability import Journal
 from bot.ports.failures import GivenUp
 from bot.ports.proposals import Decision

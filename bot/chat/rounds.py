@@ -24,6 +24,7 @@ from bot.chat.models import NEED_MORE_CONTEXT, KnownModel, MarkerFilter, passed_
 from bot.chat.round_budget import Admitted, NotAdmitted, RoundBudget
 from bot.chat.round_record import RoundRecord
 from bot.chat.stopping import StoppedByPerson, unless_stopped
+from bot.chat.turn_trace import model_request
 from bot.domain.turn_events import Notice, RoundStarted
 from bot.ports.durability import StopSignal
 
@@ -245,10 +246,11 @@ class Rounds:
                     ErrorKind.TIMEOUT, f"no complete answer after {limit_s:.0f} s"
                 )
 
-        try:
-            await unless_stopped(stop, asked())
-        except StoppedByPerson:
-            attempt.stopped = attempt.end is None
+        with model_request(provider.name, request, attempt):
+            try:
+                await unless_stopped(stop, asked())
+            except StoppedByPerson:
+                attempt.stopped = attempt.end is None
         return attempt
 
     @staticmethod

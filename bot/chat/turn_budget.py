@@ -118,8 +118,9 @@ class TurnBudget:
                 record = await self._budget.rounds.run(
                     request, number, emit, stop, prefer=prefer, budget=budget
                 )
-            self._count(record, took)
-            duration_ms = round((time.monotonic() - started) * 1000)
+            seconds = time.monotonic() - started
+            self._count(record, took, seconds)
+            duration_ms = round(seconds * 1000)
             self._paid[number] = _Paid(record, budget, duration_ms)
         paid = self._paid[number]
         await self._write_down(paid, purpose or self._purpose)
@@ -150,12 +151,13 @@ class TurnBudget:
         of_all = self._budget
         return RoundBudget(of_all.ledger, self._limits, of_all.models, who, full=full)
 
-    def _count(self, record: RoundRecord, took: Translation) -> None:
+    def _count(self, record: RoundRecord, took: Translation, seconds: float) -> None:
         if not record.provider:
             return
         metrics = self._budget.metrics
         outcome = record.error.value if record.error else record.stop_reason.value
         metrics.round_ended(record.provider, outcome)
+        metrics.model_asked(record.provider, seconds, record.usage)
         metrics.spent(record.provider, record.cost_usd_micros or 0)
         metrics.translated(record.provider, "request", took.request_s)
         metrics.translated(record.provider, "answer", took.answer_s)

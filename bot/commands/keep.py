@@ -7,8 +7,8 @@ from pathlib import Path
 from bot.commands.as_it_is import opened
 from bot.commands.ending import OK
 from bot.commands.verbs import guarded, loaded
+from bot.engine.config import LEASE_S
 from bot.engine.database_lock import take_lock
-from bot.engine.engine import LEASE_S
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
 from bot.store.backup import BackupRefused, write_backup

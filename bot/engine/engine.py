@@ -9,8 +9,6 @@ import asyncio
 import uuid
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from pathlib import Path
 from typing import IO
 
 import structlog
@@ -18,8 +16,10 @@ from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, SetWorkflowID
 from pydantic import JsonValue, TypeAdapter
 
 from bot.chat.stopping import Signal
+from bot.chat.traced import EndingBody, TurnBody, TurnTraces
 from bot.domain.ids import ProposalId, TurnId, UserId
 from bot.domain.session import Ask
+from bot.engine.config import DecisionBody, EngineConfig
 from bot.engine.database_lock import take_lock
 from bot.engine.lease import Lease
 from bot.engine.library import HAND_OVER_S, DurableJournal, end_dbos, milliseconds
@@ -34,7 +34,7 @@ from bot.engine.waiting import (
     ThreadOrder,
     TurnSlots,
 )
-from bot.ports.durability import Journal, StopSignal
+from bot.ports.durability import StopSignal
 from bot.ports.failures import StorageUnavailable
 from bot.ports.proposals import Decision, decision_workflow
 from bot.store.dialect import storage_errors
@@ -45,30 +45,14 @@ from bot.store.tickets import Superseded, Tickets
 
 log = structlog.get_logger(__name__)
 
-# Change only when the sequence of steps changes incompatibly: it decides who may resume a turn.
-WORKFLOW_VERSION = "kortex-1"
-LEASE_S = 6.0
 POLL_STOPS_S = 0.3
 MAX_EXECUTOR_THREADS = 32  # DBOS leaves it unbounded: a thread per live workflow
 DEATHS_AT_A_STEP = 3  # of the process that ran it; then the step is given up
 
+UNTRACED = TurnTraces()
+
 _ASK = TypeAdapter(Ask)
 _DECISION = TypeAdapter(Decision)
-
-TurnBody = Callable[[Ask, Journal], Awaitable[object]]
-DecisionBody = Callable[[ProposalId, Decision, Journal], Awaitable[None]]
-EndingBody = Callable[[Ask, bool, Journal], Awaitable[None]]
-
-
-@dataclass(frozen=True, slots=True)
-class EngineConfig:
-    """`database_url` as DBOS wants it (a synchronous driver); `sqlite_path` None on PostgreSQL."""
-
-    database_url: str
-    sqlite_path: Path | None
-    lease_s: float = LEASE_S
-    max_live_turns: int = 0  # 0: the database's own
-    version: str = WORKFLOW_VERSION
 
 
 class Engine:
@@ -81,10 +65,12 @@ class Engine:
         replicas: Replicas,
         stranded: StrandedTurns,
         settle: Callable[[], Awaitable[None]] | None = None,
+        traces: TurnTraces = UNTRACED,
     ) -> None:
         """`settle` is called once the database is ours, before anything of it is resumed."""
         self._config = config
         self._settle = settle
+        self._traces = traces
         self._tickets = tickets
         self._replicas = replicas
         self.executor_id = "local" if config.sqlite_path else uuid.uuid4().hex
@@ -128,7 +114,8 @@ class Engine:
         if not self._config.sqlite_path:
             await self._presence.beat()
         self._show_in_line = show_in_line
-        self._turn_body, self._decision_body, self._ending_body = turn, decision, ending
+        self._turn_body, self._decision_body = self._traces.answering(turn), decision
+        self._ending_body = self._traces.ending(ending)
         self._background = background
         self._launch()
         self._accepting = True
@@ -245,7 +232,8 @@ class Engine:
             return not await self._order.announce(ask)
 
         value = _ASK.dump_python(ask, mode="json")
-        await self._start(ask.turn_id, has_place_already, self._turn, value)
+        with self._traces.accepting(ask):
+            await self._start(ask.turn_id, has_place_already, self._turn, value)
 
     async def start_decision(self, proposal_id: ProposalId, decision: Decision) -> None:
         """Durable when it returns. Raises StorageUnavailable."""

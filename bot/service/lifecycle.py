@@ -13,7 +13,8 @@ from bot.actions.decide import ExpirySweep
 from bot.actions.display import CardSweep
 from bot.actions.stranded import StrandedSweep
 from bot.app import Base, Conversation, build_base, build_conversation
-from bot.engine.engine import Engine, EngineConfig
+from bot.engine.config import EngineConfig
+from bot.engine.engine import Engine
 from bot.engine.records import EngineRecords
 from bot.service.alerting import alerting
 from bot.service.delivering import delivery_jobs
@@ -43,6 +44,7 @@ from bot.wiring.audit_outlets import audit_jobs
 from bot.wiring.backends import Cluster
 from bot.wiring.in_force import SECTIONS
 from bot.wiring.observed import UNPLAYED, Played
+from bot.wiring.telemetry import open_telemetry
 from tools.errors import ToolError
 
 SOCKET_GRACE_S = 3.0
@@ -83,7 +85,7 @@ async def serving(
         base = await build_base(settings, stack, played=played)
         identity = await check_slack(rules.slack_access(settings))
         session = await stack.enter_async_context(_slack_session())
-        engine = _engine(base, times.lease_s)
+        engine, telling = _engine(base, times.lease_s, stack)
         base.in_force.home = identity.team
         pace = rates or Rates.with_edits(settings.slack.edits_per_minute)
         token = settings.slack.bot_token.get_secret_value()
@@ -103,7 +105,7 @@ async def serving(
         showing = alerting(base, own.outbox, engine, identity.team, times)
         alerts = await stack.enter_async_context(showing)
         port = await listen(base, conversation, bolt, socket, own.access, stack, alerts.take)
-        due = _jobs(base, engine, conversation, own.admins, times.tick_s)
+        due = telling | _jobs(base, engine, conversation, own.admins, times.tick_s)
         due |= delivery_jobs(base, own.access, everywhere, own.admins, times.tick_s)
         await stack.enter_async_context(jobs.running({**due, **alerts.jobs, **witnesses}))
         await _open_for_slack(socket, errands, stack)
@@ -151,13 +153,18 @@ async def warn_of_excess(cluster: Cluster | None) -> None:
         log.error("this identity may do more than read", may=excess)
 
 
-def _engine(base: Base, lease_s: float) -> Engine:
+def _engine(
+    base: Base, lease_s: float, stack: AsyncExitStack
+) -> tuple[Engine, dict[str, tuple[float, jobs.Job]]]:
+    """And what the clock has to do for the traces of its turns."""
+    traces, telling = open_telemetry(base.settings.otel, base.redactor, base.metrics, stack)
     path, database = rules.sqlite_file(base.settings), base.stores.database
     address = rules.engine_database(base.settings.database.url.get_secret_value())
     config = EngineConfig(address, path, lease_s, base.settings.turns.max_live)
     replicas = Replicas(database, config.version)
     settle = settling(base.stores.origin, database, EngineRecords(address), lease_s)
-    return Engine(config, Tickets(database), replicas, StrandedTurns(database), settle)
+    turns = StrandedTurns(database)
+    return Engine(config, Tickets(database), replicas, turns, settle, traces), telling
 
 
 def _slack_session() -> aiohttp.ClientSession:

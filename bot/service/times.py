@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from bot.actions.display import CALL_TIMEOUT_S
 from bot.alerts.threads import GATHER_S
-from bot.engine.engine import LEASE_S
+from bot.engine.config import LEASE_S
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from bot.settings.http import HttpSettings, OidcSettings
 from bot.settings.masked import secret_values
 from bot.settings.mcp import McpSettings
 from bot.settings.observe import ObserveSettings
+from bot.settings.otel import OtelSettings
 from bot.settings.policy import PolicySettings, RoleSettings
 from bot.settings.section import (
     Duration,
@@ -399,6 +400,7 @@ class Settings(Section):
     reflexes: ReflexFileSettings = ReflexFileSettings()
     freeze: FreezeSettings = FreezeSettings()
     proposals: ProposalSettings = ProposalSettings()
+    otel: OtelSettings = OtelSettings()
 
     def secrets(self) -> frozenset[str]:
         """Every configured secret, for literal masking wherever text leaves."""

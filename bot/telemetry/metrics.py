@@ -18,6 +18,7 @@ from prometheus_client import (
 from prometheus_client.metrics_core import Metric
 from prometheus_client.samples import Sample
 
+from adapters.llm.messages import Usage
 from bot.domain.tool_status import ToolHealth
 from tools.records import ToolInvocationRecord
 
@@ -38,6 +39,11 @@ TRANSLATION_BUCKETS_S: Final = (
     1.0,
 )
 TOOL_BUCKETS_S: Final = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
+# As the semantic conventions advise for these two (gen-ai-metrics).
+MODEL_BUCKETS_S: Final = (
+    0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92,
+)  # fmt: skip
+MODEL_BUCKETS_TOKENS: Final = tuple(4**power for power in range(14))
 
 
 class Metrics:
@@ -55,22 +61,34 @@ class Metrics:
         self._tool_calls = self._counter(
             "tool_calls", "Tool calls by tool and outcome.", "tool", "outcome"
         )
-        self._tool_seconds = Histogram(
-            "kortex_tool_seconds",
-            "Wall time of tool calls.",
-            ("tool",),
-            registry=self.registry,
-            buckets=TOOL_BUCKETS_S,
+        self._tool_seconds = self._histogram(
+            "tool_seconds", "Wall time of tool calls.", TOOL_BUCKETS_S, "tool"
         )
         self._tool_bugs = self._counter("tool_bugs", "Bugs of tools: alert on any.", "tool")
-        self._fallbacks = self._counter("fallbacks", "What took over, by kind.", "kind")
-        self._translation_seconds = Histogram(
-            "kortex_translation_seconds",
-            "CPU-bound time between our messages and a provider's wire, per round.",
-            ("provider", "direction"),
-            registry=self.registry,
-            buckets=TRANSLATION_BUCKETS_S,
+        self._model_seconds = self._histogram(
+            "model_seconds",
+            "Wall time of rounds that a provider was asked for.",
+            MODEL_BUCKETS_S,
+            "provider",
         )
+        self._model_tokens = self._histogram(
+            "model_tokens",
+            "Tokens of a round, by whether they were read or written.",
+            MODEL_BUCKETS_TOKENS,
+            "provider",
+            "kind",
+        )
+        self._fallbacks = self._counter("fallbacks", "What took over, by kind.", "kind")
+        self._translation_seconds = self._histogram(
+            "translation_seconds",
+            "CPU-bound time between our messages and a provider's wire, per round.",
+            TRANSLATION_BUCKETS_S,
+            "provider",
+            "direction",
+        )
+        self._count_what_goes_out()
+
+    def _count_what_goes_out(self) -> None:
         self._edits = self._counter("slack_edits", "Edits of live answers sent to Slack.")
         self._rate_limited = self._counter("slack_rate_limited", "429s from Slack.")
         self._proposals = self._counter(
@@ -85,6 +103,9 @@ class Metrics:
         self._alert_threads = self._counter(
             "alert_threads", "Threads that alerts opened, and investigations they began.", "what"
         )
+        self._telemetry_dropped = self._counter(
+            "telemetry_dropped", "Spans and points that no collector took."
+        )
         self._spent = self._counter(
             "spent_usd_micros", "Micro-dollars spent on rounds with a known price.", "provider"
         )
@@ -98,6 +119,13 @@ class Metrics:
         self._rounds.labels(
             self._value("provider", provider), self._value("outcome", outcome)
         ).inc()
+
+    def model_asked(self, provider: str, seconds: float, usage: Usage) -> None:
+        """How long a round took, retries included, and what was billed."""
+        name = self._value("provider", provider)
+        self._model_seconds.labels(name).observe(seconds)
+        for kind, tokens in (("input", usage.input), ("output", usage.output)):
+            self._model_tokens.labels(name, kind).observe(tokens)
 
     def fallback(self, kind: str) -> None:
         """Something else took over: another `provider`, the full `model`, text for `tools`."""
@@ -153,12 +181,23 @@ class Metrics:
         """A thread was `opened`, or `investigated`. About right: a crash may repeat one."""
         self._alert_threads.labels(what).inc()
 
+    def telemetry_dropped(self, number: int) -> None:
+        """So many spans or points are gone untold."""
+        self._telemetry_dropped.inc(number)
+
     def spent(self, provider: str, usd_micros: int) -> None:
         """What a round cost."""
         self._spent.labels(self._value("provider", provider)).inc(max(0, usd_micros))
 
     def _counter(self, name: str, documentation: str, *labels: str) -> Counter:
         return Counter(f"kortex_{name}", documentation, labels, registry=self.registry)
+
+    def _histogram(
+        self, name: str, documentation: str, buckets: Sequence[float], *labels: str
+    ) -> Histogram:
+        return Histogram(
+            f"kortex_{name}", documentation, labels, registry=self.registry, buckets=buckets
+        )
 
     def _value(self, label: str, value: str) -> str:
         seen = self._seen[label]
