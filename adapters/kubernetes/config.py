@@ -122,7 +122,7 @@ def _check(path: Path, cluster: _Cluster, user: _User) -> None:
     if user.exec is not None or user.auth_provider is not None or user.username:
         raise AccessInvalid(
             f"{path}: only tokens and client certificates are used; make a service account with"
-            " get, list and watch, and put its token into the kubeconfig"
+            " get and list, and put its token into the kubeconfig"
         )
 
 

@@ -13,7 +13,7 @@ from tools.capabilities import Traces
 from tools.cluster_objects import ObjectQuery
 from tools.errors import InvalidArguments, ToolError
 
-TOO_MUCH = "this identity may do more than read; give it get, list and watch on what it needs"
+TOO_MUCH = "this identity may do more than read; give it get and list on what it needs"
 UNKNOWN_TRACE_ID = "f" * 32  # nobody's: only whether the backend answers counts
 UNKNOWN_PRODUCT = "kortex-check"
 
