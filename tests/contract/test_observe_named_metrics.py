@@ -14,7 +14,6 @@ from tests.fixtures_metrics_contract import MetricsContract, contract_series
 from tests.fixtures_signals_contract import SignalsContract
 from tools.capabilities import Metrics
 
-
 NOW = MetricsContract.NOW
 
 
