@@ -5,7 +5,7 @@ names concrete classes (docs/adr/0008).
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -32,7 +32,7 @@ from bot.chat.tool_calls import Toolbox, ToolDesk, record_calls
 from bot.chat.turn import Turns
 from bot.chat.turn_budget import Budget, Tenants
 from bot.domain.channel import ChannelNow
-from bot.domain.ids import Person, Place, SessionId
+from bot.domain.ids import Person, Place, SessionId, TeamId
 from bot.domain.proposal import Proposal
 from bot.domain.roles import NO_ROLES, HeldRoles
 from bot.ports.durability import Stops
@@ -49,7 +49,15 @@ from bot.wiring.bindings import bound
 from bot.wiring.confinement import check_edited, local_hosts
 from bot.wiring.in_force import Directory, InForce, Venues
 from bot.wiring.mcp_servers import McpServers, open_mcp
-from bot.wiring.observed import UNPLAYED, Observed, Played, SystemClock, World, make_observed
+from bot.wiring.observed import (
+    UNPLAYED,
+    Observed,
+    ObservedIn,
+    Played,
+    SystemClock,
+    World,
+    make_observed,
+)
 from bot.wiring.plugins import Plugins, open_plugins
 from bot.wiring.stores import Stores, open_redactor, open_stores
 from bot.wiring.toolboxes import Toolboxes
@@ -71,7 +79,7 @@ class Base:
     settings: Settings
     stores: Stores
     clock: Clock
-    observed_in: Callable[[str], Observed]
+    observed_in: ObservedIn
     own_adapters: Mapping[str, object]
     redactor: TextRedactor
     placeholders: Placeholders
@@ -133,7 +141,7 @@ async def build_base(
         settings=settings,
         stores=stores,
         clock=clock,
-        observed_in=(lambda _: world.observed) if world else await asyncio.to_thread(seen),
+        observed_in=(lambda *_: world.observed) if world else await asyncio.to_thread(seen),
         own_adapters=await asyncio.to_thread(bound, settings, stack),
         redactor=redactor,
         placeholders=placeholders,
@@ -278,9 +286,11 @@ def _toolboxes(base: Base, desk: ProposalDesk, attachments: Attachments | None) 
         return Toolbox(catalog, runner)
 
     built_in = core_tools(CursorSigner(backends.installation_key(base.settings)))
-    return Toolboxes(
-        base.settings, built_in, (base.plugins, base.mcp), base.observed_in, bind, make
-    )
+
+    def observed(team: TeamId, channel: str) -> Observed:
+        return base.observed_in(base.in_force.channels_at(team), channel)
+
+    return Toolboxes(base.settings, built_in, (base.plugins, base.mcp), observed, bind, make)
 
 
 def _decide(

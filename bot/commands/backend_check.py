@@ -3,12 +3,17 @@
 import asyncio
 from collections.abc import Awaitable, Sequence
 from dataclasses import replace
+from datetime import datetime
 
-from bot.commands.installation import Asked
+from bot.commands.installation import Asked, Installation
 from bot.commands.part_check import PROBE_TIMEOUT_S, sight
 from bot.reports.finding import Finding
+from bot.settings.named_backends import FAMILIES
+from bot.settings.observe import ObserveSettings
 from bot.wiring import rules
 from bot.wiring.backends import Cluster
+from bot.wiring.chosen import named_of
+from bot.wiring.observed import Observed
 from tools.capabilities import Traces
 from tools.cluster_objects import ObjectQuery
 from tools.errors import InvalidArguments, ToolError
@@ -22,11 +27,40 @@ async def check_observed(asked: Asked) -> Sequence[Finding]:
     """Logs, metrics and traces."""
     of = asked.of
     observe = of.settings.observe
+    names = {name for family in FAMILIES for name in named_of(observe, family)}
+    async with asyncio.TaskGroup() as group:
+        default = group.create_task(_seen(observe, of.observed, of.products, of.now))
+        named = {name: group.create_task(_named(asked.of, name)) for name in sorted(names)}
+    told = [
+        replace(each, part=f"{each.part} {name}")
+        for name, task in named.items()
+        for each in task.result()
+        if each.configured
+    ]
+    return [*default.result(), *told]
+
+
+async def _seen(
+    observe: ObserveSettings, observed: Observed, products: Sequence[str], now: datetime
+) -> Sequence[Finding]:
     seen, traces = await asyncio.gather(
-        sight(observe, of.observed, of.products, of.now),
-        _traces(observe.traces.kind, of.observed.traces),
+        sight(observe, observed, products, now), _traces(observe.traces.kind, observed.traces)
     )
     return [*seen, traces]
+
+
+async def _named(of: Installation, name: str) -> Sequence[Finding]:
+    """The backends of that name, and nothing of a family that has none."""
+    seen, observe = of.observed_as(name), of.settings.observe
+    only = Observed(
+        logs=seen.logs if name in observe.logs.named else None,
+        metrics=seen.metrics if name in observe.metrics.named else None,
+        traces=seen.traces if name in observe.traces.named else None,
+    )
+    tables = {family: named_of(observe, family).get(name) for family in FAMILIES}
+    view = observe.model_copy(update={f: table for f, table in tables.items() if table})
+    products = {p for table in tables.values() if table for p in table.products}
+    return await _seen(view, only, sorted(products), of.now)
 
 
 async def _traces(kind: str, traces: Traces | None) -> Finding:

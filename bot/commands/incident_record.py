@@ -37,6 +37,7 @@ from bot.commands.ending import FAILED, OK
 from bot.commands.instant_option import instant_option
 from bot.commands.verbs import guarded, loaded
 from bot.domain.audit import AuditEvent, AuditKind
+from bot.domain.tenancy import HOME
 from bot.ports.feedback import Feedback
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
@@ -93,7 +94,11 @@ async def _record(settings: Settings, wanted: Wanted) -> int:
         folder = _folder(wanted, incident, products)
         is_now = base.clock.now() - incident.end <= CLUSTER_IS_NOW
         gathered = await _gather(
-            base.observed_in(wanted.channel), products, incident, before, is_now
+            base.observed_in(base.in_force.channels_of(HOME), wanted.channel),
+            products,
+            incident,
+            before,
+            is_now,
         )
         if not gathered.rows and not gathered.documents:
             _tell_notes(gathered.notes)

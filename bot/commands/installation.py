@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from adapters.egress import LocalHosts, confined_to
 from adapters.llm.port import Provider
+from bot.domain.channel import UNKNOWN, ChannelRule, ChosenBackends
 from bot.reports.finding import Finding
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
@@ -16,7 +17,7 @@ from bot.slack.received.payloads import SlackIdentity
 from bot.wiring.backends import Cluster, asked_in_order, make_providers, open_cluster
 from bot.wiring.bindings import bound
 from bot.wiring.confinement import local_hosts
-from bot.wiring.observed import Observed, SystemClock, make_observed
+from bot.wiring.observed import Observed, ObservedIn, SystemClock, make_observed
 from bot.wiring.plugins import Plugins, open_plugins
 from tools.capabilities import CallContext, Deploy, IncidentQuery, Interval, PastIncident
 
@@ -35,13 +36,18 @@ class Installation:
     in_order: Sequence[Provider]
     cluster: Cluster | None
     plugins: Plugins
-    observed_in: Callable[[str], Observed]
+    observed_in: ObservedIn
     problems: Sequence[Finding]
 
     @property
     def observed(self) -> Observed:
-        """What a channel of no name looks at."""
-        return self.observed_in("")
+        """What a channel looks at that chooses nothing."""
+        return self.observed_in((), UNKNOWN)
+
+    def observed_as(self, name: str) -> Observed:
+        """What a channel looks at that chooses the backends of that name."""
+        chosen = ChannelRule("*", backends=ChosenBackends(name, name, name))
+        return self.observed_in((chosen,), "any")
 
     @property
     def products(self) -> tuple[str, ...]:
@@ -103,7 +109,7 @@ async def made(settings: Settings, stack: AsyncExitStack) -> Installation:
     observed_in = await tried(
         "observe",
         lambda: make_observed(settings, clock, unread, unread, stack, cluster),
-        lambda _channel: NOTHING,
+        lambda _rules, _channel: NOTHING,
     )
     none: Mapping[str, object] = {}
     await tried("adapters", lambda: bound(settings, stack), none)

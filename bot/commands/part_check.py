@@ -14,9 +14,11 @@ from bot.ports.failures import StorageUnavailable
 from bot.reports.finding import Finding
 from bot.reports.tools import Purpose
 from bot.settings.model import Settings
+from bot.settings.named_backends import FAMILIES
 from bot.settings.observe import ObserveSettings
 from bot.settings.reading import ConfigurationError
 from bot.wiring import rules
+from bot.wiring.chosen import named_of, picks_of
 from bot.wiring.observed import Observed
 from bot.wiring.plugins import Plugins
 from bot.wiring.trail import verified
@@ -91,10 +93,15 @@ def check_channels(
     settings: Settings, policy: ToolPolicy, tools: Sequence[AnyTool]
 ) -> list[Finding]:
     """One finding a channel's rule; what is not bounded is said, never an error."""
-    return [
-        Finding(f"channel {rule.match}", True, _words(rule, _untold(rule, policy, tools)))
-        for rule in rules.channel_rules(settings)
-    ]
+    found = []
+    several = any(named_of(settings.observe, family) for family in FAMILIES)
+    for rule in rules.channel_rules(settings):
+        looks_at = picks_of(settings.observe, rule)
+        words = _words(rule, _untold(rule, policy, tools))
+        words += f"; looks at {looks_at}" if several else ""
+        known = looks_at.are_known
+        found.append(Finding(f"channel {rule.match}", known, words, warning=not known))
+    return found
 
 
 def _untold(rule: ChannelRule, policy: ToolPolicy, tools: Sequence[AnyTool]) -> list[str]:

@@ -32,6 +32,18 @@ class Readers(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class ChosenBackends:
+    """The name of a backend for each family of signals; empty: the products choose."""
+
+    logs: str = ""
+    metrics: str = ""
+    traces: str = ""
+
+
+BY_PRODUCTS: Final = ChosenBackends()
+
+
+@dataclass(frozen=True, slots=True)
 class ChannelRule:
     """One `[[channels]]` entry. `session` may contain `{channel}`.
 
@@ -51,6 +63,7 @@ class ChannelRule:
     shut: bool = False
     workspace: str = HOME
     answers: bool = True
+    backends: ChosenBackends = BY_PRODUCTS
 
     @property
     def is_bounded(self) -> bool:

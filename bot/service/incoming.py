@@ -22,6 +22,7 @@ from bot.store.feedback import StoredFeedback
 from bot.store.ledger import StoredLedger
 from bot.store.overview import StoredOverview
 from bot.wiring import rules
+from bot.wiring.chosen import evidence_links
 
 
 def incoming(
@@ -50,7 +51,7 @@ def ingress_settings(base: Base, workspace: SlackWorkspace) -> IngressSettings:
         admin_roles=in_force.admin_roles_of(tenant),
         channels=in_force.channels_of(tenant),
         budget=limits_of(base, tenant),
-        evidence_links=rules.evidence_links(settings),
+        evidence_links=evidence_links(settings.observe, in_force.channels_at),
     )
 
 

@@ -7,6 +7,8 @@ from typing import Final, get_args
 
 from pydantic import BaseModel
 
+from bot.settings.named_backends import NAMED
+
 _NEAR: Final = 0.6  # of difflib's ratio; its own default, at which one slip in four letters shows
 _MOST: Final = 3  # places that are named; more of them say nothing
 _PART = re.compile(r"\"([^\"]*)\"|'([^']*)'|([^.\s\"']+)")
@@ -70,7 +72,7 @@ def _below(
     """Paths, each with how people write it: `[table]`, `[[entries]]`, or `key` (in its table)."""
     for shape in shapes:
         for name, field in shape.model_fields.items():
-            path = (*above, field.alias or name)
+            path = tuple(above) if name == NAMED else (*above, field.alias or name)
             inside = _shapes(field.annotation)
             listed = getattr(field.annotation, "__origin__", None)
             written = f"{'.'.join(path)}"

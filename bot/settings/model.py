@@ -19,6 +19,7 @@ from bot.settings.alerts import AlertSettings
 from bot.settings.http import HttpSettings, OidcSettings
 from bot.settings.masked import secret_values
 from bot.settings.mcp import McpSettings
+from bot.settings.named_backends import Choice, ChosenBackends
 from bot.settings.observe import ObserveSettings
 from bot.settings.otel import OtelSettings
 from bot.settings.policy import PolicySettings, RoleSettings
@@ -252,7 +253,8 @@ class ChannelSettings(Section):
     `workspace` empty is the one of `[slack] bot_token`, `*` every one.
 
     `products` bound what may be proposed, and as `reading` says what tools may read. `ask` are roles
-    that may ask over HTTP; without any, those of `confirm`.
+    that may ask over HTTP; without any, those of `confirm`. `backends` is one name for logs, metrics
+    and traces, or a table with one for each.
     """
 
     match: ChannelNames = Field(min_length=1)
@@ -263,6 +265,7 @@ class ChannelSettings(Section):
     toolset: str = "investigate"
     confirm: tuple[str, ...] = ()
     ask: tuple[str, ...] = ()
+    backends: Choice = ChosenBackends()
     daily_usd_limit: float = Field(default=0.0, ge=0, le=MOST_USD)
 
 

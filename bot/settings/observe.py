@@ -5,6 +5,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from bot.settings.access import TENANT_HEADER, AccessSettings, HeaderText
+from bot.settings.named_backends import BackendName, ByName, named_apart
 from bot.settings.observe_kinds import DataSourceUid, LogStoreSettings, foreign_keys
 from bot.settings.section import Duration, LinkTemplate, Section
 
@@ -50,8 +51,19 @@ class LogsBackend(ObservedBackend, LogStoreSettings):
         return self
 
 
+class NamedLogsSettings(LogsBackend, ByName):
+    """`[observe.logs.NAME]`."""
+
+
 class LogsSettings(LogsBackend):
-    """`[observe.logs]`."""
+    """`[observe.logs]`: what every channel looks at that chooses no other, and those by name."""
+
+    named: dict[BackendName, NamedLogsSettings] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named_apart(cls, read: object) -> object:
+        return named_apart(read, frozenset(cls.model_fields))
 
 
 class SignalSettings(Section):
@@ -86,8 +98,19 @@ class MetricsBackend(ObservedBackend):
     signals: dict[str, SignalSettings] = Field(default_factory=dict)
 
 
+class NamedMetricsSettings(MetricsBackend, ByName):
+    """`[observe.metrics.NAME]`."""
+
+
 class MetricsSettings(MetricsBackend):
-    """`[observe.metrics]`."""
+    """`[observe.metrics]`: what every channel looks at that chooses no other, and those by name."""
+
+    named: dict[BackendName, NamedMetricsSettings] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named_apart(cls, read: object) -> object:
+        return named_apart(read, frozenset(cls.model_fields))
 
 
 class TracesBackend(ObservedBackend):
@@ -97,8 +120,19 @@ class TracesBackend(ObservedBackend):
     api: Literal["v1", "v3"] = "v1"
 
 
+class NamedTracesSettings(TracesBackend, ByName):
+    """`[observe.traces.NAME]`."""
+
+
 class TracesSettings(TracesBackend):
-    """`[observe.traces]`."""
+    """`[observe.traces]`: what every channel looks at that chooses no other, and those by name."""
+
+    named: dict[BackendName, NamedTracesSettings] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named_apart(cls, read: object) -> object:
+        return named_apart(read, frozenset(cls.model_fields))
 
 
 class ObserveSettings(Section):

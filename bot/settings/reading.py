@@ -16,6 +16,7 @@ from pydantic_core import ErrorDetails
 from bot.settings.actions import ActionSettings
 from bot.settings.keys import line_of, meant
 from bot.settings.model import ChannelSettings, Settings
+from bot.settings.named_backends import ByName, Family, as_written, chosen_in_vain, clashes
 from bot.settings.reflexes import ReflexFile
 from bot.settings.section import Section
 from bot.settings.variables import Interpolation
@@ -109,6 +110,7 @@ def _explain(error: ValidationError, shape: type[Section], text: str, name: str)
         path = [str(part) for part in item["loc"]]
         unknown = item["type"] == "extra_forbidden"
         what = f"unknown key{meant(shape, path)}" if unknown else _words(item)
+        path = as_written(path)
         lines.append((line_of(text, path), f"{'.'.join(path)}: {what}"))
     return "\n".join(f"{name}:{line}: {what}" for line, what in sorted(lines))
 
@@ -125,7 +127,9 @@ def _check_references(settings: Settings, text: str, name: str) -> None:
     problems: list[str] = []
     for index, channel in enumerate(settings.channels):
         problems += _unknown_roles(settings, channel, index, text, name)
+        problems += _unknown_backends(settings, channel, index, text, name)
     problems += _unknown_action_roles(settings, settings.actions, "actions", text, name)
+    problems += _chosen_twice(settings, text, name)
     problems += [
         f"{name}:{line_of(text, ['admins', 'roles'])}: admins.roles: role {role!r} is not defined"
         for role in settings.admins.roles
@@ -217,6 +221,31 @@ def _unknown_claimed_roles(settings: Settings, text: str, name: str) -> list[str
         for claimed, role in settings.oidc.roles.items()
         if role not in settings.roles
     ]
+
+
+def _unknown_backends(
+    settings: Settings, channel: ChannelSettings, index: int, text: str, name: str
+) -> list[str]:
+    observe = settings.observe
+    named: dict[Family, Mapping[str, ByName]] = {
+        "logs": observe.logs.named,
+        "metrics": observe.metrics.named,
+        "traces": observe.traces.named,
+    }
+    return [
+        f"{name}:{line_of(text, ['channels', str(index), 'backends'])}: channels.backends: {why}"
+        for why in chosen_in_vain(channel.backends, named)
+    ]
+
+
+def _chosen_twice(settings: Settings, text: str, name: str) -> list[str]:
+    observe = settings.observe
+    found = [
+        *clashes("observe.logs", observe.logs.named),
+        *clashes("observe.metrics", observe.metrics.named),
+        *clashes("observe.traces", observe.traces.named),
+    ]
+    return [f"{name}:{line_of(text, path)}: {'.'.join(path)}: {what}" for path, what in found]
 
 
 def _unknown_action_roles(

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from adapters.egress import LocalHosts
 from adapters.llm.port import Provider
 from bot.settings.model import ProviderSettings, Settings
+from bot.settings.named_backends import NAMED
 from bot.settings.reading import ConfigurationError
 
 OLLAMA = "ollama"
@@ -88,7 +89,7 @@ def _urls(key: str, value: object) -> Iterator[tuple[str, str]]:
             names = type(value).model_fields
             skipped = {"providers", "privacy"} if key == "llm" else set()
             for name in names.keys() - skipped:
-                yield from _urls(f"{key}.{name}", getattr(value, name))
+                yield from _urls(key if name == NAMED else f"{key}.{name}", getattr(value, name))
         case dict():
             for name, item in value.items():
                 yield from _urls(f"{key}.{name}", item)

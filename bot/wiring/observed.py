@@ -3,28 +3,31 @@
 `bot.app` decides what is put together.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 from adapters.control_plane.admin_info import HttpAdminInfo
 from adapters.control_plane.port import BadTemplate, check_template
 from adapters.observe.cursor import UnsealedCodec
 from adapters.platform.http_platform import PREFIX, HttpPlatform
 from adapters.written_pages import FolderPages
+from bot.domain.channel import ChannelRule
 from bot.settings.model import (
     ControlPlaneSettings,
     PatternsSettings,
     PlatformSettings,
     Settings,
 )
+from bot.settings.observe import ObserveSettings
 from bot.settings.reading import ConfigurationError
 from bot.wiring.backend_kinds import open_logs, open_metrics, open_traces
 from bot.wiring.backends import Cluster
+from bot.wiring.chosen import NoBackend, Pick, Picks, picks
 from bot.wiring.ways import backend_client
 from tools.capabilities import (
     AdminInfo,
@@ -45,6 +48,10 @@ from tools.capabilities import (
 
 if TYPE_CHECKING:
     from adapters.recorded.incidents import RecordedIncidents
+
+
+B = TypeVar("B")
+S = TypeVar("S")
 
 
 class SystemClock:
@@ -79,6 +86,10 @@ class Observed:
         return Capabilities(clock=clock, operations=operations, proposals=proposals, **seen)
 
 
+# What a channel of that name looks at, under the rules of its workspace as they are now.
+ObservedIn: TypeAlias = Callable[[Sequence[ChannelRule], str], Observed]
+
+
 @dataclass(frozen=True, slots=True)
 class World:
     """Something else than the configured backends, at another time: a recorded incident."""
@@ -106,14 +117,16 @@ def make_observed(
     stack: AsyncExitStack,
     cluster: Cluster | None = None,
     incidents: "RecordedIncidents | None" = None,
-) -> Callable[[str], Observed]:
-    """What a channel, given by name, looks at. Recorded backends play one incident per channel.
+) -> ObservedIn:
+    """What a channel looks at. Recorded backends play one incident per channel.
 
     `incidents` are those played, where somebody else has a hand in them.
     Raises ConfigurationError where recorded and live backends are mixed.
     """
     observe = settings.observe
-    kinds = {observe.logs.kind, observe.metrics.kind, observe.traces.kind} - {"none"}
+    families = (observe.logs, observe.metrics, observe.traces)
+    kinds = {each.kind for each in families} - {"none"}
+    kinds |= {one.kind for each in families for one in each.named.values()}
     asked = _Asked(
         make_admin_info(settings.control_plane, stack),
         make_platform(settings.platform, stack),
@@ -129,12 +142,7 @@ def make_observed(
         raise ConfigurationError(
             "observe: recorded backends stand alone; set every kind to recorded, or none of them"
         )
-    live = Observed(
-        logs=open_logs(observe.logs, observe.product_labels, "observe.logs", stack),
-        metrics=open_metrics(
-            observe.metrics, observe.product_labels, clock, "observe.metrics", stack
-        ),
-        traces=open_traces(observe.traces, "observe.traces", stack),
+    shared = Observed(
         deploys=stored_deploys,
         incidents=stored_incidents,
         rollouts=cluster.rollouts if cluster else None,
@@ -144,7 +152,49 @@ def make_observed(
         offer=cluster.offer if cluster else None,
         patterns=asked.patterns,
     )
-    return lambda _channel: live
+    return _live(observe, shared, clock, stack)
+
+
+def _live(
+    observe: ObserveSettings, shared: Observed, clock: Clock, stack: AsyncExitStack
+) -> ObservedIn:
+    """Every backend is opened once, whoever chooses it, and remembers for itself alone."""
+    labels = observe.product_labels
+    logs, metrics, traces = observe.logs, observe.metrics, observe.traces
+    all_logs = {
+        name: open_logs(each, labels, table, stack)
+        for name, table, each in _tables("observe.logs", logs, logs.named)
+    }
+    all_metrics = {
+        name: open_metrics(each, labels, clock, table, stack)
+        for name, table, each in _tables("observe.metrics", metrics, metrics.named)
+    }
+    all_traces = {
+        name: open_traces(each, table, stack)
+        for name, table, each in _tables("observe.traces", traces, traces.named)
+    }
+
+    @cache
+    def at(chosen: Picks) -> Observed:
+        return replace(
+            shared,
+            logs=_picked(all_logs, chosen.logs),
+            metrics=_picked(all_metrics, chosen.metrics),
+            traces=_picked(all_traces, chosen.traces),
+        )
+
+    return lambda rules, channel: at(picks(observe, rules, channel))
+
+
+def _tables(table: str, default: B, named: Mapping[str, B]) -> Iterator[tuple[str, str, B]]:
+    """Each backend with its name, "" for the default, and the table that an error names."""
+    yield "", table, default
+    for name, each in named.items():
+        yield name, f"{table}.{name}", each
+
+
+def _picked(backends: Mapping[str, S], pick: Pick) -> S | NoBackend:
+    return NoBackend(pick.why) if pick.why else backends[pick.name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,9 +206,7 @@ class _Asked:
     patterns: Patterns | None
 
 
-def _recorded(
-    incidents: "RecordedIncidents", stored: IncidentHistory, asked: _Asked
-) -> Callable[[str], Observed]:
+def _recorded(incidents: "RecordedIncidents", stored: IncidentHistory, asked: _Asked) -> ObservedIn:
     """Where a real one is configured, it stands beside what is recorded."""
     from adapters.recorded.history import RecordedHistory, past_incidents
     from adapters.recorded.offer import RecordedOffer
@@ -183,7 +231,7 @@ def _recorded(
             patterns=asked.patterns or recorded_pages(),
         )
 
-    def look(channel: str) -> Observed:
+    def look(_rules: Sequence[ChannelRule], channel: str) -> Observed:
         name = incidents.name_in(channel) or first
         incidents.look(name)
         return of_incident(name)

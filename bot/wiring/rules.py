@@ -19,7 +19,7 @@ from bot.audit.chain import AuditKeys
 from bot.chat.turn_request import TurnConfig
 from bot.domain.alerts import AlertLimits, AlertRule, Matches
 from bot.domain.budget import BudgetLimits
-from bot.domain.channel import ChannelRule
+from bot.domain.channel import ChannelRule, ChosenBackends
 from bot.domain.freeze import FreezeWindow
 from bot.domain.ids import ChannelId
 from bot.domain.roles import ConnectionRule
@@ -55,6 +55,7 @@ def channel_rules(settings: Settings) -> tuple[ChannelRule, ...]:
             round(c.daily_usd_limit * USD_MICROS),
             c.reading,
             workspace=c.workspace,
+            backends=ChosenBackends(**dict(c.backends)),
         )
         for c in settings.channels
     )
@@ -273,13 +274,3 @@ def engine_database(url: str) -> str:
         .update_query_dict({"options": option})
         .render_as_string(hide_password=False)
     )
-
-
-def evidence_links(settings: Settings) -> dict[str, str]:
-    """Where an opened result is found in people's own tools, by family of signals; "" is nowhere."""
-    observe = settings.observe
-    return {
-        "metrics": observe.metrics.link,
-        "logs": observe.logs.link,
-        "traces": observe.traces.link,
-    }

@@ -8,6 +8,8 @@ from dataclasses import replace
 from typing import Protocol
 
 from bot.chat.tool_calls import Toolbox
+from bot.domain.channel import UNKNOWN
+from bot.domain.ids import TeamId
 from bot.domain.tool_status import ToolHealth, ToolReport
 from bot.reports.tools import tool_report
 from bot.settings.model import ChannelSettings, Settings
@@ -107,7 +109,7 @@ class Toolboxes:
         settings: Settings,
         built_in: Sequence[AnyTool],
         own: Sequence[OwnTools],
-        observed_in: Callable[[str], Observed],
+        observed_in: Callable[[TeamId, str], Observed],
         bind: Callable[[Observed], Capabilities],
         make: MakeToolbox,
     ) -> None:
@@ -123,7 +125,7 @@ class Toolboxes:
 
     def choose(self, call: CallContext) -> Toolbox:
         """The toolbox of the call's channel."""
-        observed = self._observed_in(call.channel)
+        observed = self._observed_in(TeamId(call.team), call.channel)
         version = (self._policy_version, *(each.version for each in self._own))
         if observed not in self._made or self._made[observed][0] != version:
             policy = policy_of(self._settings, self._own)
@@ -141,7 +143,7 @@ class Toolboxes:
         return tool_report(
             self._tools(),
             policy_of(self._settings, self._own),
-            self._bind(self._observed_in("")),
+            self._bind(self._observed_in(TeamId(""), UNKNOWN)),
             health,
             notes=[note for each in self._own for note in each.notes],
         )

@@ -327,5 +327,5 @@ async def test_files_are_read_at_the_start_and_off_the_loop(
 
     base = await build_base(settings, stack)
 
-    assert base.observed_in("").logs is not None
+    assert base.observed_in((), "").logs is not None
     assert on_the_loop == [False, False]

@@ -6,12 +6,12 @@ from collections.abc import Awaitable, Callable, Mapping
 
 import structlog
 
-from bot.domain.ids import TurnId
+from bot.domain.ids import Place, TurnId
 from bot.domain.turn_events import Evidence
 from bot.ports.failures import StorageUnavailable, SurfaceFailed, SurfaceGone
 from bot.slack.handling import words
 from bot.slack.handling.errands import Errands
-from bot.slack.handling.ingress_ports import IngressPorts
+from bot.slack.handling.ingress_ports import EvidenceLinks, IngressPorts
 from bot.slack.received.clicks import Click, remember
 from bot.slack.received.payloads import SlackIdentity
 from bot.slack.showing.evidence_modal import opened_view
@@ -25,7 +25,7 @@ _EVIDENCE_VALUE = re.compile(r"(turn:[^|]{1,300})\|([0-9]{1,4})", re.ASCII)
 class AnswerClicks:
     """What the buttons under an answer do. External people get neither, guests no results.
 
-    `links` are templates of addresses by family of signals.
+    `links` are of the backends that the button's channel looks at now.
     """
 
     def __init__(
@@ -34,10 +34,10 @@ class AnswerClicks:
         ports: IngressPorts,
         errands: Errands,
         timeout_s: float,
-        links: Mapping[str, str] | None = None,
+        links: EvidenceLinks | None = None,
     ) -> None:
         self._identity = identity
-        self._links = links or {}
+        self._links = links
         self._ports = ports
         self._errands = errands
         self._timeout_s = timeout_s
@@ -79,10 +79,16 @@ class AnswerClicks:
     async def _open_evidence(self, click: Click) -> str | None:
         async def show(turn: TurnId, evidence: Evidence) -> None:
             asked = await self._ports.sessions.asked(turn, evidence.tool_call_id)
-            view = opened_view(evidence, asked, self._links, click.value, remember(click))
+            links = await self._links_at(click.place)
+            view = opened_view(evidence, asked, links, click.value, remember(click))
             await self._ports.api.call("views.open", trigger_id=click.trigger_id, view=view)
 
         return await self._with_evidence(click, show)
+
+    async def _links_at(self, place: Place) -> Mapping[str, str]:
+        if self._links is None:
+            return {}
+        return self._links(place.team, (await self._ports.channel_now(place)).name)
 
     async def _open_raw(self, click: Click) -> str | None:
         async def show(_turn: TurnId, evidence: Evidence) -> None:

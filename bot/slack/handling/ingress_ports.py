@@ -34,6 +34,10 @@ ChannelReached: TypeAlias = Callable[[TeamId, ChannelId], Awaitable[None]]
 ProvidersReport: TypeAlias = Callable[[], Awaitable[Sequence[ProviderStatus]]]
 
 
+# Templates of addresses by family of signals, of a channel by its team and name.
+EvidenceLinks: TypeAlias = Callable[[TeamId, str], Mapping[str, str]]
+
+
 @dataclass(frozen=True, slots=True)
 class IngressSettings:
     """Frozen values; reading the configuration is not done here.
@@ -50,7 +54,7 @@ class IngressSettings:
     budget: BudgetLimits = field(default_factory=BudgetLimits)
     asks_per_minute: int = 20  # per person; 0: no limit
     handling_timeout_s: float = 2.5
-    evidence_links: Mapping[str, str] = field(default_factory=dict)  # by family of signals
+    evidence_links: EvidenceLinks | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -379,7 +379,7 @@ async def test_the_configured_cluster_is_read(tmp_path: Path) -> None:
         cluster = await open_cluster(settings, stack)
         observed = make_observed(
             Settings(), FakeClock(), FakeDeploys(), FakeHistory(), stack, cluster
-        )("c")
+        )((), "c")
         assert isinstance(observed.kubernetes, KubernetesReader)
         assert isinstance(observed.rollouts, KubernetesRollouts)
         assert isinstance(observed.offer, KubernetesOffer)

@@ -240,6 +240,6 @@ async def test_the_configured_store_is_asked(traces: dict[str, str], kind: type)
     settings = Settings.model_validate({"observe": {"traces": traces}})
     async with AsyncExitStack() as stack:
         observed = make_observed(settings, FakeClock(), FakeDeploys(), FakeHistory(), stack)(
-            "incident-x"
+            (), "incident-x"
         )
         assert isinstance(observed.traces, kind)

@@ -18,6 +18,7 @@ from pydantic.fields import FieldInfo
 
 from bot.commands.verbs import ask_with
 from bot.settings.model import Settings
+from bot.settings.named_backends import NAMED
 from bot.settings.reading import ConfigurationError, parse
 from bot.settings.section import LONGEST
 from bot.wiring import rules
@@ -58,6 +59,8 @@ def _kinds(annotation: Any) -> Iterator[Any]:
 def _fields(model: type[BaseModel], path: Path = ()) -> Iterator[tuple[Path, Any]]:
     """Every number and duration below, with the field that declares it."""
     for name, field in model.model_fields.items():
+        if name == NAMED:  # the table's own fields once more
+            continue
         here = (*path, name)
         for kind in _kinds(field.annotation):
             if kind in (int, float, timedelta):
