@@ -18,6 +18,9 @@ MODELS: Final[Mapping[str, tuple[str, str]]] = {
 }
 TRIAGE: Final = "triage"
 
+ALL: Final = "all"
+
+_PRODUCT: Final = re.compile(r"[A-Za-z0-9][\w./:-]{0,99}", re.ASCII)
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _GROUP: Final = re.compile(r"S[A-Z0-9]{8,}", re.ASCII)
 _PERSON: Final = re.compile(r"[UW][A-Z0-9]{8,}", re.ASCII)
@@ -42,6 +45,7 @@ class Answers:
     logs: str
     metrics: str
     provider: str
+    products: Sequence[str]
     confirming: Confirming
 
     @property
@@ -83,6 +87,16 @@ def address(text: str) -> str:
     return text
 
 
+def products(text: str) -> Sequence[str]:
+    """`checkout, web`; none for `all`. Raises ValueError."""
+    named = [one.strip() for one in text.split(",") if one.strip()]
+    if not named or not all(map(_PRODUCT.fullmatch, named)):
+        raise ValueError(
+            f'wants names as your metrics have them, such as checkout, web, or "{ALL}"'
+        )
+    return [] if named == [ALL] else named
+
+
 def wanted(text: str) -> tuple[Confirming, Sequence[str]]:
     """`@sre, U0123ABCD`: who is given by id, and the names that Slack has to be asked for."""
     given = [one.strip() for one in text.split(",") if one.strip() and one.strip() != NONE]
@@ -106,7 +120,7 @@ def configuration(answers: Answers) -> str:
                 "metrics", "prometheus", "also VictoriaMetrics and Mimir", answers.metrics,
                 "http://prometheus:9090",
             ),
-            _confirm(answers.confirming),
+            _confirm(answers.confirming, answers.products),
         )
     )  # fmt: skip
 
@@ -170,11 +184,11 @@ def _backend(family: str, kind: str, what: str, url: str, usual: str) -> str:
 """
 
 
-def _confirm(confirming: Confirming) -> str:
-    known = ", ".join(name for each, name in confirming.groups.items() if name != each)
+def _confirm(confirming: Confirming, known: Sequence[str]) -> str:
+    names = ", ".join(name for each, name in confirming.groups.items() if name != each)
     named = (
-        f"  # {known}"
-        if known
+        f"  # {names}"
+        if names
         else "  # ids, as S0123ABCD: People → User groups → … → Copy group ID"
     )
     return f"""\
@@ -188,7 +202,7 @@ roles = ["responder"]
 # The first match wins; where none matches, asking is allowed and confirming is not.
 [[channels]]
 match = "incident-*"
-products = []  # none: every product; named, they bound what is read and proposed here
+products = {_quoted(list(known))}  # what is read and proposed here, as `kortex check` finds them; none: everything
 confirm = ["responder"]
 
 # Nothing can be proposed until [[actions]] are declared: see the example.

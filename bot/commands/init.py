@@ -14,6 +14,7 @@ from typing import Final, TypeVar
 
 from bot.commands.ending import FAILED, OK, USAGE
 from bot.commands.first_configuration import (
+    ALL,
     AUDIT_KEY,
     MODELS,
     NONE,
@@ -23,6 +24,7 @@ from bot.commands.first_configuration import (
     address,
     configuration,
     mode,
+    products,
     variable,
     wanted,
 )
@@ -115,6 +117,7 @@ def _answers(given: argparse.Namespace, asking: _Asking) -> Answers:
         metrics=asking.of(
             "metrics", "Address of Prometheus or VictoriaMetrics, as http://host:9090", NONE, address
         ),
+        products=asking.of("products", "Products of incident channels, as checkout, web", ALL, products),
         provider=given.provider or next(iter(keyed), TRIAGE),
         confirming=asking.of(
             "confirm", "Who may confirm: a user group as @sre, or people as U0123ABCD", NONE, confirming

@@ -38,6 +38,12 @@ def add(
         'id (U0123ABCD), several with commas, or "none"',
     )
     parser.add_argument(
+        "--products",
+        metavar="NAMES",
+        help="what incident channels are about, such as checkout,web (all): a question that names one "
+        "is answered about that one",
+    )
+    parser.add_argument(
         "--provider",
         choices=(*MODELS, TRIAGE),
         help="the model that answers (one whose key is in the environment, else triage, which is none)",

@@ -148,6 +148,7 @@ async def test_without_a_terminal_what_is_missing_is_named(
         (("--metrics", "http://user:secret-word@prom"), "--metrics holds a password"),
         (("--bot-token", "xoxb-secret-word"), "--bot-token wants the name of a variable"),
         (("--app-token", "NOT A NAME"), "--app-token wants the name of a variable"),
+        (("--products", 'web"'), "--products wants names as your metrics have them"),
         (("--confirm", "@sre"), "export SLACK_BOT_TOKEN first"),
         (("--confirm", "@s\nre"), "--confirm wants names such as @sre"),
         (("--api-base-url", "slack.com"), "--api-base-url wants an address"),
@@ -218,7 +219,8 @@ async def test_at_a_terminal_it_asks_until_it_can_read_the_answer(
     monkeypatch.setenv("MY_SECRET", "s")
     keyboard, terminal = os.openpty()
     typed = (
-        "carrier pigeon", "http", "", "MY_SECRET", "loki", "http://loki:3100", "", "@nobody",
+        "carrier pigeon", "http", "", "MY_SECRET", "loki", "http://loki:3100", "", "checkout, web",
+        "@nobody",
         "@responders, U0MEMBER01",
     )  # fmt: skip
     os.write(keyboard, "".join(f"{line}\n" for line in typed).encode())
@@ -239,6 +241,7 @@ async def test_at_a_terminal_it_asks_until_it_can_read_the_answer(
     )
     assert settings.roles["responder"].users == ("U0MEMBER01",)
     assert settings.llm.default_provider == "openai"
+    assert settings.channels[0].products == ("checkout", "web")
 
 
 def test_a_local_slack_says_what_to_configure(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -272,7 +275,7 @@ def test_a_local_slack_says_what_to_configure(monkeypatch: pytest.MonkeyPatch) -
 def test_whatever_was_answered_is_read_back(mode: str, provider: str, url: str) -> None:
     answers = Answers(
         mode=mode, bot_token="BOT", other_secret="OTHER", api_base_url="http://127.0.0.1:1/api/",
-        logs=url, metrics=url, provider=provider,
+        logs=url, metrics=url, provider=provider, products=["a/b"],
         confirming=Confirming({"S0123ABCD": "@sre é\u2028"}, ["U0123ABCD"]),
     )  # fmt: skip
 

@@ -216,8 +216,8 @@ def _blind(case: Case) -> Iterator[str]:
     """What of the subject, or of all when nobody is named, could not be compared."""
     metrics, subject = case.of(METRICS), case.subject
     if metrics is not None:
-        yield from _blind_metrics(metrics, subject)
-        if case.asked.fails and not _shows_failures(case, metrics):
+        yield from _blind_metrics(metrics, subject) if subject else _blind_to_all(metrics)
+        if subject and case.asked.fails and not _shows_failures(case, metrics):
             yield f"whether requests of {plain(subject)} fail: neither failures nor logs are there"
         if not case.names_subject and (bare := list(_unseen(case.products, metrics))):
             some = ", ".join(map(plain, bare[:3]))
@@ -280,6 +280,17 @@ def _blind_metrics(metrics: Seen, subject: str) -> Iterator[str]:
         yield f"{plain(subject)}: neither latency nor errors nor traffic are measured"
     if metrics.result.get("truncated") is True:
         yield "metrics: more moved than is told"
+
+
+def _blind_to_all(metrics: Seen) -> Iterator[str]:
+    """Where nobody is asked about and the channel names no product: never an all-clear."""
+    short, within = metrics.mapping("too_short"), metrics.mapping("within")
+    if bare := [plain(one) for one in short if one not in within]:
+        more = f" and {len(bare) - 3} more" if len(bare) > 3 else ""
+        yield f"metrics: too short a time before to compare {', '.join(bare[:3])}{more}"
+    elif not (within or metrics.rows("shifts")):
+        yield "metrics: none of any product were found"
+    yield "the channel names no products, so it cannot be told whether all of them were seen"
 
 
 def _unseen(products: Sequence[str], metrics: Seen) -> Iterator[str]:

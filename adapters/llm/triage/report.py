@@ -265,8 +265,11 @@ def _quiet(case: Case, judgement: Judgement) -> Iterator[str]:
     """What was looked at and did not stand out."""
     seen = [swept(case, tool) for tool in SWEEPS]
     marks = [f"[{one.mark}]" for one in seen if one is not None]
-    words = [re.sub(r" of \d+ products", "", text) for text in judgement.looked_at]
-    looked = [f"{text} {mark}" for text, mark in zip(words, marks, strict=False)]
+    looked = [
+        re.sub(r" of \d+ products", "", f"{text} {mark}")
+        for text, mark in zip(judgement.looked_at, marks, strict=False)
+        if " of 0 products" not in text  # nobody's bounds
+    ]
     if looked:
         yield f"looked at {', '.join(looked)}: otherwise within normal bounds"
     cluster = case.of(CLUSTER)

@@ -388,6 +388,26 @@ def unmeasured(*rows: Mapping[str, object]) -> Mapping[str, object]:
     return {"sweep_metrics": {"within": {}, "too_short": short, "standing": list(rows)}}
 
 
+@pytest.mark.parametrize(
+    ("sweep", "words"),
+    [
+        ({"within": {}, "too_short": {"cart": "cpu", "web": "errors"}},
+         "too short a time before to compare cart, web"),
+        ({"within": {}}, "metrics: none of any product were found"),
+        ({"within": {"cart": "errors latency traffic"}}, "the channel names no products"),
+    ],
+)  # fmt: skip
+async def test_where_no_product_is_known_nothing_is_called_well(
+    sweep: Mapping[str, object], words: str
+) -> None:
+    found = await investigate(world(around={"sweep_metrics": sweep}), products=())
+
+    assert verdict(found) == ("unknown", [])
+    assert words in found.text
+    assert ("looked at metrics" in found.text) is bool(sweep["within"])
+    assert ": :" not in found.text
+
+
 async def test_without_a_time_before_what_is_at_its_limit_is_the_cause() -> None:
     found = await investigate(world(around=unmeasured(stands("checkout", "cpu"))))
 
