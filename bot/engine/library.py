@@ -23,8 +23,8 @@ from bot.store.sqlite_threads import GatedConnection
 
 SUBSEC_SINCE = (3, 42, 0)  # https://sqlite.org/releaselog/3_42_0.html
 
-_ENDED: Final = ["SUCCESS", "ERROR", "CANCELLED"]
-_AT_ONCE: Final = 1000  # the next sweep goes on
+_ENDED: Final = ["SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"]
+_AT_ONCE: Final = 1000
 
 HAND_OVER_S = 5.0  # for cancelled work to close what it holds
 
@@ -70,15 +70,19 @@ async def forget_ended(older_than_s: float) -> int:
     Work whose record is gone would run again if it were asked for again. Needs a running engine.
     """
     before = datetime.now(UTC) - timedelta(seconds=older_than_s)
-    ended = await DBOS.list_workflows_async(
-        status=_ENDED,
-        end_time=before.isoformat(),
-        limit=_AT_ONCE,
-        load_input=False,
-        load_output=False,
-    )
-    await DBOS.delete_workflows_async([w.workflow_id for w in ended])
-    return len(ended)
+    deleted = 0
+    while True:
+        ended = await DBOS.list_workflows_async(
+            status=_ENDED,
+            end_time=before.isoformat(),
+            limit=_AT_ONCE,
+            load_input=False,
+            load_output=False,
+        )
+        await DBOS.delete_workflows_async([w.workflow_id for w in ended])
+        deleted += len(ended)
+        if len(ended) < _AT_ONCE:
+            return deleted
 
 
 def _worth_retrying(error: BaseException) -> bool:

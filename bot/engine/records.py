@@ -1,9 +1,9 @@
 """The engine's records, from outside of a running engine: end what is unfinished, delete, and find."""
 
 import asyncio
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import sqlalchemy as sa
 from dbos import DBOSClient, DBOSPortableJSONSerializer
@@ -54,15 +54,18 @@ class EngineRecords:
 
         return await self._do(work, 0)
 
-    async def naming(self, name: str) -> Sequence[str]:
-        """The ids of all whose input holds that text as a whole JSON string. Reads every input."""
-        whole = f"'{name}'"  # as Python writes what was decoded
+    async def naming(self, names: frozenset[str]) -> Sequence[str]:
+        """The ids of those that are named so, or that were given one of the names; reads them all."""
 
         def work(client: DBOSClient) -> Sequence[str]:
             found: list[str] = []
             for offset in range(0, 2**31, _AT_ONCE):
                 page = client.list_workflows(limit=_AT_ONCE, offset=offset, load_output=False)
-                found += [each.workflow_id for each in page if whole in str(each.input)]
+                found += [
+                    each.workflow_id
+                    for each in page
+                    if each.workflow_id in names or not names.isdisjoint(_texts(each.input))
+                ]
                 if len(page) < _AT_ONCE:
                     break
             return found
@@ -98,3 +101,16 @@ class EngineRecords:
                 client.destroy()
         finally:
             engine.dispose()
+
+
+def _texts(stored: Any) -> Iterator[str]:
+    """Every text in an input."""
+    waiting = [stored]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, str):
+            yield item
+        elif isinstance(item, Mapping):
+            waiting.extend(item.values())
+        elif isinstance(item, list | tuple):
+            waiting.extend(item)

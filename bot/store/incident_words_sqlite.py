@@ -1,15 +1,18 @@
 """SQLite's index of words, FTS5. A match is read in the order of row ids, so a limit ends it early."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, Final
 
 import sqlalchemy as sa
 
+from bot.store.database import Database
 from bot.store.dialect import Connection
 from bot.store.incident_query import CANDIDATES, Asked
 from bot.store.tables import incidents
 
 RARE = 500
+_MERGED_PAGES: Final = 500
 
 
 class FtsWords:
@@ -66,3 +69,25 @@ class FtsWords:
 def _quoted(words: Sequence[str]) -> str:
     """Words hold letters, digits and `_` only; the quotes keep AND, OR and NOT from being read."""
     return " OR ".join(f'"{word}"' for word in words)
+
+
+async def merge_words(database: Database) -> None:
+    """Make the index forget the words of deleted rows, which it keeps until pages are merged.
+
+    In steps, since a large index takes a while. Nothing on PostgreSQL, whose words are in the row.
+    https://www.sqlite.org/fts5.html#the_merge_command: a negative number begins to merge
+    everything, positive ones go on; fewer than two changes were no work.
+    """
+    if database.dialect != "sqlite":
+        return
+    await database.transact(partial(_merge, -_MERGED_PAGES))
+    while await database.transact(partial(_merge, _MERGED_PAGES)) > 1:
+        pass
+
+
+async def _merge(pages: int, connection: Connection) -> int:
+    changes = sa.text("SELECT total_changes()")
+    before = int(await connection.scalar(changes))
+    merge = sa.text("INSERT INTO incidents_fts (incidents_fts, rank) VALUES ('merge', :pages)")
+    await connection.execute(merge.bindparams(pages=pages))
+    return int(await connection.scalar(changes)) - before

@@ -1,0 +1,230 @@
+"""All that is kept of one conversation or one person: where it lies, for an export and for a deletion.
+
+Spending stays, without the name; so do the rows of the trail, whose content is erased
+(`bot.store.audit_by_hand`). The engine's records are `bot.engine.records`'.
+"""
+
+from collections.abc import AsyncIterator, Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+import sqlalchemy as sa
+from pydantic import JsonValue
+
+from bot.domain.proposal import OPEN
+from bot.domain.session import TurnState
+from bot.store.alert_tables import alert_threads, alerts
+from bot.store.caller_tables import caller_tokens, callers
+from bot.store.database import Database
+from bot.store.dialect import Connection
+from bot.store.feedback_table import feedback
+from bot.store.incident_rows import SESSIONS
+from bot.store.incident_words_sqlite import merge_words
+from bot.store.proposal_rows import proposal_of, votes_text
+from bot.store.tables import (
+    evidence,
+    incidents,
+    messages,
+    proposals,
+    reservations,
+    sessions,
+    spending,
+    switches,
+    tickets,
+    turns,
+    undelivered,
+    watches,
+)
+
+_TURNS_AT_ONCE: Final = 200
+# Held by their turn's id; they go before it.
+_OF_A_TURN: Final = (messages, evidence, feedback, undelivered)
+# What opens a door is not for an export.
+_SECRET: Final = frozenset({caller_tokens.c.digest.name})
+
+Where = tuple[sa.Table, sa.ColumnElement[bool]]
+
+
+class StillOpen(Exception):
+    """A turn runs or a proposal is open: it would write again what is deleted. Nothing was done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A session or a person, by id; the other one is empty."""
+
+    session: str = ""
+    person: str = ""
+
+    def __post_init__(self) -> None:
+        if bool(self.session) == bool(self.person):
+            raise ValueError("a subject is either a session or a person")
+
+    @property
+    def kind(self) -> str:
+        """The word for it."""
+        return "session" if self.session else "person"
+
+
+class SubjectRecords:
+    """Of one subject in one database. Every method raises StorageUnavailable."""
+
+    def __init__(self, database: Database, subject: Subject) -> None:
+        self._database = database
+        self._subject = subject
+        session, person = subject.session, subject.person
+        self._turn = turns.c.session_id == session if session else turns.c.asker_user == person
+        self._turns = sa.select(turns.c.id).where(self._turn)
+        self._proposal = (
+            proposals.c.session_id == session if session else proposals.c.asker_user == person
+        )
+
+    async def names(self) -> Collection[str]:
+        """Ids by which the engine's records of it are found."""
+        wanted = (self._turns, sa.select(proposals.c.id).where(self._proposal))
+
+        async def work(connection: Connection) -> Collection[str]:
+            found = {self._subject.person} - {""}
+            for each in wanted:
+                found.update(await connection.scalars(each))
+            return found
+
+        return await self._database.fetch(work)
+
+    async def check_closed(self) -> None:
+        """Raises StillOpen."""
+        still = (state.value for state in OPEN)
+        under_way = (
+            sa.select(turns.c.id).where(self._turn, turns.c.state == TurnState.RUNNING.value),
+            sa.select(tickets.c.id).where(tickets.c.id.in_(self._turns)),
+            sa.select(proposals.c.id).where(self._proposal, proposals.c.state.in_(still)),
+        )
+
+        async def work(connection: Connection) -> Sequence[str]:
+            found = [await connection.scalar(each.limit(1)) for each in under_way]
+            return [each for each in found if each]
+
+        if found := await self._database.fetch(work):
+            raise StillOpen(f"{found[0]} is not over yet. Stop or decide it, or wait until it ends")
+
+    async def rows(self) -> AsyncIterator[dict[str, JsonValue]]:
+        """Every row, with its table, as JSON; without the trail's."""
+        every = [*self._own(), (turns, self._turn), *self._kept()]
+        every += [(table, table.c.turn_id.in_(self._turns)) for table in _OF_A_TURN]
+        for table, where in every:
+            found = sa.select(table).where(where).order_by(*table.primary_key)
+
+            async def work(
+                connection: Connection, found: sa.Select[Any] = found
+            ) -> Sequence[sa.Row[Any]]:
+                return (await connection.execute(found)).all()
+
+            for row in await self._database.fetch(work):
+                values = {str(k): _plain(v) for k, v in row._asdict().items() if k not in _SECRET}
+                yield {"table": table.name, **values}
+
+    async def delete(self) -> int:
+        """Delete what is not the trail's; how many rows. Again after a crash, it goes on."""
+        deleted = 0
+        while some := await self._database.transact(self._some_turns):
+            deleted += some
+        deleted += await self._database.transact(self._rest)
+        await merge_words(self._database)
+        return deleted
+
+    async def _some_turns(self, connection: Connection) -> int:
+        chosen = await connection.execute(
+            sa.select(turns.c.id, turns.c.session_id).where(self._turn).limit(_TURNS_AT_ONCE)
+        )
+        some = chosen.all()
+        if not some:
+            return 0
+        ids, theirs = [row.id for row in some], {row.session_id for row in some}
+        deleted = await _deleted(connection, [(incidents, _told_of(theirs))])
+        deleted += await _deleted(connection, [(t, t.c.turn_id.in_(ids)) for t in _OF_A_TURN])
+        deleted += await _deleted(connection, [(turns, turns.c.id.in_(ids))])
+        # Of several turns' words, these among them.
+        these = sessions.c.id.in_(theirs)
+        await connection.execute(sessions.update().where(these).values(summary="", summary_ts=""))
+        left = sa.exists().where(turns.c.session_id == sessions.c.id)
+        return deleted + await _deleted(connection, [(sessions, these & ~left)])
+
+    async def _rest(self, connection: Connection) -> int:
+        deleted = await _deleted(connection, self._own())
+        if self._subject.session:
+            of_it = spending.c.session_id == self._subject.session
+            await connection.execute(spending.update().where(of_it).values(session_id=""))
+        else:
+            await self._unname(connection)
+        return deleted
+
+    def _own(self) -> Sequence[Where]:
+        """In an order that foreign keys allow."""
+        session, person = self._subject.session, self._subject.person
+        of_proposals = sa.select(proposals.c.id).where(self._proposal)
+        both = [(watches, watches.c.proposal_id.in_(of_proposals)), (proposals, self._proposal)]
+        if person:
+            mine = sa.select(callers.c.user_id).where(
+                (callers.c.user_id == person) | (callers.c.account == person)
+            )
+            return [
+                *both,
+                (feedback, feedback.c.user_id == person),
+                (reservations, reservations.c.user_id == person),
+                (caller_tokens, caller_tokens.c.user_id.in_(mine)),
+                (callers, (callers.c.user_id == person) | (callers.c.account == person)),
+            ]
+        here = sa.exists().where(  # by its place, which its id is made of
+            sessions.c.id == session,
+            sessions.c.channel == alert_threads.c.channel,
+            sessions.c.thread_ts == alert_threads.c.thread_ts,
+        )
+        of_alerts = sa.select(alert_threads.c.id).where(here)
+        return [
+            *both,
+            (reservations, reservations.c.session_id == session),
+            (alerts, alerts.c.thread_id.in_(of_alerts)),
+            (alert_threads, here),
+            (incidents, _told_of([session])),
+            (sessions, sessions.c.id == session),
+        ]
+
+    def _kept(self) -> Sequence[Where]:
+        """Rows that lose the name in a deletion, and no more."""
+        session, person = self._subject.session, self._subject.person
+        if session:
+            return [(spending, spending.c.session_id == session)]
+        voted = proposals.c.votes.contains(f'"{person}"', autoescape=True)
+        decided = (proposals.c.decided_by == person) | voted
+        return [
+            (spending, spending.c.user_id == person),
+            (proposals, decided & ~self._proposal),
+            (switches, switches.c.by_user == person),
+            (incidents, _told_of(sa.select(turns.c.session_id).where(self._turn))),
+        ]
+
+    async def _unname(self, connection: Connection) -> None:
+        person = self._subject.person
+        for table, column in ((spending, spending.c.user_id), (switches, switches.c.by_user)):
+            await connection.execute(table.update().where(column == person).values({column: ""}))
+        voted = proposals.c.votes.contains(f'"{person}"', autoescape=True)
+        for row in (await connection.execute(sa.select(proposals).where(voted))).all():
+            others = tuple(vote for vote in proposal_of(row).votes if vote.by != person)
+            this = proposals.update().where(proposals.c.id == row.id)
+            await connection.execute(this.values(votes=votes_text(others)))
+        by_them = proposals.update().where(proposals.c.decided_by == person)
+        await connection.execute(by_them.values(decided_by=None, reason=""))
+
+
+def _told_of(of_sessions: Any) -> sa.ColumnElement[bool]:
+    return (incidents.c.source == SESSIONS) & incidents.c.external_id.in_(of_sessions)
+
+
+async def _deleted(connection: Connection, every: Sequence[Where]) -> int:
+    gone = [await connection.execute(table.delete().where(where)) for table, where in every]
+    return sum(each.rowcount for each in gone)
+
+
+def _plain(value: Any) -> JsonValue:
+    return value.isoformat() if isinstance(value, datetime) else value
