@@ -16,6 +16,7 @@ from bot.domain.proposal import OPEN
 from bot.domain.session import TurnState
 from bot.store.alert_tables import alert_threads, alerts
 from bot.store.caller_tables import caller_tokens, callers
+from bot.store.chat_tables import chat_events, chat_messages, chat_sessions
 from bot.store.database import Database
 from bot.store.dialect import Connection
 from bot.store.feedback_table import feedback
@@ -147,6 +148,8 @@ class SubjectRecords:
         # Of several turns' words, these among them.
         these = sessions.c.id.in_(theirs)
         await connection.execute(sessions.update().where(these).values(summary="", summary_ts=""))
+        if self._subject.session:  # by its row the rest is found
+            return deleted
         left = sa.exists().where(turns.c.session_id == sessions.c.id)
         return deleted + await _deleted(connection, [(sessions, these & ~left)])
 
@@ -170,6 +173,8 @@ class SubjectRecords:
             )
             return [
                 *both,
+                *_chats(chat_sessions.c.owner_user == person),
+                (chat_events, chat_events.c.to_user == person),
                 (feedback, feedback.c.user_id == person),
                 (reservations, reservations.c.user_id == person),
                 (caller_tokens, caller_tokens.c.user_id.in_(mine)),
@@ -180,12 +185,18 @@ class SubjectRecords:
             sessions.c.channel == alert_threads.c.channel,
             sessions.c.thread_ts == alert_threads.c.thread_ts,
         )
+        over_http = sa.exists().where(
+            sessions.c.id == session,
+            sessions.c.channel == chat_sessions.c.channel,
+            sessions.c.thread_ts == chat_sessions.c.thread,
+        )
         of_alerts = sa.select(alert_threads.c.id).where(here)
         return [
             *both,
             (reservations, reservations.c.session_id == session),
             (alerts, alerts.c.thread_id.in_(of_alerts)),
             (alert_threads, here),
+            *_chats(over_http),
             (incidents, _told_of([session])),
             (sessions, sessions.c.id == session),
         ]
@@ -215,6 +226,15 @@ class SubjectRecords:
             await connection.execute(this.values(votes=votes_text(others)))
         by_them = proposals.update().where(proposals.c.decided_by == person)
         await connection.execute(by_them.values(decided_by=None, reason=""))
+
+
+def _chats(which: sa.ColumnElement[bool]) -> Sequence[Where]:
+    of_chats = sa.select(chat_sessions.c.id).where(which)
+    return [
+        (chat_events, chat_events.c.session_id.in_(of_chats)),
+        (chat_messages, chat_messages.c.session_id.in_(of_chats)),
+        (chat_sessions, which),
+    ]
 
 
 def _told_of(of_sessions: Any) -> sa.ColumnElement[bool]:

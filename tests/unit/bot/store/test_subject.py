@@ -3,9 +3,9 @@
 import pytest
 
 from bot.store import subject
+from bot.store.columns import metadata
 from bot.store.database import Database
 from bot.store.subject import Subject, SubjectRecords
-from bot.store.tables import metadata
 
 # Nothing in them is of a conversation or a person, but in `audit`, which is erased, and `channel_names`.
 OF_NOBODY = {
