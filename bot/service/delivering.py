@@ -5,13 +5,14 @@ from collections.abc import Mapping
 from bot.app import Base
 from bot.chat.delivery import Redelivery
 from bot.ports.platform import AnswerSurface
+from bot.service.times import Times
 from bot.slack.api.calls import WatchedCalls
 from bot.slack.showing.admins import AdminMessages
 from bot.upkeep.jobs import Job
 
 
 def delivery_jobs(
-    base: Base, access: WatchedCalls, surface: AnswerSurface, admins: AdminMessages, tick_s: float
+    base: Base, access: WatchedCalls, surface: AnswerSurface, admins: AdminMessages, times: Times
 ) -> Mapping[str, tuple[float, Job]]:
     """Every tick on every replica."""
     redelivery = Redelivery(
@@ -24,7 +25,7 @@ def delivery_jobs(
     )
 
     async def probe_and_bring() -> None:
-        await access.probe()
+        await access.probe(times.probe_s)
         await redelivery.run()
 
-    return {"delivery": (tick_s, probe_and_bring)}
+    return {"delivery": (times.tick_s, probe_and_bring)}

@@ -106,7 +106,7 @@ async def serving(
         alerts = await stack.enter_async_context(showing)
         port = await listen(base, conversation, bolt, socket, own.access, stack, alerts.take)
         due = telling | _jobs(base, engine, conversation, own.admins, times.tick_s)
-        due |= delivery_jobs(base, own.access, everywhere, own.admins, times.tick_s)
+        due |= delivery_jobs(base, own.access, everywhere, own.admins, times)
         await stack.enter_async_context(jobs.running({**due, **alerts.jobs, **witnesses}))
         await _open_for_slack(socket, errands, stack)
         await base.stores.audit.append(started(settings, identity.team))

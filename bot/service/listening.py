@@ -20,6 +20,7 @@ from bot.slack.connection.socket_ingress import SocketMode
 from bot.slack.handling.ingress_ports import ProvidersReport
 from bot.web.alerts import TakeAlerts, alert_routes
 from bot.web.front import serving, why_not
+from bot.web.health import Note
 from bot.web.ingest import ingest_handler
 from bot.web.private import budget_route, providers_route, tools_route
 from bot.web.server import create_web_app
@@ -73,7 +74,7 @@ async def listen(
     app = create_web_app(
         database=base.stores.database,
         slack_connected=socket.is_connected if socket else None,
-        slack_access=access.problem,
+        slack_access=partial(_slack_token, access),
         slack_events=create_http_handler(bolt, secret) if socket is None else None,
         metrics=base.metrics,
         ingest=ingest_handler(base.stores.events, token, base.clock) if token else None,
@@ -94,6 +95,11 @@ async def listen(
         return await stack.enter_async_context(serving(app, host, port))
     except OSError as error:
         raise ConfigurationError(f"http.port: {why_not(error, host, port)}") from error
+
+
+async def _slack_token(access: WatchedCalls) -> str | Note | None:
+    """In both modes: without a usable token nothing can be answered, however events come in."""
+    return await access.problem() or (Note(access.note) if access.note else None)
 
 
 def _private(base: Base, conversation: Conversation, token: str) -> list[web.RouteDef]:

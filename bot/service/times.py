@@ -14,11 +14,13 @@ class Times:
     A replica silent for `lease_s` is taken over. Running turns get `grace_s` at SIGTERM; the rest of
     the 30 s is for closing connections. `tick_s` lies between two looks at what is due. One try to
     show a card is given up after `card_call_s`, and what a dead process was painting is painted anew
-    after half as much again. What alerts say within `gather_s` is one edit of their message.
+    after half as much again. Slack is asked whether it takes our token where nothing was heard of it
+    for `probe_s`: probes of ours all read that one answer. What alerts say within `gather_s` is one edit of their message.
     """
 
     lease_s: float = LEASE_S
     grace_s: float = 20.0
     tick_s: float = 5.0
     card_call_s: float = CALL_TIMEOUT_S
+    probe_s: float = 60.0
     gather_s: float = GATHER_S

@@ -36,8 +36,20 @@ def configure(redactor: Redactor | None, *, level: str = "INFO") -> None:
     for name in _NOISY:
         # Bolt and the SDK write whole payloads at INFO and DEBUG.
         logging.getLogger(name).setLevel(logging.ERROR)
+    _route_workflow_library()
     for name in _MUTE:
         logging.getLogger(name).setLevel(logging.CRITICAL)
+
+
+def _route_workflow_library() -> None:
+    """DBOS gives its logger a handler to the standard error of its first start, past what redacts.
+
+    Once that stream is closed every engine of the process fails at it. It does so only for a logger
+    without a handler, so this one has ours from before.
+    """
+    library = logging.getLogger("dbos")
+    library.handlers[:] = [_Bridge()]
+    library.propagate = False
 
 
 class _Lines(structlog.PrintLogger):
@@ -45,7 +57,7 @@ class _Lines(structlog.PrintLogger):
 
     def msg(self, message: str) -> None:
         """Write it, if that can be done."""
-        with suppress(OSError):
+        with suppress(OSError, ValueError):  # the second: it is closed
             super().msg(message)
 
     log = debug = info = warn = warning = msg

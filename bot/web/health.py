@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 import structlog
@@ -14,8 +15,16 @@ log = structlog.stdlib.get_logger(__name__)
 # Below the 3 s that orchestrators commonly give a probe.
 CHECK_TIMEOUT_S: Final = 2.0
 
-Check = Callable[[], Awaitable[str | None]]
-"""None when the part works, else a few words why not."""
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """The part works, and there is something to know of it."""
+
+    text: str
+
+
+Check = Callable[[], Awaitable[str | Note | None]]
+"""None or a note when the part works, else a few words why not."""
 
 
 async def healthz(_request: web.Request) -> web.Response:
@@ -29,9 +38,8 @@ def readyz(checks: Mapping[str, Check]) -> Callable[[web.Request], Awaitable[web
     async def handle(_request: web.Request) -> web.Response:
         async with asyncio.TaskGroup() as group:
             asked = {name: group.create_task(_asked(name, check)) for name, check in checks.items()}
-        problems = {name: task.result() for name, task in asked.items()}
-        ready = not any(problems.values())
-        parts = {name: {"ok": why is None, "detail": why or ""} for name, why in problems.items()}
+        parts = {name: _part(task.result()) for name, task in asked.items()}
+        ready = all(part["ok"] for part in parts.values())
         return web.json_response(
             {"ready": ready, "parts": parts},
             status=200 if ready else 503,
@@ -41,7 +49,13 @@ def readyz(checks: Mapping[str, Check]) -> Callable[[web.Request], Awaitable[web
     return handle
 
 
-async def _asked(name: str, check: Check) -> str | None:
+def _part(found: str | Note | None) -> dict[str, bool | str]:
+    if isinstance(found, Note):
+        return {"ok": True, "detail": found.text}
+    return {"ok": found is None, "detail": found or ""}
+
+
+async def _asked(name: str, check: Check) -> str | Note | None:
     try:
         async with asyncio.timeout(CHECK_TIMEOUT_S):
             return await check()

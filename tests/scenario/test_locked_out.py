@@ -20,7 +20,7 @@ __all__ = ["shared_stage"]
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 HELD: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
-TIMES = Times(tick_s=0.1)  # a tick of five seconds would be most of these tests
+TIMES = Times(tick_s=0.1, probe_s=0.1)  # a tick of five seconds would be most of these tests
 WHOLE = "The pool is exhausted since v2.4.0."
 
 

@@ -13,7 +13,7 @@ import structlog
 from pydantic import JsonValue
 
 from bot.ports.failures import SurfaceFailed, SurfaceGone
-from bot.slack.api.web_api import LockedOut, RateLimited
+from bot.slack.api.web_api import LockedOut, RateLimited, Unreachable
 from bot.telemetry.metrics import Metrics
 from tools.redactor import RedactionFailed
 
@@ -30,8 +30,6 @@ _TEXTS: Final = frozenset(
 _LARGE: Final = "views."
 
 _log = structlog.stdlib.get_logger(__name__)
-# While nobody asks anything, a revoked token shows after this long.
-_QUIET_S = 30.0
 
 
 class SlackCalls(Protocol):
@@ -103,6 +101,7 @@ class WatchedCalls:
         self._clock = clock
         self._heard_at = clock()
         self._refusal = ""
+        self._away = ""
 
     @property
     def is_open(self) -> bool:
@@ -116,17 +115,21 @@ class WatchedCalls:
         except LockedOut as locked:
             if not self._refusal:
                 _log.error("slack.locked_out", code=locked.code)
-            self._refusal, self._heard_at = locked.code, self._clock()
+            self._refusal, self._away, self._heard_at = locked.code, "", self._clock()
+            raise
+        except Unreachable as away:  # says nothing about the token: what was known of it stays
+            self._away, self._heard_at = str(away), self._clock()
             raise
         if self._refusal:
             _log.warning("slack.let_in_again", code=self._refusal)
-        self._refusal, self._heard_at = "", self._clock()
+        self._refusal, self._away, self._heard_at = "", "", self._clock()
         return answer
 
-    async def probe(self) -> None:
-        """Ask Slack when it refused us last, or was not heard of for a while."""
-        if self.is_open and self._clock() - self._heard_at < _QUIET_S:
+    async def probe(self, every_s: float) -> None:
+        """Ask Slack (`auth.test`) when nothing was heard of it for so long; every other call tells too."""
+        if self._clock() - self._heard_at < every_s:
             return
+        self._heard_at = self._clock()
         try:
             await self.call("auth.test")
         except (SurfaceFailed, SurfaceGone) as error:
@@ -137,3 +140,8 @@ class WatchedCalls:
         if self.is_open:
             return None
         return f"Slack refuses the bot's token ({self._refusal}); answers are kept for an hour"
+
+    @property
+    def note(self) -> str:
+        """For `/readyz`: what is no reason to send nothing here any more; empty where all is well."""
+        return f"Slack cannot be reached now ({self._away})" if self._away else ""

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import structlog
+from dbos._logger import init_logger
 
 from bot.settings.model import Settings
 from bot.telemetry import logs
@@ -110,3 +111,28 @@ def test_a_record_that_cannot_be_written_breaks_nothing(monkeypatch: pytest.Monk
         logs.configure(FakeRedactor())
         structlog.get_logger("kortex").error("turn_ended")
         logging.getLogger("a.library").warning("careful")
+
+
+def test_the_workflow_library_writes_through_our_redactor_alone(
+    written: io.StringIO, capsys: pytest.CaptureFixture[str]
+) -> None:
+    init_logger()  # as its first start does
+    logging.getLogger("dbos").error("connection lost: %s", TOKEN)
+
+    (record,) = records(written)
+    assert record["logger"] == "dbos"
+    assert TOKEN not in written.getvalue()
+    assert capsys.readouterr().err == ""
+    names = {each.name for each in logging.getLogger("dbos").handlers}
+    assert "__dbos_console_log_handler__" not in names
+
+
+def test_a_log_whose_reader_closed_it_breaks_nobody_who_writes(written: io.StringIO) -> None:
+    kept = written.getvalue
+    written.close()
+
+    logging.getLogger("dbos").error("connection lost")
+    structlog.get_logger("kortex").error("as well")
+
+    with pytest.raises(ValueError, match="closed"):
+        kept()

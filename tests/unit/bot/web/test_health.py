@@ -100,6 +100,16 @@ async def test_a_working_process_is_up_and_ready(database: Database, client_of: 
     assert (await ready.json())["parts"].keys() == {"database", "schema", "slack"}
 
 
+async def test_a_part_with_a_note_is_ready(client_of: Made) -> None:
+    async def noted() -> health.Note:
+        return health.Note("cannot be reached now")
+
+    ready = await (await client_of(probed(slack=noted))).get("/readyz")
+
+    assert ready.status == 200
+    assert (await ready.json())["parts"]["slack"] == {"ok": True, "detail": "cannot be reached now"}
+
+
 async def test_a_lost_slack_connection_is_not_ready_but_up(
     database: Database, client_of: Made
 ) -> None:

@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from bot.ports.failures import SurfaceFailed
 from bot.slack.api.calls import WatchedCalls
-from bot.slack.api.web_api import LockedOut, Refused
+from bot.slack.api.web_api import LockedOut, Refused, Unreachable
 
 
 class Scripted:
@@ -43,7 +43,7 @@ async def test_a_refused_token_is_a_problem_until_a_call_is_taken_again() -> Non
     assert "token_revoked" in (await access.problem() or "")
 
     inner.failure = None
-    await access.probe()
+    await access.probe(every_s=0)
     assert await access.problem() is None
     assert access.is_open
 
@@ -61,12 +61,48 @@ async def test_another_refusal_says_nothing_about_the_token() -> None:
 async def test_a_token_that_nobody_uses_is_tried_now_and_then() -> None:
     inner, clock = Scripted(), Hands()
     access = WatchedCalls(inner, clock)
-    await access.probe()
+    await access.probe(60)
     assert inner.methods == []
 
-    clock.now = 31.0
+    clock.now = 61.0
     inner.failure = LockedOut("auth.test", "account_inactive")
-    await access.probe()
+    await access.probe(60)
 
     assert inner.methods == ["auth.test"]
     assert not access.is_open
+
+
+@pytest.mark.parametrize("code", ["invalid_auth", "token_revoked", "account_inactive"])
+async def test_slack_is_asked_once_a_minute_however_it_answers(code: str) -> None:
+    inner, clock = Scripted(), Hands()
+    access = WatchedCalls(inner, clock)
+    for second in range(601):
+        clock.now = float(second)
+        inner.failure = LockedOut("auth.test", code) if second < 300 else None
+        await access.probe(60)
+
+    assert inner.methods == ["auth.test"] * 10
+
+
+async def test_a_slack_that_cannot_be_reached_is_a_note_and_no_problem() -> None:
+    inner = Scripted()
+    access = WatchedCalls(inner, Hands())
+    inner.failure = Unreachable("auth.test", "timed out")
+    await access.probe(0)
+
+    assert await access.problem() is None
+    assert "timed out" in access.note
+
+    inner.failure = None
+    await access.probe(0)
+    assert access.note == ""
+
+
+async def test_what_is_known_of_a_token_outlives_a_slack_that_cannot_be_reached() -> None:
+    inner = Scripted()
+    access = WatchedCalls(inner, Hands())
+    for failure in (LockedOut("auth.test", "invalid_auth"), Unreachable("auth.test", "timed out")):
+        inner.failure = failure
+        await access.probe(0)
+
+    assert "invalid_auth" in (await access.problem() or "")
