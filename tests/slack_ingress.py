@@ -93,6 +93,7 @@ class Ingress:
         self.providers: list[ProviderStatus] = []
         self.tools = ToolReport((), ())
         self.forgotten: list[str] = []
+        self.removed: list[str] = []
         self.pressed: list[tuple[str, str]] = []
         self.chart_requests: list[ChartRequest] = []
         self.charted: Charted | Exception = Charted("no chart")
@@ -134,8 +135,16 @@ class Ingress:
     def app(self) -> AsyncApp:
         """A fresh Bolt app over the same ports."""
         return create_bolt(
-            self.settings, self.ports, self.errands, self.forgotten.append, lambda: self.now
+            self.settings,
+            self.ports,
+            self.errands,
+            self.forgotten.append,
+            self._removed,
+            lambda: self.now,
         )
+
+    async def _removed(self, why: str) -> None:
+        self.removed.append(why)
 
     async def send(self, body: Payload, retry: int = 0) -> BoltResponse:
         """Deliver as Socket Mode does, and let the courtesies end."""

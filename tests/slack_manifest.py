@@ -13,6 +13,7 @@ EVENTS: Mapping[str, str] = {
     "agent_session_stopped": "assistant:write",
     "app_home_opened": "",
     "app_mention": "app_mentions:read",
+    "app_uninstalled": "",
     "channel_rename": "channels:read",
     "channel_unarchive": "channels:read",
     "group_rename": "groups:read",
@@ -22,6 +23,7 @@ EVENTS: Mapping[str, str] = {
     "message.groups": "groups:history",
     "message.im": "im:history",
     "subteam_members_changed": "usergroups:read",
+    "tokens_revoked": "",
 }
 
 _HISTORY = ("channels:history", "groups:history", "im:history")
@@ -29,6 +31,7 @@ _HISTORY = ("channels:history", "groups:history", "im:history")
 # Method → the scopes of every kind of channel it is called for.
 METHODS: Mapping[str, tuple[str, ...]] = {
     "apps.connections.open": (),  # the app-level token's connections:write
+    "apps.uninstall": (),  # with the app's own id and secret
     "auth.test": (),
     "bots.info": ("users:read",),
     "chat.delete": ("chat:write",),

@@ -26,7 +26,7 @@ SECRET_SHAPED = re.compile(
     r"token|secret|password|credential|api_?key|authorization", re.IGNORECASE
 )
 # Where "anything at all went wrong" is the right question: the tool call, the listener and its side
-# jobs, one answer's edits, a probe, the clock's job, an MCP server's connection, the workflow body. A
+# jobs, one answer's edits, one workspace's opening, a probe, the clock's job, an MCP server's connection, the workflow body. A
 # handler that ends in `raise` hides nothing and is not counted.
 BROAD_EXCEPT_SEAMS = {
     "adapters/mcp/supervisor.py",
@@ -35,6 +35,7 @@ BROAD_EXCEPT_SEAMS = {
     "bot/engine/engine.py",
     "bot/engine/take_over.py",
     "bot/service/alerting.py",
+    "bot/service/workspaces.py",
     "bot/upkeep/jobs.py",
     "bot/upkeep/reload.py",
     "bot/slack/handling/errands.py",

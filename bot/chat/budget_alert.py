@@ -7,6 +7,7 @@ import structlog
 
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.budget import BudgetLimits, is_alert_due, projected_usd_micros
+from bot.domain.tenancy import HOME
 from bot.ports.ledger import Ledger, Today
 from bot.ports.trail import AuditLog
 
@@ -26,7 +27,7 @@ class AlertDays(Protocol):
 
 
 class BudgetAlert:
-    """`tell` says how many admins were reached."""
+    """`tell` says how many admins were reached; `tenant` is whose workspace's budget it is."""
 
     def __init__(
         self,
@@ -35,19 +36,22 @@ class BudgetAlert:
         audit: AuditLog,
         limits: BudgetLimits,
         tell: Callable[[str], Awaitable[int]],
+        tenant: str = HOME,
     ) -> None:
         self._ledger = ledger
         self._days = days
         self._audit = audit
         self._limits = limits
         self._tell = tell
+        self._tenant = tenant
 
     async def run(self) -> None:
         """Tell if it is due. Raises StorageUnavailable."""
         if not self._limits.daily_usd_micros:
             return
         today = await self._ledger.today()
-        day = today.at.date().isoformat()
+        date = today.at.date().isoformat()
+        day = f"{date}:{self._tenant}" if self._tenant else date
         if not is_alert_due(self._limits, today.used_usd_micros) or not await self._days.claim(day):
             return
         reached = await self._tell(alert_text(today, self._limits))
@@ -58,7 +62,7 @@ class BudgetAlert:
             AuditEvent(
                 AuditKind.BUDGET_ALERT,
                 "kortex",
-                {"day": day, "used_usd_micros": today.used_usd_micros, "admins": reached},
+                {"day": date, "used_usd_micros": today.used_usd_micros, "admins": reached},
                 key=f"budget.alert:{day}",
             )
         )

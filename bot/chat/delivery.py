@@ -10,7 +10,7 @@ from typing import Final
 import structlog
 
 from bot.domain.audit import AuditEvent, AuditKind
-from bot.domain.ids import MessageTs
+from bot.domain.ids import MessageTs, TeamId
 from bot.domain.session import Ask
 from bot.domain.turn_events import TurnFinished
 from bot.ports.failures import StorageUnavailable, SurfaceFailed, SurfaceGone
@@ -27,7 +27,8 @@ TELL_S: Final = 24 * 3_600.0
 BATCH: Final = 10
 NOT_YET: Final = MessageTs("")
 
-TellAdmins = Callable[[str], Awaitable[int]]
+# The admins of that workspace; how many were reached.
+TellAdmins = Callable[[TeamId, str], Awaitable[int]]
 
 
 class Delivery:
@@ -145,4 +146,4 @@ class Redelivery:
             f"An answer to {ask.asker.user} in {ask.place.channel} could not be delivered for an "
             f"hour and was given up; the audit trail names it as {ask.turn_id}."
         )
-        return self._is_open() and await self._tell_admins(words) > 0
+        return self._is_open() and await self._tell_admins(ask.place.team, words) > 0

@@ -6,14 +6,16 @@ from slack_bolt.async_app import AsyncApp
 
 from bot.actions.revise import Revisions
 from bot.app import Base, Conversation
-from bot.domain.budget import BudgetLimits
 from bot.domain.tenancy import HOME
 from bot.engine.engine import Engine
 from bot.service.cards import card_pressed, channel_reached
 from bot.service.charting import Charting
 from bot.service.listening import providers_report, tools_report
+from bot.service.others_switch import OthersSwitch
+from bot.service.own_audit import audit_of
+from bot.service.sweeping import limits_of
 from bot.service.workspace import SlackWorkspace
-from bot.slack.connection.bolt import create_bolt
+from bot.slack.connection.bolt import Removed, create_bolt, log_removed
 from bot.slack.handling.errands import Errands
 from bot.slack.handling.ingress_ports import IngressPorts, IngressSettings
 from bot.slack.roles.sight import Sight
@@ -21,7 +23,6 @@ from bot.store.audit_reading import StoredTrail
 from bot.store.feedback import StoredFeedback
 from bot.store.ledger import StoredLedger
 from bot.store.overview import StoredOverview
-from bot.wiring import rules
 from bot.wiring.chosen import evidence_links
 
 
@@ -31,6 +32,7 @@ def incoming(
     engine: Engine,
     workspace: SlackWorkspace,
     errands: Errands,
+    removed: Removed = log_removed,
 ) -> AsyncApp:
     """It opens no connection of its own. What it tells people is of their own workspace."""
     return create_bolt(
@@ -38,6 +40,7 @@ def incoming(
         _ports(base, conversation, engine, workspace, errands),
         errands,
         workspace.roles.forget_group,
+        removed,
     )
 
 
@@ -52,15 +55,8 @@ def ingress_settings(base: Base, workspace: SlackWorkspace) -> IngressSettings:
         channels=in_force.channels_of(tenant),
         budget=limits_of(base, tenant),
         evidence_links=evidence_links(settings.observe, in_force.channels_at),
+        may_freeze=tenant == HOME,
     )
-
-
-def limits_of(base: Base, tenant: str) -> BudgetLimits:
-    """What its admins are told of: of another workspace its own limit, not that of all."""
-    limits = rules.budget_limits(base.settings)
-    if tenant == HOME:
-        return limits
-    return BudgetLimits(base.in_force.daily_usd_micros(tenant), limits.alert_at_pct)
 
 
 def _ports(
@@ -86,7 +82,7 @@ def _ports(
         channel_reached=channel_reached(base, conversation, errands),
         surface=surface,
         stops=engine,
-        audit=stores.audit,
+        audit=audit_of(stores.audit, tenant),
         trail=StoredTrail(database, tenant),
         ledger=StoredLedger(database, tenant),
         feedback=StoredFeedback(database, retain=stores.feedback.keeps_reasons, whose=tenant),
@@ -94,7 +90,7 @@ def _ports(
         sight=Sight(workspace.api, workspace.team, time.monotonic),
         freezes=base.freezes,
         revisions=Revisions(base.actions, base.redactor, surface.traits),
-        switch=base.freezes.switch,
+        switch=base.freezes.switch if tenant == HOME else OthersSwitch(base.freezes.switch),
         providers=providers_report(base),
         tools=tools_report(base, conversation),
         chart=Charting(base, conversation).chart,

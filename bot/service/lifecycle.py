@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 
 import aiohttp
 import structlog
@@ -19,20 +20,23 @@ from bot.engine.records import EngineRecords
 from bot.service.alerting import alerting
 from bot.service.delivering import delivery_jobs
 from bot.service.incoming import incoming
+from bot.service.installing import install_routes
 from bot.service.keeping import settling
 from bot.service.listening import listen
 from bot.service.routing import Platform, Platforms, RoutedSurface, routed_directory
 from bot.service.sweeping import IDLE_S, budget_jobs, retention
 from bot.service.times import Times
 from bot.service.watching import watch_sweep
-from bot.service.workspace import open_workspace
+from bot.service.workspace import SlackWorkspace, open_workspace
+from bot.service.workspaces import Workspaces
 from bot.settings.model import Settings
 from bot.slack.connection.socket_ingress import SocketMode
 from bot.slack.connection.startup import check_slack
+from bot.slack.connection.teams import TeamApps
 from bot.slack.handling.errands import Errands
+from bot.slack.received.payloads import SlackIdentity
 from bot.slack.sending.pacing import Rates
 from bot.slack.sending.scheduler import EditScheduler
-from bot.slack.showing.admins import AdminMessages
 from bot.store.replicas import Replicas
 from bot.store.stranded import StrandedProposals, StrandedTurns
 from bot.store.tickets import Tickets
@@ -45,6 +49,7 @@ from bot.wiring.backends import Cluster
 from bot.wiring.in_force import SECTIONS
 from bot.wiring.observed import UNPLAYED, Played
 from bot.wiring.telemetry import open_telemetry
+from bot.wiring.workspace_rows import open_installations
 from tools.errors import ToolError
 
 SOCKET_GRACE_S = 3.0
@@ -86,27 +91,28 @@ async def serving(
         identity = await check_slack(rules.slack_access(settings))
         session = await stack.enter_async_context(_slack_session())
         engine, telling = _engine(base, times.lease_s, stack)
-        base.in_force.home = identity.team
-        pace = rates or Rates.with_edits(settings.slack.edits_per_minute)
-        token = settings.slack.bot_token.get_secret_value()
-        own = await open_workspace(base, engine, session, identity, token, pace, stack)
-        platforms = Platforms({identity.team: own.platform}, identity.team)
+        workspaces = await _workspaces(base, engine, session, identity, rates, stack)
+        own = workspaces.home
+        platforms = Platforms(workspaces.by_team, identity.team, workspaces.reach)
         everywhere = RoutedSurface(platforms, own.surface.traits)
         conversation = _conversation(
             base, platforms, everywhere, own.platform, engine, stack, times
         )
         errands = Errands()
-        bolt = incoming(base, conversation, engine, own, errands)
+        slack = await _incoming(base, conversation, engine, errands, workspaces, stack)
         witnesses = await asyncio.to_thread(
             audit_jobs, settings, base.stores.database, own.surface, identity.team, stack
         )
         await stack.enter_async_context(_engine_running(engine, conversation, platforms, times))
-        socket = _socket(settings, bolt, errands)
+        socket = _socket(settings, slack, errands)
         showing = alerting(base, own.outbox, engine, identity.team, times)
         alerts = await stack.enter_async_context(showing)
-        port = await listen(base, conversation, bolt, socket, own.access, stack, alerts.take)
-        due = telling | _jobs(base, engine, conversation, own.admins, times.tick_s)
-        due |= delivery_jobs(base, own.access, everywhere, own.admins, times)
+        install = install_routes(base, workspaces, session)
+        port = await listen(
+            base, conversation, slack, socket, own.access, stack, alerts.take, install
+        )
+        due = telling | _jobs(base, engine, conversation, workspaces, times.tick_s)
+        due |= delivery_jobs(base, workspaces.all, everywhere, times)
         await stack.enter_async_context(jobs.running({**due, **alerts.jobs, **witnesses}))
         await _open_for_slack(socket, errands, stack)
         await base.stores.audit.append(started(settings, identity.team))
@@ -190,11 +196,46 @@ async def _engine_running(
             await engine.stop(times.grace_s)
 
 
-def _socket(settings: Settings, bolt: AsyncApp, errands: Errands) -> SocketMode | None:
+async def _workspaces(
+    base: Base,
+    engine: Engine,
+    session: aiohttp.ClientSession,
+    identity: SlackIdentity,
+    rates: Rates | None,
+    stack: AsyncExitStack,
+) -> Workspaces:
+    slack = base.settings.slack
+    base.in_force.home = identity.team
+    pace = rates or Rates.with_edits(slack.edits_per_minute)
+    token = slack.bot_token.get_secret_value()
+    home = await open_workspace(base, engine, session, identity, token, pace, stack)
+    rows = await open_installations(base.settings, base.stores.database)
+    return Workspaces(base, engine, session, pace, rows, home)
+
+
+async def _incoming(
+    base: Base,
+    conversation: Conversation,
+    engine: Engine,
+    errands: Errands,
+    workspaces: Workspaces,
+    stack: AsyncExitStack,
+) -> TeamApps:
+    def of(one: SlackWorkspace) -> AsyncApp:
+        removed = partial(workspaces.look_after, one.team)
+        return incoming(base, conversation, engine, one, errands, removed)
+
+    await stack.enter_async_context(workspaces.running(of))
+    home = incoming(base, conversation, engine, workspaces.home, errands)
+    return TeamApps(home, workspaces.app_of)
+
+
+def _socket(settings: Settings, apps: TeamApps, errands: Errands) -> SocketMode | None:
     if settings.slack.mode != "socket":
         return None
     slack = settings.slack
-    return SocketMode(bolt, slack.app_token.get_secret_value(), slack.api_base_url, errands)
+    app_token = slack.app_token.get_secret_value()
+    return SocketMode(apps.home, app_token, slack.api_base_url, errands, dispatch=apps)
 
 
 async def _open_for_slack(
@@ -207,7 +248,7 @@ async def _open_for_slack(
 
 
 def _jobs(
-    base: Base, engine: Engine, conversation: Conversation, admins: AdminMessages, tick_s: float
+    base: Base, engine: Engine, conversation: Conversation, workspaces: Workspaces, tick_s: float
 ) -> dict[str, tuple[float, jobs.Job]]:
     proposals = base.stores.proposals
     display = conversation.display
@@ -227,5 +268,6 @@ def _jobs(
         "watches": (tick_s, watch_sweep(base, conversation).run),
         "stranded": (STRANDED_S, stranded.run),
         "retention": (SWEEP_S, retention(base).run),
-        **budget_jobs(base, admins, tick_s),
+        "workspaces": (tick_s, workspaces.sync),
+        **budget_jobs(base, workspaces.all, tick_s),
     }

@@ -1,11 +1,10 @@
 """The HTTP side of a running bot: probes, webhooks, and what operators and programs may ask."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 
 from aiohttp import web
-from slack_bolt.async_app import AsyncApp
 
 from bot.app import Base, Conversation
 from bot.chat.budget_report import budget_report
@@ -17,6 +16,7 @@ from bot.settings.reading import ConfigurationError
 from bot.slack.api.calls import WatchedCalls
 from bot.slack.connection.http_ingress import create_http_handler
 from bot.slack.connection.socket_ingress import SocketMode
+from bot.slack.connection.teams import Dispatches
 from bot.slack.handling.ingress_ports import ProvidersReport
 from bot.web.alerts import TakeAlerts, alert_routes
 from bot.web.front import serving, why_not
@@ -58,11 +58,12 @@ def tools_report(base: Base, conversation: Conversation) -> Callable[[], ToolRep
 async def listen(
     base: Base,
     conversation: Conversation,
-    bolt: AsyncApp,
+    slack: Dispatches,
     socket: SocketMode | None,
     access: WatchedCalls,
     stack: AsyncExitStack,
     take_alerts: TakeAlerts,
+    install: Sequence[web.RouteDef] = (),
 ) -> int:
     """The port. Without `[http] api_token` nothing private is served and nothing ingested.
 
@@ -75,7 +76,7 @@ async def listen(
         database=base.stores.database,
         slack_connected=socket.is_connected if socket else None,
         slack_access=partial(_slack_token, access),
-        slack_events=create_http_handler(bolt, secret) if socket is None else None,
+        slack_events=create_http_handler(slack, secret) if socket is None else None,
         metrics=base.metrics,
         ingest=ingest_handler(base.stores.events, token, base.clock) if token else None,
         routes=[
@@ -88,6 +89,7 @@ async def listen(
             ),
             *alert_routes(rules.alert_wires(settings), take_alerts, base.clock),
             *(_private(base, conversation, token) if token else []),
+            *install,
         ],
     )
     host, port = settings.http.host, settings.http.port

@@ -1,12 +1,15 @@
 """The clock's part in what is kept for so long, and in what admins are told of the budget."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from bot.app import Base
 from bot.chat.budget_alert import BudgetAlert
+from bot.domain.budget import BudgetLimits
+from bot.domain.tenancy import HOME
 from bot.engine.library import forget_ended
-from bot.slack.showing.admins import AdminMessages
-from bot.store.ledger import StoredAlertDays
+from bot.service.own_audit import audit_of
+from bot.service.workspace import SlackWorkspace
+from bot.store.ledger import StoredAlertDays, StoredLedger
 from bot.store.retention import StoredRetention
 from bot.upkeep.jobs import Job
 from bot.upkeep.retention import KeptFor, RetentionSweep
@@ -27,11 +30,32 @@ def retention(base: Base) -> RetentionSweep:
 
 
 def budget_jobs(
-    base: Base, admins: AdminMessages, tick_s: float
+    base: Base, served: Callable[[], Sequence[SlackWorkspace]], tick_s: float
 ) -> Mapping[str, tuple[float, Job]]:
-    """Tell admins once a day that money is short, and forget what dead processes held."""
-    settings, stores = base.settings, base.stores
-    days = StoredAlertDays(stores.database)
-    limits = rules.budget_limits(settings)
-    alert = BudgetAlert(stores.ledger, days, stores.audit, limits, admins.tell)
-    return {"budget alert": (tick_s, alert.run), "holds": (IDLE_S, stores.ledger.forget_dead)}
+    """Tell admins once a day that money is short, and forget what dead processes held.
+
+    Of the budget of all, home's admins; of a workspace's own, its own.
+    """
+    ledger = base.stores.ledger
+
+    async def tell() -> None:
+        for each in served():
+            await _budget_alert(base, each).run()
+
+    return {"budget alert": (tick_s, tell), "holds": (IDLE_S, ledger.forget_dead)}
+
+
+def _budget_alert(base: Base, workspace: SlackWorkspace) -> BudgetAlert:
+    stores, tenant = base.stores, workspace.tenant
+    own = stores.ledger if tenant == HOME else StoredLedger(stores.database, tenant)
+    days, audit = StoredAlertDays(stores.database), audit_of(stores.audit, tenant)
+    limits, tell = limits_of(base, tenant), workspace.admins.tell
+    return BudgetAlert(own, days, audit, limits, tell, tenant)
+
+
+def limits_of(base: Base, tenant: str) -> BudgetLimits:
+    """What its admins are told of: of another workspace its own limit, not that of all."""
+    limits = rules.budget_limits(base.settings)
+    if tenant == HOME:
+        return limits
+    return BudgetLimits(base.in_force.daily_usd_micros(tenant), limits.alert_at_pct)

@@ -25,12 +25,14 @@ DEFAULT_SUBSCRIPTIONS = frozenset(
         "agent_session_stopped",
         "app_home_opened",
         "app_mention",
+        "app_uninstalled",
         "channel_unarchive",
         "group_unarchive",
         "member_joined_channel",
         "message.channels",
         "message.groups",
         "message.im",
+        "tokens_revoked",
     }
 )
 

@@ -104,6 +104,11 @@ class WatchedCalls:
         self._away = ""
 
     @property
+    def refusal(self) -> str:
+        """Slack's code for why nothing is taken from us; empty while it is."""
+        return self._refusal
+
+    @property
     def is_open(self) -> bool:
         """Whether anything can be sent, as far as is known."""
         return not self._refusal

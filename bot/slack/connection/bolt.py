@@ -46,6 +46,7 @@ from bot.slack.received.payloads import (
     View,
     ViewSubmission,
 )
+from bot.slack.received.payloads import Removed as RemovedEvent
 from bot.slack.showing.cards import EDIT_ACTION, RAW_ACTION
 from bot.slack.showing.consulted import OPEN_ACTION, SELECT_ACTION
 from bot.slack.showing.evidence_modal import LINK_ACTION
@@ -64,6 +65,8 @@ _log = structlog.stdlib.get_logger(__name__)
 _P = TypeVar("_P", bound=BaseModel)
 _Body = Mapping[str, JsonValue]
 _Handle = Callable[[Click], Awaitable[None]]
+# Told the kind of the event. Raises StorageUnavailable.
+Removed = Callable[[str], Awaitable[None]]
 _Submit = Callable[[Click, View], Awaitable[str]]
 EVIDENCE_BUTTON = re.compile(rf"{OPEN_ACTION}:[0-9]{{1,4}}", re.ASCII)
 
@@ -143,6 +146,26 @@ def register_reach(
     app.event("member_joined_channel")(joined)
     app.event("channel_unarchive")(unarchived)
     app.event("group_unarchive")(unarchived)
+
+
+def register_removal(
+    app: AsyncApp,
+    identity: SlackIdentity,
+    removed: Removed,
+    timeout_s: float,
+) -> None:
+    """The app was removed from the workspace, or its token was taken back."""
+
+    async def remove(body: _Body) -> None:
+        envelope = _parse(RemovedEvent, body)
+        if envelope is None or not envelope.event.is_ours:
+            return
+        if identity.is_addressee(envelope.installed_team, envelope.api_app_id):
+            async with asyncio.timeout(timeout_s):
+                await removed(envelope.event.type)
+
+    app.event("app_uninstalled")(remove)
+    app.event("tokens_revoked")(remove)
 
 
 def register_clicks(
@@ -282,16 +305,23 @@ def _retry_number(request: AsyncBoltRequest) -> int:
     return int(found) if found.isascii() and found.isdigit() and len(found) < 4 else 0
 
 
+async def log_removed(why: str) -> None:
+    """Where the token is configured: only whoever runs the process can change that."""
+    _log.error("slack.app_removed", why=why)
+
+
 def create_bolt(
     settings: IngressSettings,
     ports: IngressPorts,
     errands: Errands,
     forget_group: Callable[[str], None] = lambda _: None,
+    removed: Removed = log_removed,
     clock: Callable[[], float] = time.monotonic,
 ) -> AsyncApp:
     """An app with every listener registered; it opens no connection of its own.
 
-    `forget_group` is told of user groups whose members changed. `errands` holds what runs beside
+    `forget_group` is told of user groups whose members changed, `removed` when the app may have been
+    removed from the workspace. `errands` holds what runs beside
     the listeners: drain it at shutdown.
     """
     app = _app(settings)
@@ -306,6 +336,7 @@ def create_bolt(
     renamed = partial(ports.channel_renamed, settings.identity.team)
     register_changes(app, forget_group, renamed, timeout_s)
     register_reach(app, settings.identity, ports.channel_reached, timeout_s)
+    register_removal(app, settings.identity, removed, timeout_s)
     proposals = ProposalClicks(ports, errands, clock, timeout_s)
     opinions = AnswerOpinions(settings.identity, ports, errands, timeout_s)
     register_forms(app, settings.identity, proposals, opinions, denials)

@@ -15,7 +15,9 @@ from urllib.parse import parse_qsl
 import structlog
 from aiohttp import web
 from slack_bolt.adapter.aiohttp import to_aiohttp_response
-from slack_bolt.async_app import AsyncApp, AsyncBoltRequest
+from slack_bolt.async_app import AsyncBoltRequest
+
+from bot.slack.connection.teams import Dispatches
 
 _log = structlog.stdlib.get_logger(__name__)
 PATH = "/slack/events"
@@ -41,7 +43,7 @@ UNREADABLE = (ValueError, RecursionError, AttributeError, TypeError, LookupError
 Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-def create_http_handler(app: AsyncApp, signing_secret: str) -> Handler:
+def create_http_handler(app: Dispatches, signing_secret: str) -> Handler:
     """The handler of `PATH`. Raises ValueError for an empty secret."""
     if not signing_secret.strip():
         raise ValueError("an empty signing secret would let anyone in")

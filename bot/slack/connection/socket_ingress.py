@@ -6,15 +6,19 @@ wrote stays out of logs.
 
 import asyncio
 import logging
+import time
 
 import structlog
 from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
-from slack_bolt.async_app import AsyncApp
+from slack_bolt.adapter.socket_mode.async_internals import send_async_response
+from slack_bolt.adapter.socket_mode.internals import build_headers
+from slack_bolt.async_app import AsyncApp, AsyncBoltRequest
 from slack_sdk.socket_mode.aiohttp import SocketModeClient
 from slack_sdk.socket_mode.request import SocketModeRequest
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.slack.connection.startup import StartupError
+from bot.slack.connection.teams import Dispatches
 from bot.slack.handling.errands import Errands
 
 _log = structlog.stdlib.get_logger(__name__)
@@ -27,11 +31,19 @@ NAME = "kortex.slack_libraries"
 class _Handler(AsyncSocketModeHandler):
     """Bolt's handler, which knows what it is still working on."""
 
-    def __init__(self, app: AsyncApp, app_token: str, client: AsyncWebClient, ping_s: float):
+    def __init__(
+        self,
+        app: AsyncApp,
+        app_token: str,
+        client: AsyncWebClient,
+        ping_s: float,
+        dispatch: Dispatches,
+    ) -> None:
         super().__init__(
             app, app_token, logger=framework_logger(), web_client=client, ping_interval=ping_s
         )
         self.stopping = False
+        self._dispatch = dispatch
         self.in_flight: set[asyncio.Task[object]] = set()
 
     async def handle(self, client: SocketModeClient, req: SocketModeRequest) -> None:  # type: ignore[override]
@@ -41,13 +53,18 @@ class _Handler(AsyncSocketModeHandler):
         assert task is not None  # noqa: S101 - the client runs listeners in tasks
         self.in_flight.add(task)
         try:
-            await super().handle(client, req)
+            started = time.time()
+            delivery = AsyncBoltRequest(
+                mode="socket_mode", body=req.payload, headers=build_headers(req)
+            )
+            answer = await self._dispatch.async_dispatch(delivery)
+            await send_async_response(client, req, answer, started)
         finally:
             self.in_flight.discard(task)
 
 
 class SocketMode:
-    """One Socket Mode connection for one app."""
+    """One Socket Mode connection for one app, whose deliveries `dispatch` takes in its place."""
 
     def __init__(
         self,
@@ -56,8 +73,10 @@ class SocketMode:
         api_base_url: str,
         errands: Errands,
         ping_interval_s: float = 10.0,
+        dispatch: Dispatches | None = None,
     ) -> None:
         self._app = app
+        self._dispatch = dispatch or app
         self._app_token = app_token
         self._base_url = api_base_url.rstrip("/") + "/"
         self._errands = errands
@@ -70,7 +89,9 @@ class SocketMode:
         Raises StartupError when there is no connection after 30 s.
         """
         web = AsyncWebClient(base_url=self._base_url, logger=framework_logger())
-        self._handler = _Handler(self._app, self._app_token, web, self._ping_interval_s)
+        self._handler = _Handler(
+            self._app, self._app_token, web, self._ping_interval_s, self._dispatch
+        )
         try:
             async with asyncio.timeout(_CONNECT_TIMEOUT_S):
                 await self._handler.connect_async()  # type: ignore[no-untyped-call]

@@ -98,6 +98,8 @@ class Commands:
                     return await self._now.sessions(person)
                 case Subcommand.PROPOSALS:
                     return await self._now.proposals(person)
+                case Subcommand.FREEZE if not self._settings.may_freeze:
+                    return words.NOT_HERE
                 case _:
                     return await self._administer(wanted, command, person)
         except StorageUnavailable:

@@ -55,6 +55,7 @@ class IngressSettings:
     asks_per_minute: int = 20  # per person; 0: no limit
     handling_timeout_s: float = 2.5
     evidence_links: EvidenceLinks | None = None
+    may_freeze: bool = True  # whether its admins may stop every action, everywhere
 
 
 @dataclass(frozen=True, slots=True)

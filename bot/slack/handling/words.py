@@ -42,6 +42,10 @@ FOR_ADMINS = {
     "audit": "The audit trail is shown to admins",
     "freeze": "Actions are frozen, and let run again, by admins",
 }
+NOT_HERE = (
+    "Actions are frozen, and let run again, for every workspace at once: by the admins of the "
+    "workspace that Kortex belongs to."
+)
 NO_ADMINS = "no role is set for that (`[admins] roles`)"
 NOT_CHECKED = "I could not check whether you are one of them. Try again."
 CHART_USAGE = (

@@ -167,6 +167,26 @@ class ChannelRenamed(_Payload):
     event: _Renamed
 
 
+class _RevokedTokens(_Payload):
+    bot: tuple[str, ...] = ()  # ids of bots
+
+
+class _Removed(_Payload):
+    type: str
+    tokens: _RevokedTokens = _RevokedTokens()
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether the bot's own token is meant, and not only people's."""
+        return self.type == "app_uninstalled" or bool(self.tokens.bot)
+
+
+class Removed(_Envelope):
+    """An `event_callback` around `app_uninstalled` or `tokens_revoked`; they come in any order."""
+
+    event: _Removed
+
+
 class _Reached(_Payload):
     channel: str
     user: str = ""

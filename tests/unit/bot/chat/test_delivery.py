@@ -7,6 +7,7 @@ import pytest
 
 from bot.chat.delivery import GIVE_UP_S, TELL_S, Redelivery
 from bot.domain.audit import AuditKind
+from bot.domain.ids import TeamId
 from bot.domain.session import Ask
 from bot.ports.failures import SurfaceFailed, SurfaceGone
 from tests.fakes.recording_surface import RecordingSurface
@@ -32,7 +33,7 @@ class Kept:
         self.surface = RecordingSurface()
         self.held = MemoryUndelivered(lambda: self.at)
 
-    async def tell(self, text: str) -> int:
+    async def tell(self, _team: TeamId, text: str) -> int:
         self.told.append(text)
         return self.admins
 

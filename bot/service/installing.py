@@ -1,0 +1,48 @@
+"""Installation by other workspaces, put together: the two routes, and what they are judged by."""
+
+from collections.abc import Sequence
+
+import aiohttp
+from aiohttp import web
+
+from bot.app import Base
+from bot.domain.ids import TeamId
+from bot.service.workspaces import Workspaces
+from bot.settings.workspaces import EVERY
+from bot.slack.handling.denials import Denials
+from bot.store.installations import StoredOAuthStates
+
+
+def install_routes(
+    base: Base, workspaces: Workspaces, session: aiohttp.ClientSession
+) -> Sequence[web.RouteDef]:
+    """None without `[slack] client_id`."""
+    if workspaces.installations is None:
+        return ()
+    # Slack's flow is a good part of its library, which nobody else needs.
+    from bot.slack.connection.installing import Installing, InstallRules
+
+    slack, home = base.settings.slack, workspaces.home.identity
+    allowed = {*slack.allowed_workspaces, *base.settings.workspaces}
+
+    def is_allowed(team: TeamId) -> bool:
+        return team in allowed or EVERY in allowed
+
+    judged_by = InstallRules(
+        slack.client_id,
+        slack.client_secret.get_secret_value(),
+        slack.api_base_url,
+        slack.redirect_url,
+        home.team,
+        home.app_id,
+        is_allowed,
+    )
+    installing = Installing(
+        judged_by,
+        workspaces.installations,
+        StoredOAuthStates(base.stores.database),
+        Denials(base.stores.audit),
+        session,
+        workspaces.installed,
+    )
+    return installing.routes()

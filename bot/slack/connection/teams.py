@@ -1,0 +1,67 @@
+"""Several workspaces behind one door: each delivery goes to the Bolt app of the workspace it is meant for.
+
+They share the signing secret, or the socket, which are the app's and not a workspace's.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final, Protocol
+
+import structlog
+from slack_bolt.async_app import AsyncApp, AsyncBoltRequest
+from slack_bolt.response import BoltResponse
+
+from bot.domain.ids import TeamId
+from bot.ports.failures import StorageUnavailable
+
+_log = structlog.stdlib.get_logger(__name__)
+_LOOK_UP_S: Final = 1.0  # of the 3 s in which Slack wants its answer
+
+
+class Dispatches(Protocol):
+    """What Slack's deliveries are handed to: an `AsyncApp`, or several behind one door."""
+
+    async def async_dispatch(self, req: AsyncBoltRequest) -> BoltResponse:
+        """The response to one delivery, once its listener has returned."""
+        ...
+
+
+# The app of a workspace, None where it is not installed. Raises StorageUnavailable.
+AppOf = Callable[[TeamId], Awaitable[AsyncApp | None]]
+
+
+class TeamApps:
+    """`home` also takes what is meant for nobody, which it turns away and puts on record."""
+
+    def __init__(self, home: AsyncApp, app_of: AppOf) -> None:
+        self.home = home
+        self._app_of = app_of
+
+    async def async_dispatch(self, req: AsyncBoltRequest) -> BoltResponse:
+        """As Bolt's. What cannot be told now is not acknowledged, so that Slack delivers it again."""
+        try:
+            async with asyncio.timeout(_LOOK_UP_S):
+                app = await self._app_of(TeamId(addressed_team(req.body)))
+        except (StorageUnavailable, TimeoutError) as error:
+            _log.warning("slack.workspace.unknown_now", error=type(error).__name__)
+            return BoltResponse(status=503, body="")
+        return await (app or self.home).async_dispatch(req)
+
+
+def addressed_team(body: Mapping[str, object]) -> str:
+    """The workspace that a delivery is meant for: where the app is installed, not whose the person is.
+
+    Empty where it names none, as for an app that is installed in a whole organisation.
+    """
+    authorizations = body.get("authorizations")
+    first = authorizations[0] if isinstance(authorizations, list) and authorizations else None
+    team = body.get("team")
+    found = _text(first, "team_id") or _text(body, "team_id") or _text(team, "id")
+    if found or team is not None:
+        return found
+    return _text(body.get("user"), "team_id")
+
+
+def _text(value: object, name: str) -> str:
+    found = value.get(name) if isinstance(value, Mapping) else None
+    return found if isinstance(found, str) else ""
