@@ -23,7 +23,13 @@ from bot.commands.backend_check import (
 )
 from bot.commands.installation import Asked, Installation, made
 from bot.commands.mcp_check import report as mcp_report
-from bot.commands.outlet_check import check_door, check_executors, check_outlets
+from bot.commands.outlet_check import (
+    check_adapters,
+    check_collector,
+    check_door,
+    check_executors,
+    check_outlets,
+)
 from bot.commands.part_check import check_audit, check_channels, check_plugins, plugin_problems
 from bot.commands.provider_check import check_providers
 from bot.commands.role_check import check_roles
@@ -198,6 +204,10 @@ async def _ask_actions(asked: Asked) -> Sequence[Finding]:
     return [*_actions(asked.of), *await check_executors(asked.of.settings)]
 
 
+async def _ask_adapters(asked: Asked) -> Sequence[Finding]:
+    return await check_adapters(asked.of.settings)
+
+
 async def _ask_roles(asked: Asked) -> Sequence[Finding]:
     return await check_roles(asked.of.settings, (await asked.slack())[1])
 
@@ -304,6 +314,16 @@ PARTS: Final = (
         f"Correct that [[actions]] and its addresses, {_REACH}.",
         ask=_ask_actions,
         read=_actions,
+    ),
+    Part(
+        "adapters",
+        f"Check that [adapters.NAME] url, {_REACH}.",
+        ask=_ask_adapters,
+    ),
+    Part(
+        "otel",
+        f"Check [otel] endpoint (OTLP over HTTP, port 4318) and headers, {_REACH}.",
+        ask=check_collector,
     ),
     Part(
         "plugins",

@@ -7,6 +7,8 @@ import asyncio
 import errno
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import AsyncExitStack
+from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -15,16 +17,21 @@ from pydantic import SecretStr
 
 from adapters.errors import AdapterError
 from adapters.http import http_client, mapped_errors
-from adapters.reach import REACH_S, reach_alone
+from adapters.otlp_http import OtlpHttp
+from adapters.reach import REACH_S, reach, reach_alone
 from bot.commands.alert_check import postable
 from bot.commands.installation import Asked
 from bot.reports.finding import Finding
+from bot.settings.access import RouteSettings
 from bot.settings.actions import ActionSettings
 from bot.settings.http import HttpSettings
 from bot.settings.model import Settings
+from bot.settings.reading import ConfigurationError
 from bot.slack.api.web_api import create_api
 from bot.web.front import why_not
 from bot.wiring.audit_outlets import check_sinks
+from bot.wiring.telemetry import MISSING
+from bot.wiring.ways import backend_client
 
 OURS = b'"up"'  # in the answer of /healthz
 
@@ -61,8 +68,9 @@ async def check_outlets(asked: Asked) -> Sequence[Finding]:
     settings = asked.of.settings
     audit = settings.audit
     found = [*await check_sinks(settings)]
-    if audit.checkpoint_url:
-        found.append(await _reached("audit checkpoints", audit.checkpoint_url, "PUT"))
+    if url := audit.checkpoint_url:
+        key = "audit.checkpoint_url"
+        found.append(await _reached_by(audit.checkpoint_way, "audit checkpoints", url, key))
     if audit.checkpoint_file:
         found.append(await asyncio.to_thread(_file, Path(audit.checkpoint_file)))
     if audit.checkpoint_channel:
@@ -70,6 +78,45 @@ async def check_outlets(asked: Asked) -> Sequence[Finding]:
         if identity is not None:
             found.append(await _channel(settings))
     return found
+
+
+async def _reached_by(route: RouteSettings, part: str, url: str, key: str) -> Finding:
+    """As it is reached when it is used: by its proxy, with its authorities."""
+    async with AsyncExitStack() as stack:
+        try:
+            client = await asyncio.to_thread(backend_client, url, route, key, stack)
+            await reach(client, url, urlsplit(url).hostname or "")
+        except (AdapterError, ConfigurationError) as error:
+            return Finding(part, False, str(error))
+    return Finding(part, True, "is there (a connection, nothing asked or sent)")
+
+
+async def check_adapters(settings: Settings) -> Sequence[Finding]:
+    """A connection to each `[adapters.NAME]`: what its tool asks is not known here."""
+    return await asyncio.gather(
+        *(
+            _reached_by(own, f"adapter {name}", own.url, f"adapters.{name}.url")
+            for name, own in settings.adapters.items()
+        )
+    )
+
+
+async def check_collector(asked: Asked) -> Sequence[Finding]:
+    """The collector of traces is sent an export of nothing, which is an empty message."""
+    otel = asked.of.settings.otel
+    if not otel.endpoint:
+        return [Finding("otel", False, "not set in [otel]", configured=False)]
+    if await asyncio.to_thread(find_spec, "opentelemetry") is None:
+        return [Finding("otel", False, MISSING)]
+    headers = {name: token.get_secret_value() for name, token in otel.headers.items()}
+    collector = OtlpHttp(otel.endpoint, headers)
+    try:
+        await collector.send("/v1/traces", b"")
+    except AdapterError as error:
+        return [Finding("otel", False, error.message)]
+    finally:
+        await collector.aclose()
+    return [Finding("otel", True, "takes traces (tried with none)")]
 
 
 def _file(path: Path) -> Finding:

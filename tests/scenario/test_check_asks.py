@@ -62,6 +62,8 @@ users = ["*"]
 token = "t"
 [patterns]
 folder = "{folder}/nowhere"
+[otel]
+endpoint = "{there}"
 [plugins]
 folder = "{folder}/nowhere"
 [mcp.servers.tickets]
@@ -87,7 +89,7 @@ EXAMPLE = Path(__file__).parents[2] / "docs" / "kortex.example.toml"
 ASKED = {
     "slack", "audit events", "audit checkpoints", "provider openai", "logs", "metrics", "traces",
     "control plane", "platform everybody", "patterns", "plugin nowhere", "mcp tickets",
-    "on call responder",
+    "on call responder", "otel",
 }  # fmt: skip
 
 
@@ -157,7 +159,8 @@ async def test_whoever_orders_and_sinks_is_reached_and_given_nothing(tmp_path: P
     async with serving(answer) as there:
         found = {each.part: each for each in await examine(everything(there, tmp_path))}
 
-    assert found["audit events"].ok
+    assert (found["audit events"].ok, found["otel"].ok) == (True, True)
+    assert "POST /v1/traces" in asked
     assert found["control plane"].detail == "http answers (asked for the state of checkout)"
     assert found[f"actions at {there}"].detail.endswith("nothing ordered or sent): rollback")
     assert "GET /products/checkout/info" in asked
