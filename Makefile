@@ -142,10 +142,10 @@ $(DEPLOY_TOOLS)/.done: Makefile
 deploy-check: setup-dev $(DEPLOY_TOOLS)/.done ## hold the Dockerfile, compose.yaml, chart and systemd unit to who reads them (Debian, root)
 	$(PYTEST) -m deploy -p no:randomly tests/deploy
 
-# The image's own Dockerfile on Debian's packages: needs no engine and no registry.
-image-check: setup-dev ## build the container image with buildah and run it confined (Debian, root, minutes)
-	@command -v buildah >/dev/null && command -v mmdebstrap >/dev/null || \
-	  { apt-get update -qq && apt-get install -y -qq --no-install-recommends buildah mmdebstrap; }
+# The image's own Dockerfile on Debian's packages: needs no daemon and no registry.
+image-check: setup-dev ## build the container image with buildah and run it confined with podman (Debian, root, minutes)
+	@command -v buildah >/dev/null && command -v podman >/dev/null && command -v runc >/dev/null && command -v mmdebstrap >/dev/null || \
+	  { apt-get update -qq && apt-get install -y -qq --no-install-recommends buildah podman runc mmdebstrap; }
 	$(PYTEST) -m deploy -s -p no:randomly tests/image
 
 clean: ## remove what the build made

@@ -9,48 +9,34 @@ import importlib
 import pkgutil
 import shutil
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import adapters
 import bot
 import tools
 
-# Chosen by the database's URL, so that no module of ours imports them.
-DRIVERS = (
+# What every start needs; the drivers are chosen by the database's URL, so no module of ours imports them.
+NEEDED = (
+    "bot.commands.verbs",
+    "bot.demo.running",
+    "bot.service.lifecycle",
     "sqlalchemy.dialects.postgresql.asyncpg",
     "sqlalchemy.dialects.sqlite.aiosqlite",
     "psycopg",
-)
-# What only extras bring.
-OPTIONAL = (
-    "anyio",
-    "cryptography",
-    "httpx2",
-    "jwt",
-    "mcp",
-    "mcp_types",
-    "opentelemetry",
-    "resvg_py",
 )
 STANDARD_LIBRARY = Path("/usr/lib/python3.13")
 
 
 def import_all() -> None:
-    """Raises ImportError for what should be there and is not."""
+    """Raises ImportError for what is needed and is not there; what only an extra brings may be missing."""
+    for name in NEEDED:
+        importlib.import_module(name)
     for package in (tools, adapters, bot):
         for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             if not found.name.endswith("__main__"):
-                _import(found.name)
-    for driver in DRIVERS:
-        importlib.import_module(driver)
-
-
-def _import(name: str) -> None:
-    try:
-        importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in OPTIONAL:
-            raise
+                with suppress(ModuleNotFoundError):
+                    importlib.import_module(found.name)
 
 
 def copy_of_python(root: Path) -> None:

@@ -127,11 +127,10 @@ async def test_it_serves_a_workspace_from_postgresql(
             port=unused_tcp_port, database=url,
         )  # fmt: skip
         await asyncio.to_thread((tmp_path / "kortex.toml").write_text, config)
-        await asyncio.to_thread(tmp_path.chmod, 0o755)
         of_file = ("--config", "/etc/kortex/kortex.toml")
         async with started(KORTEX, "migrate", *of_file, **key) as migrating:
             assert await migrating.wait() == 0
-        async with started(KORTEX, "run", *of_file, **key) as serving_program:
+        async with started(**key) as serving_program:
             while not await _healthy(started, f"{asked}/readyz"):
                 assert serving_program.returncode is None
             assert await _healthy(started, f"{asked}/healthz")
