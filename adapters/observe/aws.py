@@ -6,6 +6,7 @@ header names; an error is JSON with its name in `__type`, whatever its status.
 
 import asyncio
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
@@ -35,33 +36,41 @@ class _Failure(BaseModel):
     spelled_large: str = Field(default="", alias="Message")
 
 
-class Aws:
-    """One service of one region. `target` and `version` name its protocol, as its API says.
+@dataclass(frozen=True, slots=True)
+class AwsService:
+    """`signed_as` is its name in signatures and addresses, `target` and `version` its protocol's."""
 
-    The client's base URL is the service's address. `waits_s` are those before it asks
-    again.
+    name: str
+    signed_as: str
+    target: str
+    version: str
+
+
+# https://github.com/boto/botocore/tree/develop/botocore/data: targetPrefix and jsonVersion.
+CLOUDWATCH: Final = AwsService("CloudWatch", "monitoring", "GraniteServiceVersion20100801", "1.0")
+CLOUDWATCH_LOGS: Final = AwsService("CloudWatch Logs", "logs", "Logs_20140328", "1.1")
+
+
+class Aws:
+    """One service of one region. The client's base URL is its address.
+
+    `now` is for tests; `waits_s` are those before it asks again.
     """
 
     def __init__(
         self,
-        name: str,
+        service: AwsService,
         client: httpx.AsyncClient,
         key: AwsKey,
-        *,
         region: str,
-        service: str,
-        target: str,
-        version: str,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         waits_s: tuple[float, ...] = _WAITS_S,
     ) -> None:
-        self.name = name
-        self._backend = Backend(name, client)
+        self.name = service.name
+        self._service = service
+        self._backend = Backend(service.name, client)
         self._key = key
         self._region = region
-        self._service = service
-        self._target = target
-        self._type = f"application/x-amz-json-{version}"
         self._host = client.base_url.netloc.decode("ascii")
         self._path = client.base_url.raw_path.decode("ascii").rstrip("/") + "/"
         self._now = now
@@ -89,11 +98,15 @@ class Aws:
         raise refusal(answer, f"{kind}: {words}" if kind else "")
 
     async def _asked(self, operation: str, content: bytes) -> Answer:
-        headers = {"content-type": self._type, "x-amz-target": f"{self._target}.{operation}"}
+        service = self._service
+        headers = {
+            "content-type": f"application/x-amz-json-{service.version}",
+            "x-amz-target": f"{service.target}.{operation}",
+        }
         signature = signed_headers(
             self._key,
             region=self._region,
-            service=self._service,
+            service=service.signed_as,
             host=self._host,
             path=self._path,
             body=content,

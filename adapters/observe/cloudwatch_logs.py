@@ -3,7 +3,7 @@
 FilterLogEvents gives the oldest first and knows no regular expressions, so a page of the newest would
 read a range whole; Insights sorts and counts. What it may do, from "CloudWatch Logs quotas"
 (https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/cloudwatch_limits_cwl.html) and the API's
-reference: 10,000 rows of one query, 50 log groups by name, times in whole seconds with the end
+reference: 10,000 rows of one answer, 50 log groups by name, times in whole seconds with the end
 included, a query is started and then asked for until it is complete. It is paid by what it scans.
 """
 
@@ -196,7 +196,9 @@ class CloudWatchLogs:
         waits = iter(self._polls_s)
         while True:
             await asyncio.sleep(next(waits, self._polls_s[-1]))
-            answer = await self._aws.call("GetQueryResults", {"queryId": query_id})
+            answer = await self._aws.call(
+                "GetQueryResults", {"queryId": query_id, "maxItems": _MOST}
+            )
             found = await read_body(answer, _RESULTS)
             if found is None:
                 raise unreadable(self.name, answer)

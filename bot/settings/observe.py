@@ -6,7 +6,14 @@ from pydantic import Field, model_validator
 
 from bot.settings.access import TENANT_HEADER, AccessSettings, HeaderText
 from bot.settings.named_backends import BackendName, ByName, named_apart
-from bot.settings.observe_kinds import DataSourceUid, LogStoreSettings, foreign_keys
+from bot.settings.observe_kinds import (
+    LOGS_KEYS,
+    METRICS_KEYS,
+    DataSourceUid,
+    LogStoreSettings,
+    MetricStoreSettings,
+    check_keys,
+)
 from bot.settings.section import Duration, LinkTemplate, Section
 
 
@@ -46,8 +53,7 @@ class LogsBackend(ObservedBackend, LogStoreSettings):
 
     @model_validator(mode="after")
     def _keys_of_the_kind(self) -> Self:
-        if foreign := foreign_keys(self.kind, frozenset(self.model_fields_set)):
-            raise ValueError(f"{foreign[0]} is no key of kind {self.kind!r}")
+        check_keys(LOGS_KEYS, self.kind, frozenset(self.model_fields_set))
         return self
 
 
@@ -86,16 +92,22 @@ class SignalSettings(Section):
     limit: float | None = Field(default=None, ge=0, le=1e15)
 
 
-class MetricsBackend(ObservedBackend):
+class MetricsBackend(ObservedBackend, MetricStoreSettings):
     """One store of metrics. `product_label` holds a product's name; empty, it is found.
+    It is a label, a tag of Datadog or a dimension of CloudWatch.
 
     `scrape_interval` empty is learned from the data.
     """
 
-    kind: Literal["prometheus", "recorded", "none"] = "none"
+    kind: Literal["prometheus", "datadog", "cloudwatch", "recorded", "none"] = "none"
     product_label: str = ""
     scrape_interval: Duration | None = None
     signals: dict[str, SignalSettings] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _keys_of_the_kind(self) -> Self:
+        check_keys(METRICS_KEYS, self.kind, frozenset(self.model_fields_set))
+        return self
 
 
 class NamedMetricsSettings(MetricsBackend, ByName):

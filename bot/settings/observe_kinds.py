@@ -12,18 +12,22 @@ _OF_SEARCH: Final = (
     "index", "time_field", "message_field", "level_field", "host_field", "trace_field",
     "product_field",
 )  # fmt: skip
-# The keys of each kind that not every kind has.
-OWN_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
-    "loki": ("selector", "tenant", "data_source", "data_source_uid"),
+_PROXIED: Final = ("tenant", "data_source", "data_source_uid")
+# The keys of each kind that not every kind of its family has.
+LOGS_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
+    "loki": ("selector", *_PROXIED),
     "victorialogs": ("product_field",),
     "elasticsearch": _OF_SEARCH,
     "opensearch": _OF_SEARCH,
     "cloudwatch": ("product_field", "log_groups", *_OF_AWS),
-    "recorded": (),
+}
+METRICS_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
+    "prometheus": ("scrape_interval", *_PROXIED),
+    "datadog": (),
+    "cloudwatch": ("namespaces", *_OF_AWS),
 }
 # As Grafana checks it: util.IsValidShortUID, and empty for none.
 DataSourceUid = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{0,40}$")]
-_SHARED: Final = frozenset(key for keys in OWN_KEYS.values() for key in keys)
 
 
 class AwsSettings(Section):
@@ -53,6 +57,14 @@ class LogStoreSettings(AwsSettings):
     log_groups: tuple[NotEmpty, ...] = ()
 
 
-def foreign_keys(kind: str, given: frozenset[str]) -> list[str]:
-    """Those that another kind has and this one does not; none for a kind that is nothing yet."""
-    return sorted(given & _SHARED - set(OWN_KEYS[kind])) if kind in OWN_KEYS else []
+class MetricStoreSettings(AwsSettings):
+    """Stores of metrics besides Prometheus's kin. `namespaces` are CloudWatch's, empty: all."""
+
+    namespaces: tuple[NotEmpty, ...] = ()
+
+
+def check_keys(family: Mapping[str, tuple[str, ...]], kind: str, given: frozenset[str]) -> None:
+    """Raises ValueError for a key that another kind of the family has and this one does not."""
+    others = {key for keys in family.values() for key in keys} - set(family.get(kind, given))
+    if foreign := sorted(given & others):
+        raise ValueError(f"{foreign[0]} is no key of kind {kind!r}")

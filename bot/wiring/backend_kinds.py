@@ -2,18 +2,22 @@
 
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from typing import Final
 
 import httpx
 
-from adapters.observe.aws import Aws
+from adapters.observe.aws import CLOUDWATCH, CLOUDWATCH_LOGS, Aws, AwsService
 from adapters.observe.cloudwatch_logs import CloudWatchLogs
+from adapters.observe.cloudwatch_metrics import CloudWatchMetrics
 from adapters.observe.conventions import Conventions
 from adapters.observe.cursor import UnsealedCodec
+from adapters.observe.datadog import SERVICE, Datadog
 from adapters.observe.elasticsearch import Elasticsearch, LogFields
 from adapters.observe.field_logs import FieldLogs
 from adapters.observe.grafana import proxied, read_through
 from adapters.observe.jaeger import JaegerTraces
 from adapters.observe.loki import LokiLogs
+from adapters.observe.named_metrics import NamedMetrics
 from adapters.observe.prometheus import PrometheusMetrics
 from adapters.observe.tempo import TempoTraces
 from adapters.observe.victorialogs import VictoriaLogs
@@ -22,6 +26,8 @@ from bot.settings.observe import LogsBackend, MetricsBackend, ObservedBackend, T
 from bot.settings.reading import ConfigurationError
 from bot.wiring.ways import backend_client
 from tools.capabilities import Clock, Logs, Metrics, Traces
+
+_DATADOG: Final = "https://api.datadoghq.com"  # of the US1 site
 
 
 def open_logs(
@@ -47,7 +53,7 @@ def open_logs(
             store = Elasticsearch(client, backend.index, _fields(backend), name)
             return FieldLogs(store, codec, backend.product_field, product_labels)
         case "cloudwatch":
-            aws = _aws("CloudWatch Logs", backend, backend.url, table, stack)
+            aws = _aws(CLOUDWATCH_LOGS, backend, table, stack)
             source = CloudWatchLogs(aws, backend.log_groups, backend.product_field)
             return FieldLogs(source, codec, source.product_field)
 
@@ -60,19 +66,29 @@ def open_metrics(
     stack: AsyncExitStack,
 ) -> Metrics | None:
     """As `open_logs`."""
-    if backend.kind in ("none", "recorded"):
-        return None
-    client = _client(backend, table, stack)
-    scraped = backend.scrape_interval
-    return PrometheusMetrics(
-        client,
-        clock,
-        backend.product_label,
-        backend.tenant,
-        scraped.total_seconds() if scraped else None,
-        conventions_of(backend),
-        product_labels,
-    )
+    match backend.kind:
+        case "none" | "recorded":
+            return None
+        case "prometheus":
+            scraped = backend.scrape_interval
+            return PrometheusMetrics(
+                _client(backend, table, stack),
+                clock,
+                backend.product_label,
+                backend.tenant,
+                scraped.total_seconds() if scraped else None,
+                conventions_of(backend),
+                product_labels,
+            )
+        case "datadog":
+            client = backend_client(backend.url or _DATADOG, backend, f"{table}.url", stack)
+            tag = backend.product_label or next(iter(product_labels), SERVICE)
+            conventions = conventions_of(backend)
+            return NamedMetrics(Datadog(client, tag, conventions), clock, conventions)
+        case "cloudwatch":
+            aws = _aws(CLOUDWATCH, backend, table, stack)
+            source = CloudWatchMetrics(aws, backend.namespaces, backend.product_label)
+            return NamedMetrics(source, clock, conventions_of(backend))
 
 
 def conventions_of(metrics: MetricsBackend) -> Conventions:
@@ -110,7 +126,9 @@ def _fields(backend: LogsBackend) -> LogFields:
     )
 
 
-def _aws(name: str, backend: LogsBackend, url: str, table: str, stack: AsyncExitStack) -> Aws:
+def _aws(
+    service: AwsService, backend: LogsBackend | MetricsBackend, table: str, stack: AsyncExitStack
+) -> Aws:
     """Without an address, the region's own. Raises ConfigurationError for what is missing."""
     for needed in ("region", "access_key_id", "secret_access_key"):
         if not getattr(backend, needed):
@@ -119,18 +137,11 @@ def _aws(name: str, backend: LogsBackend, url: str, table: str, stack: AsyncExit
         raise ConfigurationError(
             f"{table}: AWS is asked with access keys, not with a token or user"
         )
-    address = url or f"https://logs.{backend.region}.amazonaws.com"
+    address = backend.url or f"https://{service.signed_as}.{backend.region}.amazonaws.com"
     key = AwsKey(
         backend.access_key_id,
         backend.secret_access_key.get_secret_value(),
         backend.session_token.get_secret_value(),
     )
-    return Aws(
-        name,
-        backend_client(address, backend, f"{table}.url", stack),
-        key,
-        region=backend.region,
-        service="logs",
-        target="Logs_20140328",
-        version="1.1",
-    )
+    client = backend_client(address, backend, f"{table}.url", stack)
+    return Aws(service, client, key, backend.region)

@@ -2,14 +2,16 @@
 
 import httpx
 
-from adapters.observe.aws import Aws
+from adapters.observe.aws import CLOUDWATCH, CLOUDWATCH_LOGS, Aws
 from adapters.sigv4 import AwsKey
 
 KEY = AwsKey("AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY")
+REGION = "eu-central-1"
 
 
 def cloudwatch_logs(client: httpx.AsyncClient) -> Aws:
-    return Aws(
-        "CloudWatch Logs", client, KEY, region="eu-central-1", service="logs",
-        target="Logs_20140328", version="1.1", waits_s=(0.0, 0.0),
-    )  # fmt: skip
+    return Aws(CLOUDWATCH_LOGS, client, KEY, REGION, waits_s=(0.0, 0.0))
+
+
+def cloudwatch(client: httpx.AsyncClient) -> Aws:
+    return Aws(CLOUDWATCH, client, KEY, REGION, waits_s=(0.0, 0.0))

@@ -6,7 +6,8 @@ import pytest
 
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError, parse
-from bot.wiring.backend_kinds import open_logs
+from bot.wiring.backend_kinds import open_logs, open_metrics
+from tests.fakes.capabilities import FakeClock
 
 AWS = 'region = "eu-central-1"\naccess_key_id = "AKIDEXAMPLE"\nsecret_access_key = "hidden-key"\n'
 
@@ -33,6 +34,29 @@ async def opened_logs(text: str) -> object:
 )
 async def test_every_kind_of_logs_is_opened(text: str) -> None:
     assert await opened_logs(text) is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'kind = "prometheus"\nurl = "http://prometheus:9090"',
+        'kind = "datadog"\nheaders = { DD-API-KEY = "a", DD-APPLICATION-KEY = "b" }',
+        f'kind = "cloudwatch"\nnamespaces = ["AWS/RDS"]\n{AWS}',
+    ],
+)
+async def test_every_kind_of_metrics_is_opened(text: str) -> None:
+    settings = configured("metrics", text)
+    async with AsyncExitStack() as stack:
+        clock = FakeClock()
+        assert open_metrics(settings.observe.metrics, (), clock, "observe.metrics", stack)
+
+
+@pytest.mark.parametrize(
+    "text", ['kind = "datadog"\nregion = "eu"', 'kind = "datadog"\ntenant = "a"']
+)
+def test_key_of_another_kind_of_metrics_is_refused(text: str) -> None:
+    with pytest.raises(ConfigurationError, match="is no key of kind 'datadog'"):
+        configured("metrics", text)
 
 
 @pytest.mark.parametrize(
