@@ -35,7 +35,7 @@ _MOST_PAGES: Final = 20  # of DescribeLogGroups, 50 groups each
 _MS: Final = 1_000_000  # nanoseconds
 _POLLS_S: Final = (0.2, 0.3, 0.5, 1.0)  # the last again and again
 _TIMEOUT_S: Final = 300.0  # the ceiling of a wide query; the runner cuts earlier
-_ENDED: Final = frozenset({"Failed", "Cancelled", "Timeout", "Unknown"})
+_RUNNING: Final = frozenset({"Scheduled", "Running"})
 _ESCAPED: Final = re.compile(r"\\.|/|\n", re.DOTALL)
 _REMEMBERED_FOR: Final = timedelta(minutes=5)
 
@@ -204,7 +204,7 @@ class CloudWatchLogs:
                 raise unreadable(self.name, answer)
             if found.status == "Complete":
                 return [_row(cells) for cells in found.results]
-            if found.status in _ENDED:
+            if found.status not in _RUNNING:
                 raise UpstreamFailed(f"{self.name}: the query ended as {found.status}")
 
 

@@ -196,7 +196,7 @@ class Datadog:
 
     def _row(self, series: _Series, number: int, asked: Asked, step_s: float | None) -> Row:
         """A tag that a series lacks comes as `N/A`."""
-        tags = series.tags if series.tags is not None else series.scope.split(",")
+        tags = [*series.scope.split(","), *(series.tags or ())]
         pairs = (tag.partition(":") for tag in tags)
         labels = {name: value for name, _colon, value in pairs if value not in ("", "N/A")}
         each = step_s if asked.how == "rate" and step_s else 1.0
