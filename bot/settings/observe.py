@@ -53,7 +53,7 @@ class LogsBackend(ObservedBackend, LogStoreSettings):
 
     @model_validator(mode="after")
     def _keys_of_the_kind(self) -> Self:
-        check_keys(LOGS_KEYS, self.kind, frozenset(self.model_fields_set))
+        check_keys(LOGS_KEYS, self)
         return self
 
 
@@ -106,7 +106,7 @@ class MetricsBackend(ObservedBackend, MetricStoreSettings):
 
     @model_validator(mode="after")
     def _keys_of_the_kind(self) -> Self:
-        check_keys(METRICS_KEYS, self.kind, frozenset(self.model_fields_set))
+        check_keys(METRICS_KEYS, self)
         return self
 
 

@@ -63,8 +63,13 @@ class MetricStoreSettings(AwsSettings):
     namespaces: tuple[NotEmpty, ...] = ()
 
 
-def check_keys(family: Mapping[str, tuple[str, ...]], kind: str, given: frozenset[str]) -> None:
-    """Raises ValueError for a key that another kind of the family has and this one does not."""
-    others = {key for keys in family.values() for key in keys} - set(family.get(kind, given))
-    if foreign := sorted(given & others):
-        raise ValueError(f"{foreign[0]} is no key of kind {kind!r}")
+def check_keys(family: Mapping[str, tuple[str, ...]], backend: Section) -> None:
+    """Raises ValueError for a key that another kind of the family has and the backend's has not."""
+    kind = str(getattr(backend, "kind", ""))
+    if kind not in family:
+        return
+    others = {key for keys in family.values() for key in keys} - set(family[kind])
+    fields = type(backend).model_fields
+    for key in sorted(others & backend.model_fields_set):
+        if getattr(backend, key) != fields[key].default:  # dumped settings have them all
+            raise ValueError(f"{key} is no key of kind {kind!r}")

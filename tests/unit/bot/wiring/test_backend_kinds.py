@@ -90,3 +90,9 @@ async def test_what_a_kind_lacks_is_named(text: str, words: str) -> None:
 
 def test_keys_of_aws_are_masked_wherever_text_leaves() -> None:
     assert "hidden-key" in configured("logs", f'kind = "cloudwatch"\n{AWS}').secrets()
+
+
+def test_settings_that_were_dumped_are_read_again() -> None:
+    settings = configured("logs", 'kind = "victorialogs"\nurl = "http://vl:9428"')
+    dumped = settings.observe.logs.model_dump()
+    assert type(settings.observe.logs).model_validate(dumped) == settings.observe.logs
