@@ -6,10 +6,10 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
-HERE   := "not backends and not benchmark and not deploy and not model"
+HERE   := "not backends and not benchmark and not deploy and not model and not upgrade"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev $(addprefix setup-,$(EXTRAS)) demo test lint types layers bytecode unit test-backends test-model evals mutants coverage bench screenshots format lock dist-check deploy-check image-check clean
+.PHONY: soak test-upgrade help setup setup-dev $(addprefix setup-,$(EXTRAS)) demo test lint types layers bytecode unit test-backends test-model evals mutants coverage bench screenshots format lock dist-check deploy-check image-check clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -95,6 +95,12 @@ test-model: setup-dev $(SMALL_MODEL)/.done ## a real small model on loopback, as
 evals: setup ## ask the recorded incidents of EVALS=<folder> and print how often it was right (ARGS="--limit 5")
 	@test -n "$(EVALS)" || { echo "Say where the packs are: make evals EVALS=<folder of packs, unpacked or .tar.xz>"; exit 2; }
 	@$(BIN)/kortex eval "$(EVALS)" $(ARGS)
+
+test-upgrade: setup-dev ## build the last release, upgrade a PostgreSQL under its running turns, and take them over
+	$(PYTEST) -m upgrade -s -p no:randomly tests/upgrade
+
+soak: setup-dev ## three replicas on PostgreSQL, killed, frozen and cut off for 200 questions (ARGS="--questions 60 --seed 7")
+	@$(BIN)/python -m tests.soak $(ARGS)
 
 mutants: setup-dev ## break copies of the source and see that the tests notice (minutes)
 	$(BIN)/python -m tests.mutants

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
-from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 import bot
 from bot.ports.failures import StorageUnavailable
@@ -29,7 +29,14 @@ if TYPE_CHECKING:  # loaded only where there is a step to take: a tenth of a sta
 
 _NAMED = re.compile(r'^(revision|down_revision) = (?:"(\w+)"|None)$', re.MULTILINE)
 
+# https://www.postgresql.org/docs/current/errcodes-appendix.html
+_LOCK_NOT_AVAILABLE = "55P03"
 _MIGRATION_LOCK = 0x6B6F72746578_01  # replicas that start together migrate one after the other
+
+# A change that waits for a table keeps everybody else waiting behind it: beside a dump, which holds
+# every table for as long as it takes, it would stop all that runs.
+LOCK_WAIT_S = 3.0
+LOCK_TRIES = 5
 
 # Probes come every few seconds and from anybody: one commit serves those of so long.
 ASKED_AGAIN_S = 5.0
@@ -150,11 +157,34 @@ async def migrate(url: str) -> str:
         partial(create_async_engine, url, poolclass=sa.NullPool, hide_parameters=True)
     )
     try:
-        with storage_errors():
-            async with engine.begin() as connection:
-                return await connection.run_sync(_upgrade)
+        return await _patiently(engine)
     finally:
         await engine.dispose()
+
+
+async def _patiently(engine: AsyncEngine) -> str:
+    for _ in range(LOCK_TRIES):
+        with suppress(_Waited), storage_errors():
+            async with engine.begin() as connection:
+                return await connection.run_sync(_upgrade_unless_waited)
+        await asyncio.sleep(LOCK_WAIT_S / 3)  # for those that waited behind it
+    raise StorageUnavailable(
+        "its tables are held, by a dump perhaps; nothing was changed. Run `kortex migrate` again "
+        "when it has ended"
+    )
+
+
+class _Waited(Exception):
+    """Others kept a table for longer than the change may wait; it was undone."""
+
+
+def _upgrade_unless_waited(connection: sa.Connection) -> str:
+    try:
+        return _upgrade(connection)
+    except sa.exc.DBAPIError as error:
+        if getattr(error.orig, "sqlstate", None) != _LOCK_NOT_AVAILABLE:
+            raise
+        raise _Waited from error
 
 
 @cache
@@ -175,6 +205,8 @@ def _upgrade(connection: sa.Connection) -> str:
 
     if connection.dialect.name == "postgresql":
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_MIGRATION_LOCK)))
+        # Only from here on: other migrations are waited for.
+        connection.exec_driver_sql(f"SET LOCAL lock_timeout = {LOCK_WAIT_S * 1000:.0f}")
     else:
         connection.exec_driver_sql("BEGIN IMMEDIATE")
     context = MigrationContext.configure(

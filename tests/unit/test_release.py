@@ -32,3 +32,9 @@ def test_what_the_recipe_names_exists() -> None:
     assert "-d build/dist-check" in makefile  # where the recipe finds the wheel
     engine = (ROOT / "bot" / "engine").rglob("*.py")
     assert any("WORKFLOW_VERSION" in path.read_text(encoding="utf-8") for path in engine)
+
+
+def test_the_upgrade_is_tried_from_the_newest_release() -> None:
+    named = (ROOT / "tests" / "upgrade" / "release.py").read_text(encoding="utf-8")
+    (version,) = re.findall(r'^RELEASE = "[0-9a-f]{40}"  # (\S+)$', named, re.MULTILINE)
+    assert version == SECTIONS[1].split()[0]

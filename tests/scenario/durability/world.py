@@ -414,11 +414,16 @@ class _Model(ModelServer):
 
 @asynccontextmanager
 async def world_on(
-    kind: str, folder: Path, wire: str = "anthropic", stream: str = "edit"
+    kind: str,
+    folder: Path,
+    wire: str = "anthropic",
+    stream: str = "edit",
+    *,
+    migrated: bool = True,
 ) -> AsyncIterator[World]:
     """A world on a fresh database of that kind, its model on that wire; its replicas end with it."""
     async with AsyncExitStack() as stack:
-        url = await stack.enter_async_context(new_database(kind, folder))
+        url = await stack.enter_async_context(new_database(kind, folder, migrated=migrated))
         database = await Database.open(url)
         stack.push_async_callback(database.close)
         world = World(folder, url, database, wire, stream)

@@ -12,16 +12,17 @@ from aiohttp.test_utils import TestClient, TestServer
 from blockbuster import BlockBuster
 
 from bot import cli
+from bot.ports.failures import StorageUnavailable
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
 from bot.store import schema
 from bot.store.database import Database
 from bot.web.server import create_web_app
 from bot.wiring.stores import open_stores
-from tests.fixtures_database import empty_url
+from tests.fixtures_database import empty_url, postgres_url
 from tests.plain_logging import logging_put_back
 
-__all__ = ["empty_url"]
+__all__ = ["empty_url", "postgres_url"]
 
 SCRIPT = """
 import sqlalchemy as sa
@@ -36,13 +37,15 @@ def upgrade():
 
 @contextmanager
 def _migrations_in(folder: Path) -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(schema, "scripts_folder", lambda: folder)
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(schema, "scripts_folder", lambda: folder)
+            schema.revisions.cache_clear()
+            schema._scripts.cache_clear()
+            yield
+    finally:
         schema.revisions.cache_clear()
         schema._scripts.cache_clear()
-        yield
-    schema.revisions.cache_clear()
-    schema._scripts.cache_clear()
 
 
 async def migrated_by_newer(url: str, folder: Path, *contracts: bool) -> None:
@@ -160,3 +163,17 @@ async def test_kortex_migrate_of_the_version_before_is_a_sentence(
     told = capsys.readouterr()
     assert words in told.out + told.err
     assert "Traceback" not in told.out + told.err
+
+
+async def test_a_migration_does_not_keep_others_waiting_behind_a_dump(
+    postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(schema, "LOCK_WAIT_S", 0.05)
+    database = await Database.open(postgres_url)
+    async with database.write() as dump:
+        await dump.execute(sa.text("LOCK TABLE replicas IN ACCESS SHARE MODE"))
+        with pytest.raises(StorageUnavailable, match="nothing was changed"):
+            await migrated_by_newer(postgres_url, tmp_path, False)
+
+    assert await database.schema_head() == schema.head()
+    await database.close()
