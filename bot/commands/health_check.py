@@ -33,6 +33,7 @@ from bot.commands.outlet_check import (
 from bot.commands.part_check import check_audit, check_channels, check_plugins, plugin_problems
 from bot.commands.provider_check import check_providers
 from bot.commands.role_check import check_roles
+from bot.commands.workspace_check import check_workspaces
 from bot.ports.failures import StorageUnavailable
 from bot.reports.finding import Finding
 from bot.reports.tools import toolset_costs
@@ -261,6 +262,12 @@ PARTS: Final = (
         "Copy the tokens from https://api.slack.com/apps into the variables that [slack] names.",
         ask=_ask_slack,
         read=lambda of: _slack_shape(rules.slack_access(of.settings)),
+    ),
+    Part(
+        "workspaces",
+        "Install the app there again at /slack/install; for an unreadable token put its key back into "
+        "slack.token_keys.",
+        ask=check_workspaces,
     ),
     Part("http", "Choose another [http] host or port, or stop what listens there.", ask=check_door),
     Part(

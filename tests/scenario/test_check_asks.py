@@ -11,12 +11,18 @@ from typing import Any
 
 import pytest
 from aiohttp import web
+from cryptography.fernet import Fernet
 
 from bot.commands import health_check, outlet_check
 from bot.commands.health_check import PARTS, examine
+from bot.domain.ids import TeamId, UserId
+from bot.ports.installations import Installed
+from bot.privacy.token_seal import TokenSeal
 from bot.reports.finding import Finding
 from bot.settings.model import Settings
 from bot.settings.reading import parse
+from bot.store.database import Database
+from bot.store.installations import StoredInstallations
 from tests.fixtures_http import serving
 
 EVERYTHING = """
@@ -165,6 +171,36 @@ async def test_whoever_orders_and_sinks_is_reached_and_given_nothing(tmp_path: P
     assert found[f"actions at {there}"].detail.endswith("nothing ordered or sent): rollback")
     assert "GET /products/checkout/info" in asked
     assert {each for each in asked if each.startswith(("PUT", "POST /rollback"))} == set()
+
+
+async def test_each_workspace_that_installed_the_app_is_asked_with_its_own_token(
+    tmp_path: Path,
+) -> None:
+    key, lost = (Fernet.generate_key().decode() for _ in range(2))
+    more = f'client_id = "1"\nclient_secret = "s"\ntoken_keys = ["{key}"]\n[http]'
+
+    async def slack(request: web.Request) -> web.StreamResponse:
+        good = request.headers["Authorization"] == "Bearer xoxb-good"
+        return web.json_response({"ok": good, "error": "token_revoked"})
+
+    async with serving(slack) as there:
+        text = EVERYTHING.format(there=there, folder=tmp_path).replace("[http]", more, 1)
+        unkeyed = text.replace('key = "0123456789abcdef0123456789abcdef"', "", 1)
+        settings = parse(unkeyed, "kortex.toml", {})
+        await examine(settings)  # its schema
+        database = await Database.open(settings.database.url.get_secret_value())
+        for team, token, sealed_by in (
+            ("TGOOD", "xoxb-good", key), ("TGONE", "xoxb-gone", key), ("TLOST", "xoxb-lost", lost),
+        ):  # fmt: skip
+            installed = Installed(TeamId(team), UserId("U1"), "B1", token)
+            await StoredInstallations(database, TokenSeal([sealed_by])).save(installed, "U2")
+        await database.close()
+        found = {each.part: each for each in await examine(settings)}
+
+    assert found["workspaces"].detail == "3 installed, 1 answer"
+    assert found["workspace TGONE"].detail == "auth.test: token_revoked"
+    assert "opens its token" in found["workspace TLOST"].detail
+    assert "workspace TGOOD" not in found
 
 
 @asynccontextmanager
