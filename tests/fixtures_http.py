@@ -12,6 +12,12 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 async def serving(handler: Handler) -> AsyncIterator[str]:
     app = web.Application()
     app.router.add_route("*", "/{tail:.*}", handler)
+    async with serving_app(app) as url:
+        yield url
+
+
+@asynccontextmanager
+async def serving_app(app: web.Application) -> AsyncIterator[str]:
     runner = web.AppRunner(app, shutdown_timeout=0.1)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
