@@ -1,5 +1,6 @@
 """A stand-in for CloudWatch's metrics: the list in pages, and statistics by period."""
 
+import json
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -28,16 +29,19 @@ class CloudWatchServer:
         app.router.add_post("/", self._answer)
         return app
 
+    def reply(self, _url: str, headers: Mapping[str, str], content: bytes) -> Any:
+        """What an operation is answered."""
+        body = json.loads(content)
+        if headers["x-amz-target"] == "GraniteServiceVersion20100801.ListMetrics":
+            return self._listed(body)
+        assert headers["x-amz-target"] == "GraniteServiceVersion20100801.GetMetricData"
+        self.asked.append(body)
+        found = [self._data(query, body) for query in body["MetricDataQueries"]]
+        return {"MetricDataResults": found, "Messages": []}
+
     async def _answer(self, request: web.Request) -> web.Response:
-        body = await request.json()
-        match request.headers["x-amz-target"]:
-            case "GraniteServiceVersion20100801.ListMetrics":
-                return _json(self._listed(body))
-            case "GraniteServiceVersion20100801.GetMetricData":
-                self.asked.append(body)
-                found = [self._data(query, body) for query in body["MetricDataQueries"]]
-                return _json({"MetricDataResults": found, "Messages": []})
-        return _json({"__type": "com.amazonaws#UnknownOperationException"}, 400)
+        body = self.reply("", request.headers, await request.read())
+        return web.json_response(body, content_type="application/x-amz-json-1.0")
 
     def _listed(self, body: Any) -> Any:
         begin = int(body.get("NextToken", "0"))
@@ -76,7 +80,3 @@ class CloudWatchServer:
 
 def _dimensions(labels: Mapping[str, str]) -> Any:
     return [{"Name": name, "Value": value} for name, value in labels.items()]
-
-
-def _json(body: Any, status: int = 200) -> web.Response:
-    return web.json_response(body, status=status, content_type="application/x-amz-json-1.0")

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from aiohttp import web
+from yarl import URL
 
 from tests.fakes.prometheus_server import StoredSeries
 
@@ -24,31 +25,37 @@ class DatadogServer:
 
     def app(self) -> web.Application:
         app = web.Application()
-        app.router.add_get("/api/v1/metrics", self._active)
-        app.router.add_get("/api/v1/query", self._query)
+        app.router.add_get("/api/v1/{what}", self._answer)
         return app
 
-    async def _active(self, request: web.Request) -> web.Response:
-        wanted = [tag.partition(":") for tag in request.query.get("tag_filter", "").split(" OR ")]
+    def reply(self, url: str, _headers: Mapping[str, str], _content: bytes) -> Any:
+        """What an address is answered, errors as status 200 among it."""
+        asked = URL(url)
+        return self._active(asked) if asked.path.endswith("/metrics") else self._query(asked)
+
+    async def _answer(self, request: web.Request) -> web.Response:
+        return web.json_response(self.reply(str(request.url), request.headers, b""))
+
+    def _active(self, asked: URL) -> Any:
+        wanted = [tag.partition(":") for tag in asked.query.get("tag_filter", "").split(" OR ")]
         names = {
             one.name
             for one in self.series
             if any(not name or one.labels.get(name) == value for name, _colon, value in wanted)
         }
-        return web.json_response({"from": request.query["from"], "metrics": sorted(names)})
+        return {"from": asked.query["from"], "metrics": sorted(names)}
 
-    async def _query(self, request: web.Request) -> web.Response:
-        text = request.query["query"]
+    def _query(self, asked: URL) -> Any:
+        text = asked.query["query"]
         self.queries.append(text)
-        window = int(request.query["from"]), int(request.query["to"])
+        window = int(asked.query["from"]), int(asked.query["to"])
         series: list[Any] = []
-        queries = re.split(r",(?=(?:avg|max|min|sum):)", text)
-        for number, query in enumerate(queries):
+        for number, query in enumerate(re.split(r",(?=(?:avg|max|min|sum):)", text)):
             parsed = _QUERY.fullmatch(query)
             if parsed is None:
-                return web.json_response({"errors": [f"Error parsing query: {query}"]}, status=400)
+                return {"status": "error", "error": f"Error parsing query: {query}"}
             series += self._found(parsed, window, number)
-        return web.json_response({"status": "ok", "res_type": "time_series", "series": series})
+        return {"status": "ok", "res_type": "time_series", "series": series}
 
     def _found(self, parsed: re.Match[str], window: tuple[int, int], number: int) -> list[Any]:
         _space, metric, scope, by, _count, method, every = parsed.groups()
