@@ -3,8 +3,9 @@
 import asyncio
 from collections.abc import Awaitable, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
+from adapters.errors import AdapterError
 from bot.commands.installation import Asked, Installation
 from bot.commands.part_check import PROBE_TIMEOUT_S, sight
 from bot.reports.finding import Finding
@@ -20,6 +21,7 @@ from tools.errors import InvalidArguments, ToolError
 
 TOO_MUCH = "this identity may do more than read; give it get and list on what it needs"
 UNKNOWN_TRACE_ID = "f" * 32  # nobody's: only whether the backend answers counts
+RECENT = timedelta(minutes=5)
 UNKNOWN_PRODUCT = "kortex-check"
 
 
@@ -128,6 +130,18 @@ async def check_platform(asked: Asked) -> Sequence[Finding]:
     )
 
 
+async def check_feeds(asked: Asked) -> Sequence[Finding]:
+    """Each of `[deploys]` is asked for what it deployed in the last minutes."""
+    of = asked.of
+    kinds = {name: of.settings.deploys[name].kind for name in of.feeds}
+    return await asyncio.gather(
+        *(
+            _probe(f"deploys {name}", kinds[name], "its last deploys", feed.since(of.now - RECENT))
+            for name, feed in of.feeds.items()
+        )
+    )
+
+
 async def check_patterns(asked: Asked) -> Sequence[Finding]:
     """The folder is read."""
     folder, patterns = asked.of.settings.patterns.folder, asked.of.observed.patterns
@@ -142,6 +156,6 @@ async def _probe(part: str, kind: str, asked_for: str, question: Awaitable[objec
             await question
     except InvalidArguments as error:
         return Finding(part, True, f"{kind} answers ({error.message[:80]})")
-    except (ToolError, TimeoutError) as error:
+    except (AdapterError, ToolError, TimeoutError) as error:
         return Finding(part, False, f"{kind}: {error or 'no answer'}")
     return Finding(part, True, f"{kind} answers (asked for {asked_for})")

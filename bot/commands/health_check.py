@@ -17,6 +17,7 @@ from bot.commands.alert_check import check_alerts
 from bot.commands.backend_check import (
     check_cluster,
     check_control_plane,
+    check_feeds,
     check_observed,
     check_patterns,
     check_platform,
@@ -315,6 +316,7 @@ PARTS: Final = (
         f"Check [platform] url and that connection's token, {_REACH}.",
         ask=check_platform,
     ),
+    Part("deploys", f"Check url, token and projects of that [deploys.*], {_REACH}.", ask=check_feeds),
     Part("patterns", "Check [patterns] folder; this user has to read it.", ask=check_patterns),
     Part(
         "actions",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
+from adapters.deploys.feed import DeployFeed
 from adapters.egress import LocalHosts, confined_to
 from adapters.llm.port import Provider
 from bot.domain.channel import UNKNOWN, ChannelRule, ChosenBackends
@@ -17,6 +18,7 @@ from bot.slack.received.payloads import SlackIdentity
 from bot.wiring.backends import Cluster, asked_in_order, make_providers, open_cluster
 from bot.wiring.bindings import bound
 from bot.wiring.confinement import local_hosts
+from bot.wiring.feeds import make_feeds
 from bot.wiring.observed import Observed, ObservedIn, SystemClock, make_observed
 from bot.wiring.plugins import Plugins, open_plugins
 from tools.capabilities import CallContext, Deploy, IncidentQuery, Interval, PastIncident
@@ -36,6 +38,7 @@ class Installation:
     in_order: Sequence[Provider]
     cluster: Cluster | None
     plugins: Plugins
+    feeds: Mapping[str, DeployFeed]
     observed_in: ObservedIn
     problems: Sequence[Finding]
 
@@ -113,6 +116,8 @@ async def made(settings: Settings, stack: AsyncExitStack) -> Installation:
     )
     none: Mapping[str, object] = {}
     await tried("adapters", lambda: bound(settings, stack), none)
+    nobody: Mapping[str, DeployFeed] = {}
+    feeds = await tried("deploys", lambda: make_feeds(settings, cluster, stack), nobody)
     return Installation(
         settings=settings,
         now=clock.now(),
@@ -120,6 +125,7 @@ async def made(settings: Settings, stack: AsyncExitStack) -> Installation:
         in_order=asked_in_order(settings.llm, providers),
         cluster=cluster,
         plugins=await asyncio.to_thread(open_plugins, settings, stack),
+        feeds=feeds,
         observed_in=observed_in,
         problems=problems,
     )

@@ -19,6 +19,7 @@ from bot.engine.engine import Engine
 from bot.engine.records import EngineRecords
 from bot.service.alerting import alerting
 from bot.service.delivering import delivery_jobs
+from bot.service.feeding import feed_jobs
 from bot.service.incoming import incoming
 from bot.service.installing import install_routes
 from bot.service.keeping import settling
@@ -113,6 +114,7 @@ async def serving(
         )
         due = telling | _jobs(base, engine, conversation, workspaces, times.tick_s)
         due |= delivery_jobs(base, workspaces.all, everywhere, times)
+        due |= await feed_jobs(base, stack)
         await stack.enter_async_context(jobs.running({**due, **alerts.jobs, **witnesses}))
         await _open_for_slack(socket, errands, stack)
         await base.stores.audit.append(started(settings, identity.team))

@@ -11,6 +11,7 @@ from bot.chat.budget_report import budget_report
 from bot.domain.alerts import ProductOf
 from bot.domain.tool_status import ToolReport
 from bot.reports.provider_report import provider_report
+from bot.settings.http import HttpSettings
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
 from bot.slack.api.calls import WatchedCalls
@@ -24,7 +25,7 @@ from bot.web.health import Note
 from bot.web.ingest import ingest_handler
 from bot.web.private import budget_route, providers_route, tools_route
 from bot.web.server import create_web_app
-from bot.web.webhooks import webhook_routes
+from bot.web.webhooks import SenderSecrets, webhook_routes
 from bot.wiring import rules
 from tools.product_names import product_in
 
@@ -83,9 +84,8 @@ async def listen(
             *webhook_routes(
                 base.stores.events,
                 base.clock,
-                api_token=token,
-                github_secret=settings.http.github_secret.get_secret_value(),
-                product_of=alert_products(settings),
+                _sender_secrets(settings.http),
+                alert_products(settings),
             ),
             *alert_routes(rules.alert_wires(settings), take_alerts, base.clock),
             *(_private(base, conversation, token) if token else []),
@@ -102,6 +102,15 @@ async def listen(
 async def _slack_token(access: WatchedCalls) -> str | Note | None:
     """In both modes: without a usable token nothing can be answered, however events come in."""
     return await access.problem() or (Note(access.note) if access.note else None)
+
+
+def _sender_secrets(http: HttpSettings) -> SenderSecrets:
+    return SenderSecrets(
+        http.api_token.get_secret_value(),
+        http.flux_secret.get_secret_value(),
+        http.github_secret.get_secret_value(),
+        http.gitlab_token.get_secret_value(),
+    )
 
 
 def _private(base: Base, conversation: Conversation, token: str) -> list[web.RouteDef]:

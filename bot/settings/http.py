@@ -19,13 +19,16 @@ class CallerSettings(Section):
 class HttpSettings(Section):
     """`[http]`. Loopback by default: a reverse proxy decides what the world sees.
 
-    A sender's secret opens its door: the alerts' four, and `github_secret` for deploys.
+    A sender's secret opens its door: the alerts' four, and `flux_secret`, `github_secret` and
+    `gitlab_token` for deploys.
     """
 
     host: str = "127.0.0.1"
     port: int = Field(default=3000, ge=0, le=65535)
     api_token: SecretStr = SecretStr("")
+    flux_secret: SecretStr = SecretStr("")
     github_secret: SecretStr = SecretStr("")
+    gitlab_token: SecretStr = SecretStr("")
     alertmanager_token: SecretStr = SecretStr("")
     grafana_token: SecretStr = SecretStr("")
     pagerduty_secret: SecretStr = SecretStr("")

@@ -16,6 +16,7 @@ from pydantic import (
 from bot.settings.access import AccessSettings, RouteSettings, SinkAccessSettings
 from bot.settings.actions import ActionSettings
 from bot.settings.alerts import AlertSettings
+from bot.settings.deploys import DeployFeedSettings
 from bot.settings.http import HttpSettings, OidcSettings
 from bot.settings.masked import secret_values
 from bot.settings.mcp import McpSettings
@@ -387,6 +388,7 @@ class Settings(Section):
     observe: ObserveSettings = ObserveSettings()
     kubernetes: KubernetesSettings = KubernetesSettings()
     control_plane: ControlPlaneSettings = ControlPlaneSettings()
+    deploys: dict[str, DeployFeedSettings] = Field(default_factory=dict)
     adapters: dict[str, AdapterSettings] = Field(default_factory=dict)
     platform: PlatformSettings = PlatformSettings()
     patterns: PatternsSettings = PatternsSettings()

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from pydantic import JsonValue
 
 from adapters.llm.messages import Message, Role
-from bot.ports.ingested_events import IngestedEvent
+from adapters.told import IngestedEvent
 from bot.store.dialect import Connection, insert_into
 from bot.store.session_rows import to_message
 from bot.store.tables import incidents, sessions

@@ -8,8 +8,8 @@ import orjson
 import sqlalchemy as sa
 from pydantic import JsonValue
 
+from adapters.told import IngestedEvent
 from bot.ports.failures import StorageUnavailable
-from bot.ports.ingested_events import IngestedEvent
 from bot.store.columns import json_text
 from bot.store.database import Database
 from bot.store.dialect import Connection, insert_into, now
@@ -45,11 +45,13 @@ class StoredEvents:
         self._database = database
 
     async def add(self, event: IngestedEvent) -> bool:
-        """Insert unless (source, id) is there. Raises StorageUnavailable."""
+        """Insert unless (source, id) is there, or it is no news. Raises StorageUnavailable."""
 
         kind = kind_of(event.type)
 
         async def work(connection: Connection) -> bool:
+            if event.course and await _is_at(connection, event):
+                return False
             kept = replace(event, data=sealing_of(connection).data(event.data))
             inserted = await connection.execute(
                 insert_into(connection, events)
@@ -73,6 +75,21 @@ class StoredEvents:
             return True
 
         return await self._database.transact(work)
+
+
+async def _is_at(connection: Connection, event: IngestedEvent) -> bool:
+    """Whether the newest of its course says the same. Two replicas told at once may both say no."""
+    newest = await connection.scalar(
+        sa.select(events.c.external_id)
+        .where(
+            events.c.source == event.source,
+            events.c.external_id > f"{event.course}/",
+            events.c.external_id < f"{event.course}0",  # what follows "/"
+        )
+        .order_by(events.c.at.desc())
+        .limit(1)
+    )
+    return newest is not None and newest.startswith(f"{event.course}/{event.step}/")
 
 
 class StoredDeploys:

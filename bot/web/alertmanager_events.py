@@ -8,9 +8,9 @@ from typing import Literal
 
 from pydantic import BaseModel, Field, JsonValue
 
+from adapters.told import IngestedEvent
 from bot.alerts.alertmanager import ALERTMANAGER, AlertmanagerAlert
 from bot.domain.alerts import ProductOf
-from bot.ports.ingested_events import IngestedEvent
 from tools.product_names import product_in
 
 

@@ -14,8 +14,9 @@ import orjson
 from aiohttp import web
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
+from adapters.told import IngestedEvent
 from bot.ports.failures import StorageUnavailable
-from bot.ports.ingested_events import EventStore, IngestedEvent
+from bot.ports.ingested_events import EventStore
 from tools.capabilities import Clock
 
 PATH = "/ingest/v1/events"

@@ -1,30 +1,34 @@
 """`POST /ingest/v1/...` for senders that have a format of their own, each checked as it can be.
 
-GitHub signs its body; Alertmanager and Argo CD send a bearer token. Everything is idempotent: the
-senders repeat what they have no answer for.
+GitHub and Flux sign their body; GitLab sends its secret, Alertmanager and Argo CD a bearer token.
+Everything is idempotent: the senders repeat what they have no answer for.
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol, TypeVar
 
 from aiohttp import web
 from pydantic import ValidationError
 
+from adapters.deploys import flux, github, gitlab
+from adapters.deploys.argocd import ArgoNotification
+from adapters.told import IngestedEvent
 from bot.domain.alerts import ProductOf
 from bot.ports.failures import StorageUnavailable
-from bot.ports.ingested_events import EventStore, IngestedEvent
+from bot.ports.ingested_events import EventStore
 from bot.web.alertmanager_events import AlertmanagerPayload
-from bot.web.argocd_events import ArgoNotification
-from bot.web.github_events import EVENT, DeploymentStatus, is_signed
 from bot.web.ingest import MAX_BYTES, IngestRefused, check_token, read_body, refusal
 from tools.capabilities import Clock
 from tools.product_names import product_in
 
 ALERTMANAGER_PATH = "/ingest/v1/alertmanager"
 ARGOCD_PATH = "/ingest/v1/argocd"
+FLUX_PATH = "/ingest/v1/flux"
 GITHUB_PATH = "/ingest/v1/github"
+GITLAB_PATH = "/ingest/v1/gitlab"
+_UNSIGNED = "the signature does not fit the body"
 _UNAVAILABLE = "events cannot be stored now; send again"
 
 
@@ -41,28 +45,44 @@ class _Alerts:
         return self.payload.events(received_at, self.product_of)
 
 
-PayloadT = TypeVar("PayloadT", AlertmanagerPayload, ArgoNotification, DeploymentStatus)
+PayloadT = TypeVar(
+    "PayloadT",
+    AlertmanagerPayload,
+    ArgoNotification,
+    flux.FluxNotification,
+    github.DeploymentStatus,
+    gitlab.DeploymentHook,
+)
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _Reader = Callable[[web.Request], Awaitable[_Payload | None]]
 
 
+@dataclass(frozen=True, slots=True)
+class SenderSecrets:
+    """What each sender shows or signs with; empty: nobody is believed there."""
+
+    api_token: str = field(default="", repr=False)
+    flux: str = field(default="", repr=False)
+    github: str = field(default="", repr=False)
+    gitlab: str = field(default="", repr=False)
+
+
 def webhook_routes(
-    events: EventStore,
-    clock: Clock,
-    *,
-    api_token: str,
-    github_secret: str,
-    product_of: ProductOf = product_in,
+    events: EventStore, clock: Clock, secrets: SenderSecrets, product_of: ProductOf = product_in
 ) -> list[web.RouteDef]:
     """The routes of the senders whose secret is set. `product_of` says whose an alert is."""
     readers: list[tuple[str, _Reader]] = []
-    if api_token:
+    if secrets.api_token:
         readers += [
-            (ALERTMANAGER_PATH, _alerts(api_token, product_of)),
-            (ARGOCD_PATH, _with_token(api_token, ArgoNotification)),
+            (ALERTMANAGER_PATH, _alerts(secrets.api_token, product_of)),
+            (ARGOCD_PATH, _with_token(secrets.api_token, ArgoNotification)),
         ]
-    if github_secret:
-        readers.append((GITHUB_PATH, _with_signature(github_secret)))
+    if secrets.flux:
+        readers.append((FLUX_PATH, _from_flux(secrets.flux)))
+    if secrets.github:
+        readers.append((GITHUB_PATH, _from_github(secrets.github)))
+    if secrets.gitlab:
+        readers.append((GITLAB_PATH, _from_gitlab(secrets.gitlab)))
     return [web.post(path, _handler(events, clock, read)) for path, read in readers]
 
 
@@ -84,14 +104,36 @@ def _alerts(token: str, product_of: ProductOf) -> _Reader:
     return read
 
 
-def _with_signature(secret: str) -> _Reader:
+def _from_github(secret: str) -> _Reader:
     async def read(request: web.Request) -> _Payload | None:
         body = await read_body(request, MAX_BYTES)
-        if not is_signed(request.headers.get("X-Hub-Signature-256", ""), body, secret):
-            raise IngestRefused(401, "unauthorized", "the signature does not fit the body")
-        if request.headers.get("X-GitHub-Event") != EVENT:
+        if not github.is_signed(request.headers.get("X-Hub-Signature-256", ""), body, secret):
+            raise IngestRefused(401, "unauthorized", _UNSIGNED)
+        if request.headers.get("X-GitHub-Event") != github.EVENT:
             return None
-        return _parsed(DeploymentStatus, body)
+        return _parsed(github.DeploymentStatus, body)
+
+    return read
+
+
+def _from_flux(secret: str) -> _Reader:
+    async def read(request: web.Request) -> _Payload:
+        body = await read_body(request, MAX_BYTES)
+        if not flux.is_signed(request.headers.get("X-Signature", ""), body, secret):
+            raise IngestRefused(401, "unauthorized", _UNSIGNED)
+        return _parsed(flux.FluxNotification, body)
+
+    return read
+
+
+def _from_gitlab(secret: str) -> _Reader:
+    async def read(request: web.Request) -> _Payload | None:
+        if not gitlab.is_from(request.headers.get("X-Gitlab-Token", ""), secret):
+            raise IngestRefused(401, "unauthorized", "the token is not the one")
+        body = await read_body(request, MAX_BYTES)
+        if request.headers.get("X-Gitlab-Event") != gitlab.EVENT:
+            return None
+        return _parsed(gitlab.DeploymentHook, body)
 
     return read
 

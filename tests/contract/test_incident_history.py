@@ -10,10 +10,10 @@ import pytest
 
 from adapters.llm.messages import Message, Role, ToolCall, ToolResult
 from adapters.recorded.history import RecordedHistory
+from adapters.told import IngestedEvent
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.domain.session import Ask, TurnState
 from bot.domain.turn_events import Evidence
-from bot.ports.ingested_events import IngestedEvent
 from bot.store.database import Database
 from bot.store.incidents import StoredIncidents
 from bot.store.ingested_events import StoredEvents

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from bot.ports.ingested_events import IngestedEvent
+from adapters.told import IngestedEvent
 from bot.store.database import Database
 from bot.store.ingested_events import StoredDeploys, StoredEvents, kind_of
 from tests.fixtures_database import database, database_url
@@ -47,6 +47,28 @@ async def test_another_id_or_source_is_another_event(
 ) -> None:
     await stores.events.add(DEPLOY)
     assert await stores.events.add(replace(DEPLOY, **change))  # type: ignore[arg-type]
+
+
+def state(step: str, minute: int) -> IngestedEvent:
+    """A thing that is told again and again, as Flux does."""
+    at = NOW + timedelta(minutes=minute)
+    return replace(
+        DEPLOY, id=f"K/shop/web/{step}/{at.isoformat()}", at=at, course="K/shop/web", step=step
+    )
+
+
+async def test_a_course_that_is_told_again_at_the_step_it_is_at_is_no_news(stores: Stores) -> None:
+    told = [state("v1", 0), state("v1", 1), state("v2", 2), state("v2", 90), state("v1", 91)]
+
+    assert [await stores.events.add(each) for each in told] == [True, False, True, False, True]
+    assert not await stores.events.add(state("v2", 2))  # a late repetition
+
+
+async def test_a_course_is_not_taken_for_one_whose_name_begins_alike(stores: Stores) -> None:
+    await stores.events.add(state("v1", 0))
+    other = replace(state("v1", 1), id="K/shop/web-2/v1/x", course="K/shop/web-2")
+
+    assert await stores.events.add(other)
 
 
 async def test_added_twenty_times_at_once_it_is_new_once(stores: Stores) -> None:

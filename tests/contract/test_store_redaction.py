@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import pytest
 import sqlalchemy as sa
 
+from adapters.told import IngestedEvent
 from bot.ports.failures import StorageUnavailable
-from bot.ports.ingested_events import IngestedEvent
 from bot.store.database import Database
 from bot.store.dialect import Connection
 from bot.store.ingested_events import StoredEvents

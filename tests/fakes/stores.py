@@ -11,13 +11,13 @@ from datetime import UTC, date, datetime, timedelta
 from pydantic import JsonValue
 
 from adapters.llm.messages import Message, Role
+from adapters.told import IngestedEvent
 from bot.domain.audit import AuditEvent, AuditKind, TrailEntry
 from bot.domain.budget import BudgetLimits, Refusal
 from bot.domain.ids import MessageTs, Place, ProposalId, SessionId, TurnId, UserId
 from bot.domain.proposal import LIFETIME, Proposal, ProposalState, Vote, check_transition
 from bot.domain.session import Ask, Session, Summary, Turn, TurnState
 from bot.domain.turn_events import Evidence
-from bot.ports.ingested_events import IngestedEvent
 from bot.ports.ledger import DatedEntry, LedgerEntry, Reservation, SpentBy, Today
 from bot.ports.proposals import Decision, Verdict
 from bot.store.allowance import HELD_S, Amount, Used, exceeded
@@ -469,7 +469,12 @@ class MemoryEvents:
 
     async def add(self, event: IngestedEvent) -> bool:
         key = (event.source, event.id)
-        if key in self.rows:
+        if key in self.rows or self._is_at(event):
             return False
         self.rows[key] = event
         return True
+
+    def _is_at(self, event: IngestedEvent) -> bool:
+        mine = [each for each in self.rows.values() if each.course == event.course]
+        newest = max(mine, key=lambda each: each.at, default=None)
+        return bool(event.course) and newest is not None and newest.step == event.step

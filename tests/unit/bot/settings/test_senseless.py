@@ -29,7 +29,7 @@ Path = tuple[str, ...]
 ENTRIES = {
     "adapters": "tickets", "llm.providers": "openai", "llm.models": "m", "llm.tools": "get_logs", "mcp.servers": "time",
     "observe.metrics.signals": "shop_queue", "policy.toolsets": "investigate", "roles": "sre",
-    "workspaces": "T0123456789",
+    "workspaces": "T0123456789", "deploys": "shop",
 }  # fmt: skip
 NEEDED = {
     "llm.models.m.usd_per_mtok": "input = 1\noutput = 1",
@@ -37,6 +37,7 @@ NEEDED = {
     "mcp.servers.time": "command = ['x']",
     "roles.sre.oncall": "kind = 'json'\nurl = 'http://rota/'\npath = '[]'",
     "adapters.tickets": "url = 'http://tickets:8080'",
+    "deploys.shop": "kind = 'github'\nprojects = ['shop/checkout']",
     "channels": "match = '*'",
     "alerts": "name = 'a'\nchannel = 'C0123456789'",
     "actions": "name = 'a'\ndescription = 'd'",

@@ -10,8 +10,8 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
+from adapters.told import IngestedEvent
 from bot.ports.failures import StorageUnavailable
-from bot.ports.ingested_events import IngestedEvent
 from bot.web import ingest
 from bot.web.ingest import PATH, ingest_handler
 from tests.fakes.stores import MemoryEvents

@@ -1,4 +1,4 @@
-"""GitHub, Argo CD and Alertmanager: who is believed, what is taken, and that repeating does no harm."""
+"""GitHub, GitLab, Argo CD, Flux and Alertmanager: who is believed, what is taken, and that repeating does no harm."""
 
 import hashlib
 import hmac
@@ -10,12 +10,22 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
+from adapters.told import IngestedEvent
 from bot.ports.failures import StorageUnavailable
-from bot.ports.ingested_events import IngestedEvent
+from bot.ports.ingested_events import EventStore
 from bot.store.database import Database
 from bot.store.incidents import StoredIncidents
 from bot.store.ingested_events import StoredDeploys, StoredEvents
-from bot.web.webhooks import ALERTMANAGER_PATH, ARGOCD_PATH, GITHUB_PATH, webhook_routes
+from bot.web.webhooks import (
+    ALERTMANAGER_PATH,
+    ARGOCD_PATH,
+    FLUX_PATH,
+    GITHUB_PATH,
+    GITLAB_PATH,
+    SenderSecrets,
+    webhook_routes,
+)
+from tests.fakes.deploy_systems import FLUX_WEBHOOK, GITLAB_WEBHOOK
 from tests.fakes.set_clock import SetClock
 from tests.fakes.stores import MemoryEvents
 from tests.fixtures_database import database, database_url
@@ -25,17 +35,16 @@ __all__ = ["database", "database_url"]
 
 NOW = datetime(2026, 4, 7, 15, 0, tzinfo=UTC)
 TOKEN, SECRET = "token-of-the-test", "secret-of-the-test"
+SECRETS = SenderSecrets(TOKEN, SECRET, SECRET, SECRET)
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
 DAY = Interval(datetime(2026, 4, 7, tzinfo=UTC), datetime(2026, 4, 8, tzinfo=UTC))
 
 Client = TestClient[web.Request, web.Application]
 
 
-def served(events: object) -> TestClient[web.Request, web.Application]:
+def served(events: EventStore) -> TestClient[web.Request, web.Application]:
     app = web.Application()
-    app.router.add_routes(
-        webhook_routes(events, SetClock(NOW), api_token=TOKEN, github_secret=SECRET)  # type: ignore[arg-type]
-    )
+    app.router.add_routes(webhook_routes(events, SetClock(NOW), SECRETS))
     return TestClient(TestServer(app))
 
 
@@ -175,6 +184,72 @@ async def test_another_event_of_github_is_taken_and_ignored(client: Client) -> N
     )
 
 
+def of_gitlab(event: str = "Deployment Hook", token: str = SECRET) -> dict[str, str]:
+    return {"X-Gitlab-Token": token, "X-Gitlab-Event": event}
+
+
+def of_flux(body: bytes, secret: str = SECRET) -> dict[str, str]:
+    digest = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+    return {"X-Signature": f"sha256={digest}"}
+
+
+@pytest.mark.parametrize(
+    ("status", "added"), [("success", 1), ("failed", 1), ("running", 0), ("canceled", 0)]
+)
+async def test_a_deployment_of_gitlab_counts_when_it_has_ended(
+    client: Client, status: str, added: int
+) -> None:
+    body = {**GITLAB_WEBHOOK, "status": status}
+    answer = await post(client, GITLAB_PATH, body, of_gitlab())
+    assert answer == (200, {"added": added, "known": 0})
+
+
+async def test_another_event_of_gitlab_is_taken_and_ignored(client: Client) -> None:
+    answer = await post(client, GITLAB_PATH, {"object_kind": "push"}, of_gitlab("Push Hook"))
+    assert answer == (200, {"added": 0, "known": 0})
+
+
+@pytest.mark.parametrize("headers", [{}, BEARER, of_gitlab(token="another"), of_gitlab(token="")])
+async def test_gitlab_without_its_token_is_refused(client: Client, headers: dict[str, str]) -> None:
+    status, _ = await post(client, GITLAB_PATH, GITLAB_WEBHOOK, headers)
+    assert status == 401
+
+
+@pytest.mark.parametrize(
+    ("change", "added"),
+    [
+        ({}, 1),
+        ({"reason": "HealthCheckFailed", "severity": "error"}, 1),
+        ({"reason": "DependencyNotReady", "severity": "error"}, 0),
+        ({"reason": "Progressing"}, 0),
+        ({"involvedObject": {"kind": "GitRepository", "name": "shop"}}, 0),
+    ],
+)
+async def test_what_flux_brought_to_an_end_is_a_deploy(
+    client: Client, change: dict[str, object], added: int
+) -> None:
+    body = orjson.dumps({**FLUX_WEBHOOK, **change})
+    answer = await post(client, FLUX_PATH, body, of_flux(body))
+    assert answer == (200, {"added": added, "known": 0})
+
+
+async def test_drift_that_flux_corrects_is_no_deploy(client: Client) -> None:
+    again = {**FLUX_WEBHOOK, "timestamp": "2026-04-07T18:32:03Z"}
+    for body, added in ((orjson.dumps(FLUX_WEBHOOK), 1), (orjson.dumps(again), 0)):
+        _, answer = await post(client, FLUX_PATH, body, of_flux(body))
+        assert answer["added"] == added
+
+
+@pytest.mark.parametrize(
+    "headers", [{}, BEARER, of_flux(b"another"), of_flux(orjson.dumps(FLUX_WEBHOOK), "another")]
+)
+async def test_flux_without_its_signature_is_refused(
+    client: Client, headers: dict[str, str]
+) -> None:
+    status, _ = await post(client, FLUX_PATH, orjson.dumps(FLUX_WEBHOOK), headers)
+    assert status == 401
+
+
 @pytest.mark.parametrize("wrap", [lambda app: app, lambda app: {"app": app}])
 async def test_every_known_sync_is_a_deploy_once(database: Database, wrap: object) -> None:
     async with served(StoredEvents(database)) as client:
@@ -240,11 +315,15 @@ async def test_without_the_token_nothing_is_taken(
     "body",
     [b"", b"[]", b"{", b'{"version":"3","alerts":[]}', b'{"app":5}', b"[" * 100_000, b"\xff"],
 )
-@pytest.mark.parametrize("path", [ALERTMANAGER_PATH, ARGOCD_PATH, GITHUB_PATH])
+@pytest.mark.parametrize(
+    "path", [ALERTMANAGER_PATH, ARGOCD_PATH, FLUX_PATH, GITHUB_PATH, GITLAB_PATH]
+)
 async def test_a_foreign_body_is_refused_with_the_place(
     client: Client, path: str, body: bytes
 ) -> None:
-    status, answer = await post(client, path, body, BEARER | signed(body))
+    status, answer = await post(
+        client, path, body, BEARER | signed(body) | of_gitlab() | of_flux(body)
+    )
     assert status == 400
     assert answer["error"]
 
@@ -260,5 +339,5 @@ async def test_when_nothing_can_be_stored_the_sender_tries_again() -> None:
 
 
 def test_a_sender_without_its_secret_has_no_path() -> None:
-    routes = webhook_routes(MemoryEvents(), SetClock(NOW), api_token="", github_secret="")
+    routes = webhook_routes(MemoryEvents(), SetClock(NOW), SenderSecrets())
     assert routes == []

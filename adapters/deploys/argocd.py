@@ -1,4 +1,4 @@
-"""An Argo CD Application, as a notification sends it, as deploys.
+"""An Argo CD Application as deploys: as a notification sends it, and asked for.
 
 The body is the Application itself or `{"app": <Application>}`. Its last ten syncs come with every
 notification, so one that was lost is made up for by the next. A failed sync is only in
@@ -6,11 +6,14 @@ notification, so one that was lost is made up for by the next. A failed sync is 
 """
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
+from typing import Final
 
-from pydantic import AliasChoices, AwareDatetime, BaseModel, Field, JsonValue
+import httpx
+from pydantic import AliasChoices, AwareDatetime, BaseModel, Field, JsonValue, TypeAdapter
 
-from bot.ports.ingested_events import IngestedEvent
+from adapters.deploys.feed import asked, readable
+from adapters.told import IngestedEvent
 
 SOURCE = "argocd"
 _FAILED = frozenset({"Failed", "Error"})
@@ -116,6 +119,35 @@ class ArgoNotification(BaseModel):
             at=at,
             data=data,
         )
+
+
+class _Applications(BaseModel):
+    items: list[JsonValue] | None = None  # null where there is none
+
+
+_APPLICATIONS: Final = TypeAdapter(_Applications)
+_APPLICATION: Final = TypeAdapter(_Application)
+
+
+class ArgoDeploys:
+    """`DeployFeed` of every Application that the token may see; of `projects` alone, if any."""
+
+    def __init__(self, client: httpx.AsyncClient, projects: Sequence[str]) -> None:
+        self._client = client
+        self._query = httpx.QueryParams([("projects", name) for name in projects])
+
+    async def since(self, at: datetime) -> Sequence[IngestedEvent]:
+        """Of the last ten syncs of each Application. See `DeployFeed.since`."""
+        path = "api/v1/applications"
+        answer = await asked(self._client, SOURCE, path, _APPLICATIONS, self._query)
+        now = datetime.now(UTC)
+        apps = readable(answer.items or [], _APPLICATION)
+        return [
+            event
+            for app in apps
+            for event in ArgoNotification(app=app).events(now)
+            if event.at >= at
+        ]
 
 
 def _revision(revision: str, revisions: Sequence[str]) -> str:

@@ -1,0 +1,55 @@
+"""Asking for deploys, for those whose webhooks do not reach us or were lost."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
+from typing import Final, Protocol, TypeVar
+
+import httpx
+from pydantic import JsonValue, TypeAdapter, ValidationError
+
+from adapters.errors import BadAnswer
+from adapters.http import check_status, mapped_errors
+from adapters.lookup import answer_to
+from adapters.told import IngestedEvent
+
+MAX_BYTES: Final = 16 << 20  # a page of Argo CD applications with their resources
+AnswerT = TypeVar("AnswerT")
+
+
+class DeployFeed(Protocol):
+    """One system that deploys."""
+
+    async def since(self, at: datetime) -> Sequence[IngestedEvent]:
+        """What has ended since then, the newest first where there is more than is read.
+
+        The same events that its webhooks tell, with the same ids. Raises AdapterError, ToolError.
+        """
+        ...
+
+
+async def asked(
+    client: httpx.AsyncClient,
+    name: str,
+    path: str,
+    answer: TypeAdapter[AnswerT],
+    params: httpx.QueryParams | Mapping[str, str] | None = None,
+) -> AnswerT:
+    """A GET of `path` below the client's address. Raises AdapterError; no value is repeated in it."""
+    with mapped_errors(name):
+        request = client.build_request("GET", path, params=params)
+        response, body = await answer_to(client, request, MAX_BYTES)
+    check_status(response)
+    try:
+        return answer.validate_json(body)
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False, include_context=False)[0]
+        where = ".".join(str(part) for part in first["loc"]) or "the body"
+        raise BadAnswer(f"{name}: {where}: {first['msg']}") from error
+
+
+def readable(items: Sequence[JsonValue], model: TypeAdapter[AnswerT]) -> Iterator[AnswerT]:
+    """Those that are what they should be: one odd entry of a list hides no other."""
+    for item in items:
+        with suppress(ValidationError):
+            yield model.validate_python(item)

@@ -1,0 +1,188 @@
+"""Flux's Kustomizations and HelmReleases as deploys: its notifications, and read from the cluster.
+
+Nothing numbers a reconciliation, and Flux tells of the same state again whenever it corrects drift:
+an object is a course, what it runs and how that went is a step of it.
+https://fluxcd.io/flux/components/notification/events/
+https://fluxcd.io/flux/components/kustomize/kustomizations/#kustomization-status
+https://fluxcd.io/flux/components/helm/helmreleases/#helmrelease-status
+"""
+
+import hashlib
+import hmac
+import re
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Final, Literal
+
+from pydantic import AwareDatetime, BaseModel, Field, JsonValue, TypeAdapter
+
+from adapters.deploys.feed import readable
+from adapters.kubernetes.api import KubernetesApi, parsed
+from adapters.kubernetes.kinds import checked_namespace
+from adapters.told import IngestedEvent
+from tools.errors import InvalidArguments
+
+SOURCE: Final = "flux"
+_WENT_WELL: Final = {
+    "ReconciliationSucceeded": "ok",
+    "InstallSucceeded": "ok",
+    "UpgradeSucceeded": "ok",
+    "RollbackSucceeded": "rolled_back",
+}
+# A deploy that waits for another one has not failed.
+_WAITS: Final = frozenset({"DependencyNotReady", "Progressing", "ProgressingWithRetry"})
+_RELEASE: Final = re.compile(
+    r"\.(v\d{1,9}) with chart "
+)  # "release shop/cart.v3 with chart cart@1.2"
+_PATHS: Final = (
+    ("Kustomization", "/apis/kustomize.toolkit.fluxcd.io/v1", "kustomizations"),
+    ("HelmRelease", "/apis/helm.toolkit.fluxcd.io/v2", "helmreleases"),
+)
+_LIMIT: Final = "500"
+
+
+class _Object(BaseModel):
+    kind: str
+    namespace: str = ""
+    name: str = Field(min_length=1, max_length=253)
+
+
+class FluxNotification(BaseModel):
+    """The body that a provider of type `generic-hmac` posts."""
+
+    about: _Object = Field(alias="involvedObject")
+    severity: Literal["info", "error", "trace"]
+    reason: str
+    message: str = ""
+    at: AwareDatetime = Field(alias="timestamp")
+    metadata: dict[str, str] | None = None
+
+    def events(self, received_at: datetime) -> list[IngestedEvent]:
+        """The deploy of a Kustomization or HelmRelease. The product is the object's name."""
+        del received_at  # Flux says itself when it was
+        outcome = _WENT_WELL.get(self.reason) if self.severity == "info" else "failed"
+        if outcome is None or self.reason in _WAITS or self.about.kind not in _KINDS:
+            return []
+        # Depending on the release of Flux the key has its group before it.
+        told = {key.rpartition("/")[2]: value for key, value in (self.metadata or {}).items()}
+        numbered = _RELEASE.search(self.message)
+        release = numbered[1] if numbered else ""
+        return [_event(self.about, told.get("revision", ""), release, outcome, self.at)]
+
+
+_KINDS: Final = frozenset(kind for kind, _, _ in _PATHS)
+
+
+class _Named(BaseModel):
+    name: str
+    namespace: str = ""
+
+
+class _Condition(BaseModel):
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    at: AwareDatetime = Field(alias="lastTransitionTime")
+
+
+class _Release(BaseModel):
+    number: int = Field(alias="version")
+    chart_version: str = Field(default="", alias="chartVersion")
+    status: str = ""
+    at: AwareDatetime = Field(alias="lastDeployed")
+
+
+class _Status(BaseModel):
+    conditions: list[_Condition] = Field(default_factory=list)
+    applied: str = Field(default="", alias="lastAppliedRevision")
+    attempted: str = Field(default="", alias="lastAttemptedRevision")
+    history: list[JsonValue] = Field(default_factory=list)
+
+
+class _Item(BaseModel):
+    metadata: _Named
+    status: _Status = _Status()
+
+
+class _List(BaseModel):
+    items: list[JsonValue] = Field(default_factory=list)
+
+
+_LIST: Final = TypeAdapter(_List)
+_ITEM: Final = TypeAdapter(_Item)
+_RELEASES: Final = TypeAdapter(_Release)
+
+
+class FluxDeploys:
+    """`DeployFeed` of the namespaces that may be read. A cluster without Flux tells nothing."""
+
+    def __init__(self, api: KubernetesApi, namespaces: Sequence[str]) -> None:
+        self._api = api
+        self._namespaces = [checked_namespace(one) for one in namespaces] or [api.namespace]
+
+    async def since(self, at: datetime) -> Sequence[IngestedEvent]:
+        """Of what each object tells of itself now. See `DeployFeed.since`."""
+        found: list[IngestedEvent] = []
+        for namespace in self._namespaces:
+            for kind, group, plural in _PATHS:
+                items = await self._items(f"{group}/namespaces/{namespace}/{plural}")
+                for item in readable(items, _ITEM):
+                    about = _Object(kind=kind, namespace=namespace, name=item.metadata.name)
+                    told = _released if kind == "HelmRelease" else _reconciled
+                    found += [event for event in told(about, item.status) if event.at >= at]
+        return found
+
+    async def _items(self, path: str) -> Sequence[JsonValue]:
+        try:
+            return parsed(_LIST, await self._api.get(path, {"limit": _LIMIT})).items
+        except InvalidArguments:
+            return []  # Flux is not installed, or the namespace is gone
+
+
+def _reconciled(about: _Object, status: _Status) -> Iterator[IngestedEvent]:
+    ready = next((one for one in status.conditions if one.type == "Ready"), None)
+    if ready is None or ready.status == "Unknown" or ready.reason in _WAITS:
+        return
+    went_well = ready.status == "True"
+    revision = status.applied if went_well else status.attempted or status.applied
+    if revision:
+        yield _event(about, revision, "", "ok" if went_well else "failed", ready.at)
+
+
+def _released(about: _Object, status: _Status) -> Iterator[IngestedEvent]:
+    newest = max(readable(status.history, _RELEASES), key=lambda one: one.number, default=None)
+    outcome = {"deployed": "ok", "failed": "failed"}.get(newest.status) if newest else None
+    if newest is not None and outcome is not None:
+        yield _event(about, newest.chart_version, f"v{newest.number}", outcome, newest.at)
+
+
+def _event(
+    about: _Object, revision: str, release: str, outcome: str, at: datetime
+) -> IngestedEvent:
+    """A release is known by its number, which names it in both; else by its revision."""
+    course = f"{about.kind}/{about.namespace}/{about.name}"
+    step = f"{release or revision}/{'failed' if outcome == 'failed' else 'ok'}"
+    _, at_sign, commit = revision.rpartition("@")
+    data: dict[str, JsonValue] = {
+        "version": revision or release or "unknown",
+        "commit": commit.rpartition(":")[2] if at_sign else "",
+        "actor": "flux",
+        "status": outcome,
+        "release": release,
+    }
+    return IngestedEvent(
+        id=f"{course}/{step}/{at.isoformat()}",
+        source=SOURCE,
+        type=f"io.fluxcd.deploy.{'failed' if outcome == 'failed' else 'succeeded'}",
+        product=about.name,
+        at=at,
+        data=data,
+        course=course,
+        step=step,
+    )
+
+
+def is_signed(header: str, body: bytes, secret: str) -> bool:
+    """Whether `X-Signature` (`sha256=...`) of a provider of type `generic-hmac` fits the raw body."""
+    expected = "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+    return hmac.compare_digest(header.encode("utf-8", "replace"), expected.encode())

@@ -1,0 +1,153 @@
+"""GitLab's deployments as deploys: its deployment webhook, and asked for.
+
+A deployment is one event for each final status; its number is the instance's, the same in both.
+https://docs.gitlab.com/user/project/integrations/webhook_events/#deployment-events
+https://docs.gitlab.com/api/deployments/
+"""
+
+import hmac
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, Final
+from urllib.parse import quote
+
+import httpx
+from pydantic import AwareDatetime, BaseModel, BeforeValidator, Field, JsonValue, TypeAdapter
+
+from adapters.deploys.feed import asked, readable
+from adapters.told import IngestedEvent
+
+SOURCE: Final = "gitlab"
+EVENT: Final = "Deployment Hook"  # of the header X-Gitlab-Event
+_FINAL: Final = {"success": "ok", "failed": "failed"}
+_NEWEST: Final = "100"  # the most of a page; https://docs.gitlab.com/api/rest/#pagination
+
+
+def _iso(text: object) -> object:
+    """A webhook writes `2021-04-28 21:50:00 +0200`, or ends in ` UTC`."""
+    if not isinstance(text, str):
+        return text
+    return re.sub(r" ([+-]\d{2}):?(\d{2})$", r"\1:\2", text.strip().replace(" UTC", "Z"))
+
+
+Instant = Annotated[AwareDatetime, BeforeValidator(_iso)]
+
+
+class _User(BaseModel):
+    username: str = ""
+
+
+class _HookProject(BaseModel):
+    path: str = Field(alias="path_with_namespace", min_length=1)
+
+
+class DeploymentHook(BaseModel):
+    """The body of one deployment event."""
+
+    status: str
+    changed_at: Instant = Field(alias="status_changed_at")
+    id: int = Field(alias="deployment_id")
+    environment: str = ""
+    project: _HookProject
+    short_sha: str = ""
+    ref: str = ""
+    user: _User | None = None
+
+    def events(self, received_at: datetime) -> list[IngestedEvent]:
+        """The deploy, when it has ended. The product is the last part of the project's path."""
+        del received_at  # GitLab says itself when it was
+        if self.status not in _FINAL:
+            return []
+        data: dict[str, JsonValue] = {
+            "version": self.ref or self.short_sha,
+            "commit": self.short_sha,
+            "actor": self.user.username if self.user else "",
+            "environment": self.environment,
+        }
+        return [_event(self.project.path, self.id, self.status, self.changed_at, data)]
+
+
+class _Environment(BaseModel):
+    name: str = ""
+
+
+class _Deployment(BaseModel):
+    id: int
+    status: str
+    sha: str = ""
+    ref: str = ""
+    created_at: AwareDatetime
+    updated_at: AwareDatetime
+    user: _User | None = None
+    environment: _Environment | None = None
+
+
+class _Project(BaseModel):
+    path: str = Field(alias="path_with_namespace", min_length=1)
+
+
+_LIST: Final = TypeAdapter(list[JsonValue])
+_DEPLOYMENT: Final = TypeAdapter(_Deployment)
+_PROJECT: Final = TypeAdapter(_Project)
+
+
+class GitLabDeploys:
+    """`DeployFeed` of projects, by path or number. What is renamed keeps its name until a restart."""
+
+    def __init__(self, client: httpx.AsyncClient, projects: Sequence[str]) -> None:
+        self._client = client
+        self._projects = projects
+        self._paths: dict[str, str] = {}
+
+    async def since(self, at: datetime) -> Sequence[IngestedEvent]:
+        """Of the hundred that changed last in each project. See `DeployFeed.since`."""
+        params = {
+            "order_by": "updated_at",
+            "sort": "desc",
+            "updated_after": at.isoformat(),
+            "per_page": _NEWEST,
+        }
+        found: list[IngestedEvent] = []
+        for project in self._projects:
+            where = f"api/v4/projects/{quote(project, safe='')}"
+            listed = await asked(self._client, SOURCE, f"{where}/deployments", _LIST, params)
+            ended = [each for each in readable(listed, _DEPLOYMENT) if each.status in _FINAL]
+            if ended:
+                path = await self._path(project, where)
+                found += [_listed(path, each) for each in ended]
+        return found
+
+    async def _path(self, project: str, where: str) -> str:
+        if project not in self._paths:
+            self._paths[project] = (await asked(self._client, SOURCE, where, _PROJECT)).path
+        return self._paths[project]
+
+
+def _listed(path: str, made: _Deployment) -> IngestedEvent:
+    data: dict[str, JsonValue] = {
+        "version": made.ref or made.sha[:12],
+        "commit": made.sha,
+        "actor": made.user.username if made.user else "",
+        "environment": made.environment.name if made.environment else "",
+        "duration_s": max(0.0, (made.updated_at - made.created_at).total_seconds()),
+    }
+    return _event(path, made.id, made.status, made.updated_at, data)
+
+
+def _event(
+    path: str, number: int, status: str, at: datetime, data: dict[str, JsonValue]
+) -> IngestedEvent:
+    return IngestedEvent(
+        id=f"{path}/{number}/{status}",
+        source=SOURCE,
+        type=f"com.gitlab.deployment.{status}",
+        product=path.rpartition("/")[2],
+        at=at,
+        data={**data, "status": _FINAL[status]},
+    )
+
+
+def is_from(header: str, secret: str) -> bool:
+    """Whether `X-Gitlab-Token` is the secret, which GitLab sends as it is."""
+    return hmac.compare_digest(header.encode("utf-8", "replace"), secret.encode())

@@ -1,0 +1,79 @@
+"""Systems that deploy, asked by the clock on every replica: what one has stored is known to the others."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Final
+
+import structlog
+
+from adapters.deploys.feed import DeployFeed
+from adapters.errors import AdapterError
+from bot.ports.failures import StorageUnavailable
+from bot.ports.ingested_events import EventStore
+from tools.capabilities import Clock
+from tools.errors import ToolError
+
+log = structlog.get_logger(__name__)
+
+# An investigation compares with the day before; afterwards an hour makes up for what was missed.
+FIRST_LOOK: Final = timedelta(hours=24)
+LOOK: Final = timedelta(hours=1)
+TIMEOUT_S: Final = 60.0  # of one look at one system
+LONGEST_PAUSE_S: Final = 900.0
+START_S: Final = 1.0
+
+
+class FeedSweep:
+    """One system that is asked. What it does not answer is asked for again, less and less often.
+
+    Not in the first second: a start waits for the first run of its jobs, and not for other systems.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        feed: DeployFeed,
+        events: EventStore,
+        clock: Clock,
+        seconds: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._name = name
+        self._feed = feed
+        self._events = events
+        self._clock = clock
+        self._seconds = seconds
+        self._reached_back = FIRST_LOOK
+        self._failures = 0
+        self._not_before = seconds() + START_S
+
+    async def run(self) -> int:
+        """Ask and store; how many deploys were new. Never raises but for cancellation."""
+        if self._seconds() < self._not_before:
+            return 0
+        asked_at = self._clock.now()
+        try:
+            async with asyncio.timeout(TIMEOUT_S):
+                found = await self._feed.since(asked_at - self._reached_back)
+                added = [await self._events.add(event) for event in found]
+        except (AdapterError, ToolError, StorageUnavailable, TimeoutError) as error:
+            self._failed(error)
+            return 0
+        if self._failures:
+            log.info("deploy_feed.answers_again", feed=self._name)
+        self._failures = 0
+        self._reached_back = LOOK
+        return added.count(True)
+
+    def _failed(self, error: Exception) -> None:
+        """What was missed is asked for as at the first look: it may be long ago when it answers."""
+        self._reached_back = FIRST_LOOK
+        self._failures += 1
+        pause_s = min(LONGEST_PAUSE_S, 2.0**self._failures)
+        if isinstance(error, AdapterError) and error.retry_after_s is not None:
+            pause_s = min(LONGEST_PAUSE_S, max(pause_s, error.retry_after_s))
+        self._not_before = self._seconds() + pause_s
+        why = str(error) or f"no answer within {TIMEOUT_S:g} s"
+        tell = log.warning if self._failures == 1 else log.debug
+        tell("deploy_feed.failed", feed=self._name, error=why, again_in_s=pause_s)

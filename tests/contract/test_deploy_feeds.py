@@ -1,0 +1,245 @@
+"""Deploys that are asked for: what each system tells, that a webhook tells the same, and odd answers."""
+
+import json
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import orjson
+import pytest
+import pytest_asyncio
+from aiohttp import web
+
+from adapters.deploys.argocd import ArgoDeploys, ArgoNotification
+from adapters.deploys.feed import DeployFeed
+from adapters.deploys.flux import FluxDeploys, FluxNotification
+from adapters.deploys.github import DeploymentStatus, GitHubDeploys
+from adapters.deploys.gitlab import DeploymentHook, GitLabDeploys
+from adapters.errors import AdapterError, RateLimited
+from adapters.http import http_client
+from adapters.kubernetes.api import KubernetesApi
+from adapters.kubernetes.config import Access
+from adapters.told import IngestedEvent
+from bot.store.database import Database
+from bot.store.ingested_events import StoredDeploys, StoredEvents
+from tests.fakes import deploy_systems as told
+from tests.fixtures_database import database, database_url
+from tests.fixtures_http import serving
+from tools.capabilities import Interval
+from tools.errors import ToolError
+
+__all__ = ["database", "database_url"]
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+AT = datetime(2026, 4, 7, 14, 32, tzinfo=UTC)
+DAY = AT - timedelta(hours=24)
+KUBERNETES = "/apis/{}.toolkit.fluxcd.io/{}/namespaces/shop/{}"
+ANSWERS: Mapping[str, object] = {
+    "/repos/shop/checkout/deployments": [told.GITHUB_DEPLOYMENT],
+    "/repos/shop/checkout/deployments/145988746/statuses": told.GITHUB_STATUSES,
+    "/api/v4/projects/37/deployments": [told.GITLAB_DEPLOYMENT],
+    "/api/v4/projects/37": told.GITLAB_PROJECT,
+    "/api/v1/applications": {"items": [told.ARGO_APPLICATION]},
+    KUBERNETES.format("kustomize", "v1", "kustomizations"): {"items": [told.FLUX_KUSTOMIZATION]},
+    KUBERNETES.format("helm", "v2", "helmreleases"): {"items": [told.FLUX_RELEASE]},
+}
+KINDS = ("github", "gitlab", "argocd", "flux")
+
+
+class Systems:
+    """All four on one server. `say` puts a body, and a status, in the place of every answer."""
+
+    def __init__(self) -> None:
+        self.url = ""
+        self.asked: list[str] = []
+        self.said: tuple[int, bytes] | None = None
+
+    async def answer(self, request: web.Request) -> web.Response:
+        self.asked.append(request.path_qs)
+        if self.said is not None:
+            status, body = self.said
+            return web.Response(body=body, status=status, headers={"Retry-After": "7"})
+        path = request.raw_path.split("?")[0]
+        found = ANSWERS.get(path)
+        status = 404 if found is None else 200
+        return web.Response(body=json.dumps(found or {}).encode(), status=status)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def running() -> AsyncIterator[Systems]:
+    systems = Systems()
+    async with serving(systems.answer) as systems.url:
+        yield systems
+
+
+@pytest.fixture
+def systems(running: Systems) -> Systems:
+    running.asked.clear()
+    running.said = None
+    return running
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def feeds(systems: Systems) -> AsyncIterator[Mapping[str, DeployFeed]]:
+    client = http_client(base_url=systems.url)
+    api = KubernetesApi(Access(systems.url, None, lambda: "", "shop"))
+    yield {
+        "github": GitHubDeploys(client, ["shop/checkout"]),
+        "gitlab": GitLabDeploys(client, ["37"]),
+        "argocd": ArgoDeploys(client, ["shop", "more"]),
+        "flux": FluxDeploys(api, []),
+    }
+    await client.aclose()
+    await api.aclose()
+
+
+@pytest.mark.parametrize(
+    ("kind", "product", "version", "actor", "status"),
+    [
+        ("github", "checkout", "v2.4.0", "jonas", "ok"),
+        ("gitlab", "checkout", "main", "jonas", "ok"),
+        ("argocd", "checkout", told.COMMIT[:12], "jonas", "ok"),
+        ("flux", "checkout", f"main@sha1:{told.COMMIT}", "flux", "ok"),
+        ("flux", "cart", "1.2.0", "flux", "failed"),
+    ],
+)
+async def test_what_was_deployed_is_told(
+    feeds: Mapping[str, DeployFeed],
+    kind: str,
+    product: str,
+    version: str,
+    actor: str,
+    status: str,
+) -> None:
+    found = {event.product: event for event in await feeds[kind].since(DAY)}
+
+    event = found[product]
+    assert event.source == kind
+    assert abs(event.at - AT) < timedelta(seconds=1)
+    assert {"version": version, "actor": actor, "status": status}.items() <= event.data.items()
+
+
+@pytest.mark.parametrize("kind", ["github", "argocd", "flux"])
+async def test_what_ended_before_is_left_out(feeds: Mapping[str, DeployFeed], kind: str) -> None:
+    assert not await feeds[kind].since(AT + timedelta(minutes=1))
+
+
+async def test_gitlab_is_told_from_when_on(
+    feeds: Mapping[str, DeployFeed], systems: Systems
+) -> None:
+    await feeds["gitlab"].since(DAY)
+
+    assert "updated_after=2026-04-06T14:32:00%2B00:00" in systems.asked[0]
+
+
+async def test_argo_is_asked_for_the_projects_that_are_named(
+    feeds: Mapping[str, DeployFeed], systems: Systems
+) -> None:
+    await feeds["argocd"].since(DAY)
+
+    assert systems.asked == ["/api/v1/applications?projects=shop&projects=more"]
+
+
+async def test_the_statuses_of_a_deployment_are_asked_for_when_it_changed(
+    feeds: Mapping[str, DeployFeed], systems: Systems
+) -> None:
+    await feeds["github"].since(DAY)
+    await feeds["github"].since(DAY)
+
+    assert [path.partition("?")[0].rpartition("/")[2] for path in systems.asked] == [
+        "deployments", "statuses", "deployments",
+    ]  # fmt: skip
+
+
+def by_webhook(read: Any, body: object) -> Callable[[], list[IngestedEvent]]:
+    return lambda: list(read.model_validate_json(orjson.dumps(body)).events(AT))
+
+
+@pytest.mark.parametrize(
+    ("kind", "webhook"),
+    [
+        ("github", by_webhook(DeploymentStatus, told.GITHUB_WEBHOOK)),
+        ("gitlab", by_webhook(DeploymentHook, told.GITLAB_WEBHOOK)),
+        ("argocd", by_webhook(ArgoNotification, {"app": told.ARGO_APPLICATION})),
+        ("flux", by_webhook(FluxNotification, told.FLUX_WEBHOOK)),
+        ("flux", by_webhook(FluxNotification, told.FLUX_RELEASE_WEBHOOK)),
+    ],
+)
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+async def test_a_deploy_told_by_webhook_and_asked_for_is_one_deploy(
+    feeds: Mapping[str, DeployFeed],
+    database: Database,
+    kind: str,
+    webhook: Callable[[], list[IngestedEvent]],
+) -> None:
+    events = StoredEvents(database)
+    (pushed,) = webhook()
+    assert await events.add(pushed)
+
+    for event in await feeds[kind].since(DAY):
+        await events.add(event)
+
+    when = Interval(DAY, AT + timedelta(hours=1))
+    assert len(await StoredDeploys(database).between(pushed.product, when)) == 1
+
+
+HOSTILE = [
+    b"",
+    b"null",
+    b'"deployments"',
+    b"[" * 100_000,
+    b"\xff\xfe",
+    b'[{"id": 1e400}]',
+    b'{"items": {"a": 1}}',
+    b'{"items": "\\ud800"}',
+    b"<html>sign in</html>",
+]
+
+
+@pytest.mark.parametrize("body", HOSTILE, ids=range(len(HOSTILE)))
+@pytest.mark.parametrize("kind", KINDS)
+async def test_an_odd_answer_is_an_error_of_ours_or_tells_nothing(
+    feeds: Mapping[str, DeployFeed], systems: Systems, kind: str, body: bytes
+) -> None:
+    systems.said = (200, body)
+    found: Sequence[IngestedEvent] = []
+    with suppress(AdapterError, ToolError):
+        found = await feeds[kind].since(DAY)
+
+    assert found == []
+
+
+@pytest.mark.parametrize("kind", ["github", "gitlab", "argocd"])
+async def test_an_odd_entry_hides_no_other(
+    feeds: Mapping[str, DeployFeed], monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    odd = [None, 7, {"id": "x"}, {"id": 10**60}, {"metadata": {"name": ""}}]
+    known = {path: found for path, found in ANSWERS.items() if isinstance(found, list)}
+    lists = {path: [*odd, *found] for path, found in known.items()}
+    apps = {"/api/v1/applications": {"items": [*odd, told.ARGO_APPLICATION]}}
+    monkeypatch.setitem(globals(), "ANSWERS", {**ANSWERS, **lists, **apps})
+
+    (event,) = await feeds[kind].since(DAY)
+
+    assert event.product == "checkout"
+
+
+async def test_who_is_asked_too_often_says_how_long_to_wait(
+    feeds: Mapping[str, DeployFeed], systems: Systems
+) -> None:
+    systems.said = (429, b"{}")
+
+    with pytest.raises(RateLimited) as refused:
+        await feeds["github"].since(DAY)
+
+    assert refused.value.retry_after_s == 7.0
+
+
+async def test_a_cluster_without_flux_tells_nothing(
+    feeds: Mapping[str, DeployFeed], systems: Systems
+) -> None:
+    systems.said = (404, b'{"kind": "Status", "message": "not found"}')
+
+    assert await feeds["flux"].since(DAY) == []

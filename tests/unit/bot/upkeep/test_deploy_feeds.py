@@ -1,0 +1,98 @@
+"""Asking for deploys by the clock: how far back, and how often where nothing is answered."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from adapters.errors import AdapterError, RateLimited, Unreachable
+from adapters.told import IngestedEvent
+from bot.ports.failures import StorageUnavailable
+from bot.upkeep.deploy_feeds import FIRST_LOOK, LOOK, START_S, FeedSweep
+from tests.fakes.set_clock import SetClock
+from tests.fakes.stores import MemoryEvents
+from tools.errors import CapabilityUnavailable
+
+NOW = datetime(2026, 4, 7, 15, 0, tzinfo=UTC)
+DEPLOY = IngestedEvent("1", "github", "deploy", "checkout", NOW, {})
+
+
+class Feed:
+    """Answers as it is told, and notes how far back it was asked."""
+
+    def __init__(self) -> None:
+        self.fails: Exception | None = None
+        self.back: list[timedelta] = []
+
+    async def since(self, at: datetime) -> Sequence[IngestedEvent]:
+        self.back.append(NOW - at)
+        if self.fails is not None:
+            raise self.fails
+        return [DEPLOY]
+
+
+class Sweeping:
+    """A sweep of one feed on a clock that the test turns."""
+
+    def __init__(self) -> None:
+        self.feed, self.seconds = Feed(), 0.0
+        events, clock = MemoryEvents(), SetClock(NOW)
+        self.sweep = FeedSweep("github", self.feed, events, clock, lambda: self.seconds)
+        self.seconds = START_S
+
+
+@pytest.fixture
+def sweeping() -> Sweeping:
+    return Sweeping()
+
+
+async def test_a_start_does_not_wait_for_other_systems(sweeping: Sweeping) -> None:
+    sweeping.seconds = 0.0
+
+    assert await sweeping.sweep.run() == 0
+    assert sweeping.feed.back == []
+
+
+async def test_the_first_look_reaches_a_day_back_and_the_next_ones_an_hour(
+    sweeping: Sweeping,
+) -> None:
+    assert [await sweeping.sweep.run() for _ in range(3)] == [1, 0, 0]
+    assert sweeping.feed.back == [FIRST_LOOK, LOOK, LOOK]
+
+
+@pytest.mark.parametrize(
+    ("failure", "pause_s"),
+    [
+        (Unreachable("gone"), 2.0),
+        (CapabilityUnavailable("gone"), 2.0),
+        (StorageUnavailable("gone"), 2.0),
+        (TimeoutError(), 2.0),
+        (RateLimited("slowly", retry_after_s=300.0), 300.0),
+        (RateLimited("never", retry_after_s=1e9), 900.0),
+    ],
+)
+async def test_what_is_not_answered_is_asked_for_later_and_reaches_back_a_day(
+    sweeping: Sweeping, failure: Exception, pause_s: float
+) -> None:
+    await sweeping.sweep.run()
+    sweeping.feed.fails = failure
+    await sweeping.sweep.run()
+    sweeping.feed.fails = None
+
+    sweeping.seconds += pause_s - 0.1
+    assert await sweeping.sweep.run() == 0
+    assert len(sweeping.feed.back) == 2
+
+    sweeping.seconds += 0.2
+    await sweeping.sweep.run()
+    assert sweeping.feed.back[2:] == [FIRST_LOOK]
+
+
+async def test_pauses_grow_and_end_at_a_quarter_of_an_hour(sweeping: Sweeping) -> None:
+    failure: AdapterError = Unreachable("gone")
+    sweeping.feed.fails = failure
+    for _ in range(200):
+        sweeping.seconds += 900.0
+        await sweeping.sweep.run()
+
+    assert len(sweeping.feed.back) == 200
