@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from bot.actions.judge import ActionRoles
 from bot.domain.budget import BudgetLimits
 from bot.domain.channel import ChannelNow, ChannelRule
 from bot.domain.chart_request import ChartOf
@@ -24,8 +25,6 @@ from bot.slack.received.payloads import SlackIdentity
 from bot.slack.roles.sight import Sight
 from tools.redactor import Redactor
 
-# The roles that an action names itself, as it is declared now; none for one that is not declared.
-ActionRoles: TypeAlias = Callable[[str], Sequence[str]]
 # A button on that message was pressed: it is the proposal's card, which is painted if it is not true.
 CardPressed: TypeAlias = Callable[[ProposalId, MessageTs], Coroutine[object, object, None]]
 ChannelRenamed: TypeAlias = Callable[[TeamId, str], Awaitable[None]]

@@ -7,14 +7,13 @@ role, four eyes. The database judges races; only what can be said at once is sai
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 
 import structlog
 
+from bot.actions.judge import Judge, Refusal
 from bot.domain.audit import AuditEvent, AuditKind
-from bot.domain.channel import Channel, out_of_place
 from bot.domain.ids import ProposalId
-from bot.domain.proposal import Proposal, ProposalState, too_late
+from bot.domain.proposal import Proposal, ProposalState
 from bot.ports.failures import StorageUnavailable, SurfaceFailed, SurfaceGone
 from bot.ports.proposals import Decision
 from bot.slack.api.names import PersonNames
@@ -28,15 +27,6 @@ from tools.errors import InvalidArguments
 
 _log = structlog.stdlib.get_logger(__name__)
 _PROPOSAL_ID = re.compile(r"[A-Za-z0-9:._-]{1,200}", re.ASCII)
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why a click did nothing: `code` for the trail, `text` for the person."""
-
-    code: str
-    text: str
-    may_retry: bool = False
 
 
 _STALE = Refusal("stale_card", words.STALE_CARD)
@@ -58,7 +48,13 @@ class ProposalClicks:
     ) -> None:
         self._ports = ports
         self._errands = errands
-        self._names = PersonNames(ports.api, clock)
+        self._judge_by = Judge(
+            ports.roles,
+            ports.channel_now,
+            ports.action_roles,
+            ports.freezes,
+            PersonNames(ports.api, clock).name,
+        )
         self._timeout_s = timeout_s
 
     async def confirm(self, click: Click) -> None:
@@ -191,7 +187,7 @@ class ProposalClicks:
         if proposal is None:
             await self._record(click, None, to, _STALE)
             return _STALE
-        refusal = await self._refusal(proposal, click, to)
+        refusal = await self._judge_by.refusal(proposal, click.person, to)
         if refusal is None:
             return proposal
         await self._record(click, proposal, to, refusal)
@@ -208,38 +204,6 @@ class ProposalClicks:
             told = self._ports.card_pressed(proposal.id, click.message_ts)
             self._errands.run("card pressed", told)
         return proposal
-
-    async def _refusal(self, proposal: Proposal, click: Click, to: ProposalState) -> Refusal | None:
-        if proposal.state is not ProposalState.PENDING:
-            return Refusal("already_decided", await self._what_happened(proposal))
-        channel = await self._ports.channel_now(proposal.place)
-        if (refusal := _misplaced(channel, proposal, to)) is not None:
-            return refusal
-        if (lacking := await self._lacking(proposal, click, channel.rule.confirm)) is not None:
-            return Refusal("role", lacking)
-        own = click.person.user == proposal.asked_by.user
-        if to is ProposalState.CONFIRMED and proposal.four_eyes and own:
-            return Refusal("four_eyes", words.FOUR_EYES)
-        if to is ProposalState.CONFIRMED:
-            stopped = await self._ports.freezes.refusal(proposal.action, proposal.product)
-            if stopped is not None:
-                return Refusal("frozen", words.FROZEN.format(stopped=stopped))
-        return None
-
-    async def _lacking(
-        self, proposal: Proposal, click: Click, confirm: Sequence[str]
-    ) -> str | None:
-        """What the person lacks: of the channel's roles now, and of the action's, then and now."""
-        declared = tuple(self._ports.action_roles(proposal.action))
-        for also in dict.fromkeys((proposal.action_roles, declared)):
-            lacking = await self._ports.roles.refusal(click.person, confirm, also)
-            if lacking is not None:
-                return lacking
-        return None
-
-    async def _what_happened(self, proposal: Proposal) -> str:
-        by = await self._names.name(proposal.decided_by) if proposal.decided_by else "someone"
-        return too_late(proposal, by)
 
     async def _record(
         self, click: Click, proposal: Proposal | None, to: ProposalState, refusal: Refusal
@@ -269,18 +233,6 @@ class ProposalClicks:
         if refusal is not None:
             told = refuse(click, refusal.text, self._ports.api, self._ports.surface)
             self._errands.run("refusal", told)
-
-
-def _misplaced(channel: Channel, proposal: Proposal, to: ProposalState) -> Refusal | None:
-    """Whose roles are asked has to be known; beyond that a rejection is always in place."""
-    if channel.is_known and to is ProposalState.REJECTED:
-        return None
-    reason = out_of_place(channel, proposal.channel_name, proposal.product)
-    if reason is None:
-        return None
-    return Refusal(
-        "channel", words.OUT_OF_PLACE.format(reason=reason), may_retry=not channel.is_known
-    )
 
 
 def _is_card(proposal: Proposal, click: Click) -> bool:

@@ -72,9 +72,6 @@ NOT_STARTED = (
 )
 GAVE_UP = "I could not store your question and have stopped trying. Nothing was started; ask again."
 STALE_CARD = "This button belongs to no open proposal here. Look for its newest card in the thread."
-FROZEN = "Nothing was started: {stopped}. The proposal stays open until it expires."
-OUT_OF_PLACE = "Nothing was started: {reason}."
-FOUR_EYES = "You asked for this change, so someone else has to confirm it. Nothing was started."
 CLICK_NOT_STORED = "Nothing was started: I could not store your decision. Press the button again."
 CLICK_TOO_SLOW = (
     "I could not finish in time. Look at the card before you press again: "

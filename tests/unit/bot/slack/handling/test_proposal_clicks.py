@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from bot.actions.judge import FOUR_EYES
 from bot.domain.audit import AuditKind
 from bot.domain.ids import ChannelId, MessageTs, Place, TeamId, UserId
 from bot.domain.proposal import ProposalState
@@ -119,7 +120,7 @@ async def test_four_eyes_refuses_the_asker_and_takes_another(ingress: Ingress) -
     await ingress.send(pressed(CONFIRM, "p-1", user={"id": "U2", "team_id": "T1"}))
     assert refused == []
     assert [decision.by for _, decision in ingress.workflows.decisions] == ["U2"]
-    assert ingress.told == [words.FOUR_EYES]
+    assert ingress.told == [FOUR_EYES]
 
 
 async def test_four_eyes_lets_the_asker_withdraw(ingress: Ingress) -> None:
