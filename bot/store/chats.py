@@ -215,6 +215,16 @@ class StoredChats:
 
         return await self._database.fetch(work)
 
+    async def is_begun(self, session: ChatSession, ts: str) -> bool:
+        """Whether its turn was begun, however long ago."""
+        turn = f"turn:{API}:{session.channel}:{ts}"
+        statement = sa.select(turns.c.id).where(turns.c.id == turn)
+
+        async def work(connection: Connection) -> bool:
+            return await connection.scalar(statement) is not None
+
+        return await self._database.fetch(work)
+
     async def has_question(self, session_id: str, ts: str) -> bool:
         """Whether that was asked there."""
         statement = sa.select(chat_messages.c.ts).where(

@@ -46,11 +46,17 @@ class NewDecision(Request):
     reason: Annotated[str, Field(max_length=MOST_REASON_CHARS)] = ""
 
 
-class Error(Told):
-    """`error` is stable; `message` says what happened, and what to do."""
+class ErrorDetail(Told):
+    """`code` is stable; `message` says what happened, what was kept and what to do."""
 
-    error: str
+    code: str
     message: str
+
+
+class Error(Told):
+    """The answer to a request that was refused or failed."""
+
+    error: ErrorDetail
 
 
 class Me(Told):
@@ -254,6 +260,12 @@ class Messages(Told):
     last_event_id: int
 
 
+class Asked(Told):
+    """A question that was taken: it is answered whether anybody reads on or not."""
+
+    message_id: str
+
+
 class Stopped(Told):
     """`stopping`: a running answer was asked to end; it ends with what was found."""
 
@@ -307,6 +319,34 @@ class Decided(Told):
     proposal: Proposal
 
 
+class Talk(Told):
+    """A conversation on any platform. `asker` asked last in it."""
+
+    team: str
+    channel: str
+    thread: str
+    asker: str
+    questions: int
+    active_at: datetime
+
+
+class UnderWay(Told):
+    """A question that is being answered; one that waits to be has no `asker` and no `since`."""
+
+    team: str
+    channel: str
+    thread: str
+    asker: str | None
+    since: datetime | None
+
+
+class Overview(Told):
+    """What goes on everywhere: the newest conversations first, of answers the oldest."""
+
+    sessions: list[Talk]
+    under_way: list[UnderWay]
+
+
 class Providers(Told):
     """The state of each model backend."""
 
@@ -330,6 +370,30 @@ class AuditEntries(Told):
 
     entries: list[JsonObject]
     last_seq: int
+
+
+class Page(BaseModel):
+    """How much of a list."""
+
+    limit: Annotated[int, Field(ge=1, le=200)] = 50
+
+
+class AuditPage(BaseModel):
+    """Which rows of the trail: beyond `after`, of one session if it is named."""
+
+    after: Annotated[int, Field(ge=0, le=2**62)] = 0
+    limit: Annotated[int, Field(ge=1, le=1_000)] = 100
+    session: Annotated[str, Field(max_length=300)] = ""
+
+
+class StreamFrom(BaseModel):
+    """Of one question's answer alone, if it is named; a stream of that ends with the answer."""
+
+    message: Annotated[str, Field(max_length=40, pattern=r"^[0-9.]*$")] = ""
+
+
+class Nothing(BaseModel):
+    """Where nothing is asked for beside the path."""
 
 
 class AuditState(Told):

@@ -1,0 +1,154 @@
+"""Bearer tokens of an OpenID Connect provider, checked against its keys (extra `kortex[oidc]`).
+
+Keys are fetched when a token names one that is not known, at most once a minute, and again after an hour.
+While the provider is away, known keys serve and unknown ones deny. Which algorithms count is ours to say,
+never the token's; none of them is symmetric.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
+
+from adapters.errors import AdapterError, BadAnswer
+from adapters.http import DIRECT, Way
+from adapters.on_call.reading import get_json, reading
+
+if TYPE_CHECKING:
+    from jwt import PyJWK
+
+FETCH_S: Final = 5.0
+REFETCH_S: Final = 60.0  # whoever invents key ids makes us ask no more often
+KEYS_TTL_S: Final = 3_600.0
+SKEW_S: Final = 60.0
+MOST_KEYS: Final = 50
+MOST_TOKEN_CHARS: Final = 8_192  # of a header line, as aiohttp takes it
+
+
+class TokenRefused(Exception):
+    """The token is not one to be taken. The message says why, and holds nothing of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Issuer:
+    """Whose tokens, for whom. `jwks_url` empty: the issuer's metadata names it."""
+
+    url: str
+    audience: str
+    algorithms: Sequence[str]
+    jwks_url: str = ""
+
+
+class _Metadata(BaseModel):
+    """https://openid.net/specs/openid-connect-discovery-1_0.html#ProviderMetadata."""
+
+    model_config = ConfigDict(extra="ignore", hide_input_in_errors=True)
+
+    issuer: str
+    jwks_uri: str
+
+
+class _KeySet(BaseModel):
+    """RFC 7517 section 5."""
+
+    model_config = ConfigDict(extra="ignore", hide_input_in_errors=True)
+
+    keys: list[dict[str, Any]]
+
+
+class OidcTokens:
+    """Of one issuer. Raises ImportError, saying which extra to install, when it is missing."""
+
+    def __init__(self, issuer: Issuer, clock: Callable[[], float], way: Way = DIRECT) -> None:
+        try:
+            import jwt
+        except ImportError as error:
+            raise ImportError("[oidc] needs PyJWT: install kortex[oidc]") from error
+        self._jwt = jwt
+        self._issuer = issuer
+        self._clock = clock
+        self._way = way
+        self._keys: Mapping[str, PyJWK] = {}
+        self._fetched_at = self._tried_at = float("-inf")
+        self._lock = asyncio.Lock()
+
+    async def claims(self, token: str) -> Mapping[str, JsonValue]:
+        """What the issuer says of whoever shows it. Raises TokenRefused, and never AdapterError."""
+        if len(token) > MOST_TOKEN_CHARS:
+            raise TokenRefused("too long")
+        try:
+            header = self._jwt.get_unverified_header(token)
+        except (self._jwt.PyJWTError, ValueError) as error:
+            raise TokenRefused("no JSON Web Token") from error
+        algorithm, name = header.get("alg"), header.get("kid", "")
+        if algorithm not in self._issuer.algorithms:
+            raise TokenRefused("an algorithm that is not allowed")
+        key = await self._key(name if isinstance(name, str) else "")
+        if key.algorithm_name != algorithm:
+            raise TokenRefused("its key is for another algorithm")
+        try:
+            found: Mapping[str, JsonValue] = self._jwt.decode(
+                token,
+                key.key,
+                algorithms=[algorithm],
+                audience=self._issuer.audience,
+                issuer=self._issuer.url,
+                leeway=SKEW_S,
+                options={"require": ["exp", "sub", "iss", "aud"]},
+            )
+        except (self._jwt.PyJWTError, ValueError, TypeError) as error:
+            raise TokenRefused(type(error).__name__) from error
+        return found
+
+    async def _key(self, name: str) -> "PyJWK":
+        found = self._keys.get(name)
+        if found is None or self._clock() - self._fetched_at > KEYS_TTL_S:
+            async with self._lock:
+                if self._keys.get(name) is found and self._may_fetch():
+                    await self._fetch()
+            found = self._keys.get(name)
+        if found is None:
+            raise TokenRefused("a key that the issuer does not name, or the issuer is away")
+        return found
+
+    def _may_fetch(self) -> bool:
+        return self._clock() - self._tried_at > REFETCH_S
+
+    async def _fetch(self) -> None:
+        """What cannot be fetched leaves the keys as they are."""
+        self._tried_at = self._clock()
+        try:
+            url = self._issuer.jwks_url or await self._jwks_url()
+            keys = _KeySet.model_validate(await self._get(url)).keys
+            self._keys = {str(each.get("kid", "")): key for each, key in self._usable(keys)}
+            self._fetched_at = self._clock()
+        except (AdapterError, ValidationError):
+            return
+
+    async def _jwks_url(self) -> str:
+        url = f"{self._issuer.url.rstrip('/')}/.well-known/openid-configuration"
+        told = _Metadata.model_validate(await self._get(url))
+        if told.issuer != self._issuer.url:
+            raise BadAnswer("the metadata is another issuer's")
+        if self._issuer.url.startswith("https:") and not told.jwks_uri.startswith("https:"):
+            raise BadAnswer("the metadata names keys that are not served over https")
+        return told.jwks_uri
+
+    async def _get(self, url: str) -> JsonValue:
+        async with reading(url, FETCH_S, self._way) as client:
+            return await get_json(client, url, {"Accept": "application/json"})
+
+    def _usable(
+        self, keys: Sequence[Mapping[str, Any]]
+    ) -> Sequence[tuple[Mapping[str, Any], "PyJWK"]]:
+        found = []
+        for each in keys[:MOST_KEYS]:
+            if each.get("use", "sig") != "sig" or each.get("kty") not in {"RSA", "EC", "OKP"}:
+                continue
+            try:
+                found.append((each, self._jwt.PyJWK(dict(each), each.get("alg"))))
+            except (self._jwt.PyJWTError, ValueError, TypeError, KeyError):
+                continue  # one that nobody can use does not spoil the others
+        return found

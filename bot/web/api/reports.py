@@ -1,0 +1,159 @@
+"""What admins read over HTTP: providers, budget, tools, what goes on, and the trail with its verification."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from pydantic import BaseModel, JsonValue
+
+from bot.audit.verify import Summary
+from bot.ports.overview import Overview
+from bot.ports.trail import Trail
+from bot.web.api import models
+from bot.web.api.operations import Call, Operation
+from bot.web.api.standing import Standing
+
+PROVIDERS_PATH: Final = "/api/v1/llm/providers"
+BUDGET_PATH: Final = "/api/v1/budget"
+TOOLS_PATH: Final = "/api/v1/tools"
+VERIFIED_S: Final = 60.0  # a million rows take seconds: one verification serves a minute
+
+Report = Callable[[], Awaitable[JsonValue]]
+
+
+class Verified:
+    """The trail's verification, at most once a minute in this process."""
+
+    def __init__(
+        self,
+        verify: Callable[[], Awaitable[Summary]],
+        now: Callable[[], datetime],
+        clock: Callable[[], float],
+    ) -> None:
+        self._verify = verify
+        self._now = now
+        self._clock = clock
+        self._lock = asyncio.Lock()
+        self._kept: models.AuditState | None = None
+        self._until = float("-inf")
+
+    async def state(self) -> models.AuditState:
+        """Raises StorageUnavailable."""
+        async with self._lock:
+            if self._kept is None or self._clock() >= self._until:
+                self._kept = _state(await self._verify(), self._now())
+                self._until = self._clock() + VERIFIED_S
+            return self._kept
+
+
+@dataclass(frozen=True, slots=True)
+class Reports:
+    """What its operations stand on. `providers`, `budget` and `tools` are told as the commands tell them."""
+
+    standing: Standing
+    roles: Callable[[], Sequence[str]]
+    providers: Report
+    budget: Report
+    tools: Report
+    overview: Overview
+    trail: Trail
+    verified: Verified
+
+    async def me(self, call: Call) -> BaseModel:
+        """Who calls."""
+        caller = call.caller
+        held = await self.standing.held(caller, self.roles())
+        return models.Me(
+            user=caller.person.user,
+            team=caller.person.team,
+            name=caller.name,
+            kind=caller.kind.value,
+            roles=sorted(held),
+            is_admin=await self.standing.is_admin(caller),
+        )
+
+    async def _providers(self, call: Call) -> BaseModel:
+        await self.standing.need_admin(call.caller)
+        return models.Providers.model_validate({"providers": await self.providers()})
+
+    async def _budget(self, call: Call) -> BaseModel:
+        await self.standing.need_admin(call.caller)
+        return models.Budget.model_validate(await self.budget())
+
+    async def _tools(self, call: Call) -> BaseModel:
+        await self.standing.need_admin(call.caller)
+        return models.Tools.model_validate(await self.tools())
+
+    async def _overview(self, call: Call) -> BaseModel:
+        await self.standing.need_admin(call.caller)
+        page = call.query
+        assert isinstance(page, models.Page)  # noqa: S101 - the operation's query
+        talks = await self.overview.talks(page.limit)
+        under_way = await self.overview.under_way(page.limit)
+        return models.Overview(
+            sessions=[
+                models.Talk(
+                    team=each.place.team,
+                    channel=each.place.channel,
+                    thread=each.place.thread_ts,
+                    asker=each.asker,
+                    questions=each.questions,
+                    active_at=each.active_at,
+                )
+                for each in talks
+            ],
+            under_way=[
+                models.UnderWay(
+                    team=each.place.team,
+                    channel=each.place.channel,
+                    thread=each.place.thread_ts,
+                    asker=each.asker,
+                    since=each.since,
+                )
+                for each in under_way
+            ],
+        )
+
+    async def _audit(self, call: Call) -> BaseModel:
+        await self.standing.need_admin(call.caller)
+        page = call.query
+        assert isinstance(page, models.AuditPage)  # noqa: S101 - the operation's query
+        rows = await self.trail.entries(after=page.after, session=page.session, limit=page.limit)
+        entries: list[Mapping[str, JsonValue]] = [row.as_json() for row in rows]
+        last = rows[-1].seq if rows else page.after
+        return models.AuditEntries.model_validate({"entries": entries, "last_seq": last})
+
+    async def _audit_state(self, call: Call) -> BaseModel:
+        await self.standing.need_admin(call.caller)
+        return await self.verified.state()
+
+    def operations(self) -> Sequence[Operation]:
+        """Under `/api/v1`."""
+        page, rows = models.Page, models.AuditPage
+        state, entries = models.AuditState, models.AuditEntries
+        return (
+            Operation("GET", "/api/v1/me", "whoAmI", "Who you are, and your roles", models.Me, self.me),
+            Operation("GET", PROVIDERS_PATH, "providers", "The model backends", models.Providers, self._providers),
+            Operation("GET", BUDGET_PATH, "budget", "What was spent today", models.Budget, self._budget),
+            Operation("GET", TOOLS_PATH, "tools", "The tools and how they do", models.Tools, self._tools),
+            Operation("GET", "/api/v1/sessions", "overview", "What goes on, on every platform", models.Overview, self._overview, query=page),
+            Operation("GET", "/api/v1/audit", "audit", "The trail", entries, self._audit, query=rows),
+            Operation("GET", "/api/v1/audit/state", "auditState", "Whether the trail holds", state, self._audit_state),
+        )  # fmt: skip
+
+
+def _state(found: Summary, at: datetime) -> models.AuditState:
+    bad = found.bad
+    return models.AuditState(
+        ok=bad is None,
+        rows=found.rows,
+        head=found.head,
+        first_bad_seq=bad.seq if bad else None,
+        reason=bad.reason if bad else "",
+        erased=found.erased,
+        unkeyed=found.unkeyed,
+        sealed=found.sealed,
+        at=at,
+    )

@@ -1,0 +1,193 @@
+"""Conversations over HTTP: opened, asked in, read, followed and stopped."""
+
+import re
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from aiohttp import web
+from pydantic import BaseModel
+
+from bot.domain.callers import Caller
+from bot.domain.chats import ChatEvent, ChatSession
+from bot.domain.ids import MessageTs, TurnId
+from bot.domain.session import Ask
+from bot.ports.durability import StopRequests, Workflows
+from bot.ports.sessions import SessionStore
+from bot.privacy.session_memory import Placeholders
+from bot.store.chats import KeyReused, StoredChats
+from bot.web.api import models
+from bot.web.api.callers import Denied
+from bot.web.api.folding import messages_of
+from bot.web.api.operations import Call, Header, Operation, told
+from bot.web.api.standing import Standing
+from bot.web.api.streams import Streams, last_event_id
+from bot.web.chat import wire
+from tools.redactor import Redacted, Redactor
+
+SESSION: Final = r"^s_[0-9a-f]{24}$"
+MESSAGE: Final = r"^[0-9]{1,12}\.[0-9]{6}$"
+_KEY: Final = r"^[\x21-\x7e]{1,128}$"
+_NUMBER: Final = r"^E?[0-9]{1,4}$"
+_PAGE: Final = 1_000
+_MOST_EVENTS: Final = 20_000  # of one session in one answer
+
+KEY: Final = Header(
+    "Idempotency-Key",
+    _KEY,
+    "Your own name for the question: sent again with it, it is the same question, not a second one.",
+)
+LAST: Final = Header("Last-Event-ID", r"^[0-9]{1,18}$", "Go on behind the event of that `id`.")
+
+
+@dataclass(frozen=True, slots=True)
+class Conversations:
+    """What its operations stand on."""
+
+    chats: StoredChats
+    sessions: SessionStore
+    standing: Standing
+    workflows: Workflows
+    stops: StopRequests
+    redactor: Redactor
+    placeholders: Placeholders
+    streams: Streams
+
+    async def open(self, call: Call) -> BaseModel:
+        """A new conversation of the caller's."""
+        wanted = call.given
+        assert isinstance(wanted, models.NewSession)  # noqa: S101 - the operation's body
+        await self.standing.need_to_ask(call.caller, wanted.channel)
+        owner = call.caller.person
+        return session_told(await self.chats.open(wanted.channel, owner, call.caller.name))
+
+    async def all(self, call: Call) -> BaseModel:
+        """The caller's own; an admin's list has everybody's."""
+        page = call.query
+        assert isinstance(page, models.Page)  # noqa: S101 - the operation's query
+        everybody = await self.standing.is_admin(call.caller)
+        owner = None if everybody else call.caller.person
+        rows = await self.chats.newest(owner, page.limit)
+        return models.Sessions(sessions=[session_told(each) for each in rows])
+
+    async def one(self, call: Call) -> BaseModel:
+        """One of them."""
+        return session_told(await self._session(call))
+
+    async def ask(self, call: Call) -> BaseModel | web.StreamResponse:
+        """On record and begun before anything is answered; then its events, or its number alone."""
+        wanted, session = call.given, await self._session(call)
+        assert isinstance(wanted, models.NewMessage)  # noqa: S101 - the operation's body
+        caller = call.caller
+        if session.owner != caller.person:
+            raise Denied(403, "forbidden", "Only whose conversation it is may ask in it.")
+        await self.standing.need_to_ask(caller, session.channel)
+        last_event_id(call.request)
+        ts = await self._asked(session, caller, wanted.text, _key(call.request))
+        if "text/event-stream" not in call.request.headers.get("Accept", "text/event-stream"):
+            return told(models.Asked(message_id=ts))
+        return await self.streams.serve(call.request, caller, session, ts)
+
+    async def follow(self, call: Call) -> web.StreamResponse:
+        """Everything of the conversation, or one answer."""
+        wanted = call.query
+        assert isinstance(wanted, models.StreamFrom)  # noqa: S101 - the operation's query
+        session = await self._session(call)
+        if wanted.message and not await self.chats.has_question(session.id, wanted.message):
+            raise Denied(404, "not_found", "There is no such question in this conversation.")
+        return await self.streams.serve(call.request, call.caller, session, wanted.message)
+
+    async def read(self, call: Call) -> BaseModel:
+        """Every question with its answer."""
+        session = await self._session(call)
+        found: list[ChatEvent] = []
+        after = 0
+        while page := await self.chats.after(session.id, after, call.caller.person, _PAGE):
+            found += page
+            after = page[-1].seq
+            if len(found) >= _MOST_EVENTS:
+                break
+        return messages_of(
+            [(each, self.streams.shown(each, session)) for each in found], last=after
+        )
+
+    async def evidence(self, call: Call) -> BaseModel:
+        """One numbered result of an answer."""
+        session, message = await self._session(call), call.path("message")
+        number = int(call.path("number").removeprefix("E"))
+        turn = TurnId(f"turn:{session.place.team}:{session.channel}:{message}")
+        found = await self.sessions.evidence(turn, number)
+        if found is None:
+            raise Denied(404, "not_found", "There is no such result, or it is not kept any more.")
+        line = wire.evidence_line(found).model_dump()
+        content = self.placeholders.resolved(found.content, session.place.key)
+        return models.Evidence(**line, content=content)
+
+    async def stop(self, call: Call) -> BaseModel:
+        """Ask the running answer to end."""
+        session = await self._session(call)
+        turn = await self.sessions.running_turn(session.place)
+        asked = turn is not None and await self.stops.request(turn, call.caller.person.user)
+        return models.Stopped(stopping=asked)
+
+    async def _session(self, call: Call) -> ChatSession:
+        """One that the caller may see; another's is not told of."""
+        session = await self.chats.get(call.path("session"))
+        if session is None or not await self.standing.sees(call.caller, session):
+            raise Denied(404, "not_found", "There is no such conversation of yours.")
+        return session
+
+    async def _asked(self, session: ChatSession, caller: Caller, text: str, key: str) -> MessageTs:
+        with self.placeholders.within(session.place.key):
+            question = self.redactor.redact(text.strip())
+        if not question.strip():
+            raise Denied(400, "invalid", "text: ask something.")
+        try:
+            ts = await self.chats.ask(
+                session, key, question, lambda at: wire.question(at, question, caller.name)
+            )
+        except KeyReused as error:
+            why = "This Idempotency-Key was used for another question."
+            raise Denied(409, "key_reused", why) from error
+        ask = Ask(session.place, ts, caller.person, Redacted(question))
+        if not await self.chats.is_begun(session, ts):
+            await self.workflows.start_turn(ask)
+        return ts
+
+    def operations(self) -> Sequence[Operation]:
+        """Under `/chat/v1`."""
+        at, one = "/chat/v1/sessions", {"session": SESSION}
+        here = f"{at}/{{session}}"
+        paged, ids = models.Page, {**one, "message": MESSAGE, "number": _NUMBER}
+        evidence = f"{here}/messages/{{message}}/evidence/{{number}}"
+        return (
+            Operation("POST", at, "openSession", "Open a conversation", models.Session, self.open, body=models.NewSession, status=201),
+            Operation("GET", at, "listSessions", "Your conversations", models.Sessions, self.all, query=paged),
+            Operation("GET", here, "getSession", "One conversation", models.Session, self.one, path_patterns=one),
+            Operation("POST", f"{here}/messages", "ask", "Ask, and follow the answer", models.Asked, self.ask, body=models.NewMessage, streams=True, headers=(KEY, LAST), path_patterns=one),
+            Operation("GET", f"{here}/messages", "readMessages", "Every question with its answer", models.Messages, self.read, path_patterns=one),
+            Operation("GET", f"{here}/events", "follow", "Follow a conversation, or one answer", models.Nothing, self.follow, query=models.StreamFrom, streams=True, headers=(LAST,), path_patterns=one),
+            Operation("GET", evidence, "readEvidence", "One result behind an answer", models.Evidence, self.evidence, path_patterns=ids),
+            Operation("POST", f"{here}/stop", "stop", "Stop the running answer", models.Stopped, self.stop, path_patterns=one),
+        )  # fmt: skip
+
+
+def session_told(session: ChatSession) -> models.Session:
+    """As it goes over the wire."""
+    return models.Session(
+        id=session.id,
+        channel=session.channel,
+        owner=session.owner.user,
+        owner_name=session.owner_name,
+        created_at=session.created_at,
+    )
+
+
+def _key(request: web.Request) -> str:
+    given = request.headers.get(KEY.name)
+    if given is None:
+        return secrets.token_hex(16)
+    if not re.fullmatch(_KEY, given):
+        raise Denied(400, "invalid", "Idempotency-Key: 1 to 128 printable ASCII characters.")
+    return given

@@ -1,0 +1,75 @@
+"""What a caller may: which sessions and proposals they see, where they may ask, and whether they are an admin.
+
+Everything is asked now, of the workspace or the tokens that know the caller. What cannot be looked up is
+not held.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bot.domain.callers import Caller
+from bot.domain.channel import ChannelRule
+from bot.domain.chats import ChatSession
+from bot.domain.ids import API
+from bot.domain.proposal import Proposal
+from bot.ports.platform import RoleDirectory
+from bot.web.api.callers import Denied
+from tools.policy import fits_channel
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """`roles` know every person and service. The sequences are those in force at this moment."""
+
+    roles: RoleDirectory
+    rules: Sequence[ChannelRule]
+    admin_roles: Sequence[str]
+    known_roles: Sequence[str]
+
+    async def held(self, caller: Caller, roles: Sequence[str]) -> frozenset[str]:
+        """Of those roles."""
+        if caller.is_operator or not roles:
+            return frozenset()
+        return (await self.roles.held(caller.person, list(dict.fromkeys(roles)))).held
+
+    async def is_admin(self, caller: Caller) -> bool:
+        """Whether they may read what admins read."""
+        return caller.is_operator or bool(await self.held(caller, self.admin_roles))
+
+    async def need_admin(self, caller: Caller) -> None:
+        """Raises Denied unless they are."""
+        if not await self.is_admin(caller):
+            raise Denied(403, "forbidden", "This is for admins: one of the roles of [admins].")
+
+    async def need_to_ask(self, caller: Caller, channel: str) -> None:
+        """Raises Denied where no rule matches the channel, or the caller holds none of its roles."""
+        rule = next((each for each in self.rules if fits_channel(channel, each.match)), None)
+        if rule is None:
+            why = "No rule of [[channels]] matches this channel name, so nobody may ask there."
+            raise Denied(403, "no_such_channel", why)
+        if caller.is_operator:
+            return
+        wanted = (*(rule.ask or rule.confirm), *self.admin_roles)
+        if not await self.held(caller, wanted):
+            why = "You hold none of the roles that may ask in this channel over HTTP."
+            raise Denied(403, "forbidden", why)
+
+    async def sees(self, caller: Caller, session: ChatSession) -> bool:
+        """Its own caller, and admins."""
+        return session.owner == caller.person or await self.is_admin(caller)
+
+    async def seen(self, caller: Caller, rows: Sequence[Proposal]) -> Sequence[Proposal]:
+        """Of proposals: the caller's own, those they may decide on, and for admins all."""
+        if not rows or await self.is_admin(caller):
+            return rows
+        held = await self.held(caller, [role for row in rows for role in row.confirm_roles])
+        return [
+            row
+            for row in rows
+            if row.asked_by == caller.person or held.intersection(row.confirm_roles)
+        ]
+
+
+def is_conversation(row: Proposal) -> bool:
+    """Whether it was raised in a conversation over HTTP."""
+    return row.place.team == API

@@ -1,0 +1,203 @@
+"""Event streams: a conversation's log as `text/event-stream`, from any number on, on any replica.
+
+A reader that is slow or gone holds up nothing but its own request.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Final
+
+import orjson
+import structlog
+from aiohttp import ClientConnectionError, web
+from pydantic import JsonValue
+
+from bot.domain.callers import Caller
+from bot.domain.chats import ChatEvent, ChatEventKind, ChatSession
+from bot.ports.failures import StorageUnavailable
+from bot.privacy.session_memory import Placeholders
+from bot.store.chats import StoredChats
+from bot.web.api.callers import CallerDoor, Denied, token_of
+from bot.web.chat import wire
+from bot.web.chat.bells import Bells
+
+_log = structlog.stdlib.get_logger(__name__)
+
+PAGE: Final = 200
+POLL_S: Final = 1.0  # for what other replicas tell
+HEARTBEAT_S: Final = 15.0  # under the 30 s and 60 s after which proxies close what is silent
+CHECK_S: Final = 5.0  # whether the token still holds, and whether anybody still answers
+WRITE_S: Final = 30.0  # a reader that takes nothing for so long is let go, and may come back
+MOST_STREAMS: Final = 128  # of all callers, of the 256 connections there are
+KEEP_ALIVE: Final = b": still here\n\n"
+NOT_KEPT: Final = "What was answered here is not kept any more."
+
+
+@dataclass(slots=True)
+class OpenStreams:
+    """How many are read now, by caller. `closing` ends them all."""
+
+    per_caller: int
+    closing: asyncio.Event = field(default_factory=asyncio.Event)
+    _open: dict[str, int] = field(default_factory=dict)
+
+    @contextmanager
+    def one(self, key: str) -> Iterator[None]:
+        """One more. Raises Denied when there are too many."""
+        own = self._open.get(key, 0)
+        if own >= self.per_caller or sum(self._open.values()) >= MOST_STREAMS:
+            raise Denied(429, "too_many_streams", "Close a stream first, or try later.", 5)
+        self._open[key] = own + 1
+        try:
+            yield
+        finally:
+            self._open[key] -= 1
+            if not self._open[key]:
+                del self._open[key]
+
+
+@dataclass(frozen=True, slots=True)
+class Streams:
+    """Serves them."""
+
+    chats: StoredChats
+    bells: Bells
+    placeholders: Placeholders
+    door: CallerDoor
+    open: OpenStreams
+
+    async def serve(
+        self, request: web.Request, caller: Caller, session: ChatSession, message: str = ""
+    ) -> web.StreamResponse:
+        """From `Last-Event-ID` on; of one question until its end. Raises Denied before it begins."""
+        after = last_event_id(request)
+        with self.open.one(caller.key), self.bells.heard(session.id) as more:
+            response = web.StreamResponse(
+                headers={
+                    "Content-Type": "text/event-stream",
+                    "Cache-Control": "no-store",
+                    "X-Accel-Buffering": "no",  # nginx would gather it
+                }
+            )
+            await response.prepare(request)
+            reading = _Reading(self, request, response, caller, session, message, after, more)
+            try:
+                await reading.run()
+            except (ClientConnectionError, ConnectionError, TimeoutError):
+                _log.debug("api.stream.left", session=session.id)
+            return response
+
+    def line(self, event: ChatEvent, session: ChatSession) -> bytes:
+        """As it goes over the wire, with identifiers as people may read them."""
+        data = orjson.dumps(self.shown(event, session))
+        return b"id: %d\nevent: %s\ndata: %s\n\n" % (event.seq, event.kind.value.encode(), data)
+
+    def shown(self, event: ChatEvent, session: ChatSession) -> JsonValue:
+        """An event's data, as far as this process knows what its placeholders stand for."""
+
+        def resolved(value: JsonValue) -> JsonValue:
+            match value:
+                case str():
+                    return self.placeholders.resolved(value, session.place.key)
+                case list():
+                    return [resolved(each) for each in value]
+                case dict():
+                    return {name: resolved(each) for name, each in value.items()}
+                case _:
+                    return value
+
+        return resolved(orjson.loads(event.data))
+
+
+@dataclass(slots=True)
+class _Reading:
+    streams: Streams
+    request: web.Request
+    response: web.StreamResponse
+    caller: Caller
+    session: ChatSession
+    message: str
+    after: int
+    more: asyncio.Event
+    silent_s: float = 0.0
+    unchecked_s: float = 0.0
+
+    async def run(self) -> None:
+        """Until the answer's end, the caller's, the token's or ours."""
+        while not self.streams.open.closing.is_set():
+            self.more.clear()
+            try:
+                page = await self._page()
+                if await self._tell(page) or (not page and not await self._still()):
+                    return
+            except StorageUnavailable:
+                page = ()  # the log is there when the database is
+            if not page:
+                await self._wait()
+
+    async def _page(self) -> "list[ChatEvent] | tuple[()]":
+        message = self.message or None
+        return list(
+            await self.streams.chats.after(
+                self.session.id, self.after, self.caller.person, PAGE, message
+            )
+        )
+
+    async def _tell(self, page: "list[ChatEvent] | tuple[()]") -> bool:
+        """Whether the answer ended with it."""
+        for event in page:
+            await self._write(self.streams.line(event, self.session))
+            self.after = event.seq
+            if self.message and event.kind is ChatEventKind.DONE:
+                return True
+        return False
+
+    async def _still(self) -> bool:
+        """Whether to go on, asked now and then."""
+        if self.silent_s >= HEARTBEAT_S:
+            await self._write(KEEP_ALIVE)
+        if self.unchecked_s < CHECK_S:
+            return True
+        self.unchecked_s = 0.0
+        try:
+            token = token_of(self.request.headers.getall("Authorization", []))
+            await self.streams.door.shown(token)
+        except Denied as denied:
+            return denied.status == 503
+        if not self.message or await self.streams.chats.is_at_work(self.session, self.message):
+            return True
+        if await self._page():
+            return True  # it ended just now
+        gone = wire.notice(self.message, NOT_KEPT)
+        await self._write(b"event: notice\ndata: %s\n\n" % gone.data.encode())
+        return False
+
+    async def _write(self, data: bytes) -> None:
+        async with asyncio.timeout(WRITE_S):
+            await self.response.write(data)
+        self.silent_s = 0.0
+
+    async def _wait(self) -> None:
+        waits = [
+            asyncio.ensure_future(self.more.wait()),  # noqa: TID251 - ended below
+            asyncio.ensure_future(self.streams.open.closing.wait()),  # noqa: TID251 - ended below
+        ]
+        try:
+            await asyncio.wait(waits, timeout=POLL_S, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for each in waits:
+                each.cancel()
+        self.silent_s += POLL_S
+        self.unchecked_s += POLL_S
+
+
+def last_event_id(request: web.Request) -> int:
+    """Where the reader left off. Raises Denied for what is no number of ours."""
+    given = request.headers.get("Last-Event-ID", "").strip()
+    if not given:
+        return 0
+    if len(given) > 18 or not (given.isascii() and given.isdigit()):
+        raise Denied(400, "invalid", "Last-Event-ID: the `id` of an event of this session.")
+    return int(given)
