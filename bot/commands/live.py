@@ -21,7 +21,8 @@ from bot.reports.provider_report import provider_report
 from bot.reports.tools import tool_report
 from bot.settings.http import HttpSettings
 from bot.settings.model import Settings
-from bot.web.private import TOOLS_PATH as PATH
+from bot.web.api.reports import PROVIDERS_PATH
+from bot.web.api.reports import TOOLS_PATH as PATH
 from bot.wiring.backends import asked_in_order, make_providers
 from bot.wiring.plugins import open_plugins
 from bot.wiring.toolboxes import policy_of
@@ -29,8 +30,6 @@ from tools.core.all import core_tools
 from tools.cursor import CursorSigner
 
 TIMEOUT_S: Final = 2.0  # the service is on this machine; a slow one is as good as none
-
-PROVIDERS_PATH = "/api/v1/llm/providers"
 
 
 async def asked(http: HttpSettings, path: str) -> bytes | None:

@@ -1,6 +1,7 @@
 """A running bot: Slack, HTTP and the clock around one conversation, started and drained in order."""
 
 import asyncio
+from collections import ChainMap
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -14,10 +15,12 @@ from bot.actions.decide import ExpirySweep
 from bot.actions.display import CardSweep
 from bot.actions.stranded import StrandedSweep
 from bot.app import Base, Conversation, build_base, build_conversation
+from bot.domain.ids import API
 from bot.engine.config import EngineConfig
 from bot.engine.engine import Engine
 from bot.engine.records import EngineRecords
 from bot.service.alerting import alerting
+from bot.service.api import http_api, open_chats
 from bot.service.delivering import delivery_jobs
 from bot.service.feeding import feed_jobs
 from bot.service.incoming import incoming
@@ -93,8 +96,9 @@ async def serving(
         session = await stack.enter_async_context(_slack_session())
         engine, telling = _engine(base, times.lease_s, stack)
         workspaces = await _workspaces(base, engine, session, identity, rates, stack)
-        own = workspaces.home
-        platforms = Platforms(workspaces.by_team, identity.team, workspaces.reach)
+        own, chats = workspaces.home, await open_chats(base, stack)
+        served = ChainMap(workspaces.by_team, {API: chats.platform})
+        platforms = Platforms(served, identity.team, workspaces.reach)
         everywhere = RoutedSurface(platforms, own.surface.traits)
         conversation = _conversation(
             base, platforms, everywhere, own.platform, engine, stack, times
@@ -108,10 +112,10 @@ async def serving(
         socket = _socket(settings, slack, errands)
         showing = alerting(base, own.outbox, engine, identity.team, times)
         alerts = await stack.enter_async_context(showing)
-        install = install_routes(base, workspaces, session)
-        port = await listen(
-            base, conversation, slack, socket, own.access, stack, alerts.take, install
-        )
+        api = http_api(base, conversation, engine, chats, own)
+        routes = [*install_routes(base, workspaces, session), *api.routes]
+        way_in = (slack, socket, own.access, alerts.take, routes, api.streams.closing)
+        port = await listen(base, stack, *way_in)
         due = telling | _jobs(base, engine, conversation, workspaces, times.tick_s)
         due |= delivery_jobs(base, workspaces.all, everywhere, times)
         due |= await feed_jobs(base, stack)

@@ -1,5 +1,6 @@
 """The HTTP side of a running bot: probes, webhooks, and what operators and programs may ask."""
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
@@ -7,7 +8,6 @@ from functools import partial
 from aiohttp import web
 
 from bot.app import Base, Conversation
-from bot.chat.budget_report import budget_report
 from bot.domain.alerts import ProductOf
 from bot.domain.tool_status import ToolReport
 from bot.reports.provider_report import provider_report
@@ -23,7 +23,6 @@ from bot.web.alerts import TakeAlerts, alert_routes
 from bot.web.front import serving, why_not
 from bot.web.health import Note
 from bot.web.ingest import ingest_handler
-from bot.web.private import budget_route, providers_route, tools_route
 from bot.web.server import create_web_app
 from bot.web.webhooks import SenderSecrets, webhook_routes
 from bot.wiring import rules
@@ -58,15 +57,15 @@ def tools_report(base: Base, conversation: Conversation) -> Callable[[], ToolRep
 
 async def listen(
     base: Base,
-    conversation: Conversation,
+    stack: AsyncExitStack,
     slack: Dispatches,
     socket: SocketMode | None,
     access: WatchedCalls,
-    stack: AsyncExitStack,
     take_alerts: TakeAlerts,
-    install: Sequence[web.RouteDef] = (),
+    routes: Sequence[web.RouteDef],
+    closing: asyncio.Event,
 ) -> int:
-    """The port. Without `[http] api_token` nothing private is served and nothing ingested.
+    """The port. Without `[http] api_token` nothing is ingested. `closing` is set when it closes.
 
     Raises ConfigurationError when the address cannot be listened on.
     """
@@ -88,10 +87,14 @@ async def listen(
                 alert_products(settings),
             ),
             *alert_routes(rules.alert_wires(settings), take_alerts, base.clock),
-            *(_private(base, conversation, token) if token else []),
-            *install,
+            *routes,
         ],
     )
+
+    async def close(_app: web.Application) -> None:
+        closing.set()
+
+    app.on_shutdown.append(close)
     host, port = settings.http.host, settings.http.port
     try:
         return await stack.enter_async_context(serving(app, host, port))
@@ -111,12 +114,3 @@ def _sender_secrets(http: HttpSettings) -> SenderSecrets:
         http.github_secret.get_secret_value(),
         http.gitlab_token.get_secret_value(),
     )
-
-
-def _private(base: Base, conversation: Conversation, token: str) -> list[web.RouteDef]:
-    limits = rules.budget_limits(base.settings)
-    return [
-        providers_route(providers_report(base), token),
-        budget_route(lambda: budget_report(base.stores.ledger, limits), token),
-        tools_route(tools_report(base, conversation), token),
-    ]

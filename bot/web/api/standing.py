@@ -4,13 +4,12 @@ Everything is asked now, of the workspace or the tokens that know the caller. Wh
 not held.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from bot.domain.callers import Caller
 from bot.domain.channel import ChannelRule
 from bot.domain.chats import ChatSession
-from bot.domain.ids import API
 from bot.domain.proposal import Proposal
 from bot.ports.platform import RoleDirectory
 from bot.web.api.callers import Denied
@@ -19,12 +18,16 @@ from tools.policy import fits_channel
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """`roles` know every person and service. The sequences are those in force at this moment."""
+    """`roles` know every person and service. The sequences are those in force at this moment.
+
+    `is_ours` tells proposals of the home workspace and of conversations over HTTP from another
+    workspace's, which nobody sees or decides here.
+    """
 
     roles: RoleDirectory
     rules: Sequence[ChannelRule]
     admin_roles: Sequence[str]
-    known_roles: Sequence[str]
+    is_ours: Callable[[Proposal], bool]
 
     async def held(self, caller: Caller, roles: Sequence[str]) -> frozenset[str]:
         """Of those roles."""
@@ -60,6 +63,7 @@ class Standing:
 
     async def seen(self, caller: Caller, rows: Sequence[Proposal]) -> Sequence[Proposal]:
         """Of proposals: the caller's own, those they may decide on, and for admins all."""
+        rows = [row for row in rows if self.is_ours(row)]
         if not rows or await self.is_admin(caller):
             return rows
         held = await self.held(caller, [role for row in rows for role in row.confirm_roles])
@@ -68,8 +72,3 @@ class Standing:
             for row in rows
             if row.asked_by == caller.person or held.intersection(row.confirm_roles)
         ]
-
-
-def is_conversation(row: Proposal) -> bool:
-    """Whether it was raised in a conversation over HTTP."""
-    return row.place.team == API

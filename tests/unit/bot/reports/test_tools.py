@@ -3,15 +3,10 @@
 from dataclasses import replace
 from datetime import timedelta
 
-import pytest
-from aiohttp import web
-from aiohttp.test_utils import TestClient, TestServer
-
 from bot.domain.tool_status import ToolHealth, ToolReport, report_from_json
 from bot.reports.tools import tool_report, toolset_costs
 from bot.telemetry.metrics import Metrics
-from bot.web.private import TOOLS_PATH as PATH
-from bot.web.private import tools_route
+from bot.web.api.models import Tools
 from bot.wiring.rules import TOOLSETS
 from tests.fakes.capabilities import NOW, fake_capabilities
 from tests.fakes.tools import FakeTool, contract
@@ -96,23 +91,8 @@ def test_investigate_costs_less_than_every_tool_and_stays_small() -> None:
 REPORT = tool_report(CORE, ToolPolicy(TOOLSETS), None, {}, notes=["p.yaml:1: bad"])
 
 
-@pytest.mark.parametrize(("shown", "status"), [("Bearer t", 200), ("Bearer x", 401), ("", 401)])
-async def test_it_is_told_over_http_to_whoever_holds_the_token(shown: str, status: int) -> None:
-    app = web.Application()
-    app.router.add_routes([tools_route(lambda: REPORT, "t")])
-    async with TestClient(TestServer(app)) as client:
-        answer = await client.get(PATH, headers={"authorization": shown} if shown else {})
-        body = await answer.read()
-
-    assert answer.status == status
-    assert (b"core__get_logs" in body) is (status == 200)
-
-
-async def test_what_is_told_over_http_is_what_the_command_line_prints() -> None:
-    app = web.Application()
-    app.router.add_routes([tools_route(lambda: REPORT, "t")])
-    async with TestClient(TestServer(app)) as client:
-        answer = await client.get(PATH, headers={"authorization": "Bearer t"})
-        read = report_from_json(await answer.read())
+def test_what_is_told_over_http_is_what_the_command_line_prints() -> None:
+    told = Tools.model_validate(REPORT.as_json()).model_dump_json()
+    read = report_from_json(told.encode())
 
     assert (list(read.tools), list(read.notes)) == (list(REPORT.tools), list(REPORT.notes))

@@ -1,0 +1,235 @@
+"""The HTTP API, put together: who may call, conversations as a platform of their own, what is told of the rest."""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import structlog
+from aiohttp import web
+from pydantic import JsonValue
+
+from adapters.oidc import Issuer, OidcTokens, TokenRefused
+from bot.actions.judge import Judge
+from bot.app import Base, Conversation
+from bot.audit.verify import Summary
+from bot.chat.budget_report import budget_report
+from bot.domain.channel import rule_for
+from bot.domain.chats import ChatSession
+from bot.domain.ids import API, Person, TeamId, UserId
+from bot.domain.proposal import Proposal
+from bot.domain.roles import HeldRoles
+from bot.domain.tenancy import HOME
+from bot.engine.engine import Engine
+from bot.ports.platform import NamedByPlace, RoleDirectory
+from bot.service.listening import providers_report, tools_report
+from bot.service.routing import Platform
+from bot.service.workspace import SlackWorkspace
+from bot.settings.http import OidcSettings
+from bot.settings.reading import ConfigurationError
+from bot.store.audit_reading import verify
+from bot.store.overview import StoredOverview
+from bot.web.api.callers import CallerDoor, ClaimRules, ClaimsOf, Rate
+from bot.web.api.document import document_route
+from bot.web.api.operations import Operation, routes
+from bot.web.api.proposals import Deciding
+from bot.web.api.reports import Reports, Verified
+from bot.web.api.sessions import Conversations
+from bot.web.api.standing import Standing
+from bot.web.api.streams import OpenStreams, Streams
+from bot.web.chat.bells import Bells
+from bot.web.chat.people import UNKNOWN, CallerRoles
+from bot.web.chat.stream import Desk
+from bot.web.chat.surface import ChatLogSurface
+from bot.wiring import rules
+from bot.wiring.in_force import Directory
+from bot.wiring.trail import kept_outside
+
+log = structlog.get_logger(__name__)
+PAGE_ROWS = 1_000  # of the trail judged at a stretch on the loop: some 8 ms
+
+
+@dataclass(frozen=True, slots=True)
+class Chats:
+    """Conversations over HTTP. `platform` is where turns and cards reach them."""
+
+    platform: Platform
+    people: CallerRoles
+    bells: Bells
+
+
+async def open_chats(base: Base, stack: AsyncExitStack) -> Chats:
+    """Answers grow as long as the stack is open."""
+    bells, people = Bells(), CallerRoles(base.stores.callers)
+
+    def redact(session: ChatSession, text: str) -> str:
+        with base.placeholders.within(session.place.key):
+            return base.redactor.redact(text)
+
+    def products_of(channel: str) -> Sequence[str]:
+        return rule_for(base.in_force.channels_at(API), channel).products
+
+    surface = ChatLogSurface(Desk(base.stores.chats, redact, products_of, bells.ring))
+    await stack.enter_async_context(surface.running())
+    directory = Directory(people.name, NamedByPlace(), people)
+    platform = Platform(surface, directory, surface.show_waiting, surface.show_in_line)
+    return Chats(platform, people, bells)
+
+
+class HomeRoles:
+    """`RoleDirectory` of callers: people of the home workspace by its directory, others by their tokens.
+
+    Another workspace's people hold nothing here, whatever its roles are called.
+    """
+
+    def __init__(self, by_team: Mapping[TeamId, RoleDirectory]) -> None:
+        self._by_team = by_team
+
+    async def held(self, person: Person, roles: Sequence[str]) -> HeldRoles:
+        """See `RoleHolders.held`."""
+        directory = self._by_team.get(person.team)
+        return await directory.held(person, roles) if directory else HeldRoles(unread=tuple(roles))
+
+    async def refusal(
+        self, person: Person, roles: Sequence[str], also: Sequence[str] = ()
+    ) -> str | None:
+        """See `RoleDirectory.refusal`."""
+        directory = self._by_team.get(person.team)
+        return await directory.refusal(person, roles, also) if directory else UNKNOWN
+
+    async def outsider(self, person: Person) -> str | None:
+        """See `RoleDirectory.outsider`."""
+        directory = self._by_team.get(person.team)
+        return await directory.outsider(person) if directory else UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class HttpApi:
+    """Its routes, and who may call them; `streams.closing` ends what is followed."""
+
+    routes: Sequence[web.RouteDef]
+    operations: Sequence[Operation]
+    door: CallerDoor
+    standing: Standing
+    streams: OpenStreams
+
+
+def http_api(
+    base: Base,
+    conversation: Conversation,
+    engine: Engine,
+    chats: Chats,
+    home: SlackWorkspace,
+) -> HttpApi:
+    """Over this process's engine. Raises ConfigurationError."""
+    settings, stores = base.settings.http, base.stores
+    per_minute, streams = (
+        settings.callers.requests_per_minute,
+        OpenStreams(settings.callers.streams),
+    )
+    door = CallerDoor(
+        stores.callers,
+        settings.api_token.get_secret_value(),
+        home.team,
+        Rate(per_minute, time.monotonic),
+        *_oidc(base.settings.oidc),
+    )
+    roles = HomeRoles({home.team: home.roles, API: chats.people})
+    force = base.in_force
+    standing = Standing(roles, force.channels_of(HOME), force.admin_roles, _is_home(base))
+
+    async def name_of(user: UserId) -> str:
+        return await (chats.people.name if user.startswith("@") else home.directory.name_of)(user)
+
+    deciding = Deciding(
+        stores.proposals,
+        StoredOverview(stores.database, HOME),
+        standing,
+        Judge(roles, conversation.channel_now, base.actions.roles_of, base.freezes, name_of),
+        engine,
+        stores.audit,
+        base.redactor,
+        name_of,
+    )
+    conversations = Conversations(
+        stores.chats,
+        stores.sessions,
+        standing,
+        engine,
+        engine,
+        base.redactor,
+        base.placeholders,
+        Streams(stores.chats, chats.bells, base.placeholders, door, streams),
+    )
+    operations = (
+        *conversations.operations(),
+        *deciding.operations(),
+        *_reports(base, conversation, standing).operations(),
+    )
+    served = [*routes(operations, door), document_route(operations)]
+    return HttpApi(served, operations, door, standing, streams)
+
+
+def _is_home(base: Base) -> Callable[[Proposal], bool]:
+    return lambda row: base.in_force.tenant_of(row.place.team) == HOME
+
+
+def _reports(base: Base, conversation: Conversation, standing: Standing) -> Reports:
+    stores, limits = base.stores, rules.budget_limits(base.settings)
+    tell_providers, tell_tools = providers_report(base), tools_report(base, conversation)
+
+    async def providers() -> JsonValue:
+        return [status.as_json() for status in await tell_providers()]
+
+    async def budget() -> JsonValue:
+        return (await budget_report(stores.ledger, limits)).as_json()
+
+    async def tools() -> JsonValue:
+        return tell_tools().as_json()
+
+    keys = rules.audit_keys(base.settings)
+
+    async def whole() -> Summary:
+        witnesses = await asyncio.to_thread(kept_outside, base.settings)
+        return await verify(stores.trail, keys, witnesses, page_rows=PAGE_ROWS)
+
+    verified = Verified(
+        whole,
+        lambda: datetime.now(UTC),
+        time.monotonic,
+    )
+    overview = StoredOverview(stores.database, HOME)
+    return Reports(
+        standing,
+        lambda: tuple(base.in_force.roles),
+        providers,
+        budget,
+        tools,
+        overview,
+        stores.trail,
+        verified,
+    )
+
+
+def _oidc(settings: OidcSettings) -> tuple[ClaimsOf | None, ClaimRules | None]:
+    if not settings.issuer:
+        return None, None
+    issuer = Issuer(settings.issuer, settings.audience, settings.algorithms, settings.jwks_url)
+    try:
+        tokens = OidcTokens(issuer, time.monotonic)
+    except ImportError as error:
+        raise ConfigurationError(f"oidc.issuer: {error}") from error
+
+    async def claims_of(token: str) -> Mapping[str, JsonValue] | None:
+        try:
+            return await tokens.claims(token)
+        except TokenRefused as error:
+            log.info("oidc.refused", why=str(error))
+            return None
+
+    told = ClaimRules(
+        settings.name_claim, settings.roles_claim, settings.roles, settings.account_claim
+    )
+    return claims_of, told

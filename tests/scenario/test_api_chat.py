@@ -1,0 +1,341 @@
+"""The chat API of a running bot: asked, followed, resumed, stopped, decided, and told to nobody else."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+
+import aiohttp
+import orjson
+import pytest
+import pytest_asyncio
+
+from bot.demo.workspace.seeds import RESPONDER, SECOND_RESPONDER
+from bot.domain.callers import CallerKind
+from tests.fakes.control_plane_server import says
+from tests.fakes.model_server import Call, Recorded, Round
+from tests.fixtures_api import Api, Told, caller, token_for
+from tests.fixtures_service import INGEST_TOKEN, shared_stage
+from tests.stage import CONFIRM, Stage, question_of, results
+
+__all__ = ["shared_stage"]
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+SETTINGS = {
+    "roles": {"lead": {"users": ["UNOBODY"]}},
+    "admins": {"roles": ["lead"]},
+    "channels": [
+        {"match": "incident-*", "products": ["checkout", "payments"], "confirm": ["responder"]},
+        {"match": "quiet-*", "ask": ["lead"], "confirm": ["responder"]},
+    ],
+}
+PROPOSAL = {
+    "action": "rollback-deploy",
+    "product": "checkout",
+    "params": {"version": "v2.3.7"},
+    "rationale": "p99 rose with the deploy",
+}
+LOGS = {"product": "checkout", "time_range": "last 30m"}
+
+
+def SCRIPT(request: Recorded) -> Round:  # noqa: N802 - what the shared fixture looks for
+    """Look at logs and say so; propose once where that is asked for; go on for ever where that is."""
+    asked = question_of(request)
+    if "for ever" in asked:
+        return Round(
+            text=("Still looking ", "at it all ", "and on. "), hold=asyncio.Event(), hold_at=3
+        )
+    if results(request):
+        return Round(text=("I have ", "looked [E1]. ", "The pool is full."))
+    if "propose" in asked:
+        return Round(calls=(Call("core__propose_action", PROPOSAL),))
+    return Round(calls=(Call("core__get_logs", LOGS),))
+
+
+@pytest.fixture
+def stage(shared_stage: Stage) -> Stage:
+    shared_stage.plane.received.clear()
+    shared_stage.plane.post = says(200, {"rolled_back_to": "v2.3.7"})
+    return shared_stage
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def http() -> AsyncIterator[aiohttp.ClientSession]:
+    async with aiohttp.ClientSession() as session:
+        yield session
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def alice(stage: Stage, http: aiohttp.ClientSession) -> Api:
+    return await caller(stage, http, "alice", "responder")
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def lead(stage: Stage, http: aiohttp.ClientSession) -> Api:
+    return await caller(stage, http, "lead", "lead")
+
+
+def _names(events: Sequence[Told]) -> list[str]:
+    return list(dict.fromkeys(event.name for event in events))
+
+
+def _text(events: Sequence[Told]) -> str:
+    text = ""
+    for event in events:
+        text = event.data["text"] if event.name == "reset" else text
+        text += event.data["text"] if event.name == "text" else ""
+    return text
+
+
+async def _proposed(api: Api) -> str:
+    events = await api.ask(await api.open(), "propose a way out")
+    return next(str(e.data["proposal_id"]) for e in events if e.name == "proposal")
+
+
+async def test_a_question_is_answered_with_its_steps_claims_and_evidence(alice: Api) -> None:
+    session = await alice.open()
+    events = await alice.ask(session, "why is checkout slow?")
+
+    assert _names(events)[:3] == ["question", "tool_start", "tool_end"]
+    assert _names(events)[-2:] == ["claims", "done"]
+    done = events[-1].data
+    assert done["text"].startswith("I have looked")
+    assert "The pool is full." in done["text"]
+    assert done["evidence"][0]["number"] == "E1"
+    assert done["text"].startswith(_text(events)[:8])
+    path = f"/chat/v1/sessions/{session}/messages"
+    status, read = await alice.call("GET", path)
+    assert status == 200
+    (message,) = read["messages"]
+    assert (message["question"], message["text"]) == ("why is checkout slow?", done["text"])
+    assert [tool["evidence"] for tool in message["tools"]] == ["E1"]
+    status, found = await alice.call("GET", f"{path}/{message['id']}/evidence/E1")
+    assert (status, found["tool"]) == (200, "core__get_logs")
+    assert (await alice.call("GET", f"{path}/{message['id']}/evidence/E9"))[0] == 404
+
+
+async def test_a_stream_goes_on_where_its_reader_left_it(alice: Api) -> None:
+    session, path = await alice.open(), "/chat/v1/sessions/{}/messages"
+    whole = await alice.ask(session, "why?", Idempotency_Key="k1")
+    again = await alice.ask(session, "why?", Idempotency_Key="k1", Last_Event_ID=f"{whole[2].id}")
+    assert again == whole[3:]
+    assert await alice.ask(session, "why?", Idempotency_Key="k1") == whole
+
+    status, told = await alice.call(
+        "POST", path.format(session), {"text": "else?"}, Idempotency_Key="k1"
+    )
+    assert (status, told["error"]["code"]) == (409, "key_reused")
+    message = whole[0].data["message_id"]
+    follow = f"/chat/v1/sessions/{session}/events?message={message}"
+    async with alice.stream("GET", follow, Last_Event_ID=f"{whole[-2].id}") as events:
+        assert [each.name async for each in events] == ["done"]
+
+
+async def test_a_reader_that_leaves_stops_nothing(alice: Api) -> None:
+    session = await alice.open()
+    path = f"/chat/v1/sessions/{session}/messages"
+    status, told = await alice.call("POST", path, {"text": "why?"}, Accept="application/json")
+    assert status == 200
+    follow = f"/chat/v1/sessions/{session}/events"
+    async with alice.stream("GET", follow) as events:
+        async for event in events:
+            assert event.data["message_id"] == told["message_id"]
+            break
+    async with alice.stream("GET", f"{follow}?message={told['message_id']}") as events:
+        assert (await _last(events)).name == "done"
+
+
+async def _last(events: AsyncIterator[Told]) -> Told:
+    return [each async for each in events][-1]
+
+
+async def test_an_answer_is_stopped_and_keeps_what_it_found(alice: Api) -> None:
+    session = await alice.open()
+    path = f"/chat/v1/sessions/{session}"
+    async with alice.stream("POST", f"{path}/messages", {"text": "look for ever"}) as events:
+        async for event in events:
+            if event.name == "text":
+                assert (await alice.call("POST", f"{path}/stop"))[1] == {"stopping": True}
+            if event.name == "done":
+                assert event.data["end"] == "stopped"
+                assert "Still looking" in event.data["text"]
+    assert (await alice.call("POST", f"{path}/stop"))[1] == {"stopping": False}
+
+
+async def test_a_conversation_is_its_callers_and_its_admins(
+    stage: Stage, alice: Api, lead: Api, http: aiohttp.ClientSession
+) -> None:
+    session = await alice.open()
+    await alice.ask(session, "why?")
+    mallory = await caller(stage, http, "mallory", "responder")
+    operator = Api(http, alice.port, INGEST_TOKEN)
+    for path in ("", "/messages", "/events"):
+        assert (await mallory.call("GET", f"/chat/v1/sessions/{session}{path}"))[0] == 404
+    ask = (f"/chat/v1/sessions/{session}/messages", {"text": "and?"})
+    assert (await mallory.call("POST", *ask))[0] == 404
+    assert (await mallory.call("POST", f"/chat/v1/sessions/{session}/stop"))[0] == 404
+    assert session not in str(await mallory.call("GET", "/chat/v1/sessions"))
+    for admin in (lead, operator):
+        assert (await admin.call("GET", f"/chat/v1/sessions/{session}/messages"))[0] == 200
+        assert session in str(await admin.call("GET", "/chat/v1/sessions"))
+        assert (await admin.call("POST", *ask))[0] == 403
+
+
+@pytest.mark.parametrize(
+    ("roles", "channel", "code"),
+    [
+        (("responder",), "general", "no_such_channel"),
+        (("responder",), "quiet-one", "forbidden"),
+        ((), "incident-checkout", "forbidden"),
+        (("responder",), "@direct", "invalid"),
+        (("responder",), "", "invalid"),
+    ],
+)
+async def test_asking_needs_a_rule_and_one_of_its_roles(
+    stage: Stage, http: aiohttp.ClientSession, roles: tuple[str, ...], channel: str, code: str
+) -> None:
+    api = await caller(stage, http, f"asker-{len(roles)}", *roles)
+    status, told = await api.call("POST", "/chat/v1/sessions", {"channel": channel})
+
+    assert (status in (400, 403), told["error"]["code"]) == (True, code)
+
+
+async def test_a_revoked_token_is_refused_at_once_and_its_streams_end(
+    stage: Stage, alice: Api, http: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.web.api.streams.CHECK_S", 0.0)
+    monkeypatch.setattr("bot.web.api.streams.POLL_S", 0.02)
+    leaver = await caller(stage, http, "leaver", "responder")
+    session = await leaver.open()
+    callers = stage.service.base.stores.callers
+    async with leaver.stream("GET", f"/chat/v1/sessions/{session}/events") as events:
+        for entry in await callers.tokens():
+            if entry.caller.name == "leaver":
+                assert await callers.revoke(entry.id, "cli:test")
+        async with asyncio.timeout(5):
+            assert [each async for each in events] == []
+    assert (await leaver.call("GET", "/api/v1/me"))[0] == 401
+    assert (await alice.call("GET", "/api/v1/me"))[0] == 200
+
+
+async def test_a_person_with_the_role_confirms_and_the_conversation_is_told(
+    stage: Stage, alice: Api
+) -> None:
+    session = await alice.open()
+    events = await alice.ask(session, "propose a way out")
+    proposal = next(e.data["proposal_id"] for e in events if e.name == "proposal")
+    status, row = await alice.call("GET", f"/api/v1/proposals/{proposal}")
+    assert (status, row["state"], row["params"]) == (200, "pending", {"version": "v2.3.7"})
+
+    status, told = await alice.call("POST", f"/api/v1/proposals/{proposal}/confirm", {})
+    assert (status, told["result"]) == (200, "won")
+    states = []
+    async with alice.stream("GET", f"/chat/v1/sessions/{session}/events") as follow:
+        async for event in follow:
+            states += [event.data["state"]] if event.name == "proposal" else []
+            if event.name == "notice" and not event.data["message_id"]:
+                break
+    assert states[0] == "pending"
+    assert "confirmed" in states
+    (order,) = stage.plane.received
+    assert order.headers["Idempotency-Key"] == proposal
+    assert orjson.loads(order.body)["confirmed_by"] == "@person/alice"
+    status, told = await alice.call("POST", f"/api/v1/proposals/{proposal}/reject", {})
+    assert (status, told["result"]) == (200, "lost")
+
+
+async def test_whoever_lacks_the_role_decides_nothing(
+    stage: Stage, alice: Api, lead: Api, http: aiohttp.ClientSession
+) -> None:
+    proposal = await _proposed(alice)
+    service = Api(
+        http,
+        alice.port,
+        await token_for(stage, "ci", "responder", "lead", kind=CallerKind.SERVICE),
+    )
+    operator = Api(http, alice.port, INGEST_TOKEN)
+    stranger = await caller(stage, http, "stranger")
+    path = f"/api/v1/proposals/{proposal}/confirm"
+    assert (await lead.call("POST", path, {}))[1]["error"]["code"] == "role"
+    assert (await service.call("POST", path, {}))[1]["error"]["code"] == "service"
+    assert (await operator.call("POST", path, {}))[1]["error"]["code"] == "service"
+    assert (await stranger.call("POST", path, {}))[0] == 404
+    assert stage.plane.received == []
+    refused = stage.query("SELECT body FROM audit WHERE kind = 'click.refused'")
+    assert len([row for row in refused if proposal in row[0]]) == 3
+
+
+async def test_a_person_of_slack_is_the_same_person_over_http(
+    stage: Stage, http: aiohttp.ClientSession
+) -> None:
+    anna = await caller(stage, http, "anna", account=RESPONDER)
+    me = (await anna.call("GET", "/api/v1/me"))[1]
+    assert (me["user"], me["roles"]) == (RESPONDER, ["responder"])
+
+    asked = await stage.ask("@kortex propose a way out", RESPONDER)
+    await stage.answer(asked)
+    card = await stage.card(asked)
+    (row,) = stage.query("SELECT id FROM proposals WHERE card_ts = ?", card.ts)
+    status, told = await anna.call("POST", f"/api/v1/proposals/{row[0]}/reject", {"reason": "no"})
+    assert (status, told["result"]) == (200, "won")
+    assert told["proposal"]["decided_by"] == RESPONDER
+
+
+async def test_of_a_press_and_a_request_at_once_exactly_one_wins(
+    stage: Stage, http: aiohttp.ClientSession
+) -> None:
+    bert = await caller(stage, http, "bert", "responder")
+    asked = await stage.ask("@kortex propose a way out", RESPONDER)
+    await stage.answer(asked)
+    card = await stage.card(asked)
+    (row,) = stage.query("SELECT id FROM proposals WHERE card_ts = ?", card.ts)
+    path = f"/api/v1/proposals/{row[0]}"
+    (status, told), *_ = await asyncio.gather(
+        bert.call("POST", f"{path}/reject", {}),
+        stage.press(SECOND_RESPONDER, card, CONFIRM),
+        bert.call("POST", f"{path}/reject", {}),
+    )
+    assert status == 200
+    ended = stage.query(
+        "SELECT kind FROM audit WHERE kind IN ('proposal.confirmed', 'proposal.rejected')"
+        " AND body LIKE ?",
+        f"%{row[0]}%",
+    )
+    assert len(ended) == 1
+    assert (told["result"] == "won") == (ended[0][0] == "proposal.rejected")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/v1/llm/providers",
+        "/api/v1/budget",
+        "/api/v1/tools",
+        "/api/v1/sessions",
+        "/api/v1/audit?limit=5",
+        "/api/v1/audit/state",
+    ],
+)
+async def test_reports_are_for_admins(stage: Stage, alice: Api, lead: Api, path: str) -> None:
+    operator = Api(lead.http, lead.port, INGEST_TOKEN)
+    assert (await alice.call("GET", path))[1]["error"]["code"] == "forbidden"
+    for admin in (lead, operator):
+        status, told = await admin.call("GET", path)
+        assert status == 200
+        assert told
+
+
+async def test_the_trail_is_read_on_and_verified(lead: Api) -> None:
+    first = (await lead.call("GET", "/api/v1/audit?limit=2"))[1]
+    second = (await lead.call("GET", f"/api/v1/audit?limit=2&after={first['last_seq']}"))[1]
+    assert [e["seq"] for e in (*first["entries"], *second["entries"])] == [1, 2, 3, 4]
+    state = (await lead.call("GET", "/api/v1/audit/state"))[1]
+    assert (state["ok"], state["first_bad_seq"]) == (True, None)
+
+
+@pytest.mark.parametrize("token", ["", "kortex_unknown", "eyJ.e30.", "é", "x" * 5_000])
+async def test_without_a_live_token_nothing_is_told(
+    stage: Stage, http: aiohttp.ClientSession, token: str
+) -> None:
+    status, told = await Api(http, stage.service.http_port, token).call("GET", "/api/v1/me")
+
+    assert (status, told["error"]["code"]) == (401, "unauthorized")

@@ -1,0 +1,26 @@
+"""The state of a model backend in one line."""
+
+import pytest
+
+from bot.domain.provider_status import ProviderStatus
+
+LEFT_ALONE = ProviderStatus(
+    "anthropic", False, "not asked for 12 s (rate limited)", turn=1, circuit="open", wait_s=12
+)
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (LEFT_ALONE, "not available, not asked for 12 s (rate limited)"),
+        (ProviderStatus("a", True, turn=1, model="m", answered=True), "ready, asked first, m"),
+        (ProviderStatus("a", True, turn=4), "configured, no answer yet, asked 4th"),
+        (ProviderStatus("a", True), "configured, no answer yet, not in use"),
+        (
+            ProviderStatus("a", True, turn=2, circuit="trying", answered=True),
+            "ready, asked second, on trial after failures",
+        ),
+    ],
+)
+def test_people_read_one_line(status: ProviderStatus, words: str) -> None:
+    assert status.as_words() == words
