@@ -32,6 +32,10 @@ from bot.settings.reading import ConfigurationError
 from bot.store.audit_reading import verify
 from bot.store.overview import StoredOverview
 from bot.web.api.callers import CallerDoor, ClaimRules, ClaimsOf, Rate
+from bot.web.api.chat.bells import Bells
+from bot.web.api.chat.people import UNKNOWN, CallerRoles
+from bot.web.api.chat.stream import Desk
+from bot.web.api.chat.surface import ChatLogSurface
 from bot.web.api.document import document_route
 from bot.web.api.operations import Operation, routes
 from bot.web.api.proposals import Deciding
@@ -39,10 +43,6 @@ from bot.web.api.reports import Reports, Verified
 from bot.web.api.sessions import Conversations
 from bot.web.api.standing import Standing
 from bot.web.api.streams import OpenStreams, Streams
-from bot.web.chat.bells import Bells
-from bot.web.chat.people import UNKNOWN, CallerRoles
-from bot.web.chat.stream import Desk
-from bot.web.chat.surface import ChatLogSurface
 from bot.wiring import rules
 from bot.wiring.in_force import Directory
 from bot.wiring.trail import kept_outside
@@ -125,17 +125,7 @@ def http_api(
 ) -> HttpApi:
     """Over this process's engine. Raises ConfigurationError."""
     settings, stores = base.settings.http, base.stores
-    per_minute, streams = (
-        settings.callers.requests_per_minute,
-        OpenStreams(settings.callers.streams),
-    )
-    door = CallerDoor(
-        stores.callers,
-        settings.api_token.get_secret_value(),
-        home.team,
-        Rate(per_minute, time.monotonic),
-        *_oidc(base.settings.oidc),
-    )
+    streams, door = OpenStreams(settings.callers.streams), _door(base, home.team)
     roles = HomeRoles({home.team: home.roles, API: chats.people})
     force = base.in_force
     standing = Standing(roles, force.channels_of(HOME), force.admin_roles, _is_home(base))
@@ -170,6 +160,13 @@ def http_api(
     )
     served = [*routes(operations, door), document_route(operations)]
     return HttpApi(served, operations, door, standing, streams)
+
+
+def _door(base: Base, home: TeamId) -> CallerDoor:
+    settings = base.settings.http
+    rate = Rate(settings.callers.requests_per_minute, time.monotonic)
+    token = settings.api_token.get_secret_value()
+    return CallerDoor(base.stores.callers, token, home, rate, *_oidc(base.settings.oidc))
 
 
 def _is_home(base: Base) -> Callable[[Proposal], bool]:

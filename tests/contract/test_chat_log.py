@@ -20,10 +20,10 @@ from bot.store.chat_tables import chat_events
 from bot.store.chats import KeyReused, StoredChats
 from bot.store.database import Database
 from bot.store.retention import StoredRetention
-from bot.web.chat import wire
-from bot.web.chat.bells import Bells
-from bot.web.chat.stream import Desk
-from bot.web.chat.surface import ChatLogSurface
+from bot.web.api.chat import wire
+from bot.web.api.chat.bells import Bells
+from bot.web.api.chat.stream import Desk
+from bot.web.api.chat.surface import ChatLogSurface
 from tests.fixtures_database import new_database
 from tests.golden.slack_views import finished, proposal
 from tools.records import CallStarted

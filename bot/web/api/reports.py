@@ -62,7 +62,7 @@ class Reports:
     verified: Verified
 
     async def me(self, call: Call) -> BaseModel:
-        """Who calls."""
+        """Who calls, and which roles they hold now."""
         caller = call.caller
         held = await self.standing.held(caller, self.roles())
         return models.Me(

@@ -19,12 +19,12 @@ from bot.privacy.session_memory import Placeholders
 from bot.store.chats import KeyReused, StoredChats
 from bot.web.api import models
 from bot.web.api.callers import Denied
+from bot.web.api.chat import wire
 from bot.web.api.folding import messages_of
 from bot.web.api.operations import Call, Header, Operation, told
 from bot.web.api.standing import Standing
 from bot.web.api.streams import Streams, last_event_id
-from bot.web.chat import wire
-from tools.redactor import Redacted, Redactor
+from tools.redactor import Redactor
 
 SESSION: Final = r"^s_[0-9a-f]{24}$"
 MESSAGE: Final = r"^[0-9]{1,12}\.[0-9]{6}$"
@@ -72,7 +72,7 @@ class Conversations:
         return models.Sessions(sessions=[session_told(each) for each in rows])
 
     async def one(self, call: Call) -> BaseModel:
-        """One of them."""
+        """One of them, if the caller may see it."""
         return session_told(await self._session(call))
 
     async def ask(self, call: Call) -> BaseModel | web.StreamResponse:
@@ -150,7 +150,7 @@ class Conversations:
         except KeyReused as error:
             why = "This Idempotency-Key was used for another question."
             raise Denied(409, "key_reused", why) from error
-        ask = Ask(session.place, ts, caller.person, Redacted(question))
+        ask = Ask(session.place, ts, caller.person, question)
         if not await self.chats.is_begun(session, ts):
             await self.workflows.start_turn(ask)
         return ts

@@ -20,8 +20,8 @@ from bot.ports.failures import StorageUnavailable
 from bot.privacy.session_memory import Placeholders
 from bot.store.chats import StoredChats
 from bot.web.api.callers import CallerDoor, Denied, token_of
-from bot.web.chat import wire
-from bot.web.chat.bells import Bells
+from bot.web.api.chat import wire
+from bot.web.api.chat.bells import Bells
 
 _log = structlog.stdlib.get_logger(__name__)
 
@@ -60,7 +60,7 @@ class OpenStreams:
 
 @dataclass(frozen=True, slots=True)
 class Streams:
-    """Serves them."""
+    """Serves conversations to whoever may see them."""
 
     chats: StoredChats
     bells: Bells

@@ -21,8 +21,8 @@ from bot.domain.proposal import Proposal
 from bot.domain.session import Ask
 from bot.ports.failures import StorageUnavailable, SurfaceFailed, SurfaceGone
 from bot.ports.platform import PlatformTraits
-from bot.web.chat import wire
-from bot.web.chat.stream import ChatAnswerStream, Desk
+from bot.web.api.chat import wire
+from bot.web.api.chat.stream import ChatAnswerStream, Desk
 from tools.redactor import RedactionFailed
 
 _log = structlog.stdlib.get_logger(__name__)

@@ -20,7 +20,7 @@ from bot.ports.failures import StorageUnavailable, SurfaceFailed, SurfaceGone
 from bot.privacy.redactor import showable
 from bot.store.chats import StoredChats
 from bot.store.columns import clean
-from bot.web.chat import wire
+from bot.web.api.chat import wire
 from tools.redactor import RedactionFailed
 
 # Above, an answer is redacted beside the loop: that much takes about a millisecond.
