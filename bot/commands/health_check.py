@@ -36,6 +36,7 @@ from bot.commands.provider_check import check_providers
 from bot.commands.role_check import check_roles
 from bot.commands.workspace_check import check_workspaces
 from bot.ports.failures import StorageUnavailable
+from bot.privacy.literals import matcher
 from bot.reports.finding import Finding
 from bot.reports.tools import toolset_costs
 from bot.settings.model import Settings
@@ -51,6 +52,7 @@ from bot.wiring.toolboxes import OwnTools, policy_of
 from tools.core.all import core_tools
 from tools.cursor import CursorSigner
 from tools.errors import ToolError
+from tools.output import clean_text
 
 # All parts are asked at once, and the whole has to end within 15 s.
 PART_S: Final = 12.0
@@ -81,14 +83,27 @@ async def examine(settings: Settings, *, offline: bool = False) -> list[Finding]
             of = await made(settings, stack)
         except ConfigurationError as error:
             return [Finding("configuration", False, str(error), mend=_CORRECT)]
+        safe = _masking(settings)
         if offline:
-            return [each for part in PARTS for each in _mended(part, _read(part, of))]
+            return [safe(each) for part in PARTS for each in _mended(part, _read(part, of))]
         async with asyncio.TaskGroup() as group:
             slack = group.create_task(_slack(settings))
             database = group.create_task(_database(settings))
             asked = Asked(of, slack, database)
             tasks = [group.create_task(_answers(part, asked)) for part in PARTS]
-        return [each for task in tasks for each in task.result()]
+        return [safe(each) for task in tasks for each in task.result()]
+
+
+def _masking(settings: Settings) -> Callable[[Finding], Finding]:
+    """Makes words that others wrote fit for a terminal: without controls, without our secrets."""
+    secrets = matcher(settings.secrets())
+
+    def safe(found: Finding) -> Finding:
+        words = clean_text(found.detail).encode(errors="replace")
+        masked = words if secrets is None else secrets.sub(b"[secret]", words)
+        return replace(found, part=clean_text(found.part), detail=masked.decode(errors="replace"))
+
+    return safe
 
 
 def _read(part: Part, of: Installation) -> Sequence[Finding]:

@@ -198,10 +198,11 @@ def _replace(config: Path, text: str) -> None:
     with NamedTemporaryFile(
         "w", encoding="utf-8", dir=config.parent, prefix=f".{config.name}.", delete=False
     ) as file:
-        file.write(text)
+        written = Path(file.name)
     try:
-        Path(file.name).chmod(config.stat().st_mode & 0o777 if config.exists() else 0o644)
-        Path(file.name).replace(config)
+        written.write_text(text, encoding="utf-8")
+        written.chmod(config.stat().st_mode & 0o777 if config.exists() else 0o644)
+        written.replace(config)
     except OSError:
-        Path(file.name).unlink(missing_ok=True)
+        written.unlink(missing_ok=True)
         raise

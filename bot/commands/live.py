@@ -32,14 +32,19 @@ from tools.cursor import CursorSigner
 TIMEOUT_S: Final = 2.0  # the service is on this machine; a slow one is as good as none
 
 
+def own_address(http: HttpSettings) -> str:
+    """Where this machine reaches the service."""
+    here = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(http.host, http.host)  # noqa: S104 - compared, not bound
+    return f"http://{here}:{http.port}"
+
+
 async def asked(http: HttpSettings, path: str) -> bytes | None:
     """The body of its answer; None when nobody runs here, or there is no `[http] api_token`."""
     token = http.api_token.get_secret_value()
     if not token:
         return None
-    here = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(http.host, http.host)  # noqa: S104 - compared, not bound
     client = http_client(
-        base_url=f"http://{here}:{http.port}",
+        base_url=own_address(http),
         headers={"authorization": f"Bearer {token}"},
         connect_s=TIMEOUT_S,
         read_s=TIMEOUT_S,

@@ -21,6 +21,7 @@ from adapters.otlp_http import OtlpHttp
 from adapters.reach import REACH_S, reach, reach_alone
 from bot.commands.alert_check import postable
 from bot.commands.installation import Asked
+from bot.commands.live import own_address
 from bot.reports.finding import Finding
 from bot.settings.access import RouteSettings
 from bot.settings.actions import ActionSettings
@@ -159,8 +160,7 @@ def _is_set(value: object) -> bool:
 
 
 async def _is_kortex(http: HttpSettings) -> bool:
-    here = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(http.host, http.host)  # noqa: S104 - compared, not bound
-    client = http_client(base_url=f"http://{here}:{http.port}", connect_s=REACH_S, read_s=REACH_S)
+    client = http_client(base_url=own_address(http), connect_s=REACH_S, read_s=REACH_S)
     try:
         with mapped_errors("the service"):
             response = await client.get("/healthz")

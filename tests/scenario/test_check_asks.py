@@ -263,6 +263,20 @@ async def test_the_reference_copied_as_it_is_asks_nobody_and_fails_nowhere(tmp_p
     assert {each.part for each in found if each.warning} == {"slack"}
 
 
+async def test_what_a_backend_says_shows_no_secret_and_moves_no_cursor(tmp_path: Path) -> None:
+    async def echo(_request: web.Request) -> web.StreamResponse:
+        return web.Response(status=400, text="bad \x1b[2Jtoken loki-secret-token of")
+
+    async with serving(echo) as there:
+        backend = f'kind = "loki"\nurl = "{there}"\ntoken = "loki-secret-token"'
+        text = f"[observe.logs]\n{backend}\n[http]\nport = 0\n[database]\n"
+        text += f'url = "sqlite+aiosqlite:///{tmp_path}/kortex.db"'
+        (logs,) = failed(await examine(parse(text, "kortex.toml", {}))).values()
+
+    assert "token [secret] of" in logs.detail
+    assert "\x1b" not in logs.detail
+
+
 def test_every_part_says_how_it_is_mended() -> None:
     assert [part.name for part in PARTS if not part.mend.endswith(".")] == []
     assert [part.name for part in PARTS if not (part.ask or part.read)] == []

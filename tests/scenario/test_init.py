@@ -1,6 +1,5 @@
 """`kortex init` writes a configuration that `kortex check` passes, or says why not and writes nothing."""
 
-import asyncio
 import json
 import os
 import re
@@ -13,7 +12,6 @@ import pytest
 from aiohttp import web
 from blockbuster import BlockBuster
 
-from bot import cli
 from bot.commands import demo
 from bot.commands.first_configuration import Answers, Confirming, configuration
 from bot.demo.setup import local
@@ -23,6 +21,7 @@ from bot.settings.reading import load, parse
 from bot.upkeep.signals import TAKEN, Signals
 from tests.fakes.loki_server import LokiServer
 from tests.fixtures_http import serving as answering
+from tests.kortex_command import ran
 from tests.plain_logging import logging_put_back
 
 ALL = ("--logs", "none", "--metrics", "none", "--confirm", "none")
@@ -47,15 +46,6 @@ async def workspace(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Workspace]
         monkeypatch.setenv("SLACK_BOT_TOKEN", workspace.bot_token)
         monkeypatch.setenv("SLACK_APP_TOKEN", workspace.app_token)
         yield workspace
-
-
-async def ran(*arguments: str) -> int:
-    def main() -> int:
-        with pytest.raises(SystemExit) as ended:
-            cli.main(arguments)
-        return int(str(ended.value.code))
-
-    return await asyncio.to_thread(main)
 
 
 def on_any_port(config: Path) -> Path:

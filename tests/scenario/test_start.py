@@ -1,6 +1,5 @@
 """`kortex run` and `kortex check` with what operators get wrong: a clear sentence and exit 2."""
 
-import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -11,11 +10,11 @@ from aiohttp import web
 from blockbuster import BlockBuster
 from pydantic import JsonValue
 
-from bot import cli
 from bot.demo.workspace.app import serving
 from bot.demo.workspace.state import Workspace
 from bot.engine.database_lock import take_lock
 from tests.fixtures_http import serving as rota_serving
+from tests.kortex_command import ran
 from tests.plain_logging import logging_put_back
 
 CONFIG = """
@@ -60,17 +59,6 @@ def config(folder: Path, workspace: Workspace, **changes: str) -> Path:
     path = folder / "kortex.toml"
     path.write_text(CONFIG.format(**{**values, **changes}))
     return path
-
-
-async def ran(*arguments: str) -> int:
-    """The exit code of `kortex …`, on a thread and a loop of its own."""
-
-    def main() -> int:
-        with pytest.raises(SystemExit) as ended:
-            cli.main(arguments)
-        return int(str(ended.value.code))
-
-    return await asyncio.to_thread(main)
 
 
 @pytest.mark.parametrize(
