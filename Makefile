@@ -9,7 +9,7 @@ PYTEST := $(BIN)/python -m pytest
 HERE   := "not backends and not benchmark and not deploy and not model and not upgrade"
 
 .DEFAULT_GOAL := help
-.PHONY: soak test-upgrade help setup setup-dev $(addprefix setup-,$(EXTRAS)) demo test lint types layers bytecode unit test-backends test-model evals mutants coverage bench screenshots format lock dist-check deploy-check image-check clean
+.PHONY: soak test-upgrade help setup setup-dev $(addprefix setup-,$(EXTRAS)) demo test lint types layers bytecode unit test-backends test-model evals mutants coverage bench screenshots format lock dist-check deploy-check image-check alerts-check clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -153,6 +153,11 @@ image-check: setup-dev ## build the container image with buildah and run it conf
 	@command -v buildah >/dev/null && command -v podman >/dev/null && command -v runc >/dev/null && command -v mmdebstrap >/dev/null || \
 	  { apt-get update -qq && apt-get install -y -qq --no-install-recommends buildah podman runc mmdebstrap; }
 	$(PYTEST) -m deploy -s -p no:randomly tests/image
+
+alerts-check: ## hold deploy/alerts.yaml to promtool and to its unit tests (Debian, root)
+	@command -v promtool >/dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends prometheus; }
+	promtool check rules deploy/alerts.yaml
+	promtool test rules deploy/alerts.test.yaml
 
 clean: ## remove what the build made
 	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -35,13 +35,15 @@ def incoming(
     removed: Removed = log_removed,
 ) -> AsyncApp:
     """It opens no connection of its own. What it tells people is of their own workspace."""
-    return create_bolt(
+    app = create_bolt(
         ingress_settings(base, workspace),
         _ports(base, conversation, engine, workspace, errands),
         errands,
         workspace.roles.forget_group,
         removed,
     )
+    app.acknowledged = base.metrics.acknowledged
+    return app
 
 
 def ingress_settings(base: Base, workspace: SlackWorkspace) -> IngressSettings:

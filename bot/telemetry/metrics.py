@@ -38,6 +38,7 @@ TRANSLATION_BUCKETS_S: Final = (
     0.1,
     1.0,
 )
+ACKNOWLEDGE_BUCKETS_S: Final = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 3.0)
 TOOL_BUCKETS_S: Final = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
 # As the semantic conventions advise for these two (gen-ai-metrics).
 MODEL_BUCKETS_S: Final = (
@@ -89,6 +90,9 @@ class Metrics:
         self._count_what_goes_out()
 
     def _count_what_goes_out(self) -> None:
+        self._acknowledged = self._histogram(
+            "acknowledge_seconds", "How long Slack waited for us.", ACKNOWLEDGE_BUCKETS_S
+        )
         self._edits = self._counter("slack_edits", "Edits of live answers sent to Slack.")
         self._rate_limited = self._counter("slack_rate_limited", "429s from Slack.")
         self._proposals = self._counter(
@@ -160,6 +164,10 @@ class Metrics:
             tool: ToolHealth(found, _under(buckets[tool], 0.5), _under(buckets[tool], 0.95))
             for tool, found in outcomes.items()
         }
+
+    def acknowledged(self, seconds: float) -> None:
+        """One request of Slack's, which waits for three seconds."""
+        self._acknowledged.observe(seconds)
 
     def edited(self) -> None:
         """One edit sent."""

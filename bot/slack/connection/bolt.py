@@ -20,6 +20,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.domain.ids import ChannelId, TeamId
 from bot.ports.failures import StorageUnavailable
+from bot.slack.connection.acknowledged import AcknowledgedApp
 from bot.slack.connection.socket_ingress import framework_logger
 from bot.slack.handling import words
 from bot.slack.handling.answer_clicks import AnswerClicks
@@ -317,7 +318,7 @@ def create_bolt(
     forget_group: Callable[[str], None] = lambda _: None,
     removed: Removed = log_removed,
     clock: Callable[[], float] = time.monotonic,
-) -> AsyncApp:
+) -> AcknowledgedApp:
     """An app with every listener registered; it opens no connection of its own.
 
     `forget_group` is told of user groups whose members changed, `removed` when the app may have been
@@ -360,9 +361,9 @@ def _chart_limiter(settings: IngressSettings, clock: Callable[[], float]) -> Ask
     return AskLimiter(each, 60.0, clock) if each else None
 
 
-def _app(settings: IngressSettings) -> AsyncApp:
+def _app(settings: IngressSettings) -> AcknowledgedApp:
     logger = framework_logger()
-    return AsyncApp(
+    return AcknowledgedApp(
         name="kortex",
         logger=logger,
         # Acknowledge after the listener, so that what is acknowledged is stored.

@@ -1,0 +1,67 @@
+"""How far behind the database's own work is: proposals nobody takes on, rows no sink has taken."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+import sqlalchemy as sa
+
+from bot.domain.proposal import ProposalState
+from bot.ports.proposals import WatchKind
+from bot.store.audit_sinks import SinkCursors
+from bot.store.database import Database
+from bot.store.dialect import Connection, now
+from bot.store.tables import audit, proposals, watches
+
+UNDER_WAY = "under_way"  # decided, and its order neither sent nor looked after
+EXPIRED = "expired"  # past its time, and nobody closed it
+
+
+class StoredLevels:
+    """Reads only. Every method raises StorageUnavailable."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._cursors = SinkCursors(database)
+
+    async def touch(self) -> None:
+        """A transaction that changes nothing: as long as any other waits, it waits."""
+
+        async def work(connection: Connection) -> None:
+            await connection.execute(sa.select(sa.literal(1)))
+
+        await self._database.transact(work, again=False)
+
+    async def stuck_s(self) -> Mapping[str, float]:
+        """By the database's clock."""
+        busy = (ProposalState.CONFIRMED.value, ProposalState.DISPATCHING.value)
+        watched = sa.exists().where(
+            watches.c.proposal_id == proposals.c.id, watches.c.kind == WatchKind.PROGRESS.value
+        )
+        decided = sa.select(sa.func.min(proposals.c.decided_at)).where(
+            proposals.c.state.in_(busy), ~watched
+        )
+        expired = sa.select(sa.func.min(proposals.c.expires_at)).where(
+            sa.text("state = 'pending'"), proposals.c.expires_at < now()
+        )
+
+        async def work(connection: Connection) -> Mapping[str, float]:
+            at: datetime = (await connection.execute(sa.select(now()))).scalar_one()
+            since = {
+                UNDER_WAY: await connection.scalar(decided),
+                EXPIRED: await connection.scalar(expired),
+            }
+            return {
+                state: max(0.0, (at - each).total_seconds()) if each else 0.0
+                for state, each in since.items()
+            }
+
+        return await self._database.fetch(work)
+
+    async def behind(self, sinks: Sequence[str]) -> Mapping[str, int]:
+        """How many rows of the trail each of these has not taken."""
+
+        async def work(connection: Connection) -> int:
+            return int(await connection.scalar(sa.select(sa.func.max(audit.c.seq))) or 0)
+
+        newest = await self._database.fetch(work)
+        return {name: max(0, newest - await self._cursors.served(name)) for name in sinks}

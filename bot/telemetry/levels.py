@@ -1,0 +1,75 @@
+"""How things stand now, as gauges: what a count of events cannot say.
+
+What cannot be read is absent rather than stale: an alert on a level that stood still would sleep.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Gauge, Histogram
+
+# Seconds. A statement takes well under 10 ms; a transaction is given up after 15 s.
+DATABASE_BUCKETS_S: Final = (0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0)
+
+
+class Levels:
+    """In the registry of the process's other metrics. Every label's values are configured or ours."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        def gauge(name: str, documentation: str, *labels: str) -> Gauge:
+            return Gauge(f"kortex_{name}", documentation, labels, registry=registry)
+
+        self._providers = gauge(
+            "provider_available", "Whether a provider may be asked.", "provider"
+        )
+        self._budget = gauge("budget_used_ratio", "Of the daily limit, holds included.")
+        self._behind = gauge("audit_behind_rows", "Rows that a sink has not taken.", "sink")
+        self._stuck = gauge(
+            "proposal_stuck_seconds",
+            "For how long the oldest has been in a state to leave.",
+            "state",
+        )
+        self._slack_refused = gauge("slack_token_refused", "Whether Slack refuses the bot's token.")
+        self._database_up = gauge("database_up", "Whether the database answered the last look.")
+        self._database_seconds = Histogram(
+            "kortex_database_seconds",
+            "How long a transaction that changes nothing took, looked at by the clock.",
+            registry=registry,
+            buckets=DATABASE_BUCKETS_S,
+        )
+
+    def providers(self, available: Mapping[str, bool]) -> None:
+        """Those that are configured to be asked."""
+        self._providers.clear()
+        for name, is_so in available.items():
+            self._providers.labels(name).set(is_so)
+
+    def slack_refused(self, is_so: bool) -> None:
+        """As the last call told."""
+        self._slack_refused.set(is_so)
+
+    def database_answered(self, seconds: float) -> None:
+        """One look at the database."""
+        self._database_up.set(1)
+        self._database_seconds.observe(seconds)
+
+    def database_lost(self) -> None:
+        """Nothing that is read from it is known any more."""
+        self._database_up.set(0)
+        for each in (self._behind, self._stuck):
+            each.clear()
+        self._budget.set(float("nan"))
+
+    def budget_used(self, ratio: float) -> None:
+        """0 without a limit."""
+        self._budget.set(ratio)
+
+    def audit_behind(self, rows: Mapping[str, int]) -> None:
+        """By sink; those that are configured."""
+        for sink, number in rows.items():
+            self._behind.labels(sink).set(number)
+
+    def proposals_stuck(self, seconds: Mapping[str, float]) -> None:
+        """By state; 0 where there is none."""
+        for state, age_s in seconds.items():
+            self._stuck.labels(state).set(age_s)

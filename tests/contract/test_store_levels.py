@@ -1,0 +1,50 @@
+"""How far behind the database's own work is, on SQLite and on PostgreSQL."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from bot.domain.audit import AuditEvent, AuditKind
+from bot.domain.ids import ProposalId, UserId
+from bot.domain.proposal import ProposalState
+from bot.ports.proposals import Decision
+from bot.store.audit_sinks import SinkCursors
+from bot.store.database import Database
+from bot.store.levels import StoredLevels
+from bot.store.proposals import StoredProposals
+from tests.fixtures_database import database, database_url
+from tests.slack_ingress import proposal
+
+__all__ = ["database", "database_url"]
+
+EVENT = AuditEvent(AuditKind.DISPATCH_INTENT, "U1", {})
+
+
+async def test_what_waits_is_told_by_how_long_the_oldest_has_waited(database: Database) -> None:
+    levels, store = StoredLevels(database), StoredProposals(database)
+    nothing = await levels.stuck_s()
+    late = datetime.now(UTC) - timedelta(minutes=5)
+    for name, expires_at in (("late", late), ("soon", late + timedelta(hours=1))):
+        row = replace(proposal(), id=ProposalId(name), expires_at=expires_at)
+        await store.create(replace(row, state=ProposalState.PENDING), EVENT)
+    before = await levels.stuck_s()
+    await store.decide(
+        ProposalId("soon"), Decision(ProposalState.CONFIRMED, UserId("U1"), "key"), EVENT
+    )
+    await levels.touch()
+    after = await levels.stuck_s()
+
+    assert nothing == {"under_way": 0.0, "expired": 0.0}
+    assert before["under_way"] == 0.0
+    assert 299 < before["expired"] < 420
+    assert 0.0 <= after["under_way"] < 120
+
+
+async def test_a_sink_is_behind_by_the_rows_it_has_not_taken(database: Database) -> None:
+    levels, cursors = StoredLevels(database), SinkCursors(database)
+    assert await levels.behind(["log"]) == {"log": 0}
+    row = replace(proposal(), id=ProposalId("one"), state=ProposalState.PENDING)
+    await StoredProposals(database).create(row, EVENT)
+    await cursors.claim("log", 1.0)
+    await cursors.advance("log", 1)
+
+    assert await levels.behind(["log", "http"]) == {"log": 0, "http": 1}
