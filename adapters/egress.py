@@ -66,6 +66,12 @@ def check_egress(host: str) -> None:
         raise Refused(f"egress to {host} is refused: only hosts declared local may be reached")
 
 
+def check_program(name: str) -> None:
+    """Raises Refused within a confinement: a program may reach any host."""
+    if _confinements:
+        raise Refused(f"{name} is not run: a program may reach any host, not only local ones")
+
+
 def check_resolved(host: str, address: str) -> None:
     """Raises Refused when a name leads out of a confinement that is in force.
 

@@ -1,6 +1,7 @@
 """Requests to the API server: GET and the question what this identity may do, nothing else."""
 
 import asyncio
+import ssl
 import time
 from collections.abc import Mapping, Sequence
 from typing import Final, TypeVar
@@ -9,8 +10,10 @@ from urllib.parse import urlsplit
 import httpx
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from adapters.errors import BadAnswer
 from adapters.http import http_client
-from adapters.kubernetes.config import Access
+from adapters.kubernetes.config import Access, AccessInvalid
+from adapters.kubernetes.exec_credentials import NO_PAIR, Credential, ExecCredentials
 from adapters.lookup import answer_to, tool_errors
 from tools.errors import InvalidArguments, UpstreamFailed
 
@@ -20,6 +23,7 @@ REVIEW_TIMEOUT_S: Final = 30.0  # of a question about permissions, which no tool
 TOKEN_LIFE_S: Final = 60.0  # a mounted token is renewed long before it ends, so a minute is enough
 _MAX_CONNECTIONS: Final = 16
 _MAX_WORDS: Final = 500
+_MOST_BEFORE: Final = 2  # clients of certificates that were replaced
 # Reads only: what POST is for is asking about permissions.
 _REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 # What a reading bot must not be able to do: verb, group, resource, subresource.
@@ -56,14 +60,13 @@ class KubernetesApi:
         if not host:
             raise ValueError("the API server has no address")
         self._access = access
-        self._client = http_client(
-            base_url=access.server.rstrip("/"),
-            tls=access.tls,
-            read_s=TIMEOUT_S,
-            max_connections=_MAX_CONNECTIONS,
-            allowed_hosts=frozenset({host}),
-        )
+        self._host = host
+        self._client = self._open(access.tls)
         self._token, self._token_until = "", 0.0
+        self._plugin = ExecCredentials(access.plugin) if access.plugin else None
+        self._goes_as: Credential | None = None
+        self._changing = asyncio.Lock()
+        self._before: list[httpx.AsyncClient] = []
 
     @property
     def namespace(self) -> str:
@@ -72,7 +75,18 @@ class KubernetesApi:
 
     async def aclose(self) -> None:
         """Close the connections."""
-        await self._client.aclose()
+        for each in (*self._before, self._client):
+            await each.aclose()
+
+    def _open(self, tls: ssl.SSLContext | None) -> httpx.AsyncClient:
+        return http_client(
+            base_url=self._access.server.rstrip("/"),
+            tls=tls,
+            read_s=TIMEOUT_S,
+            max_connections=_MAX_CONNECTIONS,
+            allowed_hosts=frozenset({self._host}),
+            proxy=self._access.proxy,
+        )
 
     async def get(
         self, path: str, params: Mapping[str, str] | None = None, accept: str = "application/json"
@@ -140,13 +154,54 @@ class KubernetesApi:
     ) -> tuple[httpx.Response, bytes]:
         with tool_errors("the Kubernetes API"):
             async with asyncio.timeout(TIMEOUT_S if body is None else REVIEW_TIMEOUT_S):
-                headers = {"Accept": accept, **await self._authorization()}
-                request = self._client.build_request(
-                    method, path, params=params, headers=headers, json=body
-                )
-                return await answer_to(self._client, request, MAX_BYTES)
+                answered = await self._once(method, path, params, accept, body)
+                # Everything asked here may be asked twice: it changes nothing.
+                if answered[0].status_code == 401 and await self._renewed():
+                    answered = await self._once(method, path, params, accept, body)
+                return answered
+
+    async def _once(
+        self,
+        method: str,
+        path: str,
+        params: dict[str, str],
+        accept: str,
+        body: Mapping[str, object] | None,
+    ) -> tuple[httpx.Response, bytes]:
+        headers = {"Accept": accept, **await self._authorization()}
+        client = self._client
+        request = client.build_request(method, path, params=params, headers=headers, json=body)
+        return await answer_to(client, request, MAX_BYTES)
+
+    async def _renewed(self) -> bool:
+        """Whether a program gives other credentials than those that were refused."""
+        refused = self._goes_as
+        if self._plugin is None or refused is None:
+            return False
+        return await self._plugin.now(refused) is not refused
+
+    async def _go_as(self, credential: Credential) -> None:
+        """With its certificate, if that is another one than before. Raises BadAnswer."""
+        async with self._changing:
+            before = self._goes_as.pair if self._goes_as else NO_PAIR
+            if credential.pair != before and self._access.tls_as is not None:
+                try:
+                    tls = await asyncio.to_thread(self._access.tls_as, *credential.pair)
+                except AccessInvalid as error:
+                    raise BadAnswer(str(error)) from error
+                # Requests under way end on the connections of before; those of long before are over.
+                self._before.append(self._client)
+                self._client = self._open(tls)
+                if len(self._before) > _MOST_BEFORE:
+                    await self._before.pop(0).aclose()
+            self._goes_as = credential
 
     async def _authorization(self) -> dict[str, str]:
+        if self._plugin is not None:
+            credential = await self._plugin.now()
+            if credential is not self._goes_as:
+                await self._go_as(credential)
+            return {"Authorization": f"Bearer {credential.token}"} if credential.token else {}
         if time.monotonic() >= self._token_until:
             self._token = await asyncio.to_thread(self._access.token)
             self._token_until = time.monotonic() + TOKEN_LIFE_S

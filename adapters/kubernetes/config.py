@@ -1,26 +1,30 @@
 """How the API server is reached: from inside the cluster, or as a kubeconfig says.
 
-Reads files, so it runs in a thread. Client programs (`exec`) are not run and unverified TLS is not
-accepted: both would hand the cluster to whoever can write the file.
+Reads files, so it runs in a thread. Unverified TLS is not accepted: it would hand the cluster to
+whoever is on the way.
 """
 
 import base64
+import json
 import ssl
 import tempfile
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 import httpx
 import yaml
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field, JsonValue, ValidationError
+
+from adapters.kubernetes.exec_credentials import API_VERSIONS, Plugin, own_environment
 
 # Where every pod finds its service account.
 # https://kubernetes.io/docs/tasks/run-application/access-api-from-pod/
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 IN_CLUSTER: Final = "https://kubernetes.default.svc"
 _MAX_BYTES: Final = 1 << 20
+_EXEC_EXTENSION: Final = "client.authentication.k8s.io/exec"
 
 
 class AccessInvalid(ValueError):
@@ -29,12 +33,38 @@ class AccessInvalid(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """`token` reads the bearer token, which a cluster renews every hour; it may read a file."""
+    """`token` reads the bearer token, which a cluster renews every hour; it may read a file.
+
+    With `plugin`, a program is asked for credentials instead; `tls_as` is the trust with the client
+    certificate and key that it gave, in PEM.
+    """
 
     server: str
     tls: ssl.SSLContext | None
     token: Callable[[], str]
     namespace: str = "default"
+    plugin: Plugin | None = None
+    tls_as: Callable[[str, str], ssl.SSLContext] | None = None
+    proxy: str = field(default="", repr=False)
+
+
+class _Extension(BaseModel):
+    name: str
+    extension: JsonValue = None
+
+
+class _Variable(BaseModel):
+    name: str
+    value: str = ""
+
+
+class _Exec(BaseModel):
+    version: str = Field(alias="apiVersion")
+    command: str = Field(min_length=1)
+    args: list[str] | None = None
+    env: list[_Variable] | None = None
+    interactive: str = Field(default="IfAvailable", alias="interactiveMode")
+    told_cluster: bool = Field(default=False, alias="provideClusterInfo")
 
 
 class _Cluster(BaseModel):
@@ -42,6 +72,8 @@ class _Cluster(BaseModel):
     ca: str = Field(default="", alias="certificate-authority")
     ca_data: str = Field(default="", alias="certificate-authority-data")
     insecure: bool = Field(default=False, alias="insecure-skip-tls-verify")
+    proxy: str = Field(default="", alias="proxy-url", pattern=r"^(http://[^\s/]+/?)?$")
+    extensions: list[_Extension] = Field(default_factory=list)
 
 
 class _User(BaseModel):
@@ -51,7 +83,7 @@ class _User(BaseModel):
     certificate_data: str = Field(default="", alias="client-certificate-data")
     key: str = Field(default="", alias="client-key")
     key_data: str = Field(default="", alias="client-key-data")
-    exec: object = None
+    exec: _Exec | None = None
     auth_provider: object = Field(default=None, alias="auth-provider")
     username: str = ""
 
@@ -94,8 +126,13 @@ def in_cluster(folder: Path = SERVICE_ACCOUNT, server: str = IN_CLUSTER) -> Acce
     return Access(server, tls, lambda: (folder / "token").read_text().strip(), namespace)
 
 
-def from_kubeconfig(path: Path, context: str = "") -> Access:
-    """The context of that name, else the current one. Raises AccessInvalid."""
+def from_kubeconfig(
+    path: Path, context: str = "", environment: Mapping[str, str] | None = None
+) -> Access:
+    """The context of that name, else the current one. Raises AccessInvalid.
+
+    `environment` is ours; what of it a program for credentials needs, it gets.
+    """
     try:
         text = path.read_bytes()[:_MAX_BYTES]
         found = _Kubeconfig.model_validate(yaml.safe_load(text))
@@ -112,18 +149,69 @@ def from_kubeconfig(path: Path, context: str = "") -> Access:
     user = next((one.user for one in found.users if one.name == chosen.user), _User())
     _check(path, cluster, user)
     return Access(
-        cluster.server, _tls_of(path, cluster, user), _token_of(path, user), chosen.namespace
+        cluster.server,
+        _tls_of(path, cluster, user),
+        _token_of(path, user),
+        chosen.namespace,
+        _plugin(path, cluster, user.exec, environment or {}) if user.exec else None,
+        lambda certificate, key: _tls_as(path, cluster, certificate, key),
+        cluster.proxy,
     )
 
 
 def _check(path: Path, cluster: _Cluster, user: _User) -> None:
     if cluster.insecure:
         raise AccessInvalid(f"{path}: insecure-skip-tls-verify is not accepted; name the authority")
-    if user.exec is not None or user.auth_provider is not None or user.username:
+    if user.auth_provider is not None or user.username:
         raise AccessInvalid(
-            f"{path}: only tokens and client certificates are used; make a service account with"
+            f"{path}: only tokens, client certificates and `exec` are used; make a service account with"
             " get and list, and put its token into the kubeconfig"
         )
+
+
+def _plugin(path: Path, cluster: _Cluster, own: _Exec, environment: Mapping[str, str]) -> Plugin:
+    if own.version not in API_VERSIONS:
+        raise AccessInvalid(f"{path}: exec: apiVersion must be one of {', '.join(API_VERSIONS)}")
+    if own.interactive == "Always":
+        raise AccessInvalid(f"{path}: exec: nobody is there to answer an interactive program")
+    # A name is looked for in PATH, anything else beside the kubeconfig, as kubectl does.
+    beside = "/" in own.command
+    command = str(path.parent / Path(own.command).expanduser()) if beside else own.command
+    spec: dict[str, JsonValue] = {"interactive": False}
+    if own.told_cluster:
+        spec["cluster"] = _told(path, cluster)
+    info = {"apiVersion": own.version, "kind": "ExecCredential", "spec": spec}
+    env = {**own_environment(environment), **{one.name: one.value for one in own.env or ()}}
+    return Plugin(command, tuple(own.args or ()), env, own.version, json.dumps(info))
+
+
+def _told(path: Path, cluster: _Cluster) -> dict[str, JsonValue]:
+    """What `provideClusterInfo` asks for."""
+    data = cluster.ca_data
+    if cluster.ca and not data:
+        try:
+            data = base64.b64encode((path.parent / cluster.ca).read_bytes()[:_MAX_BYTES]).decode()
+        except OSError as error:
+            raise AccessInvalid(f"{path}: a certificate cannot be read") from error
+    told: dict[str, JsonValue] = {"server": cluster.server}
+    if data:
+        told["certificate-authority-data"] = data
+    own = [one.extension for one in cluster.extensions if one.name == _EXEC_EXTENSION]
+    if own:
+        told["config"] = own[0]
+    return told
+
+
+def _tls_as(path: Path, cluster: _Cluster, certificate: str, key: str) -> ssl.SSLContext:
+    """Raises AccessInvalid."""
+    tls = _tls_of(path, cluster, _User())
+    if not certificate:
+        return tls
+    try:
+        _load_pair(tls, certificate.encode(), key.encode())
+    except (OSError, ValueError) as error:
+        raise AccessInvalid("the certificate that was given cannot be used") from error
+    return tls
 
 
 def _token_of(path: Path, user: _User) -> Callable[[], str]:
@@ -133,7 +221,7 @@ def _token_of(path: Path, user: _User) -> Callable[[], str]:
     return lambda: user.token
 
 
-def _tls_of(path: Path, cluster: _Cluster, user: _User) -> ssl.SSLContext | None:
+def _tls_of(path: Path, cluster: _Cluster, user: _User) -> ssl.SSLContext:
     try:
         # Strictly: what decodes to nothing would fall back to everybody's authorities.
         data = cluster.ca_data
@@ -141,9 +229,11 @@ def _tls_of(path: Path, cluster: _Cluster, user: _User) -> ssl.SSLContext | None
         file = str(path.parent / cluster.ca) if cluster.ca else None
         tls = _tls(cafile=file, cadata=authority)
         if user.certificate_data and user.key_data:
-            _load_pair(tls, user)
+            pair = (user.certificate_data, user.key_data)
+            _load_pair(tls, *(base64.b64decode(part) for part in pair))
         elif user.certificate and user.key:
-            tls.load_cert_chain(path.parent / user.certificate, path.parent / user.key)
+            own, key = path.parent / user.certificate, path.parent / user.key
+            tls.load_cert_chain(own, key, password="")  # nobody is asked for one
     except (OSError, ValueError) as error:
         raise AccessInvalid(f"{path}: a certificate cannot be read") from error
     return tls
@@ -155,10 +245,10 @@ def _tls(cafile: str | None = None, cadata: str | None = None) -> ssl.SSLContext
     return ssl.create_default_context(cafile=cafile, cadata=cadata)
 
 
-def _load_pair(tls: ssl.SSLContext, user: _User) -> None:
+def _load_pair(tls: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
     """OpenSSL takes a pair from files only; this one is gone at once, and nobody else's to read."""
     with tempfile.NamedTemporaryFile(suffix=".pem") as file:
-        for part in (user.certificate_data, user.key_data):
-            file.write(base64.b64decode(part) + b"\n")
+        for part in (certificate, key):
+            file.write(part + b"\n")
         file.flush()
-        tls.load_cert_chain(file.name)
+        tls.load_cert_chain(file.name, password="")

@@ -40,7 +40,7 @@ from bot.settings.model import (
     ProviderSettings,
     Settings,
 )
-from bot.settings.reading import ConfigurationError
+from bot.settings.reading import ConfigurationError, environment
 from bot.store.database import Database
 from bot.store.switch import StoredSwitch
 from bot.wiring.confinement import local_order
@@ -203,7 +203,8 @@ async def open_cluster(
 def _access(settings: KubernetesSettings) -> Access:
     if settings.kind == "cluster":
         return in_cluster()
-    return from_kubeconfig(Path(settings.kubeconfig).expanduser(), settings.context)
+    path = Path(settings.kubeconfig).expanduser()
+    return from_kubeconfig(path, settings.context, environment())
 
 
 async def open_freezes(

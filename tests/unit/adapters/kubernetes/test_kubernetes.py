@@ -232,7 +232,7 @@ def test_a_token_file_is_read_again_each_time(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("user", "cluster", "words"),
     [
-        ({"exec": {"command": "aws"}}, {}, "only tokens"),
+        ({"exec": {"command": "aws"}}, {}, "not a readable"),
         ({"auth-provider": {"name": "gcp"}}, {}, "only tokens"),
         ({"username": "admin", "password": "CANARY"}, {}, "only tokens"),
         ({"token": "CANARY"}, {"insecure-skip-tls-verify": True}, "not accepted"),
