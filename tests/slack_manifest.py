@@ -53,6 +53,7 @@ METHODS: Mapping[str, tuple[str, ...]] = {
     "files.completeUploadExternal": ("files:write",),
     "files.getUploadURLExternal": ("files:write",),
     "files.info": ("files:read",),
+    "usergroups.list": ("usergroups:read",),
     "usergroups.users.list": ("usergroups:read",),
     "users.info": ("users:read",),
     "users.lookupByEmail": ("users:read.email",),
