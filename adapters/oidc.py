@@ -7,6 +7,7 @@ never the token's; none of them is symmetric.
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -107,7 +108,8 @@ class OidcTokens:
         if found is None or self._clock() - self._fetched_at > KEYS_TTL_S:
             async with self._lock:
                 if self._keys.get(name) is found and self._may_fetch():
-                    await self._fetch()
+                    with suppress(AdapterError):  # known keys serve meanwhile
+                        await self.fetch()
             found = self._keys.get(name)
         if found is None:
             raise TokenRefused("a key that the issuer does not name, or the issuer is away")
@@ -116,16 +118,17 @@ class OidcTokens:
     def _may_fetch(self) -> bool:
         return self._clock() - self._tried_at > REFETCH_S
 
-    async def _fetch(self) -> None:
-        """What cannot be fetched leaves the keys as they are."""
+    async def fetch(self) -> int:
+        """Fetch the keys now; how many can be used. Raises AdapterError: the keys are as they were."""
         self._tried_at = self._clock()
         try:
             url = self._issuer.jwks_url or await self._jwks_url()
             keys = _KeySet.model_validate(await self._get(url)).keys
-            self._keys = {str(each.get("kid", "")): key for each, key in self._usable(keys)}
-            self._fetched_at = self._clock()
-        except (AdapterError, ValidationError):
-            return
+        except ValidationError as error:
+            raise BadAnswer("the issuer's answer names no keys") from error
+        self._keys = {str(each.get("kid", "")): key for each, key in self._usable(keys)}
+        self._fetched_at = self._clock()
+        return len(self._keys)
 
     async def _jwks_url(self) -> str:
         url = f"{self._issuer.url.rstrip('/')}/.well-known/openid-configuration"

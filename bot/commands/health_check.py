@@ -29,6 +29,7 @@ from bot.commands.outlet_check import (
     check_collector,
     check_door,
     check_executors,
+    check_issuer,
     check_outlets,
 )
 from bot.commands.part_check import check_audit, check_channels, check_plugins, plugin_problems
@@ -343,6 +344,11 @@ PARTS: Final = (
         "adapters",
         f"Check that [adapters.NAME] url, {_REACH}.",
         ask=_ask_adapters,
+    ),
+    Part(
+        "oidc",
+        f"Check [oidc] issuer, as the tokens name it, {_REACH}; jwks_url where it has no metadata.",
+        ask=check_issuer,
     ),
     Part(
         "otel",

@@ -6,6 +6,7 @@ Nothing is ordered and nothing is written anywhere.
 import asyncio
 import errno
 import os
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack
 from importlib.util import find_spec
@@ -17,6 +18,7 @@ from pydantic import SecretStr
 
 from adapters.errors import AdapterError
 from adapters.http import http_client, mapped_errors
+from adapters.oidc import Issuer, OidcTokens
 from adapters.otlp_http import OtlpHttp
 from adapters.reach import REACH_S, reach, reach_alone
 from bot.commands.alert_check import postable
@@ -118,6 +120,19 @@ async def check_collector(asked: Asked) -> Sequence[Finding]:
     finally:
         await collector.aclose()
     return [Finding("otel", True, "takes traces (tried with none)")]
+
+
+async def check_issuer(asked: Asked) -> Sequence[Finding]:
+    """Its keys are fetched, as for the first token."""
+    oidc = asked.of.settings.oidc
+    if not oidc.issuer:
+        return [Finding("oidc", False, "not set in [oidc]", configured=False)]
+    issuer = Issuer(oidc.issuer, oidc.audience, oidc.algorithms, oidc.jwks_url)
+    try:
+        usable = await OidcTokens(issuer, time.monotonic).fetch()
+    except (ImportError, AdapterError) as error:
+        return [Finding("oidc", False, str(error))]
+    return [Finding("oidc", usable > 0, f"the issuer answers; keys that can be used: {usable}")]
 
 
 def _file(path: Path) -> Finding:

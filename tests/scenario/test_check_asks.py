@@ -68,6 +68,9 @@ users = ["*"]
 token = "t"
 [patterns]
 folder = "{folder}/nowhere"
+[oidc]
+issuer = "{there}"
+audience = "kortex"
 [otel]
 endpoint = "{there}"
 [plugins]
@@ -95,7 +98,7 @@ EXAMPLE = Path(__file__).parents[2] / "docs" / "kortex.example.toml"
 ASKED = {
     "slack", "audit events", "audit checkpoints", "provider openai", "logs", "metrics", "traces",
     "control plane", "platform everybody", "patterns", "plugin nowhere", "mcp tickets",
-    "on call responder", "otel",
+    "on call responder", "otel", "oidc",
 }  # fmt: skip
 
 
@@ -160,12 +163,15 @@ async def test_whoever_orders_and_sinks_is_reached_and_given_nothing(tmp_path: P
 
     async def answer(request: web.Request) -> web.StreamResponse:
         asked.append(f"{request.method} {request.path}")
-        return web.json_response({"version": "v1"})
+        here = str(request.url.origin())
+        key = {"kty": "OKP", "crv": "Ed25519", "x": "A" * 43}
+        return web.json_response({"issuer": here, "jwks_uri": f"{here}/keys", "keys": [key]})
 
     async with serving(answer) as there:
         found = {each.part: each for each in await examine(everything(there, tmp_path))}
 
     assert (found["audit events"].ok, found["otel"].ok) == (True, True)
+    assert found["oidc"].detail == "the issuer answers; keys that can be used: 1"
     assert "POST /v1/traces" in asked
     assert found["control plane"].detail == "http answers (asked for the state of checkout)"
     assert found[f"actions at {there}"].detail.endswith("nothing ordered or sent): rollback")
