@@ -21,7 +21,7 @@ from adapters.observe.backend import read_body
 from adapters.observe.instants import checked_ns, ns_of, to_ns
 from adapters.observe.levels import stated_in_lines
 from adapters.observe.line_filter import Stage, pattern_of, stages_of
-from adapters.observe.log_entry import TRACE_IDS, Entry
+from adapters.observe.log_entry import TRACE_IDS, Entry, in_order, made
 from adapters.observe.log_source import Wanted
 from adapters.observe.remembered import Remembered
 from tools.capabilities import Interval
@@ -29,7 +29,8 @@ from tools.errors import UpstreamFailed
 
 LOG_GROUP: Final = "@log"  # Insights' own field: `account:group`
 _SHOWN: Final = ("@timestamp", "@message", "@logStream", LOG_GROUP)
-_MOST: Final = 10_000
+_MOST: Final = 10_000  # rows of one answer
+_MOST_LINES: Final = 5_000  # so that lines of 6 KB fit what is read of an answer
 _MOST_GROUPS: Final = 50
 _MOST_PAGES: Final = 20  # of DescribeLogGroups, 50 groups each
 _MS: Final = 1_000_000  # nanoseconds
@@ -77,7 +78,7 @@ class CloudWatchLogs:
     """
 
     name = "CloudWatch Logs"
-    most = _MOST
+    most = _MOST_LINES
 
     def __init__(
         self,
@@ -108,9 +109,7 @@ class CloudWatchLogs:
         if field == LOG_GROUP:
             return {name: self._product_of(name) for name in groups}
         start_ns, end_ns = to_ns(interval.start), to_ns(interval.end)
-        query = (
-            f"filter ispresent({_name(field)}) | stats count(*) as n by {_name(field)} | limit 1000"
-        )
+        query = f"filter ispresent({_name(field)}) | stats count(*) as n by {_name(field)} | limit {_MOST}"
         rows = await self._rows(query, groups, start_ns, end_ns)
         return {row[field]: row[field] for row in rows if row.get(field)}
 
@@ -121,7 +120,7 @@ class CloudWatchLogs:
         groups = await self._of(wanted)
         rows = await self._rows(query, groups, wanted.start_ns, wanted.end_ns)
         # More than one query where there are more groups than fit one.
-        return sorted((_entry(row) for row in rows), key=lambda entry: -entry.ts_ns)[:limit]
+        return (await in_order(await made(rows, _entry)))[:limit]
 
     async def counts(self, wanted: Wanted) -> Mapping[str, int]:
         """In one query for every fifty groups."""

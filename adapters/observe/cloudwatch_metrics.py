@@ -127,7 +127,11 @@ class CloudWatchMetrics:
         every = dict.fromkeys(one for metric in known for one in metric.places)
         named = tuple(products) or tuple(sorted(every)[:_MOST_PRODUCTS])
         # AWS's services write once a minute, or every five: a step that is too fine has gaps alone.
-        return Catalogue(known, named, {metric.metric: 60.0 for metric in known})
+        spacing = {metric.metric: 60.0 for metric in known}
+        count = sum(map(len, listed.values()))
+        cut = count >= _MOST_PAGES * _MOST_QUERIES
+        notes = [f"only the first {count} metrics were listed; set namespaces"] if cut else []
+        return Catalogue(known, named, spacing, notes)
 
     async def places(self, metric: str, product: str, interval: Interval) -> Sequence[Place]:
         """Of the list."""

@@ -20,16 +20,16 @@ from adapters.observe.backend import Answer, Backend, read_body, refusal
 from adapters.observe.instants import checked_ns, ns_of, ns_text, to_ns
 from adapters.observe.levels import at_least
 from adapters.observe.line_filter import stages_of
-from adapters.observe.log_entry import HOSTS, LEVELS, TRACE_IDS, Entry
+from adapters.observe.log_entry import HOSTS, LEVELS, TRACE_IDS, Entry, made
 from adapters.observe.log_source import Wanted
 from adapters.observe.remembered import Remembered
 from tools.capabilities import Interval
 from tools.errors import InvalidArguments, UpstreamFailed
 
-# index.max_result_window's default, the most that one search returns:
+# Half of index.max_result_window's default, so that lines of 6 KB fit what is read of an answer:
 # https://www.elastic.co/guide/en/elasticsearch/reference/current/index-modules.html
-_MOST: Final = 10_000
-_MOST_VALUES: Final = 1000
+_MOST: Final = 5_000
+_MOST_VALUES: Final = 10_000
 # Which fields name a product: ECS, OpenTelemetry, and what Filebeat and Fluent Bit add.
 _PRODUCT_FIELDS: Final = (
     "service.name", "resource.attributes.service.name", "service", "app", "application",
@@ -168,7 +168,7 @@ class Elasticsearch:
                 "track_total_hits": False,
             }
         )
-        return [self._entry(hit) for hit in found.hits.hits]
+        return await made(found.hits.hits, self._entry)
 
     async def counts(self, wanted: Wanted) -> Mapping[str, int]:
         """In one request."""

@@ -1,6 +1,7 @@
 """The Logs port over a backend whose lines have fields: VictoriaLogs, Elasticsearch, CloudWatch."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from adapters.observe.cursor import CursorCodec, Position, page_size, resume, suspend
@@ -77,7 +78,14 @@ class FieldLogs:
     async def sweep(self, query: LogSweepQuery) -> SweptLogs:
         """The lines of many products, in a few requests, and for a minute without any."""
         _check(query.filter, query.min_level)
-        return await self._sweeps.read(query)
+        found = await self._sweeps.read(query)
+        if self._source.filters(query.filter):
+            return found
+        looked = (
+            f"{self._source.name} cannot search by this filter: at most the newest {self._source.most} "
+            "lines of the products together were looked through for it"
+        )
+        return replace(found, notes=(*found.notes, looked))
 
     async def _way(self, query: LogQuery) -> FoundField:
         ways = await self._places.selecting([query.product], query.interval)

@@ -3,15 +3,18 @@
 Backends name a level, a host and a trace differently; here is what collectors call them.
 """
 
+import asyncio
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, TypeVar
 
 from adapters.observe.cursor import line_hash
 from adapters.observe.levels import level_in, normalized
 from tools.capabilities import LogLine
 
+T = TypeVar("T")
+_MANY: Final = 500  # entries, whose reading and ordering takes longer than the loop may stand still
 DETECTED: Final = "detected_level"  # Loki's guess at ingest
 
 # The most telling first: labels of Loki and VictoriaLogs, then OpenTelemetry's and ECS's fields.
@@ -39,16 +42,23 @@ class Entry:
         copy = (str(self.copy),) if self.copy else ()
         return line_hash(_canonical(self.labels), self.line, *copy)
 
-    def __lt__(self, other: "Entry") -> bool:
-        return self._order() < other._order()
-
-    def _order(self) -> tuple[int, str, str]:
+    def order(self) -> tuple[int, str, str]:
+        """Its place among others, the newest first."""
         return (-self.ts_ns, _canonical(self.labels), self.line)
 
 
-def in_order(entries: Iterable[Entry]) -> list[Entry]:
+async def in_order(entries: Sequence[Entry]) -> list[Entry]:
     """Newest first, those alike numbered: only Loki stores equal lines once."""
-    return list(_numbered(sorted(entries)))
+    if len(entries) > _MANY:
+        return await asyncio.to_thread(_ordered, entries)
+    return _ordered(entries)
+
+
+async def made(rows: Sequence[T], make: Callable[[T], Entry]) -> list[Entry]:
+    """An entry of each row, made in a thread where there are many. Raises what `make` raises."""
+    if len(rows) > _MANY:
+        return await asyncio.to_thread(lambda: [make(row) for row in rows])
+    return [make(row) for row in rows]
 
 
 def lines_of(entries: Sequence[Entry]) -> Sequence[LogLine]:
@@ -69,6 +79,10 @@ def line_of(entry: Entry) -> LogLine:
         entry.line,
         _first(entry.labels, TRACE_IDS),
     )
+
+
+def _ordered(entries: Iterable[Entry]) -> list[Entry]:
+    return list(_numbered(sorted(entries, key=Entry.order)))
 
 
 def _level(entry: Entry) -> str:

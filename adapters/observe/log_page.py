@@ -61,7 +61,7 @@ async def _whole_ties(
     whole: list[Entry] = []
     for limit in dict.fromkeys((min(size + position.count + 1, most), most)):
         newest, full = await read(position, limit)
-        entries = in_order(newest)
+        entries = await in_order(newest)
         fresh = _behind(entries, position)
         if not full or not entries:
             return fresh, False

@@ -48,7 +48,7 @@ class LogSource(Protocol):
         ...
 
     async def values(self, field: str, interval: Interval) -> Mapping[str, str]:
-        """A field's values of that time, at most a thousand, with the name that each stands for."""
+        """A field's values of that time, at most ten thousand, with the name that each stands for."""
         ...
 
     async def newest(self, wanted: Wanted, limit: int) -> Sequence[Entry]:

@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import Final, Generic, Protocol, TypeVar
 
 from adapters.observe.instants import check_order
-from adapters.observe.log_entry import Entry, line_of
+from adapters.observe.log_entry import Entry, in_order, line_of
 from adapters.observe.remembered import Remembered
 from tools.capabilities import Interval, LogLine, LogSweepQuery, SweptLogs
 
@@ -126,7 +126,7 @@ class LogSweep(Generic[WayT]):
         entries, more = await self._newest(read, query)
         of_products = [
             (product, line_of(entry))
-            for entry in sorted(entries)
+            for entry in await in_order(entries)
             for product in read.products
             if read.way.matches(product, entry.labels.get(read.way.label, ""))
         ]

@@ -17,13 +17,13 @@ from adapters.observe.backend import Answer, Backend, refusal
 from adapters.observe.instants import ns_of, ns_text, to_ns
 from adapters.observe.levels import at_least, stated_in_lines
 from adapters.observe.line_filter import Stage, pattern_of, stages_of
-from adapters.observe.log_entry import HOSTS, LEVELS, TRACE_IDS, Entry
+from adapters.observe.log_entry import HOSTS, LEVELS, TRACE_IDS, Entry, made
 from adapters.observe.log_source import Wanted
 from tools.capabilities import Interval
 from tools.errors import InvalidArguments, UpstreamFailed
 
 _MOST: Final = 5000  # entries of one answer: our own bound, the server has none
-_MOST_VALUES: Final = 1000
+_MOST_VALUES: Final = 10_000
 _LARGE_BYTES: Final = 256 * 1024
 
 
@@ -68,7 +68,7 @@ class VictoriaLogs:
         kept = dict.fromkeys(("_time", "_msg", wanted.field, *LEVELS, *HOSTS, *TRACE_IDS))
         pipes = f"| sort by (_time desc) limit {limit} | fields {', '.join(map(_quoted, kept))}"
         rows = await self._query(f"{_selecting(wanted)} {pipes}")
-        return [_entry(row) for row in rows]
+        return await made(rows, _entry)
 
     async def counts(self, wanted: Wanted) -> Mapping[str, int]:
         """In one request."""

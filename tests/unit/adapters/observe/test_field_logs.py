@@ -153,6 +153,7 @@ async def test_what_analysed_words_cannot_tell_the_lines_do(text: str, found: li
         swept = await logs.sweep(LogSweepQuery(["checkout"], HOUR, filter=text))
     assert [line.message for line in lines] == found
     assert dict(swept.counts) == {"checkout": len(found)}
+    assert "cannot search by this filter" in swept.notes[-1]
 
 
 async def test_page_that_holds_too_little_says_how_far_it_looked() -> None:
