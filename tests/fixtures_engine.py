@@ -153,7 +153,7 @@ async def lives(
     """On a fresh database, once on each. Starting and stopping may block the loop."""
     _nothing_blocks_the_loop.deactivate()
     quick = partial(DBOSConfig, notification_listener_polling_interval_sec=POLL_S)
-    monkeypatch.setattr("bot.engine.engine.DBOSConfig", quick)  # waited for at its end
+    monkeypatch.setattr("bot.engine.library.DBOSConfig", quick)  # waited for at its end
     defaults = Queue.__init__.__kwdefaults__ or {}
     monkeypatch.setitem(defaults, "polling_interval_sec", POLL_S)
     async with new_database(request.param, tmp_path) as url:

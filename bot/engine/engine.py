@@ -7,12 +7,12 @@ the file. What a turn or a decision does lives in `bot.chat` and `bot.actions`.
 
 import asyncio
 import uuid
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import IO
 
 import structlog
-from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, SetWorkflowID
+from dbos import DBOS, SetWorkflowID
 from pydantic import JsonValue, TypeAdapter
 
 from bot.chat.stopping import Signal
@@ -22,7 +22,7 @@ from bot.domain.session import Ask
 from bot.engine.config import DecisionBody, EngineConfig
 from bot.engine.database_lock import take_lock
 from bot.engine.lease import Lease
-from bot.engine.library import HAND_OVER_S, DurableJournal, end_dbos, milliseconds
+from bot.engine.library import HAND_OVER_S, DurableJournal, dbos_config, end_dbos
 from bot.engine.stranded import StrandedWork
 from bot.engine.take_over import DbosRecords, TakeOver
 from bot.engine.under_way import Tasks, UnderWay
@@ -46,7 +46,6 @@ from bot.store.tickets import Superseded, Tickets
 log = structlog.get_logger(__name__)
 
 POLL_STOPS_S = 0.3
-MAX_EXECUTOR_THREADS = 32  # DBOS leaves it unbounded: a thread per live workflow
 DEATHS_AT_A_STEP = 3  # of the process that ran it; then the step is given up
 
 UNTRACED = TurnTraces()
@@ -102,18 +101,20 @@ class Engine:
         ending: EndingBody,
         show_waiting: ShowWaiting,
         show_in_line: ShowWaiting | None = None,
+        leave: Callable[[TurnId], None] = lambda _turn: None,
     ) -> None:
         """Take the database, resume what was left, begin to accept. Raises SecondProcess.
 
         The lease and stop watchers run in `background` until it is cancelled. `show_waiting` tells
         people that their turn waits for others to end, `show_in_line` that it does in its thread.
+        `leave` ends at once what this process shows of a turn that others may have.
         """
         usual = MAX_LIVE_TURNS_SQLITE if self._config.sqlite_path else MAX_LIVE_TURNS
         self._slots = TurnSlots(self._config.max_live_turns or usual, show_waiting)
         await self._take()
         if not self._config.sqlite_path:
             await self._presence.beat()
-        self._show_in_line = show_in_line
+        self._show_in_line, self._leave = show_in_line, leave
         self._turn_body, self._decision_body = self._traces.answering(turn), decision
         self._ending_body = self._traces.ending(ending)
         self._background = background
@@ -143,18 +144,7 @@ class Engine:
             self._lock_file.close()
 
     def _launch(self) -> None:
-        config = DBOSConfig(
-            name="kortex",
-            system_database_url=self._config.database_url,
-            executor_id=self.executor_id,
-            application_version=self._config.version,
-            db_engine_kwargs=milliseconds() if self._config.sqlite_path else None,
-            serializer=DBOSPortableJSONSerializer(),
-            max_executor_threads=MAX_EXECUTOR_THREADS,
-            log_level="ERROR",
-            enable_otlp=False,
-        )
-        DBOS(config=config)
+        DBOS(config=dbos_config(self._config, self.executor_id))
 
         # Functions, because DBOS writes attributes on what it registers.
         async def turn(ask: JsonValue) -> None:
@@ -352,15 +342,18 @@ class Engine:
         """
         log.warning("overslept", turns=len(self._under_way.turns))
         self._take_over.let_go(self._under_way.turns.values())
-        for task in self._under_way.turns:
-            task.cancel()
+        self._end_here(self._under_way.turns.values())
 
     async def _let_lost_go(self) -> None:
         """It was without the database, and runs on: those turns end here that others have."""
         lost = await self._take_over.lost(self._under_way.turns.values())
         log.warning("cut_off", turns=len(self._under_way.turns), lost=len(lost))
+        self._end_here(lost)
+
+    def _end_here(self, lost: Collection[str]) -> None:
         for task, turn in self._under_way.turns.items():
             if turn in lost:
+                self._leave(TurnId(turn))  # to be cancelled takes its time
                 task.cancel()
 
     async def _look_after_others(self) -> None:

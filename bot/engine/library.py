@@ -15,9 +15,12 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, Final
 
-from dbos import DBOS, StepOptions
+import psycopg
+import sqlalchemy as sa
+from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, StepOptions
 from pydantic import JsonValue
 
+from bot.engine.config import EngineConfig
 from bot.ports.failures import GivenUp, StorageUnavailable, SurfaceFailed
 from bot.store.sqlite_threads import GatedConnection
 
@@ -26,6 +29,7 @@ SUBSEC_SINCE = (3, 42, 0)  # https://sqlite.org/releaselog/3_42_0.html
 _ENDED: Final = ["SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"]
 _AT_ONCE: Final = 1000
 
+MAX_EXECUTOR_THREADS = 32  # DBOS leaves it unbounded: a thread per live workflow
 HAND_OVER_S = 5.0  # for cancelled work to close what it holds
 
 _RETRIES: Final = 7  # after 0.5 s, doubled: half a minute, beside the database's own patience
@@ -50,6 +54,22 @@ def milliseconds() -> dict[str, object]:
 
 def _unixepoch(modifier: str) -> float | None:
     return time.time_ns() // 1_000_000 / 1000 if modifier == "subsec" else None
+
+
+def dbos_config(config: EngineConfig, executor: str) -> DBOSConfig:
+    """What DBOS is started with as that executor."""
+    wait_for_lost_servers()
+    return DBOSConfig(
+        name="kortex",
+        system_database_url=config.database_url,
+        executor_id=executor,
+        application_version=config.version,
+        db_engine_kwargs=milliseconds() if config.sqlite_path else None,
+        serializer=DBOSPortableJSONSerializer(),
+        max_executor_threads=MAX_EXECUTOR_THREADS,
+        log_level="ERROR",
+        enable_otlp=False,
+    )
 
 
 async def end_dbos() -> None:
@@ -141,3 +161,20 @@ def _value(recorded: JsonValue) -> JsonValue:
     if isinstance(recorded, dict) and _GIVEN_UP in recorded:
         raise GivenUp(str(recorded[_GIVEN_UP]))
     return recorded
+
+
+def wait_for_lost_servers() -> None:
+    """Have every connection of psycopg's that a server refused or dropped count as lost.
+
+    DBOS waits for a lost database, but knows some of the driver's words for it only: a refusal behind
+    a socket, a name that does not resolve and a reset would end work for good. What the server itself
+    says has a code, https://www.postgresql.org/docs/current/errcodes-appendix.html.
+    """
+    if not sa.event.contains(sa.Engine, "handle_error", _as_lost):
+        sa.event.listen(sa.Engine, "handle_error", _as_lost)
+
+
+def _as_lost(context: sa.engine.ExceptionContext) -> None:
+    error = context.original_exception
+    if isinstance(error, psycopg.OperationalError) and error.sqlstate is None:
+        context.is_disconnect = True

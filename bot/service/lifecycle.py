@@ -197,6 +197,7 @@ async def _engine_running(
             conversation.turns.end_lost,
             platforms.show_waiting,
             platforms.show_in_line,
+            platforms.leave,
         )
         try:
             yield

@@ -14,7 +14,7 @@ from adapters.llm.messages import Picture
 from bot.chat.pictures import no_picture
 from bot.domain.channel import UNKNOWN, Readers
 from bot.domain.chart import Chart
-from bot.domain.ids import API, MessageTs, Person, Place, TeamId, UserId
+from bot.domain.ids import API, MessageTs, Person, Place, TeamId, TurnId, UserId
 from bot.domain.proposal import Proposal
 from bot.domain.roles import HeldRoles
 from bot.domain.session import Ask
@@ -39,14 +39,22 @@ async def _nowhere_else(_team: TeamId) -> None:
     """Where no workspace comes by itself."""
 
 
+def _nothing_shown(_turn: TurnId) -> None:
+    """Where a second writer is refused by the record."""
+
+
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """One workspace. `show_waiting` and `show_in_line` tell people that their turn waits."""
+    """One workspace. `show_waiting` and `show_in_line` tell people that their turn waits.
+
+    `leave` ends at once what is shown of a turn that another process has by now.
+    """
 
     surface: ChatSurface
     directory: Directory
     show_waiting: ShowWaiting
     show_in_line: ShowWaiting
+    leave: Callable[[TurnId], None] = _nothing_shown
 
 
 class Platforms:
@@ -111,6 +119,11 @@ class Platforms:
         """Tell that it waits in its thread, where its workspace is served."""
         if (platform := self._by_team.get(ask.place.team)) is not None:
             await platform.show_in_line(ask)
+
+    def leave(self, turn: TurnId) -> None:
+        """Show no more of it, wherever it was shown."""
+        for platform in self._by_team.values():
+            platform.leave(turn)
 
 
 class RoutedSurface:

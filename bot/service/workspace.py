@@ -57,7 +57,8 @@ class SlackWorkspace:
     def platform(self) -> Platform:
         """As conversations are routed to it."""
         surface = self.surface
-        return Platform(surface, self.directory, surface.show_waiting, surface.show_in_line)
+        waits = (surface.show_waiting, surface.show_in_line)
+        return Platform(surface, self.directory, *waits, surface.leave)
 
 
 async def open_workspace(

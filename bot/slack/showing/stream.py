@@ -147,12 +147,17 @@ class SlackAnswerStream(AnswerStream):
             slot.edit = None
             await slot.idle.wait()
 
+    def leave(self) -> None:
+        """Begin no call any more, from this moment on: another process shows this answer."""
+        self._messages.is_left = True
+        self._slot.edit = None
+
     async def aclose(self) -> None:
         """Stop editing without a final text (the turn moved elsewhere).
 
         A call under way is waited for; none follows it, for its successor's answer may be there.
         """
-        self._messages.is_left = True
+        self.leave()
         try:
             await self._still()
         finally:
@@ -213,7 +218,8 @@ class SlackAnswerStream(AnswerStream):
         return asyncio.get_running_loop().call_later(EXPIRE_S, self._slot.changed)
 
     def _go_on_by_edits(self) -> None:
-        self._show_by(self._scheduler.open(self._edit))
+        edit = None if self._messages.is_left else self._edit
+        self._show_by(self._scheduler.open(edit))
 
     def _show_by(self, slot: EditSlot) -> None:
         self._slot.edit = None

@@ -110,6 +110,7 @@ class SlackSurface(ChatSurface):
         self._cards = OpenCards(outbox, stored, self._now)
         self._growing: dict[TurnId, NativeAnswer] = {}
         self._answers: dict[TurnId, AnswerMessages] = {}
+        self._live: dict[TurnId, SlackAnswerStream] = {}
         self._locks = KeyedLock()
 
     @property
@@ -197,7 +198,7 @@ class SlackSurface(ChatSurface):
             else:
                 messages.is_opened = True
                 self._answers[turn] = messages
-        return SlackAnswerStream(
+        live = self._live[turn] = SlackAnswerStream(
             messages,
             self._outbox.scheduler,
             links=self._links,
@@ -212,6 +213,12 @@ class SlackSurface(ChatSurface):
             stands=partial(self._keep, turn),
             share=self._sharing(ask),
         )
+        return live
+
+    def leave(self, turn: TurnId) -> None:
+        """Another process shows its answer: nothing more is begun here, from this moment on."""
+        if (live := self._live.get(turn)) is not None:
+            live.leave()
 
     async def show_card(self, proposal: Proposal) -> MessageTs:
         """Post the proposal's card, or bring the one already posted up to date.
@@ -305,6 +312,7 @@ class SlackSurface(ChatSurface):
     def _forget(self, turn: TurnId) -> None:
         self._answers.pop(turn, None)
         self._growing.pop(turn, None)
+        self._live.pop(turn, None)
 
 
 async def _own_clock() -> datetime:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from bot.domain.ids import MessageTs, TurnId
 from bot.domain.turn_events import TextDelta
 from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.slack.api.web_api import RateLimited, Refused, Unreachable
@@ -295,6 +296,29 @@ async def test_closing_waits_for_the_edit_under_way(
     await closing
 
     assert slack.texts() == ["Looking at the logs of checkout…"]
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["edited", "to be posted"])
+async def test_what_another_process_shows_by_now_is_left_before_its_turn_has_ended_here(
+    slack: FakeSlackWeb, surface: SlackSurface, known: bool
+) -> None:
+    ts = await surface.open_answer(ASK) if known else MessageTs("")
+    method = "chat.update" if known else "chat.postMessage"
+    gate = slack.gates[method] = asyncio.Event()
+    stream = surface.stream(ASK, ts)
+    stream.feed(TextDelta("one "))
+    await slack.until(method, begun=True)
+    stream.feed(TextDelta("two "))
+    surface.leave(ASK.turn_id)
+    surface.leave(TurnId("turn:of:another"))
+    stream.feed(TextDelta("three "))
+    gate.set()
+    for _ in range(50):
+        await asyncio.sleep(0)
+
+    assert slack.count(method) == 1
+    assert "two" not in "".join(slack.texts())
+    await stream.aclose()
 
 
 async def test_a_final_whose_edit_comes_soon_is_edited_and_its_further_messages_do_not_wait(

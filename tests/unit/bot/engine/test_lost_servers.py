@@ -1,0 +1,47 @@
+"""What the driver says of a server that is away for a moment is waited for, whatever its words."""
+
+import psycopg
+import pytest
+import sqlalchemy as sa
+from dbos._utils import retriable_postgres_exception
+
+from bot.engine.library import wait_for_lost_servers
+
+REFUSED = (
+    'connection is bad: connection to server on socket "/run/.s.PGSQL.5432" failed: No such file'
+)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        REFUSED,
+        "[Errno -2] Name or service not known",
+        "consuming input failed: could not receive data from server: Connection reset by peer",
+        "the connection is lost",
+    ],
+)
+def test_a_server_that_cannot_be_reached_is_waited_for(words: str) -> None:
+    wait_for_lost_servers()
+    wait_for_lost_servers()
+
+    assert retriable_postgres_exception(raised(psycopg.OperationalError(words)))
+
+
+def test_what_the_server_itself_refused_is_not_tried_without_end() -> None:
+    wait_for_lost_servers()
+
+    assert not retriable_postgres_exception(raised(psycopg.errors.InvalidPassword("who is that")))
+    assert not retriable_postgres_exception(raised(psycopg.errors.UniqueViolation("twice")))
+
+
+def raised(error: psycopg.Error) -> sa.exc.DBAPIError:
+    """As SQLAlchemy hands it on where a connection is made."""
+
+    def connect() -> None:
+        raise error
+
+    engine = sa.create_engine("postgresql+psycopg://", creator=connect, poolclass=sa.NullPool)
+    with pytest.raises(sa.exc.DBAPIError) as found:
+        engine.connect()
+    return found.value
