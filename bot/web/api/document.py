@@ -1,5 +1,6 @@
 """The OpenAPI 3.1 document of the API, made from its operations and models."""
 
+import asyncio
 import re
 from collections.abc import Sequence
 from functools import cache
@@ -64,7 +65,9 @@ def document_route(operations: Sequence[Operation]) -> web.RouteDef:
         return orjson.dumps(document(operations))
 
     async def handle(_request: web.Request) -> web.Response:
-        return web.Response(body=body(), content_type="application/json")
+        # Made once; reads the installed version from its files.
+        made = await asyncio.to_thread(body)
+        return web.Response(body=made, content_type="application/json")
 
     return web.get(PATH, handle)
 

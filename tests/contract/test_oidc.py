@@ -1,0 +1,164 @@
+"""Tokens of an identity provider against its keys: rotation, outage, and every way to forge one."""
+
+import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import jwt
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+
+from adapters.oidc import Issuer, OidcTokens, TokenRefused
+
+AUDIENCE = "kortex"
+RSA = rsa.generate_private_key(65537, 2048)
+OTHER = rsa.generate_private_key(65537, 2048)
+CURVE = ec.generate_private_key(ec.SECP256R1())
+
+
+def _public(key: Any, kid: str, algorithm: str) -> dict[str, Any]:
+    kind = jwt.algorithms.ECAlgorithm if algorithm == "ES256" else jwt.algorithms.RSAAlgorithm
+    found: dict[str, Any] = kind.to_jwk(key.public_key(), as_dict=True)
+    return {**found, "kid": kid, "alg": algorithm, "use": "sig"}
+
+
+@dataclass
+class Provider:
+    """An issuer whose keys, metadata and mood a test changes."""
+
+    url: str = ""
+    keys: list[dict[str, Any]] = field(default_factory=lambda: [_public(RSA, "one", "RS256")])
+    status: int = 200
+    issuer: str = ""
+    asked: int = 0
+    now: float = 1_000.0
+    tokens: OidcTokens = None  # type: ignore[assignment]
+
+    def token(
+        self, key: Any = RSA, kid: str = "one", algorithm: str = "RS256", **claims: Any
+    ) -> str:
+        now = int(time.time())
+        body = {"iss": self.url, "aud": AUDIENCE, "sub": "ann", "exp": now + 300, **claims}
+        body = {name: value for name, value in body.items() if value is not None}
+        return jwt.encode(body, key, algorithm, headers={"kid": kid})
+
+
+@pytest.fixture
+async def provider() -> AsyncIterator[Provider]:
+    made = Provider()
+
+    async def metadata(_request: web.Request) -> web.Response:
+        told = {"issuer": made.issuer or made.url, "jwks_uri": f"{made.url}/keys"}
+        return web.json_response(told, status=made.status)
+
+    async def keys(_request: web.Request) -> web.Response:
+        made.asked += 1
+        return web.json_response({"keys": made.keys}, status=made.status)
+
+    app = web.Application()
+    app.router.add_get("/.well-known/openid-configuration", metadata)
+    app.router.add_get("/keys", keys)
+    async with TestServer(app) as server:
+        made.url = f"http://127.0.0.1:{server.port}"
+        issuer = Issuer(made.url, AUDIENCE, ("RS256", "ES256"))
+        made.tokens = OidcTokens(issuer, lambda: made.now)
+        yield made
+
+
+async def test_a_token_of_the_issuer_is_taken_and_its_keys_are_kept(provider: Provider) -> None:
+    for _ in range(3):
+        assert (await provider.tokens.claims(provider.token()))["sub"] == "ann"
+    assert provider.asked == 1
+
+
+async def test_a_new_key_is_asked_for_at_most_once_a_minute(provider: Provider) -> None:
+    await provider.tokens.claims(provider.token())
+    provider.keys = [_public(CURVE, "two", "ES256")]
+    rotated = provider.token(CURVE, "two", "ES256")
+    for _ in range(3):
+        with pytest.raises(TokenRefused):
+            await provider.tokens.claims(rotated)
+    assert provider.asked == 1
+
+    provider.now += 61.0
+    assert (await provider.tokens.claims(rotated))["sub"] == "ann"
+    with pytest.raises(TokenRefused):  # what the issuer took back
+        await provider.tokens.claims(provider.token())
+    assert provider.asked == 2
+
+
+async def test_while_the_issuer_is_away_known_keys_serve_and_unknown_ones_deny(
+    provider: Provider,
+) -> None:
+    await provider.tokens.claims(provider.token())
+    provider.status = 503
+    provider.now += 7_200.0
+
+    assert (await provider.tokens.claims(provider.token()))["sub"] == "ann"
+    provider.now += 61.0
+    with pytest.raises(TokenRefused):
+        await provider.tokens.claims(provider.token(OTHER, "other"))
+
+
+FORGED: dict[str, Callable[[Provider], str]] = {
+    "another key under its name": lambda p: p.token(OTHER),
+    "no signature": lambda p: p.token("", "one", "none"),
+    "a symmetric one over the public key": lambda p: p.token("public" * 8, "one", "HS256"),
+    "an algorithm that is not allowed": lambda p: p.token(RSA, "one", "RS512"),
+    "another issuer": lambda p: p.token(iss="https://else"),
+    "another audience": lambda p: p.token(aud="grafana"),
+    "no audience": lambda p: p.token(aud=None),
+    "no subject": lambda p: p.token(sub=None),
+    "no end": lambda p: p.token(exp=None),
+    "over": lambda p: p.token(exp=int(time.time()) - 61),
+    "an end of 128 bits": lambda p: p.token(exp=2**127) + "x",
+    "not yet": lambda p: p.token(nbf=int(time.time()) + 120),
+    "an unknown key": lambda p: p.token(kid="../../etc/passwd"),
+    "another's curve under its name": lambda p: p.token(CURVE, "one", "ES256"),
+    "nothing": lambda _p: "",
+    "no token": lambda _p: "a.b.c",
+    "a lone surrogate": lambda _p: "\ud800.\ud800.\ud800",
+    "brackets": lambda _p: "[" * 1_500,
+    "too long": lambda p: p.token(more="x" * 10_000),
+}
+
+
+@pytest.mark.parametrize("how", FORGED)
+async def test_a_forged_token_is_refused(provider: Provider, how: str) -> None:
+    with pytest.raises(TokenRefused) as refused:
+        await provider.tokens.claims(FORGED[how](provider))
+    assert "ann" not in str(refused.value)
+
+
+async def test_a_token_is_taken_within_a_minute_of_its_end(provider: Provider) -> None:
+    late = provider.token(exp=int(time.time()) - 30)
+
+    assert (await provider.tokens.claims(late))["sub"] == "ann"
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        [],
+        [{"kty": "oct", "k": "c2VjcmV0", "kid": "one", "alg": "HS256"}],
+        [{"kty": "RSA", "kid": "one"}],
+        [{**_public(RSA, "one", "RS256"), "use": "enc"}],
+        [_public(RSA, "one", "RS512")],
+    ],
+)
+async def test_keys_that_cannot_be_used_deny(
+    provider: Provider, keys: list[dict[str, Any]]
+) -> None:
+    provider.keys = keys
+    with pytest.raises(TokenRefused):
+        await provider.tokens.claims(provider.token())
+
+
+async def test_the_metadata_of_another_issuer_is_not_believed(provider: Provider) -> None:
+    provider.issuer = "https://else"
+    with pytest.raises(TokenRefused):
+        await provider.tokens.claims(provider.token())
+    assert provider.asked == 0
