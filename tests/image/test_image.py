@@ -183,5 +183,6 @@ async def _ended(program: Process) -> int:
     """The exit code after SIGTERM, within the 30 s that an orchestrator waits."""
     program.send_signal(signal.SIGTERM)
     async with asyncio.timeout(30):
-        await program.communicate()
+        _, complained = await program.communicate()
+    assert b"Warning" not in complained
     return program.returncode or 0
