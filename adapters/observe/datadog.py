@@ -120,14 +120,16 @@ class Datadog:
         wanted = {product.lower(): product for product in products}
         places: dict[str, dict[str, list[Place]]] = defaultdict(dict)
         spacing: dict[str, float] = {}
+        units: dict[str, str | None] = {}
         for row, interval_s in found:
             value = row.labels.get(self._tag, "")
             product = wanted.get(value, value) if wanted else value
             if value and (not wanted or value in wanted):
                 places[chosen[row.asked]][product] = [Place(self._tag, value)]
+            units[chosen[row.asked]] = row.unit
             if interval_s > 0:
                 spacing[chosen[row.asked]] = interval_s
-        known = [Known(name, places[name]) for name in chosen if name in places]
+        known = [Known(name, places[name], unit=units[name]) for name in chosen if name in places]
         every = tuple(products) or tuple(sorted({one for at in places.values() for one in at}))
         left = len(telling) - len(chosen)
         notes = [f"{left} more metrics were not looked at"] if left else []

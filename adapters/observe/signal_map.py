@@ -243,4 +243,4 @@ def _shaped_unit(base: str) -> str | None:
     alike = written_alike(base)
     if "percent" in alike:
         return "percent"
-    return "ratio" if "ratio" in alike else None
+    return "ratio" if re.search(r"(^|_)ratio(_|$)", alike) else None  # a duration is none

@@ -101,6 +101,13 @@ def test_no_share_is_made_up_without_a_status_label(values: Mapping[str, frozens
     assert list(named(known("http_requests_total", "counter", values))) == ["http_requests_total"]
 
 
+@pytest.mark.parametrize(
+    ("name", "unit"), [("http.request.duration", None), ("cache_hit_ratio", "ratio")]
+)
+def test_unit_is_a_word_of_the_name_not_a_part_of_one(name: str, unit: str | None) -> None:
+    assert named(known(name))[name].unit == unit
+
+
 def test_ratio_needs_both_of_its_parts() -> None:
     alone = named(known("hikaricp_connections_active"))
     both = named(known("hikaricp_connections_active"), known("hikaricp_connections_max"))
