@@ -88,8 +88,8 @@ async def logs_of(kind: str) -> AsyncIterator[Logs]:
         ),
         "elasticsearch": lambda: ElasticsearchServer(
             [
-                {"@timestamp": ns_text(ts), "message": t, "app": p, "level": l}
-                for p, ts, l, t in rows
+                {"@timestamp": ns_text(ts), "message": text, "app": p, "level": level}
+                for p, ts, level, text in rows
             ]
         ),
         "cloudwatch": lambda: CloudWatchLogsServer(
