@@ -27,8 +27,16 @@ class ByName(Section):
         return self
 
 
-def named_apart(read: object, own: frozenset[str]) -> object:
-    """A family's table with the tables within it that are no key of its own under `named`."""
+class HoldsNamed(Section):
+    """A family's table: the tables within it that are no key of its own are read as `named`."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named_apart(cls, read: object) -> object:
+        return _named_apart(read, frozenset(cls.model_fields))
+
+
+def _named_apart(read: object, own: frozenset[str]) -> object:
     if not isinstance(read, dict) or not all(isinstance(key, str) for key in read):
         return read
     apart = read.get(NAMED)

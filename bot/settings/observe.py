@@ -5,7 +5,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from bot.settings.access import TENANT_HEADER, AccessSettings, HeaderText
-from bot.settings.named_backends import BackendName, ByName, named_apart
+from bot.settings.named_backends import BackendName, ByName, HoldsNamed
 from bot.settings.observe_kinds import (
     LOGS_KEYS,
     METRICS_KEYS,
@@ -61,15 +61,10 @@ class NamedLogsSettings(LogsBackend, ByName):
     """`[observe.logs.NAME]`."""
 
 
-class LogsSettings(LogsBackend):
+class LogsSettings(LogsBackend, HoldsNamed):
     """`[observe.logs]`: what every channel looks at that chooses no other, and those by name."""
 
     named: dict[BackendName, NamedLogsSettings] = Field(default_factory=dict)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _named_apart(cls, read: object) -> object:
-        return named_apart(read, frozenset(cls.model_fields))
 
 
 class SignalSettings(Section):
@@ -114,15 +109,10 @@ class NamedMetricsSettings(MetricsBackend, ByName):
     """`[observe.metrics.NAME]`."""
 
 
-class MetricsSettings(MetricsBackend):
+class MetricsSettings(MetricsBackend, HoldsNamed):
     """`[observe.metrics]`: what every channel looks at that chooses no other, and those by name."""
 
     named: dict[BackendName, NamedMetricsSettings] = Field(default_factory=dict)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _named_apart(cls, read: object) -> object:
-        return named_apart(read, frozenset(cls.model_fields))
 
 
 class TracesBackend(ObservedBackend):
@@ -136,15 +126,10 @@ class NamedTracesSettings(TracesBackend, ByName):
     """`[observe.traces.NAME]`."""
 
 
-class TracesSettings(TracesBackend):
+class TracesSettings(TracesBackend, HoldsNamed):
     """`[observe.traces]`: what every channel looks at that chooses no other, and those by name."""
 
     named: dict[BackendName, NamedTracesSettings] = Field(default_factory=dict)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _named_apart(cls, read: object) -> object:
-        return named_apart(read, frozenset(cls.model_fields))
 
 
 class ObserveSettings(Section):

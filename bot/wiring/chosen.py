@@ -46,13 +46,12 @@ class Picks:
 
 def picks(observe: ObserveSettings, rules: Sequence[ChannelRule], channel: str) -> Picks:
     """Of a channel by its name, under the rules of its workspace."""
-    found = [_pick(family, named_of(observe, family), rules, channel) for family in FAMILIES]
-    return Picks(*found)
+    return Picks(*(_pick(family, observe, rules, channel) for family in FAMILIES))
 
 
 def picks_of(observe: ObserveSettings, rule: ChannelRule) -> Picks:
     """Of a channel that stands under that rule."""
-    return Picks(*(_of_rule(family, named_of(observe, family), rule) for family in FAMILIES))
+    return Picks(*(_of_rule(family, observe, rule) for family in FAMILIES))
 
 
 def named_of(observe: ObserveSettings, family: Family) -> Mapping[str, ByName]:
@@ -66,22 +65,24 @@ def named_of(observe: ObserveSettings, family: Family) -> Mapping[str, ByName]:
 
 
 def _pick(
-    family: Family, named: Mapping[str, ByName], rules: Sequence[ChannelRule], channel: str
+    family: Family, observe: ObserveSettings, rules: Sequence[ChannelRule], channel: str
 ) -> Pick:
     if channel != UNKNOWN:
-        return _of_rule(family, named, rule_for(rules, channel))
+        return _of_rule(family, observe, rule_for(rules, channel))
     # Whichever of them it stands under: what they agree about is right.
     answering = [rule for rule in rules if rule.answers]
     possible = [*answering, UNMATCHED] if len(answering) == len(rules) else answering
-    agreed = {_of_rule(family, named, rule) for rule in possible}
+    agreed = {_of_rule(family, observe, rule) for rule in possible}
     if len(agreed) == 1:
         return agreed.pop()
     return Pick(why=f"the channel's name cannot be read, so its {family} backend is not known")
 
 
-def _of_rule(family: Family, named: Mapping[str, ByName], rule: ChannelRule) -> Pick:
+def _of_rule(family: Family, observe: ObserveSettings, rule: ChannelRule) -> Pick:
+    named = named_of(observe, family)
     chosen: str = getattr(rule.backends, family)
-    if chosen == DEFAULT or not (chosen or named):
+    nowhere = not named and getattr(observe, family).kind == "none"
+    if chosen == DEFAULT or nowhere or not (chosen or named):
         return Pick()
     if chosen:
         there = chosen in named
