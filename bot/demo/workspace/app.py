@@ -11,6 +11,7 @@ from ipaddress import ip_address
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
+from bot.demo.workspace.one_slack import AUTHORIZE_PATH, OneSlack
 from bot.demo.workspace.person_api import PersonApi, person_errors
 from bot.demo.workspace.provider_choice import ProviderChoice
 from bot.demo.workspace.response_urls import ResponseUrls
@@ -31,20 +32,27 @@ def create_app(
     workspace: Workspace,
     providers: ProviderChoice | None = None,
     trusted_hosts: frozenset[str] = LOOPBACK_HOSTS,
+    slack: OneSlack | None = None,
 ) -> web.Application:
-    """Slack's protocol and the page, on one port. Requests for any other host are refused."""
+    """Slack's protocol and the page, on one port. Requests for any other host are refused.
+
+    `slack` are several workspaces, of which this one is the first: the page is its own.
+    """
+    slack = slack or OneSlack(workspace)
     app = web.Application(
         middlewares=[_only_for(trusted_hosts), _learn_origin(workspace), person_errors],
         client_max_size=MAX_BODY_BYTES,
     )
     PersonApi(workspace, providers).add_routes(app.router)
     PageFiles().add_to(app)
-    app.router.add_route("*", "/api/{method}", SimulatedWebApi(workspace).handle)
+    app.router.add_route("*", "/api/{method}", SimulatedWebApi(slack).handle)
     workspace.files.add_to(app.router)
     app.router.add_get("/link/", workspace.sockets.serve)
     app.router.add_post("/actions/{key}", ResponseUrls(workspace).handle)
-    app.cleanup_ctx.append(_deliveries(workspace))
-    app.on_shutdown.append(_close(workspace))
+    app.router.add_get(AUTHORIZE_PATH, slack.authorize)
+    for each in slack.all:
+        app.cleanup_ctx.append(_deliveries(each))
+        app.on_shutdown.append(_close(each))
     return app
 
 
@@ -108,16 +116,19 @@ async def serving(
     host: str = "127.0.0.1",
     port: int = 0,
     providers: ProviderChoice | None = None,
+    slack: OneSlack | None = None,
 ) -> AsyncIterator[str]:
     """Serve it here; yields the origin, such as `http://127.0.0.1:40123`. Port 0: any free one."""
-    runner = web.AppRunner(create_app(workspace, providers), access_log=None, shutdown_timeout=1)
+    app = create_app(workspace, providers, slack=slack)
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
     await runner.setup()
     try:
         site = web.TCPSite(runner, host, port)
         await site.start()
         bound = runner.addresses[0][1]
         reached = "127.0.0.1" if ip_address(host).is_unspecified else host
-        workspace.acts.origin = f"http://{reached}:{bound}"
-        yield workspace.acts.origin
+        for each in slack.all if slack else (workspace,):
+            each.acts.origin = f"http://{reached}:{bound}"
+        yield workspace.origin
     finally:
         await runner.cleanup()

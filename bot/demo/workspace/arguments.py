@@ -54,6 +54,7 @@ _RANGE = {
 # Arguments, tiers and scopes: https://docs.slack.dev/reference/methods
 SIGNATURES: Mapping[str, Signature] = {
     "apps.connections.open": Signature({}, {}, tier=3, app_level=True),
+    "apps.uninstall": Signature({"client_id": _TEXT, "client_secret": _TEXT}, {}, tier=1),
     "auth.test": Signature({}, {}, tier=4),
     "chat.delete": Signature(
         {"channel": _TEXT, "ts": _TEXT}, {"as_user": _FLAG}, tier=3, scope="chat:write"

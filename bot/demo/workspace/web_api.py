@@ -10,6 +10,7 @@ from pydantic import JsonValue
 from bot.demo.workspace.arguments import SIGNATURES, Arguments, Signature, read_arguments
 from bot.demo.workspace.block_rules import check_known
 from bot.demo.workspace.errors import RateLimited, ScopeMissing, SlackRefused
+from bot.demo.workspace.identity import AppIdentity
 from bot.demo.workspace.json_access import JsonObject, objects_at, text_at
 from bot.demo.workspace.methods import (
     chat,
@@ -20,6 +21,7 @@ from bot.demo.workspace.methods import (
     streaming,
     views,
 )
+from bot.demo.workspace.one_slack import OneSlack
 from bot.demo.workspace.state import ApiCall, Workspace
 
 Handler = Callable[[Workspace, Arguments], JsonObject]
@@ -61,18 +63,21 @@ HANDLERS: Mapping[str, Handler] = {
 
 @dataclass(slots=True)
 class SimulatedWebApi:
-    """Answers `/api/<method>`."""
+    """Answers `/api/<method>`, for whichever workspace the token is of."""
 
-    workspace: Workspace
+    slack: OneSlack
 
     async def handle(self, request: web.Request) -> web.Response:
         """One request. HTTP 200 whatever the outcome, except 429, as Slack does."""
         method = request.match_info["method"]
         sent: JsonObject = {}
-        headers = {"x-oauth-scopes": ",".join(sorted(self.workspace.app.scopes))}
+        workspace = self.slack.home
+        headers = {"x-oauth-scopes": ",".join(sorted(workspace.app.scopes))}
         try:
             sent, is_json = await _read_body(request)
-            answer = self._answer(request, method, sent, is_json=is_json)
+            token = _token(request, sent, is_json=is_json)
+            workspace = self.slack.of_token(token)
+            answer = self._answer(request, workspace, method, token, sent, is_json=is_json)
             error = ""
         except RateLimited as limited:
             answer, error = {"ok": False, "error": limited.code}, limited.code
@@ -80,8 +85,8 @@ class SimulatedWebApi:
         except SlackRefused as refused:
             answer, error = _refusal(refused), refused.code
         logged = {key: value for key, value in sent.items() if key != "token"}
-        self.workspace.calls.append(ApiCall(method, logged, error))
-        self.workspace.feed.notify()
+        workspace.calls.append(ApiCall(method, logged, error))
+        workspace.feed.notify()
         status = 429 if error == "ratelimited" else 200
         return web.Response(
             body=orjson.dumps(answer),
@@ -92,40 +97,51 @@ class SimulatedWebApi:
         )
 
     def _answer(
-        self, request: web.Request, method: str, sent: JsonObject, *, is_json: bool
+        self,
+        request: web.Request,
+        workspace: Workspace,
+        method: str,
+        token: str,
+        sent: JsonObject,
+        *,
+        is_json: bool,
     ) -> JsonObject:
+        if method == "oauth.v2.access":
+            return self.slack.access(sent, request.headers.get("authorization", ""))
         signature = SIGNATURES.get(method)
         if signature is None:
             raise SlackRefused("unknown_method")
-        self._authorize(_token(request, sent, is_json=is_json), signature)
-        if refusal := self.workspace.setup.refused.get(method):
+        _authorize(workspace.app, self.slack.bot_token_of(token), signature)
+        if method == "apps.uninstall":
+            return self.slack.uninstall(sent, token)
+        if refusal := workspace.setup.refused.get(method):
             raise SlackRefused(refusal)
         channel = text_at(sent, "channel") or text_at(sent, "channel_id")
-        self.workspace.limiter.take(method, signature.tier, channel)
+        workspace.limiter.take(method, signature.tier, channel)
         if is_json and not signature.takes_json:
             sent = {}
         arguments = read_arguments(signature, sent)
         if method == "apps.connections.open":
             return {"ok": True, "url": self._socket_url(request)}
         for blocks in _blocks_in(arguments):
-            check_known(blocks, self.workspace.setup.unknown_blocks)
-        return {"ok": True} | HANDLERS[method](self.workspace, arguments)
-
-    def _authorize(self, token: str, signature: Signature) -> None:
-        app = self.workspace.app
-        if not token:
-            raise SlackRefused("not_authed")
-        if token not in (app.bot_token, app.app_token):
-            raise SlackRefused("invalid_auth")
-        if token != (app.app_token if signature.app_level else app.bot_token):
-            raise SlackRefused("not_allowed_token_type")
-        if signature.scope and signature.scope not in app.scopes:
-            raise ScopeMissing(signature.scope, ",".join(sorted(app.scopes)))
+            check_known(blocks, workspace.setup.unknown_blocks)
+        return {"ok": True} | HANDLERS[method](workspace, arguments)
 
     def _socket_url(self, request: web.Request) -> str:
-        ticket = self.workspace.sockets.issue_ticket()
-        app_id = self.workspace.app.app_id
+        ticket = self.slack.home.sockets.issue_ticket()
+        app_id = self.slack.home.app.app_id
         return f"ws://{request.host}/link/?ticket={ticket}&app_id={app_id}"
+
+
+def _authorize(app: AppIdentity, token: str, signature: Signature) -> None:
+    if not token:
+        raise SlackRefused("not_authed")
+    if token not in (app.bot_token, app.app_token):
+        raise SlackRefused("invalid_auth")
+    if token != (app.app_token if signature.app_level else app.bot_token):
+        raise SlackRefused("not_allowed_token_type")
+    if signature.scope and signature.scope not in app.scopes:
+        raise ScopeMissing(signature.scope, ",".join(sorted(app.scopes)))
 
 
 def _blocks_in(arguments: Arguments) -> Iterator[Sequence[JsonObject]]:
