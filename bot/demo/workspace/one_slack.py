@@ -37,7 +37,7 @@ class OneSlack:
 
     @property
     def all(self) -> Sequence[Workspace]:
-        """Home first."""
+        """Home comes first, then the others."""
         return (self.home, *self.others)
 
     def of_token(self, token: str) -> Workspace:
