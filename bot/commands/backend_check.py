@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from adapters.errors import AdapterError
 from bot.commands.installation import Asked, Installation
-from bot.commands.part_check import PROBE_TIMEOUT_S, sight
+from bot.commands.part_check import PROBE_TIMEOUT_S, sight, words_of
 from bot.reports.finding import Finding
 from bot.settings.named_backends import FAMILIES
 from bot.settings.observe import ObserveSettings
@@ -82,7 +82,7 @@ async def check_cluster(asked: Asked) -> Sequence[Finding]:
             excess = await cluster.api.excess(cluster.reader.namespaces)
             await cluster.reader.table(ObjectQuery("pods"))
     except (ToolError, TimeoutError) as error:
-        return [Finding("kubernetes", False, f"{error or 'no answer'}"[:200])]
+        return [Finding("kubernetes", False, words_of(error)[:200])]
     if excess:
         return [Finding("kubernetes", False, f"{TOO_MUCH}: {', '.join(excess)}")]
     words = f"answers; this identity can only read, cluster-wide and in {_spaces(cluster)}"
@@ -157,5 +157,5 @@ async def _probe(part: str, kind: str, asked_for: str, question: Awaitable[objec
     except InvalidArguments as error:
         return Finding(part, True, f"{kind} answers ({error.message[:80]})")
     except (AdapterError, ToolError, TimeoutError) as error:
-        return Finding(part, False, f"{kind}: {error or 'no answer'}")
+        return Finding(part, False, f"{kind}: {words_of(error)}")
     return Finding(part, True, f"{kind} answers (asked for {asked_for})")

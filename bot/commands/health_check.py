@@ -55,9 +55,9 @@ from tools.cursor import CursorSigner
 from tools.errors import ToolError
 from tools.output import clean_text
 
-# All parts are asked at once, and the whole has to end within 15 s.
-PART_S: Final = 12.0
-SHARED_S: Final = 11.0  # of what other parts wait for
+# All parts are asked at once, and the whole has to end within 15 s, the start of Python included.
+PART_S: Final = 10.0
+SHARED_S: Final = 8.0  # of what other parts wait for
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,10 +31,15 @@ from tools.signals import ROLES, Discovered
 
 PROBE_S = 5.0
 
-PROBE_TIMEOUT_S = 10.0
+PROBE_TIMEOUT_S = 9.0  # within what a whole check may take
 WINDOW = timedelta(hours=1)
 MOST_PRODUCTS = 20  # that have a line of their own
 MOST_NAMES = 5
+
+
+def words_of(error: Exception) -> str:
+    """What to say of a question that failed; one that took too long has no words of its own."""
+    return str(error) or f"no answer within {PROBE_TIMEOUT_S:.0f} s"
 
 
 async def check_plugins(plugins: Plugins, settings: Settings) -> list[Finding]:
@@ -62,7 +67,7 @@ async def _finding(tool: PluginTool) -> Finding:
         async with asyncio.timeout(PROBE_S):
             await tool.reach()
     except (AdapterError, TimeoutError) as error:
-        why = f"unreachable, {error or f'no answer within {PROBE_S:.0f} s'}"
+        why = f"unreachable, {str(error) or f'no answer within {PROBE_S:.0f} s'}"
         return Finding(f"plugin {manifest.name}", False, f"{where}: {why}")
     sessions = ", ".join(manifest.allowed_sessions)
     return Finding(f"plugin {manifest.name}", True, f"{where} is there, sessions {sessions}")
@@ -149,7 +154,7 @@ async def _logs(kind: str, logs: Logs | None, products: Sequence[str], when: Int
         async with asyncio.timeout(PROBE_TIMEOUT_S):
             found = await logs.discover(products, when)
     except (ToolError, TimeoutError) as error:
-        return Finding("logs", False, f"{kind}: {error or 'no answer'}")
+        return Finding("logs", False, f"{kind}: {words_of(error)}")
     words = _matched("logs", found.products, found.without, list(found.labels))
     some = len(found.without) < len(found.products)
     return Finding("logs", some, f"{kind} answers; {words}", warning=not products)
@@ -164,7 +169,7 @@ async def _metrics(
         async with asyncio.timeout(PROBE_TIMEOUT_S):
             found = await metrics.discover(products, when)
     except (ToolError, TimeoutError) as error:
-        return [Finding("metrics", False, f"{kind}: {error or 'no answer'}")]
+        return [Finding("metrics", False, f"{kind}: {words_of(error)}")]
     words = _matched("metrics", found.products, found.without, list(found.labels))
     there = [product for product in found.products if product not in found.without]
     return [

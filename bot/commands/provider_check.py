@@ -9,7 +9,7 @@ from adapters.llm.port import Provider
 from adapters.llm.triage.provider import NAME as TRIAGE
 from bot.reports.finding import Finding
 
-ANSWER_S = 11.0  # within what a whole check may take
+ANSWER_S = 9.0  # within what a whole check may take
 # A few tokens of the configured model; some models refuse a bound below 16.
 _QUESTION = CompleteRequest(
     system="", messages=(Message(Role.USER, "Answer with the word ok."),), max_tokens=32

@@ -131,7 +131,7 @@ async def test_nothing_that_is_silent_is_waited_for_and_each_says_how_it_is_mend
     started = time.monotonic()
     found = await examine(everything(silent, tmp_path))
 
-    assert time.monotonic() - started < 5  # each of a dozen parts would wait for ten seconds
+    assert time.monotonic() - started < 9  # one part alone would wait for ten seconds
     bad = failed(found)
     assert bad.keys() >= {
         "slack", "roles", "audit places", "providers", "observe", "control plane", "platform", "actions",

@@ -49,6 +49,12 @@ async def test_backend_that_fails_says_why() -> None:
     assert (metrics.ok, "no org id" in metrics.detail) == (False, True)
 
 
+async def test_backend_that_took_too_long_says_so() -> None:
+    silent = FakeMetrics(failure=TimeoutError())
+    _logs, metrics = await sight(SETTINGS, observed(metrics=silent), ["checkout"], NOW)
+    assert metrics.detail == "prometheus: no answer within 9 s"
+
+
 async def test_what_is_not_set_is_no_failure() -> None:
     found = await sight(SETTINGS, observed(None, None), ["checkout"], NOW)
     assert [one.fails for one in found] == [False, False]
