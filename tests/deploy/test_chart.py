@@ -120,6 +120,15 @@ def test_named_namespaces_bound_what_it_may_read() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "config",
+    ["  [slack]\n[http]\n", 'a = "{{ .Values.image }}"\n', "\tb = '<&>'\n\n\n", 'c = "ü\u2028"'],
+)
+def test_the_configuration_arrives_as_it_was_written(config: str) -> None:
+    (written,) = of_kind(rendered({"config": config}), "ConfigMap")
+    assert written["data"] == {"kortex.toml": config}
+
+
 def test_without_kubernetes_there_are_no_rights_and_no_token() -> None:
     objects = rendered({})
     (deployment,) = of_kind(objects, "Deployment")
