@@ -37,6 +37,7 @@ from bot.web.api.chat.people import UNKNOWN, CallerRoles
 from bot.web.api.chat.stream import Desk
 from bot.web.api.chat.surface import ChatLogSurface
 from bot.web.api.document import document_route
+from bot.web.api.nirmata import NirmataWire
 from bot.web.api.operations import Operation, routes
 from bot.web.api.proposals import Deciding
 from bot.web.api.reports import Reports, Verified
@@ -159,6 +160,7 @@ def http_api(
         *_reports(base, conversation, standing).operations(),
     )
     served = [*routes(operations, door), document_route(operations)]
+    served += NirmataWire(door, conversations).routes() if settings.nirmata_wire else []
     return HttpApi(served, operations, door, standing, streams)
 
 

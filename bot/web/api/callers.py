@@ -116,9 +116,10 @@ class CallerDoor:
         self._claims_of = claims_of
         self._rules = rules
 
-    async def admitted(self, request: web.Request) -> Caller:
-        """Who sends the request. Raises Denied."""
-        caller = await self.shown(token_of(request.headers.getall("Authorization", [])))
+    async def admitted(self, request: web.Request, scheme: str = "bearer") -> Caller:
+        """Who sends the request, by the bearer token or that of the scheme. Raises Denied."""
+        given = request.headers.getall("Authorization", [])
+        caller = await self.shown(token_of(given) or token_of(given, scheme))
         self._rate.take(caller.key)
         return caller
 
@@ -162,12 +163,12 @@ class CallerDoor:
         return Caller(known.person(self._home), known.kind, known.name, key)
 
 
-def token_of(headers: Sequence[str]) -> str:
-    """The bearer token of the one `Authorization` header; "" for none, several, or another scheme."""
+def token_of(headers: Sequence[str], wanted: str = "bearer") -> str:
+    """The token of the one `Authorization` header; "" for none, several, or another scheme."""
     if len(headers) != 1:
         return ""
     scheme, _, given = headers[0].partition(" ")
-    return given.strip() if scheme.lower() == "bearer" else ""
+    return given.strip() if scheme.lower() == wanted else ""
 
 
 def _bytes(text: str) -> bytes:

@@ -84,7 +84,7 @@ class Conversations:
             raise Denied(403, "forbidden", "Only whose conversation it is may ask in it.")
         await self.standing.need_to_ask(caller, session.channel)
         last_event_id(call.request)
-        ts = await self._asked(session, caller, wanted.text, _key(call.request))
+        ts = await self.asked(session, caller, wanted.text, _key(call.request))
         if "text/event-stream" not in call.request.headers.get("Accept", "text/event-stream"):
             return told(models.Asked(message_id=ts))
         return await self.streams.serve(call.request, caller, session, ts)
@@ -138,7 +138,8 @@ class Conversations:
             raise Denied(404, "not_found", "There is no such conversation of yours.")
         return session
 
-    async def _asked(self, session: ChatSession, caller: Caller, text: str, key: str) -> MessageTs:
+    async def asked(self, session: ChatSession, caller: Caller, text: str, key: str) -> MessageTs:
+        """On record and begun. Raises Denied, StorageUnavailable, RedactionFailed."""
         with self.placeholders.within(session.place.key):
             question = self.redactor.redact(text.strip())
         if not question.strip():

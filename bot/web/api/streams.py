@@ -4,8 +4,8 @@ A reader that is slow or gone holds up nothing but its own request.
 """
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -16,6 +16,7 @@ from pydantic import JsonValue
 
 from bot.domain.callers import Caller
 from bot.domain.chats import ChatEvent, ChatEventKind, ChatSession
+from bot.domain.ids import Person
 from bot.ports.failures import StorageUnavailable
 from bot.privacy.session_memory import Placeholders
 from bot.store.chats import StoredChats
@@ -88,6 +89,28 @@ class Streams:
             except (ClientConnectionError, ConnectionError, TimeoutError):
                 _log.debug("api.stream.left", session=session.id)
             return response
+
+    async def answer(
+        self, session: ChatSession, reader: Person, message: str
+    ) -> AsyncIterator[ChatEvent]:
+        """The events of one answer until its end, or until nobody answers any more."""
+        after, silent_s = 0, 0.0
+        with self.bells.heard(session.id) as more:
+            while not self.open.closing.is_set():
+                more.clear()
+                page = await self.chats.after(session.id, after, reader, PAGE, message)
+                for event in page:
+                    yield event
+                    after, silent_s = event.seq, 0.0
+                    if event.kind is ChatEventKind.DONE:
+                        return
+                if not page:
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(POLL_S):
+                            await more.wait()
+                    silent_s += POLL_S
+                if silent_s >= CHECK_S and not await self.chats.is_at_work(session, message):
+                    return
 
     def line(self, event: ChatEvent, session: ChatSession) -> bytes:
         """As it goes over the wire, with identifiers as people may read them."""
