@@ -35,9 +35,8 @@ _MOST_PARTS: Final = 20  # of one answer of GetMetricData
 _MOST_PRODUCTS: Final = 200
 _REMEMBERED_FOR: Final = timedelta(minutes=5)
 _PERIODS: Final = ((timedelta(days=63), 3600.0), (timedelta(days=15), 300.0))
-_STATISTICS: Final[Mapping[How, str]] = {
-    "avg": "Average", "max": "Maximum", "min": "Minimum", "sum": "Sum", "rate": "Sum", "p99": "p99",
-}  # fmt: skip
+# Across series they are combined where they are read.
+_STATISTICS: Final[Mapping[How, str]] = {"sum": "Sum", "rate": "Sum", "p99": "p99"}
 # The dimensions that AWS's own services name their things by, then those of people's own metrics.
 _DIMENSIONS: Final = (
     "Service", "ServiceName", "FunctionName", "DBClusterIdentifier", "DBInstanceIdentifier",
@@ -172,7 +171,7 @@ class CloudWatchMetrics:
                         ],
                     },
                     "Period": period,
-                    "Stat": _STATISTICS[asked.how],
+                    "Stat": _STATISTICS.get(asked.how, "Average"),
                 },
             }
             for at, (_number, asked, one) in enumerate(part)

@@ -38,9 +38,10 @@ _MOST_METRICS: Final = (
     80  # whose products are looked for: those that mean something, the telling first
 )
 _AT_ONCE: Final = 10  # queries of one request
+_MOST_CHARS: Final = 4000  # of these: an address of 8 KB is refused by many a server before it
 _LOOKED: Final = timedelta(minutes=20)
 _AGGREGATED: Final[Mapping[How, tuple[str, str]]] = {  # over space, over time
-    "avg": ("avg", "avg"), "max": ("max", "max"), "min": ("min", "min"),
+    "avg": ("avg", "avg"), "max": ("max", "avg"), "min": ("min", "avg"), "total": ("sum", "avg"),
     "sum": ("sum", "sum"), "rate": ("sum", "sum"),
 }  # fmt: skip
 _UNITS: Final = {
@@ -138,7 +139,7 @@ class Datadog:
     async def read(self, asked: Sequence[Asked], interval: Interval, step_s: float) -> Rows:
         """Ten queries in a request, each rolled up to the step."""
         found = await self._rows(asked, interval, step_s)
-        return Rows([row for row, _interval in found], -(-len(asked) // _AT_ONCE))
+        return Rows([row for row, _interval in found], sum(1 for _ in self._parts(asked, step_s)))
 
     def _rank(self, name: str) -> int:
         """How telling a metric is, 0 for one that is not."""
@@ -163,10 +164,27 @@ class Datadog:
         self, asked: Sequence[Asked], interval: Interval, step_s: float | None
     ) -> list[tuple[Row, float]]:
         """With the seconds between two points of each."""
-        valid = [(number, one) for number, one in enumerate(asked) if _sendable(one)]
-        parts = [valid[at : at + _AT_ONCE] for at in range(0, len(valid), _AT_ONCE)]
+        parts = list(self._parts(asked, step_s))
         found = await asyncio.gather(*(self._part(part, interval, step_s) for part in parts))
         return [row for rows in found for row in rows]
+
+    def _parts(
+        self, asked: Sequence[Asked], step_s: float | None
+    ) -> Iterator[list[tuple[int, Asked]]]:
+        """What fits one address; every query names its products."""
+        part: list[tuple[int, Asked]] = []
+        size = 0
+        for number, one in enumerate(asked):
+            if not _sendable(one):
+                continue
+            length = len(self._query(one, step_s))
+            if part and (len(part) == _AT_ONCE or size + length > _MOST_CHARS):
+                yield part
+                part, size = [], 0
+            part.append((number, one))
+            size += length
+        if part:
+            yield part
 
     async def _part(
         self, part: Sequence[tuple[int, Asked]], interval: Interval, step_s: float | None

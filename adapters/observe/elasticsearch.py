@@ -157,7 +157,11 @@ class Elasticsearch:
 
     async def newest(self, wanted: Wanted, limit: int) -> Sequence[Entry]:
         """By the timestamp alone, in nanoseconds whatever the index keeps."""
-        order: JsonValue = {"order": "desc", "numeric_type": "date_nanos"}
+        order: JsonValue = {
+            "order": "desc",
+            "numeric_type": "date_nanos",
+            "unmapped_type": "date_nanos",  # an index without the field has no lines here
+        }
         found = await self._found(
             {
                 "size": limit,

@@ -12,8 +12,9 @@ from adapters.observe.signal_map import Known
 from tools.capabilities import Interval
 from tools.signals import Place
 
-# How the samples of a step become one value; rate is their sum per second.
-How = Literal["avg", "max", "min", "sum", "rate", "p99"]
+# How samples become one value a step. Across series: avg, max, min, total of their averages in the
+# step. Of all samples: their sum, their rate (the sum per second), their 99th percentile.
+How = Literal["avg", "max", "min", "total", "sum", "rate", "p99"]
 
 
 @dataclass(frozen=True, slots=True)

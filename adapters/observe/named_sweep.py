@@ -10,7 +10,7 @@ from tools.signals import Combine, Place, Reading, Signal
 
 _READ: Final[Mapping[Reading, How]] = {"gauge": "avg", "rate": "rate", "increase": "sum"}
 _RATIOS: Final[Mapping[Reading, How]] = {"ratio": "avg", "rate_ratio": "rate"}
-_OF_A_STEP: Final[Mapping[Combine, How]] = {"max": "max", "min": "min", "sum": "avg", "avg": "avg"}
+_ACROSS: Final[Mapping[Combine, How]] = {"max": "max", "min": "min", "sum": "total", "avg": "avg"}
 
 
 def can_be_read(signal: Signal) -> bool:
@@ -97,7 +97,7 @@ def _asked(signal: Signal, label: str, values: tuple[str, ...]) -> list[Asked]:
     if signal.name == f"{signal.metric}_p99":
         how = "p99"
     elif how == "avg":
-        how = _OF_A_STEP[signal.combine]
+        how = _ACROSS[signal.combine]
     return [Asked(signal.metric, how, label, values)]
 
 

@@ -169,8 +169,8 @@ async def test_metrics_of_aws_are_read_by_the_statistic_that_tells() -> None:
         for one in server.asked[-1]["MetricDataQueries"]
     }
     assert asked == {
-        ("Invocations", "Sum"), ("Errors", "Sum"), ("Duration", "Maximum"), ("Duration", "p99"),
-        ("ConcurrentExecutions", "Maximum"),
+        ("Invocations", "Sum"), ("Errors", "Sum"), ("Duration", "Average"), ("Duration", "p99"),
+        ("ConcurrentExecutions", "Average"),
     }  # fmt: skip
 
 
@@ -215,6 +215,25 @@ async def test_query_in_promql_says_what_to_use_instead(text: str) -> None:
     with pytest.raises(InvalidArguments, match=r"Datadog has no PromQL.*get_metrics.*find_metrics"):
         await metrics.promql(text, HOUR, None)
     assert server.queries == []
+
+
+async def test_gauges_of_hosts_add_up_where_their_metric_says_so() -> None:
+    metrics, server = on_datadog(stored("http.connections", 7.0, service="checkout"))
+    assert await swept(metrics, "checkout") == {"http.connections": 7.0}
+    assert server.queries[-1].startswith("sum:http.connections{")
+    assert server.queries[-1].endswith(".rollup(avg, 300)")
+
+
+async def test_address_stays_short_however_many_products_there_are() -> None:
+    products = [f"a-rather-long-name-of-a-service-{number}" for number in range(60)]
+    metrics, server = on_datadog(
+        *(stored("http.requests", 60.0, service=product) for product in products),
+        *(stored("http.request.duration", 0.1, service=product) for product in products),
+    )
+    found = await metrics.discover(products, HOUR)
+    swept_all = await metrics.sweep(SweepQuery(found.signals, HOUR, 300.0))
+    assert len({one.product for one in swept_all.series}) == 60
+    assert (swept_all.requests, max(map(len, server.queries)) < 4000) == (2, True)
 
 
 async def test_what_exists_is_asked_for_once() -> None:
