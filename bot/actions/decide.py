@@ -31,6 +31,7 @@ from bot.ports.durability import Journal, Workflows
 from bot.ports.failures import StorageUnavailable
 from bot.ports.proposals import Decision, OnState, ProposalStore, Watches, uncounted
 from bot.ports.trail import AuditLog
+from bot.telemetry.spans import log_ids
 from tools.errors import CapabilityUnavailable, InvalidArguments
 
 log = structlog.stdlib.get_logger(__name__)
@@ -92,6 +93,8 @@ class Decide:
             log.warning("decision.unknown_proposal", proposal=proposal_id)
             return
         won, proposal = bool(verdict[0]), to_proposal(verdict[1])
+        # Until the workflow ends, whose context this is.
+        structlog.contextvars.bind_contextvars(**log_ids(proposal.turn_id, proposal.session_id))
         replaced_by = str(verdict[3]) if won and len(verdict) > 3 and verdict[3] else ""
         voted = len(verdict) > 2 and bool(verdict[2])  # what an older release kept has no third
         if not won and not voted:

@@ -24,6 +24,7 @@ from bot.telemetry.spans import (
     SpanKind,
     Spans,
     Value,
+    log_ids,
     root_of,
     trace_of,
     turn_span_of,
@@ -253,8 +254,4 @@ def _session_of(ask: Ask) -> str:
 
 
 def _ids_of(ask: Ask) -> Mapping[str, str]:
-    return {
-        "trace": trace_of(ask.turn_id).hex(),
-        "session": _session_of(ask),
-        "turn": ask.turn_id,
-    }
+    return log_ids(ask.turn_id, _session_of(ask))

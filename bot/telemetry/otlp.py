@@ -36,6 +36,7 @@ MAX_CONTENT_CHARS: Final = 16_384
 WITHHELD: Final = "withheld: could not be redacted"
 _SHORT: Final = 128
 _REMEMBERED: Final = 2_048
+_LAST_NS: Final = 2**64 - 1  # in the year 2554
 _INT64: Final = range(-(2**63), 2**63)
 _CUMULATIVE: Final = wire.AggregationTemporality.AGGREGATION_TEMPORALITY_CUMULATIVE
 
@@ -81,9 +82,9 @@ class Encoder:
             parent_span_id=span.parent_id,
             name=self._shown(span.name, MAX_VALUE_CHARS),
             kind=trace_pb2.Span.SpanKind.ValueType(span.kind.value),
-            start_time_unix_nano=max(0, span.started_ns),
+            start_time_unix_nano=_on_the_wire(span.started_ns),
             # A clock that was set back between the two.
-            end_time_unix_nano=max(0, span.started_ns, span.ended_ns),
+            end_time_unix_nano=_on_the_wire(max(span.started_ns, span.ended_ns)),
             attributes=attributes,
             status=trace_pb2.Status(code=status) if status else None,
         )
@@ -174,6 +175,10 @@ class Encoder:
             )
             for labels, found in series.items()
         ]
+
+
+def _on_the_wire(time_ns: int) -> int:
+    return min(max(0, time_ns), _LAST_NS)
 
 
 def _is(sample: Sample, suffix: str) -> bool:

@@ -92,6 +92,11 @@ def turn_span_of(turn: str) -> bytes:
     return _digest("turn", turn, 8)
 
 
+def log_ids(turn: str, session: str) -> Mapping[str, str]:
+    """What the log lines of a turn, and of what came of it, are found by."""
+    return {"trace": trace_of(turn).hex(), "session": session, "turn": turn}
+
+
 def _digest(what: str, turn: str, size: int) -> bytes:
     text = f"{what}:{turn}".encode("utf-8", "replace")
     return hashlib.blake2b(text, digest_size=size, person=b"kortex-trace").digest()

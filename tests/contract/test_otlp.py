@@ -153,9 +153,10 @@ async def test_a_clock_that_was_set_back_gives_no_time_before_the_beginning(
     sending = sent()
     sending.export.ended(replace(SPAN, ended_ns=5))
     sending.export.ended(replace(SPAN, started_ns=-5, ended_ns=-1))
+    sending.export.ended(replace(SPAN, started_ns=2**80, ended_ns=2**81))
     await sending.export.run()
 
-    assert [s.end_time_unix_nano - s.start_time_unix_nano for s in collector.spans] == [0, 0]
+    assert [s.end_time_unix_nano - s.start_time_unix_nano for s in collector.spans] == [0, 0, 0]
 
 
 async def test_what_was_said_is_redacted_before_it_is_cut(

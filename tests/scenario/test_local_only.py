@@ -91,6 +91,7 @@ async def test_a_local_model_that_is_down_falls_back_to_triage_and_not_outside(
 
 
 BACKENDS: dict[str, dict[str, Any]] = {
+    "otel.endpoint": {"otel": {"endpoint": "https://logs.example:4318"}},
     "roles.sre.oncall.url": {
         "roles": {
             "sre": {"oncall": {"kind": "json", "url": "https://rota.example/now", "path": "[]"}}

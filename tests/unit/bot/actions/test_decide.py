@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import replace
 
 import pytest
+import structlog
 from pydantic import JsonValue
 
 from adapters.control_plane.port import AnswerKind, ControlAnswer
@@ -12,6 +13,7 @@ from bot.domain.audit import AuditKind
 from bot.domain.ids import ProposalId, UserId
 from bot.domain.proposal import ProposalState
 from bot.ports.failures import MessageGone, SurfaceFailed, SurfaceGone
+from bot.telemetry.spans import trace_of
 from tests.fakes.control_plane import LOST, FakeControlPlane
 from tests.fakes.journal import Fuse, MemoryJournal
 from tests.fixtures_actions import DRAFT, ROLLBACK, SCALE, World, confirm, reject
@@ -135,6 +137,17 @@ async def test_a_proposal_that_does_not_exist_is_passed_over() -> None:
     await world.carry(replace(row, id=ProposalId("p_none")), confirm(row))
 
     assert world.control.posts == []
+
+
+async def test_the_logs_of_a_decision_name_the_turn_that_proposed_it() -> None:
+    world = World()
+    row = await world.proposed()
+
+    await world.carry(row, confirm(row))
+
+    named = structlog.contextvars.get_contextvars()
+    assert named["trace"] == trace_of(row.turn_id).hex()
+    assert (named["turn"], named["session"]) == (row.turn_id, row.session_id)
 
 
 async def test_a_row_whose_arguments_were_changed_is_not_sent() -> None:
