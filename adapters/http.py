@@ -124,6 +124,24 @@ class _GuardedTransport(httpx.AsyncBaseTransport):
         await self._inner.aclose()
 
 
+class _WithHeaders(httpx.AsyncBaseTransport):
+    """Adds headers that a request does not have itself."""
+
+    def __init__(
+        self, inner: httpx.AsyncBaseTransport, headers: tuple[tuple[str, str], ...]
+    ) -> None:
+        self._inner = inner
+        self._headers = headers
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        for name, value in self._headers:
+            request.headers.setdefault(name, value)
+        return await self._inner.handle_async_request(request)
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
 class _CheckedResolver(AbstractResolver):
     """Resolves once per connection, which is then made to what was checked and nowhere else."""
 
@@ -156,6 +174,7 @@ def http_client(
     tls: ssl.SSLContext | None = None,
     reachable: ReachableAddresses | None = None,
     proxy: str = "",
+    ways: Mapping[str, Way] | None = None,
 ) -> httpx.AsyncClient:
     """A new client; the caller owns it and calls `aclose`.
 
@@ -169,27 +188,45 @@ def http_client(
     With `proxy` (`http://user:password@proxy:3128`) every request goes through it: to an https
     server as a tunnel (CONNECT). It has to be inside a confinement as well as the server. What a
     name leads to is then the proxy's to say, so `reachable` beside it raises ValueError.
+
+    `ways` are of hosts that are reached by a way of their own: its trust, its proxy and its headers,
+    of which a request's own come first. Their times are the client's.
     """
     if proxy and reachable is not None:
         raise ValueError("behind a proxy nobody knows to which address a name leads")
-    via = _proxy(proxy) if proxy else None
-    trust = tls or ssl_context()
-    limits = httpx.Limits(max_connections=max_connections, keepalive_expiry=KEEPALIVE_S)
-
-    session = _sessions(trust, max_connections, reachable)
-    transport = AiohttpTransport(
-        verify=trust, trust_env=False, limits=limits, client=session, proxy=via
-    )
+    usual = _transport(tls, proxy, max_connections, allowed_hosts, reachable)
+    mounts = {
+        f"all://{f'[{host}]' if ':' in host else host}": _WithHeaders(
+            _transport(way.tls, way.proxy, max_connections, allowed_hosts, None), way.headers
+        )
+        for host, way in (ways or {}).items()
+    }
     return httpx.AsyncClient(
         base_url=base_url,
         headers={"user-agent": "kortex", **(headers or {})},
         timeout=httpx.Timeout(read_s, connect=connect_s, pool=connect_s),
-        transport=_GuardedTransport(
-            transport, allowed_hosts, reachable, via.url.host if via else ""
-        ),
+        transport=usual,
+        mounts=mounts,
         trust_env=False,
         follow_redirects=False,
     )
+
+
+def _transport(
+    tls: ssl.SSLContext | None,
+    proxy: str,
+    max_connections: int,
+    allowed_hosts: frozenset[str] | None,
+    reachable: ReachableAddresses | None,
+) -> _GuardedTransport:
+    via = _proxy(proxy) if proxy else None
+    trust = tls or ssl_context()
+    limits = httpx.Limits(max_connections=max_connections, keepalive_expiry=KEEPALIVE_S)
+    session = _sessions(trust, max_connections, reachable)
+    inner = AiohttpTransport(
+        verify=trust, trust_env=False, limits=limits, client=session, proxy=via
+    )
+    return _GuardedTransport(inner, allowed_hosts, reachable, via.url.host if via else "")
 
 
 def _proxy(address: str) -> httpx.Proxy:

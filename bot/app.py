@@ -10,10 +10,11 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 
+import httpx
+
 from adapters.control_plane.orders import Executors
 from adapters.control_plane.probe import HttpProbe
 from adapters.egress import confined_to
-from adapters.http import http_client
 from adapters.llm.port import Provider
 from bot.actions.catalog import ActionCatalog, OfferedOperations
 from bot.actions.decide import Decide, NameAt
@@ -61,7 +62,7 @@ from bot.wiring.observed import (
 from bot.wiring.plugins import Plugins, open_plugins
 from bot.wiring.stores import Stores, open_redactor, open_stores
 from bot.wiring.toolboxes import Toolboxes
-from bot.wiring.ways import BACKEND_CONNECTIONS
+from bot.wiring.ways import orders_client
 from tools.capabilities import Capabilities, Clock
 from tools.catalog import ToolCatalog
 from tools.contract import AnyTool
@@ -81,6 +82,7 @@ class Base:
     clock: Clock
     observed_in: ObservedIn
     own_adapters: Mapping[str, object]
+    orders: httpx.AsyncClient
     redactor: TextRedactor
     placeholders: Placeholders
     providers: Mapping[str, Provider]
@@ -143,6 +145,7 @@ async def build_base(
         clock=clock,
         observed_in=(lambda *_: world.observed) if world else await asyncio.to_thread(seen),
         own_adapters=await asyncio.to_thread(bound, settings, stack),
+        orders=await asyncio.to_thread(orders_client, settings.control_plane, stack),
         redactor=redactor,
         placeholders=placeholders,
         providers=providers,
@@ -184,16 +187,13 @@ def build_conversation(
     surface: ChatSurface,
     stops: Stops,
     directory: Directory,
-    stack: AsyncExitStack,
     *,
     card_call_s: float = CALL_TIMEOUT_S,
 ) -> Conversation:
     """Put together what answers asks on that surface; a try to show a card takes `card_call_s`."""
     in_force = base.in_force
     venues = Venues(in_force.channels_at, directory.channels, base.stores.sessions)
-    client = http_client(max_connections=BACKEND_CONNECTIONS)
-    stack.push_async_callback(client.aclose)
-    probe = HttpProbe(client, rules.revealed(in_force.reading_tokens))
+    probe = HttpProbe(base.orders, rules.revealed(in_force.reading_tokens))
     target = Target(probe, base.redactor, surface.traits)
     display = ProposalDisplay(base.stores.cards, surface, call_timeout_s=card_call_s)
     desk = _desk(base, display, venues, target)
@@ -224,7 +224,7 @@ def build_conversation(
         metrics=base.metrics,
         recaps=_recaps(base, directory),
     )
-    executors = make_executors(rules.revealed(in_force.order_tokens), client)
+    executors = make_executors(rules.revealed(in_force.order_tokens), base.orders)
     decide = _decide(base, display, directory.name_at, executors, target, venues.now)
     return Conversation(
         turns, decide, desk, tools, executors, toolboxes, venues.now, roles_of, display

@@ -83,7 +83,7 @@ class Bots:
         self._bases = bases
         directory = Directory(_same, NamedByPlace(), NamedByUser({}))
         self._talks = {
-            api: build_conversation(base, RecordingChat(), NeverStopped(), directory, stack)
+            api: build_conversation(base, RecordingChat(), NeverStopped(), directory)
             for api, base in bases.items()
         }
 

@@ -48,7 +48,7 @@ async def answer_here(
             return zone
 
         directory = Directory(_same, NamedByPlace(), NamedByUser(users), there)
-        conversation = build_conversation(base, surface, NeverStopped(), directory, stack)
+        conversation = build_conversation(base, surface, NeverStopped(), directory)
         ask = _asked(base, question, channel)
         final = await conversation.turns.answer(ask, PlainJournal())
     assert final is not None  # noqa: S101 - a headless place is never gone

@@ -34,7 +34,7 @@ from bot.slack.api.web_api import create_api
 from bot.web.front import why_not
 from bot.wiring.audit_outlets import check_sinks
 from bot.wiring.telemetry import MISSING
-from bot.wiring.ways import backend_client
+from bot.wiring.ways import backend_client, plane_host
 
 OURS = b'"up"'  # in the answer of /healthz
 
@@ -47,8 +47,14 @@ async def check_executors(settings: Settings) -> Sequence[Finding]:
             parts = urlsplit(url)
             names = hosts.setdefault(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}", [])
             names += [] if action.name in names else [action.name]
+    plane = settings.control_plane
     return await asyncio.gather(
-        *(_reached(f"actions at {host}", host, ", ".join(names)) for host, names in hosts.items())
+        *(
+            _reached_by(plane, f"actions at {host}", host, "control_plane.info_url")
+            if urlsplit(host).hostname == plane_host(plane)
+            else _reached(f"actions at {host}", host, ", ".join(names))
+            for host, names in hosts.items()
+        )
     )
 
 

@@ -101,9 +101,7 @@ async def serving(
         served = ChainMap(workspaces.by_team, {API: chats.platform})
         platforms = Platforms(served, identity.team, workspaces.reach)
         everywhere = RoutedSurface(platforms, own.surface.traits)
-        conversation = _conversation(
-            base, platforms, everywhere, own.platform, engine, stack, times
-        )
+        conversation = _conversation(base, platforms, everywhere, own.platform, engine, times)
         errands = Errands()
         slack = await _incoming(base, conversation, engine, errands, workspaces, stack)
         witnesses = await asyncio.to_thread(
@@ -135,12 +133,11 @@ def _conversation(
     everywhere: RoutedSurface,
     home: Platform,
     engine: Engine,
-    stack: AsyncExitStack,
     times: Times,
 ) -> Conversation:
     directory = routed_directory(platforms, home.directory)
     card_call_s = times.card_call_s
-    return build_conversation(base, everywhere, engine, directory, stack, card_call_s=card_call_s)
+    return build_conversation(base, everywhere, engine, directory, card_call_s=card_call_s)
 
 
 def _reload(base: Base, conversation: Conversation, read: ReadSettings | None) -> Reload:

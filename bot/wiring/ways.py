@@ -5,6 +5,7 @@ Reads certificates, so it runs in a thread.
 
 import base64
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from typing import Final
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
@@ -13,6 +14,7 @@ import httpx
 from adapters.http import Way, http_client
 from adapters.trust import FileUnusable, own_trust
 from bot.settings.access import AUTHORIZATION, AccessSettings, RouteSettings
+from bot.settings.model import ControlPlaneSettings
 from bot.settings.reading import ConfigurationError
 
 BACKEND_CONNECTIONS: Final = 32  # per backend: more parallel queries would queue there anyway
@@ -49,6 +51,30 @@ def backend_client(
     )
     stack.push_async_callback(client.aclose)
     return client
+
+
+def orders_client(plane: ControlPlaneSettings, stack: AsyncExitStack) -> httpx.AsyncClient:
+    """For what actions order and read, wherever they say. Raises ConfigurationError.
+
+    The host of `[control_plane] info_url` is reached by that table's way, without its credentials:
+    what may read there may not order.
+    """
+    ways = {}
+    if host := plane_host(plane):
+        way = way_of(plane, "control_plane.info_url")
+        own = tuple(each for each in way.headers if each[0].lower() != AUTHORIZATION)
+        ways[host] = replace(way, headers=own)
+    client = http_client(max_connections=BACKEND_CONNECTIONS, ways=ways)
+    stack.push_async_callback(client.aclose)
+    return client
+
+
+def plane_host(plane: ControlPlaneSettings) -> str:
+    """The control plane's host, empty where no address is set or it is none."""
+    try:
+        return urlsplit(plane.info_url.strip()).hostname or ""
+    except ValueError:
+        return ""
 
 
 def way_of(route: RouteSettings, key: str) -> Way:

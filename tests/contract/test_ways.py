@@ -18,11 +18,11 @@ from adapters.http import http_client, mapped_errors
 from adapters.trust import MAX_FILE_BYTES
 from bot.app import build_base
 from bot.settings.access import AccessSettings
-from bot.settings.model import Settings
+from bot.settings.model import ControlPlaneSettings, Settings
 from bot.settings.reading import ConfigurationError
 from bot.wiring.in_force import role_members
 from bot.wiring.observed import make_admin_info, make_observed, make_platform
-from bot.wiring.ways import backend_client, way_of
+from bot.wiring.ways import backend_client, orders_client, way_of
 from tests.fakes.capabilities import FakeClock, FakeDeploys, FakeHistory
 from tests.fakes.proxy import proxying
 from tests.fixtures_http import serving
@@ -329,3 +329,31 @@ async def test_files_are_read_at_the_start_and_off_the_loop(
 
     assert base.observed_in((), "").logs is not None
     assert on_the_loop == [False, False]
+
+
+async def test_orders_to_the_control_plane_go_by_its_way_without_its_credentials(
+    stack: AsyncExitStack, files: None, certificates: Path
+) -> None:
+    async def handler(request: web.Request) -> web.Response:
+        seen = {name: request.headers.get(name, "") for name in ("Authorization", "X-Gate")}
+        return web.json_response(seen)
+
+    pem = certificates / "localhost.pem"
+    plane = await stack.enter_async_context(serving_tls(pem, handler))
+    other = await stack.enter_async_context(serving(handler))
+    settings = ControlPlaneSettings.model_validate(
+        {
+            "info_url": f"{plane}/{{product}}",
+            "token": "reads-1",
+            "ca_file": str(pem),
+            "headers": {"X-Gate": "g"},
+        }
+    )
+    client = orders_client(settings, stack)
+
+    own = {"Authorization": "Bearer orders-2"}
+    assert (await client.post(plane, headers=own)).json() == {**own, "X-Gate": "g"}
+    assert (await client.post(plane)).json() == {"Authorization": "", "X-Gate": "g"}
+    assert (await client.post(other)).json() == {"Authorization": "", "X-Gate": ""}
+    with confined_to(LocalHosts(["only.example"])), pytest.raises(Refused):
+        await client.post("https://plane.example")

@@ -167,7 +167,6 @@ class _Process:
             self.surface,
             NeverStopped(),
             Directory(_same, NamedByPlace(), NamedByUser({})),
-            stack,
         )
 
 

@@ -59,7 +59,7 @@ async def product(tmp_path: Path) -> AsyncIterator[Product]:
         base = await build_base(settings, stack)
         directory = Directory(_same, NamedByPlace(), NamedByUser({"responder": ["U1"]}))
         surface = HeadlessSurface(lambda _: None)
-        yield Product(base, build_conversation(base, surface, NeverStopped(), directory, stack))
+        yield Product(base, build_conversation(base, surface, NeverStopped(), directory))
 
 
 @pytest.mark.parametrize(

@@ -190,7 +190,7 @@ async def product(tmp_path: Path) -> AsyncIterator[Product]:
 
         directory = Directory(same, NamedByPlace(), NamedByUser({}))
         surface = HeadlessSurface(lambda _: None)
-        talk = build_conversation(base, surface, NeverStopped(), directory, stack)
+        talk = build_conversation(base, surface, NeverStopped(), directory)
         yield Product(base, talk, now)
 
 
