@@ -2,8 +2,12 @@
 
 import asyncio
 import re
+import shlex
 from collections.abc import Mapping
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import aiohttp
 import orjson
@@ -163,3 +167,34 @@ async def test_a_hostile_header_is_refused(
     async with api.http.post(url, data=b'{"text": "why?"}', headers=named) as answer:
         await answer.read()
     assert answer.status == status
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "api.md"
+CURLS = re.findall(r"^curl (.*?)$", PAGE.read_text("utf-8").replace("\\\n", " "), re.MULTILINE)
+
+
+@pytest.mark.parametrize("curl", CURLS)
+async def test_a_documented_call_is_one_that_is_served(api: Api, curl: str) -> None:
+    session, words = await api.open(), shlex.split(curl)
+    address = urlsplit(next(each for each in words if each.startswith("$KORTEX")))
+    path = re.sub(r"s_[0-9a-f]{24}", session, address.path.removeprefix("$KORTEX"))
+    bodies = [body for flag, body in pairwise(words) if flag == "-d"]
+    method = "POST" if bodies or "POST" in words else "GET"
+    url = f"http://127.0.0.1:{api.port}{path}?{address.query}"
+    headers = {"Authorization": f"Bearer {INGEST_TOKEN}", "Content-Type": "application/json"}
+    if "Idempotency-Key" not in curl:  # only its owner asks in a conversation
+        api = Api(api.http, api.port, INGEST_TOKEN)
+    headers["Authorization"] = f"Bearer {api.token}"
+    async with api.http.request(method, url, data="".join(bodies), headers=headers) as answer:
+        told = b"endless" if "events" in path else await answer.read()
+    # The proposal of the page was never raised.
+    opens = path.endswith("chat/v1/sessions")
+    assert answer.status == (404 if "/proposals/" in path else 201 if opens else 200)
+    assert told
+
+
+async def test_every_operation_is_in_the_page(api: Api) -> None:
+    page = PAGE.read_text("utf-8")
+    for path in (await _document(api))["paths"]:
+        last = re.sub(r"\{\w+\}", "", path).rstrip("/").rpartition("/")[2]
+        assert last in page, path
