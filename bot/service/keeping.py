@@ -1,6 +1,6 @@
 """The part of a start that sees whether the database is itself, and closes a copy."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 
 import structlog
 
@@ -20,7 +20,7 @@ _DOUBT = (
 
 def settling(
     origin: Origin, database: Database, records: EngineRecords, lease_s: float
-) -> Callable[[], Awaitable[None]]:
+) -> Callable[[], Coroutine[None, None, None]]:
     """What to do before anything of that database is resumed.
 
     It raises CopyInDoubt, StorageUnavailable.

@@ -22,7 +22,7 @@ import structlog
 from bot.domain.proposal import OPEN, ProposalState
 from bot.ports.failures import StorageUnavailable
 from bot.store.database import Database
-from bot.store.dialect import Connection, insert_into, now, seconds_ago, storage_errors
+from bot.store.dialect import Connection, insert_into, now, seconds_ago
 from bot.store.origin_table import origin
 from bot.store.tables import audit, proposals, replicas
 
@@ -30,8 +30,7 @@ log = structlog.stdlib.get_logger(__name__)
 
 ORIGIN: Final = "origin"
 _LOCK: Final = 0x6B6F7274657B
-# The other replica's whole work on a copy, which is a few statements.
-_ALONE_S: Final = 60.0
+_STAYS_IDLE: Final = sa.text("SET LOCAL idle_in_transaction_session_timeout = 0")
 # https://www.postgresql.org/docs/current/functions-info.html: 64 bits, of which a row keeps 32.
 _WRITER: Final[sa.ColumnElement[str]] = sa.literal_column(
     "CAST(txid_current() % 4294967296 AS text)"
@@ -66,7 +65,8 @@ class SeenMark:
     def read(self) -> "Newest | None":
         """None: there is none, or it cannot be read."""
         with suppress(OSError, ValueError):
-            seq, mac = self.path.read_bytes()[:_MARK_BYTES].decode("ascii").split(" ")
+            with self.path.open("rb") as kept:
+                seq, mac = kept.read(_MARK_BYTES).decode("ascii").split(" ")
             return int(seq), mac
         return None
 
@@ -97,16 +97,11 @@ class Origin:
         if self._mark is not None:
             yield
             return
-        connection = await self._database.connect()
-        try:
-            with storage_errors():
-                async with asyncio.timeout(_ALONE_S):
-                    await connection.execute(sa.select(sa.func.pg_advisory_lock(_LOCK)))
+        # A transaction's lock: behind a pooler, a session's would outlive this process.
+        async with self._database.write() as connection:
+            await connection.execute(_STAYS_IDLE)
+            await connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
             yield
-        finally:
-            with suppress(StorageUnavailable), storage_errors():
-                await connection.invalidate()  # back in the pool it would keep the lock
-                await connection.close()
 
     async def judge(self) -> Standing:
         """What it is. One without a row is new here, or of a release before there was one."""

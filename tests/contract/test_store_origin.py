@@ -11,14 +11,16 @@ from bot.audit.chain import AuditKeys
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.ids import ProposalId
 from bot.domain.proposal import OPEN, ProposalState
+from bot.engine.records import EngineRecords
 from bot.ports.proposals import WatchKind
+from bot.service.keeping import settling
 from bot.store.alert_tables import alert_threads
 from bot.store.alerts import StoredAlerts
 from bot.store.audit import StoredAudit
 from bot.store.audit_reading import StoredTrail, verify
 from bot.store.backup import BackupRefused, write_backup
 from bot.store.database import Database
-from bot.store.origin import Origin, SeenMark, Standing, mark_of
+from bot.store.origin import CopyInDoubt, Origin, SeenMark, Standing, mark_of
 from bot.store.origin_table import origin as table
 from bot.store.proposals import StoredProposals
 from bot.store.replicas import Replicas
@@ -26,6 +28,7 @@ from bot.store.restored import UNKNOWN, close_restored
 from bot.store.tables import proposals
 from bot.store.undelivered import StoredUndelivered
 from bot.store.watches import StoredWatches
+from bot.wiring.rules import engine_database
 from tests.contract.test_store_alerts import alert, file
 from tests.contract.test_store_undelivered import final
 from tests.fixtures_database import database, database_url, other, sqlite_url
@@ -215,3 +218,24 @@ async def test_a_backup_is_a_copy_of_mode_600_that_overwrites_nothing(sqlite_url
     assert len(await StoredTrail(copy).entries(after=0, limit=10)) == 1
     await copy.close()
     await database.close()
+
+
+@pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+async def test_of_replicas_that_start_on_a_copy_one_closes_it(
+    database: Database, other: Database, database_url: str
+) -> None:
+    first = Origin(database, None)
+    await first.settle()
+    await first.mark_copied()
+    engine = EngineRecords(engine_database(database_url))
+
+    async with asyncio.TaskGroup() as both:
+        for each in (database, other):
+            both.create_task(settling(Origin(each, None), each, engine, 2.0)())
+
+    kinds = [entry.kind for entry in await StoredTrail(database).entries(after=0, limit=10)]
+    assert kinds == ["database.restored"]
+    await first.mark_copied()
+    await Replicas(database).beat("one that serves")
+    with pytest.raises(CopyInDoubt, match="Stop all"):
+        await settling(first, database, engine, 60.0)()

@@ -155,7 +155,9 @@ class MessageIntake:
             text = redact(heard.text or words.ABOUT_FILES)
             files = tuple(attached(each, redact) for each in heard.files[:MOST_KNOWN])
         ask = Ask(place=heard.place, ts=heard.ts, asker=heard.asker, text=text, files=files)
-        if self._settings.asks_per_minute and not self._limiter.admits(ask.asker, ask.turn_id):
+        # One that is delivered again was counted where it came first, perhaps in another process.
+        counts = self._settings.asks_per_minute and not retry
+        if counts and not self._limiter.admits(ask.asker, ask.turn_id):
             if self._limiter.tells(ask.asker):
                 self._whisper(heard, words.TOO_MANY)
             return

@@ -319,6 +319,19 @@ async def test_the_flood_limit_never_refuses_a_redelivery() -> None:
     assert only(ingress).ts == "100.1"
 
 
+async def test_what_another_replica_heard_first_is_no_second_question_here() -> None:
+    ingress = Ingress(IngressSettings(IDENTITY, asks_per_minute=1))
+    app = ingress.app()
+    await deliver(
+        app, mention(ts="100.1"), retry=1
+    )  # its acknowledgement was lost with a connection
+    await deliver(app, mention(ts="200.1"))
+    await deliver(app, mention(ts="300.1"), retry=1)
+    await ingress.errands.drain(1.0)
+    assert len(ingress.workflows.turns) == 3
+    assert ingress.whispers.texts == []
+
+
 async def test_an_unreadable_event_is_acknowledged_and_not_repeated(ingress: Ingress) -> None:
     response = await ingress.send(event({"type": "message", "channel": "C1", "ts": 7}))
     assert response.status == 200
