@@ -18,6 +18,7 @@ import pytest_asyncio
 from blockbuster import BlockBuster
 
 from bot.demo.workspace.app import serving as workspace_serving
+from bot.demo.workspace.one_slack import OneSlack
 from bot.demo.workspace.ratelimit import RateLimits
 from bot.demo.workspace.seeds import RESPONDERS
 from bot.demo.workspace.state import Setup, Workspace
@@ -127,11 +128,12 @@ async def on_stage(
     *,
     setup: Setup | None = None,
     times: Times = Times(),  # noqa: B008 - frozen
+    slack: OneSlack | None = None,
 ) -> AsyncIterator[Stage]:
-    """Start all of it; `more` is merged into the settings."""
-    workspace = Workspace(setup or Setup(limits=RateLimits.unlimited()))
+    """Start all of it; `more` is merged into the settings. `slack` has several workspaces."""
+    workspace = slack.home if slack else Workspace(setup or Setup(limits=RateLimits.unlimited()))
     async with AsyncExitStack() as stack:
-        await stack.enter_async_context(workspace_serving(workspace))
+        await stack.enter_async_context(workspace_serving(workspace, slack=slack))
         models = await stack.enter_async_context(ModelServer(script))
         plane = await stack.enter_async_context(control_plane_server())
         settings = settings_of(workspace, models, plane, folder, more or {})
@@ -140,7 +142,8 @@ async def on_stage(
         running = await stack.enter_async_context(AsyncExitStack())
         service = await running.enter_async_context(serving(settings, QUICK, times=times))
         if settings.slack.mode == "http":
-            workspace.deliver_to(f"http://127.0.0.1:{service.http_port}{PATH}")
+            for each in slack.all if slack else (workspace,):
+                each.deliver_to(f"http://127.0.0.1:{service.http_port}{PATH}")
         yield Stage(workspace, models, plane, service, settings, folder, log, running.aclose)
 
 

@@ -74,6 +74,7 @@ class Service:
     scheduler: EditScheduler
     http_port: int
     reload: Reload
+    workspaces: Workspaces
 
 
 @asynccontextmanager
@@ -124,7 +125,7 @@ async def serving(
         await base.stores.audit.append(started(settings, identity.team))
         await warn_of_excess(base.cluster)
         reload = _reload(base, conversation, read)
-        yield Service(base, conversation, engine, own.scheduler, port, reload)
+        yield Service(base, conversation, engine, own.scheduler, port, reload, workspaces)
 
 
 def _conversation(

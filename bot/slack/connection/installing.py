@@ -30,6 +30,7 @@ from slack_sdk.oauth.installation_store import Installation
 from slack_sdk.oauth.installation_store.async_installation_store import AsyncInstallationStore
 from slack_sdk.oauth.state_store.async_state_store import AsyncOAuthStateStore
 from slack_sdk.web.async_client import AsyncWebClient
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.domain.ids import TeamId, UserId
 from bot.ports.failures import StorageUnavailable, SurfaceFailed, SurfaceGone
@@ -68,6 +69,8 @@ _OTHER_APP: Final = "the token that Slack gave is another app's or workspace's"
 _IS_HOME: Final = (
     "this workspace is connected already, by the token that Kortex was configured with"
 )
+# Of any other refusal an installation of before may go on working.
+_TAKEN_OUT: Final = frozenset({_NOT_ALLOWED, _ORGANISATION})
 
 
 class _Denied(BoltError):
@@ -133,13 +136,33 @@ class _States(AsyncOAuthStateStore):
         return await self._states.consume(state)
 
 
+class _Client(AsyncWebClient):
+    """Names the app in the form: the SDK's way is deprecated in aiohttp, and a warning each time."""
+
+    async def oauth_v2_access(
+        self,
+        *,
+        client_id: str,
+        client_secret: str,
+        code: str | None = None,
+        redirect_uri: str | None = None,
+        grant_type: str | None = None,  # noqa: ARG002 - as the SDK's
+        refresh_token: str | None = None,  # noqa: ARG002 - as the SDK's
+        **_more: object,
+    ) -> AsyncSlackResponse:
+        form = {"client_id": client_id, "client_secret": client_secret, "code": code or ""}
+        if redirect_uri:
+            form["redirect_uri"] = redirect_uri
+        return await self.api_call("oauth.v2.access", data=form)
+
+
 class _Flow(AsyncOAuthFlow):
     """Slack's flow, which keeps only what we let in."""
 
     def __init__(
         self, rules: InstallRules, settings: AsyncOAuthSettings, session: aiohttp.ClientSession
     ) -> None:
-        client = AsyncWebClient(
+        client = _Client(
             base_url=rules.api_base_url, session=session, retry_handlers=[], logger=_silent()
         )
         super().__init__(client=client, logger=_silent(), settings=settings)
@@ -161,7 +184,8 @@ class _Flow(AsyncOAuthFlow):
             installation.set_custom_value("site", await self._judged(api, installation))
         except _Denied as denied:
             denied.by, denied.team = installation.user_id or "slack", installation.team_id or ""
-            await self._take_out(api, installation)
+            if str(denied) in _TAKEN_OUT:
+                await self._take_out(api)
             raise
         await super().store_installation(request, installation)
 
@@ -182,10 +206,8 @@ class _Flow(AsyncOAuthFlow):
             raise _Denied(_OTHER_APP)
         return site_of(str(told.get("url") or ""))
 
-    async def _take_out(self, api: WebApi, installation: Installation) -> None:
-        """Nothing is left behind that somebody could think works. Of home nothing is taken."""
-        if installation.team_id == self._rules.home or not installation.bot_token:
-            return
+    async def _take_out(self, api: WebApi) -> None:
+        """Nothing is left behind that somebody could think works."""
         secrets = {"client_id": self._rules.client_id, "client_secret": self._rules.client_secret}
         try:
             await api.client.api_call("apps.uninstall", data=secrets)
