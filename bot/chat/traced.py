@@ -69,7 +69,11 @@ class TurnTraces:
                 if trace is None:
                     return await body(ask, journal)
                 traced = TracedJournal(journal, trace)
-                final = await body(ask, traced)
+                try:
+                    final = await body(ask, traced)
+                except Exception as error:  # the turn is over; cancelled, it is another's to end
+                    _turn_ended(trace, traced, None, type(error).__name__)
+                    raise
                 _turn_ended(trace, traced, final)
                 return final
 

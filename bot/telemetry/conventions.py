@@ -57,7 +57,5 @@ METRICS: Final[Mapping[str, tuple[str, str]]] = {
     "kortex_model_seconds": ("gen_ai.client.operation.duration", "s"),
     "kortex_model_tokens": ("gen_ai.client.token.usage", "{token}"),
 }
-METRIC_LABELS: Final[Mapping[str, str]] = {
-    "provider": PROVIDER,
-    "kind": "gen_ai.token.type",
-}
+# Their labels, each with what its values are called; the operation is added.
+METRIC_LABELS: Final[Mapping[str, str]] = {"provider": PROVIDER, "kind": "gen_ai.token.type"}

@@ -63,6 +63,7 @@ class Export(Spans):
         self._metrics_due = clock() + (metrics_every_s or 0.0)
         self._next_try = clock()
         self._failures = 0
+        self._refused: dict[str, str] = {}
 
     @property
     def with_content(self) -> bool:
@@ -129,11 +130,14 @@ class Export(Spans):
         if self._failures:
             log.info("telemetry.collector.back", failures=self._failures)
         self._failures = 0
+        self._refused.pop(path, None)
         return refused_in(answer, of_metrics=path == METRICS)
 
     def _failed(self, path: str, error: AdapterError | TimeoutError) -> int | None:
         if isinstance(error, AdapterError) and not _is_worth_retrying(error):
-            log.warning("telemetry.refused", path=path, error=str(error))
+            if self._refused.get(path) != error.message:  # once, not every two seconds
+                log.warning("telemetry.refused", path=path, error=error.message)
+            self._refused[path] = error.message
             return -1
         if not self._failures:
             log.warning("telemetry.collector.away", error=str(error) or "no answer in time")

@@ -62,7 +62,7 @@ class Encoder:
 
     def metrics(self, registry: CollectorRegistry, since_ns: int, now_ns: int) -> bytes:
         """The body of a request to `/v1/metrics`: the registry as it stands. Reads /proc."""
-        told = [self._metric(each, since_ns, now_ns) for each in registry.collect()]
+        told = [self._metric(_named(each), since_ns, now_ns) for each in registry.collect()]
         scoped = wire.ScopeMetrics(scope=self._scope, metrics=[m for m in told if m is not None])
         found = wire.ResourceMetrics(resource=self._resource, scope_metrics=[scoped])
         request = metrics_service.ExportMetricsServiceRequest(resource_metrics=[found])
@@ -118,8 +118,9 @@ class Encoder:
         return safe[:most].encode("utf-8", "replace").decode()
 
     def _metric(self, family: Metric, since_ns: int, now_ns: int) -> wire.Metric | None:
-        name, unit = names.METRICS.get(family.name, (family.name, ""))
-        described = wire.Metric(name=name, description=family.documentation, unit=unit)
+        described = wire.Metric(
+            name=family.name, description=family.documentation, unit=family.unit
+        )
         points = [s for s in family.samples if isfinite(s.value)]
         match family.type:
             case "counter":
@@ -142,11 +143,7 @@ class Encoder:
         return described
 
     def _labels(self, labels: Iterable[tuple[str, str]]) -> list[KeyValue]:
-        return [
-            self._pair(names.METRIC_LABELS.get(name, name), value)
-            for name, value in labels
-            if name != "le"
-        ]
+        return [self._pair(name, value) for name, value in labels if name != "le"]
 
     def _number(self, sample: Sample, since_ns: int, now_ns: int) -> wire.NumberDataPoint:
         return wire.NumberDataPoint(
@@ -175,6 +172,28 @@ class Encoder:
             )
             for labels, found in series.items()
         ]
+
+
+def _named(family: Metric) -> Metric:
+    """As the conventions name it and its labels, where they do."""
+    if family.name not in names.METRICS:
+        return family
+    name, unit = names.METRICS[family.name]
+    # Made anew: its constructor insists that a unit ends the name.
+    named = Metric(name, family.documentation, family.type)
+    named.unit = unit
+    named.samples = [each._replace(labels=_as_conventions(each.labels)) for each in family.samples]
+    return named
+
+
+def _as_conventions(labels: Mapping[str, str]) -> dict[str, str]:
+    told = {names.METRIC_LABELS.get(name, name): value for name, value in labels.items()}
+    provider = told.get(names.PROVIDER, "")
+    return {
+        **told,
+        names.OPERATION: names.CHAT,
+        names.PROVIDER: names.PROVIDERS.get(provider, provider),
+    }
 
 
 def _on_the_wire(time_ns: int) -> int:

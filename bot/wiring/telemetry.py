@@ -1,5 +1,6 @@
 """From `[otel]` to what is told to a collector; without it nothing of it is imported."""
 
+import uuid
 from contextlib import AsyncExitStack
 from importlib.metadata import version
 from typing import Final
@@ -40,6 +41,7 @@ def open_telemetry(
     resource = {
         names.SERVICE: names.SCOPE,
         names.SERVICE_VERSION: version("kortex"),
+        names.SERVICE_INSTANCE: uuid.uuid4().hex,  # each process counts from its own beginning
         **otel.resource,
     }
     export = Export(

@@ -215,6 +215,18 @@ async def test_what_a_collector_refuses_is_counted_and_not_sent_again(
     assert (len(collector.spans), sending.dropped) == (1, 1)
 
 
+async def test_a_refusal_is_logged_once_until_it_is_another(
+    collector: FakeCollector, sent: Sent, capsys: pytest.CaptureFixture[str]
+) -> None:
+    collector.statuses = [401, 401, 403, 403]
+    sending = sent()
+    for _ in range(4):
+        sending.export.ended(SPAN)
+        await sending.export.run()
+
+    assert capsys.readouterr().out.count("telemetry.refused") == 2
+
+
 async def test_what_a_collector_takes_only_in_part_is_counted(
     collector: FakeCollector, sent: Sent
 ) -> None:
@@ -282,11 +294,13 @@ async def test_metrics_arrive_as_a_scrape_would_read_them(
 ) -> None:
     sending = sent(every_s=60)
     sending.metrics.turn_ended("answered")
+    sending.metrics.fallback("model")
     sending.metrics.model_asked("bedrock", 1.5, Usage(10, 0, 0, 5))
     await sending.after(59)
     early = dict(collector.metrics)
     await sending.after(1)
     (ended,) = collector.metrics["kortex_turns"].sum.data_points
+    (taken,) = collector.metrics["kortex_fallbacks"].sum.data_points
     (asked,) = collector.metrics["gen_ai.client.operation.duration"].histogram.data_points
     used = collector.metrics["gen_ai.client.token.usage"].histogram.data_points
 
@@ -294,6 +308,10 @@ async def test_metrics_arrive_as_a_scrape_would_read_them(
     assert (ended.as_double, values(ended.attributes)) == (1.0, {"end": "answered"})
     assert (asked.count, asked.sum, sum(asked.bucket_counts)) == (1, 1.5, 1)
     assert len(asked.bucket_counts) == len(asked.explicit_bounds) + 1
+    assert values(asked.attributes) == {
+        "gen_ai.operation.name": "chat", "gen_ai.provider.name": "aws.bedrock"
+    }  # fmt: skip
+    assert values(taken.attributes) == {"kind": "model"}
     assert {values(p.attributes)["gen_ai.token.type"]: p.sum for p in used} == {
         "input": 10,
         "output": 5,

@@ -51,8 +51,9 @@ async def test_an_event_becomes_one_trace_that_holds_no_word_of_what_was_said(st
     assert collector.metrics["kortex_acknowledge_seconds"].histogram.data_points[0].count >= 1
     assert collector.metrics["kortex_database_up"].gauge.data_points[0].as_double == 1.0
     assert {
-        values(point.attributes)["gen_ai.provider.name"]: point.as_double
+        values(point.attributes)["provider"]: point.as_double
         for point in collector.metrics["kortex_provider_available"].gauge.data_points
     } == {"openai": 1.0}
+    assert collector.resource["service.instance.id"]
     assert collector.headers[0]["x-key"] == "collector-key-1"
     assert [line["trace"] for line in log if line.get("trace", trace.hex()) != trace.hex()] == []

@@ -12,6 +12,7 @@ from adapters.llm.messages import ErrorChunk, ErrorKind
 from bot.chat.traced import TurnTraces
 from bot.domain.session import Ask
 from bot.ports.durability import Journal
+from bot.ports.failures import StorageUnavailable
 from bot.settings.model import Settings
 from bot.telemetry import conventions as names
 from bot.telemetry.spans import root_of, trace_of, turn_span_of
@@ -169,6 +170,17 @@ async def test_a_turn_that_is_handed_over_is_told_of_by_whoever_ends_it() -> Non
 
     assert [span.error for span in spans.named("chat scripted")] == ["CancelledError"]
     assert spans.named("invoke_agent kortex") == []
+
+
+async def test_a_turn_that_breaks_off_without_an_end_tells_of_its_error() -> None:
+    async def body(_: Ask, __: Journal) -> None:
+        raise StorageUnavailable("gone")
+
+    spans = KeptSpans()
+    with pytest.raises(StorageUnavailable):
+        await TurnTraces(spans).answering(body)(ASK, MemoryJournal())
+
+    assert [span.error for span in spans.named("invoke_agent kortex")] == ["StorageUnavailable"]
 
 
 async def test_a_turn_that_nobody_can_carry_on_ends_its_trace_as_lost() -> None:
