@@ -1,5 +1,6 @@
 """The Logs port over a backend whose lines have fields: VictoriaLogs, Elasticsearch, CloudWatch."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
@@ -9,7 +10,7 @@ from adapters.observe.field_places import FieldPlaces, FoundField
 from adapters.observe.instants import check_order, to_ns
 from adapters.observe.levels import at_least
 from adapters.observe.line_filter import line_test, stages_of
-from adapters.observe.log_entry import Entry, lines_of
+from adapters.observe.log_entry import Entry, lines_of, unlevelled
 from adapters.observe.log_page import next_page
 from adapters.observe.log_source import LogSource, Wanted
 from adapters.observe.log_sweep import LogSweep, Share
@@ -18,6 +19,7 @@ from tools.capabilities import Interval, LogPage, LogQuery, LogsFound, LogSweepQ
 from tools.errors import InvalidArguments
 
 _SHOWN_VALUES: Final = 20
+_SAMPLE: Final = 20
 _OF_A_LOOK: Final = 2  # requests: the fields, and what is found by them
 
 
@@ -44,20 +46,23 @@ class FieldLogs:
         way = await self._way(query)
         keep = None if self._source.filters(query.filter) else line_test(query.filter)
 
+        values = way.of([query.product])
+
         async def read(at: Position, limit: int) -> tuple[Sequence[Entry], bool]:
             end_ns = at.end_ns if at.last_ns is None else at.last_ns + 1
-            wanted = Wanted(
-                way.label, way.of([query.product]), at.start_ns, end_ns,
-                query.min_level, query.filter,
-            )  # fmt: skip
-            entries = await self._source.newest(wanted, limit)
+            asked = (at.start_ns, end_ns, query.min_level, query.filter)
+            entries = await self._source.newest(Wanted(way.label, values, *asked), limit)
             return entries, len(entries) >= limit
 
         page = await next_page(read, position, page_size(query), self._source.most, keep)
         lines = lines_of(page.entries)
         if page.behind is None:
             first = position.last_ns is None
-            return LogPage(lines, total_matches=len(lines) if first else None)
+            unread: tuple[str, ...] = ()
+            if first and not lines and query.min_level:
+                of_any = Wanted(way.label, values, position.start_ns, position.end_ns)
+                unread = unlevelled(lines_of(await self._source.newest(of_any, _SAMPLE)))
+            return LogPage(lines, total_matches=len(lines) if first else None, notes=unread)
         notes = _searched(page.looked_at) if keep and len(lines) < page_size(query) else ()
         return LogPage(lines, suspend(query, page.behind, self._codec), notes=notes)
 
@@ -92,7 +97,9 @@ class FieldLogs:
         if ways:
             return ways[0][0]
         known = await self._places.products(query.interval)
-        there = f"; there are {len(known)}: {', '.join(known[:_SHOWN_VALUES])}" if known else ""
+        there = f"; there are {len(known)}: {', '.join(known[:_SHOWN_VALUES])}"
+        if not known:
+            there = ", nor of any other: no field names products, or product_field is a wrong one"
         raise InvalidArguments(
             f"no lines of {query.product!r} within a day of this range in {self._source.name}{there}"
         )
@@ -107,7 +114,7 @@ class FieldLogs:
         return [entry for entry in entries if keep(entry.line)], len(entries) >= limit
 
     async def _counts(self, queries: Sequence[LogSweepQuery]) -> list[Mapping[str, int]]:
-        return [await self._count(query) for query in queries]
+        return await asyncio.gather(*(self._count(query) for query in queries))
 
     async def _count(self, query: LogSweepQuery) -> Mapping[str, int]:
         _check(query.filter, query.min_level)

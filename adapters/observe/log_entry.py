@@ -85,6 +85,16 @@ def _ordered(entries: Iterable[Entry]) -> list[Entry]:
     return list(_numbered(sorted(entries, key=Entry.order)))
 
 
+def unlevelled(newest: Sequence[LogLine]) -> tuple[str, ...]:
+    """What to say where nothing of a level was found: it may mean that nothing states its level."""
+    if not newest or any(line.level != "unknown" for line in newest):
+        return ()
+    return (
+        f"none of the {len(newest)} newest lines states a level (no label, no metadata, not in "
+        "the line), so nothing can be selected by level: ask again without it",
+    )
+
+
 def _level(entry: Entry) -> str:
     pushed = normalized(_first(entry.labels, LEVELS))
     detected = normalized(entry.labels.get(DETECTED, ""))

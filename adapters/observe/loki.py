@@ -14,7 +14,7 @@ from adapters.observe.backend import Answer, Backend
 from adapters.observe.cursor import CursorCodec, Position, page_size, resume, suspend
 from adapters.observe.instants import check_order, to_ns
 from adapters.observe.line_filter import as_pipeline
-from adapters.observe.log_entry import Entry, lines_of
+from adapters.observe.log_entry import Entry, lines_of, unlevelled
 from adapters.observe.log_page import next_page
 from adapters.observe.log_sweep import LogSweep, Share
 from adapters.observe.loki_answer import check, level_stages, streams_of
@@ -149,13 +149,7 @@ class LokiLogs:
 
     async def _unread(self, selector: str, position: Position) -> tuple[str, ...]:
         """Nothing of a level may mean that nothing states its level."""
-        lines = lines_of(await self.newest(selector, position, _SAMPLE))
-        if not lines or any(line.level != "unknown" for line in lines):
-            return ()
-        return (
-            f"none of the {len(lines)} newest lines states a level (no label, no metadata, not in "
-            "the line), so nothing can be selected by level: ask again without it",
-        )
+        return unlevelled(lines_of(await self.newest(selector, position, _SAMPLE)))
 
     async def _check_there(self, query: LogQuery) -> None:
         """Loki answers a misspelt product with nothing at all; say what there is instead."""

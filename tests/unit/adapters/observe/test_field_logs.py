@@ -194,6 +194,27 @@ async def test_levels_are_found_by_field_by_number_or_in_the_line() -> None:
     assert '{"terms": {"level": [50, 60]}}' in asked
 
 
+@pytest.mark.parametrize(
+    ("message", "notes"), [("no word of it", ["states a level"]), ("INFO all is well", [])]
+)
+async def test_nothing_of_a_level_is_told_from_lines_without_one(
+    message: str, notes: list[str]
+) -> None:
+    row = {"_time": at(1), "_msg": message, "app": "checkout"}
+    async with opened(VictoriaLogsServer([row]).app(), VictoriaLogs) as logs:
+        page = await logs.query(LogQuery("checkout", HOUR, min_level="error"))
+    assert (page.lines, page.total_matches) == ((), 0)
+    assert [words for words in notes if words in page.notes[0]] == notes
+    assert len(page.notes) == len(notes)
+
+
+async def test_store_in_which_nothing_names_a_product_says_so() -> None:
+    rows = [{"_time": at(1), "_msg": "a", "colour": "red"}]
+    async with opened(VictoriaLogsServer(rows).app(), VictoriaLogs) as logs:
+        with pytest.raises(InvalidArguments, match="no field names products"):
+            await logs.query(LogQuery("checkout", HOUR))
+
+
 async def test_fields_go_by_the_names_that_were_set() -> None:
     document = {
         "@timestamp": at(1), "body": "refused", "team.service": "checkout", "sev": "Warning",
