@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bot.commands import audit_arguments as cli_audit
+from bot.commands import chat_arguments as cli_chat
 from bot.commands import completion
 from bot.commands import demo_arguments as cli_demo
 from bot.commands import eval_arguments as cli_eval
@@ -108,6 +109,7 @@ def _parser() -> argparse.ArgumentParser:
         "every tool: its toolsets, how its calls went, what was not loaded",
     )
     tools.add_argument("--json", action="store_true", help="the same as JSON")
+    cli_chat.add(commands)
     cli_audit.add(commands, _add)
     cli_usage.add(commands, _add)
     cli_keep.add(commands, _add)

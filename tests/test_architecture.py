@@ -118,7 +118,7 @@ def test_our_names_belong_to_no_other_distribution() -> None:
 def test_the_environment_is_read_in_one_place() -> None:
     readers = _names(each for each in sources() if re.search(r"os\.(environ|getenv)", each.text))
 
-    assert readers == ["bot/settings/reading.py"]
+    assert readers == ["bot/settings/environment.py"]
 
 
 def test_redacted_text_is_made_by_the_redactor_alone() -> None:

@@ -20,7 +20,8 @@ from pathlib import Path
 
 from bot.commands.ending import USAGE
 from bot.engine.database_lock import SecondProcess, take_lock
-from bot.settings.reading import ConfigurationError, environment
+from bot.settings.environment import environment
+from bot.settings.reading import ConfigurationError
 
 CONFIG, DATABASE = "kortex.toml", "kortex.db"
 DIRECTORY = "${KORTEX_DEMO_DIRECTORY}"  # as demo.toml has it: the copy has a folder of its own

@@ -28,7 +28,8 @@ from bot.commands.first_configuration import (
     variable,
     wanted,
 )
-from bot.settings.reading import environment, parse
+from bot.settings.environment import environment
+from bot.settings.reading import parse
 
 Read = TypeVar("Read")
 

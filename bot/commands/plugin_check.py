@@ -10,8 +10,8 @@ from pydantic import JsonValue
 from adapters.egress import LocalHosts, confined_to
 from adapters.plugins.manifest import ReadManifest, read_manifest
 from bot.privacy.redactor import TextRedactor
+from bot.settings.environment import environment
 from bot.settings.model import Settings
-from bot.settings.reading import environment
 from bot.wiring.backends import installation_key
 from bot.wiring.observed import SystemClock
 from bot.wiring.plugins import open_plugin

@@ -4,7 +4,8 @@ import os
 from pathlib import Path
 from typing import Final
 
-from bot.settings.reading import ConfigurationError, environment
+from bot.settings.environment import environment
+from bot.settings.reading import ConfigurationError
 from tools.time_zones import is_zone
 
 _LOCALTIME: Final = Path("/etc/localtime")  # a link into the zones' files on Linux and macOS

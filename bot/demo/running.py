@@ -30,8 +30,9 @@ from bot.demo.workspace.errors import CannotDoThat
 from bot.demo.workspace.provider_choice import ProviderOption
 from bot.demo.workspace.state import Workspace
 from bot.service.lifecycle import Service, serving
+from bot.settings.environment import environment
 from bot.settings.model import DatabaseSettings, Settings
-from bot.settings.reading import ConfigurationError, environment
+from bot.settings.reading import ConfigurationError
 from bot.store import schema
 from bot.telemetry import logs
 from bot.web.front import why_not

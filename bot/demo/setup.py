@@ -14,8 +14,9 @@ from adapters.recorded.incidents import RecordedIncidents
 from adapters.recorded.simulator.topology import SERVICES
 from bot.demo.control_plane import create_control_plane
 from bot.demo.on_call import ROTA_PATH
+from bot.settings.environment import environment
 from bot.settings.model import Settings
-from bot.settings.reading import environment, parse
+from bot.settings.reading import parse
 from bot.wiring.observed import SystemClock
 
 _ONLY_TO_ACT = (

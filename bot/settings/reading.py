@@ -4,7 +4,6 @@ The only module that reads the environment.
 """
 
 import fnmatch
-import os
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,6 +13,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from bot.settings.actions import ActionSettings
+from bot.settings.environment import environment
 from bot.settings.keys import line_of, meant
 from bot.settings.model import ChannelSettings, Settings
 from bot.settings.named_backends import ByName, Family, as_written, chosen_in_vain, clashes
@@ -30,11 +30,6 @@ Read = TypeVar("Read", bound=Section)
 
 class ConfigurationError(Exception):
     """The configuration cannot be used. The message names file, line and key."""
-
-
-def environment() -> Mapping[str, str]:
-    """The process environment, read here and passed on."""
-    return os.environ  # noqa: TID251 - the one place
 
 
 def load(path: Path, env: Mapping[str, str] | None = None) -> Settings:

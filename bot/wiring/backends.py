@@ -33,6 +33,7 @@ from bot.actions.catalog import ActionCatalog
 from bot.actions.freeze import FreezeJudge
 from bot.chat.models import Choice, KnownModel, Models
 from bot.domain.freeze import FreezeWindow
+from bot.settings.environment import environment
 from bot.settings.model import (
     KubernetesSettings,
     LlmSettings,
@@ -40,7 +41,7 @@ from bot.settings.model import (
     ProviderSettings,
     Settings,
 )
-from bot.settings.reading import ConfigurationError, environment
+from bot.settings.reading import ConfigurationError
 from bot.store.database import Database
 from bot.store.switch import StoredSwitch
 from bot.wiring.confinement import local_order

@@ -24,9 +24,10 @@ from adapters.mcp.supervisor import (
     running,
 )
 from adapters.mcp.tool import McpTool
+from bot.settings.environment import environment
 from bot.settings.mcp import McpServerSettings
 from bot.settings.model import Settings
-from bot.settings.reading import ConfigurationError, environment
+from bot.settings.reading import ConfigurationError
 from bot.upkeep.reload import Prepared
 from bot.wiring.mcp_definitions import AcceptedDefinitions, definitions_file
 

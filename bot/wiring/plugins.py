@@ -18,8 +18,8 @@ from adapters.http import http_client
 from adapters.plugins.manifest import CEILING_S, ReadManifest, read_manifest
 from adapters.plugins.tool import PluginTool
 from adapters.plugins.yaml_source import ManifestInvalid
+from bot.settings.environment import environment
 from bot.settings.model import Settings
-from bot.settings.reading import environment
 from bot.upkeep.reload import Prepared
 from tools.core.all import core_tools
 from tools.cursor import CursorSigner

@@ -1,0 +1,57 @@
+"""Where `kortex chat` finds the service and the token that says who asks."""
+
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+USUAL_URL: Final = "http://127.0.0.1:3000"
+TOKEN_VARIABLE: Final = "KORTEX_TOKEN"  # noqa: S105 - a name
+USUAL_FILE: Final = "~/.config/kortex/token"
+_MOST_CHARS: Final = 16_384  # a token of an identity provider with many groups
+_LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
+
+
+class Unusable(Exception):
+    """What was given cannot be used; the message says what to do."""
+
+
+def address(url: str) -> str:
+    """Raises Unusable: a token goes over the network in TLS only."""
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError as error:
+        raise Unusable(f"--url: not an address: {error}") from error
+    if not host or parts.scheme not in {"http", "https"} or parts.username is not None:
+        raise Unusable(f"--url: write the service's address, such as {USUAL_URL}")
+    if parts.scheme == "http" and host not in _LOOPBACK:
+        raise Unusable("--url: use https; over http anybody on the way could read your token")
+    return url.rstrip("/")
+
+
+def token(file: Path | None, env: Mapping[str, str]) -> str:
+    """From the file that was named, the variable, or the usual file. Raises Unusable."""
+    if file is None and (told := env.get(TOKEN_VARIABLE, "").strip()):
+        return _checked(told, TOKEN_VARIABLE)
+    path = file or Path(USUAL_FILE).expanduser()
+    try:
+        mode = path.stat().st_mode
+        told = path.read_text("utf-8", "replace").strip()
+    except OSError as error:
+        if file is None:
+            raise Unusable(
+                f"no token: set {TOKEN_VARIABLE}, or write it into {USUAL_FILE} "
+                "(an admin makes one: kortex token create NAME)"
+            ) from error
+        raise Unusable(f"{path}: cannot be read ({error.strerror})") from error
+    if stat.S_IMODE(mode) & 0o077:
+        raise Unusable(f"{path}: others may read it; chmod 600 {path}")
+    return _checked(told, str(path))
+
+
+def _checked(told: str, where: str) -> str:
+    if not told or len(told) > _MOST_CHARS or not (told.isascii() and told.isprintable()):
+        raise Unusable(f"{where}: holds no token")
+    return told

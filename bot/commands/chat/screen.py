@@ -1,0 +1,196 @@
+"""What stands in the terminal: answers as they grow, evidence, charts in characters, whole proposals.
+
+Everything that others wrote is made inert before it is printed: no terminal sequence of a model or a
+log line reaches the terminal.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import orjson
+from pydantic import JsonValue
+
+from bot.domain.charted import charts_of
+from bot.domain.turn_events import Evidence
+from bot.slack.showing.chips import short
+from bot.slack.showing.plain_pictures import plotted
+from bot.slack.text.mrkdwn import clean, visible
+from bot.web.api import models
+
+_DIM: Final = "\x1b[2m"
+_BOLD: Final = "\x1b[1m"
+_WARN: Final = "\x1b[33m"
+_PLAIN: Final = "\x1b[0m"
+_MOST_CHARTS: Final = 3
+_MOST_CHARS: Final = 8_000  # of a result; the API has all of it
+_DOUBTS: Final = {
+    "unsupported": "nothing that was read says so",
+    "contradicted": "what was read says otherwise",
+    "unchecked": "not checked",
+}
+
+
+@dataclass(slots=True)
+class Screen:
+    """`write` takes text as it is to appear; `colour` is off for pipes and NO_COLOR."""
+
+    write: Callable[[str], None]
+    colour: bool = False
+    _shown: str = ""  # of the answer that grows
+
+    def line(self, text: str = "") -> None:
+        """Our own words."""
+        self._end_text()
+        self.write(f"{text}\n")
+
+    def note(self, text: str) -> None:
+        """Something beside the answer."""
+        self.line(self._in(_DIM, clean(text)))
+
+    def warn(self, text: str) -> None:
+        """Something that must not be missed."""
+        self.line(self._in(_WARN, clean(text)))
+
+    def event(self, event: models.Event) -> None:
+        """One event of an answer."""
+        match event:
+            case models.TextEvent():
+                self._grow(event.text)
+            case models.ResetEvent():
+                self._end_text()
+                self.note("(the text above is void)")
+                self._grow(event.text)
+            case models.ToolEndEvent():
+                self.note(_call(event))
+            case models.NoticeEvent():
+                self.note(event.text)
+            case models.ProposalEvent():
+                name = f"{clean(event.action)} for {clean(event.product)}"
+                self.warn(f"Proposal {event.proposal_id}: {name}, {event.state}")
+            case models.ClaimsEvent():
+                self._doubts(event)
+            case models.DoneEvent():
+                self._done(event)
+            case models.QuestionEvent() | models.ToolStartEvent():
+                pass
+
+    def answered(self, message: models.Message) -> None:
+        """A question and its answer, from the record."""
+        self.line()
+        self.line(self._in(_BOLD, f"{clean(message.asker)}: {clean(message.question)}"))
+        self.line(clean(message.text))
+
+    def evidence(self, found: models.Evidence) -> None:
+        """One result: its charts in characters, then its content."""
+        self.line(
+            self._in(_BOLD, f"{found.number} {clean(short(found.tool))}: {clean(found.summary)}")
+        )
+        for chart in charts_of(_evidence(found), {})[:_MOST_CHARTS]:
+            self.line(clean(plotted(chart)))
+        content = _indented(found.content)
+        self.line(clean(content[:_MOST_CHARS]))
+        if len(content) > _MOST_CHARS:
+            self.note(f"... {len(content) - _MOST_CHARS} more characters")
+
+    def proposal(self, row: models.Proposal) -> None:
+        """All that a card shows: what stands here is what runs."""
+        self.line()
+        self.line(self._in(_BOLD, visible(f"{row.action} for {row.product}: {row.state}")))
+        for name, value in _facts(row):
+            self.line(f"  {name}: {value}")
+        if row.untrusted_read:
+            self.warn("  The model read text from outside before it proposed this.")
+
+    def _grow(self, text: str) -> None:
+        safe = clean(text)
+        self._shown += safe
+        self.write(safe)
+
+    def _end_text(self) -> None:
+        if self._shown and not self._shown.endswith("\n"):
+            self.write("\n")
+        self._shown = ""
+
+    def _doubts(self, event: models.ClaimsEvent) -> None:
+        for claim in event.claims:
+            if (why := _DOUBTS.get(claim.state)) is not None:
+                cited = f" [{', '.join(claim.evidence)}]" if claim.evidence else ""
+                self.warn(f"! {claim.text}{cited}: {claim.note or why}")
+
+    def _done(self, event: models.DoneEvent) -> None:
+        """The whole text, where what was streamed is not it; what it rests on; what it cost."""
+        whole = clean(event.text)
+        if self._shown.strip() != whole.strip():
+            self._end_text()
+            self.line(whole)
+        self._end_text()
+        for line in event.evidence:
+            self.note(f"{line.number} {short(line.tool)}: {line.summary}")
+        for notice in event.notices:
+            self.note(notice)
+        if event.verdict:
+            self.note(f"verdict: {event.verdict}")
+        self.note(f"{event.provider} {event.model}, {event.end}{_cost(event)}")
+
+    def _in(self, style: str, text: str) -> str:
+        return f"{style}{text}{_PLAIN}" if self.colour else text
+
+
+def _call(event: models.ToolEndEvent) -> str:
+    if not event.ok:
+        return f"x {short(event.tool)}: {event.message or event.error_code}"
+    cut = ", cut" if event.truncated else ""
+    return (
+        f"{event.evidence or '-'} {short(event.tool)}: {event.summary} ({event.latency_ms} ms{cut})"
+    )
+
+
+def _cost(event: models.DoneEvent) -> str:
+    spent = event.cost_usd_micros
+    return f", ${spent / 1e6:.4f}" if spent else ""
+
+
+def _facts(row: models.Proposal) -> list[tuple[str, str]]:
+    """Names and values; empty ones are left out. Nothing invisible stays so."""
+    told: list[tuple[str, JsonValue]] = [
+        ("id", row.id),
+        ("params", row.params),
+        ("why", row.rationale),
+        ("may touch", row.blast_radius),
+        ("the model expects", row.model_blast_radius),
+        ("touches", list(row.touches)),
+        ("dry run", row.dry_run),
+        ("can be undone", "yes" if row.reversible else "no"),
+        ("asked by", row.asked_by),
+        ("may be confirmed by", list(row.may_confirm) or "nobody"),
+        ("who must also hold", list(row.must_also_hold)),
+        ("not by who asked", "yes" if row.four_eyes else ""),
+        ("confirmations", f"{len(row.confirmed_by)} of {row.approvals}"),
+        ("decided by", row.decided_by),
+        ("reason", row.reason),
+        ("outcome", row.outcome),
+        ("open until", f"{row.expires_at:%H:%M:%S} UTC"),
+    ]
+    return [(name, _told(value)) for name, value in told if value not in ("", None, [])]
+
+
+def _told(value: JsonValue) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return visible(text)
+
+
+def _indented(content: str) -> str:
+    try:
+        return orjson.dumps(orjson.loads(content), option=orjson.OPT_INDENT_2).decode()
+    except orjson.JSONDecodeError:
+        return content
+
+
+def _evidence(found: models.Evidence) -> Evidence:
+    number = int(found.number.removeprefix("E") or 0)
+    return Evidence(
+        number, found.tool_call_id, found.tool, found.summary, found.ok,
+        found.latency_ms, found.truncated, found.content,
+    )  # fmt: skip

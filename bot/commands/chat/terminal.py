@@ -1,0 +1,113 @@
+"""`kortex chat` at the process's own terminal or pipe: lines in, Ctrl-C, exit codes."""
+
+import asyncio
+import signal
+import sys
+import threading
+from pathlib import Path
+from typing import Final
+
+from adapters.errors import AdapterError
+from adapters.http import http_client
+from bot.commands.chat.client import READ_S, ChatClient, ChatFailed
+from bot.commands.chat.credentials import Unusable, address, token
+from bot.commands.chat.screen import Screen
+from bot.commands.chat.talk import Talk
+from bot.commands.ending import FAILED, OK, USAGE
+from bot.settings.environment import environment
+
+LEFT: Final = 130  # as a shell says of a program that Ctrl-C ended
+
+
+def chat(url: str, token_file: Path | None, channel: str, session: str) -> int:
+    """Until the input ends. 0, 1 when a question got no answer, 2 for what cannot be used."""
+    try:
+        where, shown = address(url), token(token_file, environment())
+    except Unusable as error:
+        print(f"kortex: {error}", file=sys.stderr)
+        return USAGE
+    return asyncio.run(_chat(where, shown, channel, session))
+
+
+async def _chat(url: str, shown: str, channel: str, session: str) -> int:
+    typed = sys.stdin.isatty()
+    screen = Screen(_write, colour=sys.stdout.isatty() and "NO_COLOR" not in environment())
+    headers = {"Authorization": f"Bearer {shown}"}
+    client = http_client(base_url=url, headers=headers, read_s=READ_S)
+    talk = Talk(ChatClient(client), screen, _Lines(typed=typed).read, channel, session)
+    try:
+        me = await talk.client.me()
+        if typed:
+            roles = ", ".join(me.roles) or "no role"
+            screen.note(f"You are {me.name} ({roles}). /help says what there is.")
+        return await _until_left(talk)
+    except (ChatFailed, AdapterError) as error:
+        print(f"kortex: {error}", file=sys.stderr)
+        return FAILED
+    finally:
+        await client.aclose()
+
+
+async def _until_left(talk: Talk) -> int:
+    left = asyncio.Event()
+    pressed = 0
+
+    async def interrupted() -> None:
+        if not await talk.interrupt():
+            left.set()
+
+    async with asyncio.TaskGroup() as group:
+
+        def on_interrupt() -> None:
+            nonlocal pressed
+            pressed += 1
+            if pressed > 1:
+                left.set()
+            else:
+                group.create_task(interrupted())
+
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, on_interrupt)
+        running = group.create_task(talk.run())
+        leaving = group.create_task(left.wait())
+        await asyncio.wait({running, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        for each in (running, leaving):
+            each.cancel()
+    if left.is_set():
+        return LEFT
+    return FAILED if talk.failed else OK
+
+
+class _Lines:
+    """Lines of standard input, read in a thread that ends with the process: no read of it can be ended."""
+
+    def __init__(self, *, typed: bool) -> None:
+        self._typed = typed
+
+    async def read(self, prompt: str) -> str | None:
+        """The next line, None at the end. The prompt is shown to people alone."""
+        loop = asyncio.get_running_loop()
+        found: asyncio.Future[str | None] = loop.create_future()
+
+        def tell(line: str | None) -> None:
+            if not found.done():
+                found.set_result(line)
+
+        def wait() -> None:
+            line = self._line(prompt)
+            loop.call_soon_threadsafe(tell, line)
+
+        threading.Thread(target=wait, daemon=True).start()
+        return await found
+
+    def _line(self, prompt: str) -> str | None:
+        if self._typed:
+            import readline  # noqa: F401 - gives `input` its editing and its history
+        try:
+            return input(prompt) if self._typed else (sys.stdin.readline() or None)
+        except (EOFError, UnicodeDecodeError):
+            return None
+
+
+def _write(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()
