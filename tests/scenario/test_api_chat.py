@@ -2,14 +2,17 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from datetime import timedelta
 
 import aiohttp
 import orjson
 import pytest
 import pytest_asyncio
 
+from bot.actions.decide import ExpirySweep
 from bot.demo.workspace.seeds import RESPONDER, SECOND_RESPONDER
 from bot.domain.callers import CallerKind
+from bot.store.tables import proposals
 from tests.fakes.control_plane_server import says
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_api import Api, Told, caller, token_for
@@ -302,6 +305,29 @@ async def test_of_a_press_and_a_request_at_once_exactly_one_wins(
     )
     assert len(ended) == 1
     assert (told["result"] == "won") == (ended[0][0] == "proposal.rejected")
+
+
+async def test_of_a_confirmation_and_its_expiry_exactly_one_wins(stage: Stage, alice: Api) -> None:
+    proposal = await _proposed(alice)
+    base = stage.service.base
+    soon = await base.stores.database.now() + timedelta(milliseconds=40)
+    async with base.stores.database.write() as connection:
+        await connection.execute(
+            proposals.update().where(proposals.c.id == proposal).values(expires_at=soon)
+        )
+    sweep = ExpirySweep(base.stores.proposals, stage.service.engine)
+    path = f"/api/v1/proposals/{proposal}/confirm"
+    told: list[str] = []
+    while not told or told[-1] != "lost":
+        (_, answer), _ = await asyncio.gather(alice.call("POST", path, {}), sweep.run())
+        told.append(answer["result"])
+
+    (ended,) = stage.query(
+        "SELECT kind FROM audit WHERE kind IN ('proposal.confirmed', 'proposal.expired')"
+        " AND body LIKE ?",
+        f"%{proposal}%",
+    )
+    assert ("won" in told) == (ended[0] == "proposal.confirmed")
 
 
 @pytest.mark.parametrize(

@@ -34,19 +34,20 @@ TIMES = Times(lease_s=1.0, grace_s=10.0, tick_s=1.0, card_call_s=4.0)
 
 
 class Replica:
-    """A process. `executor` is its name in the engine's table, once it serves."""
+    """A process. `executor` is its name in the engine's table, `port` where it listens, once it serves."""
 
     def __init__(self, process: ForkServerProcess, told: Connection) -> None:
         self._process = process
         self._told = told
         self.executor = ""
+        self.port = 0
 
     async def serves(self) -> None:
         """Until it serves. Raises EOFError when it ended instead, TimeoutError."""
         try:
             if not await asyncio.to_thread(self._told.poll, START_TIMEOUT_S):
                 raise TimeoutError("the replica did not start")
-            self.executor = await asyncio.to_thread(self._told.recv)
+            self.executor, self.port = await asyncio.to_thread(self._told.recv)
         except BaseException:
             self._process.kill()
             raise
@@ -115,5 +116,7 @@ async def _serve(config: Path, times: Times, signals: Signals, ready: Connection
         read=lambda: load(config),
     )
     return await verbs.stay(
-        opening, signals, lambda service: ready.send(service.engine.executor_id)
+        opening,
+        signals,
+        lambda service: ready.send((service.engine.executor_id, service.http_port)),
     )
