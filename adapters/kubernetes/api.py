@@ -154,34 +154,39 @@ class KubernetesApi:
     ) -> tuple[httpx.Response, bytes]:
         with tool_errors("the Kubernetes API"):
             async with asyncio.timeout(TIMEOUT_S if body is None else REVIEW_TIMEOUT_S):
-                answered = await self._once(method, path, params, accept, body)
+                used = await self._plugin.now() if self._plugin else None
+                answered = await self._once(used, method, path, params, accept, body)
+                if used is None or self._plugin is None or answered[0].status_code != 401:
+                    return answered
+                other = await self._plugin.now(used)
+                if other is used:
+                    return answered
                 # Everything asked here may be asked twice: it changes nothing.
-                if answered[0].status_code == 401 and await self._renewed():
-                    answered = await self._once(method, path, params, accept, body)
-                return answered
+                return await self._once(other, method, path, params, accept, body)
 
     async def _once(
         self,
+        credential: Credential | None,
         method: str,
         path: str,
         params: dict[str, str],
         accept: str,
         body: Mapping[str, object] | None,
     ) -> tuple[httpx.Response, bytes]:
-        headers = {"Accept": accept, **await self._authorization()}
+        if credential is None:
+            token = await self._current_token()
+        else:
+            await self._go_as(credential)
+            token = credential.token
+        headers = {"Accept": accept} | ({"Authorization": f"Bearer {token}"} if token else {})
         client = self._client
         request = client.build_request(method, path, params=params, headers=headers, json=body)
         return await answer_to(client, request, MAX_BYTES)
 
-    async def _renewed(self) -> bool:
-        """Whether a program gives other credentials than those that were refused."""
-        refused = self._goes_as
-        if self._plugin is None or refused is None:
-            return False
-        return await self._plugin.now(refused) is not refused
-
     async def _go_as(self, credential: Credential) -> None:
         """With its certificate, if that is another one than before. Raises BadAnswer."""
+        if credential is self._goes_as:
+            return
         async with self._changing:
             before = self._goes_as.pair if self._goes_as else NO_PAIR
             if credential.pair != before and self._access.tls_as is not None:
@@ -196,16 +201,11 @@ class KubernetesApi:
                     await self._before.pop(0).aclose()
             self._goes_as = credential
 
-    async def _authorization(self) -> dict[str, str]:
-        if self._plugin is not None:
-            credential = await self._plugin.now()
-            if credential is not self._goes_as:
-                await self._go_as(credential)
-            return {"Authorization": f"Bearer {credential.token}"} if credential.token else {}
+    async def _current_token(self) -> str:
         if time.monotonic() >= self._token_until:
             self._token = await asyncio.to_thread(self._access.token)
             self._token_until = time.monotonic() + TOKEN_LIFE_S
-        return {"Authorization": f"Bearer {self._token}"} if self._token else {}
+        return self._token
 
 
 def _in_words(right: tuple[str, str, str, str], place: str) -> str:

@@ -98,6 +98,12 @@ BACKENDS: dict[str, dict[str, Any]] = {
         }
     },
     "observe.logs.url": {"observe": {"logs": {"kind": "loki", "url": "https://logs.example"}}},
+    "observe.logs.eu.url": {
+        "observe": {"logs": {"eu": {"kind": "loki", "url": "https://logs.example"}}}
+    },
+    "observe.traces.proxy": {
+        "observe": {"traces": {"url": "http://127.0.0.1:1", "proxy": "http://p.example:3128"}}
+    },
     "actions[1].endpoint.url": {
         "actions": [
             {

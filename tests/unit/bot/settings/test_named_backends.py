@@ -66,6 +66,12 @@ def test_what_cannot_be_meant_is_refused_by_its_line(text: str, refused: str) ->
         parse(text, "k.toml", {})
 
 
+def test_its_secrets_are_masked_like_others() -> None:
+    text = TWO + "[observe.traces.eu]\nkind = 'tempo'\ntoken = 'of-traces-eu-1'"
+
+    assert "of-traces-eu-1" in parse(text, "k.toml", {}).secrets()
+
+
 @pytest.mark.parametrize("backends", ["'eu'", "'default'", "{ logs = 'eu' }", "{}"])
 def test_a_channel_names_one_for_all_or_one_for_each(backends: str) -> None:
     channel = f"{TWO}[[channels]]\nmatch = 'a'\nbackends = {backends}"

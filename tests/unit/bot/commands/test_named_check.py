@@ -1,0 +1,48 @@
+"""`kortex check` asks every backend by its name, and says what each channel looks at."""
+
+from contextlib import AsyncExitStack
+
+import pytest
+
+from bot.commands.backend_check import check_observed
+from bot.commands.installation import Asked, made
+from bot.commands.part_check import check_channels
+from bot.settings.model import Settings
+from bot.wiring.toolboxes import policy_of
+
+AWAY = "http://127.0.0.1:9"
+SETTINGS = Settings.model_validate(
+    {
+        "observe": {
+            "logs": {
+                "eu": {"kind": "loki", "url": AWAY, "products": ["shop"]},
+                "us": {"kind": "loki", "url": AWAY, "products": ["us-shop"]},
+            },
+            "traces": {"kind": "tempo", "url": AWAY, "eu": {"kind": "tempo", "url": AWAY}},
+        },
+        "channels": [
+            {"match": "eu", "products": ["shop"]},
+            {"match": "both", "products": ["shop", "us-shop"]},
+        ],
+    }
+)
+
+
+async def test_each_one_is_asked(request: pytest.FixtureRequest) -> None:
+    request.getfixturevalue("_nothing_blocks_the_loop").deactivate()
+    async with AsyncExitStack() as stack:
+        of = await made(SETTINGS, stack)
+        found = await check_observed(Asked(of, None, None))  # type: ignore[arg-type]
+
+    assert sorted(each.part for each in found if each.fails) == [
+        "logs eu", "logs us", "traces", "traces eu",
+    ]  # fmt: skip
+
+
+def test_channels_say_what_they_look_at() -> None:
+    own, both = check_channels(SETTINGS, policy_of(SETTINGS, ()), ())
+
+    assert own.ok
+    assert own.detail.endswith("looks at logs eu, metrics default, traces default")
+    assert both.warning
+    assert "logs none (the channel's products are of several logs backends (eu, us)" in both.detail
