@@ -14,6 +14,7 @@ from adapters.errors import AdapterError
 from adapters.on_call.port import OnCall
 from bot.actions.catalog import ActionRule
 from bot.domain.channel import ChannelRule
+from bot.domain.tenancy import HOME
 from bot.reports.finding import Finding
 from bot.settings.model import Settings
 from bot.slack.api.web_api import create_api
@@ -22,6 +23,7 @@ from bot.slack.roles.directory import SlackRoleDirectory
 from bot.slack.roles.on_duty import OnCallUnreadable, OnDutyDirectory
 from bot.wiring import rules
 from bot.wiring.in_force import role_members
+from bot.wiring.tenants import RolesOfTenant
 
 Holders = Mapping[str, frozenset[str]]
 
@@ -29,17 +31,22 @@ Holders = Mapping[str, frozenset[str]]
 async def check_roles(settings: Settings, identity: SlackIdentity | None) -> list[Finding]:
     """One finding a rota and a role that fails, and a warning where too few may confirm.
 
-    Without an identity Slack is not asked, and nobody's account is known.
+    Without an identity Slack is not asked, and nobody's account is known. Of roles of another
+    workspace only the rota is: their ids mean nothing in this one.
     """
-    roles = await asyncio.to_thread(role_members, settings)
-    rotas = {name: role.on_call for name, role in roles.items() if role.on_call is not None}
+    every = await asyncio.to_thread(role_members, settings)
+    roles = RolesOfTenant(every, HOME)
+    rotas = {name: role.on_call for name, role in every.items() if role.on_call is not None}
     if identity is None:
         return await asyncio.gather(*(_rota(name, rota) for name, rota in rotas.items()))
     async with aiohttp.ClientSession() as session:
         token = settings.slack.bot_token.get_secret_value()
         api = create_api(token, settings.slack.api_base_url, session)
         duty = OnDutyDirectory(api, time.monotonic)
-        on_duty = (_on_duty(name, rota, duty) for name, rota in rotas.items())
+        on_duty = (
+            _on_duty(name, rota, duty) if name in roles else _rota(name, rota)
+            for name, rota in rotas.items()
+        )
         findings = await asyncio.gather(*on_duty)
         directory = SlackRoleDirectory(api, identity.team, roles, time.monotonic)
         found = dict(zip(roles, await asyncio.gather(*map(directory.holders, roles)), strict=True))

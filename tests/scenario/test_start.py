@@ -130,6 +130,10 @@ usergroups = ["S0RESPOND1"]
 users = ["U0MEMBER01"]
 [roles.nobody]
 usergroups = ["S0GONE0001"]
+[workspaces.T0ACME0001]
+[roles.of-acme]
+workspace = "T0ACME0001"
+usergroups = ["S0ACME0001"]
 [roles.on-call.oncall]
 kind = "json"
 url = "{rota}"
