@@ -6,9 +6,7 @@ import aiohttp
 from aiohttp import web
 
 from bot.app import Base
-from bot.domain.ids import TeamId
 from bot.service.workspaces import Workspaces
-from bot.settings.workspaces import EVERY
 from bot.slack.handling.denials import Denials
 from bot.store.installations import StoredOAuthStates
 
@@ -23,11 +21,6 @@ def install_routes(
     from bot.slack.connection.installing import Installing, InstallRules
 
     slack, home = base.settings.slack, workspaces.home.identity
-    allowed = {*slack.allowed_workspaces, *base.settings.workspaces}
-
-    def is_allowed(team: TeamId) -> bool:
-        return team in allowed or EVERY in allowed
-
     judged_by = InstallRules(
         slack.client_id,
         slack.client_secret.get_secret_value(),
@@ -35,7 +28,7 @@ def install_routes(
         slack.redirect_url,
         home.team,
         home.app_id,
-        is_allowed,
+        base.in_force.may_install,
     )
     installing = Installing(
         judged_by,

@@ -98,8 +98,10 @@ class Workspaces:
 
     async def reach(self, team: TeamId) -> None:
         """Open it if it is installed. Raises StorageUnavailable."""
-        rows = self.installations
-        if rows is None or team in self._open or self._base.in_force.tenant_of(team) == HOME:
+        rows, in_force = self.installations, self._base.in_force
+        if rows is None or team in self._open or in_force.tenant_of(team) == HOME:
+            return
+        if not in_force.may_install(team):
             return
         async with self._locks.hold(team):
             if team not in self._open and (found := await rows.find(team)):
@@ -109,7 +111,11 @@ class Workspaces:
         """As the rows are now. Raises StorageUnavailable."""
         if self.installations is None:
             return
-        stored = await self.installations.revisions()
+        stored = {
+            team: revision
+            for team, revision in (await self.installations.revisions()).items()
+            if self._base.in_force.may_install(team)
+        }
         for team, one in [*self._open.items()]:
             if (stored.get(team), self._limit(team)) != one.as_of:
                 self._close(team)

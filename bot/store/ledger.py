@@ -114,19 +114,20 @@ class StoredLedger:
         await self._database.transact(work)
 
     async def today(self) -> Today:
-        """Sums since midnight UTC."""
+        """Sums since midnight UTC; home's are everybody's, whom its limit holds together."""
+        whose = self._whose or None
         spent = sa.func.coalesce(sa.func.sum(table.c.cost_usd_micros), 0)
         counted = sa.func.coalesce(sa.func.sum(allowance.COUNTED), 0)
         held = (
             sa.select(sa.func.coalesce(sa.func.sum(reservations.c.usd_micros), 0))
-            .where(reservations.c.at >= today(), of_tenant(reservations.c.tenant, self._whose))
+            .where(reservations.c.at >= today(), of_tenant(reservations.c.tenant, whose))
             .scalar_subquery()
         )
 
         async def work(connection: Connection) -> Today:
             found = await connection.execute(
                 sa.select(spent, counted, held, now()).where(
-                    table.c.at >= today(), of_tenant(table.c.tenant, self._whose)
+                    table.c.at >= today(), of_tenant(table.c.tenant, whose)
                 )
             )
             known, used, held_now, at = found.one()

@@ -20,7 +20,7 @@ from bot.chat.turn_request import TurnConfig
 from bot.domain.channel import Channel, ChannelRule, channel_of, rules_for
 from bot.domain.ids import Person, Place, SessionId, TeamId, UserId
 from bot.domain.roles import HeldRoles
-from bot.domain.tenancy import HOME, tenant_of
+from bot.domain.tenancy import EVERY, HOME, tenant_of
 from bot.ports.failures import StorageUnavailable
 from bot.ports.platform import (
     ChannelNames,
@@ -134,6 +134,7 @@ class InForce:
     ) -> None:
         self._check = check
         self.home: TeamId | None = None
+        self._allowed = settings.slack.allowed_workspaces
         self.tenants = ReplaceableMapping(tenant_rules(settings))
         self.channels = ReplaceableSequence(rules.channel_rules(settings))
         self.alerts = ReplaceableSequence(rules.alert_rules(settings))
@@ -154,6 +155,10 @@ class InForce:
     def channels_of(self, tenant: str) -> Sequence[ChannelRule]:
         """The rules that hold there."""
         return Live(lambda: rules_for(self.channels, tenant))
+
+    def may_install(self, team: TeamId) -> bool:
+        """Whether somebody named that workspace, or every one. A reload may take that back."""
+        return team in self.tenants or team in self._allowed or EVERY in self._allowed
 
     def channels_at(self, team: TeamId) -> Sequence[ChannelRule]:
         """The rules that a place of that team stands under."""
