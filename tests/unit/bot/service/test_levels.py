@@ -1,9 +1,20 @@
 """Levels tell how things stand, and nothing about what could not be read."""
 
-from bot.service.levels import sinks_of
-from bot.settings.model import AuditSettings
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from bot.app import Base
+from bot.chat.rounds import Rounds
+from bot.ports.failures import StorageUnavailable
+from bot.service.levels import LevelsLook, sinks_of
+from bot.settings.model import AuditSettings, Settings
+from bot.slack.api.calls import WatchedCalls
+from bot.store.levels import StoredLevels
 from bot.telemetry.levels import Levels
 from bot.telemetry.metrics import Metrics
+from tests.fakes.scripted_provider import ScriptedProvider
 
 
 def test_what_could_not_be_read_is_absent_and_not_what_it_was() -> None:
@@ -36,3 +47,29 @@ def test_a_provider_that_is_no_longer_configured_is_told_no_more() -> None:
 def test_only_sinks_that_are_configured_can_be_behind() -> None:
     assert sinks_of(AuditSettings()) == ["log"]
     assert sinks_of(AuditSettings(events_url="https://collector.example")) == ["log", "http"]
+
+
+@pytest.mark.parametrize("error", [StorageUnavailable("gone"), TimeoutError()])
+async def test_a_look_that_finds_no_database_says_so_and_still_tells_of_the_rest(
+    monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    async def lost(_: StoredLevels) -> None:
+        raise error
+
+    monkeypatch.setattr(StoredLevels, "touch", lost)
+    provider, metrics = ScriptedProvider([]), Metrics()
+    base = SimpleNamespace(
+        metrics=metrics,
+        stores=SimpleNamespace(database=None),
+        settings=Settings(),
+        providers={"scripted": provider},
+        rounds=Rounds([provider]),
+    )
+    look = LevelsLook(cast("Base", base), cast("WatchedCalls", SimpleNamespace(is_open=False)))
+
+    await look.run()
+
+    found = metrics.registry.get_sample_value
+    assert found("kortex_database_up") == 0
+    assert found("kortex_provider_available", {"provider": "scripted"}) == 1
+    assert found("kortex_slack_token_refused") == 1
