@@ -50,7 +50,9 @@ async def check_executors(settings: Settings) -> Sequence[Finding]:
     plane = settings.control_plane
     return await asyncio.gather(
         *(
-            _reached_by(plane, f"actions at {host}", host, "control_plane.info_url")
+            _reached_by(
+                plane, f"actions at {host}", host, "control_plane.info_url", ", ".join(names)
+            )
             if urlsplit(host).hostname == plane_host(plane)
             else _reached(f"actions at {host}", host, ", ".join(names))
             for host, names in hosts.items()
@@ -89,15 +91,18 @@ async def check_outlets(asked: Asked) -> Sequence[Finding]:
     return found
 
 
-async def _reached_by(route: RouteSettings, part: str, url: str, key: str) -> Finding:
+async def _reached_by(
+    route: RouteSettings, part: str, url: str, key: str, whose: str = ""
+) -> Finding:
     """As it is reached when it is used: by its proxy, with its authorities."""
+    by = f": {whose}" if whose else ""
     async with AsyncExitStack() as stack:
         try:
             client = await asyncio.to_thread(backend_client, url, route, key, stack)
             await reach(client, url, urlsplit(url).hostname or "")
         except (AdapterError, ConfigurationError) as error:
-            return Finding(part, False, str(error))
-    return Finding(part, True, "is there (a connection, nothing asked or sent)")
+            return Finding(part, False, f"{error}{by}")
+    return Finding(part, True, f"is there (a connection, nothing ordered or sent){by}")
 
 
 async def check_adapters(settings: Settings) -> Sequence[Finding]:
