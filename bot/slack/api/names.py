@@ -159,7 +159,9 @@ class PersonNames:
         self._asked = Fresh(self._ask, clock)
 
     async def name(self, user: str) -> str:
-        """The display name, or the id when Slack does not say."""
+        """The display name, or the id when Slack does not say; callers over HTTP it does not know."""
+        if user.startswith("@"):
+            return user.rpartition("/")[2]
         try:
             return _name_in(await self._asked.get(user, _TTL_S)) or user
         except (SurfaceFailed, SurfaceGone, TimeoutError):

@@ -59,3 +59,8 @@ async def test_a_lookup_that_fails_is_no_zone_and_is_asked_again(
 
     world.says(tz="Europe/Berlin")
     assert await world.people.zone(MIRA) == "Europe/Berlin"
+
+
+async def test_a_caller_over_http_is_called_by_name_without_asking(world: World) -> None:
+    assert await world.people.name("@person/alice") == "alice"
+    assert world.api.count("users.info") == 0
