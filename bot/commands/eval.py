@@ -26,9 +26,9 @@ from bot.commands.console import answer_here
 from bot.commands.ending import FAILED, OK
 from bot.commands.eval_against import Comparison, Scored, compared, earlier_results
 from bot.commands.eval_score import PossibleTruth, Result, Tally, Truth, table
+from bot.settings.database import DatabaseSettings
 from bot.settings.model import (
     ChannelSettings,
-    DatabaseSettings,
     Settings,
 )
 from bot.settings.observe import MetricsSettings, ObserveSettings

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
-from pydantic import SecretStr
+from pydantic import SecretStr, ValidationError
 
 from adapters.errors import AdapterError
 from adapters.llm.port import Provider
@@ -30,8 +30,9 @@ from bot.demo.workspace.errors import CannotDoThat
 from bot.demo.workspace.provider_choice import ProviderOption
 from bot.demo.workspace.state import Workspace
 from bot.service.lifecycle import Service, serving
+from bot.settings.database import DatabaseSettings
 from bot.settings.environment import environment
-from bot.settings.model import DatabaseSettings, Settings
+from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
 from bot.store import schema
 from bot.telemetry import logs
@@ -103,8 +104,12 @@ async def _on_own_database(settings: Settings) -> Settings:
     url = environment().get(DATABASE_URL)
     if not url:
         return settings
+    try:
+        own = DatabaseSettings(url=SecretStr(url))
+    except ValidationError as error:
+        words = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
+        raise ConfigurationError(f"{DATABASE_URL}: {words}") from None
     await schema.migrate(url)
-    own = DatabaseSettings(url=SecretStr(url))
     return settings.model_copy(update={"database": own})
 
 

@@ -16,6 +16,7 @@ from pydantic import (
 from bot.settings.access import AccessSettings, RouteSettings, SinkAccessSettings
 from bot.settings.actions import ActionSettings
 from bot.settings.alerts import AlertSettings
+from bot.settings.database import DatabaseSettings
 from bot.settings.deploys import DeployFeedSettings
 from bot.settings.http import HttpSettings, OidcSettings
 from bot.settings.masked import secret_values
@@ -64,12 +65,6 @@ class SlackSettings(InstallSettings):
     follow_up: Literal["thread", "mention"] = "thread"
     external_channels: Literal["tell", "refuse"] = "tell"
     link_hosts: tuple[HostName, ...] = ()
-
-
-class DatabaseSettings(Section):
-    """`[database]`."""
-
-    url: SecretStr = SecretStr("sqlite+aiosqlite:///kortex.db")
 
 
 class TurnSettings(Section):

@@ -15,7 +15,8 @@ from bot.audit.chain import AuditKeys, ChainRow
 from bot.audit.checkpoint import sign
 from bot.commands.part_check import check_audit
 from bot.domain.audit import AuditEvent, AuditKind
-from bot.settings.model import AuditSettings, DatabaseSettings, Settings
+from bot.settings.database import DatabaseSettings
+from bot.settings.model import AuditSettings, Settings
 from bot.settings.reading import ConfigurationError
 from bot.store.audit import StoredAudit
 from bot.store.audit_by_hand import erase, seal
