@@ -73,7 +73,7 @@ class NirmataWire:
     conversations: Conversations
 
     def routes(self) -> Sequence[web.RouteDef]:
-        """Both."""
+        """The chat, and what it says it can do."""
         return [
             web.post(CHAT_PATH, _answering(self._chat)),
             web.get(CAPABILITIES_PATH, _answering(self._capabilities)),
