@@ -1,15 +1,16 @@
 """The engine's records, from outside of a running engine: end what is unfinished, delete, and find."""
 
 import asyncio
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 import sqlalchemy as sa
 from dbos import DBOSClient, DBOSPortableJSONSerializer
 
 from bot.engine.library import milliseconds
 from bot.store.dialect import storage_errors
+from bot.store.incident_rows import texts_in
 from bot.store.tickets import ALIVE
 
 _AT_ONCE: Final = 500
@@ -64,7 +65,7 @@ class EngineRecords:
                 found += [
                     each.workflow_id
                     for each in page
-                    if each.workflow_id in names or not names.isdisjoint(_texts(each.input))
+                    if each.workflow_id in names or not names.isdisjoint(texts_in(each.input))
                 ]
                 if len(page) < _AT_ONCE:
                     break
@@ -101,16 +102,3 @@ class EngineRecords:
                 client.destroy()
         finally:
             engine.dispose()
-
-
-def _texts(stored: Any) -> Iterator[str]:
-    """Every text in an input."""
-    waiting = [stored]
-    while waiting:
-        item = waiting.pop()
-        if isinstance(item, str):
-            yield item
-        elif isinstance(item, Mapping):
-            waiting.extend(item.values())
-        elif isinstance(item, list | tuple):
-            waiting.extend(item)

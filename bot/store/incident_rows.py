@@ -3,7 +3,7 @@
 Runs inside the transaction that stores what it comes from, so neither is there without the other.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -59,7 +59,7 @@ def of_event(event: IngestedEvent) -> Incident:
         severity=_first(data, ("severity",)),
         closed_at=event.at if is_closing else None,
         resolution=_first(data, _RESOLUTION)[:MAX_RESOLUTION_CHARS],
-        texts=tuple(_texts({k: v for k, v in data.items() if k not in _UNTOLD})),
+        texts=tuple(texts_in({k: v for k, v in data.items() if k not in _UNTOLD})),
     )
 
 
@@ -158,16 +158,16 @@ def _first(data: Mapping[str, JsonValue], names: Sequence[str]) -> str:
     return next((value.strip() for value in found if isinstance(value, str) and value), "")
 
 
-def _texts(value: JsonValue) -> Iterable[str]:
-    """Every text in the data; its nesting is bounded by the reader of the request."""
-    waiting: list[JsonValue] = [value]
+def texts_in(value: object) -> Iterator[str]:
+    """Every text in the data; its nesting is bounded by whoever read it."""
+    waiting = [value]
     while waiting:
         item = waiting.pop()
         if isinstance(item, str):
             yield item
-        elif isinstance(item, dict):
+        elif isinstance(item, Mapping):
             waiting.extend(item.values())
-        elif isinstance(item, list):
+        elif isinstance(item, list | tuple):
             waiting.extend(item)
 
 
