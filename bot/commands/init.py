@@ -18,6 +18,7 @@ from bot.commands.first_configuration import (
     AUDIT_KEY,
     MODELS,
     NONE,
+    SLACK_API,
     TRIAGE,
     Answers,
     Confirming,
@@ -102,7 +103,7 @@ def _answers(given: argparse.Namespace, asking: _Asking) -> Answers:
         other = asking.of(
             "signing_secret", "Variable of the signing secret", "SLACK_SIGNING_SECRET", variable
         )
-    api_base_url = asking.of("api_base_url", "", "", address)
+    api_base_url = asking.of("api_base_url", "", "", address) or SLACK_API
     token = env.get(bot, "").strip()
 
     def confirming(text: str) -> Confirming:

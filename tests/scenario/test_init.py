@@ -89,7 +89,7 @@ async def test_what_it_writes_check_passes(
 
 
 async def test_the_audit_key_is_there_before_the_first_run_and_stays(tmp_path: Path) -> None:
-    await ran("init", *ALL)
+    await ran("init", *ALL, "--api-base-url", "none")
     variables = tmp_path / "kortex.env"
     kept = variables.read_text()
 
@@ -97,6 +97,7 @@ async def test_the_audit_key_is_there_before_the_first_run_and_stays(tmp_path: P
     (line,) = [each for each in kept.splitlines() if each.startswith("KORTEX_AUDIT_KEY=")]
     key = line.partition("=")[2]
     settings = load(tmp_path / "kortex.toml", {"KORTEX_AUDIT_KEY": key})
+    assert settings.slack.api_base_url == "https://slack.com/api/"
     assert (len(key), settings.audit.key.get_secret_value()) == (64, key)
 
     assert await ran("init", *ALL, "--force") == 0
