@@ -38,6 +38,7 @@ _POLLS_S: Final = (0.2, 0.3, 0.5, 1.0)  # the last again and again
 _TIMEOUT_S: Final = 300.0  # the ceiling of a wide query; the runner cuts earlier
 _RUNNING: Final = frozenset({"Scheduled", "Running"})
 _ESCAPED: Final = re.compile(r"\\.|/|\n", re.DOTALL)
+_MILLISECONDS: Final = re.compile(r"[0-9]{1,15}")
 _REMEMBERED_FOR: Final = timedelta(minutes=5)
 
 
@@ -47,7 +48,7 @@ class _Started(BaseModel):
 
 class _Cell(BaseModel):
     field: str
-    value: str = ""
+    value: str | None = None
 
 
 class _Results(BaseModel):
@@ -61,7 +62,7 @@ class _Group(BaseModel):
 
 class _Groups(BaseModel):
     groups: list[_Group] = Field(default_factory=list, alias="logGroups")
-    next: str = Field(default="", alias="nextToken")
+    next: str | None = Field(default=None, alias="nextToken")
 
 
 _STARTED: Final = TypeAdapter(_Started)
@@ -208,19 +209,24 @@ class CloudWatchLogs:
 
 
 def _row(cells: Sequence[_Cell]) -> Mapping[str, str]:
-    row = {cell.field: cell.value for cell in cells if cell.field != "@ptr"}
+    row = {cell.field: cell.value or "" for cell in cells if cell.field != "@ptr"}
     if LOG_GROUP in row:
         row[LOG_GROUP] = row[LOG_GROUP].partition(":")[2] or row[LOG_GROUP]
     return row
 
 
 def _entry(row: Mapping[str, str]) -> Entry:
-    labels = {name: value for name, value in row.items() if name not in ("@timestamp", "@message")}
+    labels = {name: value for name, value in row.items() if name not in _SHOWN[:2] and value}
     try:
-        at = checked_ns(ns_of(row.get("@timestamp", "")))
+        at = checked_ns(_instant(row.get("@timestamp", "")))
     except ValueError as error:
         raise UpstreamFailed("CloudWatch Logs: a line without a time") from error
     return Entry(at, row.get("@message", "").rstrip("\n"), labels)
+
+
+def _instant(text: str) -> int:
+    """As AWS writes it; stand-ins of AWS give milliseconds. Raises ValueError for another."""
+    return int(text) * _MS if _MILLISECONDS.fullmatch(text) else ns_of(text)
 
 
 def _within(start_ns: int, end_ns: int) -> str:

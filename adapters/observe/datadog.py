@@ -57,8 +57,8 @@ class _Unit(BaseModel):
 class _Series(BaseModel):
     points: list[tuple[float, float | None]] = Field(default_factory=list, alias="pointlist")
     tags: list[str] | None = Field(default=None, alias="tag_set")
-    scope: str = ""
-    interval: float = 0.0
+    scope: str | None = None
+    interval: float | None = None
     query: int = Field(default=0, alias="query_index", ge=0)
     unit: list[_Unit | None] | None = None
 
@@ -201,7 +201,9 @@ class Datadog:
             raise UpstreamFailed("Datadog: not a list of series", answer.status)
         if found.status == "error" or found.error:
             raise InvalidArguments(f"Datadog refuses the query: {(found.error or '')[:500]}")
-        return [(self._row(one, *part[one.query], step_s), one.interval) for one in found.series]
+        return [
+            (self._row(one, *part[one.query], step_s), one.interval or 0.0) for one in found.series
+        ]
 
     def _query(self, asked: Asked, step_s: float | None) -> str:
         scope = [f"{name}:{value.lower()}" for name, value in sorted(asked.labels.items())]
@@ -216,7 +218,7 @@ class Datadog:
 
     def _row(self, series: _Series, number: int, asked: Asked, step_s: float | None) -> Row:
         """A tag that a series lacks comes as `N/A`."""
-        tags = [*series.scope.split(","), *(series.tags or ())]
+        tags = [*(series.scope or "").split(","), *(series.tags or ())]
         pairs = (tag.partition(":") for tag in tags)
         labels = {name: value for name, _colon, value in pairs if value not in ("", "N/A")}
         each = step_s if asked.how == "rate" and step_s else 1.0

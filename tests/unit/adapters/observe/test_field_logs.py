@@ -260,6 +260,16 @@ async def test_documented_answer_of_cloudwatch_logs_is_read() -> None:
     assert entry.labels == {"@log": "/ecs/prod-checkout"}
 
 
+@pytest.mark.parametrize("at", ["2026-11-21 14:01:00.000", "1795269660000"])
+async def test_time_of_cloudwatch_is_read_as_it_and_its_stand_ins_write_it(at: str) -> None:
+    rows = [[{"field": "@timestamp", "value": at}, {"field": "@message"}]]
+    body = {"results": rows, "status": "Complete", "queryId": "1", "nextToken": None}
+    source = CloudWatchLogs(cloudwatch_logs(answering(json.dumps(body))), polls_s=(0.0,))
+    wanted = Wanted("@log", ("/ecs/prod-checkout",), to_ns(HOUR.start), to_ns(HOUR.end))
+    (entry,) = await source.newest(wanted, 10)
+    assert (entry.ts_ns, entry.line) == (ns_of("2026-11-21T14:01:00Z"), "")
+
+
 async def test_groups_that_are_shared_are_told_apart_by_a_field() -> None:
     events = [
         {"@timestamp": at(1), "@message": "mine / yours", "app": "checkout"},
