@@ -36,6 +36,7 @@ from bot.domain.channel import ChannelNow
 from bot.domain.ids import Person, Place, SessionId, TeamId
 from bot.domain.proposal import Proposal
 from bot.domain.roles import NO_ROLES, HeldRoles
+from bot.domain.tenancy import HOME
 from bot.ports.durability import Stops
 from bot.ports.platform import ChatSurface
 from bot.privacy.redactor import TextRedactor
@@ -234,7 +235,9 @@ def build_conversation(
 async def _notes(base: Base, session: SessionId) -> Sequence[str]:
     told = await proposal_notes(base.stores.proposals, session)
     opened = await base.stores.sessions.get(session) if base.in_force.alerts else None
-    alerts = await base.stores.alerts.at(opened.place) if opened else None
+    # Alerts open threads at home alone, whose ids may be another workspace's too.
+    is_home = opened is not None and base.in_force.tenant_of(opened.place.team) == HOME
+    alerts = await base.stores.alerts.at(opened.place) if opened and is_home else None
     return [*told, *([alert_note(alerts)] if alerts else [])]
 
 

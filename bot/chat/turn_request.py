@@ -23,7 +23,7 @@ from bot.domain.channel import Channel, ChannelRule, Readers, products_elsewhere
 from bot.domain.ids import MessageTs, Person, SessionId, TeamId
 from bot.domain.roles import NO_ROLES, ConnectionRule, HeldRoles, connections_of
 from bot.domain.session import Ask
-from bot.domain.tenancy import TenantOf, home_alone
+from bot.domain.tenancy import TenantOf, home_alone, scope_of
 from bot.ports.platform import ZoneOf
 from bot.ports.sessions import SessionStore
 from tools.attached import AttachedFile
@@ -159,7 +159,7 @@ class TurnRequests:
             now=opened.now,
             products=channel.rule.products,
             connection_ids=self._connections(ask),
-            channel_id=ask.place.channel,
+            channel_id=scope_of(ask.place.channel, self._config.tenant_of(ask.place.team)),
             roles=opened.roles.held,
             reading=channel.rule.tools_read,
             files=ask.files,

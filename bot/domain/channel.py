@@ -4,7 +4,7 @@ An unknown name is no name: what cannot be read gets the narrowest of every rule
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Final, TypeAlias
@@ -145,9 +145,16 @@ def not_covered(channel: Channel, product: str) -> str:
 
 
 def rules_for(rules: Sequence[ChannelRule], tenant: str) -> Sequence[ChannelRule]:
-    """Those that hold for that tenant. Beyond its own rules another workspace gets nothing."""
+    """Those that hold for that tenant. Beyond its own rules another workspace gets nothing.
+
+    What cannot be told to be of its products is not read there either: it may be home's.
+    """
     found = tuple(rule for rule in rules if holds_in(rule.workspace, tenant))
-    return found if tenant == HOME else (*found, *CLOSED)
+    if tenant == HOME:
+        return found
+    narrow = Reading.PRODUCTS
+    strict = (replace(r, reading=Reading.STRICT) if r.reading is narrow else r for r in found)
+    return (*strict, *CLOSED)
 
 
 def channel_of(rules: Sequence[ChannelRule], name: str) -> Channel:

@@ -25,6 +25,11 @@ def tenant_of(team: TeamId, home: TeamId) -> str:
     return HOME if team == home or team.startswith("@") else team
 
 
+def scope_of(channel: str, tenant: str) -> str:
+    """A channel among those of every workspace: its id may be another one's too."""
+    return channel if tenant == HOME else f"{tenant}:{channel}"
+
+
 def holds_in(workspace: str, tenant: str) -> bool:
     """Whether what names that workspace ("" home, `*` every one) holds for the tenant."""
     return workspace in (EVERY, tenant)

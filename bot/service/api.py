@@ -29,7 +29,8 @@ from bot.service.routing import Platform
 from bot.service.workspace import SlackWorkspace
 from bot.settings.http import OidcSettings
 from bot.settings.reading import ConfigurationError
-from bot.store.audit_reading import verify
+from bot.store.audit_reading import StoredTrail, verify
+from bot.store.ledger import StoredLedger
 from bot.store.overview import StoredOverview
 from bot.web.api.callers import CallerDoor, ClaimRules, ClaimsOf, Rate
 from bot.web.api.chat.bells import Bells
@@ -183,7 +184,7 @@ def _reports(base: Base, conversation: Conversation, standing: Standing) -> Repo
         return [status.as_json() for status in await tell_providers()]
 
     async def budget() -> JsonValue:
-        return (await budget_report(stores.ledger, limits)).as_json()
+        return (await budget_report(StoredLedger(stores.database, HOME), limits)).as_json()
 
     async def tools() -> JsonValue:
         return tell_tools().as_json()
@@ -207,7 +208,7 @@ def _reports(base: Base, conversation: Conversation, standing: Standing) -> Repo
         budget,
         tools,
         overview,
-        stores.trail,
+        StoredTrail(stores.database, HOME),
         verified,
     )
 

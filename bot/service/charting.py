@@ -16,6 +16,7 @@ from bot.domain.chart import Chart
 from bot.domain.chart_request import Charted, ChartRequest
 from bot.domain.charted import charts_of
 from bot.domain.ids import SessionId, TurnId
+from bot.domain.tenancy import scope_of
 from bot.domain.turn_events import Evidence
 from tools.capabilities import CallContext
 from tools.errors import InvalidArguments
@@ -34,6 +35,7 @@ class Charting:
 
     def __init__(self, base: Base, conversation: Conversation) -> None:
         self._clock = base.clock
+        self._tenant_of = base.in_force.tenant_of
         self._conversation = conversation
 
     async def chart(self, request: ChartRequest) -> Charted:
@@ -83,7 +85,7 @@ class Charting:
             purpose=channel.rule.toolset,
             now=self._clock.now(),
             products=channel.rule.products,
-            channel_id=place.channel,
+            channel_id=scope_of(place.channel, self._tenant_of(place.team)),
             roles=roles.held,
             reading=channel.rule.tools_read,
         )

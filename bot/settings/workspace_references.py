@@ -11,7 +11,11 @@ Found = tuple[Sequence[str], str]
 
 def misplaced(settings: Settings, text: str, name: str) -> list[str]:
     """A line for each, as they are told."""
-    found = (*_roles_elsewhere(settings), *_unknown_workspaces(settings))
+    found = (
+        *_roles_elsewhere(settings),
+        *_unknown_workspaces(settings),
+        *_unbounded(settings),
+    )
     return [f"{name}:{line_of(text, path)}: {'.'.join(path)}: {what}" for path, what in found]
 
 
@@ -35,6 +39,16 @@ def _roles_elsewhere(settings: Settings) -> Iterator[Found]:
             if known is not None and known.workspace != workspace:
                 whose = known.workspace or "the workspace of slack.bot_token"
                 yield path, f"role {role!r} is of {whose}, so nobody holds it here"
+
+
+def _unbounded(settings: Settings) -> Iterator[Found]:
+    """Products of home's would be another workspace's to read for want of a line."""
+    for number, rule in enumerate(settings.channels):
+        if rule.workspace and not rule.products:
+            yield (
+                ("channels", str(number), "workspace"),
+                "another workspace sees the products that are named; add products",
+            )
 
 
 def _unknown_workspaces(settings: Settings) -> Iterator[Found]:

@@ -342,3 +342,35 @@ async def test_what_another_replica_installed_is_served_here_and_what_it_removed
         Installed(row.team, UserId(acme.app.bot_user_id), row.bot_id, row.token, row.app_id), "U1"
     )
     assert "I have looked." in await two.answer(two.acme, two.acme.newcomer())
+
+
+async def test_a_token_taken_back_in_silence_is_found_and_ends_what_was_under_way(
+    installed: Two,
+) -> None:
+    two, acme = installed, installed.slack.others[0]
+    if TeamId(ACME) not in await _rows(two).revisions():
+        await two.install(ACME)
+    calls = two.home.workspace.calls
+    calls.clear()
+    two.slack.remove(acme, tells=False)
+    asked = await two.acme.ask("@kortex why is it slow?", RESPONDER)
+    await two.home.workspace.wait_for(lambda: any(c.error == "account_inactive" for c in calls), 10)
+    await two.home.service.workspaces.sync()
+    assert await _rows(two).all() == []
+    assert two.acme.parts(asked) == []
+    assert two.home.query("SELECT 1 FROM turns WHERE id = ?", asked.turn_in(acme)) == [(1,)]
+    assert "I have looked." in await two.answer(two.home, two.home.newcomer())
+
+
+async def test_a_workspace_that_is_no_longer_named_is_closed_by_a_reload(two: Two) -> None:
+    if TeamId(ACME) not in await _rows(two).revisions():
+        await two.install(ACME)
+    settings = two.home.settings
+    own = [rule for rule in settings.channels if not rule.workspace]
+    roles = {name: role for name, role in settings.roles.items() if not role.workspace}
+    assert await two.home.reload(workspaces={}, channels=own, roles=roles)
+    await two.home.service.workspaces.sync()
+    asked = await two.acme.ask("@kortex why is it slow?", RESPONDER)
+    await two.acme.workspace.settled()
+    assert two.acme.parts(asked) == []
+    assert len(await _rows(two).all()) == 1

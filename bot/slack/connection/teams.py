@@ -15,7 +15,7 @@ from bot.domain.ids import TeamId
 from bot.ports.failures import StorageUnavailable
 
 _log = structlog.stdlib.get_logger(__name__)
-_LOOK_UP_S: Final = 1.0  # of the 3 s in which Slack wants its answer
+_LOOK_UP_S: Final = 0.5  # of the 3 s in which Slack wants its answer
 
 
 class Dispatches(Protocol):

@@ -142,7 +142,7 @@ def _may(seen: Seen) -> Sequence[str]:
 def _deciders(seen: Seen) -> Sequence[str]:
     shown = _shown(seen)
     lines = [
-        f"• {_place(rule.match)}: {_inert(', '.join(rule.confirm)) or 'nobody; anybody may ask'}"
+        f"• {_place(rule.match)}: {_inert(', '.join(rule.confirm)) or _without(rule)}"
         for rule in shown[:_RULES_SHOWN]
     ]
     hidden = len(seen.rules) - len(shown[:_RULES_SHOWN])
@@ -151,6 +151,10 @@ def _deciders(seen: Seen) -> Sequence[str]:
     if any(rule.match == "*" for rule in seen.rules):
         return lines
     return [*lines, "• in any other channel: nobody; anybody may ask"]
+
+
+def _without(rule: ChannelRule) -> str:
+    return "nobody; anybody may ask" if rule.answers else "I do not answer there"
 
 
 def _shown(seen: Seen) -> Sequence[ChannelRule]:

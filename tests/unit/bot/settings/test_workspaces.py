@@ -10,6 +10,7 @@ from bot.domain.tenancy import HOME, tenant_of
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError, parse
 from bot.wiring.in_force import InForce
+from tools.products import Reading
 
 KEY = Fernet.generate_key().decode()
 SLACK = f"[slack]\nclient_id = '1.2'\nclient_secret = 's'\ntoken_keys = ['{KEY}', '']\n"
@@ -54,6 +55,7 @@ def refused(text: str) -> str:
         ("[[channels]]\nmatch = '*'\nworkspace = 'TACME'\n", "add [workspaces.TACME]"),
         (ROLES, "add [workspaces.TACME]"),
         (f"{ROLES}[workspaces.TACME]\nadmins = ['lead']\n", "nobody holds it here"),
+        ("[[channels]]\nmatch = '*'\nworkspace = '*'\n", "add products"),
         (f"{ROLES}[workspaces.TACME]\nadmins = ['nobodys']\n", "not defined"),
         (f"{ROLES}[workspaces.TACME]\n[admins]\nroles = ['acme-lead']\n", "nobody holds it here"),
         (WHOLE.replace("['acme-lead']", "x").replace('["lead"]', '["acme-lead"]'), "nobody holds"),
@@ -115,7 +117,9 @@ async def test_a_reload_changes_what_every_view_shows() -> None:
 
 def test_a_rule_or_connection_for_every_workspace_holds_in_each() -> None:
     every = ChannelRule("*", workspace="*")
-    assert [rules_for([every], tenant)[0] for tenant in (HOME, "TACME")] == [every] * 2
+    at_home, at_acme = (rules_for([every], tenant)[0] for tenant in (HOME, "TACME"))
+    assert (at_home, at_acme.match) == (every, "*")
+    assert (at_home.reading, at_acme.reading) == (Reading.PRODUCTS, Reading.STRICT)
     connections = [
         ConnectionRule("platform:own", ("U1",)),
         ConnectionRule("platform:acme", ("U1",), "TACME"),
