@@ -28,7 +28,7 @@ def definitions_file(settings: Settings) -> Path | None:
     if settings.mcp.definitions:
         return Path(settings.mcp.definitions).expanduser()
     url = sa.make_url(settings.database.url.get_secret_value())
-    embedded = url.drivername.startswith("sqlite") and url.database not in (None, "", ":memory:")
+    embedded = url.drivername.startswith("sqlite")
     return Path(f"{url.database}.mcp.json") if embedded else None
 
 

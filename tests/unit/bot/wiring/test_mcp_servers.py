@@ -159,7 +159,6 @@ async def test_a_folder_that_cannot_be_written_loses_only_the_difference(tmp_pat
         ("sqlite+aiosqlite:////srv/kortex.db", "", "/srv/kortex.db.mcp.json"),
         ("sqlite+aiosqlite:////srv/kortex.db", "/var/tools.json", "/var/tools.json"),
         ("postgresql+asyncpg://db/kortex", "", "None"),
-        ("sqlite+aiosqlite:///:memory:", "", "None"),
     ],
 )
 def test_the_file_is_beside_the_database_unless_named(url: str, own: str, file: str) -> None:
