@@ -9,8 +9,6 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from typing import Final
 
-import sqlalchemy as sa
-
 from adapters.errors import AdapterError
 from bot.actions.catalog import ActionCatalog, CatalogError
 from bot.commands.alert_check import check_alerts
@@ -190,16 +188,6 @@ async def _database(settings: Settings) -> Sequence[Finding]:
     return [Finding("database", True, f"{database.dialect}, {said}")]
 
 
-def _database_address(of: Installation) -> Sequence[Finding]:
-    try:
-        driver = sa.make_url(of.settings.database.url.get_secret_value()).drivername
-    except (ValueError, sa.exc.ArgumentError):
-        driver = ""
-    if driver not in ("sqlite+aiosqlite", "postgresql+asyncpg"):
-        return [Finding("database", False, "database.url is no address of SQLite or PostgreSQL")]
-    return []
-
-
 async def _ask_audit(asked: Asked) -> Sequence[Finding]:
     await asked.database()  # an embedded one is brought to its schema first
     return [await check_audit(asked.of.settings)]
@@ -302,7 +290,6 @@ PARTS: Final = (
         "database",
         f"Check [database] url, {_REACH}; an old schema wants `kortex migrate`.",
         ask=_ask_database,
-        read=_database_address,
     ),
     Part("audit", "Set [audit] key, or see `kortex audit verify` for what is wrong.", ask=_ask_audit),
     Part("audit places", f"Check that key of [audit] and its token, {_REACH}.", ask=check_outlets),

@@ -241,7 +241,6 @@ async def test_offline_no_packet_leaves(
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ('[database]\nurl = "mysql://x"', "database.url is no address"),
         ('[slack]\nbot_token = "xapp-1"\napp_token = "xoxb-1"', "are swapped"),
         ('[observe.logs]\nkind = "loki"\nurl = "loki"', "observe.logs.url: needs an address"),
         ('[llm]\ndefault_provider = "gpt"', "gpt"),
