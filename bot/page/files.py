@@ -1,4 +1,8 @@
-"""The page's files, served as they are, allowed to load nothing from anywhere else."""
+"""A page's files, served as they are, allowed to load nothing from anywhere else.
+
+There are two: `demo`, a local Slack, and `operator`, for people who watch a running Kortex. What both use
+stands in `shared`.
+"""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -6,7 +10,8 @@ from pathlib import Path
 
 from aiohttp import web
 
-_PAGE = Path(__file__).parent / "static"
+_HERE = Path(__file__).parent
+_SHARED = _HERE / "shared"
 _TYPES = {
     ".html": "text/html",
     ".css": "text/css",
@@ -21,21 +26,21 @@ _POLICY = (
 
 @dataclass(slots=True)
 class PageFiles:
-    """`/` and `/page/<file>`, read once at start."""
+    """`/` and `/page/<file>` of the page of that name, read once, when first asked for."""
 
+    name: str
     _files: dict[str, bytes] = field(default_factory=dict)
 
     def add_to(self, app: web.Application) -> None:
-        """Register the routes and the reading."""
-        app.on_startup.append(self._load)
-        app.router.add_get("/", self._serve)
-        app.router.add_get("/page/{name}", self._serve)
+        """Register the routes."""
+        app.router.add_get("/", self.serve)
+        app.router.add_get("/page/{name}", self.serve)
 
-    async def _load(self, _app: web.Application) -> None:
-        self._files = await asyncio.to_thread(_read_all)
-
-    async def _serve(self, request: web.Request) -> web.Response:
+    async def serve(self, request: web.Request) -> web.StreamResponse:
+        """One file. Raises HTTPNotFound."""
         name = request.match_info.get("name", "index.html")
+        if not self._files:
+            self._files = await asyncio.to_thread(_read_all, self.name)
         if name not in self._files:
             raise web.HTTPNotFound
         return web.Response(
@@ -51,5 +56,6 @@ class PageFiles:
         )
 
 
-def _read_all() -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in _PAGE.iterdir() if path.suffix in _TYPES}
+def _read_all(page: str) -> dict[str, bytes]:
+    found = [path for folder in (_SHARED, _HERE / page) for path in folder.iterdir()]
+    return {path.name: path.read_bytes() for path in found if path.suffix in _TYPES}

@@ -28,6 +28,7 @@ from bot.service.listening import providers_report, tools_report
 from bot.service.routing import Platform
 from bot.service.workspace import SlackWorkspace
 from bot.settings.http import OidcSettings
+from bot.settings.page import PageSettings
 from bot.settings.reading import ConfigurationError
 from bot.store.audit_reading import StoredTrail, verify
 from bot.store.ledger import StoredLedger
@@ -45,6 +46,7 @@ from bot.web.api.reports import Reports, Verified
 from bot.web.api.sessions import Conversations
 from bot.web.api.standing import Standing
 from bot.web.api.streams import OpenStreams, Streams
+from bot.web.page import PageSessions, page_routes
 from bot.wiring import rules
 from bot.wiring.in_force import Directory
 from bot.wiring.trail import kept_outside
@@ -162,6 +164,8 @@ def http_api(
     )
     served = [*routes(operations, door), document_route(operations)]
     served += NirmataWire(door, conversations).routes() if settings.nirmata_wire else []
+    page = base.settings.page
+    served += page_routes(page_sessions(page), door.shown) if page.enabled else []
     return HttpApi(served, operations, door, standing, streams)
 
 
@@ -169,7 +173,14 @@ def _door(base: Base, home: TeamId) -> CallerDoor:
     settings = base.settings.http
     rate = Rate(settings.callers.requests_per_minute, time.monotonic)
     token = settings.api_token.get_secret_value()
-    return CallerDoor(base.stores.callers, token, home, rate, *_oidc(base.settings.oidc))
+    oidc, cookie_of = _oidc(base.settings.oidc), page_sessions(base.settings.page).token
+    return CallerDoor(base.stores.callers, token, home, rate, *oidc, cookie_of=cookie_of)
+
+
+def page_sessions(page: PageSettings) -> PageSessions:
+    """Whose cookies are taken; where there is no page, nobody's."""
+    hosts = frozenset(name.lower() for name in page.hosts)
+    return PageSessions(hosts, round(page.sign_in_lasts.total_seconds()))
 
 
 def _is_home(base: Base) -> Callable[[Proposal], bool]:

@@ -24,6 +24,7 @@ from bot.settings.mcp import McpSettings
 from bot.settings.named_backends import Choice, ChosenBackends
 from bot.settings.observe import ObserveSettings
 from bot.settings.otel import OtelSettings
+from bot.settings.page import PageSettings
 from bot.settings.policy import PolicySettings, RoleSettings
 from bot.settings.section import (
     Duration,
@@ -377,6 +378,7 @@ class Settings(Section):
     workspaces: dict[TeamId, WorkspaceSettings] = Field(default_factory=dict)
     http: HttpSettings = HttpSettings()
     oidc: OidcSettings = OidcSettings()
+    page: PageSettings = PageSettings()
     database: DatabaseSettings = DatabaseSettings()
     turns: TurnSettings = TurnSettings()
     llm: LlmSettings = LlmSettings()

@@ -33,7 +33,7 @@ async def take_cards(tab: Tab, to: Path) -> None:
 @asynccontextmanager
 async def _sheet() -> AsyncIterator[str]:
     app = web.Application()
-    PageFiles().add_to(app)
+    PageFiles("demo").add_to(app)
     cards = {
         path.stem.removeprefix("card_"): json.loads(path.read_text(encoding="utf-8"))
         for path in sorted(GOLDEN.glob("card_*.json"))

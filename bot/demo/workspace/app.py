@@ -44,7 +44,7 @@ def create_app(
         client_max_size=MAX_BODY_BYTES,
     )
     PersonApi(workspace, providers).add_routes(app.router)
-    PageFiles().add_to(app)
+    PageFiles("demo").add_to(app)
     app.router.add_route("*", "/api/{method}", SimulatedWebApi(slack).handle)
     workspace.files.add_to(app.router)
     app.router.add_get("/link/", workspace.sockets.serve)

@@ -108,6 +108,7 @@ class CallerDoor:
         rate: Rate,
         claims_of: ClaimsOf | None = None,
         rules: ClaimRules | None = None,
+        cookie_of: Callable[[web.Request], str] = lambda _request: "",
     ) -> None:
         self._callers = callers
         self._operator_token = operator_token
@@ -115,13 +116,23 @@ class CallerDoor:
         self._rate = rate
         self._claims_of = claims_of
         self._rules = rules
+        self._cookie_of = cookie_of
 
     async def admitted(self, request: web.Request, scheme: str = "bearer") -> Caller:
-        """Who sends the request, by the bearer token or that of the scheme. Raises Denied."""
-        given = request.headers.getall("Authorization", [])
-        caller = await self.shown(token_of(given) or token_of(given, scheme))
+        """Who sends the request, by the bearer token, that of the scheme, or the page's cookie.
+
+        Raises Denied.
+        """
+        caller = await self.still(request, scheme)
         self._rate.take(caller.key)
         return caller
+
+    async def still(self, request: web.Request, scheme: str = "bearer") -> Caller:
+        """The same of a request that was admitted and goes on; it is not counted again."""
+        given = request.headers.getall("Authorization", [])
+        if not given:
+            return await self.shown(self._cookie_of(request))
+        return await self.shown(token_of(given) or token_of(given, scheme))
 
     async def shown(self, token: str) -> Caller:
         """Whose token that is. Raises Denied."""

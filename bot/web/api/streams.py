@@ -20,7 +20,7 @@ from bot.domain.ids import Person
 from bot.ports.failures import StorageUnavailable
 from bot.privacy.session_memory import Placeholders
 from bot.store.chats import StoredChats
-from bot.web.api.callers import CallerDoor, Denied, token_of
+from bot.web.api.callers import CallerDoor, Denied
 from bot.web.api.chat import wire
 from bot.web.api.chat.bells import Bells
 
@@ -185,8 +185,7 @@ class _Reading:
             return True
         self.unchecked_s = 0.0
         try:
-            token = token_of(self.request.headers.getall("Authorization", []))
-            await self.streams.door.shown(token)
+            await self.streams.door.still(self.request)
         except Denied as denied:
             return denied.status == 503
         if not self.message or await self.streams.chats.is_at_work(self.session, self.message):

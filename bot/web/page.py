@@ -1,0 +1,149 @@
+"""The operator's page: its files, and signing in with a token that scripts of the page never see.
+
+Whoever signs in shows a token of the API once; it is kept in a cookie that no script can read and that
+goes to this host alone, and is looked up at each request as in a header. A request that changes
+something is taken from our own page only.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlsplit
+
+from aiohttp import web
+from aiohttp.typedefs import Handler
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from bot.domain.callers import Caller
+from bot.page.files import PageFiles
+from bot.web.api.callers import Denied
+from bot.web.api.operations import refused
+from bot.web.ingest import IngestRefused, read_body
+
+SESSION_PATH: Final = "/page/session"
+MOST_TOKEN_CHARS: Final = 3_800  # a cookie holds 4,096 bytes with its name (RFC 6265 §6.1)
+MAX_BODY_BYTES: Final = 16_384
+LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
+# Only over https, only for this host, only for the whole of it: a browser refuses it otherwise
+# (https://datatracker.ietf.org/doc/html/draft-ietf-httpbis-rfc6265bis, "__Host-").
+_SECURE: Final = "__Host-kortex"
+_PLAIN: Final = "kortex"
+_SAFE: Final = frozenset({"GET", "HEAD"})
+
+Shown = Callable[[str], Awaitable[Caller]]  # whose token that is; raises Denied
+
+
+class _SignIn(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    token: str = Field(
+        min_length=1, max_length=MOST_TOKEN_CHARS, pattern=r"^[\x21-\x3a\x3c-\x7e]+$"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PageSessions:
+    """Cookies of people who signed in. `hosts` are the names the page has beside this machine's own."""
+
+    hosts: frozenset[str]
+    lasts_s: int
+
+    def token(self, request: web.Request) -> str:
+        """Of the cookie, where the request may carry it; else ""."""
+        if not self.is_ours(request) or not (request.method in _SAFE or _is_from_page(request)):
+            return ""
+        return request.cookies.get(self._name(request), "")
+
+    def is_ours(self, request: web.Request) -> bool:
+        """Another name that leads here was made to by somebody else's page (DNS rebinding)."""
+        return (request.url.host or "") in LOOPBACK | self.hosts
+
+    def keep(self, request: web.Request, response: web.StreamResponse, token: str) -> None:
+        """Set the cookie."""
+        response.set_cookie(
+            self._name(request),
+            token,
+            max_age=self.lasts_s,
+            path="/",
+            httponly=True,
+            secure=self._is_secure(request),
+            samesite="Strict",
+        )
+
+    def forget(self, request: web.Request, response: web.StreamResponse) -> None:
+        """Take the cookie back."""
+        secure = self._is_secure(request)
+        response.del_cookie(
+            self._name(request), path="/", httponly=True, secure=secure, samesite="Strict"
+        )
+
+    def _is_secure(self, request: web.Request) -> bool:
+        return request.url.host not in LOOPBACK
+
+    def _name(self, request: web.Request) -> str:
+        return _SECURE if self._is_secure(request) else _PLAIN
+
+
+def _is_from_page(request: web.Request) -> bool:
+    """Browsers say which page sends, and no page can make them say another."""
+    site = request.headers.get("Sec-Fetch-Site", "same-origin")
+    try:
+        origin = urlsplit(request.headers.get("Origin", ""))
+    except ValueError:
+        return False
+    return site == "same-origin" and origin.netloc == request.host
+
+
+def page_routes(
+    sessions: PageSessions, shown: Shown, files: PageFiles | None = None
+) -> Sequence[web.RouteDef]:
+    """`/`, `/page/...`, and signing in and out. Names that are not ours get nothing."""
+    page = files or PageFiles("operator")
+
+    async def sign_in(request: web.Request) -> web.StreamResponse:
+        try:
+            token = await _token(request)
+            await shown(token)
+        except Denied as denied:
+            return refused(denied)
+        response = web.json_response({}, headers={"Cache-Control": "no-store"})
+        sessions.keep(request, response, token)
+        return response
+
+    async def sign_out(request: web.Request) -> web.StreamResponse:
+        response = web.json_response({}, headers={"Cache-Control": "no-store"})
+        sessions.forget(request, response)
+        return response
+
+    guarded = _guarded(sessions)
+    return [
+        web.get("/", guarded(page.serve)),
+        web.get("/page/{name}", guarded(page.serve)),
+        web.post(SESSION_PATH, guarded(sign_in)),
+        web.delete(SESSION_PATH, guarded(sign_out)),
+    ]
+
+
+def _guarded(sessions: PageSessions) -> Callable[[Handler], Handler]:
+    def guard(handler: Handler) -> Handler:
+        async def handle(request: web.Request) -> web.StreamResponse:
+            if not sessions.is_ours(request):
+                why = "The page has another name: see [page] hosts."
+                return refused(Denied(421, "unknown_host", why))
+            if request.method not in _SAFE and not _is_from_page(request):
+                return refused(Denied(403, "foreign_page", "This came from another site's page."))
+            return await handler(request)
+
+        return handle
+
+    return guard
+
+
+async def _token(request: web.Request) -> str:
+    try:
+        body = await read_body(request, MAX_BODY_BYTES)
+        return _SignIn.model_validate_json(body).token
+    except IngestRefused as error:
+        raise Denied(error.status, error.code, str(error)) from error
+    except ValidationError as error:
+        raise Denied(400, "invalid", "Send a token, as `kortex token create` prints it.") from error
