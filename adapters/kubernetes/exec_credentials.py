@@ -175,6 +175,8 @@ async def run_plugin(plugin: Plugin, *, timeout_s: float = RUN_S) -> bytes:
     finally:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
+        # Nothing public closes the pipes while somebody else holds their other ends.
+        process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001
     if code.result() != 0:
         raise Unreachable(f"{name} ended with {code.result()}{_words(said.result())}")
     if len(out.result()) > _MAX_BYTES:

@@ -198,11 +198,13 @@ async def test_of_a_thousand_crossings_none_shows_another_tenant(product: Produc
     threads = [f"thread-{n}" for n in range(15)]  # the same names in every channel
     crossings = list(itertools.product(CHANNELS, PRODUCTS, ASKED, threads))
     random.Random(7).shuffle(crossings)
+    at_once = asyncio.Semaphore(64)
 
     async def cross(channel: str, of: str, tool: str, thread: str) -> tuple[str, str, ToolOutcome]:
         arguments = {k: v.format(of) if k == "query" else v for k, v in ASKED[tool].items()}
         named = {} if tool == "query_metrics" else {"product": of}
-        found = await product.ask(tool, product.at(channel, thread), **named, **arguments)
+        async with at_once:
+            found = await product.ask(tool, product.at(channel, thread), **named, **arguments)
         return channel, tool, found
 
     async with asyncio.TaskGroup() as group:
