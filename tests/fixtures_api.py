@@ -67,7 +67,7 @@ class Api:
     ) -> AsyncIterator[AsyncIterator[Told]]:
         """Events as they come."""
         named = {name.replace("_", "-"): value for name, value in headers.items()}
-        shown = self._headers({"Accept": "text/event-stream", **named})
+        shown = self._headers({"Accept": "*/*", **named})
         async with self.http.request(method, self._url(path), json=body, headers=shown) as answer:
             assert answer.status == 200, await answer.text()
             assert answer.content_type == "text/event-stream"

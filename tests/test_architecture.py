@@ -37,6 +37,7 @@ BROAD_EXCEPT_SEAMS = {
     "bot/service/alerting.py",
     "bot/service/workspaces.py",
     "bot/upkeep/jobs.py",
+    "bot/web/api/chat/surface.py",
     "bot/upkeep/reload.py",
     "bot/slack/handling/errands.py",
     "bot/slack/sending/lane.py",

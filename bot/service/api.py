@@ -52,6 +52,7 @@ from bot.wiring.in_force import Directory
 from bot.wiring.trail import kept_outside
 
 log = structlog.get_logger(__name__)
+ASKS_PER_MINUTE = 20  # of one caller; as of a person in Slack
 PAGE_ROWS = 1_000  # of the trail judged at a stretch on the loop: some 8 ms
 
 
@@ -132,7 +133,9 @@ def http_api(
     streams, door = OpenStreams(settings.callers.streams), _door(base, home.team)
     roles = HomeRoles({home.team: home.roles, API: chats.people})
     force = base.in_force
-    standing = Standing(roles, force.channels_of(HOME), force.admin_roles, _is_home(base))
+    standing = Standing(
+        roles, force.channels_of(HOME), force.admin_roles, _is_home(base), stores.audit
+    )
 
     async def name_of(user: UserId) -> str:
         return await (chats.people.name if user.startswith("@") else home.directory.name_of)(user)
@@ -156,6 +159,7 @@ def http_api(
         base.redactor,
         base.placeholders,
         Streams(stores.chats, chats.bells, base.placeholders, door, streams),
+        Rate(ASKS_PER_MINUTE, time.monotonic),
     )
     operations = (
         *conversations.operations(),

@@ -12,6 +12,9 @@ import pytest_asyncio
 from bot.actions.decide import ExpirySweep
 from bot.demo.workspace.seeds import RESPONDER, SECOND_RESPONDER
 from bot.domain.callers import CallerKind
+from bot.domain.session import Ask
+from bot.engine.engine import Engine
+from bot.ports.failures import StorageUnavailable
 from bot.store.tables import proposals
 from tests.fakes.control_plane_server import says
 from tests.fakes.model_server import Call, Recorded, Round
@@ -164,6 +167,36 @@ async def test_an_answer_is_stopped_and_keeps_what_it_found(alice: Api) -> None:
     assert (await alice.call("POST", f"{path}/stop"))[1] == {"stopping": False}
 
 
+async def test_a_question_that_could_not_be_begun_is_begun_when_it_is_sent_again(
+    stage: Stage, alice: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session, path = await alice.open(), "/chat/v1/sessions/{}/messages"
+    start, failures = Engine.start_turn, iter([True])
+
+    async def flaky(engine: Engine, ask: Ask) -> None:
+        if next(failures, False):
+            raise StorageUnavailable("gone")
+        await start(engine, ask)
+
+    monkeypatch.setattr(Engine, "start_turn", flaky)
+    body, key = {"text": "why?"}, {"Idempotency_Key": "k"}
+    status, told = await alice.call("POST", path.format(session), body, **key)
+    assert (status, told["error"]["code"]) == (503, "not_started")
+    events = await alice.ask(session, "why?", **key)
+    assert [_names(events)[0], _names(events)[-1]] == ["question", "done"]
+
+
+async def test_whoever_asks_too_fast_is_told_to_wait(
+    stage: Stage, http: aiohttp.ClientSession
+) -> None:
+    hasty = await caller(stage, http, "hasty", "responder")
+    session = await hasty.open()
+    path = f"/chat/v1/sessions/{session}/messages"
+    last = {"text": "why?"}, {"Accept": "application/json", "Idempotency_Key": "k"}
+    statuses = [(await hasty.call("POST", path, last[0], **last[1]))[0] for _ in range(21)]
+    assert statuses == [200] * 20 + [429]
+
+
 async def test_a_conversation_is_its_callers_and_its_admins(
     stage: Stage, alice: Api, lead: Api, http: aiohttp.ClientSession
 ) -> None:
@@ -181,6 +214,10 @@ async def test_a_conversation_is_its_callers_and_its_admins(
         assert (await admin.call("GET", f"/chat/v1/sessions/{session}/messages"))[0] == 200
         assert session in str(await admin.call("GET", "/chat/v1/sessions"))
         assert (await admin.call("POST", *ask))[0] == 403
+    read = stage.query(
+        "SELECT actor FROM audit WHERE kind = 'admin.command' AND body LIKE ?", f"%{session}%"
+    )
+    assert sorted(row[0] for row in read) == ["@person/lead", "@service/api_token"]
 
 
 @pytest.mark.parametrize(
@@ -242,8 +279,10 @@ async def test_a_person_with_the_role_confirms_and_the_conversation_is_told(
     (order,) = stage.plane.received
     assert order.headers["Idempotency-Key"] == proposal
     assert orjson.loads(order.body)["confirmed_by"] == "@person/alice"
-    status, told = await alice.call("POST", f"/api/v1/proposals/{proposal}/reject", {})
-    assert (status, told["result"]) == (200, "lost")
+    for wish, result in (("reject", "lost"), ("confirm", "won")):  # a request may be sent again
+        status, told = await alice.call("POST", f"/api/v1/proposals/{proposal}/{wish}", {})
+        assert (status, told["result"]) == (200, result)
+    assert len(stage.plane.received) == 1
 
 
 async def test_whoever_lacks_the_role_decides_nothing(
@@ -310,17 +349,19 @@ async def test_of_a_press_and_a_request_at_once_exactly_one_wins(
 async def test_of_a_confirmation_and_its_expiry_exactly_one_wins(stage: Stage, alice: Api) -> None:
     proposal = await _proposed(alice)
     base = stage.service.base
-    soon = await base.stores.database.now() + timedelta(milliseconds=40)
+    soon = await base.stores.database.now() + timedelta(milliseconds=8)
     async with base.stores.database.write() as connection:
         await connection.execute(
             proposals.update().where(proposals.c.id == proposal).values(expires_at=soon)
         )
     sweep = ExpirySweep(base.stores.proposals, stage.service.engine)
     path = f"/api/v1/proposals/{proposal}/confirm"
-    told: list[str] = []
-    while not told or told[-1] != "lost":
-        (_, answer), _ = await asyncio.gather(alice.call("POST", path, {}), sweep.run())
-        told.append(answer["result"])
+    told = list[str]()
+    while not told or told[-1] == "pending":
+        answers = await asyncio.gather(
+            *(alice.call("POST", path, {}) for _ in range(3)), *(sweep.run() for _ in range(3))
+        )
+        told += [each[1]["result"] for each in answers if isinstance(each, tuple)]
 
     (ended,) = stage.query(
         "SELECT kind FROM audit WHERE kind IN ('proposal.confirmed', 'proposal.expired')"

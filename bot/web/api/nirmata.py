@@ -91,6 +91,7 @@ class NirmataWire:
         wanted = _channel(channel)
         await talks.standing.need_to_ask(caller, wanted)
         question = asked.question
+        talks.asks.take(caller.key)
         session = await talks.chats.open(wanted, caller.person, caller.name)
         ts = await talks.asked(session, caller, question, "nirmata")
         form = _form(request, asked)

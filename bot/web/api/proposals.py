@@ -88,7 +88,7 @@ class Deciding:
         if refusal is not None:
             await self._record(caller, row, to, refusal)
             if refusal.code == "already_decided":
-                return _decided("lost", refusal.text, row)
+                return await self._ended(row, caller.person.user, to)
             status = 409 if refusal.code in _CONFLICTS else 403
             raise Denied(503 if refusal.may_retry else status, refusal.code, refusal.text)
         user = caller.person.user
@@ -125,6 +125,10 @@ class Deciding:
             if row is None:
                 raise StorageUnavailable("the proposal cannot be read") from None
             return _decided("pending", PENDING, row)
+        return await self._ended(row, user, to)
+
+    async def _ended(self, row: Proposal, user: UserId, to: ProposalState) -> models.Decided:
+        """Told to whoever wished it, also when they ask once more."""
         was_rejected = row.state is ProposalState.REJECTED
         if row.decided_by == user and was_rejected == (to is ProposalState.REJECTED):
             return _decided("won", WON, row)

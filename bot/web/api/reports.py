@@ -75,19 +75,19 @@ class Reports:
         )
 
     async def _providers(self, call: Call) -> BaseModel:
-        await self.standing.need_admin(call.caller)
+        await self.standing.need_admin(call.caller, "providers")
         return models.Providers.model_validate({"providers": await self.providers()})
 
     async def _budget(self, call: Call) -> BaseModel:
-        await self.standing.need_admin(call.caller)
+        await self.standing.need_admin(call.caller, "budget")
         return models.Budget.model_validate(await self.budget())
 
     async def _tools(self, call: Call) -> BaseModel:
-        await self.standing.need_admin(call.caller)
+        await self.standing.need_admin(call.caller, "tools")
         return models.Tools.model_validate(await self.tools())
 
     async def _overview(self, call: Call) -> BaseModel:
-        await self.standing.need_admin(call.caller)
+        await self.standing.need_admin(call.caller, "overview")
         page = call.query
         assert isinstance(page, models.Page)  # noqa: S101 - the operation's query
         talks = await self.overview.talks(page.limit)
@@ -117,7 +117,7 @@ class Reports:
         )
 
     async def _audit(self, call: Call) -> BaseModel:
-        await self.standing.need_admin(call.caller)
+        await self.standing.need_admin(call.caller, "audit")
         page = call.query
         assert isinstance(page, models.AuditPage)  # noqa: S101 - the operation's query
         rows = await self.trail.entries(after=page.after, session=page.session, limit=page.limit)
@@ -126,7 +126,7 @@ class Reports:
         return models.AuditEntries.model_validate({"entries": entries, "last_seq": last})
 
     async def _audit_state(self, call: Call) -> BaseModel:
-        await self.standing.need_admin(call.caller)
+        await self.standing.need_admin(call.caller, "audit state")
         return await self.verified.state()
 
     def operations(self) -> Sequence[Operation]:

@@ -14,11 +14,12 @@ from bot.domain.chats import ChatEvent, ChatSession
 from bot.domain.ids import MessageTs, TurnId
 from bot.domain.session import Ask
 from bot.ports.durability import StopRequests, Workflows
+from bot.ports.failures import StorageUnavailable
 from bot.ports.sessions import SessionStore
 from bot.privacy.session_memory import Placeholders
 from bot.store.chats import KeyReused, StoredChats
 from bot.web.api import models
-from bot.web.api.callers import Denied
+from bot.web.api.callers import Denied, Rate
 from bot.web.api.chat import wire
 from bot.web.api.folding import messages_of
 from bot.web.api.operations import Call, Header, Operation, told
@@ -53,6 +54,7 @@ class Conversations:
     redactor: Redactor
     placeholders: Placeholders
     streams: Streams
+    asks: Rate
 
     async def open(self, call: Call) -> BaseModel:
         """A new conversation of the caller's."""
@@ -84,8 +86,10 @@ class Conversations:
             raise Denied(403, "forbidden", "Only whose conversation it is may ask in it.")
         await self.standing.need_to_ask(caller, session.channel)
         last_event_id(call.request)
+        self.asks.take(caller.key)
         ts = await self.asked(session, caller, wanted.text, _key(call.request))
-        if "text/event-stream" not in call.request.headers.get("Accept", "text/event-stream"):
+        accepted = call.request.headers.get("Accept", "")
+        if "application/json" in accepted and "text/event-stream" not in accepted:
             return told(models.Asked(message_id=ts))
         return await self.streams.serve(call.request, caller, session, ts)
 
@@ -133,9 +137,11 @@ class Conversations:
 
     async def _session(self, call: Call) -> ChatSession:
         """One that the caller may see; another's is not told of."""
-        session = await self.chats.get(call.path("session"))
-        if session is None or not await self.standing.sees(call.caller, session):
+        session, caller = await self.chats.get(call.path("session")), call.caller
+        if session is None or not await self.standing.sees(caller, session):
             raise Denied(404, "not_found", "There is no such conversation of yours.")
+        if session.owner != caller.person:
+            await self.standing.record(caller, f"conversation {session.id}")
         return session
 
     async def asked(self, session: ChatSession, caller: Caller, text: str, key: str) -> MessageTs:
@@ -152,8 +158,12 @@ class Conversations:
             why = "This Idempotency-Key was used for another question."
             raise Denied(409, "key_reused", why) from error
         ask = Ask(session.place, ts, caller.person, question)
-        if not await self.chats.is_begun(session, ts):
-            await self.workflows.start_turn(ask)
+        try:
+            if not await self.chats.is_begun(session, ts):
+                await self.workflows.start_turn(ask)
+        except StorageUnavailable as error:
+            why = "Your question is stored and was not begun: send it again, with the same Idempotency-Key."
+            raise Denied(503, "not_started", why, 5) from error
         return ts
 
     def operations(self) -> Sequence[Operation]:

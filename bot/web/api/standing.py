@@ -6,12 +6,17 @@ not held.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
+from pydantic import JsonValue
+
+from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.callers import Caller
 from bot.domain.channel import ChannelRule
 from bot.domain.chats import ChatSession
 from bot.domain.proposal import Proposal
 from bot.ports.platform import RoleDirectory
+from bot.ports.trail import AuditLog
 from bot.web.api.callers import Denied
 from tools.policy import fits_channel
 
@@ -28,6 +33,7 @@ class Standing:
     rules: Sequence[ChannelRule]
     admin_roles: Sequence[str]
     is_ours: Callable[[Proposal], bool]
+    audit: AuditLog
 
     async def held(self, caller: Caller, roles: Sequence[str]) -> frozenset[str]:
         """Of those roles."""
@@ -39,10 +45,18 @@ class Standing:
         """Whether they may read what admins read."""
         return caller.is_operator or bool(await self.held(caller, self.admin_roles))
 
-    async def need_admin(self, caller: Caller) -> None:
-        """Raises Denied unless they are."""
+    async def need_admin(self, caller: Caller, what: str) -> None:
+        """Raises Denied unless they are; that they read it is on record first."""
         if not await self.is_admin(caller):
             raise Denied(403, "forbidden", "This is for admins: one of the roles of [admins].")
+        await self.record(caller, what)
+
+    async def record(self, caller: Caller, what: str) -> None:
+        """What an admin reads of others, once an hour: programs and pages look every few seconds."""
+        user, hour = caller.person.user, datetime.now(UTC).strftime("%Y-%m-%dT%H")
+        body: dict[str, JsonValue] = {"command": f"read {what}", "over": "http"}
+        key = f"api.read:{user}:{what}:{hour}"
+        await self.audit.append(AuditEvent(AuditKind.ADMIN_COMMAND, user, body, key=key))
 
     async def need_to_ask(self, caller: Caller, channel: str) -> None:
         """Raises Denied where no rule matches the channel, or the caller holds none of its roles."""
