@@ -72,14 +72,15 @@ class Workspaces:
         self._tasks: asyncio.TaskGroup | None = None
         self._serving: set[asyncio.Task[None]] = set()
         self._incoming: Incoming | None = None
+        self._tried: dict[TeamId, int] = {}  # by the row's revision
 
     @asynccontextmanager
     async def running(self, incoming: Incoming) -> AsyncIterator[None]:
-        """They are served while the body runs. Raises StorageUnavailable."""
+        """They are served while the body runs."""
         async with asyncio.TaskGroup() as tasks:
             self._tasks, self._incoming = tasks, incoming
             try:
-                await self.sync()
+                await self.catch_up()
                 yield
             finally:
                 self._tasks = None
@@ -118,11 +119,30 @@ class Workspaces:
         }
         for team, one in [*self._open.items()]:
             if (stored.get(team), self._limit(team)) != one.as_of:
-                self._close(team)
+                await self._renew(team)
             elif one.workspace.access.refusal in REMOVED:
                 await self.look_after(team, one.workspace.access.refusal)
-        for team in stored:
-            await self.reach(team)
+        for team, revision in stored.items():
+            if self._tried.get(team) != revision:  # what cannot be opened is not tried at each tick
+                await self.reach(team)
+                self._tried[team] = revision
+
+    async def _renew(self, team: TeamId) -> None:
+        """It was opened, or changed, since the rows were read: as its row is now."""
+        async with self._locks.hold(team):
+            one, rows = self._open.get(team), self.installations
+            found = await rows.find(team) if rows else None
+            if found is not None and not self._base.in_force.may_install(team):
+                found = None
+            now = (found.revision, self._limit(team)) if found else None
+            if one is None or now == one.as_of:
+                return
+            if found is not None:
+                await self._open_one(found)
+            if self._open.get(team) is one:  # removed, or it could not be opened anew
+                self._close(team)
+            else:
+                one.closed.set()
 
     async def look_after(self, team: TeamId, why: str) -> None:
         """Slack said that the app was removed there: true if it takes the token no more.
@@ -135,14 +155,20 @@ class Workspaces:
         revision, _ = one.as_of
         if await rows.remove(team, why, revision):
             log.warning("workspace.removed", team=team, why=why)
-        self._close(team)
+        if self._open.get(team) is one:
+            self._close(team)
 
     async def installed(self, team: TeamId) -> None:
         """It was let in here: open it, by its new token."""
+        log.info("workspace.installed", team=team)
+        await self.catch_up()
+
+    async def catch_up(self) -> None:
+        """As `sync`; what cannot be read now is a later tick's."""
         try:
             await self.sync()
         except StorageUnavailable:
-            log.warning("workspace.opened_later", team=team)
+            log.warning("workspaces.opened_later")
 
     def _limit(self, team: TeamId) -> int:
         return self._base.in_force.daily_usd_micros(team)
@@ -150,27 +176,25 @@ class Workspaces:
     async def _open_one(self, found: Installed) -> None:
         if self._tasks is None or self._incoming is None:
             return
-        opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        opened = asyncio.Event()  # whoever waits may give up, the opening goes on
         serving = self._serve(found, self._incoming, opened)
         task = self._tasks.create_task(serving, name=f"workspace {found.team}")
         self._serving.add(task)
         task.add_done_callback(self._serving.discard)
-        await opened
+        await opened.wait()
 
-    async def _serve(
-        self, found: Installed, incoming: Incoming, opened: asyncio.Future[None]
-    ) -> None:
+    async def _serve(self, found: Installed, incoming: Incoming, opened: asyncio.Event) -> None:
         async with AsyncExitStack() as stack:
             try:
                 one = await self._opened(found, incoming, stack)
             except Exception:  # the others are served all the same
                 log.exception("workspace.not_opened", team=found.team)
-                opened.set_result(None)
+                opened.set()
                 return
             self._open[found.team] = one
             self.by_team[found.team] = one.workspace.platform
             log.info("workspace.opened", team=found.team)
-            opened.set_result(None)
+            opened.set()
             await one.closed.wait()
             await asyncio.sleep(CLOSING_S)
 
@@ -192,6 +216,7 @@ class Workspaces:
         one = self._open.pop(team, None)
         if one is not None:
             self.by_team.pop(team, None)
+            self._tried.pop(team, None)
             one.closed.set()
             log.info("workspace.closed", team=team)
 
