@@ -58,9 +58,9 @@ MUTANTS = (
     ),
     Mutant(
         "the roles that the action names itself are not asked for",
-        "bot/slack/handling/proposal_clicks.py",
-        "(click.person, confirm, also)",
-        "(click.person, confirm)",
+        "bot/actions/judge.py",
+        "(person, confirm, also)",
+        "(person, confirm)",
         (
             "tests/scenario/test_on_call.py::"
             "test_a_responder_on_call_confirms_and_one_of_the_two_is_not_enough",
@@ -89,9 +89,9 @@ MUTANTS = (
     ),
     Mutant(
         "the role is not looked up at the click",
-        "bot/slack/handling/proposal_clicks.py",
-        "if lacking is not None:",
-        "if False:",
+        "bot/actions/judge.py",
+        "            if lacking is not None:",
+        "            if False:",
         (f"{_FLOW}test_others_are_refused_privately_and_the_card_stays",),
     ),
     Mutant(

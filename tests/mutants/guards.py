@@ -16,7 +16,7 @@ GUARD_MUTANTS = (
     # Who decided.
     Mutant(
         "guard: four eyes are not looked for at the click",
-        "bot/slack/handling/proposal_clicks.py",
+        "bot/actions/judge.py",
         "if to is ProposalState.CONFIRMED and proposal.four_eyes and own:",
         "if False:",
         (f"{_CLICKED}test_four_eyes_refuses_the_asker_and_takes_another",),
@@ -83,7 +83,7 @@ GUARD_MUTANTS = (
     # When.
     Mutant(
         "guard: the freeze is not asked at the click",
-        "bot/slack/handling/proposal_clicks.py",
+        "bot/actions/judge.py",
         "if stopped is not None:",
         "if False:",
         (f"{_CLICKED}test_a_freeze_refuses_confirm_and_lets_reject",),

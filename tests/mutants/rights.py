@@ -40,9 +40,9 @@ RIGHTS_MUTANTS = (
     ),
     Mutant(
         "rights: a press goes by the roles on the card",
-        "bot/slack/handling/proposal_clicks.py",
-        "self._lacking(proposal, click, channel.rule.confirm)",
-        "self._lacking(proposal, click, proposal.confirm_roles)",
+        "bot/actions/judge.py",
+        "self._lacking(proposal, person, channel.rule.confirm)",
+        "self._lacking(proposal, person, proposal.confirm_roles)",
         (f"{_LOOKING_UP}test_what_is_wrong_at_the_press_runs_nothing_and_is_told",),
     ),
     Mutant(
