@@ -2,30 +2,25 @@
 
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import httpx
 
-from adapters.observe.aws import CLOUDWATCH, CLOUDWATCH_LOGS, Aws, AwsService
-from adapters.observe.cloudwatch_logs import CloudWatchLogs
-from adapters.observe.cloudwatch_metrics import CloudWatchMetrics
 from adapters.observe.conventions import Conventions
 from adapters.observe.cursor import UnsealedCodec
-from adapters.observe.datadog import SERVICE, Datadog
-from adapters.observe.elasticsearch import Elasticsearch, LogFields
-from adapters.observe.field_logs import FieldLogs
 from adapters.observe.grafana import proxied, read_through
 from adapters.observe.jaeger import JaegerTraces
 from adapters.observe.loki import LokiLogs
-from adapters.observe.named_metrics import NamedMetrics
 from adapters.observe.prometheus import PrometheusMetrics
 from adapters.observe.tempo import TempoTraces
-from adapters.observe.victorialogs import VictoriaLogs
 from adapters.sigv4 import AwsKey
 from bot.settings.observe import LogsBackend, MetricsBackend, ObservedBackend, TracesBackend
 from bot.settings.reading import ConfigurationError
 from bot.wiring.ways import backend_client
 from tools.capabilities import Clock, Logs, Metrics, Traces
+
+if TYPE_CHECKING:
+    from adapters.observe.aws import Aws, AwsService
 
 _DATADOG: Final = "https://api.datadoghq.com"  # of the US1 site
 
@@ -34,28 +29,51 @@ def open_logs(
     backend: LogsBackend, product_labels: Sequence[str], table: str, stack: AsyncExitStack
 ) -> Logs | None:
     """`table` is what an error names, such as `observe.logs`. Raises ConfigurationError."""
-    codec, url = UnsealedCodec(), f"{table}.url"
     match backend.kind:
         case "none" | "recorded":
             return None
         case "loki":
             client = _client(backend, table, stack)
+            selector, tenant = backend.selector, backend.tenant
             try:
-                return LokiLogs(client, codec, backend.selector, backend.tenant, product_labels)
+                return LokiLogs(client, UnsealedCodec(), selector, tenant, product_labels)
             except ValueError as error:
                 raise ConfigurationError(f"{table}.{error}") from error
-        case "victorialogs":
-            client = backend_client(backend.url, backend, url, stack)
-            return FieldLogs(VictoriaLogs(client), codec, backend.product_field, product_labels)
-        case "elasticsearch" | "opensearch":
-            client = backend_client(backend.url, backend, url, stack)
-            name = "Elasticsearch" if backend.kind == "elasticsearch" else "OpenSearch"
-            store = Elasticsearch(client, backend.index, _fields(backend), name)
-            return FieldLogs(store, codec, backend.product_field, product_labels)
-        case "cloudwatch":
-            aws = _aws(CLOUDWATCH_LOGS, backend, table, stack)
-            source = CloudWatchLogs(aws, backend.log_groups, backend.product_field)
-            return FieldLogs(source, codec, source.product_field)
+        case "victorialogs" | "elasticsearch" | "opensearch" | "cloudwatch":
+            return _open_fields(backend, product_labels, table, stack)
+
+
+def _open_fields(
+    backend: LogsBackend, product_labels: Sequence[str], table: str, stack: AsyncExitStack
+) -> Logs:
+    """Stores whose lines have fields; imported where one is configured, for most have none."""
+    from adapters.observe.field_logs import FieldLogs
+
+    codec = UnsealedCodec()
+    if backend.kind == "cloudwatch":
+        from adapters.observe.aws import CLOUDWATCH_LOGS
+        from adapters.observe.cloudwatch_logs import CloudWatchLogs
+
+        aws = _aws(CLOUDWATCH_LOGS, backend, table, stack)
+        groups = CloudWatchLogs(aws, backend.log_groups, backend.product_field)
+        return FieldLogs(groups, codec, groups.product_field)
+    client = backend_client(backend.url, backend, f"{table}.url", stack)
+    if backend.kind == "victorialogs":
+        from adapters.observe.victorialogs import VictoriaLogs
+
+        return FieldLogs(VictoriaLogs(client), codec, backend.product_field, product_labels)
+    from adapters.observe.elasticsearch import Elasticsearch, LogFields
+
+    fields = LogFields(
+        backend.time_field,
+        backend.message_field,
+        backend.level_field,
+        backend.host_field,
+        backend.trace_field,
+    )
+    name = "OpenSearch" if backend.kind == "opensearch" else "Elasticsearch"
+    store = Elasticsearch(client, backend.index, fields, name)
+    return FieldLogs(store, codec, backend.product_field, product_labels)
 
 
 def open_metrics(
@@ -80,15 +98,29 @@ def open_metrics(
                 conventions_of(backend),
                 product_labels,
             )
-        case "datadog":
-            client = backend_client(backend.url or _DATADOG, backend, f"{table}.url", stack)
-            tag = backend.product_label or next(iter(product_labels), SERVICE)
-            conventions = conventions_of(backend)
-            return NamedMetrics(Datadog(client, tag, conventions), clock, conventions)
-        case "cloudwatch":
-            aws = _aws(CLOUDWATCH, backend, table, stack)
-            source = CloudWatchMetrics(aws, backend.namespaces, backend.product_label)
-            return NamedMetrics(source, clock, conventions_of(backend))
+        case "datadog" | "cloudwatch":
+            return _open_named(backend, clock, table, stack)
+
+
+def _open_named(
+    backend: MetricsBackend, clock: Clock, table: str, stack: AsyncExitStack
+) -> Metrics:
+    """Stores without PromQL; imported where one is configured, for most have none."""
+    from adapters.observe.named_metrics import NamedMetrics
+
+    conventions = conventions_of(backend)
+    if backend.kind == "cloudwatch":
+        from adapters.observe.aws import CLOUDWATCH
+        from adapters.observe.cloudwatch_metrics import CloudWatchMetrics
+
+        aws = _aws(CLOUDWATCH, backend, table, stack)
+        listed = CloudWatchMetrics(aws, backend.namespaces, backend.product_label)
+        return NamedMetrics(listed, clock, conventions)
+    from adapters.observe.datadog import SERVICE, Datadog
+
+    client = backend_client(backend.url or _DATADOG, backend, f"{table}.url", stack)
+    tagged = Datadog(client, backend.product_label or SERVICE, conventions)
+    return NamedMetrics(tagged, clock, conventions)
 
 
 def conventions_of(metrics: MetricsBackend) -> Conventions:
@@ -116,20 +148,12 @@ def _client(backend: ObservedBackend, table: str, stack: AsyncExitStack) -> http
     return client
 
 
-def _fields(backend: LogsBackend) -> LogFields:
-    return LogFields(
-        backend.time_field,
-        backend.message_field,
-        backend.level_field,
-        backend.host_field,
-        backend.trace_field,
-    )
-
-
 def _aws(
-    service: AwsService, backend: LogsBackend | MetricsBackend, table: str, stack: AsyncExitStack
-) -> Aws:
+    service: "AwsService", backend: LogsBackend | MetricsBackend, table: str, stack: AsyncExitStack
+) -> "Aws":
     """Without an address, the region's own. Raises ConfigurationError for what is missing."""
+    from adapters.observe.aws import Aws
+
     for needed in ("region", "access_key_id", "secret_access_key"):
         if not getattr(backend, needed):
             raise ConfigurationError(f'{table}.{needed}: kind "cloudwatch" needs it')
