@@ -113,3 +113,13 @@ def test_the_alert_is_due_from_the_percentage_on(limit: int, used: int, pct: int
 def test_the_projection_is_the_days_pace() -> None:
     assert projected_usd_micros(1000, 21_600) == 4000
     assert projected_usd_micros(0, 0) == 0
+
+
+async def test_each_workspaces_admins_are_told_of_its_own_budget(database: Database) -> None:
+    office, days = Office(database), StoredAlertDays(database)
+    await office.ledger.record(ROUND)
+    audit = MemoryAudit(office.memory)
+    for tenant in ("TACME", "", "TACME", "TOTHER"):
+        await BudgetAlert(office.ledger, days, audit, LIMITS, office._tell, tenant).run()
+    assert len(office.told) == 3
+    assert office.memory.kinds() == [AuditKind.BUDGET_ALERT] * 3

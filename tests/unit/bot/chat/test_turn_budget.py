@@ -23,10 +23,10 @@ from adapters.llm.port import Price, Provider
 from bot.chat.models import Choice, KnownModel, Models
 from bot.chat.rounds import Rounds
 from bot.chat.stopping import Signal
-from bot.chat.turn_budget import Budget, TurnBudget
+from bot.chat.turn_budget import Budget, Tenants, TurnBudget
 from bot.domain.audit import AuditKind
 from bot.domain.budget import ASSUMED_PRICE, BudgetLimits, Limit, Refusal, refusal_words
-from bot.domain.ids import ChannelId, SessionId, UserId
+from bot.domain.ids import ChannelId, SessionId, TeamId, UserId
 from bot.domain.session import Ask
 from bot.domain.turn_events import Notice, TextDelta, TurnEvent
 from bot.ports.failures import StorageUnavailable
@@ -468,3 +468,20 @@ async def test_the_other_model_answers_in_the_round_in_which_the_first_was_limit
 
     assert (record.text, record.passed_on, record.error) == ("full answer", False, None)
     assert "scripted: 429" in record.notices
+
+
+async def test_what_is_asked_in_another_workspace_is_held_to_its_own_limit_too() -> None:
+    provider = ScriptedProvider([text("x"), text("y")], "a", price=PAID)
+    bench = Bench(provider, daily_usd_micros=10**9)
+    bench.all.tenants = Tenants(
+        lambda team: "" if team == "THOME" else team, {"TACME": 1}.__getitem__
+    )
+    acme = replace(ASK, place=replace(ASK.place, team=TeamId("TACME")))
+
+    record = await bench.round(1, bench.of(acme))
+    bench.all.tenants = Tenants(lambda _: "", lambda _: 0)
+    await bench.round(2, bench.of(ASK))
+
+    assert record.error is not None
+    assert [kind for kind in bench.memory.kinds() if kind is AuditKind.BUDGET_REFUSED]
+    assert [row.tenant for _, row in bench.rows.rows.values() if row.round == 2] == [""]
