@@ -14,7 +14,7 @@ from adapters.observe.product_places import (
     labels_to_ask,
     places_by_metric,
 )
-from adapters.observe.remembered import Remembered
+from adapters.observe.remembered import LooksBack, Remembered
 from tools.capabilities import Interval
 from tools.product_names import POD_LABELS, WORKLOAD_LABELS, workload_of
 
@@ -53,6 +53,7 @@ class FieldPlaces:
         self._source = source
         self._own = product_field
         self._preferred = tuple(preferred)
+        self._looks = LooksBack(_REMEMBERED_FOR, _LOOK_BACK)
         self._seen: Remembered[Mapping[LabelAsked, Mapping[str, str]]] = Remembered(_REMEMBERED_FOR)
 
     async def products(self, interval: Interval) -> Sequence[str]:
@@ -82,7 +83,7 @@ class FieldPlaces:
         return [(FoundField(field, of), sorted(of)) for field, of in sorted(by_field.items())]
 
     async def _values(self, interval: Interval) -> Mapping[LabelAsked, Mapping[str, str]]:
-        about = int(interval.end.timestamp() // _REMEMBERED_FOR.total_seconds())
+        about = self._looks.key(interval.end)
         return await self._seen.get(about, lambda: self._look(interval))
 
     async def _look(self, interval: Interval) -> Mapping[LabelAsked, Mapping[str, str]]:

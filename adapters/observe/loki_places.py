@@ -18,7 +18,7 @@ from adapters.observe.product_places import (
     places_by_metric,
     value_pattern,
 )
-from adapters.observe.remembered import Remembered
+from adapters.observe.remembered import LooksBack, Remembered
 from tools.capabilities import Interval
 
 _REMEMBERED_FOR: Final = timedelta(minutes=5)
@@ -48,7 +48,7 @@ class LokiPlaces:
         self._names: Remembered[Sequence[LabelAsked]] = Remembered(_REMEMBERED_FOR)
         self._values: Remembered[Sequence[LabelValues]] = Remembered(_REMEMBERED_FOR)
         self._seen: Remembered[Sequence[Sighting]] = Remembered(_REMEMBERED_FOR)
-        self._latest = 0  # asked for, in _REMEMBERED_FOR since the epoch
+        self._looks = LooksBack(_REMEMBERED_FOR, _LOOK_BACK)
         self._searched: tuple[int, frozenset[str]] = (0, frozenset())
 
     async def values(self, interval: Interval) -> Sequence[LabelValues]:
@@ -56,11 +56,7 @@ class LokiPlaces:
         return await self._values.get(self._about(interval), lambda: self._ask_values(interval))
 
     def _about(self, interval: Interval) -> int:
-        about = int(interval.end.timestamp() // _REMEMBERED_FOR.total_seconds())
-        if about <= self._latest <= about + _LOOK_BACK / 2 / _REMEMBERED_FOR:
-            about = self._latest  # that look went back over this one
-        self._latest = max(self._latest, about)
-        return about
+        return self._looks.key(interval.end)
 
     async def selecting(
         self, products: Sequence[str], interval: Interval

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from time import monotonic
 from typing import Final, Generic, TypeVar
 
@@ -50,3 +50,20 @@ class Remembered(Generic[T]):
     def _forget(self, key: Hashable, at: float) -> None:
         if key in self._kept and self._kept[key][0] == at:
             del self._kept[key]
+
+
+class LooksBack:
+    """Keys of looks that go `back` from an end: a later one has looked over an end before it."""
+
+    def __init__(self, lasts: timedelta, back: timedelta) -> None:
+        self._lasts_s = lasts.total_seconds()
+        self._reach = back / 2 / lasts
+        self._latest = 0  # asked for, in `lasts` since the epoch
+
+    def key(self, end: datetime) -> int:
+        """Of the look that serves this end."""
+        about = int(end.timestamp() // self._lasts_s)
+        if about <= self._latest <= about + self._reach:
+            about = self._latest
+        self._latest = max(self._latest, about)
+        return about

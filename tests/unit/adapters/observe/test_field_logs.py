@@ -208,6 +208,16 @@ async def test_nothing_of_a_level_is_told_from_lines_without_one(
     assert len(page.notes) == len(notes)
 
 
+async def test_time_before_is_served_by_the_look_that_went_back_over_it() -> None:
+    server = VictoriaLogsServer([{"_time": at(1), "_msg": "a", "app": "checkout"}])
+    async with opened(server.app(), VictoriaLogs) as logs:
+        for hours in (0, 1, 5):
+            end = HOUR.end - timedelta(hours=hours)
+            found = await logs.discover(["checkout"], Interval(end - timedelta(hours=1), end))
+            assert list(found.without) == []
+    assert len(server.queries) == 2
+
+
 async def test_store_in_which_nothing_names_a_product_says_so() -> None:
     rows = [{"_time": at(1), "_msg": "a", "colour": "red"}]
     async with opened(VictoriaLogsServer(rows).app(), VictoriaLogs) as logs:
