@@ -101,6 +101,16 @@ MUTANTS = (
         'f"{judged.id}:{to}:{user}:{id(click)}"',
         (f"{_CLICKS}test_a_click_that_two_replicas_get_at_once_is_one_decision",),
     ),
+    Mutant(
+        "whoever told of an answer before goes on telling",
+        "bot/store/chats.py",
+        "if mine != writer:",
+        "if False:",
+        (
+            "tests/contract/test_chat_log.py::"
+            "test_what_a_dead_replica_began_is_told_on_by_its_successor",
+        ),
+    ),
     # Dispatch.
     Mutant(
         "an order is sent without the permit",
