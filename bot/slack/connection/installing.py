@@ -36,6 +36,7 @@ from bot.domain.ids import TeamId, UserId
 from bot.ports.failures import StorageUnavailable, SurfaceFailed, SurfaceGone
 from bot.ports.installations import Installations, Installed, OAuthStates
 from bot.slack.api.web_api import WebApi, create_api
+from bot.slack.connection.http_ingress import UNREADABLE
 from bot.slack.connection.startup import site_of
 from bot.slack.handling.denials import Denials
 
@@ -56,6 +57,8 @@ _HEADERS: Final = {
     "Referrer-Policy": "no-referrer",  # the address of the redirect holds a code
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'",
 }
+# Slack was away, or answered something that its own library trips over.
+_ASKED_IN_VAIN: Final = (SurfaceFailed, SurfaceGone, SlackClientError, aiohttp.ClientError, OSError)
 _BUSY: Final = (
     "Not now: this could not be stored, or too many installations are under way. Try again."
 )
@@ -202,7 +205,8 @@ class _Flow(AsyncOAuthFlow):
             raise _Denied(_EXPIRING)
         told = await api.call("auth.test")
         same_app = self._rules.app_id in ("", installation.app_id)
-        if not same_app or told.get("team_id") != team or not installation.bot_id:
+        is_whole = bool(installation.bot_id and _TEAM.fullmatch(team))
+        if not same_app or told.get("team_id") != team or not is_whole:
             raise _Denied(_OTHER_APP)
         return site_of(str(told.get("url") or ""))
 
@@ -267,7 +271,7 @@ class Installing:
                     answered = await to_aiohttp_response(await handle(asked))
             except (StorageUnavailable, TimeoutError):
                 answered = web.Response(status=503, text=_BUSY)
-            except (SurfaceFailed, SurfaceGone, SlackClientError, aiohttp.ClientError) as error:
+            except (*_ASKED_IN_VAIN, *UNREADABLE) as error:
                 _log.warning("slack.install.failed", error=type(error).__name__)
                 answered = web.Response(status=502, text="Slack could not be asked. Try again.")
             answered.headers.update(_HEADERS)
