@@ -208,6 +208,7 @@ async def test_a_backup_is_a_copy_of_mode_600_that_overwrites_nothing(sqlite_url
     assert (size, target.stat().st_mode & 0o777) == (target.stat().st_size, 0o600)
     assert [p.name for p in path.parent.iterdir() if target.name in p.name] == [target.name]
     before = target.read_bytes()
+    assert before[18:20] == b"\x01\x01"  # no log beside it: https://www.sqlite.org/fileformat.html
     with pytest.raises(BackupRefused, match="exists already"):
         await asyncio.to_thread(write_backup, path, target)
     with pytest.raises(BackupRefused, match="cannot be written"):

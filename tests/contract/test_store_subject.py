@@ -5,13 +5,18 @@ from datetime import UTC, datetime
 import pytest
 import sqlalchemy as sa
 from dbos import DBOSClient, DBOSPortableJSONSerializer
+from pydantic import JsonValue
 
+from bot.audit.chain import AuditKeys
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.ids import ProposalId, UserId
 from bot.domain.proposal import ProposalState
 from bot.engine.records import EngineRecords
 from bot.store.alert_tables import alert_threads, alerts
 from bot.store.alerts import StoredAlerts
+from bot.store.audit import StoredAudit
+from bot.store.audit_by_hand import erase
+from bot.store.audit_reading import StoredTrail, verify
 from bot.store.chat_tables import chat_events, chat_messages, chat_sessions
 from bot.store.database import Database
 from bot.store.proposals import StoredProposals
@@ -122,3 +127,14 @@ async def test_the_engines_records_are_found_by_name_and_deleted_once_they_ended
     assert await records.delete(found) == 2
     assert [each.workflow_id for each in client.list_workflows()] == ["turn:2"]
     client.destroy()
+
+
+async def test_of_a_person_rows_that_name_them_are_erased_too(database: Database) -> None:
+    trail = StoredAudit(database)
+    bodies: list[dict[str, JsonValue]] = [{"by": "U1"}, {"by": "U11"}, {"roles": ["x", "U1"]}]
+    for body in bodies:
+        await trail.append(AuditEvent(AuditKind.STARTED, "bot", body))
+
+    assert await erase(database, by="cli:me", reason="asked", person="U1") == 0
+    assert await erase(database, by="cli:me", reason="asked", person="U1", named=True) == 2
+    assert (await verify(StoredTrail(database), AuditKeys(), [])).bad is None

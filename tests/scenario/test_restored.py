@@ -107,6 +107,8 @@ async def test_nothing_of_a_restored_copy_is_done_twice(
         assert len(stage.models.requests) == rounds
         assert stage.workspace.messages(slow.channel)[posted:] == ()
         assert stage.query("SELECT count(*) FROM turns WHERE state = 'running'") == [(0,)]
+        status = "SELECT status FROM workflow_status WHERE workflow_uuid = ?"
+        assert stage.query(status, slow.turn_in(stage.workspace)) == [("CANCELLED",)]
         assert stage.query("SELECT count(*) FROM audit WHERE kind = 'database.restored'") == [(1,)]
 
 

@@ -6,6 +6,7 @@ is asked for. The same seed does the same to them; when it hits them differs. Ex
 
 import argparse
 import asyncio
+import logging
 import random
 import sys
 import tempfile
@@ -175,7 +176,8 @@ def _print(record: Record, findings: list[str], seconds: float, seed: int) -> No
     answered = sum(is_answered(record, each) for each in record.questions)
     _say(f"seed {seed}: {asked} questions, {answered} answered, {seconds:.0f} s")
     _say(f"rounds asked for: {rounds} ({least} without a fault)")
-    _say(f"orders: {len(record.orders)}, of which {_twice(record)} were sent twice")
+    ends = ", ".join(f"{count} {state}" for state, count in sorted(record.ends.items()))
+    _say(f"orders: {len(record.orders)} sent, {_twice(record)} of them twice; {ends}")
     _say(f"events that Slack repeated: {record.heard.repeats}")
     _say(f"longest end after SIGTERM: {record.peak_s:.1f} s")
     _say("deeds: " + ", ".join(f"{n} x {name}" for name, n in sorted(record.deeds.items())))
@@ -208,6 +210,7 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=200, metavar="N")
     parser.add_argument("--seed", type=int, default=1, metavar="N")
     chosen = parser.parse_args()
+    logging.getLogger("aiohttp.server").setLevel(logging.CRITICAL)  # it tells of cut connections
     sys.exit(asyncio.run(soak(chosen.questions, chosen.seed)))
 
 

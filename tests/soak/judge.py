@@ -27,6 +27,7 @@ async def judge(record: Record) -> list[str]:
     found += [each async for each in _paid(record)]
     found += [each async for each in _order(record)]
     proposals = await _rows(record, sa.select(tables.proposals.c.id, tables.proposals.c.state))
+    record.ends.update(row.state for row in proposals)
     still = {state.value for state in OPEN}
     found += [f"proposal {row.id}: still {row.state}" for row in proposals if row.state in still]
     trail = await verify(StoredTrail(record.world.database), AuditKeys(), [])

@@ -69,6 +69,7 @@ class Record:
     rounds: Rounds
     questions: list[Question] = field(default_factory=list)
     orders: Counter[str] = field(default_factory=Counter)
+    ends: Counter[str] = field(default_factory=Counter)  # of proposals, by state
     deeds: Counter[str] = field(default_factory=Counter)
     findings: list[str] = field(default_factory=list)
     peak_s: float = 0.0
