@@ -11,7 +11,6 @@ import structlog
 from aiohttp import web
 from pydantic import JsonValue
 
-from adapters.oidc import Issuer, OidcTokens, TokenRefused
 from bot.actions.judge import Judge
 from bot.app import Base, Conversation
 from bot.audit.verify import Summary
@@ -26,14 +25,12 @@ from bot.engine.engine import Engine
 from bot.ports.platform import NamedByPlace, RoleDirectory
 from bot.service.listening import providers_report, tools_report
 from bot.service.routing import Platform
+from bot.service.signing_in import checked_claims, claim_rules, page_of, page_sessions
 from bot.service.workspace import SlackWorkspace
-from bot.settings.http import OidcSettings
-from bot.settings.page import PageSettings
-from bot.settings.reading import ConfigurationError
 from bot.store.audit_reading import StoredTrail, verify
 from bot.store.ledger import StoredLedger
 from bot.store.overview import StoredOverview
-from bot.web.api.callers import CallerDoor, ClaimRules, ClaimsOf, Rate
+from bot.web.api.callers import CallerDoor, ClaimsOf, Rate
 from bot.web.api.chat.bells import Bells
 from bot.web.api.chat.people import UNKNOWN, CallerRoles
 from bot.web.api.chat.stream import Desk
@@ -46,7 +43,6 @@ from bot.web.api.reports import Reports, Verified
 from bot.web.api.sessions import Conversations
 from bot.web.api.standing import Standing
 from bot.web.api.streams import OpenStreams, Streams
-from bot.web.page import PageSessions, page_routes
 from bot.wiring import rules
 from bot.wiring.in_force import Directory
 from bot.wiring.trail import kept_outside
@@ -130,7 +126,8 @@ def http_api(
 ) -> HttpApi:
     """Over this process's engine. Raises ConfigurationError."""
     settings, stores = base.settings.http, base.stores
-    streams, door = OpenStreams(settings.callers.streams), _door(base, home.team)
+    claims_of = checked_claims(base.settings.oidc)
+    streams, door = OpenStreams(settings.callers.streams), _door(base, home.team, claims_of)
     roles = HomeRoles({home.team: home.roles, API: chats.people})
     force = base.in_force
     standing = Standing(
@@ -168,23 +165,16 @@ def http_api(
     )
     served = [*routes(operations, door), document_route(operations)]
     served += NirmataWire(door, conversations).routes() if settings.nirmata_wire else []
-    page = base.settings.page
-    served += page_routes(page_sessions(page), door.shown) if page.enabled else []
+    served += page_of(base.settings, door, claims_of)
     return HttpApi(served, operations, door, standing, streams)
 
 
-def _door(base: Base, home: TeamId) -> CallerDoor:
+def _door(base: Base, home: TeamId, claims_of: ClaimsOf | None) -> CallerDoor:
     settings = base.settings.http
     rate = Rate(settings.callers.requests_per_minute, time.monotonic)
     token = settings.api_token.get_secret_value()
-    oidc, cookie_of = _oidc(base.settings.oidc), page_sessions(base.settings.page).token
-    return CallerDoor(base.stores.callers, token, home, rate, *oidc, cookie_of=cookie_of)
-
-
-def page_sessions(page: PageSettings) -> PageSessions:
-    """Whose cookies are taken; where there is no page, nobody's."""
-    hosts = frozenset(name.lower() for name in page.hosts)
-    return PageSessions(hosts, round(page.sign_in_lasts.total_seconds()))
+    cookie_of, told = page_sessions(base.settings.page).token, claim_rules(base.settings.oidc)
+    return CallerDoor(base.stores.callers, token, home, rate, claims_of, told, cookie_of)
 
 
 def _is_home(base: Base) -> Callable[[Proposal], bool]:
@@ -226,25 +216,3 @@ def _reports(base: Base, conversation: Conversation, standing: Standing) -> Repo
         StoredTrail(stores.database, HOME),
         verified,
     )
-
-
-def _oidc(settings: OidcSettings) -> tuple[ClaimsOf | None, ClaimRules | None]:
-    if not settings.issuer:
-        return None, None
-    issuer = Issuer(settings.issuer, settings.audience, settings.algorithms, settings.jwks_url)
-    try:
-        tokens = OidcTokens(issuer, time.monotonic)
-    except ImportError as error:
-        raise ConfigurationError(f"oidc.issuer: {error}") from error
-
-    async def claims_of(token: str) -> Mapping[str, JsonValue] | None:
-        try:
-            return await tokens.claims(token)
-        except TokenRefused as error:
-            log.info("oidc.refused", why=str(error))
-            return None
-
-    told = ClaimRules(
-        settings.name_claim, settings.roles_claim, settings.roles, settings.account_claim
-    )
-    return claims_of, told

@@ -41,7 +41,8 @@ class OidcSettings(Section):
     """`[oidc]`. Without an issuer no such token is taken.
 
     `jwks_url` empty: the issuer's metadata names it. `roles` are ours by values of `roles_claim`;
-    `account_claim` names a claim with the user id of the chat platform, whose roles then count.
+    `account_claim` names a claim with the user id of the chat platform, whose roles then count. With
+    `sign_in` people sign in to the page there, as the client whose id is `audience`.
     """
 
     issuer: Address = ""
@@ -55,9 +56,13 @@ class OidcSettings(Section):
     roles_claim: NotEmpty = "groups"
     roles: dict[NotEmpty, NotEmpty] = Field(default_factory=dict)
     account_claim: str = ""
+    sign_in: bool = False
+    client_secret: SecretStr = SecretStr("")
 
     @model_validator(mode="after")
     def _is_bound(self) -> Self:
         if self.issuer and not self.audience:
             raise ValueError("set `audience`: a token for another service must not open this one")
+        if self.sign_in and not self.issuer:
+            raise ValueError("sign_in needs an `issuer`")
         return self

@@ -95,10 +95,16 @@ def _is_from_page(request: web.Request) -> bool:
 
 
 def page_routes(
-    sessions: PageSessions, shown: Shown, files: PageFiles | None = None
+    sessions: PageSessions, shown: Shown, *, at_provider: bool = False
 ) -> Sequence[web.RouteDef]:
-    """`/`, `/page/...`, and signing in and out. Names that are not ours get nothing."""
-    page = files or PageFiles("operator")
+    """`/`, `/page/...`, and signing in and out. Names that are not ours get nothing.
+
+    `at_provider`: people may sign in at an identity provider, too.
+    """
+    page = PageFiles("operator")
+
+    async def ways(_request: web.Request) -> web.StreamResponse:
+        return web.json_response({"at_provider": at_provider})
 
     async def sign_in(request: web.Request) -> web.StreamResponse:
         try:
@@ -118,6 +124,7 @@ def page_routes(
     guarded = _guarded(sessions)
     return [
         web.get("/", guarded(page.serve)),
+        web.get(SESSION_PATH, guarded(ways)),
         web.get("/page/{name}", guarded(page.serve)),
         web.post(SESSION_PATH, guarded(sign_in)),
         web.delete(SESSION_PATH, guarded(sign_out)),

@@ -1,0 +1,125 @@
+"""Signing in at an OpenID Connect provider by redirect: the authorization code flow with PKCE.
+
+Who comes back with a code has it exchanged for an ID token, which is then a token like any other and
+is checked by `adapters.oidc`. https://openid.net/specs/openid-connect-core-1_0.html#CodeFlowAuth,
+RFC 7636 (PKCE).
+"""
+
+import base64
+import hashlib
+from dataclasses import dataclass
+from typing import Final, TypeVar
+from urllib.parse import urlsplit
+
+import httpx
+import orjson
+from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
+
+from adapters.errors import BadAnswer
+from adapters.http import DIRECT, Way, check_status, read_capped
+from adapters.on_call.reading import get_json, reading
+
+TIMEOUT_S: Final = 5.0
+MAX_ANSWER_BYTES: Final = 65_536
+SCOPES: Final = "openid profile email"
+AnswerT = TypeVar("AnswerT", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class SignInClient:
+    """Who we are to the provider. Without a secret it knows us as a public client."""
+
+    issuer: str
+    client_id: str
+    client_secret: str = ""
+
+
+class _Metadata(BaseModel):
+    """https://openid.net/specs/openid-connect-discovery-1_0.html#ProviderMetadata."""
+
+    model_config = ConfigDict(extra="ignore", hide_input_in_errors=True)
+
+    issuer: str
+    authorization_endpoint: str
+    token_endpoint: str
+
+
+class _Tokens(BaseModel):
+    model_config = ConfigDict(extra="ignore", hide_input_in_errors=True)
+
+    id_token: str
+
+
+class OidcSignIn:
+    """Of one provider. Its metadata is read at each sign-in: they are rare, and addresses move."""
+
+    def __init__(self, client: SignInClient, way: Way = DIRECT) -> None:
+        self._client = client
+        self._way = way
+
+    async def address(self, redirect_uri: str, state: str, nonce: str, verifier: str) -> str:
+        """Where the browser goes. `verifier` is kept by us and shown at the end. Raises AdapterError."""
+        digest = hashlib.sha256(verifier.encode()).digest()
+        query = {
+            "response_type": "code",
+            "client_id": self._client.client_id,
+            "redirect_uri": redirect_uri,
+            "scope": SCOPES,
+            "state": state,
+            "nonce": nonce,
+            "code_challenge": base64.urlsafe_b64encode(digest).rstrip(b"=").decode(),
+            "code_challenge_method": "S256",
+        }
+        endpoint = (await self._metadata()).authorization_endpoint
+        return str(httpx.URL(endpoint).copy_merge_params(query))
+
+    async def id_token(self, code: str, redirect_uri: str, verifier: str) -> str:
+        """What the provider gives for that code, unchecked. Raises AdapterError."""
+        form = {
+            "grant_type": "authorization_code",
+            "code": code,
+            "redirect_uri": redirect_uri,
+            "client_id": self._client.client_id,
+            "code_verifier": verifier,
+        }
+        secret = self._client.client_secret
+        endpoint = (await self._metadata()).token_endpoint
+        basic = httpx.BasicAuth(self._client.client_id, secret) if secret else None
+        async with reading(endpoint, TIMEOUT_S, self._way) as client:
+            headers = {"Accept": "application/json"}
+            request = client.build_request("POST", endpoint, data=form, headers=headers)
+            response = await client.send(request, auth=basic, stream=True)
+            try:
+                check_status(response)
+                body = await read_capped(response, MAX_ANSWER_BYTES)
+            finally:
+                await response.aclose()
+        return _valid(_Tokens, _json(body)).id_token
+
+    async def _metadata(self) -> _Metadata:
+        url = f"{self._client.issuer.rstrip('/')}/.well-known/openid-configuration"
+        async with reading(url, TIMEOUT_S, self._way) as client:
+            told = _valid(_Metadata, await get_json(client, url, {"Accept": "application/json"}))
+        if told.issuer != self._client.issuer:
+            raise BadAnswer("the metadata is another issuer's")
+        secure = urlsplit(self._client.issuer).scheme == "https"
+        for endpoint in (told.authorization_endpoint, told.token_endpoint):
+            scheme = urlsplit(endpoint).scheme
+            if scheme != "https" and (secure or scheme != "http"):
+                raise BadAnswer("the metadata names an address that is not https")
+        return told
+
+
+def _json(body: bytes) -> JsonValue:
+    try:
+        value: JsonValue = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise BadAnswer("the provider did not answer in JSON") from error
+    return value
+
+
+def _valid(model: type[AnswerT], value: JsonValue) -> AnswerT:
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        raise BadAnswer("the provider's answer is not what the protocol says") from error
