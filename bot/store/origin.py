@@ -113,16 +113,21 @@ class Origin:
             return found.first()
 
         row = await self._database.fetch(work)
+        if row is not None and row.copied_at is not None:
+            return Standing.COPY
+        if self._mark is not None:
+            return await self._judge_by(self._mark, is_new=row is None)
         if row is None:
             return Standing.ITSELF
-        if row.copied_at is not None:
+        if row.written_by != row.is_written_by:
             return Standing.COPY
-        if self._mark is None:
-            if row.written_by != row.is_written_by:
-                return Standing.COPY
-            same = row.timeline == await self._timeline()
-            return Standing.ITSELF if same else Standing.DOUBTFUL
-        seen = await asyncio.to_thread(self._mark.read)
+        same = row.timeline == await self._timeline()
+        return Standing.ITSELF if same else Standing.DOUBTFUL
+
+    async def _judge_by(self, mark: SeenMark, *, is_new: bool) -> Standing:
+        seen = await asyncio.to_thread(mark.read)
+        if is_new and (seen is None or await self._newest() == _NONE):
+            return Standing.ITSELF  # the mark may be of one that was deleted since
         if seen is None:
             return Standing.DOUBTFUL
         return Standing.ITSELF if await self._has(seen) else Standing.COPY

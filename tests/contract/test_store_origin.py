@@ -130,6 +130,8 @@ async def test_an_older_file_in_the_place_of_the_database_is_a_copy(sqlite_url: 
     path = Path(sqlite_url.partition(":///")[2])
     database = await Database.open(sqlite_url)
     origin = Origin(database, mark_of(path))
+    await asyncio.to_thread(mark_of(path).write, (7, "of one that was deleted"))
+    assert await origin.judge() is Standing.ITSELF
     await origin.settle()
     older = path.with_name("older.db")
     await asyncio.to_thread(shutil.copyfile, path, older)  # the log is empty: nothing was written
@@ -146,6 +148,10 @@ async def test_an_older_file_in_the_place_of_the_database_is_a_copy(sqlite_url: 
     await decided(copy, "another row under the same number")
     assert await put_back.judge() is Standing.COPY
     assert await Origin(copy, mark_of(older)).judge() is Standing.DOUBTFUL  # elsewhere
+    async with copy.write() as connection:  # as one of a release before there was a row
+        await connection.execute(table.delete())
+    assert await put_back.judge() is Standing.COPY
+    assert await Origin(copy, mark_of(older)).judge() is Standing.ITSELF
     await copy.close()
 
 
