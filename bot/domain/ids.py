@@ -28,6 +28,17 @@ class Place:
 
 # The workspace of conversations over HTTP. No platform's id: what stands there is no platform's.
 API: Final = TeamId("@api")
+
+
+def turn_of(place: Place, ts: MessageTs) -> TurnId:
+    """The turn that answers the message: the same however often and wherever it is delivered.
+
+    A platform's messages have numbers of their own in a channel; over HTTP they have in a conversation.
+    """
+    where = place.key if place.team == API else f"{place.team}:{place.channel}"
+    return TurnId(f"turn:{where}:{ts}")
+
+
 # Who asks where an alert does. No platform's id, so it is nobody's: it holds no role.
 ALERTS: Final = UserId("@alert")
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from bot.domain.ids import MessageTs, Person, Place, SessionId, TurnId
+from bot.domain.ids import MessageTs, Person, Place, SessionId, TurnId, turn_of
 from tools.attached import AttachedFile
 from tools.redactor import Redacted
 
@@ -26,7 +26,7 @@ class Ask:
     @property
     def turn_id(self) -> TurnId:
         """The same however often and wherever the message is delivered."""
-        return TurnId(f"turn:{self.place.team}:{self.place.channel}:{self.ts}")
+        return turn_of(self.place, self.ts)
 
 
 # What a summary of earlier turns is the answer to, in the history of the later ones.

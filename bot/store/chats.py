@@ -14,7 +14,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from bot.domain.chats import ChatEvent, ChatEventKind, ChatSession, NewChatEvent
-from bot.domain.ids import API, MessageTs, Person, Place, TeamId, UserId
+from bot.domain.ids import API, MessageTs, Person, Place, TeamId, UserId, turn_of
 from bot.store.chat_tables import chat_events, chat_messages, chat_sessions
 from bot.store.columns import to_micros
 from bot.store.database import Database
@@ -206,7 +206,7 @@ class StoredChats:
 
     async def is_at_work(self, session: ChatSession, ts: str) -> bool:
         """Whether that question's turn runs, or waits to."""
-        turn = f"turn:{API}:{session.channel}:{ts}"
+        turn = turn_of(session.place, MessageTs(ts))
         running = sa.exists().where(turns.c.id == turn, turns.c.ended_at.is_(None))
         waiting = sa.exists().where(tickets.c.id == turn)
 
@@ -217,7 +217,7 @@ class StoredChats:
 
     async def is_begun(self, session: ChatSession, ts: str) -> bool:
         """Whether its turn was begun, however long ago."""
-        turn = f"turn:{API}:{session.channel}:{ts}"
+        turn = turn_of(session.place, MessageTs(ts))
         statement = sa.select(turns.c.id).where(turns.c.id == turn)
 
         async def work(connection: Connection) -> bool:

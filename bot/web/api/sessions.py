@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from bot.domain.callers import Caller
 from bot.domain.chats import ChatEvent, ChatSession
-from bot.domain.ids import MessageTs, TurnId
+from bot.domain.ids import MessageTs, turn_of
 from bot.domain.session import Ask
 from bot.ports.durability import StopRequests, Workflows
 from bot.ports.failures import StorageUnavailable
@@ -120,7 +120,7 @@ class Conversations:
         """One numbered result of an answer."""
         session, message = await self._session(call), call.path("message")
         number = int(call.path("number").removeprefix("E"))
-        turn = TurnId(f"turn:{session.place.team}:{session.channel}:{message}")
+        turn = turn_of(session.place, MessageTs(message))
         found = await self.sessions.evidence(turn, number)
         if found is None:
             raise Denied(404, "not_found", "There is no such result, or it is not kept any more.")
