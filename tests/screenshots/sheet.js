@@ -1,6 +1,6 @@
 // Every golden card through the page's own renderer. Sets data-ready on <body> when it is done.
 
-import { h } from "/page/blocks.js";
+import { h } from "/page/dom.js";
 import { messageNode } from "/page/messages.js";
 import { names } from "/page/text.js";
 

@@ -1,7 +1,8 @@
 // The page: who one is, which channel and thread are open, and what happens when something is pressed.
 
 import { client, follow } from "/page/client.js";
-import { h, renderBlock } from "/page/blocks.js";
+import { renderBlock } from "/page/blocks.js";
+import { h } from "/page/dom.js";
 import { closeAll, closeView, showView } from "/page/dialogs.js";
 import { hint } from "/page/guide.js";
 import { MessageList } from "/page/messages.js";

@@ -1,21 +1,8 @@
 // Block Kit blocks as DOM nodes. `press(element, chosen, node)` is called for what can be pressed.
 
 import { chartBlock, dataTable } from "/page/data.js";
+import { h } from "/page/dom.js";
 import { emoji, formatDate, markdown, mrkdwn, names } from "/page/text.js";
-
-export function h(tag, props = {}, ...children) {
-  const node = document.createElement(tag);
-  for (const [key, value] of Object.entries(props)) {
-    if (value === false || value === null || value === undefined) continue;
-    if (key === "class") node.className = value;
-    else if (key === "html") node.innerHTML = value; // only ever from text.js, which escapes
-    else if (key.startsWith("on")) node.addEventListener(key.slice(2), value);
-    else if (key in node && typeof value !== "string") node[key] = value;
-    else node.setAttribute(key, value === true ? "" : value);
-  }
-  node.append(...children.filter((child) => child !== null && child !== undefined));
-  return node;
-}
 
 const rich = (object) =>
   object?.type === "mrkdwn" ? { html: mrkdwn(object.text) } : {};

@@ -1,7 +1,8 @@
 // Modals that the app opened: inputs, submission, errors beside their inputs.
 
 import { client } from "/page/client.js";
-import { h, plain, renderBlock } from "/page/blocks.js";
+import { plain, renderBlock } from "/page/blocks.js";
+import { h } from "/page/dom.js";
 
 const open = new Map(); // view id → dialog
 

@@ -1,7 +1,8 @@
 // One message as a DOM node, and lists of them that change in place.
 
 import { emoji, mrkdwn, names } from "/page/text.js";
-import { h, renderBlock } from "/page/blocks.js";
+import { renderBlock } from "/page/blocks.js";
+import { h } from "/page/dom.js";
 
 const clock = (ts) => new Date(parseFloat(ts) * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
 const whole = (ts) => new Date(parseFloat(ts) * 1000).toLocaleString();
