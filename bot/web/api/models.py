@@ -107,10 +107,42 @@ class EvidenceLine(Told):
     truncated: bool
 
 
+class ChartLine(Told):
+    """One series; its values stand where `at` of the chart says."""
+
+    name: str
+    values: list[float]
+
+
+class Chart(Told):
+    """A picture of points that the result holds. `usual` is its baseline's median, `since` the onset."""
+
+    product: str
+    metric: str
+    unit: str
+    at: list[datetime]
+    lines: list[ChartLine]
+    usual: float | None
+    since: datetime | None
+
+
+class Table(Told):
+    """Rows of the result; each has a cell for every head."""
+
+    heads: list[str]
+    rows: list[list[float | str]]
+
+
 class Evidence(EvidenceLine):
-    """One numbered result, whole: `content` is the redacted JSON the model was given."""
+    """One numbered result, whole: `content` is the redacted JSON the model was given.
+
+    `asked` is the query, `charts` and `table` what of the result can be drawn.
+    """
 
     content: str
+    asked: str = ""
+    charts: list[Chart] = []
+    table: Table | None = None
 
 
 class Usage(Told):

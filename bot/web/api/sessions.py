@@ -1,9 +1,10 @@
 """Conversations over HTTP: opened, asked in, read, followed and stopped."""
 
+import asyncio
 import re
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from aiohttp import web
@@ -21,6 +22,7 @@ from bot.store.chats import KeyReused, StoredChats
 from bot.web.api import models
 from bot.web.api.callers import Denied, Rate
 from bot.web.api.chat import wire
+from bot.web.api.chat.opened import opened
 from bot.web.api.folding import messages_of
 from bot.web.api.operations import Call, Header, Operation, told
 from bot.web.api.standing import Standing
@@ -124,9 +126,9 @@ class Conversations:
         found = await self.sessions.evidence(turn, number)
         if found is None:
             raise Denied(404, "not_found", "There is no such result, or it is not kept any more.")
-        line = wire.evidence_line(found).model_dump()
+        asked = await self.sessions.asked(turn, found.tool_call_id)
         content = self.placeholders.resolved(found.content, session.place.key)
-        return models.Evidence(**line, content=content)
+        return await asyncio.to_thread(opened, replace(found, content=content), asked)
 
     async def stop(self, call: Call) -> BaseModel:
         """Ask the running answer to end."""
