@@ -1,0 +1,247 @@
+// The operator's page: who is signed in, which view is shown, and what is asked for again and again.
+
+import { api, onSignedOut, parts } from "/page/api.js";
+import { Cards, tick } from "/page/cards.js";
+import { Conversation } from "/page/conversation.js";
+import { h } from "/page/dom.js";
+import { REPORTS } from "/page/reports.js";
+import { moment, straight, visible } from "/page/words.js";
+
+const $ = (id) => document.getElementById(id);
+const CARDS_MS = 4_000, LIST_MS = 10_000, PARTS_MS = 30_000, ME_MS = 60_000, TICK_MS = 1_000;
+const CHANNEL = "incident-console";
+const state = { me: null, view: "", conversation: null, stopReport: () => {}, draft: "", answered: Date.now() };
+const me = () => state.me;
+const say = (text) => { $("spoken").textContent = straight(text); };
+
+const openCards = new Cards($("open-cards"), me, { say, onChange: (row) => state.conversation?.put(row) });
+
+// Signing in and out
+
+function showSignIn(message = "") {
+  state.me = null;
+  leave();
+  $("app").hidden = true;
+  $("start").hidden = false;
+  document.body.dataset.view = "start";
+  document.title = "Sign in · Kortex";
+  $("conversations").replaceChildren();
+  $("open-cards").replaceChildren();
+  $("sign-in-trouble").textContent = message;
+  $("sign-in-trouble").hidden = !message;
+  $("token").focus();
+}
+
+onSignedOut(() => { if (state.me) showSignIn("You are signed out: your token ended, or was revoked."); });
+
+$("sign-in").addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const token = $("token").value.trim();
+  $("token").value = "";
+  try {
+    await api.signIn(token);
+    await start();
+  } catch (error) {
+    showSignIn(error.status === 401 ? "This token is not known, or not any more." : error.message);
+  }
+});
+
+$("sign-out").addEventListener("click", async () => {
+  try {
+    await api.signOut();
+    showSignIn();
+  } catch (error) { lost(error); }
+});
+
+// Views: #/, #/cards, #/s/<id>, and the reports by their names
+
+function tabs() {
+  const all = [["", "Ask"], ["cards", "Cards"], ...(state.me.is_admin ? Object.entries(REPORTS).map(([name, { title }]) => [name, title]) : [])];
+  $("tabs").replaceChildren(...all.map(([name, title]) => h("a", { href: `#/${name}`, "data-tab": name, class: name === "cards" ? "only-narrow" : "" }, title)));
+}
+
+function leave() {
+  state.conversation?.close();
+  state.conversation = null;
+  state.stopReport();
+}
+
+async function route() {
+  if (!state.me) return;
+  leave();
+  const [name, id] = location.hash.replace(/^#\/?/, "").split("/");
+  const report = state.me.is_admin && Object.hasOwn(REPORTS, name) ? REPORTS[name] : null;
+  state.view = name === "s" && id ? "conversation" : report ? "report" : name === "cards" ? "cards" : "home";
+  document.body.dataset.view = state.view;
+  for (const tab of $("tabs").children) {
+    const isHere = tab.dataset.tab === (state.view === "report" || state.view === "cards" ? name : "");
+    if (isHere) tab.setAttribute("aria-current", "page"); else tab.removeAttribute("aria-current");
+  }
+  if (report) showReport(report);
+  else if (state.view === "conversation") await showConversation(decodeURIComponent(id));
+  else showHome();
+  markConversations();
+  scrollTo(0, state.view === "conversation" ? document.body.scrollHeight : 0);
+}
+
+function shown(title, ...nodes) {
+  document.title = `${title} · Kortex`;
+  $("main").replaceChildren(...nodes);
+}
+
+function showHome() {
+  const trouble = h("p", { class: "trouble", role: "alert", hidden: true });
+  const channel = h("input", { id: "channel", value: CHANNEL, required: true, maxlength: 80, pattern: "\\w[\\w.\\-]*", spellcheck: "false", autocapitalize: "off" });
+  channel.value = localStorage.getItem("channel") ?? CHANNEL;
+  const text = h("textarea", { id: "question", rows: 3, required: true, maxlength: 40000, placeholder: "Why is checkout slow?" });
+  text.value = state.draft;
+  text.addEventListener("input", () => { state.draft = text.value; });
+  const button = h("button", { class: "btn is-primary" }, "Ask");
+  const form = h("form", { class: "new", onsubmit: async (event) => {
+    event.preventDefault();
+    button.disabled = true;
+    trouble.hidden = true;
+    try {
+      const session = await api.open(channel.value.trim());
+      localStorage.setItem("channel", session.channel);
+      await api.ask(session.id, text.value.trim(), crypto.randomUUID());
+      state.draft = "";
+      location.hash = `#/s/${session.id}`;
+      refreshList();
+    } catch (error) {
+      trouble.textContent = error.message;
+      trouble.hidden = false;
+      button.disabled = false;
+    }
+  } }, h("label", { for: "question" }, "Your question"), text, h("label", { for: "channel" }, "Channel, whose rules hold"), channel, trouble, h("div", { class: "row" }, button));
+  text.addEventListener("keydown", (event) => { if (event.key === "Enter" && !event.shiftKey && !event.isComposing) { event.preventDefault(); form.requestSubmit(); } });
+  shown("Ask", h("section", { class: "home" }, h("h1", {}, "What is wrong?"), h("p", { class: "muted" }, "Kortex reads, and proposes. What runs is what people confirm."), form));
+}
+
+async function showConversation(id) {
+  const hash = location.hash;
+  shown("Conversation", h("h1", {}, "Conversation"), h("p", { class: "muted" }, "Reading…"));
+  try {
+    const session = await api.conversation(id);
+    if (location.hash !== hash || !state.me) return;
+    state.conversation = new Conversation(session, me, { say, onCard: (row) => openCards.put(row) });
+    shown(`#${session.channel}`, state.conversation.node);
+  } catch (error) {
+    if (location.hash === hash) shown("Conversation", h("h1", {}, "Conversation"), h("p", { class: "trouble", role: "alert" }, error.message));
+  }
+}
+
+function showReport({ title, load, everyMs }) {
+  const body = h("div", { class: "report" }, h("p", { class: "muted" }, "Reading…")), at = h("p", { class: "muted", role: "status" });
+  let stopped = false, seen = "";
+  const draw = async () => {
+    try {
+      const nodes = await load();
+      const made = nodes.map((node) => node.outerHTML).join("");
+      if (!stopped && made !== seen) { seen = made; body.replaceChildren(...nodes); }
+      at.textContent = "";
+    } catch (error) { at.textContent = `${error.message} What stands here is from before.`; }
+  };
+  const stop = every(everyMs, draw);
+  state.stopReport = () => { stopped = true; stop(); state.stopReport = () => {}; };
+  shown(title, h("section", {}, h("header", { class: "head" }, h("h1", {}, title)), at, body));
+}
+
+// What is asked for again and again, while somebody looks
+
+function every(ms, act) {
+  let timer = 0, stopped = false;
+  const turn = async () => {
+    if (!document.hidden) await act();
+    if (!stopped) timer = setTimeout(turn, ms);
+  };
+  turn();
+  return () => { stopped = true; clearTimeout(timer); };
+}
+
+const reached = () => { state.answered = Date.now(); $("lost").hidden = true; };
+
+function lost(error) {
+  if (!state.me) return;
+  $("lost").textContent = `${error.message} What you see is from ${moment(state.answered)}.`;
+  $("lost").hidden = false;
+}
+
+const quietly = (act) => async () => {
+  if (!state.me) return;
+  try {
+    await act();
+    reached();
+  } catch (error) { lost(error); }
+};
+
+const refreshCards = quietly(async () => {
+  const { proposals } = await api.proposals();
+  const before = new Set(openCards.shown.keys()), known = new Set(proposals.map((row) => row.id));
+  const gone = [...openCards.shown.values()].map((each) => each.row).filter((row) => !known.has(row.id) && row.state === "pending");
+  openCards.show(proposals);
+  $("no-cards").hidden = proposals.length > 0;
+  const tab = $("tabs").querySelector("[data-tab=cards]");
+  const title = proposals.length ? `Cards (${proposals.length})` : "Cards";
+  if (tab && tab.textContent !== title) tab.textContent = title;
+  if (proposals.some((row) => !before.has(row.id))) say("A card waits for a decision.");
+  for (const row of proposals) state.conversation?.put(row);
+  for (const row of gone) api.proposal(row.id).then((now) => state.conversation?.put(now)).catch(() => {});
+});
+
+const refreshList = quietly(async () => {
+  const { sessions } = await api.conversations();
+  const key = JSON.stringify(sessions);
+  $("no-conversations").hidden = sessions.length > 0;
+  if ($("conversations").dataset.key === key) return;
+  $("conversations").dataset.key = key;
+  $("conversations").replaceChildren(...sessions.map((each) => h("li", {}, h("a", { href: `#/s/${encodeURIComponent(each.id)}`, "data-id": each.id },
+    h("span", {}, `#${visible(each.channel)}`), h("span", { class: "muted" }, `${each.owner === state.me.user ? "you" : visible(each.owner_name)}, ${moment(each.created_at)}`)))));
+  markConversations();
+});
+
+function markConversations() {
+  for (const link of $("conversations").querySelectorAll("a")) {
+    if (link.hash === location.hash) link.setAttribute("aria-current", "page"); else link.removeAttribute("aria-current");
+  }
+}
+
+async function refreshParts() {
+  const found = state.me && await parts();
+  const bad = Object.entries(found || {}).filter(([, part]) => !part.ok).map(([name, part]) => `${name}: ${part.detail}`);
+  $("parts").textContent = bad.length ? `Not working: ${visible(bad.join("; "))}` : "";
+  $("parts").hidden = !bad.length;
+}
+
+const refreshMe = quietly(async () => {
+  const was = state.me?.is_admin;
+  state.me = await api.me();
+  $("who").textContent = `${visible(state.me.name)} · ${state.me.is_admin ? "admin" : state.me.roles.join(", ") || "no role"}`;
+  if (was !== state.me.is_admin) { tabs(); }
+});
+
+async function start() {
+  const found = await api.me();
+  state.me = found;
+  $("start").hidden = true;
+  $("app").hidden = false;
+  $("who").textContent = `${visible(found.name)} · ${found.is_admin ? "admin" : found.roles.join(", ") || "no role"}`;
+  tabs();
+  await route();
+  refreshCards();
+  refreshList();
+  refreshParts();
+}
+
+addEventListener("hashchange", () => { route(); $("main").focus({ preventScroll: true }); });
+every(CARDS_MS, refreshCards);
+every(LIST_MS, refreshList);
+every(PARTS_MS, refreshParts);
+every(ME_MS, refreshMe);
+setInterval(tick, TICK_MS);
+
+try {
+  await start();
+} catch (error) {
+  showSignIn(error.status === 401 ? "" : error.message);
+}

@@ -1,0 +1,94 @@
+// Proposals as cards: all that would run, and Confirm and Reject for who may.
+
+import { api } from "/page/api.js";
+import { dialog } from "/page/dialogs.js";
+import { h } from "/page/dom.js";
+import { asText, left, moment, visible } from "/page/words.js";
+
+const TONES = { pending: "busy", confirmed: "busy", dispatching: "busy", succeeded: "good", failed: "bad", unknown: "warn", rejected: "cut", expired: "cut", superseded: "cut" };
+const MOST_REASON_CHARS = 500;
+
+const facts = (row) => [
+  ["Parameters", row.params], ["Why", row.rationale], ["May touch", row.blast_radius], ["The model expects", row.model_blast_radius],
+  ["Touches", row.touches.join(", ")], ["Dry run", row.dry_run], ["Can be undone", row.reversible ? "yes" : "no"], ["Asked by", row.asked_by],
+  ["May be confirmed by", row.may_confirm.join(", ") || "nobody"], ["Who must also hold", row.must_also_hold.join(", ")],
+  ["Not by who asked", row.four_eyes ? "yes" : ""], ["Confirmations", row.approvals > 1 ? `${row.confirmed_by.length} of ${row.approvals}` : ""],
+  ["Decided by", row.decided_by ? `${row.decided_by}, ${moment(row.decided_at)}` : ""], ["Reason", row.reason], ["Outcome", row.outcome],
+].filter(([, value]) => value !== "" && value !== null && value !== undefined);
+
+const told = (row) => h("dl", { class: "facts" }, ...facts(row).flatMap(([name, value]) =>
+  [h("dt", {}, name), h("dd", {}, typeof value === "object" ? h("pre", {}, h("code", {}, asText(value))) : visible(value))]));
+
+function whyNot(row, me) {
+  if (me.kind !== "person") return "A service cannot decide: sign in with a person's token.";
+  if (!row.may_confirm.some((role) => me.roles.includes(role))) return `You hold none of its roles (${row.may_confirm.join(", ") || "nobody does"}), so you cannot decide.`;
+  return "";
+}
+
+async function sure(row) {
+  const body = [h("p", {}, "This runs as soon as you confirm it:"), told(row)];
+  const buttons = [{ text: "Not now", answer: () => false }, { text: "Confirm", style: "primary", answer: () => true }];
+  return dialog(`${visible(row.action)} for ${visible(row.product)}?`, body, buttons, true);
+}
+
+async function reasoned(row) {
+  const box = h("textarea", { id: "reason", rows: 3, maxlength: MOST_REASON_CHARS });
+  const body = [h("label", { for: "reason" }, "Why not? It is kept, and the model is told (optional)"), box];
+  return dialog(`Reject ${visible(row.action)} for ${visible(row.product)}?`, body, [{ text: "Not now", answer: () => null }, { text: "Reject", style: "danger", answer: () => box.value.trim() }]);
+}
+
+// Draws one card. `say` tells people what came of it, `onChange` gets the proposal as it stands then.
+export function card(row, me, { say, onChange }) {
+  const trouble = h("p", { class: "trouble", role: "alert", hidden: true });
+  const act = (choose, send) => async (event) => {
+    const button = event.currentTarget, chosen = await choose(row);
+    if (chosen === null || chosen === false) { button.focus(); return; }
+    node.querySelectorAll("button").forEach((each) => { each.disabled = true; });
+    trouble.hidden = true;
+    try {
+      const { message, proposal } = await send(row.id, chosen);
+      say(message);
+      onChange(proposal, message);
+    } catch (error) {
+      trouble.textContent = error.message;
+      trouble.hidden = false;
+      node.querySelectorAll("button").forEach((each) => { each.disabled = false; });
+    }
+  };
+  const isOpen = row.state === "pending", why = isOpen ? whyNot(row, me) : "";
+  const node = h("article", { class: "card", "data-proposal": row.id, "aria-label": `${visible(row.action)} for ${visible(row.product)}` },
+    h("header", {}, h("h3", {}, `${visible(row.action)} · ${visible(row.product)}`), h("span", { class: `chip is-${TONES[row.state] ?? "cut"}` }, row.state),
+      isOpen ? h("span", { class: "muted", "data-until": row.expires_at }, left(row.expires_at)) : null),
+    row.untrusted_read ? h("p", { class: "note" }, "The model read text from outside before it proposed this.") : null,
+    told(row), trouble,
+    !isOpen ? null : why ? h("p", { class: "muted" }, why) : h("div", { class: "row" },
+      h("button", { class: "btn is-primary", type: "button", onclick: act(sure, (id) => api.confirm(id)) }, "Confirm"),
+      h("button", { class: "btn is-danger", type: "button", onclick: act(reasoned, (id, reason) => api.reject(id, reason)) }, "Reject")));
+  return node;
+}
+
+// Cards by id in a container: one that did not change keeps its node, and so the focus in it.
+export class Cards {
+  constructor(container, me, { say, onChange }) {
+    Object.assign(this, { container, me, say, onChange, shown: new Map(), said: new Map() });
+  }
+
+  show(rows) {
+    const roles = JSON.stringify(this.me().roles);
+    const next = new Map(rows.map((row) => {
+      const key = JSON.stringify(row) + roles, before = this.shown.get(row.id);
+      if (before?.key === key) return [row.id, before];
+      return [row.id, { key, row, node: card(row, this.me(), { say: this.say, onChange: (changed) => { this.put(changed); this.onChange?.(changed); } }) }];
+    }));
+    this.shown = next;
+    const nodes = [...next.values()].map((each) => each.node);
+    if (nodes.length !== this.container.children.length || nodes.some((node, n) => this.container.children[n] !== node)) this.container.replaceChildren(...nodes);
+  }
+
+  put(row) {
+    const rows = new Map([...this.shown].map(([id, each]) => [id, each.row]));
+    this.show([...rows.set(row.id, row).values()]);
+  }
+}
+
+export const tick = () => document.querySelectorAll("[data-until]").forEach((node) => { node.textContent = left(node.dataset.until); });

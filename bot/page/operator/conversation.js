@@ -1,0 +1,196 @@
+// One conversation: its questions and answers as they grow, from the events that the chat API tells.
+
+import { api, follow } from "/page/api.js";
+import { Cards } from "/page/cards.js";
+import { h } from "/page/dom.js";
+import { showEvidence } from "/page/evidence.js";
+import { markdown } from "/page/text.js";
+import { count, dollars, moment, seconds, straight, tool, visible } from "/page/words.js";
+
+const MOST_MARKED = 100_000; // characters of an answer that are laid out; the rest stands as it is
+const DOUBTS = { unsupported: "nothing that was read says so", contradicted: "what was read says otherwise", attached: "from the attached file" };
+const CITED = /\[(E\d{1,4})\]/;
+
+class Answer {
+  constructor(id, session, cards) {
+    Object.assign(this, { id, session, tools: new Map(), notices: [], proposals: new Set(), claims: [], done: null, text: "", isDrawn: false });
+    const at = Number(id) ? moment(Number(id) * 1000) : "";
+    this.asked = h("header", { class: "asked-by" }, h("strong"), h("time", { class: "muted" }, at));
+    this.question = h("p", { class: "question", dir: "auto" });
+    this.calls = h("ul", { class: "calls", "aria-label": "What was looked at" });
+    this.body = h("div", { class: "md answer", dir: "auto" });
+    this.more = h("div", { class: "more" });
+    this.cardsAt = h("div");
+    this.cards = cards(this.cardsAt);
+    this.node = h("article", { class: "turn", "data-message": id }, this.asked, this.question, this.calls, this.body, this.more, this.cardsAt);
+  }
+
+  take(kind, data) {
+    switch (kind) {
+      case "question": this.asked.firstChild.textContent = visible(data.asker); this.question.textContent = straight(data.text); break;
+      case "text": this.text += data.text; break;
+      case "reset": this.text = data.text; break;
+      case "tool_start": this.tools.set(data.tool_call_id, { ...data, runs: true }); break;
+      case "tool_end": this.tools.set(data.tool_call_id, data); break;
+      case "notice": this.notices.push(data.text); break;
+      case "proposal": this.proposals.add(data.proposal_id); break;
+      case "claims": this.claims = data.claims; break;
+      case "done": this.done = data; this.text = data.text || this.text; break;
+    }
+  }
+
+  get isRunning() { return !this.done; }
+
+  draw() {
+    this.calls.replaceChildren(...[...this.tools.values()].map((call) => this.call(call)));
+    const marked = this.text.slice(0, MOST_MARKED), rest = this.text.slice(MOST_MARKED);
+    this.body.innerHTML = markdown(straight(marked));
+    if (rest) this.body.append(h("pre", { class: "rest", tabindex: "0" }, straight(rest)));
+    this.link();
+    const doubts = this.claims.filter((each) => DOUBTS[each.state]);
+    const notices = [...new Set([...this.notices, ...(this.done?.notices ?? [])])];
+    this.more.replaceChildren(...[
+      this.isRunning ? h("p", { class: "working" }, "Kortex is working on this") : null,
+      ...notices.map((text) => h("p", { class: "note", dir: "auto" }, straight(text))),
+      doubts.length ? h("details", { class: "doubts", open: true }, h("summary", {}, `${count(doubts.length, "statement")} not backed by the evidence`),
+        h("ul", {}, ...doubts.map((each) => h("li", {}, straight(each.text), h("span", { class: "muted" }, ` ${straight(each.note || DOUBTS[each.state])}`))))) : null,
+      this.done ? h("p", { class: "foot muted" }, this.footer()) : null,
+    ].filter(Boolean));
+  }
+
+  call(call) {
+    const name = tool(call.tool);
+    if (call.runs) return h("li", { class: "chip is-busy" }, `${name} …`);
+    const words = `${call.evidence ? `${call.evidence} ` : ""}${name}: ${visible(call.ok ? call.summary : call.message || call.error_code)} · ${seconds(call.latency_ms)}`;
+    if (!call.evidence) return h("li", { class: `chip ${call.ok ? "is-good" : "is-bad"}` }, words);
+    return h("li", {}, h("button", { class: `chip ${call.ok ? call.truncated ? "is-cut" : "is-good" : "is-bad"}`, type: "button", "data-evidence": call.evidence, onclick: () => this.open(call.evidence) }, words));
+  }
+
+  // Where the text cites a result, it opens it.
+  link() {
+    const walker = document.createTreeWalker(this.body, NodeFilter.SHOW_TEXT), found = [];
+    while (walker.nextNode()) if (CITED.test(walker.currentNode.data) && !walker.currentNode.parentElement.closest("a, code, pre")) found.push(walker.currentNode);
+    for (const node of found) {
+      node.replaceWith(...node.data.split(/(\[E\d{1,4}\])/).map((piece) => {
+        const number = CITED.exec(piece)?.[1];
+        return number ? h("button", { class: "cite", type: "button", "aria-label": `Open result ${number}`, onclick: () => this.open(number) }, number) : piece;
+      }));
+    }
+  }
+
+  async open(number) {
+    try {
+      await showEvidence(this.session, this.id, number);
+    } catch (error) {
+      this.more.prepend(h("p", { class: "trouble", role: "alert" }, error.message));
+    }
+  }
+
+  footer() {
+    const { done } = this, missing = done.coverage?.missing ?? [];
+    return [
+      done.verdict ? `verdict: ${visible(done.verdict)}` : "", visible([done.provider, done.model].filter(Boolean).join(" ")),
+      count(done.rounds, "round"), done.provider === "triage" ? "no model was used" : dollars(done.cost_usd_micros),
+      missing.length ? `missing: ${visible(missing.join(", "))}` : "",
+    ].filter(Boolean).join(" · ");
+  }
+}
+
+// Shows and follows it until `close()`.
+export class Conversation {
+  constructor(session, me, { say, onCard }) {
+    Object.assign(this, { session, me, say, answers: new Map(), notices: [], waiting: 0, key: "", keyOf: "", isLive: true });
+    this.cardsIn = (at) => new Cards(at, me, { say, onChange: onCard });
+    this.turns = h("div", { class: "turns" });
+    this.state = h("p", { class: "banner", role: "status", hidden: true });
+    this.trouble = h("p", { class: "trouble", role: "alert", hidden: true });
+    this.stop = h("button", { class: "btn is-danger", type: "button", hidden: true, onclick: () => this.attempt(() => api.stop(session.id)) }, "Stop");
+    this.box = h("textarea", { id: "ask", rows: 1, maxlength: 40000, enterkeyhint: "send", placeholder: "Ask, or say what to look at next" });
+    const form = h("form", { class: "ask", onsubmit: (event) => { event.preventDefault(); this.ask(this.box.value.trim()); } },
+      h("label", { class: "unseen", for: "ask" }, "Your question"), this.box, h("div", { class: "row" }, h("button", { class: "btn is-primary" }, "Ask"), this.stop));
+    this.box.addEventListener("keydown", (event) => { if (event.key === "Enter" && !event.shiftKey && !event.isComposing) { event.preventDefault(); form.requestSubmit(); } });
+    const mine = session.owner === me().user;
+    this.node = h("section", { class: "conversation" },
+      h("header", { class: "head" }, h("h1", {}, h("span", { class: "muted" }, "#"), visible(session.channel)),
+        h("p", { class: "muted" }, `${mine ? "yours" : `of ${visible(session.owner_name)}`}, since ${moment(session.created_at)}`)),
+      this.turns, this.state, this.trouble, mine ? form : h("div", { class: "row" }, h("p", { class: "muted" }, "Only whose conversation it is may ask in it."), this.stop));
+    this.close = follow(session.id, { onStart: () => this.begin(), onEvent: (kind, data) => this.take(kind, data), onLive: (isLive) => this.live(isLive) });
+  }
+
+  begin() { this.answers.clear(); this.notices = []; this.turns.replaceChildren(); }
+
+  live(isLive) {
+    this.isLive = isLive;
+    this.state.textContent = isLive ? "" : "Not live: the connection was lost, trying again.";
+    this.state.hidden = isLive;
+  }
+
+  take(kind, data) {
+    if (!data.message_id) {
+      if (kind === "notice") { this.turns.append(h("p", { class: "note", dir: "auto" }, straight(data.text))); this.say(data.text); }
+      return;
+    }
+    let answer = this.answers.get(data.message_id);
+    if (!answer) {
+      answer = new Answer(data.message_id, this.session.id, this.cardsIn);
+      this.answers.set(data.message_id, answer);
+      this.turns.append(answer.node);
+    }
+    answer.take(kind, data);
+    if (kind === "proposal") this.proposed(answer, data.proposal_id);
+    if (kind === "done") this.finished = data.message_id;
+    this.changed = (this.changed ?? new Set()).add(answer);
+    this.waiting ||= requestAnimationFrame(() => this.draw());
+  }
+
+  // Whoever reads at the end stays there while it grows.
+  atEnd(act) {
+    const scroller = document.scrollingElement;
+    const isAtEnd = scroller.scrollHeight - scroller.scrollTop - scroller.clientHeight < 120;
+    act();
+    if (isAtEnd) scroller.scrollTop = scroller.scrollHeight;
+  }
+
+  draw() {
+    this.waiting = 0;
+    this.atEnd(() => { for (const answer of this.changed) answer.draw(); });
+    this.changed.clear();
+    const runs = [...this.answers.values()].some((each) => each.isRunning);
+    this.stop.hidden = !runs;
+    if (this.finished && !runs) { this.say("The answer is finished."); this.finished = ""; }
+  }
+
+  async proposed(answer, id) {
+    try {
+      const row = await api.proposal(id);
+      this.atEnd(() => answer.cards.put(row));
+    } catch { /* not this person's to see */ }
+  }
+
+  // A proposal that changed elsewhere: on another card, or by the clock.
+  put(row) {
+    for (const answer of this.answers.values()) if (answer.proposals.has(row.id)) answer.cards.put(row);
+  }
+
+  async attempt(act) {
+    this.trouble.hidden = true;
+    try {
+      return await act();
+    } catch (error) {
+      this.trouble.textContent = error.message;
+      this.trouble.hidden = false;
+      return null;
+    }
+  }
+
+  // The same text sent again after a failure is the same question, not a second one.
+  async ask(text) {
+    if (!text) return;
+    if (this.keyOf !== text) { this.keyOf = text; this.key = crypto.randomUUID(); }
+    this.box.disabled = true;
+    const asked = await this.attempt(() => api.ask(this.session.id, text, this.key));
+    this.box.disabled = false;
+    if (asked) { this.box.value = ""; this.keyOf = ""; }
+    this.box.focus();
+  }
+}
