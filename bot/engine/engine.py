@@ -193,9 +193,7 @@ class Engine:
     async def _sign_off(self, *, nothing_left: bool) -> None:
         if self._config.sqlite_path:
             return
-        if nothing_left:
-            await self._replicas.forget(self.executor_id)
-        else:
+        if not (nothing_left and await self._replicas.forget(self.executor_id)):
             await self._replicas.give_up(self.executor_id)
 
     def take_first_look(self, ask: Ask) -> bool:

@@ -17,6 +17,7 @@ from bot.ports.failures import StorageUnavailable
 from bot.store.database import Database
 from bot.store.dialect import Connection, insert_into, now, seconds_ago, storage_errors
 from bot.store.tables import replicas
+from bot.store.tickets import HELD, workflow_status
 
 # A process whose connection is there is slow, not dead, unless it is silent for so many leases: it
 # stands still, and whoever stands still has to know when others carry on with its work.
@@ -214,11 +215,17 @@ class Replicas:
         await self._database.transact(work)
 
     async def forget(self, replica: str) -> bool:
-        """Remove one's own row, at the end."""
+        """Remove one's own row, at the end. False where there is none, or work is still its own.
+
+        The engine may have taken work from its queue in the last moment: without a row nobody would
+        ever take that over.
+        """
+        workflows = workflow_status(self._database.dialect).c
+        held = sa.exists().where(workflows.executor_id == replica, workflows.status == HELD)
 
         async def work(connection: Connection) -> bool:
-            gone = await connection.execute(replicas.delete().where(replicas.c.id == replica))
-            return gone.rowcount == 1
+            mine = replicas.delete().where(replicas.c.id == replica, ~held)
+            return (await connection.execute(mine)).rowcount == 1
 
         return await self._database.transact(work)
 

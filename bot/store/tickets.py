@@ -16,9 +16,9 @@ from bot.store.database import Database
 from bot.store.dialect import Connection, insert_into
 from bot.store.tables import tickets
 
-_HELD = "PENDING"  # the states of the engine's workflows: somebody runs it,
+HELD = "PENDING"  # the states of the engine's workflows: somebody runs it,
 _QUEUED = ("ENQUEUED", "DELAYED")  # somebody will
-ALIVE = (_HELD, *_QUEUED)
+ALIVE = (HELD, *_QUEUED)
 _NOBODY = ""
 _HANDED_OVER = -1
 
@@ -100,7 +100,7 @@ class Tickets:
         held = sa.exists().where(
             workflows.workflow_uuid == tickets.c.id,
             workflows.executor_id == owner,
-            workflows.status == _HELD,
+            workflows.status == HELD,
         )
         before = sa.exists().where(
             other.c.thread == tickets.c.thread,
@@ -260,7 +260,7 @@ class Tickets:
             .where(
                 workflows.workflow_uuid == ticket,
                 workflows.executor_id == owner,
-                workflows.status == _HELD,
+                workflows.status == HELD,
             )
             .with_for_update(read=True)
         )

@@ -13,6 +13,7 @@ from bot.store.database import POOL_OVERFLOW, POOL_SIZE, Database
 from bot.store.dialect import seconds_ago
 from bot.store.replicas import Presence, Replicas
 from bot.store.tables import replicas
+from bot.store.tickets import workflow_status
 from tests.fixtures_database import database, database_url, other, postgres_url
 
 __all__ = ["database", "database_url", "other", "postgres_url"]
@@ -229,3 +230,19 @@ async def test_nothing_is_ended_of_one_that_is_gone(database: Database) -> None:
     leases = Replicas(database)
     await leases.beat("a")
     assert await leases.end_transactions("a") == 0
+
+
+async def test_who_leaves_with_work_of_the_last_moment_is_not_forgotten(database: Database) -> None:
+    leases, workflows = Replicas(database), workflow_status(database.dialect)
+    await leases.beat("a")
+    async with database.write() as connection:
+        late = {"workflow_uuid": "turn:late", "executor_id": "a", "status": "PENDING"}
+        await connection.execute(workflows.insert().values(late))
+
+    assert not await leases.forget("a")
+    await leases.give_up("a")
+    assert await leases.stale(LEASE_S) == ["a"]
+
+    async with database.write() as connection:
+        await connection.execute(workflows.update().values(status="SUCCESS"))
+    assert await leases.forget("a")
