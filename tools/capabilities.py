@@ -16,7 +16,8 @@ from tools.attached import AttachedFile
 from tools.call_limits import NOTHING_SPENT, Spent
 from tools.cluster_objects import ClusterEvent, ObjectQuery, ObjectTable, PodLogQuery
 from tools.cluster_offer import OfferedKind, ResourceSchema, WrittenPattern
-from tools.operation import Operation
+from tools.error_issues import ErrorIssues
+from tools.operation import Operations
 from tools.platform import Application, PlatformResource, PlatformStats, Workflow
 from tools.port import Port
 from tools.products import Reading
@@ -469,14 +470,6 @@ class Patterns(Protocol):
         ...
 
 
-class Operations(Protocol):
-    """The operator's catalogue of actions. Nothing behind this interface executes one."""
-
-    def offered(self, product: str) -> Sequence[Operation]:
-        """What may be proposed for the product, in the order declared."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class ProposalDraft:
     """What a model asks people to confirm. Everything here is the model's word, not fact."""
@@ -552,6 +545,7 @@ class Capabilities:
     logs: Logs | None = None
     metrics: Metrics | None = None
     traces: Traces | None = None
+    errors: ErrorIssues | None = None
     deploys: Deploys | None = None
     rollouts: Deploys | None = None
     incidents: IncidentHistory | None = None

@@ -1,7 +1,8 @@
 """An action as a model is told of it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from pydantic import JsonValue
 
@@ -15,3 +16,11 @@ class Operation:
     reversible: bool
     blast_radius: str
     params_schema: Mapping[str, JsonValue]
+
+
+class Operations(Protocol):
+    """The operator's catalogue of actions. Nothing behind this interface executes one."""
+
+    def offered(self, product: str) -> Sequence[Operation]:
+        """What may be proposed for the product, in the order declared."""
+        ...

@@ -29,6 +29,7 @@ class Answer:
     status: int
     body: bytes
     retry_after_s: float | None = None
+    link: str = ""  # the header of pages (RFC 8288)
 
     @property
     def ok(self) -> bool:
@@ -55,7 +56,10 @@ class Backend:
         self._timeout_s = timeout_s
 
     async def get(
-        self, path: str, params: Mapping[str, str], headers: Mapping[str, str] | None = None
+        self,
+        path: str,
+        params: Mapping[str, str | Sequence[str]],
+        headers: Mapping[str, str] | None = None,
     ) -> Answer:
         """Raises CapabilityUnavailable, UpstreamFailed (no usable answer)."""
         request = self._client.build_request(
@@ -80,7 +84,8 @@ class Backend:
         with tool_errors(self.name):
             async with asyncio.timeout(self._timeout_s):
                 response, body = await answer_to(self._client, request, _MAX_BYTES)
-        return Answer(response.status_code, body, retry_after_s(response.headers))
+        given = response.headers
+        return Answer(response.status_code, body, retry_after_s(given), given.get("link", ""))
 
 
 def refusal(answer: Answer, words: str = "") -> UpstreamFailed:

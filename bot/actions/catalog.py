@@ -264,7 +264,7 @@ def _check_url(rule: ActionRule, key: str, url: str, *, params: bool = False) ->
 
 
 class OfferedOperations:
-    """`tools.capabilities.Operations` over the catalogue. It reads; proposing is another's."""
+    """`tools.operation.Operations` over the catalogue. It reads; proposing is another's."""
 
     def __init__(self, catalog: ActionCatalog) -> None:
         self._catalog = catalog

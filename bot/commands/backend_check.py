@@ -7,8 +7,9 @@ from datetime import datetime, timedelta
 
 from adapters.errors import AdapterError
 from bot.commands.installation import Asked, Installation
-from bot.commands.part_check import PROBE_TIMEOUT_S, sight, words_of
+from bot.commands.part_check import MOST_NAMES, PROBE_TIMEOUT_S, sight, words_of
 from bot.reports.finding import Finding
+from bot.settings.error_tracker import ErrorsBackend
 from bot.settings.named_backends import FAMILIES
 from bot.settings.observe import ObserveSettings
 from bot.wiring import rules
@@ -17,6 +18,7 @@ from bot.wiring.chosen import named_of
 from bot.wiring.observed import Observed
 from tools.capabilities import Traces
 from tools.cluster_objects import ObjectQuery
+from tools.error_issues import ErrorIssues, IssueQuery
 from tools.errors import InvalidArguments, ToolError
 
 TOO_MUCH = "this identity may do more than read; give it get and list on what it needs"
@@ -26,7 +28,7 @@ UNKNOWN_PRODUCT = "kortex-check"
 
 
 async def check_observed(asked: Asked) -> Sequence[Finding]:
-    """Logs, metrics and traces."""
+    """Logs, metrics, traces and errors."""
     of = asked.of
     observe = of.settings.observe
     names = {name for family in FAMILIES for name in named_of(observe, family)}
@@ -45,10 +47,12 @@ async def check_observed(asked: Asked) -> Sequence[Finding]:
 async def _seen(
     observe: ObserveSettings, observed: Observed, products: Sequence[str], now: datetime
 ) -> Sequence[Finding]:
-    seen, traces = await asyncio.gather(
-        sight(observe, observed, products, now), _traces(observe.traces.kind, observed.traces)
+    seen, traces, errors = await asyncio.gather(
+        sight(observe, observed, products, now),
+        _traces(observe.traces.kind, observed.traces),
+        tracked(observe.errors, observed.errors, products, now),
     )
-    return [*seen, traces]
+    return [*seen, traces, errors]
 
 
 async def _named(of: Installation, name: str) -> Sequence[Finding]:
@@ -58,6 +62,7 @@ async def _named(of: Installation, name: str) -> Sequence[Finding]:
         logs=seen.logs if name in observe.logs.named else None,
         metrics=seen.metrics if name in observe.metrics.named else None,
         traces=seen.traces if name in observe.traces.named else None,
+        errors=seen.errors if name in observe.errors.named else None,
     )
     tables = {family: named_of(observe, family).get(name) for family in FAMILIES}
     view = observe.model_copy(update={f: table for f, table in tables.items() if table})
@@ -69,6 +74,31 @@ async def _traces(kind: str, traces: Traces | None) -> Finding:
     if traces is None:
         return Finding("traces", False, "not set in [observe.traces]", configured=False)
     return await _probe("traces", kind, "a trace that nobody has", traces.get(UNKNOWN_TRACE_ID))
+
+
+async def tracked(
+    backend: ErrorsBackend, errors: ErrorIssues | None, products: Sequence[str], now: datetime
+) -> Finding:
+    """Its projects are listed, and the issues of one of them."""
+    if errors is None:
+        return Finding("errors", False, "not set in [observe.errors]", configured=False)
+    wanted = list(dict.fromkeys([*backend.projects, *products]))
+    try:
+        async with asyncio.timeout(PROBE_TIMEOUT_S):
+            found = await errors.discover(wanted)
+            asked = next(iter(found), None)
+            if asked:
+                await errors.search(IssueQuery(asked, now - RECENT, now, limit=1))
+    except (ToolError, TimeoutError) as error:
+        return Finding("errors", False, f"{backend.kind}: {words_of(error)}")
+    without = [one for one in wanted if one not in found]
+    none = f"; none of {', '.join(without[:MOST_NAMES])}" if without else ""
+    words = (
+        f"{len(found)} products of {len(wanted)} have a project{none}"
+        if wanted
+        else f"{len(found)} projects"
+    )
+    return Finding("errors", bool(found), f"{backend.kind} answers; {words}", warning=not wanted)
 
 
 async def check_cluster(asked: Asked) -> Sequence[Finding]:

@@ -49,7 +49,7 @@ class Installation:
 
     def observed_as(self, name: str) -> Observed:
         """What a channel looks at that chooses the backends of that name."""
-        chosen = ChannelRule("*", backends=ChosenBackends(name, name, name))
+        chosen = ChannelRule("*", backends=ChosenBackends(name, name, name, name))
         return self.observed_in((chosen,), "any")
 
     @property

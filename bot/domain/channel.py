@@ -38,6 +38,7 @@ class ChosenBackends:
     logs: str = ""
     metrics: str = ""
     traces: str = ""
+    errors: str = ""
 
 
 BY_PRODUCTS: Final = ChosenBackends()

@@ -17,6 +17,7 @@ _SETTING = {
     "logs": "[observe.logs]",
     "metrics": "[observe.metrics]",
     "traces": "[observe.traces]",
+    "errors": "[observe.errors]",
     "rollouts": "[kubernetes]",
     "kubernetes": "[kubernetes]",
     "offer": "[kubernetes]",

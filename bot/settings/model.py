@@ -250,8 +250,8 @@ class ChannelSettings(Section):
     `workspace` empty is the one of `[slack] bot_token`, `*` every one.
 
     `products` bound what may be proposed, and as `reading` says what tools may read. `ask` are roles
-    that may ask over HTTP; without any, those of `confirm`. `backends` is one name for logs, metrics
-    and traces, or a table with one for each.
+    that may ask over HTTP; without any, those of `confirm`. `backends` is one name for every
+    family of `[observe]`, or a table with one for each.
     """
 
     match: ChannelNames = Field(min_length=1)

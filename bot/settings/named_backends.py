@@ -62,6 +62,7 @@ class ChosenBackends(Section):
     logs: str = ""
     metrics: str = ""
     traces: str = ""
+    errors: str = ""
 
 
 def _of_every_family(value: object) -> object:
@@ -73,8 +74,8 @@ def _is_name(value: object) -> bool:
 
 
 Choice = Annotated[ChosenBackends, BeforeValidator(_of_every_family)]
-Family = Literal["logs", "metrics", "traces"]
-FAMILIES: Final[tuple[Family, ...]] = ("logs", "metrics", "traces")
+Family = Literal["logs", "metrics", "traces", "errors"]
+FAMILIES: Final[tuple[Family, ...]] = ("logs", "metrics", "traces", "errors")
 
 
 def owners(named: Mapping[str, ByName]) -> dict[str, str]:

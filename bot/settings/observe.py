@@ -1,10 +1,11 @@
-"""`[observe]`: where logs, metrics and traces are read, and what their names mean."""
+"""`[observe]`: where logs, metrics, traces and errors are read, and what their names mean."""
 
 from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
 from bot.settings.access import TENANT_HEADER, AccessSettings, HeaderText
+from bot.settings.error_tracker import ErrorsSettings
 from bot.settings.named_backends import BackendName, ByName, HoldsNamed
 from bot.settings.observe_kinds import (
     LOGS_KEYS,
@@ -141,3 +142,4 @@ class ObserveSettings(Section):
     logs: LogsSettings = LogsSettings()
     metrics: MetricsSettings = MetricsSettings()
     traces: TracesSettings = TracesSettings()
+    errors: ErrorsSettings = ErrorsSettings()

@@ -226,6 +226,7 @@ def _unknown_backends(
         "logs": observe.logs.named,
         "metrics": observe.metrics.named,
         "traces": observe.traces.named,
+        "errors": observe.errors.named,
     }
     return [
         f"{name}:{line_of(text, ['channels', str(index), 'backends'])}: channels.backends: {why}"
@@ -239,6 +240,7 @@ def _chosen_twice(settings: Settings, text: str, name: str) -> list[str]:
         *clashes("observe.logs", observe.logs.named),
         *clashes("observe.metrics", observe.metrics.named),
         *clashes("observe.traces", observe.traces.named),
+        *clashes("observe.errors", observe.errors.named),
     ]
     return [f"{name}:{line_of(text, path)}: {'.'.join(path)}: {what}" for path, what in found]
 

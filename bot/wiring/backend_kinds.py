@@ -12,12 +12,15 @@ from adapters.observe.grafana import proxied, read_through
 from adapters.observe.jaeger import JaegerTraces
 from adapters.observe.loki import LokiLogs
 from adapters.observe.prometheus import PrometheusMetrics
+from adapters.observe.sentry import Sentry
 from adapters.observe.tempo import TempoTraces
 from adapters.sigv4 import AwsKey
+from bot.settings.error_tracker import ErrorsBackend
 from bot.settings.observe import LogsBackend, MetricsBackend, ObservedBackend, TracesBackend
 from bot.settings.reading import ConfigurationError
 from bot.wiring.ways import backend_client
 from tools.capabilities import Clock, Logs, Metrics, Traces
+from tools.error_issues import ErrorIssues
 
 if TYPE_CHECKING:
     from adapters.observe.aws import Aws, AwsService
@@ -136,6 +139,14 @@ def open_traces(backend: TracesBackend, table: str, stack: AsyncExitStack) -> Tr
     if backend.kind == "tempo":
         return TempoTraces(client, backend.tenant)
     return JaegerTraces(client, backend.api)
+
+
+def open_errors(backend: ErrorsBackend, table: str, stack: AsyncExitStack) -> ErrorIssues | None:
+    """As `open_logs`."""
+    if backend.kind == "none":
+        return None
+    client = backend_client(backend.url, backend, f"{table}.url", stack)
+    return Sentry(client, backend.organization, backend.projects)
 
 
 def _client(backend: ObservedBackend, table: str, stack: AsyncExitStack) -> httpx.AsyncClient:

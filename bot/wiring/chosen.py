@@ -34,14 +34,16 @@ class Picks:
     logs: Pick = Pick()
     metrics: Pick = Pick()
     traces: Pick = Pick()
+    errors: Pick = Pick()
 
     @property
     def are_known(self) -> bool:
         """Whether each family has a backend."""
-        return not (self.logs.why or self.metrics.why or self.traces.why)
+        return not (self.logs.why or self.metrics.why or self.traces.why or self.errors.why)
 
     def __str__(self) -> str:
-        return f"logs {self.logs}, metrics {self.metrics}, traces {self.traces}"
+        own = f"logs {self.logs}, metrics {self.metrics}, traces {self.traces}"
+        return f"{own}, errors {self.errors}"
 
 
 def picks(observe: ObserveSettings, rules: Sequence[ChannelRule], channel: str) -> Picks:
@@ -60,6 +62,7 @@ def named_of(observe: ObserveSettings, family: Family) -> Mapping[str, ByName]:
         "logs": observe.logs.named,
         "metrics": observe.metrics.named,
         "traces": observe.traces.named,
+        "errors": observe.errors.named,
     }
     return named[family]
 
@@ -128,7 +131,7 @@ def evidence_links(
 
 @dataclass(frozen=True, slots=True)
 class NoBackend:
-    """Logs, metrics and traces of a channel that looks at none: a question is refused with the reason."""
+    """Any family of a channel that looks at none of it: a question is refused with the reason."""
 
     why: str
 

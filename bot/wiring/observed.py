@@ -25,7 +25,7 @@ from bot.settings.model import (
 )
 from bot.settings.observe import ObserveSettings
 from bot.settings.reading import ConfigurationError
-from bot.wiring.backend_kinds import open_logs, open_metrics, open_traces
+from bot.wiring.backend_kinds import open_errors, open_logs, open_metrics, open_traces
 from bot.wiring.backends import Cluster
 from bot.wiring.chosen import NoBackend, Pick, Picks, picks
 from bot.wiring.ways import backend_client
@@ -39,12 +39,13 @@ from tools.capabilities import (
     Kubernetes,
     Logs,
     Metrics,
-    Operations,
     Patterns,
     Platform,
     Proposals,
     Traces,
 )
+from tools.error_issues import ErrorIssues
+from tools.operation import Operations
 
 if TYPE_CHECKING:
     from adapters.recorded.incidents import RecordedIncidents
@@ -69,6 +70,7 @@ class Observed:
     logs: Logs | None = None
     metrics: Metrics | None = None
     traces: Traces | None = None
+    errors: ErrorIssues | None = None
     deploys: Deploys | None = None
     incidents: IncidentHistory | None = None
     rollouts: Deploys | None = None
@@ -124,7 +126,7 @@ def make_observed(
     Raises ConfigurationError where recorded and live backends are mixed.
     """
     observe = settings.observe
-    families = (observe.logs, observe.metrics, observe.traces)
+    families = (observe.logs, observe.metrics, observe.traces, observe.errors)
     kinds = {each.kind for each in families} - {"none"}
     kinds |= {one.kind for each in families for one in each.named.values()}
     asked = _Asked(
@@ -161,6 +163,7 @@ def _live(
     """Every backend is opened once, whoever chooses it, and remembers for itself alone."""
     labels = observe.product_labels
     logs, metrics, traces = observe.logs, observe.metrics, observe.traces
+    errors = observe.errors
     all_logs = {
         name: open_logs(each, labels, table, stack)
         for name, table, each in _tables("observe.logs", logs, logs.named)
@@ -174,6 +177,11 @@ def _live(
         for name, table, each in _tables("observe.traces", traces, traces.named)
     }
 
+    all_errors = {
+        name: open_errors(each, table, stack)
+        for name, table, each in _tables("observe.errors", errors, errors.named)
+    }
+
     @cache
     def at(chosen: Picks) -> Observed:
         return replace(
@@ -181,6 +189,7 @@ def _live(
             logs=_picked(all_logs, chosen.logs),
             metrics=_picked(all_metrics, chosen.metrics),
             traces=_picked(all_traces, chosen.traces),
+            errors=_picked(all_errors, chosen.errors),
         )
 
     return lambda rules, channel: at(picks(observe, rules, channel))

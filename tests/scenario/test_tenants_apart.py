@@ -51,6 +51,7 @@ ASKED: dict[str, dict[str, Any]] = {
     "find_metrics": {"time_range": "last 30m"},
     "query_metrics": {"time_range": "last 30m", "query": "orders_{}_total"},
     "search_traces": {"time_range": "last 30m"},
+    "get_errors": {"time_range": "last 30m"},
 }
 
 
@@ -116,6 +117,26 @@ def tempo(tenant: str, now: datetime) -> web.Application:
     return TempoServer([Trace(f"{n + 1:032x}", (span,)) for n, span in enumerate(spans)]).app()
 
 
+def sentry(tenant: str, now: datetime) -> web.Application:
+    """A project for each product, numbered as the other tenant's are."""
+
+    async def listed(request: web.Request) -> web.Response:
+        if request.headers.get("Authorization") != f"Bearer {tenant}-token":
+            raise web.HTTPUnauthorized
+        return web.json_response([{"id": str(n), "slug": p} for n, p in enumerate(PRODUCTS, 1)])
+
+    async def issues(request: web.Request) -> web.Response:
+        project = {"id": request.query["project"], "slug": "any"}
+        seen = now.strftime("%Y-%m-%dT%H:%M:%SZ")
+        issue = {"id": "1", "title": mark(tenant), "project": project, "lastSeen": seen}
+        return web.json_response([issue])
+
+    app = web.Application()
+    app.router.add_get("/api/0/organizations/acme/projects/", listed)
+    app.router.add_get("/api/0/organizations/acme/issues/", issues)
+    return app
+
+
 @dataclass
 class Product:
     base: Base
@@ -145,6 +166,13 @@ def settings(urls: dict[str, dict[str, str]], folder: Path) -> Settings:
             for tenant in TENANTS
         }
         for family, kind in kinds.items()
+    }  # fmt: skip
+    observe["errors"] = {
+        tenant: {
+            "kind": "sentry", "url": urls[tenant]["errors"], "token": f"{tenant}-token",
+            "organization": "acme", "products": [f"{tenant}-{product}" for product in PRODUCTS],
+        }
+        for tenant in TENANTS
     }  # fmt: skip
     by_name = [{"match": f"{each}-incidents", "backends": each} for each in TENANTS]
     by_product = [
@@ -176,6 +204,7 @@ async def product(tmp_path: Path) -> AsyncIterator[Product]:
                 "logs": loki(tenant, now),
                 "metrics": prometheus(tenant),
                 "traces": tempo(tenant, now),
+                "errors": sentry(tenant, now),
             }
             for tenant in TENANTS
         }
@@ -195,7 +224,7 @@ async def product(tmp_path: Path) -> AsyncIterator[Product]:
 
 
 async def test_of_a_thousand_crossings_none_shows_another_tenant(product: Product) -> None:
-    threads = [f"thread-{n}" for n in range(15)]  # the same names in every channel
+    threads = [f"thread-{n}" for n in range(12)]  # the same names in every channel
     crossings = list(itertools.product(CHANNELS, PRODUCTS, ASKED, threads))
     random.Random(7).shuffle(crossings)
     at_once = asyncio.Semaphore(64)

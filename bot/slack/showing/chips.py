@@ -26,6 +26,7 @@ _ACTIVITIES = {
     "query_metrics": "Looking at the metrics",
     "search_traces": "Searching traces",
     "error_patterns": "Looking for what is new in the logs",
+    "get_errors": "Looking at the errors",
     "compare_to_baseline": "Comparing with the last 24 hours",
     "get_recent_deploys": "Looking at recent deploys",
     "get_incident_history": "Searching past incidents",

@@ -19,6 +19,7 @@ SETTINGS = Settings.model_validate(
                 "us": {"kind": "loki", "url": AWAY, "products": ["us-shop"]},
             },
             "traces": {"kind": "tempo", "url": AWAY, "eu": {"kind": "tempo", "url": AWAY}},
+            "errors": {"eu": {"kind": "sentry", "url": AWAY, "organization": "acme"}},
         },
         "channels": [
             {"match": "eu", "products": ["shop"]},
@@ -35,7 +36,7 @@ async def test_each_one_is_asked(request: pytest.FixtureRequest) -> None:
         found = await check_observed(Asked(of, None, None))  # type: ignore[arg-type]
 
     assert sorted(each.part for each in found if each.fails) == [
-        "logs eu", "logs us", "traces", "traces eu",
+        "errors eu", "logs eu", "logs us", "traces", "traces eu",
     ]  # fmt: skip
 
 
@@ -43,6 +44,6 @@ def test_channels_say_what_they_look_at() -> None:
     own, both = check_channels(SETTINGS, policy_of(SETTINGS, ()), ())
 
     assert own.ok
-    assert own.detail.endswith("looks at logs eu, metrics default, traces default")
+    assert own.detail.endswith("looks at logs eu, metrics default, traces default, errors default")
     assert both.warning
     assert "logs none (the channel's products are of several logs backends (eu, us)" in both.detail

@@ -43,6 +43,22 @@ def test_tables_within_a_family_are_backends_by_name() -> None:
         ("[observe.logs.default]\nkind = 'loki'", "1: observe.logs: 'default' is the table"),
         ("[observe.logs]\nurll = 'x'", "2: observe.logs.urll: unknown key; did you mean url"),
         (
+            "[observe.errors]\nkind = 'sentry'\norganization = 'a'",
+            "1: observe.errors: needs an add",
+        ),
+        ("[observe.errors]\nkind = 'sentry'\nurl = 'x'", "1: observe.errors: needs the `organ"),
+        ("[observe.errors]\norganization = '../x'", "2: observe.errors.organization: "),
+        ("[observe.errors]\nprojects = { shop = ['a/b'] }", "2: observe.errors.projects"),
+        ("[observe.errors]\nprojects = { shop = [] }", "2: observe.errors.projects"),
+        ("[observe.errors.eu]\nurl = 'x'", "1: observe.errors.eu: kind: a backend with a name"),
+        (
+            "[observe.errors.eu]\nkind = 'sentry'\nurl = 'x'\norganization = 'a'\n"
+            "projects = { shop = ['web'] }\nproducts = ['shop']\n"
+            "[observe.errors.us]\nkind = 'sentry'\nurl = 'x'\norganization = 'a'\n"
+            "products = ['shop']",
+            "11: observe.errors.us.products: 'shop' chooses [observe.errors.eu] already",
+        ),
+        (
             "[observe.logs.eu]\nkind = 'loki'\ntenant = 'a'\nheaders = { x-scope-orgid = 'b' }",
             "1: observe.logs.eu: tenant is sent as",
         ),
