@@ -30,7 +30,7 @@ from bot.service.workspace import SlackWorkspace
 from bot.store.audit_reading import StoredTrail, verify
 from bot.store.ledger import StoredLedger
 from bot.store.overview import StoredOverview
-from bot.web.api.callers import CallerDoor, ClaimsOf, Rate
+from bot.web.api.callers import CallerDoor, ClaimsOf, Rate, no_cookie
 from bot.web.api.chat.bells import Bells
 from bot.web.api.chat.people import UNKNOWN, CallerRoles
 from bot.web.api.chat.stream import Desk
@@ -173,7 +173,8 @@ def _door(base: Base, home: TeamId, claims_of: ClaimsOf | None) -> CallerDoor:
     settings = base.settings.http
     rate = Rate(settings.callers.requests_per_minute, time.monotonic)
     token = settings.api_token.get_secret_value()
-    cookie_of, told = page_sessions(base.settings.page).token, claim_rules(base.settings.oidc)
+    page, told = base.settings.page, claim_rules(base.settings.oidc)
+    cookie_of = page_sessions(page).token if page.enabled else no_cookie
     return CallerDoor(base.stores.callers, token, home, rate, claims_of, told, cookie_of)
 
 

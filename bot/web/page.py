@@ -5,6 +5,7 @@ goes to this host alone, and is looked up at each request as in a header. A requ
 something is taken from our own page only.
 """
 
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -29,6 +30,8 @@ LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 _SECURE: Final = "__Host-kortex"
 _PLAIN: Final = "kortex"
 _SAFE: Final = frozenset({"GET", "HEAD"})
+_MOST_PORT: Final = 65_535
+_HOST: Final = re.compile(r"(?:\[([0-9a-f:]{2,39})\]|([a-z0-9._-]{1,253}))(?::([0-9]{1,5}))?")
 
 Shown = Callable[[str], Awaitable[Caller]]  # whose token that is; raises Denied
 
@@ -50,13 +53,14 @@ class PageSessions:
 
     def token(self, request: web.Request) -> str:
         """Of the cookie, where the request may carry it; else ""."""
-        if not self.is_ours(request) or not (request.method in _SAFE or _is_from_page(request)):
+        is_asked_by_us = _is_read_by_us if request.method in _SAFE else _is_from_page
+        if not self.is_ours(request) or not is_asked_by_us(request):
             return ""
         return request.cookies.get(self._name(request), "")
 
     def is_ours(self, request: web.Request) -> bool:
         """Another name that leads here was made to by somebody else's page (DNS rebinding)."""
-        return (request.url.host or "") in LOOPBACK | self.hosts
+        return _host(request) in LOOPBACK | self.hosts
 
     def keep(self, request: web.Request, response: web.StreamResponse, token: str) -> None:
         """Set the cookie."""
@@ -78,10 +82,25 @@ class PageSessions:
         )
 
     def _is_secure(self, request: web.Request) -> bool:
-        return request.url.host not in LOOPBACK
+        return _host(request) not in LOOPBACK
 
     def _name(self, request: web.Request) -> str:
         return _SECURE if self._is_secure(request) else _PLAIN
+
+
+def _host(request: web.Request) -> str:
+    """Without its port; "" where there is none, and for what is no name.
+
+    The header alone is asked: aiohttp looks this machine's name up where there is none, which may block,
+    and raises for some of what is no host.
+    """
+    found = _HOST.fullmatch(request.headers.get("Host", "").lower())
+    return (found[1] or found[2]) if found and int(found[3] or 0) <= _MOST_PORT else ""
+
+
+def _is_read_by_us(request: web.Request) -> bool:
+    """Another page of this machine, at another port, is sent the cookie for as well."""
+    return request.headers.get("Sec-Fetch-Site", "none") in {"same-origin", "none"}
 
 
 def _is_from_page(request: web.Request) -> bool:
@@ -91,7 +110,7 @@ def _is_from_page(request: web.Request) -> bool:
         origin = urlsplit(request.headers.get("Origin", ""))
     except ValueError:
         return False
-    return site == "same-origin" and origin.netloc == request.host
+    return site == "same-origin" and origin.netloc == request.headers.get("Host")
 
 
 def page_routes(

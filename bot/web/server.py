@@ -18,6 +18,7 @@ from bot.store.database import Database
 from bot.store.schema import Writable
 from bot.telemetry.metrics import Metrics
 from bot.web.health import Check, healthz, readyz
+from bot.web.ingest import IngestRefused, refusal
 
 
 def metrics_endpoint(
@@ -67,15 +68,28 @@ def create_web_app(
 
 @web.middleware
 async def _refuse_unreadable(request: web.Request, handler: AiohttpHandler) -> web.StreamResponse:
-    """A body that says it is too large is not read at all; others are capped while being read."""
+    """A body that says it is too large is not read at all; others are capped while being read.
+
+    Refused as everywhere: `{"error": {"code", "message"}}`.
+    """
     if (request.content_length or 0) > MAX_BODY_BYTES:
-        return web.json_response({"error": "body too large"}, status=413)
+        return refusal(IngestRefused(413, "too_large", f"send at most {MAX_BODY_BYTES} bytes"))
     try:
         return await handler(request)
+    except web.HTTPClientError as error:
+        code = error.reason.lower().replace(" ", "_")
+        refused = refusal(
+            IngestRefused(error.status, code, f"{error.reason}: {request.method} here")
+        )
+        if isinstance(error, web.HTTPMethodNotAllowed):
+            refused.headers["Allow"] = error.headers["Allow"]
+        return refused
     except (RequestPayloadError, BadHttpMessage):
         # Not the encoding it says, or cut off. Found by whoever reads the body first, which is
         # before any signature.
-        return web.json_response({"error": "unreadable body"}, status=400)
+        return refusal(
+            IngestRefused(400, "unreadable", "the body is cut off, or not as its headers say")
+        )
 
 
 def _checks(

@@ -38,6 +38,11 @@ class Denied(Exception):
         self.retry_after_s = retry_after_s
 
 
+def no_cookie(_request: web.Request) -> str:
+    """Where there is no page, no cookie is a token."""
+    return ""
+
+
 UNAUTHORIZED: Final = "Send `Authorization: Bearer ...` with a live token (`kortex token create`)."
 
 
@@ -108,7 +113,7 @@ class CallerDoor:
         rate: Rate,
         claims_of: ClaimsOf | None = None,
         rules: ClaimRules | None = None,
-        cookie_of: Callable[[web.Request], str] = lambda _request: "",
+        cookie_of: Callable[[web.Request], str] = no_cookie,
     ) -> None:
         self._callers = callers
         self._operator_token = operator_token

@@ -14,13 +14,16 @@ import orjson
 from aiohttp import web
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
-from bot.domain.chats import ChatEventKind
+from bot.domain.callers import Caller
+from bot.domain.chats import ChatEventKind, ChatSession
+from bot.domain.ids import MessageTs
 from bot.ports.failures import StorageUnavailable
 from bot.web.api import models
 from bot.web.api.callers import UNAUTHORIZED, CallerDoor, Denied
 from bot.web.api.operations import MAX_BODY_BYTES
 from bot.web.api.sessions import Conversations
 from bot.web.ingest import IngestRefused, read_body
+from tools.redactor import RedactionFailed
 
 CHAT_PATH: Final = "/llm-apps/chat"
 CAPABILITIES_PATH: Final = "/llm-apps/capabilities"
@@ -66,6 +69,13 @@ class _Request(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
+class _Asked:
+    caller: Caller
+    session: ChatSession
+    message: MessageTs
+
+
+@dataclass(frozen=True, slots=True)
 class NirmataWire:
     """Served over the same conversations, callers and roles as the API."""
 
@@ -92,23 +102,37 @@ class NirmataWire:
         await talks.standing.need_to_ask(caller, wanted)
         question = asked.question
         talks.asks.take(caller.key)
-        session = await talks.chats.open(wanted, caller.person, caller.name)
-        ts = await talks.asked(session, caller, question, "nirmata")
-        form = _form(request, asked)
+        with talks.streams.open.one(caller.key):
+            session = await talks.chats.open(wanted, caller.person, caller.name)
+            ts = await talks.asked(session, caller, question, "nirmata")
+            return await self._tell(request, _form(request, asked), _Asked(caller, session, ts))
+
+    async def _tell(self, request: web.Request, form: Form, asked: _Asked) -> web.StreamResponse:
+        caller, session, streams = asked.caller, asked.session, self.conversations.streams
         response = web.StreamResponse(headers={"Cache-Control": "no-store"})
         response.content_type = "application/json" if form == "whole" else "application/x-ndjson"
         if form != "whole":
             await response.prepare(request)
         done: JsonValue = None
-        async for event in talks.streams.answer(session, caller.person, ts):
-            data = talks.streams.shown(event, session)
+        async for event in streams.answer(session, caller.person, asked.message):
+            data = streams.shown(event, session)
             if event.kind is ChatEventKind.DONE:
                 done = data
             elif form == "chunked" and (line := _step(event.kind, data)) is not None:
                 await response.write(_line({"id": f"{event.seq}", **line}))
-        last = [models.DoneEvent.model_validate(done)] if done is not None else []
-        await _end(request, response, form, last)
+        whole = done is not None and await self._is_still_admitted(request)
+        await _end(
+            request, response, form, [models.DoneEvent.model_validate(done)] if whole else []
+        )
         return response
+
+    async def _is_still_admitted(self, request: web.Request) -> bool:
+        """An answer takes minutes, and tokens are revoked meanwhile."""
+        try:
+            await self.door.still(request, _SCHEME)
+        except Denied:
+            return False
+        return True
 
 
 async def _end(
@@ -192,6 +216,9 @@ def _answering(
             return web.json_response({"error": words}, status=denied.status)
         except IngestRefused as error:
             return web.json_response({"error": str(error)}, status=error.status)
+        except RedactionFailed:
+            words = "Your text could not be checked for secrets, so nothing was kept of it."
+            return web.json_response({"error": words}, status=422)
         except StorageUnavailable:
             words = "The database cannot be used now; nothing was started. Try again."
             return web.json_response({"error": words}, status=503)

@@ -117,7 +117,8 @@ class Deciding:
                     row = await self.proposals.get(proposal)
                     if row is not None and row.state is not ProposalState.PENDING:
                         break
-                    if row is not None and any(vote.by == user for vote in row.votes):
+                    voted = row is not None and any(vote.by == user for vote in row.votes)
+                    if row is not None and voted and to is ProposalState.CONFIRMED:
                         return _decided("counted", COUNTED, row)
                     await asyncio.sleep(LOOK_S)
         except TimeoutError:
@@ -130,7 +131,10 @@ class Deciding:
     async def _ended(self, row: Proposal, user: UserId, to: ProposalState) -> models.Decided:
         """Told to whoever wished it, also when they ask once more."""
         was_rejected = row.state is ProposalState.REJECTED
-        if row.decided_by == user and was_rejected == (to is ProposalState.REJECTED):
+        # Replaced by an edited one: whoever edited it decided, and confirmed nothing.
+        was_edited = row.state is ProposalState.SUPERSEDED and not row.outcome
+        as_wished = not was_edited and was_rejected == (to is ProposalState.REJECTED)
+        if row.decided_by == user and as_wished:
             return _decided("won", WON, row)
         by = await self.name_of(row.decided_by) if row.decided_by else "someone"
         return _decided("lost", too_late(row, by), row)

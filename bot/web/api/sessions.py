@@ -5,6 +5,7 @@ import re
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from aiohttp import web
@@ -26,7 +27,7 @@ from bot.web.api.chat.opened import opened
 from bot.web.api.folding import messages_of
 from bot.web.api.operations import Call, Header, Operation, told
 from bot.web.api.standing import Standing
-from bot.web.api.streams import Streams, last_event_id
+from bot.web.api.streams import Reader, Streams, last_event_id
 from tools.redactor import Redactor
 
 SESSION: Final = r"^s_[0-9a-f]{24}$"
@@ -89,11 +90,13 @@ class Conversations:
         await self.standing.need_to_ask(caller, session.channel)
         last_event_id(call.request)
         self.asks.take(caller.key)
-        ts = await self.asked(session, caller, wanted.text, _key(call.request))
-        accepted = call.request.headers.get("Accept", "")
+        key, accepted = _key(call.request), call.request.headers.get("Accept", "")
         if "application/json" in accepted and "text/event-stream" not in accepted:
+            ts = await self.asked(session, caller, wanted.text, key)
             return told(models.Asked(message_id=ts))
-        return await self.streams.serve(call.request, caller, session, ts)
+        with self.streams.open.one(caller.key):  # before: whoever is told to wait has asked nothing
+            ts = await self.asked(session, caller, wanted.text, key)
+            return await self.streams.serve(call.request, self._reader(call, session), session, ts)
 
     async def follow(self, call: Call) -> web.StreamResponse:
         """Everything of the conversation, or one answer."""
@@ -102,7 +105,12 @@ class Conversations:
         session = await self._session(call)
         if wanted.message and not await self.chats.has_question(session.id, wanted.message):
             raise Denied(404, "not_found", "There is no such question in this conversation.")
-        return await self.streams.serve(call.request, call.caller, session, wanted.message)
+        reader = self._reader(call, session)
+        with self.streams.open.one(call.caller.key):
+            return await self.streams.serve(call.request, reader, session, wanted.message)
+
+    def _reader(self, call: Call, session: ChatSession) -> Reader:
+        return Reader(call.caller, partial(self.standing.sees, call.caller, session))
 
     async def read(self, call: Call) -> BaseModel:
         """Every question with its answer."""

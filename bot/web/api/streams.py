@@ -4,7 +4,7 @@ A reader that is slow or gone holds up nothing but its own request.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Final
@@ -62,6 +62,14 @@ class OpenStreams:
 
 
 @dataclass(frozen=True, slots=True)
+class Reader:
+    """Who follows, and whether they still may: roles end, also in the middle of a stream."""
+
+    caller: Caller
+    may: Callable[[], Awaitable[bool]]
+
+
+@dataclass(frozen=True, slots=True)
 class Streams:
     """Serves conversations to whoever may see them."""
 
@@ -72,11 +80,14 @@ class Streams:
     open: OpenStreams
 
     async def serve(
-        self, request: web.Request, caller: Caller, session: ChatSession, message: str = ""
+        self, request: web.Request, reader: Reader, session: ChatSession, message: str = ""
     ) -> web.StreamResponse:
-        """From `Last-Event-ID` on; of one question until its end. Raises Denied before it begins."""
+        """From `Last-Event-ID` on; of one question until its end. Raises Denied before it begins.
+
+        The caller holds one of `open`.
+        """
         after = last_event_id(request)
-        with self.open.one(caller.key), self.bells.heard(session.id) as more:
+        with self.bells.heard(session.id) as more:
             response = web.StreamResponse(
                 headers={
                     "Content-Type": "text/event-stream",
@@ -85,7 +96,7 @@ class Streams:
                 }
             )
             await response.prepare(request)
-            reading = _Reading(self, request, response, caller, session, message, after, more)
+            reading = _Reading(self, request, response, reader, session, message, after, more)
             try:
                 await reading.run()
             except (ClientConnectionError, ConnectionError, TimeoutError):
@@ -100,7 +111,9 @@ class Streams:
         with self.bells.heard(session.id) as more:
             while not self.open.closing.is_set():
                 more.clear()
-                page = await self.chats.after(session.id, after, reader, PAGE, message)
+                page: Sequence[ChatEvent] = ()
+                with suppress(StorageUnavailable):  # the log is there when the database is
+                    page = await self.chats.after(session.id, after, reader, PAGE, message)
                 for event in page:
                     yield event
                     after, silent_s = event.seq, 0.0
@@ -111,8 +124,14 @@ class Streams:
                         async with asyncio.timeout(POLL_S):
                             await more.wait()
                     silent_s += POLL_S
-                if silent_s >= CHECK_S and not await self.chats.is_at_work(session, message):
+                if silent_s >= CHECK_S and not await self._is_at_work(session, message):
                     return
+
+    async def _is_at_work(self, session: ChatSession, message: str) -> bool:
+        try:
+            return await self.chats.is_at_work(session, message)
+        except StorageUnavailable:
+            return True  # asked again soon
 
     def line(self, event: ChatEvent, session: ChatSession) -> bytes:
         """As it goes over the wire, with identifiers as people may read them."""
@@ -141,7 +160,7 @@ class _Reading:
     streams: Streams
     request: web.Request
     response: web.StreamResponse
-    caller: Caller
+    reader: Reader
     session: ChatSession
     message: str
     after: int
@@ -166,7 +185,7 @@ class _Reading:
         message = self.message or None
         return list(
             await self.streams.chats.after(
-                self.session.id, self.after, self.caller.person, PAGE, message
+                self.session.id, self.after, self.reader.caller.person, PAGE, message
             )
         )
 
@@ -190,6 +209,8 @@ class _Reading:
             await self.streams.door.still(self.request)
         except Denied as denied:
             return denied.status == 503
+        if not await self.reader.may():
+            return False
         if not self.message or await self.streams.chats.is_at_work(self.session, self.message):
             return True
         if await self._page():
