@@ -71,6 +71,7 @@ INVESTIGATE: Final = Job(
                 "what changed ({core__get_recent_deploys})",
                 "what is abnormal ({core__compare_to_baseline})",
                 "what people would read ({core__get_logs})",
+                "which errors are new ({core__get_errors})",
                 "where the time goes ({core__search_traces}, then {core__get_traces})",
                 "what is not ready ({core__kubectl_get}, {core__kubectl_events})",
             ),

@@ -24,6 +24,7 @@ from adapters.llm.triage.evidence import (
 )
 from adapters.llm.triage.judgement import Judgement
 from adapters.llm.triage.plan import mark_of
+from adapters.llm.triage.surroundings import ERRORS, error_line, quoted
 from adapters.llm.triage.telling import errors_told, headline, since_text, told
 from adapters.llm.triage.weigh import Point, Suspicion
 
@@ -68,6 +69,8 @@ def lines_of(seen: Seen, judgement: Judgement) -> Lines | None:
             name, lines = "ill", _cluster(seen, judgement)
         case "core__get_recent_deploys":
             name, lines = "deploys", _deploys(seen, judgement, rank)
+        case "core__get_errors":
+            name, lines = "errors", _errors(seen)
         case _:
             return None
     at_once = _AT_ONCE.get(seen.tool, 1)
@@ -115,7 +118,7 @@ def _head(seen: Seen) -> dict[str, JsonValue]:
         if before := _clock(seen.text("baseline_from")):
             head["compared_with"] = f"{before} UTC and later"
         return head
-    if seen.tool == DEPLOYS:
+    if seen.tool in (DEPLOYS, ERRORS):
         return {"range": _range(seen.text("range"))}
     return {}
 
@@ -207,6 +210,12 @@ def _deploys(seen: Seen, judgement: Judgement, rank: Mapping[str, int]) -> Itera
     return (_told(one, seen) for one in newest)
 
 
+def _errors(seen: Seen) -> Iterator[str]:
+    """Those that are new before the others."""
+    rows = sorted(seen.rows("issues"), key=lambda row: row.get("new") is not True)
+    return (("new: " if row.get("new") is True else "") + error_line(row) for row in rows)
+
+
 def _notes(seen: Seen, judgement: Judgement) -> Iterator[str]:
     """What was within usual, and who could not be looked at."""
     match seen.tool:
@@ -220,6 +229,8 @@ def _notes(seen: Seen, judgement: Judgement) -> Iterator[str]:
             yield from _listed("no lines found of", seen.texts("without"))
         case "core__sweep_cluster":
             yield f"pods of {len(seen.mapping('pods'))} products were looked at"
+        case "core__get_errors":
+            yield from map(quoted, seen.texts("notes"))
         case _:
             pass
 

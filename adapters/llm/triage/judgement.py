@@ -20,6 +20,7 @@ from adapters.llm.triage.evidence import (
     facts_of,
     swept,
 )
+from adapters.llm.triage.surroundings import ERRORS, new_errors
 from adapters.llm.triage.undone import Undone, before, looked_since, settled, undone
 from adapters.llm.triage.weigh import BLAMED, SUSPECTED, Suspicion, is_figure, suspicions
 from adapters.llm.triage.worth_a_look import worth_a_look
@@ -99,7 +100,7 @@ def _judged(case: Case, facts: Facts) -> Judgement:
         verdict = "unknown"
     elif errors:
         verdict = "symptoms"
-    elif any(_is_doubtful(one, case.subject) for one in found):
+    elif any(_is_doubtful(one, case.subject) for one in found) or _has_new_errors(case):
         verdict = "unknown"
     else:
         verdict = "healthy"
@@ -160,6 +161,15 @@ def more_errors(facts: Facts, subject: str) -> Sequence[LogFact]:
     return sorted(found, key=lambda fact: (fact.product != subject, -fact.more))
 
 
+def _has_new_errors(case: Case) -> bool:
+    """Whether the tracker tells of an error of the subject that was never seen before."""
+    return any(
+        new_errors(seen)
+        for seen in case.all_of(ERRORS)
+        if seen.arguments.get("product") == case.subject
+    )
+
+
 def _is_doubtful(one: Suspicion, subject: str) -> bool:
     """Of whoever is asked about any move counts; of others not what is as usual as what was before."""
     figures = [
@@ -187,6 +197,9 @@ def _looked_at(case: Case) -> Iterator[str]:
             yield f"logs of {len(seen.mapping('lines'))} products"
         else:
             yield words
+    tracked = case.of(ERRORS)
+    if tracked is not None and tracked.texts("projects"):
+        yield f"errors of {', '.join(map(plain, tracked.texts('projects')[:3]))}"
 
 
 def _missing(case: Case) -> Iterator[str]:
@@ -197,6 +210,9 @@ def _missing(case: Case) -> Iterator[str]:
             yield f"{_WORDS[tool]}: could not be read; see {_SETTINGS[tool]}"
         elif tool == METRICS and tool not in case.tools and not _is_told_by_cluster(case):
             yield f"metrics: none are configured; set {_SETTINGS[tool]}"
+
+    if case.of(ERRORS) is None and any(seen.tool == ERRORS for seen in case.seen):
+        yield "errors: could not be read; see [observe.errors]"
 
 
 def _is_told_by_cluster(case: Case) -> bool:

@@ -11,7 +11,7 @@ from adapters.llm.messages import ToolCall
 from adapters.llm.triage.case import OWN_CALL, Case, Signals, plain
 from adapters.llm.triage.evidence import CLUSTER, DEPLOYS, LOGS, METRICS, SWEEPS, TRACES, swept
 from adapters.llm.triage.judgement import Judgement, errors_against_hour, is_blamed
-from adapters.llm.triage.surroundings import Wish, wishes
+from adapters.llm.triage.surroundings import ERRORS, Wish, errors_of, wishes
 from adapters.llm.triage.undone import SWEPT_AGAIN, can_tell, undone
 from adapters.llm.triage.weigh import BLAMED
 
@@ -85,6 +85,8 @@ def _sweep(case: Case, judgement: Judgement, signals: Signals) -> Iterator[Wish]
     for tool in SWEEPS:
         yield tool, {**window, "others": True} if tool == LOGS and "product" in window else window
     yield DEPLOYS, {"product": "*", "time_range": _deploy_window(case)}
+    if case.subject and plain(case.subject) == case.subject:
+        yield ERRORS, errors_of(case.subject, window_text(case))
 
 
 def _deploy_window(case: Case) -> str:
@@ -130,7 +132,7 @@ def _surroundings(case: Case, judgement: Judgement, signals: Signals) -> Iterato
     del signals
     if judgement.verdict == "unknown" and not judgement.suspects and not case.all_of(CLUSTER):
         return
-    yield from wishes(case, next(iter(judgement.suspects), None))
+    yield from wishes(case, next(iter(judgement.suspects), None), window_text(case))
 
 
 def _closing(case: Case, judgement: Judgement, signals: Signals) -> Iterator[Wish]:

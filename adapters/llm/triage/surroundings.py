@@ -9,7 +9,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from adapters.llm.triage.case import Case, Seen, plain
+from adapters.llm.triage.case import Case, Seen, number_of, plain
 from adapters.llm.triage.evidence import instant
 from adapters.llm.triage.weigh import Suspicion
 
@@ -19,13 +19,14 @@ EVENTS = "core__kubectl_events"
 APPLICATION = "core__get_application"
 WORKFLOWS = "core__list_workflows"
 PATTERNS = "core__search_patterns"
-TOOLS = frozenset({HISTORY, PODS, EVENTS, APPLICATION, WORKFLOWS, PATTERNS})
+ERRORS = "core__get_errors"
 
 POD_LABEL = "app"
 _RUNS = frozenset({"Running", "Completed", "Succeeded"})
 _OWN = "kortex:"  # the source of incidents that are sessions of this bot
 _MOST_TOLD = 160
 _MOST_NAMES = 4
+_MOST_ISSUES = 5
 # Formatting, links, mentions and citations need one of the others; words and figures do not.
 _NOT_PROSE = re.compile(r"[^\w\s.,;%()'-]|_")
 
@@ -38,8 +39,8 @@ def quoted(text: str) -> str:
     return words if len(words) <= _MOST_TOLD else words[:_MOST_TOLD].rsplit(" ", 1)[0] + " ..."
 
 
-def wishes(case: Case, top: Suspicion | None) -> Iterator[Wish]:
-    """What to ask once the cause is known, or that there is none."""
+def wishes(case: Case, top: Suspicion | None, window: str) -> Iterator[Wish]:
+    """What to ask once the cause is known, or that there is none; `window` is that under test."""
     product = top.product if top else case.subject
     if product not in case.products:
         return
@@ -48,10 +49,21 @@ def wishes(case: Case, top: Suspicion | None) -> Iterator[Wish]:
     if top is None:
         return
     symptom = _symptom(top)
+    yield ERRORS, errors_of(product, window)
     yield EVENTS, {"kind": "deployment", "name": product}
     yield APPLICATION, {"app_name": case.subject or product}
     yield HISTORY, {"query": f"{product} {symptom}", "limit": 3}
     yield PATTERNS, {"intent": f"{product} {symptom}", "limit": 1}
+
+
+def errors_of(product: str, window: str) -> Mapping[str, JsonValue]:
+    """The arguments that ask for its newest errors."""
+    return {"product": product, "time_range": window, "limit": _MOST_ISSUES}
+
+
+def new_errors(seen: Seen) -> Sequence[Mapping[str, JsonValue]]:
+    """Issues whose first event ever lies within the time that was asked about."""
+    return [row for row in seen.rows("issues") if row.get("new") is True]
 
 
 def _symptom(top: Suspicion) -> str:
@@ -105,6 +117,27 @@ def _workflow(seen: Seen) -> Iterator[str]:
     yield f"the platform's workflow {name or 'without a name'}{when}: {state} [{seen.mark}]"
 
 
+def error_line(row: Mapping[str, JsonValue]) -> str:
+    """One issue: `"KeyError 'sku'" since 14:11 UTC, 150 events, first in release v2`."""
+    began = instant(str(row.get("first_seen", "")))
+    events = number_of(row, "events")
+    release = quoted(str(row.get("release") or ""))
+    parts = (
+        f'"{quoted(str(row.get("title", "")))}"' + (f" since {began:%H:%M} UTC" if began else ""),
+        f"{events:.0f} events" if events is not None else "",
+        f"first in release {release}" if release else "",
+    )
+    return ", ".join(part for part in parts if part)
+
+
+def _new_error(seen: Seen) -> Iterator[str]:
+    new = new_errors(seen)
+    for row in new[:1]:
+        product = plain(str(seen.arguments.get("product", "")))
+        others = f", and {len(new) - 1} more new ones" if len(new) > 1 else ""
+        yield f"a new error of {product}: {error_line(row)}{others} [{seen.mark}]"
+
+
 def _depends(seen: Seen) -> Iterator[str]:
     uses = [
         f"{plain(str(row.get('name', '')))} ({plain(str(row.get('type') or 'resource'))})"
@@ -136,6 +169,7 @@ def _written(seen: Seen) -> Iterator[str]:
 
 # What helps most comes first: few lines are read.
 _TOLD: Final[Sequence[tuple[str, Callable[[Seen], Iterator[str]]]]] = (
+    (ERRORS, _new_error),
     (EVENTS, _warnings),
     (HISTORY, _seen_before),
     (PATTERNS, _written),
