@@ -19,6 +19,7 @@ from pydantic import (
 from tools.error_issues import ErrorIssue
 
 _MOST_DIGITS: Final = 15  # of a count: what is longer counts nothing, and is no number of JSON
+_MOST_CHARS: Final = 4000  # of a text: twice what is told, for what is masked at its cut
 RowT = TypeVar("RowT")
 _HOSTED: Final = "sentry.io"  # each organisation and each region has a host below it
 
@@ -37,7 +38,7 @@ def _in_utc(at: datetime) -> datetime:
 
 
 def _plain(value: object) -> str:
-    return value if isinstance(value, str) else ""
+    return value[:_MOST_CHARS] if isinstance(value, str) else ""
 
 
 Number = Annotated[str, Field(pattern=r"^[0-9]{1,20}$")]
@@ -50,7 +51,7 @@ class Project(BaseModel):
     """One that the token may see."""
 
     id: Number
-    slug: str
+    slug: Annotated[str, Field(max_length=200)]
 
 
 class _Lifetime(BaseModel):

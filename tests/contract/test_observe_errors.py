@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -199,9 +199,11 @@ async def test_a_short_page_is_continued_by_its_cursor_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    "cursors", [itertools.repeat("0:1:0"), map("0:{}:0".format, itertools.count())]
+    ("cursors", "asked"),
+    [(itertools.repeat("0:1:0"), 2), (map("0:{}:0".format, itertools.count()), 3)],
+    ids=["one again and again", "always another"],
 )
-async def test_endless_pages_end(cursors: Any) -> None:
+async def test_endless_pages_end(cursors: Iterator[str], asked: int) -> None:
     count = itertools.count()
 
     def answer(request: httpx.Request) -> httpx.Response:
@@ -213,7 +215,14 @@ async def test_endless_pages_end(cursors: Any) -> None:
     found = await made(answer, {}).search(asked_for())
 
     assert found.more
-    assert next(count) <= 3
+    assert next(count) == asked
+
+
+async def test_a_huge_text_is_cut_where_it_is_read() -> None:
+    row = {**ISSUE, "title": "x" * 5_000_000, "culprit": "\u202e" * 5_000_000}
+    (issue,) = (await Server(issues=[row]).sentry().search(asked_for())).issues
+
+    assert (len(issue.title), len(issue.culprit)) == (4000, 4000)
 
 
 async def test_endless_projects_are_not_taken_for_all_of_them() -> None:
