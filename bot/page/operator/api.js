@@ -33,6 +33,7 @@ const q = encodeURIComponent;
 const CHAT = "/chat/v1/sessions", API = "/api/v1";
 
 export const api = {
+  ways: () => ask("GET", SIGN_IN),
   signIn: (token) => ask("POST", SIGN_IN, { token }),
   signOut: () => ask("DELETE", SIGN_IN),
   me: () => ask("GET", `${API}/me`),

@@ -30,6 +30,7 @@ function showSignIn(message = "") {
   $("sign-in-trouble").textContent = message;
   $("sign-in-trouble").hidden = !message;
   $("token").focus();
+  api.ways().then((ways) => { $("at-provider").hidden = !ways.at_provider; }).catch(() => {});
 }
 
 onSignedOut(() => { if (state.me) showSignIn("You are signed out: your token ended, or was revoked."); });
@@ -40,9 +41,14 @@ $("sign-in").addEventListener("submit", async (event) => {
   $("token").value = "";
   try {
     await api.signIn(token);
-    await start();
   } catch (error) {
     showSignIn(error.status === 401 ? "This token is not known, or not any more." : error.message);
+    return;
+  }
+  try {
+    await start();
+  } catch (error) {
+    showSignIn(error.status === 401 ? "Your browser did not keep the sign-in: open this page by https." : error.message);
   }
 });
 
@@ -243,5 +249,6 @@ setInterval(tick, TICK_MS);
 try {
   await start();
 } catch (error) {
-  showSignIn(error.status === 401 ? "" : error.message);
+  showSignIn(location.hash === "#sign-in-failed" ? "Your identity provider did not sign you in; whoever runs Kortex sees why in its log."
+    : error.status === 401 ? "" : error.message);
 }

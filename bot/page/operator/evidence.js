@@ -36,7 +36,7 @@ export async function showEvidence(session, message, number) {
   const drawn = found.charts.length || found.table;
   const body = [
     h("p", {}, visible(found.summary), h("span", { class: "muted" }, ` ${seconds(found.latency_ms)}${found.truncated ? ", cut: there was more" : ""}`)),
-    found.asked ? h("pre", { class: "asked" }, h("code", {}, visible(found.asked))) : null,
+    found.asked ? h("pre", { class: "asked", tabindex: "0" }, h("code", {}, visible(found.asked))) : null,
     ...found.charts.map((each) => chartOf(each, found.number)),
     found.table ? tableOf(found.table, `${found.number} ${tool(found.tool)}`) : null,
     h("details", { open: !drawn }, h("summary", {}, "All of it, as the model was given it"),

@@ -108,7 +108,12 @@ export function mrkdwn(source) {
   return kept.restore(html);
 }
 
+// Characters of a line that is read as Markdown; a longer one stands as it is. The rules look back and forth in a
+// line, so that their time grows with its square.
+const MOST_LINE = 4_000;
+
 function inline(source, kept) {
+  if (source.length > MOST_LINE) return escapeHtml(source);
   let text = slackTokens(source.replace(/`([^`\n]+)`/g, (_, code) => kept.keep(`<code>${escapeHtml(code)}</code>`)), kept);
   text = text.replace(/!?\[([^\]\n]*)\]\(([^\s\uE000\uE001]+?)(?:\s+"[^"]*")?\)/g, (_, label, url) => kept.keep(link(url, inline(label, kept))));
   text = text.replace(/https?:\/\/[^\s<>()\uE000\uE001]*[^\s<>().,;:!?'"\uE000\uE001]/g, (url) => kept.keep(link(url, escapeHtml(url))));
@@ -121,7 +126,7 @@ function inline(source, kept) {
 }
 
 const cells = (row) => row.trim().replace(/^\||\|$/g, "").split(/(?<!\\)\|/).map((cell) => cell.trim());
-const isRule = (line) => /^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$/.test(line) && line.includes("-");
+const isRule = (line) => line.length <= MOST_LINE && /^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$/.test(line) && line.includes("-");
 
 function table(lines, at, kept) {
   const head = cells(lines[at]);
@@ -170,6 +175,11 @@ export function markdown(source) {
   const flush = () => { if (paragraph.length) html.push(`<p>${paragraph.map((line) => inline(line, kept)).join("<br>")}</p>`); paragraph = []; };
   for (let at = 0; at < lines.length;) {
     const line = lines[at];
+    if (line.length > MOST_LINE) {
+      paragraph.push(line);
+      at += 1;
+      continue;
+    }
     const fence = /^\s*(```+|~~~+)/.exec(line);
     const heading = /^(#{1,6})\s+(.*?)\s*#*$/.exec(line);
     if (fence) {
