@@ -9,7 +9,7 @@ PYTEST := $(BIN)/python -m pytest
 HERE   := "not backends and not benchmark and not deploy and not model and not upgrade"
 
 .DEFAULT_GOAL := help
-.PHONY: soak test-upgrade help setup setup-dev $(addprefix setup-,$(EXTRAS)) demo test lint types layers bytecode unit test-backends test-model evals mutants coverage bench screenshots format lock dist-check deploy-check image-check alerts-check clean
+.PHONY: soak test-upgrade help setup setup-dev $(addprefix setup-,$(EXTRAS)) demo test lint types layers bytecode browser unit test-backends test-model evals mutants coverage bench screenshots format lock dist-check deploy-check image-check alerts-check clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -55,7 +55,11 @@ types: setup-dev
 layers: setup-dev
 	$(BIN)/lint-imports --no-cache
 
-unit: setup-dev
+# Tests of the operator's page look at it in a browser.
+browser:
+	@command -v chromium >/dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; }
+
+unit: setup-dev browser
 	PYTHONDONTWRITEBYTECODE= $(PYTEST) -n 3 --dist worksteal -m $(HERE)
 
 # Other people's MCP servers: into a folder of their own, never into the locks.
@@ -105,13 +109,13 @@ soak: setup-dev ## three replicas on PostgreSQL, killed, frozen and cut off for 
 mutants: setup-dev ## break copies of the source and see that the tests notice (minutes)
 	$(BIN)/python -m tests.mutants
 
-coverage: setup-dev ## what the tests run of the product, with branches; the report names what they do not
+coverage: setup-dev browser ## what the tests run of the product, with branches; the report names what they do not
 	PYTHONDONTWRITEBYTECODE= $(PYTEST) -n 3 --dist worksteal -m $(HERE) --cov --cov-report=term
 
 bench: setup-dev ## the benchmarks, with their baselines in the same run
 	$(PYTEST) -m benchmark -p no:randomly -s --timeout 900 tests/benchmarks
 
-screenshots: setup-dev ## take the pictures of docs/images anew (needs Chromium); look at them
+screenshots: setup-dev browser ## take the pictures of docs/images anew; look at them
 	$(BIN)/python -m tests.screenshots
 
 format: setup-dev ## rewrite to the house format

@@ -1,0 +1,273 @@
+"""The operator's page in a browser: asked, followed, decided, refused, and usable by everybody."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import aiohttp
+import orjson
+import pytest
+import pytest_asyncio
+from playwright.async_api import Locator, Page, expect
+
+from bot.demo.workspace.errors import SlackRefused
+from bot.demo.workspace.ratelimit import RateLimiter, RateLimits
+from tests.fakes.control_plane_server import says
+from tests.fakes.model_server import Call, Recorded, Round
+from tests.fixtures_api import caller, token_for
+from tests.fixtures_page import PHONE, Visit, browser, visit
+from tests.fixtures_service import shared_stage
+from tests.stage import Stage, question_of, results
+
+__all__ = ["browser", "shared_stage", "visit"]
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+SETTINGS = {
+    "roles": {"lead": {"users": ["UNOBODY"]}, "asker": {"users": ["UNOBODY"]}},
+    "admins": {"roles": ["lead"]},
+    "channels": [
+        {
+            "match": "incident-*",
+            "products": ["checkout", "payments"],
+            "ask": ["responder", "asker"],
+            "confirm": ["responder"],
+        }
+    ],
+}
+P99 = {
+    "product": "checkout",
+    "metric_name": "http_request_duration_seconds_p99",
+    "time_range": "last 30m",
+}
+PATTERNS = {"product": "checkout", "time_range": "last 30m"}
+ROLLBACK = {"action": "rollback-deploy", "product": "checkout", "rationale": "p99 rose"}
+HELD = asyncio.Event()
+HOSTILE = (
+    "<img src=x onerror=alert(1)><script>window.hacked=1</script> [x](javascript:alert(2))"
+    ' [y](https://a.example/"onmouseover=alert(3)) \u202eevil\u202c <svg/onload=alert(4)> **'
+)
+# Each is a megabyte, of which a part is read as Markdown: one line, lines that are just not too long, spaces.
+LONG = (
+    "**a " * 260_000,
+    ("**a " * 999 + "\n") * 260,
+    "# |" + " " * 1_000_000 + "x\n| " + " " * 1_000_000,
+)
+
+
+def SCRIPT(request: Recorded) -> Round:  # noqa: N802 - what the shared fixture looks for
+    """What the question names: look, wait in mid-sentence, propose, or write what is hostile."""
+    asked = question_of(request)
+    if "hostile" in asked:
+        return Round(text=(HOSTILE,))
+    if "propose" in asked and not results(request):
+        params = {"version": asked.rpartition(" ")[2]}
+        return Round(calls=(Call("core__propose_action", ROLLBACK | {"params": params}),))
+    if "slow" in asked and not results(request):
+        return Round(
+            calls=(Call("core__compare_to_baseline", P99), Call("core__error_patterns", PATTERNS))
+        )
+    return Round(text=("The p99 rose ", "[E1] [E2]. "), hold=HELD, hold_at=2)
+
+
+class Down(RateLimiter):
+    """Slack's front door, shut."""
+
+    def take(self, method: str, tier: int | None, channel: str) -> None:
+        raise SlackRefused("service_unavailable")
+
+
+@pytest.fixture
+def stage(shared_stage: Stage) -> Stage:
+    HELD.set()
+    shared_stage.plane.received.clear()
+    shared_stage.plane.post = says(200, {"rolled_back_to": "v2.3.7"})
+    return shared_stage
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def http() -> AsyncIterator[aiohttp.ClientSession]:
+    async with aiohttp.ClientSession() as session:
+        yield session
+
+
+async def _proposed(stage: Stage, http: aiohttp.ClientSession, version: str) -> None:
+    """A card of somebody else's, over HTTP."""
+    api = await caller(stage, http, "noor", "responder")
+    await api.ask(await api.open(), f"propose {version}")
+
+
+def _card(page: Page, version: str) -> Locator:
+    return page.locator("#open-cards article").filter(has_text=version)
+
+
+async def test_an_answer_grows_and_opens_on_its_evidence(stage: Stage, visit: Visit) -> None:
+    HELD.clear()
+    token = await token_for(stage, "mira", "responder")
+    async with visit() as visitor:
+        page = visitor.page
+        await visitor.sign_in(token)
+        await visitor.ask("why is checkout slow?")
+        await expect(page.locator(".answer")).to_contain_text("The p99 rose")
+        await expect(page.get_by_text("Kortex is working on this")).to_be_visible()
+        HELD.set()
+        await expect(page.locator(".foot")).to_contain_text("test-model")
+        await expect(page.get_by_text("Kortex is working on this")).to_have_count(0)
+
+        await page.locator(".answer").get_by_role("button", name="Open result E1").click()
+        shown = page.get_by_role("dialog")
+        await expect(shown.locator("svg .line")).to_have_count(2)  # what is usual as well
+        drawn = shown.get_by_role("img", name="E1 checkout http_request_duration_seconds_p99")
+        await expect(drawn).to_be_visible()
+        await expect(shown.locator(".below")).to_contain_text("unusual since")
+        await page.keyboard.press("Escape")
+        await page.locator(".answer").get_by_role("button", name="Open result E2").click()
+        await expect(shown.locator("table tbody tr").first).to_be_visible()
+        await page.keyboard.press("Escape")
+
+        assert token not in await page.content()
+        assert await page.evaluate("document.cookie") == ""
+        kept = await page.evaluate("JSON.stringify([localStorage, sessionStorage])")
+        assert token not in kept
+        await page.get_by_role("button", name="Sign out").click()
+        await expect(page.get_by_label("Token")).to_be_focused()
+        assert await page.context.cookies() == []
+
+
+async def test_a_card_is_confirmed_by_keyboard_alone_and_runs_once(
+    stage: Stage, visit: Visit, http: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await _proposed(stage, http, "v1.0.1")
+    monkeypatch.setattr(stage.workspace, "limiter", Down(RateLimits.unlimited()))
+    async with visit() as visitor:
+        page = visitor.page
+        await visitor.sign_in(await token_for(stage, "mira", "responder"))
+        card = _card(page, "v1.0.1")
+        await card.get_by_role("button", name="Confirm").focus()
+        await page.keyboard.press("Enter")
+        shown = page.get_by_role("dialog")
+        await expect(shown).to_contain_text('"version": "v1.0.1"')
+        await expect(shown.get_by_role("button", name="Not now")).to_be_focused()
+        await page.keyboard.press("Escape")
+        await expect(card.get_by_role("button", name="Confirm")).to_be_focused()
+        assert stage.plane.received == []
+
+        await page.keyboard.press("Enter")
+        await page.keyboard.press("Tab")
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_text("Nothing waits for a decision.")).to_be_visible()
+        (order,) = stage.plane.received
+        assert orjson.loads(order.body)["confirmed_by"] == "@person/mira"
+
+
+async def test_a_card_is_rejected_with_a_reason_and_another_s_press_comes_first(
+    stage: Stage, visit: Visit, http: aiohttp.ClientSession
+) -> None:
+    await _proposed(stage, http, "v1.0.2")
+    async with visit() as visitor:
+        page = visitor.page
+        await visitor.sign_in(await token_for(stage, "mira", "responder"))
+        await _card(page, "v1.0.2").get_by_role("button", name="Reject").click()
+        await page.get_by_label("Why not?").fill("traffic is back")
+        await page.get_by_role("dialog").get_by_role("button", name="Reject").click()
+        await expect(page.get_by_text("Nothing waits for a decision.")).to_be_visible()
+
+        await _proposed(stage, http, "v1.0.3")
+        await _card(page, "v1.0.3").get_by_role("button", name="Confirm").click()
+        noor = await caller(stage, http, "noor", "responder")
+        (row,) = (await noor.call("GET", "/api/v1/proposals"))[1]["proposals"]
+        await noor.call("POST", f"/api/v1/proposals/{row['id']}/reject", {})
+        await page.get_by_role("dialog").get_by_role("button", name="Confirm").click()
+        await expect(page.locator("#spoken")).to_contain_text("noor")
+        assert stage.plane.received == []
+
+
+async def test_who_lacks_the_role_is_told_so_and_sees_no_reports(
+    stage: Stage, visit: Visit
+) -> None:
+    async with visit() as visitor:
+        page = visitor.page
+        await visitor.sign_in(await token_for(stage, "intern", "asker"), "#/audit")
+        await expect(page.get_by_role("heading", name="What is wrong?")).to_be_visible()
+        await expect(page.locator("#tabs a:visible")).to_have_text(["Ask"])
+        await visitor.ask("propose v1.0.4")
+        card = _card(page, "v1.0.4")
+        await expect(card).to_contain_text("You hold none of its roles (responder)")
+        await expect(card.get_by_role("button")).to_have_count(0)
+
+
+async def test_a_revoked_token_ends_the_page_by_itself(stage: Stage, visit: Visit) -> None:
+    async with visit() as visitor:
+        page = visitor.page
+        await page.goto(visitor.origin)
+        await page.get_by_label("Token").fill("kortex_" + "0" * 43)
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_role("alert")).to_contain_text("not known")
+        await visitor.sign_in(await token_for(stage, "leaver", "responder"))
+        await visitor.ask("all right?")
+        await expect(page.locator(".foot")).to_be_visible()
+
+        stored = stage.service.base.stores.callers
+        (entry,) = [each for each in await stored.tokens() if each.caller.name == "leaver"]
+        await stored.revoke(entry.id, "cli:test")
+        await expect(page.get_by_text("your token ended, or was revoked")).to_be_visible()
+        assert "all right?" not in await page.inner_text("body")
+
+
+async def test_hostile_text_stays_text(stage: Stage, visit: Visit) -> None:
+    async with visit() as visitor:
+        page = visitor.page
+        await visitor.sign_in(await token_for(stage, "mira", "responder"))
+        await visitor.ask(f"hostile {HOSTILE}")
+        await expect(page.locator(".foot")).to_be_visible()
+        await expect(page.locator(".question")).to_contain_text("<script>")
+        assert await page.evaluate("window.hacked") is None
+        assert await page.locator("#main :is(img, script, svg, iframe)").count() == 0
+        links = await page.locator(".answer a").evaluate_all(
+            "(all) => all.map((a) => [a.protocol, a.rel, a.getAttributeNames().length])"
+        )
+        assert {(link[0], link[1], link[2]) for link in links} <= {
+            ("https:", "noopener noreferrer", 3)
+        }
+        assert "\u202e" not in await page.inner_text("#main")
+        took_ms = await page.evaluate(
+            """async (texts) => {
+                const { markdown } = await import('/page/text.js');
+                const before = performance.now();
+                for (const text of texts) document.createElement('div').innerHTML = markdown(text.slice(0, 100_000));
+                return performance.now() - before;
+            }""",
+            LONG,
+        )
+        assert took_ms < 3_000  # one of them took minutes
+
+
+async def test_nobody_is_kept_out_by_light_dark_or_a_phone(
+    stage: Stage, visit: Visit, http: aiohttp.ClientSession
+) -> None:
+    await _proposed(stage, http, "v1.0.5")
+    token = await token_for(stage, "head", "responder", "lead")
+    async with visit(PHONE, color_scheme="dark") as visitor:
+        page = visitor.page
+        await page.goto(visitor.origin)
+        await expect(page.get_by_label("Token")).to_be_visible()
+        found = {"sign in": await visitor.faults()}
+        await visitor.sign_in(token)
+        await visitor.ask("why is checkout slow?")
+        await expect(page.locator(".foot")).to_be_visible()
+        found["conversation"] = await visitor.faults()
+        await page.get_by_role("button", name="Open result E1").click()
+        await expect(page.locator("dialog svg")).to_be_visible()
+        found["evidence"] = await visitor.faults()
+        await page.keyboard.press("Escape")
+        await visitor.see("#/cards")
+        await expect(_card(page, "v1.0.5")).to_be_visible()
+        found["cards"] = await visitor.faults()
+        for name in ("activity", "providers", "budget", "tools", "audit"):
+            await visitor.see(f"#/{name}")
+            await expect(page.locator(".report :is(table, dl)").first).to_be_visible()
+            found[name] = await visitor.faults()
+        await expect(page.locator(".verdict")).to_contain_text("The trail holds")
+        await page.emulate_media(color_scheme="light")
+        await page.set_viewport_size({"width": 1280, "height": 900})
+        found["wide"] = await visitor.faults()
+        assert {name: faults for name, faults in found.items() if faults} == {}
