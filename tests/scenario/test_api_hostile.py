@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
@@ -10,6 +11,7 @@ import orjson
 import pytest
 import pytest_asyncio
 
+from bot.domain.chats import ChatEventKind, NewChatEvent
 from bot.store.caller_tables import callers
 from bot.store.tables import proposals
 from tests.fixtures_api import Api, caller
@@ -228,3 +230,30 @@ async def test_whoever_edited_a_proposal_did_not_confirm_it(
         )
     status, told = await alice.call("POST", f"/api/v1/proposals/{proposal}/confirm", {})
     assert (status, told["result"]) == (200, "lost")
+
+
+async def test_a_reader_that_takes_nothing_is_let_go_with_what_was_for_it(
+    shared_stage: Stage, alice: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.web.api.streams.WRITE_S", 0.05)
+    session, size = await alice.open(), 16 << 20  # beyond what the system takes from us
+    large = NewChatEvent(ChatEventKind.NOTICE, orjson.dumps({"text": "a" * size}).decode())
+    await shared_stage.service.base.stores.chats.say(session, large)
+    left = asyncio.Event()
+    monkeypatch.setattr("bot.web.api.streams._log.debug", lambda *_told, **_more: left.set())
+    reader, writer = await asyncio.open_connection("127.0.0.1", alice.port, limit=1_024)
+    shown = f"Host: localhost\r\nAuthorization: Bearer {alice.token}"
+    writer.write(f"GET {CHAT}/{session}/events HTTP/1.1\r\n{shown}\r\n\r\n".encode())
+    async with asyncio.timeout(5):
+        await left.wait()
+    with suppress(ConnectionError):
+        async with asyncio.timeout(5):
+            assert len(await reader.read(-1)) < size
+    writer.close()
+
+
+async def test_nobody_is_sent_a_stream_who_wants_its_head_alone(alice: Api) -> None:
+    path = f"{CHAT}/{await alice.open()}/events"
+    shown = {"Authorization": f"Bearer {alice.token}"}
+    async with alice.http.head(f"http://127.0.0.1:{alice.port}{path}", headers=shown) as answer:
+        assert answer.status == 405

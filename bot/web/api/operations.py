@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 
 import structlog
 from aiohttp import web
+from aiohttp.typedefs import Handler
 from pydantic import BaseModel, ValidationError
 
 from bot.domain.callers import Caller
@@ -80,7 +81,14 @@ class Operation:
 
 def routes(operations: Sequence[Operation], door: CallerDoor) -> Sequence[web.RouteDef]:
     """What aiohttp is given."""
-    return [web.route(each.method, each.path, _handler(each, door)) for each in operations]
+    return [_route(each, _handler(each, door)) for each in operations]
+
+
+def _route(operation: Operation, handler: Handler) -> web.RouteDef:
+    if operation.method == "GET":
+        # A head has no body, and a stream no end: it would be written behind the head of another answer.
+        return web.get(operation.path, handler, allow_head=not operation.streams)
+    return web.route(operation.method, operation.path, handler)
 
 
 def _handler(

@@ -122,9 +122,13 @@ class Conversations:
             after = page[-1].seq
             if len(found) >= _MOST_EVENTS:
                 break
-        return messages_of(
-            [(each, self.streams.shown(each, session)) for each in found], last=after
-        )
+        # Thousands of events take longer than the loop may wait.
+        return await asyncio.to_thread(self._folded, session, found, after)
+
+    def _folded(
+        self, session: ChatSession, found: Sequence[ChatEvent], last: int
+    ) -> models.Messages:
+        return messages_of([(each, self.streams.shown(each, session)) for each in found], last)
 
     async def evidence(self, call: Call) -> BaseModel:
         """One numbered result of an answer."""

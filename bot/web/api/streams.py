@@ -100,6 +100,8 @@ class Streams:
             try:
                 await reading.run()
             except (ClientConnectionError, ConnectionError, TimeoutError):
+                if request.transport is not None:
+                    request.transport.abort()  # closed, it would keep what nobody takes
                 _log.debug("api.stream.left", session=session.id)
             return response
 
