@@ -263,6 +263,8 @@ async def test_who_was_held_up_by_a_429_is_not_let_go_all_at_once() -> None:
     async with EditScheduler(rates).running() as scheduler:
         scheduler.rate_limited(RateLimited("chat.postMessage", 0.02), "C1")
         posts = [asyncio.ensure_future(scheduler.post_permit("C1")) for _ in range(5)]
+        async with asyncio.timeout(10):
+            await asyncio.wait(posts, return_when=asyncio.FIRST_COMPLETED)
         await asyncio.wait(posts, timeout=0.1)
 
         assert [post.done() for post in posts].count(True) == 2
