@@ -1,6 +1,7 @@
 """The operator's page in a browser: asked, followed, decided, refused, and usable by everybody."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 
 import aiohttp
@@ -155,6 +156,8 @@ async def test_a_card_is_confirmed_by_keyboard_alone_and_runs_once(
         await page.keyboard.press("Tab")
         await page.keyboard.press("Enter")
         await expect(page.get_by_text("Nothing waits for a decision.")).to_be_visible()
+        await expect(card.locator(".chip")).to_have_text("succeeded")
+        await expect(card).to_contain_text('"rolled_back_to": "v2.3.7"')
         (order,) = stage.plane.received
         assert orjson.loads(order.body)["confirmed_by"] == "@person/mira"
 
@@ -170,6 +173,11 @@ async def test_a_card_is_rejected_with_a_reason_and_another_s_press_comes_first(
         await page.get_by_label("Why not?").fill("traffic is back")
         await page.get_by_role("dialog").get_by_role("button", name="Reject").click()
         await expect(page.get_by_text("Nothing waits for a decision.")).to_be_visible()
+
+        await page.route("**/api/v1/proposals", lambda route: route.fulfill(status=503))
+        await expect(page.get_by_role("alert")).to_contain_text("What you see is from")
+        await page.unroute("**/api/v1/proposals")
+        await expect(page.get_by_role("alert")).to_have_count(0)
 
         await _proposed(stage, http, "v1.0.3")
         await _card(page, "v1.0.3").get_by_role("button", name="Confirm").click()
@@ -210,7 +218,7 @@ async def test_a_revoked_token_ends_the_page_by_itself(stage: Stage, visit: Visi
         (entry,) = [each for each in await stored.tokens() if each.caller.name == "leaver"]
         await stored.revoke(entry.id, "cli:test")
         await expect(page.get_by_text("your token ended, or was revoked")).to_be_visible()
-        assert "all right?" not in await page.inner_text("body")
+        assert "all right?" not in await page.content()
 
 
 async def test_hostile_text_stays_text(stage: Stage, visit: Visit) -> None:
@@ -229,6 +237,12 @@ async def test_hostile_text_stays_text(stage: Stage, visit: Visit) -> None:
             ("https:", "noopener noreferrer", 3)
         }
         assert "\u202e" not in await page.inner_text("#main")
+        written = '{"n":340282366920938463463374607431768211455,"e":[],"t":"a\\"b:{,"}'
+        shown = await page.evaluate(
+            "async (json) => (await import('/page/words.js')).indented(json)", written
+        )
+        assert re.sub(r"\s", "", shown) == written
+        assert shown.count("\n") == 4
         took_ms = await page.evaluate(
             """async (texts) => {
                 const { markdown } = await import('/page/text.js');

@@ -1,7 +1,7 @@
 // The operator's page: who is signed in, which view is shown, and what is asked for again and again.
 
 import { api, onSignedOut, parts } from "/page/api.js";
-import { Cards, tick } from "/page/cards.js";
+import { Cards, FINAL, tick } from "/page/cards.js";
 import { Conversation } from "/page/conversation.js";
 import { h } from "/page/dom.js";
 import { REPORTS } from "/page/reports.js";
@@ -9,6 +9,7 @@ import { moment, straight, visible } from "/page/words.js";
 
 const $ = (id) => document.getElementById(id);
 const CARDS_MS = 4_000, LIST_MS = 10_000, PARTS_MS = 30_000, ME_MS = 60_000, TICK_MS = 1_000;
+const MOST_ENDED = 5; // cards that stay in sight after their end
 const CHANNEL = "incident-console";
 const state = { me: null, view: "", conversation: null, stopReport: () => {}, draft: "", answered: Date.now() };
 const me = () => state.me;
@@ -19,14 +20,17 @@ const openCards = new Cards($("open-cards"), me, { say, onChange: (row) => state
 // Signing in and out
 
 function showSignIn(message = "") {
-  state.me = null;
+  Object.assign(state, { me: null, draft: "", opened: null, key: null }); // the next person sees nothing of this one
   leave();
+  for (const box of document.querySelectorAll("dialog")) box.remove();
+  $("main").replaceChildren();
   $("app").hidden = true;
   $("start").hidden = false;
   document.body.dataset.view = "start";
   document.title = "Sign in · Kortex";
   $("conversations").replaceChildren();
-  $("open-cards").replaceChildren();
+  delete $("conversations").dataset.key;
+  openCards.show([]);
   $("sign-in-trouble").textContent = message;
   $("sign-in-trouble").hidden = !message;
   $("token").focus();
@@ -84,7 +88,7 @@ async function route() {
     if (isHere) tab.setAttribute("aria-current", "page"); else tab.removeAttribute("aria-current");
   }
   if (report) showReport(report);
-  else if (state.view === "conversation") await showConversation(decodeURIComponent(id));
+  else if (state.view === "conversation") await showConversation(id);
   else showHome();
   markConversations();
   scrollTo(0, state.view === "conversation" ? document.body.scrollHeight : 0);
@@ -93,6 +97,13 @@ async function route() {
 function shown(title, ...nodes) {
   document.title = `${title} · Kortex`;
   $("main").replaceChildren(...nodes);
+}
+
+// What failed half-way goes on when it is sent again: the conversation that was opened, the question that was asked.
+function firstKey(session, text) {
+  const of = `${session} ${text}`;
+  if (state.key?.of !== of) state.key = { of, key: crypto.randomUUID() };
+  return state.key.key;
 }
 
 function showHome() {
@@ -108,10 +119,13 @@ function showHome() {
     button.disabled = true;
     trouble.hidden = true;
     try {
-      const session = await api.open(channel.value.trim());
-      localStorage.setItem("channel", session.channel);
-      await api.ask(session.id, text.value.trim(), crypto.randomUUID());
+      const wanted = channel.value.trim();
+      if (state.opened?.channel !== wanted) state.opened = await api.open(wanted);
+      const session = state.opened;
+      localStorage.setItem("channel", wanted);
+      await api.ask(session.id, text.value.trim(), firstKey(session.id, text.value.trim()));
       state.draft = "";
+      state.opened = null;
       location.hash = `#/s/${session.id}`;
       refreshList();
     } catch (error) {
@@ -181,18 +195,30 @@ const quietly = (act) => async () => {
   } catch (error) { lost(error); }
 };
 
+// Whoever watched a card sees how it ended; one that they may not see any more is gone.
+async function endOf(row) {
+  try {
+    const now = await api.proposal(row.id);
+    if (FINAL.has(now.state)) say(`${visible(now.action)} for ${visible(now.product)}: ${now.state}`);
+    return now;
+  } catch (error) {
+    if (error.status === 404) return null;
+    throw error;
+  }
+}
+
 const refreshCards = quietly(async () => {
   const { proposals } = await api.proposals();
   const before = new Set(openCards.shown.keys()), known = new Set(proposals.map((row) => row.id));
-  const gone = [...openCards.shown.values()].map((each) => each.row).filter((row) => !known.has(row.id) && row.state === "pending");
-  openCards.show(proposals);
+  const gone = [...openCards.shown.values()].map((each) => each.row).filter((row) => !known.has(row.id)).slice(0, MOST_ENDED);
+  const ended = await Promise.all(gone.map((row) => FINAL.has(row.state) ? row : endOf(row)));
+  openCards.show([...proposals, ...ended.filter(Boolean)]);
   $("no-cards").hidden = proposals.length > 0;
   const tab = $("tabs").querySelector("[data-tab=cards]");
   const title = proposals.length ? `Cards (${proposals.length})` : "Cards";
   if (tab && tab.textContent !== title) tab.textContent = title;
   if (proposals.some((row) => !before.has(row.id))) say("A card waits for a decision.");
-  for (const row of proposals) state.conversation?.put(row);
-  for (const row of gone) api.proposal(row.id).then((now) => state.conversation?.put(now)).catch(() => {});
+  for (const row of [...proposals, ...ended]) if (row) state.conversation?.put(row);
 });
 
 const refreshList = quietly(async () => {
@@ -201,7 +227,7 @@ const refreshList = quietly(async () => {
   $("no-conversations").hidden = sessions.length > 0;
   if ($("conversations").dataset.key === key) return;
   $("conversations").dataset.key = key;
-  $("conversations").replaceChildren(...sessions.map((each) => h("li", {}, h("a", { href: `#/s/${encodeURIComponent(each.id)}`, "data-id": each.id },
+  $("conversations").replaceChildren(...sessions.map((each) => h("li", {}, h("a", { href: `#/s/${each.id}`, "data-id": each.id },
     h("span", {}, `#${visible(each.channel)}`), h("span", { class: "muted" }, `${each.owner === state.me.user ? "you" : visible(each.owner_name)}, ${moment(each.created_at)}`)))));
   markConversations();
 });

@@ -3,21 +3,24 @@
 import { api } from "/page/api.js";
 import { dialog } from "/page/dialogs.js";
 import { h } from "/page/dom.js";
-import { asText, left, moment, visible } from "/page/words.js";
+import { indented, left, moment, visible } from "/page/words.js";
 
 const TONES = { pending: "busy", confirmed: "busy", dispatching: "busy", succeeded: "good", failed: "bad", unknown: "warn", rejected: "cut", expired: "cut", superseded: "cut" };
+export const FINAL = new Set(["succeeded", "failed", "unknown", "rejected", "expired", "superseded"]);
 const MOST_REASON_CHARS = 500;
 
+const json = (text) => text ? { json: text } : "";
+
 const facts = (row) => [
-  ["Parameters", row.params], ["Why", row.rationale], ["May touch", row.blast_radius], ["The model expects", row.model_blast_radius],
-  ["Touches", row.touches.join(", ")], ["Dry run", row.dry_run], ["Can be undone", row.reversible ? "yes" : "no"], ["Asked by", row.asked_by],
+  ["Parameters", json(row.as_stored.params)], ["Why", row.rationale], ["May touch", row.blast_radius], ["The model expects", row.model_blast_radius],
+  ["Touches", row.touches.join(", ")], ["Dry run", json(row.as_stored.dry_run)], ["Can be undone", row.reversible ? "yes" : "no"], ["Asked by", row.asked_by],
   ["May be confirmed by", row.may_confirm.join(", ") || "nobody"], ["Who must also hold", row.must_also_hold.join(", ")],
   ["Not by who asked", row.four_eyes ? "yes" : ""], ["Confirmations", row.approvals > 1 ? `${row.confirmed_by.length} of ${row.approvals}` : ""],
-  ["Decided by", row.decided_by ? `${row.decided_by}, ${moment(row.decided_at)}` : ""], ["Reason", row.reason], ["Outcome", row.outcome],
+  ["Decided by", row.decided_by ? `${row.decided_by}, ${moment(row.decided_at)}` : ""], ["Reason", row.reason], ["Outcome", json(row.as_stored.outcome)],
 ].filter(([, value]) => value !== "" && value !== null && value !== undefined);
 
 const told = (row) => h("dl", { class: "facts" }, ...facts(row).flatMap(([name, value]) =>
-  [h("dt", {}, name), h("dd", {}, typeof value === "object" ? h("pre", {}, h("code", {}, asText(value))) : visible(value))]));
+  [h("dt", {}, name), h("dd", {}, value.json ? h("pre", {}, h("code", {}, visible(indented(value.json)))) : visible(value))]));
 
 function whyNot(row, me) {
   if (me.kind !== "person") return "A service cannot decide: sign in with a person's token.";
@@ -74,7 +77,7 @@ export class Cards {
   }
 
   show(rows) {
-    const roles = JSON.stringify(this.me().roles);
+    const roles = JSON.stringify(this.me()?.roles);
     const next = new Map(rows.map((row) => {
       const key = JSON.stringify(row) + roles, before = this.shown.get(row.id);
       if (before?.key === key) return [row.id, before];

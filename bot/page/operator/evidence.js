@@ -4,7 +4,7 @@ import { api } from "/page/api.js";
 import { closed, dialog } from "/page/dialogs.js";
 import { h } from "/page/dom.js";
 import { drawnChart, sortableTable } from "/page/drawing.js";
-import { asText, day, indented, seconds, time, tool, visible } from "/page/words.js";
+import { day, indented, seconds, time, tool, visible } from "/page/words.js";
 
 const MOST_CHARS = 200_000; // of the JSON; a browser lays out no more in a moment
 const USUAL = "usual (median)";
@@ -32,7 +32,7 @@ export const tableOf = (table, caption) => sortableTable({
 
 export async function showEvidence(session, message, number) {
   const found = await api.evidence(session, message, number);
-  const content = asText(indented(found.content));
+  const content = visible(indented(found.content));
   const drawn = found.charts.length || found.table;
   const body = [
     h("p", {}, visible(found.summary), h("span", { class: "muted" }, ` ${seconds(found.latency_ms)}${found.truncated ? ", cut: there was more" : ""}`)),

@@ -10,14 +10,30 @@ export const visible = (text) => String(text).replace(HIDDEN, named);
 // Of prose, in which languages and emoji need their marks.
 export const straight = (text) => String(text).replace(TURNING, named);
 
-export const asText = (value) => visible(typeof value === "string" ? value : JSON.stringify(value, null, 2));
+const TOKENS = /"(?:[^"\\]+|\\.)*"|[{}[\],:]|[^"{}[\],:\s]+/g;
+const DEEPEST = 20; // levels that are indented
 
-export function indented(content) {
+// JSON a value a line. Its numbers stay as they are written: a browser's have 53 bits.
+export function indented(json) {
   try {
-    return JSON.stringify(JSON.parse(content), null, 2);
+    JSON.parse(json);
   } catch {
-    return content;
+    return json;
   }
+  let made = "", depth = 0, before = "";
+  const line = () => `\n${"  ".repeat(Math.min(depth, DEEPEST))}`;
+  for (const [token] of json.matchAll(TOKENS)) {
+    const opens = before === "{" || before === "[";
+    if (token === "}" || token === "]") {
+      depth -= 1;
+      made += opens ? token : line() + token;
+    } else {
+      made += (opens || before === "," ? line() : "") + (token === ":" ? ": " : token);
+      if (token === "{" || token === "[") depth += 1;
+    }
+    before = token;
+  }
+  return made;
 }
 
 export const tool = (id) => visible(id).replace(/^core__/, "");

@@ -304,6 +304,14 @@ class Stopped(Told):
     stopping: bool
 
 
+class AsStored(Told):
+    """JSON as it is stored, and as it runs: for readers whose numbers have 53 bits. Empty: there is none."""
+
+    params: str
+    dry_run: str
+    outcome: str
+
+
 class Proposal(Told):
     """What a card shows: all that would run. `touches` are names of what it would touch."""
 
@@ -330,6 +338,7 @@ class Proposal(Told):
     decided_at: datetime | None
     reason: str
     outcome: JsonValue
+    as_stored: AsStored | None = None
     created_at: datetime
     expires_at: datetime
 

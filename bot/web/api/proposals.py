@@ -202,6 +202,7 @@ def proposal_told(row: Proposal) -> models.Proposal:
         decided_at=row.decided_at,
         reason=row.reason,
         outcome=_json(row.outcome),
+        as_stored=models.AsStored(params=row.params, dry_run=row.preview, outcome=row.outcome),
         created_at=row.created_at,
         expires_at=row.expires_at,
     )
