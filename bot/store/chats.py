@@ -173,14 +173,16 @@ class StoredChats:
 
         return await self._database.transact(work, again=False)
 
-    async def say(self, session_id: str, event: NewChatEvent) -> None:
-        """Append an event with a key, once."""
+    async def say(self, session_id: str, event: NewChatEvent) -> bool:
+        """Append an event with a key, once; False when the conversation was erased."""
 
-        async def work(connection: Connection) -> None:
-            await _lock(connection, session_id)
+        async def work(connection: Connection) -> bool:
+            if not await _lock(connection, session_id):
+                return False
             await _append(connection, session_id, [event])
+            return True
 
-        await self._database.transact(work)
+        return await self._database.transact(work)
 
     async def after(
         self, session_id: str, seq: int, reader: Person, limit: int, message: str | None = None
@@ -246,10 +248,10 @@ class StoredChats:
         return await self._database.fetch(work)
 
 
-async def _lock(connection: Connection, session_id: str) -> None:
-    """The writers of a session wait for each other; on SQLite all do anyway."""
+async def _lock(connection: Connection, session_id: str) -> bool:
+    """The writers of a session wait for each other; on SQLite all do anyway. False without one."""
     row = sa.select(chat_sessions.c.id).where(chat_sessions.c.id == session_id)
-    await connection.execute(row.with_for_update())
+    return (await connection.execute(row.with_for_update())).first() is not None
 
 
 async def _next_ts(connection: Connection, session_id: str) -> MessageTs:

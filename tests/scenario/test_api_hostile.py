@@ -12,8 +12,12 @@ import pytest
 import pytest_asyncio
 
 from bot.domain.chats import ChatEventKind, NewChatEvent
+from bot.ports.failures import SurfaceGone
 from bot.store.caller_tables import callers
+from bot.store.chat_tables import chat_events, chat_sessions
 from bot.store.tables import proposals
+from bot.web.api.chat.stream import Desk
+from bot.web.api.chat.surface import ChatLogSurface
 from tests.fixtures_api import Api, caller
 from tests.fixtures_service import INGEST_TOKEN, shared_stage
 from tests.scenario import test_api_chat
@@ -257,3 +261,21 @@ async def test_nobody_is_sent_a_stream_who_wants_its_head_alone(alice: Api) -> N
     shown = {"Authorization": f"Bearer {alice.token}"}
     async with alice.http.head(f"http://127.0.0.1:{alice.port}{path}", headers=shown) as answer:
         assert answer.status == 405
+
+
+async def test_what_is_said_in_an_erased_conversation_is_said_nowhere(
+    shared_stage: Stage, alice: Api
+) -> None:
+    stores = shared_stage.service.base.stores
+    found = await stores.chats.get(await alice.open())
+    assert found is not None
+    desk = Desk(stores.chats, lambda _in, text: text, lambda _channel: (), lambda _session: None)
+    surface = ChatLogSurface(desk)
+    await surface.say(found.place, "Rolled back.", "first")
+    async with stores.database.write() as connection:
+        events = chat_events.delete().where(chat_events.c.session_id == found.id)
+        await connection.execute(events)
+        await connection.execute(chat_sessions.delete().where(chat_sessions.c.id == found.id))
+    for key in ("second", "third"):
+        with pytest.raises(SurfaceGone):
+            await surface.say(found.place, "Expired.", key)

@@ -130,11 +130,14 @@ class ChatLogSurface:
     async def _say(self, place: Place, event: Callable[[ChatSession], NewChatEvent]) -> None:
         session = await self._at(place)
         try:
-            await self._desk.chats.say(session.id, event(session))
+            is_told = await self._desk.chats.say(session.id, event(session))
         except StorageUnavailable as error:
             raise SurfaceFailed(str(error), retryable=True) from error
         except RedactionFailed as error:
             raise SurfaceFailed("could not be redacted", retryable=False) from error
+        if not is_told:
+            self._sessions.pop(place.key, None)
+            raise SurfaceGone("there is no such conversation any more")
         self._desk.ring(session.id)
 
     async def _at(self, place: Place) -> ChatSession:
