@@ -40,8 +40,9 @@ async function reasoned(row) {
   return dialog(`Reject ${visible(row.action)} for ${visible(row.product)}?`, body, [{ text: "Not now", answer: () => null }, { text: "Reject", style: "danger", answer: () => box.value.trim() }]);
 }
 
-// Draws one card. `say` tells people what came of it, `onChange` gets the proposal as it stands then.
-export function card(row, me, { say, onChange }) {
+// Draws one card. `say` tells who listens what came of it, `onChange` gets the proposal as it stands then; `message` is
+// what came of it before.
+function card(row, me, { say, onChange, message }) {
   const trouble = h("p", { class: "trouble", role: "alert", hidden: true });
   const act = (choose, send) => async (event) => {
     const button = event.currentTarget, chosen = await choose(row);
@@ -49,9 +50,9 @@ export function card(row, me, { say, onChange }) {
     node.querySelectorAll("button").forEach((each) => { each.disabled = true; });
     trouble.hidden = true;
     try {
-      const { message, proposal } = await send(row.id, chosen);
-      say(message);
-      onChange(proposal, message);
+      const decided = await send(row.id, chosen);
+      say(decided.message);
+      onChange(decided.proposal, decided.message);
     } catch (error) {
       trouble.textContent = error.message;
       trouble.hidden = false;
@@ -63,7 +64,7 @@ export function card(row, me, { say, onChange }) {
     h("header", {}, h("h3", {}, `${visible(row.action)} · ${visible(row.product)}`), h("span", { class: `chip is-${TONES[row.state] ?? "cut"}` }, row.state),
       isOpen ? h("span", { class: "muted", "data-until": row.expires_at }, left(row.expires_at)) : null),
     row.untrusted_read ? h("p", { class: "note" }, "The model read text from outside before it proposed this.") : null,
-    told(row), trouble,
+    told(row), message ? h("p", { class: "note" }, visible(message)) : null, trouble,
     !isOpen ? null : why ? h("p", { class: "muted" }, why) : h("div", { class: "row" },
       h("button", { class: "btn is-primary", type: "button", onclick: act(sure, (id) => api.confirm(id)) }, "Confirm"),
       h("button", { class: "btn is-danger", type: "button", onclick: act(reasoned, (id, reason) => api.reject(id, reason)) }, "Reject")));
@@ -79,9 +80,15 @@ export class Cards {
   show(rows) {
     const roles = JSON.stringify(this.me()?.roles);
     const next = new Map(rows.map((row) => {
-      const key = JSON.stringify(row) + roles, before = this.shown.get(row.id);
+      const message = this.said.get(row.id) ?? "";
+      const key = JSON.stringify(row) + roles + message, before = this.shown.get(row.id);
       if (before?.key === key) return [row.id, before];
-      return [row.id, { key, row, node: card(row, this.me(), { say: this.say, onChange: (changed) => { this.put(changed); this.onChange?.(changed); } }) }];
+      const onChange = (changed, said) => {
+        this.said.set(changed.id, said);
+        this.put(changed);
+        this.onChange?.(changed);
+      };
+      return [row.id, { key, row, node: card(row, this.me(), { say: this.say, onChange, message }) }];
     }));
     this.shown = next;
     const nodes = [...next.values()].map((each) => each.node);
