@@ -268,9 +268,11 @@ def engine_database(url: str) -> str:
     parsed = sa.make_url(url)
     if parsed.drivername.startswith("sqlite"):
         return parsed.set(drivername="sqlite").render_as_string(hide_password=False)
+    mode = {"sslmode": parsed.query["ssl"]} if "ssl" in parsed.query else {}
     option = f"-c idle_in_transaction_session_timeout={IDLE_IN_TRANSACTION_S * 1000:.0f}"
     return (
         parsed.set(drivername="postgresql+psycopg")
-        .update_query_dict({"options": option})
+        .difference_update_query(["ssl"])
+        .update_query_dict({"options": option, **mode})
         .render_as_string(hide_password=False)
     )
