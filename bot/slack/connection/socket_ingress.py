@@ -13,6 +13,7 @@ from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
 from slack_bolt.adapter.socket_mode.async_internals import send_async_response
 from slack_bolt.adapter.socket_mode.internals import build_headers
 from slack_bolt.async_app import AsyncApp, AsyncBoltRequest
+from slack_bolt.logger.messages import warning_client_prioritized_and_token_skipped
 from slack_sdk.socket_mode.aiohttp import SocketModeClient
 from slack_sdk.socket_mode.request import SocketModeRequest
 from slack_sdk.web.async_client import AsyncWebClient
@@ -133,4 +134,10 @@ def framework_logger() -> logging.Logger:
     """A logger that stays at WARNING whatever the root's level is; Bolt copies the level."""
     logger = logging.getLogger(NAME)
     logger.setLevel(logging.WARNING)
+    logger.addFilter(_tells_something)
     return logger
+
+
+def _tells_something(record: logging.LogRecord) -> bool:
+    """Bolt finds SLACK_BOT_TOKEN in the environment and warns that it does not use it; we do."""
+    return record.getMessage() != warning_client_prioritized_and_token_skipped()
