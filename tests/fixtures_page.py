@@ -60,6 +60,10 @@ class Visitor:
         await self.page.get_by_label("Your question").fill(text)
         await self.page.keyboard.press("Enter")
 
+    async def come_back(self) -> None:
+        """From another tab: what is asked for now and then is asked for at once."""
+        await self.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+
     async def see(self, view: str) -> None:
         """Go to a view by its address."""
         await self.page.evaluate("(view) => { location.hash = view; }", view)

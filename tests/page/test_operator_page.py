@@ -155,6 +155,8 @@ async def test_a_card_is_confirmed_by_keyboard_alone_and_runs_once(
         await page.keyboard.press("Enter")
         await page.keyboard.press("Tab")
         await page.keyboard.press("Enter")
+        await expect(card.locator(".chip")).not_to_have_text("pending")
+        await visitor.come_back()
         await expect(card.locator(".chip")).to_have_text("succeeded")
         await expect(card).to_contain_text('"rolled_back_to": "v2.3.7"')
         (order,) = stage.plane.received
@@ -175,11 +177,12 @@ async def test_a_card_is_rejected_with_a_reason_and_another_s_press_comes_first(
         await expect(_card(page, "v1.0.2")).to_contain_text("traffic is back")
 
         await page.route("**/api/v1/proposals", lambda route: route.fulfill(status=503))
+        await visitor.come_back()
         await expect(page.get_by_role("alert")).to_contain_text("What you see is from")
         await page.unroute("**/api/v1/proposals")
-        await expect(page.get_by_role("alert")).to_have_count(0)
-
         await _proposed(stage, http, "v1.0.3")
+        await visitor.come_back()
+        await expect(page.get_by_role("alert")).to_have_count(0)
         await _card(page, "v1.0.3").get_by_role("button", name="Confirm").click()
         noor = await caller(stage, http, "noor", "responder")
         rows = (await noor.call("GET", "/api/v1/proposals"))[1]["proposals"]
@@ -218,6 +221,7 @@ async def test_a_revoked_token_ends_the_page_by_itself(stage: Stage, visit: Visi
         stored = stage.service.base.stores.callers
         (entry,) = [each for each in await stored.tokens() if each.caller.name == "leaver"]
         await stored.revoke(entry.id, "cli:test")
+        await visitor.come_back()
         await expect(page.get_by_text("your token ended, or was revoked")).to_be_visible()
         assert "all right?" not in await page.content()
 

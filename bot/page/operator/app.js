@@ -138,13 +138,19 @@ function showHome() {
   shown("Ask", h("section", { class: "home" }, h("h1", {}, "What is wrong?"), h("p", { class: "muted" }, "Kortex reads, and proposes. What runs is what people confirm."), form));
 }
 
+function onCard(row) {
+  if (row.state !== "pending" && !openCards.shown.has(row.id)) return; // of long ago
+  openCards.put(row);
+  if (row.state === "pending") $("no-cards").hidden = true;
+}
+
 async function showConversation(id) {
   const hash = location.hash;
   shown("Conversation", h("h1", {}, "Conversation"), h("p", { class: "muted" }, "Reading…"));
   try {
     const session = await api.conversation(id);
     if (location.hash !== hash || !state.me) return;
-    state.conversation = new Conversation(session, me, { say, onCard: (row) => openCards.put(row) });
+    state.conversation = new Conversation(session, me, { say, onCard });
     shown(`#${session.channel}`, state.conversation.node);
   } catch (error) {
     if (location.hash === hash) shown("Conversation", h("h1", {}, "Conversation"), h("p", { class: "trouble", role: "alert" }, error.message));
@@ -170,13 +176,18 @@ function showReport({ title, load, everyMs }) {
 // What is asked for again and again, while somebody looks
 
 function every(ms, act) {
-  let timer = 0, stopped = false;
+  let timer = 0, stopped = false, isAsking = false;
   const turn = async () => {
+    if (isAsking) return;
+    clearTimeout(timer);
+    isAsking = true;
     if (!document.hidden) await act();
+    isAsking = false;
     if (!stopped) timer = setTimeout(turn, ms);
   };
+  document.addEventListener("visibilitychange", turn); // who comes back sees how it is now
   turn();
-  return () => { stopped = true; clearTimeout(timer); };
+  return () => { stopped = true; clearTimeout(timer); document.removeEventListener("visibilitychange", turn); };
 }
 
 const reached = () => { state.answered = Date.now(); $("lost").hidden = true; };

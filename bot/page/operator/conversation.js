@@ -99,7 +99,7 @@ class Answer {
 // Shows and follows it until `close()`.
 export class Conversation {
   constructor(session, me, { say, onCard }) {
-    Object.assign(this, { session, me, say, answers: new Map(), notices: [], waiting: 0, key: "", keyOf: "", isLive: true });
+    Object.assign(this, { session, me, say, onCard, answers: new Map(), notices: [], waiting: 0, key: "", keyOf: "", isLive: true });
     this.cardsIn = (at) => new Cards(at, me, { say, onChange: onCard });
     this.turns = h("div", { class: "turns" });
     this.state = h("p", { class: "banner", role: "status", hidden: true });
@@ -164,6 +164,7 @@ export class Conversation {
     try {
       const row = await api.proposal(id);
       this.atEnd(() => answer.cards.put(row));
+      this.onCard(row);
     } catch { /* not this person's to see */ }
   }
 
