@@ -17,7 +17,7 @@ _SSL_MODES: Final = ("disable", "allow", "prefer", "require", "verify-ca", "veri
 # What both drivers know (the store's asyncpg, the engine's psycopg), and `sslmode`, said as `ssl`.
 _OPTIONS: Final = frozenset({"host", "port", "ssl", "sslmode", "target_session_attrs"})
 _BOTH: Final = (
-    "behind the ? it may have sslmode, host, port and target_session_attrs, each once; certificates are "
+    "behind the ? it may have sslmode, host, port and target_session_attrs; certificates are "
     "named in the environment (PGSSLROOTCERT, PGSSLCERT, PGSSLKEY)"
 )
 
