@@ -189,7 +189,7 @@ async def test_a_card_is_rejected_with_a_reason_and_another_s_press_comes_first(
         (row,) = (each for each in rows if each["params"]["version"] == "v1.0.3")
         await noor.call("POST", f"/api/v1/proposals/{row['id']}/reject", {})
         await page.get_by_role("dialog").get_by_role("button", name="Confirm").click()
-        await expect(_card(page, "v1.0.3").locator(".note").last).to_contain_text("noor")
+        await expect(_card(page, "v1.0.3").locator(".said")).to_contain_text("noor")
         assert stage.plane.received == []
 
 

@@ -12,7 +12,7 @@ const MOST_REASON_CHARS = 500;
 const json = (text) => text ? { json: text } : "";
 
 const facts = (row) => [
-  ["Parameters", json(row.as_stored.params)], ["Why", row.rationale], ["May touch", row.blast_radius], ["The model expects", row.model_blast_radius],
+  ["Parameters", json(row.as_stored.params)], ["The model says, not checked", row.rationale], ["May touch", row.blast_radius], ["It may touch, says the model", row.model_blast_radius],
   ["Touches", row.touches.join(", ")], ["Dry run", json(row.as_stored.dry_run)], ["Can be undone", row.reversible ? "yes" : "no"], ["Asked by", row.asked_by],
   ["May be confirmed by", row.may_confirm.join(", ") || "nobody"], ["Who must also hold", row.must_also_hold.join(", ")],
   ["Not by who asked", row.four_eyes ? "yes" : ""], ["Confirmations", row.approvals > 1 ? `${row.confirmed_by.length} of ${row.approvals}` : ""],
@@ -64,7 +64,7 @@ function card(row, me, { say, onChange, message }) {
     h("header", {}, h("h3", {}, `${visible(row.action)} · ${visible(row.product)}`), h("span", { class: `chip is-${TONES[row.state] ?? "cut"}` }, row.state),
       isOpen ? h("span", { class: "muted", "data-until": row.expires_at }, left(row.expires_at)) : null),
     row.untrusted_read ? h("p", { class: "note" }, "The model read text from outside before it proposed this.") : null,
-    told(row), message ? h("p", { class: "note" }, visible(message)) : null, trouble,
+    told(row), message ? h("p", { class: "said" }, visible(message)) : null, trouble,
     !isOpen ? null : why ? h("p", { class: "muted" }, why) : h("div", { class: "row" },
       h("button", { class: "btn is-primary", type: "button", onclick: act(sure, (id) => api.confirm(id)) }, "Confirm"),
       h("button", { class: "btn is-danger", type: "button", onclick: act(reasoned, (id, reason) => api.reject(id, reason)) }, "Reject")));
