@@ -21,6 +21,10 @@ PATIENCE_S: Final = 120.0  # without a connection, before an answer is left to i
 FIRST_PAUSE_S: Final = 0.5
 LONGEST_PAUSE_S: Final = 5.0
 _SERVICE: Final = "Kortex"
+_NOT_TAKEN: Final = (
+    "this token is not taken: mistyped, expired, revoked, or of another Kortex. `kortex token list`, "
+    "where the service runs, shows the live ones; `kortex token create NAME` makes one"
+)
 AnswerT = TypeVar("AnswerT", bound=BaseModel)
 
 
@@ -194,4 +198,5 @@ def _refused(response: httpx.Response, raw: bytes) -> Exception:
         return BadAnswer(f"{why}; is this Kortex's address?", status=response.status_code)
     if response.status_code == 503:
         return AdapterError(error.message, status=503, retryable=True)
-    return ChatFailed(error.message, error.code)
+    why = _NOT_TAKEN if response.status_code == 401 else error.message
+    return ChatFailed(why, error.code)

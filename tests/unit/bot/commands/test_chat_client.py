@@ -103,6 +103,21 @@ async def test_a_refusal_is_told_in_the_services_words(service: Service) -> None
     assert len(service.asked) == 1
 
 
+async def test_a_token_that_is_not_taken_is_told_to_a_person_not_to_a_program(
+    service: Service,
+) -> None:
+    service.parts = [
+        (401, b'{"error": {"code": "unauthorized", "message": "Send `Authorization`"}}')
+    ]
+
+    with pytest.raises(
+        ChatFailed, match=r"this token is not taken.*kortex token create"
+    ) as refused:
+        await told(service)
+
+    assert refused.value.code == "unauthorized"
+
+
 @pytest.mark.parametrize(
     "body",
     [
