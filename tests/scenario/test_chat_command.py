@@ -132,7 +132,7 @@ async def test_a_proposal_is_shown_whole_and_runs_only_once_its_id_is_typed(
     alice: Terminal, stage: Stage
 ) -> None:
     raised = await alice.type("propose a rollback")
-    assert {'params: {"version": "v2.3.7"}', "asked by: @person/alice"} <= {
+    assert {'params: {"version":"v2.3.7"}', "asked by: @person/alice"} <= {
         line.strip() for line in raised.splitlines()
     }
     proposal = proposal_in(raised)

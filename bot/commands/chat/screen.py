@@ -153,10 +153,14 @@ def _cost(event: models.DoneEvent) -> str:
 
 
 def _facts(row: models.Proposal) -> list[tuple[str, str]]:
-    """Names and values; empty ones are left out. Nothing invisible stays so."""
+    """Names and values; empty ones are left out. Nothing invisible stays so.
+
+    What would run stands as it is stored: a number of JSON's may be longer than this machine's.
+    """
+    stored = row.as_stored
     told: list[tuple[str, JsonValue]] = [
         ("id", row.id),
-        ("params", row.params),
+        ("params", stored.params if stored else row.params),
         ("why", row.rationale),
         ("may touch", row.blast_radius),
         ("the model expects", row.model_blast_radius),
