@@ -21,6 +21,7 @@ from bot.store.audit_by_hand import erase as erase_rows
 from bot.store.audit_by_hand import seal as seal_rows
 from bot.store.audit_reading import StoredTrail
 from bot.store.audit_reading import verify as verify_trail
+from bot.store.person import UnknownWorkspace
 from bot.wiring import rules
 from bot.wiring.stores import open_stores
 from bot.wiring.trail import kept_outside
@@ -68,13 +69,16 @@ def erase(config: Path, person: str, session: str, reason: str) -> int:
     async def work(settings: Settings) -> int:
         async with AsyncExitStack() as stack:
             stores = await open_stores(settings, stack)
-            count = await erase_rows(
-                stores.database,
-                by=f"cli:{getpass.getuser()}",
-                reason=reason,
-                person=person,
-                session=session,
-            )
+            try:
+                count = await erase_rows(
+                    stores.database,
+                    by=f"cli:{getpass.getuser()}",
+                    reason=reason,
+                    person=person,
+                    session=session,
+                )
+            except UnknownWorkspace as error:
+                raise ConfigurationError(f"{error}. Nothing was erased") from error
         print(f"erased the content of {count} rows; the rows and the chain stay")
         return OK
 

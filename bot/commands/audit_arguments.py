@@ -141,7 +141,7 @@ def _add_audit(
     erase = add_command(
         under, "erase", _erase, "empty the content of rows; the rows and the chain stay"
     )
-    _one_of(erase, "this session's rows, by id", ("--session", "ID"), ("--person", "USER_ID"))
+    _one_of(erase, "this session's rows, by id", ("--session", "ID"), ("--person", "PERSON"))
     erase.add_argument("--reason", required=True, metavar="TEXT", help="written into the trail")
 
 
@@ -151,7 +151,7 @@ def _one_of(
     group = parser.add_mutually_exclusive_group(required=True)
     other = {
         "--since": 'rows from then on: "24h", "2026-11-21", or an ISO time',
-        "--person": "the rows whose actor is this person",
+        "--person": 'the rows whose actor is this person: "U0123456", elsewhere "T0123456/U0123456"',
     }
     group.add_argument(first[0], default="", metavar=first[1], help=text)
     group.add_argument(second[0], default="", metavar=second[1], help=other[second[0]])

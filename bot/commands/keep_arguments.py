@@ -44,7 +44,12 @@ def _add_records(
     for each in (export, delete):
         whose = each.add_mutually_exclusive_group(required=True)
         whose.add_argument("--session", default="", metavar="ID", help="this conversation, by id")
-        whose.add_argument("--person", default="", metavar="USER_ID", help="this person")
+        whose.add_argument(
+            "--person",
+            default="",
+            metavar="PERSON",
+            help='this person: "U0123456" of home, "T0123456/U0123456" elsewhere',
+        )
 
 
 def _backup(parsed: argparse.Namespace) -> int:

@@ -19,6 +19,7 @@ from bot.store.audit import StoredAudit
 from bot.store.audit_by_hand import erase
 from bot.store.audit_reading import StoredTrail
 from bot.store.database import Database
+from bot.store.person import UnknownWorkspace
 from bot.store.subject import StillOpen, Subject, SubjectRecords
 from bot.wiring import rules
 
@@ -32,11 +33,13 @@ def export(config: Path, session: str, person: str) -> int:
     async def work(settings: Settings) -> int:
         async with AsyncExitStack() as stack:
             database = await opened(settings, stack)
+            records = SubjectRecords(database, subject)
+            await _check_workspace(records)
             body: dict[str, JsonValue] = {"of": subject.kind, "id": session or person}
             await _on_record(database, AuditKind.RECORDS_EXPORTED, body)
-            async for row in SubjectRecords(database, subject).rows():
+            async for row in records.rows():
                 _print(row)
-            await _export_trail(StoredTrail(database), subject)
+            await _export_trail(StoredTrail(database), records)
         return OK
 
     return guarded(lambda: work(loaded(config)))
@@ -52,6 +55,7 @@ def delete(config: Path, session: str, person: str, reason: str) -> int:
             url = settings.database.url.get_secret_value()
             engine = EngineRecords(rules.engine_database(url))
             records = SubjectRecords(database, subject)
+            await _check_workspace(records)
             try:
                 await records.check_closed()
             except StillOpen as error:
@@ -59,13 +63,14 @@ def delete(config: Path, session: str, person: str, reason: str) -> int:
             # A person's id would be kept by the row that says it was deleted.
             body: dict[str, JsonValue] = {"of": subject.kind, "id": session, "reason": reason}
             await _on_record(database, AuditKind.RECORDS_DELETED, body)
-            # First: found by the names of rows that are deleted next.
+            # First: found by rows that are deleted next.
             names = frozenset(await records.names())
-            workflows = await engine.delete(await engine.naming(names))
-            rows = await records.delete()
+            user, others = await records.user()
+            workflows = await engine.delete(await engine.naming(names, user, others))
             erased = await erase(
                 database, by=_operator(), reason=reason, person=person, session=session, named=True
             )
+            rows = await records.delete()
         print(
             f"deleted {rows} rows and {workflows} records of the engine, and erased the content of "
             f"{erased} rows of the trail, whose chain stays. Copies elsewhere (backups, logs, "
@@ -76,14 +81,18 @@ def delete(config: Path, session: str, person: str, reason: str) -> int:
     return guarded(lambda: work(loaded(config)))
 
 
-async def _export_trail(trail: StoredTrail, subject: Subject) -> None:
+async def _check_workspace(records: SubjectRecords) -> None:
+    try:
+        await records.check_workspace()
+    except UnknownWorkspace as error:
+        raise ConfigurationError(f"{error}. Nothing was done") from error
+
+
+async def _export_trail(trail: StoredTrail, records: SubjectRecords) -> None:
     after = 0
-    while page := await trail.entries(after=after, session=subject.session, limit=PAGE_ROWS):
+    while page := await trail.entries(after=after, of=records.trail, limit=PAGE_ROWS):
         for entry in page:
-            named = f'"{subject.person}"'.encode()
-            line = orjson.dumps(entry.as_json())
-            if subject.session or named in line:
-                _print({"table": "audit", **entry.as_json()})
+            _print({"table": "audit", **entry.as_json()})
         after = page[-1].seq
 
 

@@ -55,18 +55,26 @@ class EngineRecords:
 
         return await self._do(work, 0)
 
-    async def naming(self, names: frozenset[str]) -> Sequence[str]:
-        """The ids of those that are named so, or that were given one of the names; reads them all."""
+    async def naming(
+        self, names: frozenset[str], user: str = "", others: Collection[str] = ()
+    ) -> Sequence[str]:
+        """The ids of those that are named so, or that were given one of the names; reads them all.
+
+        Also of those that were given `user`, and are not named so nor were given one of the `others`.
+        """
+        strange = frozenset(others)
+
+        def wanted(workflow_id: str, given: object) -> bool:
+            texts = {workflow_id, *texts_in(given)}
+            if not names.isdisjoint(texts):
+                return True
+            return bool(user) and user in texts and strange.isdisjoint(texts)
 
         def work(client: DBOSClient) -> Sequence[str]:
             found: list[str] = []
             for offset in range(0, 2**31, _AT_ONCE):
                 page = client.list_workflows(limit=_AT_ONCE, offset=offset, load_output=False)
-                found += [
-                    each.workflow_id
-                    for each in page
-                    if each.workflow_id in names or not names.isdisjoint(texts_in(each.input))
-                ]
+                found += [each.workflow_id for each in page if wanted(each.workflow_id, each.input)]
                 if len(page) < _AT_ONCE:
                     break
             return found

@@ -13,9 +13,9 @@ from bot.audit.verify import Summary, as_ranges
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.store.audit import TrailChanged, append_audit, insert_row, row_of
 from bot.store.audit_reading import StoredTrail
-from bot.store.columns import json_text
 from bot.store.database import Database
 from bot.store.dialect import Connection, lock_audit, now
+from bot.store.person import PersonRows
 from bot.store.sealing import sealing_of
 from bot.store.tables import audit
 
@@ -35,13 +35,16 @@ async def erase(
 ) -> int:
     """Empty actor and body of a person's rows, or a session's, and say so in the trail.
 
-    `named`: also of rows whose body names the person. Returns how many rows; what was said about other erasures stays. Raises StorageUnavailable.
+    `named`: also of rows whose body names the person. Returns how many rows; what was said about other
+    erasures stays. Raises UnknownWorkspace, StorageUnavailable.
     """
     if not person and not session:
         raise ValueError("an erasure names a person or a session")
-    whose = audit.c.actor == person if person else audit.c.session_id == session
-    if named and person:
-        whose |= audit.c.body.contains(json_text(person), autoescape=True)
+    whose = audit.c.session_id == session
+    if person:
+        theirs = PersonRows(person)
+        await theirs.check_workspace(database)
+        whose = theirs.trail(named=named)
     erased = 0
 
     async def batch(connection: Connection) -> int:

@@ -73,11 +73,17 @@ class StoredTrail:
         since: datetime | None = None,
         limit: int = PAGE_ROWS,
         newest: bool = False,
+        of: sa.ColumnElement[bool] | None = None,
     ) -> Sequence[TrailEntry]:
-        """What was written, in order, beyond row `after`; `newest` takes the last ones."""
+        """What was written, in order, beyond row `after`; `newest` takes the last ones.
+
+        `of` is a condition on the table of the trail.
+        """
         order = audit.c.seq.desc() if newest else audit.c.seq
         own = of_session(audit.c.session_id, self._whose)
         statement = _ROW.where(audit.c.seq > after, own).order_by(order).limit(limit)
+        if of is not None:
+            statement = statement.where(of)
         if session:
             statement = statement.where(audit.c.session_id == session)
         if since is not None:

@@ -14,6 +14,7 @@ from pydantic import JsonValue
 
 from bot.domain.proposal import OPEN
 from bot.domain.session import TurnState
+from bot.domain.tenancy import HOME
 from bot.store.alert_tables import alert_threads, alerts
 from bot.store.caller_tables import caller_tokens, callers
 from bot.store.chat_tables import chat_events, chat_messages, chat_sessions
@@ -22,8 +23,10 @@ from bot.store.dialect import Connection
 from bot.store.feedback_table import feedback
 from bot.store.incident_rows import SESSIONS
 from bot.store.incident_words_sqlite import merge_words
+from bot.store.person import PersonRows
 from bot.store.proposal_rows import proposal_of, votes_text
 from bot.store.tables import (
+    audit,
     evidence,
     incidents,
     messages,
@@ -37,6 +40,8 @@ from bot.store.tables import (
     undelivered,
     watches,
 )
+from bot.store.whose import of_team
+from bot.store.workspace_tables import installations
 
 _TURNS_AT_ONCE: Final = 200
 # Held by their turn's id; they go before it.
@@ -53,7 +58,7 @@ class StillOpen(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A session or a person, by id; the other one is empty."""
+    """A session by id, or a person as `bot.store.person` writes them; the other one is empty."""
 
     session: str = ""
     person: str = ""
@@ -74,24 +79,46 @@ class SubjectRecords:
     def __init__(self, database: Database, subject: Subject) -> None:
         self._database = database
         self._subject = subject
-        session, person = subject.session, subject.person
-        self._turn = turns.c.session_id == session if session else turns.c.asker_user == person
+        self._person = person = PersonRows(subject.person)
+        session = subject.session
+        self._turn = turns.c.session_id == session if session else person.turns
         self._turns = sa.select(turns.c.id).where(self._turn)
-        self._proposal = (
-            proposals.c.session_id == session if session else proposals.c.asker_user == person
-        )
+        self._proposal = proposals.c.session_id == session if session else person.asked
+
+    @property
+    def trail(self) -> sa.ColumnElement[bool]:
+        """Which rows of the audit trail are of it, while its turns are there."""
+        session = self._subject.session
+        return audit.c.session_id == session if session else self._person.trail(named=True)
+
+    async def check_workspace(self) -> None:
+        """Raises UnknownWorkspace."""
+        await self._person.check_workspace(self._database)
 
     async def names(self) -> Collection[str]:
         """Ids by which the engine's records of it are found."""
         wanted = (self._turns, sa.select(proposals.c.id).where(self._proposal))
 
         async def work(connection: Connection) -> Collection[str]:
-            found = {self._subject.person} - {""}
-            for each in wanted:
-                found.update(await connection.scalars(each))
-            return found
+            return {name for each in wanted for name in await connection.scalars(each)}
 
         return await self._database.fetch(work)
+
+    async def user(self) -> tuple[str, Collection[str]]:
+        """The person's id, and what tells engine's records of others apart who have the same one."""
+        person = self._person
+        if self._subject.session:
+            return "", ()
+        others = (
+            sa.select(installations.c.team).where(installations.c.team != person.tenant),
+            sa.select(proposals.c.id).where(~of_team(proposals.c.team, person.tenant)),
+            person.others_turns(),
+        )
+
+        async def work(connection: Connection) -> Collection[str]:
+            return {name for each in others for name in await connection.scalars(each)}
+
+        return person.user, await self._database.fetch(work)
 
     async def check_closed(self) -> None:
         """Raises StillOpen."""
@@ -142,6 +169,9 @@ class SubjectRecords:
         if not some:
             return 0
         ids, theirs = [row.id for row in some], {row.session_id for row in some}
+        if self._subject.person:  # its turn tells whose it was
+            unnamed = spending.update().where(spending.c.turn_id.in_(ids))
+            await connection.execute(unnamed.values(user_id=""))
         deleted = await _deleted(connection, [(incidents, _told_of(theirs))])
         deleted += await _deleted(connection, [(t, t.c.turn_id.in_(ids)) for t in _OF_A_TURN])
         deleted += await _deleted(connection, [(turns, turns.c.id.in_(ids))])
@@ -164,24 +194,23 @@ class SubjectRecords:
 
     def _own(self) -> Sequence[Where]:
         """In an order that foreign keys allow."""
-        session, person = self._subject.session, self._subject.person
+        session, person = self._subject.session, self._person
         of_proposals = sa.select(proposals.c.id).where(self._proposal)
         both = [(watches, watches.c.proposal_id.in_(of_proposals)), (proposals, self._proposal)]
-        if person:
-            mine = sa.select(callers.c.user_id).where(
-                (callers.c.user_id == person) | (callers.c.account == person)
-            )
+        if not session:
+            mine = sa.select(callers.c.user_id).where(person.callers)
             return [
                 *both,
-                *_chats(chat_sessions.c.owner_user == person),
-                (chat_events, chat_events.c.to_user == person),
-                (feedback, feedback.c.user_id == person),
-                (reservations, reservations.c.user_id == person),
+                *_chats(person.chats),
+                (chat_events, person.told),
+                (feedback, person.feedback),
+                (reservations, person.spent(reservations)),
                 (caller_tokens, caller_tokens.c.user_id.in_(mine)),
-                (callers, (callers.c.user_id == person) | (callers.c.account == person)),
+                (callers, person.callers),
             ]
         here = sa.exists().where(  # by its place, which its id is made of
             sessions.c.id == session,
+            of_team(sessions.c.team, HOME),  # alerts are told nowhere else
             sessions.c.channel == alert_threads.c.channel,
             sessions.c.thread_ts == alert_threads.c.thread_ts,
         )
@@ -203,28 +232,26 @@ class SubjectRecords:
 
     def _kept(self) -> Sequence[Where]:
         """Rows that lose the name in a deletion, and no more."""
-        session, person = self._subject.session, self._subject.person
+        session, person = self._subject.session, self._person
         if session:
             return [(spending, spending.c.session_id == session)]
-        voted = proposals.c.votes.contains(f'"{person}"', autoescape=True)
-        decided = (proposals.c.decided_by == person) | voted
         return [
-            (spending, spending.c.user_id == person),
-            (proposals, decided & ~self._proposal),
-            (switches, switches.c.by_user == person),
+            (spending, person.spent(spending)),
+            (proposals, (person.decided | person.voted) & ~self._proposal),
+            (switches, person.switched),
             (incidents, _told_of(sa.select(turns.c.session_id).where(self._turn))),
         ]
 
     async def _unname(self, connection: Connection) -> None:
-        person = self._subject.person
-        for table, column in ((spending, spending.c.user_id), (switches, switches.c.by_user)):
-            await connection.execute(table.update().where(column == person).values({column: ""}))
-        voted = proposals.c.votes.contains(f'"{person}"', autoescape=True)
-        for row in (await connection.execute(sa.select(proposals).where(voted))).all():
-            others = tuple(vote for vote in proposal_of(row).votes if vote.by != person)
+        person = self._person
+        spent, switched = person.spent(spending), person.switched
+        await connection.execute(spending.update().where(spent).values(user_id=""))
+        await connection.execute(switches.update().where(switched).values(by_user=""))
+        for row in (await connection.execute(sa.select(proposals).where(person.voted))).all():
+            others = tuple(vote for vote in proposal_of(row).votes if vote.by != person.user)
             this = proposals.update().where(proposals.c.id == row.id)
             await connection.execute(this.values(votes=votes_text(others)))
-        by_them = proposals.update().where(proposals.c.decided_by == person)
+        by_them = proposals.update().where(person.decided)
         await connection.execute(by_them.values(decided_by=None, reason=""))
 
 

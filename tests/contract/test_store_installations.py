@@ -3,13 +3,18 @@
 import asyncio
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 import sqlalchemy as sa
 from cryptography.fernet import Fernet
 
-from bot.domain.audit import AuditEvent, AuditKind
+from adapters.llm.messages import Message, Role
+from bot.app import Base, _notes
+from bot.domain.audit import AuditEvent, AuditKind, TrailEntry
 from bot.domain.budget import BudgetLimits, Limit
+from bot.domain.callers import CallerKind, KnownCaller
 from bot.domain.feedback import Vote
 from bot.domain.ids import (
     ChannelId,
@@ -23,27 +28,39 @@ from bot.domain.ids import (
     UserId,
 )
 from bot.domain.session import Ask, TurnState
-from bot.domain.tenancy import HOME
+from bot.domain.tenancy import HOME, scope_of, tenant_of
+from bot.domain.turn_events import Evidence
 from bot.ports.installations import Installed
 from bot.privacy.token_seal import TokenSeal
 from bot.store import installations
+from bot.store.alert_tables import alert_threads
+from bot.store.alerts import StoredAlerts
 from bot.store.audit import StoredAudit
+from bot.store.audit_by_hand import erase
 from bot.store.audit_reading import StoredTrail
+from bot.store.callers import StoredCallers
 from bot.store.database import Database
 from bot.store.dialect import Connection
 from bot.store.feedback import StoredFeedback
+from bot.store.incidents import StoredIncidents
 from bot.store.installations import StoredInstallations, StoredOAuthStates
 from bot.store.ledger import StoredLedger
 from bot.store.overview import StoredOverview
+from bot.store.person import UnknownWorkspace
 from bot.store.proposals import StoredProposals
 from bot.store.sessions import StoredSessions
+from bot.store.subject import Subject, SubjectRecords
+from bot.store.tables import proposals, spending
+from bot.store.tables import tickets as waiting_turns
 from bot.store.tickets import Tickets
 from bot.store.whose import Whose
 from bot.store.workspace_tables import installations as table
 from bot.store.workspace_tables import oauth_states
+from tests.contract.test_store_alerts import RULE, alert, file
 from tests.fixtures_database import database, database_url
 from tests.fixtures_stores import HELD, ROUND
 from tests.slack_ingress import proposal
+from tools.capabilities import IncidentQuery
 from tools.redactor import Redacted
 
 __all__ = ["database", "database_url"]
@@ -234,3 +251,93 @@ async def test_rows_of_one_workspace_are_not_another_ones_whose_id_begins_alike(
     assert [r for r in await StoredTrail(database, ACME.team).entries() if r.session_id] == []
     home = await StoredTrail(database, HOME).entries()
     assert [row.session_id for row in home if row.session_id] == [f"session:{longer}:C1:1.1"]
+
+
+async def _rows_of(database: Database, person: str) -> set[str]:
+    """The tables and workspaces of what an export holds, the trail's among it."""
+    records = SubjectRecords(database, Subject(person=person))
+    rows = [row async for row in records.rows()]
+    told = await StoredTrail(database).entries(of=records.trail)
+    return {f"{row['table']} {team}" for row in rows for team in TEAMS if team in str(row)} | {
+        f"audit {team}" for row in told for team in TEAMS if team in row.session_id
+    }
+
+
+@pytest.mark.parametrize(("person", "own"), [("U1", 0), ("TACME/U1", 1)])
+async def test_one_id_in_two_workspaces_is_two_people_to_an_export_and_a_deletion(
+    database: Database, person: str, own: int
+) -> None:
+    await kept(database).save(ACME, "U0")
+    mine, other = TEAMS[own], ("TACME/U1", "U1")[own]
+    for team in TEAMS:
+        await _live(database, team)
+        linked = KnownCaller(UserId(f"@{team}"), CallerKind.PERSON, "Mira", account=f"{team}/U1")
+        await StoredCallers(database).create(linked, None, "cli:me")
+    async with database.write() as connection:
+        asked = {"asker_user": "U1", "decided_by": "U1", "state": "rejected"}
+        for team in TEAMS:
+            of_team = proposals.update().where(proposals.c.team == team)
+            await connection.execute(of_team.values(asked | {"asker_team": team}))
+        await connection.execute(spending.update().values(user_id="U1"))
+        await connection.execute(waiting_turns.delete())
+    before = await _rows_of(database, other)
+    assert {name.split()[1] for name in before} == {TEAMS[1 - own]}
+    assert {"turns", "proposals", "feedback", "spending", "callers", "audit"} <= {
+        name.split()[0] for name in before
+    }
+
+    records = SubjectRecords(database, Subject(person=person))
+    await records.check_workspace()
+    assert _ask(TEAMS[1 - own]).turn_id in (await records.user())[1]
+    assert await erase(database, by="cli:me", reason="asked", person=person, named=True) > 0
+    await records.delete()
+
+    assert await _rows_of(database, other) == before
+    assert await _rows_of(database, person) == set()
+    assert mine not in {row.session_id.split(":")[1] for row in await _unerased(database)}
+
+
+async def _unerased(database: Database) -> list[TrailEntry]:
+    rows = await StoredTrail(database).entries()
+    return [row for row in rows if row.session_id and row.actor]
+
+
+async def test_a_person_of_a_workspace_that_never_was_is_refused(database: Database) -> None:
+    with pytest.raises(UnknownWorkspace, match=r"TNONE never installed .* bare id: U1"):
+        await SubjectRecords(database, Subject(person="TNONE/U1")).check_workspace()
+    await SubjectRecords(database, Subject(person="@idp/U1")).check_workspace()
+
+
+async def test_a_channel_of_the_same_id_elsewhere_reads_neither_incidents_nor_alerts(
+    database: Database,
+) -> None:
+    """Home's past is not another workspace's, nor the other way round."""
+    await kept(database).save(ACME, "U0")
+    sessions = StoredSessions(database)
+    for team in TEAMS:
+        asked = _ask(team)
+        session = await sessions.open(asked, "incident", NOW)
+        await sessions.begin_turn(asked, session, NOW)
+        seen = Evidence(1, "c1", "core__get_logs", "2 lines", True, 1, False, "{}")
+        answer = Message(role=Role.ASSISTANT, text=f"sequential quotes of {team}")
+        await sessions.finish_turn(asked.turn_id, TurnState.ANSWERED, [answer], [seen], NOW)
+    history = StoredIncidents(database)
+    for team, channel in zip(TEAMS, ("C1", scope_of("C1", ACME.team)), strict=True):
+        found = await history.search(
+            IncidentQuery(text="sequential quotes", channel=channel, limit=9)
+        )
+        assert [each.resolution for each in found] == [f"sequential quotes of {team}"]
+
+    (thread,) = await file(StoredAlerts(database), alert("latency"))
+    async with database.write() as connection:
+        here = alert_threads.update().where(alert_threads.c.id == thread.id)
+        await connection.execute(here.values(channel="C1", thread_ts="1.1"))
+    stores = SimpleNamespace(
+        proposals=StoredProposals(database), sessions=sessions, alerts=StoredAlerts(database)
+    )
+    tenancy = SimpleNamespace(alerts=[RULE], tenant_of=lambda team: tenant_of(team, TEAMS[0]))
+    base = cast("Base", SimpleNamespace(stores=stores, in_force=tenancy))
+    noted = [len(await _notes(base, SessionId(f"session:{team}:C1:1.1"))) for team in TEAMS]
+    assert noted == [1, 0]
+    of_acme = SubjectRecords(database, Subject(session="session:TACME:C1:1.1"))
+    assert "alert_threads" not in {row["table"] async for row in of_acme.rows()}

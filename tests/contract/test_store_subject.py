@@ -94,9 +94,8 @@ async def test_all_of_a_subject_goes_once_nothing_of_it_is_open(
     await records.check_closed()
     exported = [row["table"] async for row in records.rows()]
     assert {"turns", "messages", "evidence", "proposals", "chat_sessions"} <= set(exported)
-    assert await records.names() == {"p_1", ask("1.0").turn_id, ask("2.0").turn_id} | (
-        {subject.person} - {""}
-    )
+    assert await records.names() == {"p_1", ask("1.0").turn_id, ask("2.0").turn_id}
+    assert (await records.user())[0] == subject.person
 
     assert await records.delete() >= len(exported) - 1
 
@@ -118,8 +117,10 @@ async def test_the_engines_records_are_found_by_name_and_deleted_once_they_ended
         )
     records = EngineRecords(engine_database(database_url))
 
-    found = await records.naming(frozenset({"U1", "p_1"}))
+    found = await records.naming(frozenset({"p_1"}), "U1")
     assert sorted(found) == ["decision:3", "turn:1"]
+    for of_another in (["turn:1"], ["U1", "T2"]):  # by name, and by what they were given
+        assert await records.naming(frozenset({"p_1"}), "U1", of_another) == ["decision:3"]
     assert await records.delete(found) == 0  # they would still run
 
     assert await records.end_unfinished() == 3
