@@ -14,10 +14,12 @@ from pydantic import JsonValue
 
 from adapters.llm.messages import Message, Role
 from adapters.told import IngestedEvent
+from bot.domain.tenancy import HOME, scope_of
 from bot.store.dialect import Connection, insert_into
 from bot.store.session_rows import to_message
 from bot.store.tables import incidents, sessions
 from bot.store.tables import messages as messages_table
+from bot.store.workspace_tables import installations
 from tools.search_words import document, month_label, product_label
 
 MAX_TITLE_CHARS = 200
@@ -106,6 +108,9 @@ async def keep_session(
     session = (
         await connection.execute(sa.select(sessions).where(sessions.c.id == session_id))
     ).one()
+    installed = await connection.scalar(
+        sa.select(installations.c.team).where(installations.c.team == session.team)
+    )
     asked = await connection.scalar(
         sa.select(messages_table.c.body).where(
             messages_table.c.turn_id == turn_id, messages_table.c.n == 0
@@ -121,7 +126,7 @@ async def keep_session(
             source=SESSIONS,
             external_id=session_id,
             opened_at=session.created_at,
-            scope=session.channel,
+            scope=scope_of(session.channel, installed or HOME),
             products=_products_asked(said),
             title=question[:MAX_TITLE_CHARS],
             closed_at=at,
