@@ -60,7 +60,7 @@ browser:
 	@command -v chromium >/dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; }
 
 unit: setup-dev browser
-	PYTHONDONTWRITEBYTECODE= $(PYTEST) -n 3 --dist worksteal -m $(HERE)
+	PYTHONDONTWRITEBYTECODE= $(PYTEST) -n 4 --dist worksteal -m $(HERE)
 
 # Other people's MCP servers: into a folder of their own, never into the locks.
 MCP_SERVERS := build/mcp-servers
@@ -110,7 +110,7 @@ mutants: setup-dev ## break copies of the source and see that the tests notice (
 	$(BIN)/python -m tests.mutants
 
 coverage: setup-dev browser ## what the tests run of the product, with branches; the report names what they do not
-	PYTHONDONTWRITEBYTECODE= $(PYTEST) -n 3 --dist worksteal -m $(HERE) --cov --cov-report=term
+	PYTHONDONTWRITEBYTECODE= $(PYTEST) -n 4 --dist worksteal -m $(HERE) --cov --cov-report=term
 
 bench: setup-dev ## the benchmarks, with their baselines in the same run
 	$(PYTEST) -m benchmark -p no:randomly -s --timeout 900 tests/benchmarks

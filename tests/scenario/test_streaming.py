@@ -143,7 +143,7 @@ async def test_the_first_text_of_a_lone_answer_is_there_at_once(slack: Slack) ->
 async def test_a_burst_of_rate_limits_delays_the_final_but_does_not_lose_it(slack: Slack) -> None:
     ask = await slack.ask(CHECKOUT)
     stream = slack.surface.stream(ask, await slack.surface.open_answer(ask))
-    slack.workspace.limiter._windows["chat.update"].extend([time.monotonic() * SPEED - 40] * 50)
+    slack.workspace.limiter._windows["chat.update"].extend([time.monotonic() * SPEED - 54] * 50)
     await stream.finish(FINALS["long"])
 
     assert slack.answer(ask) == [part.text for part in render(view([FINALS["long"]]))]
