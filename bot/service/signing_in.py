@@ -7,15 +7,12 @@ import structlog
 from aiohttp import web
 from pydantic import JsonValue
 
-from adapters.oidc import Issuer, OidcTokens, TokenRefused
-from adapters.oidc_sign_in import OidcSignIn, SignInClient
 from bot.settings.http import OidcSettings
 from bot.settings.model import Settings
 from bot.settings.page import PageSettings
 from bot.settings.reading import ConfigurationError
 from bot.web.api.callers import CallerDoor, ClaimRules, ClaimsOf
 from bot.web.page import PageSessions, page_routes
-from bot.web.page_sign_in import ProviderDoor
 
 log = structlog.get_logger(__name__)
 
@@ -24,6 +21,8 @@ def checked_claims(settings: OidcSettings) -> ClaimsOf | None:
     """What the configured provider says of whoever shows a token of it. Raises ConfigurationError."""
     if not settings.issuer:
         return None
+    from adapters.oidc import Issuer, OidcTokens, TokenRefused
+
     issuer = Issuer(settings.issuer, settings.audience, settings.algorithms, settings.jwks_url)
     try:
         tokens = OidcTokens(issuer, time.monotonic)
@@ -62,6 +61,9 @@ def page_of(
     sessions, oidc = page_sessions(settings.page), settings.oidc
     if claims_of is None or not oidc.sign_in:
         return page_routes(sessions, door.shown)
+    from adapters.oidc_sign_in import OidcSignIn, SignInClient
+    from bot.web.page_sign_in import ProviderDoor
+
     secret = oidc.client_secret.get_secret_value()
     at_provider = OidcSignIn(SignInClient(oidc.issuer, oidc.audience, secret))
     return [

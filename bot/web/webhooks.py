@@ -7,13 +7,11 @@ Everything is idempotent: the senders repeat what they have no answer for.
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from aiohttp import web
 from pydantic import ValidationError
 
-from adapters.deploys import flux, github, gitlab
-from adapters.deploys.argocd import ArgoNotification
 from adapters.told import IngestedEvent
 from bot.domain.alerts import ProductOf
 from bot.ports.failures import StorageUnavailable
@@ -22,6 +20,12 @@ from bot.web.alertmanager_events import AlertmanagerPayload
 from bot.web.ingest import MAX_BYTES, IngestRefused, check_token, read_body, refusal
 from tools.capabilities import Clock
 from tools.product_names import product_in
+
+if TYPE_CHECKING:
+    from adapters.deploys.argocd import ArgoNotification
+    from adapters.deploys.flux import FluxNotification
+    from adapters.deploys.github import DeploymentStatus
+    from adapters.deploys.gitlab import DeploymentHook
 
 ALERTMANAGER_PATH = "/ingest/v1/alertmanager"
 ARGOCD_PATH = "/ingest/v1/argocd"
@@ -48,10 +52,10 @@ class _Alerts:
 PayloadT = TypeVar(
     "PayloadT",
     AlertmanagerPayload,
-    ArgoNotification,
-    flux.FluxNotification,
-    github.DeploymentStatus,
-    gitlab.DeploymentHook,
+    "ArgoNotification",
+    "FluxNotification",
+    "DeploymentStatus",
+    "DeploymentHook",
 )
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _Reader = Callable[[web.Request], Awaitable[_Payload | None]]
@@ -70,9 +74,14 @@ class SenderSecrets:
 def webhook_routes(
     events: EventStore, clock: Clock, secrets: SenderSecrets, product_of: ProductOf = product_in
 ) -> list[web.RouteDef]:
-    """The routes of the senders whose secret is set. `product_of` says whose an alert is."""
+    """The routes of the senders whose secret is set: what they send is imported for those alone.
+
+    `product_of` says whose an alert is.
+    """
     readers: list[tuple[str, _Reader]] = []
     if secrets.api_token:
+        from adapters.deploys.argocd import ArgoNotification
+
         readers += [
             (ALERTMANAGER_PATH, _alerts(secrets.api_token, product_of)),
             (ARGOCD_PATH, _with_token(secrets.api_token, ArgoNotification)),
@@ -105,6 +114,8 @@ def _alerts(token: str, product_of: ProductOf) -> _Reader:
 
 
 def _from_github(secret: str) -> _Reader:
+    from adapters.deploys import github
+
     async def read(request: web.Request) -> _Payload | None:
         body = await read_body(request, MAX_BYTES)
         if not github.is_signed(request.headers.get("X-Hub-Signature-256", ""), body, secret):
@@ -117,6 +128,8 @@ def _from_github(secret: str) -> _Reader:
 
 
 def _from_flux(secret: str) -> _Reader:
+    from adapters.deploys import flux
+
     async def read(request: web.Request) -> _Payload:
         body = await read_body(request, MAX_BYTES)
         if not flux.is_signed(request.headers.get("X-Signature", ""), body, secret):
@@ -127,6 +140,8 @@ def _from_flux(secret: str) -> _Reader:
 
 
 def _from_gitlab(secret: str) -> _Reader:
+    from adapters.deploys import gitlab
+
     async def read(request: web.Request) -> _Payload | None:
         if not gitlab.is_from(request.headers.get("X-Gitlab-Token", ""), secret):
             raise IngestRefused(401, "unauthorized", "the token is not the one")
@@ -168,6 +183,8 @@ def _parsed(payload: type[PayloadT], body: bytes) -> PayloadT:
 
 def _application(payload: type[PayloadT], body: bytes) -> PayloadT | None:
     """An Argo CD Application that is the whole body."""
+    from adapters.deploys.argocd import ArgoNotification
+
     if not issubclass(payload, ArgoNotification):
         return None
     try:

@@ -1,4 +1,7 @@
-"""From one backend's settings to what reads it, by its kind. None where no kind is set."""
+"""From one backend's settings to what reads it, by its kind. None where no kind is set.
+
+Each kind is imported where one is configured, for most have none.
+"""
 
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
@@ -6,14 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 import httpx
 
-from adapters.observe.conventions import Conventions
 from adapters.observe.cursor import UnsealedCodec
 from adapters.observe.grafana import proxied, read_through
-from adapters.observe.jaeger import JaegerTraces
-from adapters.observe.loki import LokiLogs
-from adapters.observe.prometheus import PrometheusMetrics
-from adapters.observe.sentry import Sentry
-from adapters.observe.tempo import TempoTraces
 from adapters.sigv4 import AwsKey
 from bot.settings.error_tracker import ErrorsBackend
 from bot.settings.observe import LogsBackend, MetricsBackend, ObservedBackend, TracesBackend
@@ -24,6 +21,7 @@ from tools.error_issues import ErrorIssues
 
 if TYPE_CHECKING:
     from adapters.observe.aws import Aws, AwsService
+    from adapters.observe.conventions import Conventions
 
 _DATADOG: Final = "https://api.datadoghq.com"  # of the US1 site
 
@@ -36,6 +34,8 @@ def open_logs(
         case "none" | "recorded":
             return None
         case "loki":
+            from adapters.observe.loki import LokiLogs
+
             client = _client(backend, table, stack)
             selector, tenant = backend.selector, backend.tenant
             try:
@@ -49,7 +49,7 @@ def open_logs(
 def _open_fields(
     backend: LogsBackend, product_labels: Sequence[str], table: str, stack: AsyncExitStack
 ) -> Logs:
-    """Stores whose lines have fields; imported where one is configured, for most have none."""
+    """Stores whose lines have fields."""
     from adapters.observe.field_logs import FieldLogs
 
     codec = UnsealedCodec()
@@ -91,6 +91,8 @@ def open_metrics(
         case "none" | "recorded":
             return None
         case "prometheus":
+            from adapters.observe.prometheus import PrometheusMetrics
+
             scraped = backend.scrape_interval
             return PrometheusMetrics(
                 _client(backend, table, stack),
@@ -108,7 +110,7 @@ def open_metrics(
 def _open_named(
     backend: MetricsBackend, clock: Clock, table: str, stack: AsyncExitStack
 ) -> Metrics:
-    """Stores without PromQL; imported where one is configured, for most have none."""
+    """Stores without PromQL."""
     from adapters.observe.named_metrics import NamedMetrics
 
     conventions = conventions_of(backend)
@@ -126,8 +128,10 @@ def _open_named(
     return NamedMetrics(tagged, clock, conventions)
 
 
-def conventions_of(metrics: MetricsBackend) -> Conventions:
+def conventions_of(metrics: MetricsBackend) -> "Conventions":
     """What names mean here: the operator's own before the shipped ones."""
+    from adapters.observe.conventions import Conventions
+
     return Conventions({name: one.model_dump() for name, one in metrics.signals.items()})
 
 
@@ -137,7 +141,11 @@ def open_traces(backend: TracesBackend, table: str, stack: AsyncExitStack) -> Tr
         return None
     client = _client(backend, table, stack)
     if backend.kind == "tempo":
+        from adapters.observe.tempo import TempoTraces
+
         return TempoTraces(client, backend.tenant)
+    from adapters.observe.jaeger import JaegerTraces
+
     return JaegerTraces(client, backend.api)
 
 
@@ -145,6 +153,8 @@ def open_errors(backend: ErrorsBackend, table: str, stack: AsyncExitStack) -> Er
     """As `open_logs`."""
     if backend.kind == "none":
         return None
+    from adapters.observe.sentry import Sentry
+
     client = backend_client(backend.url, backend, f"{table}.url", stack)
     return Sentry(client, backend.organization, backend.projects)
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import httpx
 from pydantic import JsonValue
@@ -17,11 +18,6 @@ from adapters.control_plane.client import HttpControlPlane
 from adapters.control_plane.orders import Executors, Rehearsal
 from adapters.control_plane.pipelines import GitHub, GitLab, Pipelines
 from adapters.control_plane.port import ExecutorKind
-from adapters.kubernetes.api import KubernetesApi
-from adapters.kubernetes.config import Access, from_kubeconfig, in_cluster
-from adapters.kubernetes.offer import KubernetesOffer
-from adapters.kubernetes.reader import KubernetesReader
-from adapters.kubernetes.rollouts import KubernetesRollouts
 from adapters.llm.config import ProviderConfig
 from adapters.llm.hosted import HostedProvider
 from adapters.llm.model_table import ModelOverride
@@ -46,6 +42,13 @@ from bot.store.database import Database
 from bot.store.switch import StoredSwitch
 from bot.wiring.confinement import local_order
 from tools.errors import InvalidArguments
+
+if TYPE_CHECKING:
+    from adapters.kubernetes.api import KubernetesApi
+    from adapters.kubernetes.config import Access
+    from adapters.kubernetes.offer import KubernetesOffer
+    from adapters.kubernetes.reader import KubernetesReader
+    from adapters.kubernetes.rollouts import KubernetesRollouts
 
 
 def installation_key(settings: Settings) -> bytes:
@@ -170,21 +173,26 @@ def _extra(settings: ProviderSettings) -> Mapping[str, JsonValue]:
 class Cluster:
     """A Kubernetes cluster: what may be read of it, and what its identity may do."""
 
-    api: KubernetesApi
-    reader: KubernetesReader
-    rollouts: KubernetesRollouts
-    offer: KubernetesOffer
+    api: "KubernetesApi"
+    reader: "KubernetesReader"
+    rollouts: "KubernetesRollouts"
+    offer: "KubernetesOffer"
 
 
 async def open_cluster(
     settings: KubernetesSettings, stack: AsyncExitStack, product_labels: Sequence[str] = ()
 ) -> Cluster | None:
-    """None when no cluster is configured. `product_labels` are `[observe]`'s.
+    """None when no cluster is configured: then nothing of it is imported.
 
-    Raises ConfigurationError.
+    `product_labels` are `[observe]`'s. Raises ConfigurationError.
     """
     if settings.kind in ("none", "recorded"):
         return None
+    from adapters.kubernetes.api import KubernetesApi
+    from adapters.kubernetes.offer import KubernetesOffer
+    from adapters.kubernetes.reader import KubernetesReader
+    from adapters.kubernetes.rollouts import KubernetesRollouts
+
     try:
         access = await asyncio.to_thread(_access, settings)
         api = KubernetesApi(access)
@@ -201,7 +209,9 @@ async def open_cluster(
         raise ConfigurationError(f"kubernetes: {error}") from error
 
 
-def _access(settings: KubernetesSettings) -> Access:
+def _access(settings: KubernetesSettings) -> "Access":
+    from adapters.kubernetes.config import from_kubeconfig, in_cluster
+
     if settings.kind == "cluster":
         return in_cluster()
     path = Path(settings.kubeconfig).expanduser()

@@ -18,6 +18,9 @@ MAY_LOAD = frozenset(
 )  # fmt: skip
 # Loaded at a start by mistake before, with what each costs: tens of modules, megabytes.
 NOT_LOADED = (
+    "adapters.deploys.argocd", "adapters.deploys.flux", "adapters.deploys.github", "adapters.deploys.gitlab",
+    "adapters.kubernetes", "adapters.observe.conventions", "adapters.observe.jaeger", "adapters.observe.loki",
+    "adapters.observe.prometheus", "adapters.observe.sentry", "adapters.observe.tempo", "adapters.oidc",
     "adapters.recorded", "alembic", "asyncpg", "bot.demo", "mako", "psycopg.connection", "psycopg_binary",
 )  # fmt: skip
 # `structlog` and `httpx` take these in where they are installed, which an installation has not.
