@@ -19,7 +19,7 @@ MAY_LOAD = frozenset(
 # Loaded at a start by mistake before, with what each costs: tens of modules, megabytes.
 NOT_LOADED = (
     "adapters.deploys.argocd", "adapters.deploys.flux", "adapters.deploys.github", "adapters.deploys.gitlab",
-    "adapters.kubernetes", "adapters.observe.conventions", "adapters.observe.jaeger", "adapters.observe.loki",
+    "adapters.kubernetes", "adapters.observe.jaeger", "adapters.observe.loki",
     "adapters.observe.prometheus", "adapters.observe.sentry", "adapters.observe.tempo", "adapters.oidc",
     "adapters.recorded", "alembic", "asyncpg", "bot.demo", "mako", "psycopg.connection", "psycopg_binary",
 )  # fmt: skip
