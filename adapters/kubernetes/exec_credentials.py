@@ -22,6 +22,7 @@ from adapters.egress import check_program
 from adapters.errors import BadAnswer, Refused, TimedOut, Unreachable
 
 API_VERSIONS: Final = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
+REAP_S: Final = 1.0  # of a program that was killed
 RUN_S: Final = 20.0  # a tool that waits for it has 30
 # Asked again so long before the end: a request takes its time, and two clocks differ.
 MARGIN_S: Final = 60.0
@@ -177,6 +178,9 @@ async def run_plugin(plugin: Plugin, *, timeout_s: float = RUN_S) -> bytes:
             os.killpg(process.pid, signal.SIGKILL)
         # Nothing public closes the pipes while somebody else holds their other ends.
         process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(REAP_S):
+                await process.wait()  # else it stays a zombie until the loop comes round
     if code.result() != 0:
         raise Unreachable(f"{name} ended with {code.result()}{_words(said.result())}")
     if len(out.result()) > _MAX_BYTES:
