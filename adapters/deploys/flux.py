@@ -7,8 +7,6 @@ https://fluxcd.io/flux/components/kustomize/kustomizations/#kustomization-status
 https://fluxcd.io/flux/components/helm/helmreleases/#helmrelease-status
 """
 
-import hashlib
-import hmac
 import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -180,9 +178,3 @@ def _event(
         course=course,
         step=step,
     )
-
-
-def is_signed(header: str, body: bytes, secret: str) -> bool:
-    """Whether `X-Signature` (`sha256=...`) of a provider of type `generic-hmac` fits the raw body."""
-    expected = "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
-    return hmac.compare_digest(header.encode("utf-8", "replace"), expected.encode())

@@ -6,8 +6,6 @@ https://docs.github.com/en/webhooks/webhook-events-and-payloads#deployment_statu
 https://docs.github.com/en/rest/deployments
 """
 
-import hashlib
-import hmac
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Final
@@ -135,9 +133,3 @@ class GitHubDeploys:
             found += _events(repository, each, readable(statuses, _STATUS))
         self._read[repository] = {each.id: each.changed_at for each in made}
         return found
-
-
-def is_signed(header: str, body: bytes, secret: str) -> bool:
-    """Whether `X-Hub-Signature-256` fits the raw body."""
-    expected = "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
-    return hmac.compare_digest(header.encode("utf-8", "replace"), expected.encode())

@@ -3,6 +3,8 @@
 import argparse
 from pathlib import Path
 
+from bot.commands.chat.credentials import USUAL_URL
+
 _TEXT = "talk with a running Kortex in this terminal, over its HTTP API"
 _EPILOG = """\
 The token says who you are: `kortex token create NAME` makes one, where the service runs. It is read from
@@ -22,7 +24,7 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     )
     chat.add_argument(
         "--url",
-        default="http://127.0.0.1:3000",
+        default=USUAL_URL,
         help="where the service listens (default: %(default)s)",
     )
     chat.add_argument(

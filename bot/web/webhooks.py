@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from aiohttp import web
 from pydantic import ValidationError
 
+from adapters.deploys.signature import is_signed
 from adapters.told import IngestedEvent
 from bot.domain.alerts import ProductOf
 from bot.ports.failures import StorageUnavailable
@@ -118,7 +119,7 @@ def _from_github(secret: str) -> _Reader:
 
     async def read(request: web.Request) -> _Payload | None:
         body = await read_body(request, MAX_BYTES)
-        if not github.is_signed(request.headers.get("X-Hub-Signature-256", ""), body, secret):
+        if not is_signed(request.headers.get("X-Hub-Signature-256", ""), body, secret):
             raise IngestRefused(401, "unauthorized", _UNSIGNED)
         if request.headers.get("X-GitHub-Event") != github.EVENT:
             return None
@@ -132,7 +133,7 @@ def _from_flux(secret: str) -> _Reader:
 
     async def read(request: web.Request) -> _Payload:
         body = await read_body(request, MAX_BYTES)
-        if not flux.is_signed(request.headers.get("X-Signature", ""), body, secret):
+        if not is_signed(request.headers.get("X-Signature", ""), body, secret):
             raise IngestRefused(401, "unauthorized", _UNSIGNED)
         return _parsed(flux.FluxNotification, body)
 
