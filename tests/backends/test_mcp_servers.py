@@ -8,7 +8,7 @@ import os
 import socket
 import subprocess
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Set
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -45,14 +45,24 @@ async def opened(folder: Path, server: dict[str, Any]) -> AsyncIterator[McpServe
 
 
 @asynccontextmanager
-async def accepted(folder: Path, server: dict[str, Any], *names: str) -> AsyncIterator[Bench]:
-    """A runner with those tools, accepted as an operator would: from what was announced."""
+async def accepted(
+    folder: Path, server: dict[str, Any], *names: str, seem_to_write: Set[str] = frozenset()
+) -> AsyncIterator[Bench]:
+    """A runner with those tools, accepted as an operator would: from what was announced.
+
+    `seem_to_write` are exactly those that are refused as announced.
+    """
     async with opened(folder, server) as servers:
         (supervisor,) = servers.supervisors
         found = {each.name: each.definition for each in supervisor.judged}
+        refused = {each.name for each in supervisor.judged if each.state is ToolState.REFUSED}
         states = {each.state for each in supervisor.judged}
-    assert states == {ToolState.NEW}
-    entries = {name: {"sha256": found[name].sha256(), "effect": "read"} for name in names}  # type: ignore[union-attr]
+    assert states <= {ToolState.NEW, ToolState.REFUSED}
+    assert refused == seem_to_write
+    entries = {
+        name: {"sha256": found[name].sha256(), "effect": "read", "because": "it was tried"}  # type: ignore[union-attr]
+        for name in names
+    }
     async with opened(folder, {**server, "tools": entries}) as servers:
         ids = tuple(tool.contract.id for tool in servers.tools)
         assert len(ids) == len(names)
@@ -85,6 +95,9 @@ async def test_the_time_server_of_pypi(tmp_path: Path) -> None:
     assert missing["error"] == "validation"
 
 
+GIT_WRITES = {"git_add", "git_checkout", "git_commit", "git_create_branch", "git_reset"}
+
+
 @pytest.fixture
 def repository(tmp_path: Path) -> str:
     folder = tmp_path / "shop"
@@ -101,7 +114,7 @@ async def test_the_git_server_of_pypi(tmp_path: Path, repository: str) -> None:
         "command": [program("mcp-server-git"), "--repository", repository],
         "inherit": ["PATH", "HOME"],
     }
-    async with accepted(tmp_path, server, "git_log") as running:
+    async with accepted(tmp_path, server, "git_log", seem_to_write=GIT_WRITES) as running:
         log = await told(running, "git_log", repo_path=repository, max_count=3)
         elsewhere = await told(running, "git_log", repo_path="/etc")
 
@@ -111,6 +124,8 @@ async def test_the_git_server_of_pypi(tmp_path: Path, repository: str) -> None:
 
 EVERYTHING = ("echo", "get-sum", "get-env", "get-tiny-image", "get-structured-content",
               "trigger-long-running-operation")  # fmt: skip
+SEEM = {"gzip-file-as-resource", "simulate-research-query", "toggle-simulated-logging",
+        "toggle-subscriber-updates", "trigger-long-running-operation"}  # fmt: skip
 
 
 async def test_the_everything_server_of_npm(
@@ -122,7 +137,7 @@ async def test_the_everything_server_of_npm(
         "env": {"GIVEN": "given-to-the-child"},
         "inherit": ["PATH"],
     }
-    async with accepted(tmp_path, server, *EVERYTHING) as running:
+    async with accepted(tmp_path, server, *EVERYTHING, seem_to_write=SEEM) as running:
         echo = await told(running, "echo", message="hello")
         total = await told(running, "get_sum", a=2, b=3)
         environment = await told(running, "get_env")
@@ -170,7 +185,7 @@ def _wait_until_open(port: int) -> None:
 
 async def test_the_everything_server_over_http(tmp_path: Path, everything_url: str) -> None:
     server = {"url": everything_url, "networks": ["127.0.0.0/8"], "timeout": "2s"}
-    async with accepted(tmp_path, server, *EVERYTHING) as running:
+    async with accepted(tmp_path, server, *EVERYTHING, seem_to_write=SEEM) as running:
         echo = await told(running, "echo", message="hello")
         slow = await running.run(
             '{"duration": 30, "steps": 5}', "mcp__real__trigger_long_running_operation"
