@@ -6,9 +6,9 @@ Writers that wait share one transaction: one wait for the file and one sync to t
 SQLite polls: a writer that finds the file locked sleeps and looks again, up to 100 ms each time
 (https://www.sqlite.org/c3ref/busy_timeout.html), so under load writers starve while the file is free.
 Here they wait for a lock and wake at once, first come first served, but those whom somebody waits
-for (`urgent`) before all others: one with a queue of work would otherwise enter again before the
-others have woken. Only speed depends on it: SQLite's own lock still decides, also against other
-processes.
+for (`urgent`) before all others, in the queue of work and at the gate: one with a queue of work would
+otherwise enter again before the others have woken. Only speed depends on it: SQLite's own lock still
+decides, also against other processes.
 """
 
 import asyncio
@@ -32,8 +32,19 @@ from bot.store.dialect import Connection, Parameters, Work
 GATE_TIMEOUT_S: Final = 30.0
 _WRITES: Final = ("INSERT", "UPDATE", "DELETE", "REPLACE", "BEGIN IMMEDIATE")
 
-_urgent: ContextVar[bool] = ContextVar("urgent", default=False)
+IsUrgent = Callable[[], bool]
 
+
+def _never() -> bool:
+    return False
+
+
+def _always() -> bool:
+    return True
+
+
+# Asked whenever the file is free: who waits may become urgent meanwhile.
+_urgent: ContextVar[IsUrgent] = ContextVar("urgent", default=_never)
 
 _T = TypeVar("_T")
 # A shared transaction takes no more along after this long: others wait for the file too.
@@ -43,7 +54,7 @@ SHARED_S: Final = 0.05
 @contextmanager
 def urgent(*, is_so: bool = True) -> Iterator[None]:
     """Writes of this context go first, those of tasks and threads begun in it as well."""
-    before = _urgent.set(is_so)
+    before = _urgent.set(_always if is_so else _never)
     try:
         yield
     finally:
@@ -56,8 +67,7 @@ class Gate:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._held = False
-        self._waiting: deque[threading.Lock] = deque()
-        self._urgent: deque[threading.Lock] = deque()
+        self._waiting: dict[threading.Lock, IsUrgent] = {}  # in the order of arrival
 
     def acquire(self, timeout_s: float) -> bool:
         """Whether it was had within that time."""
@@ -67,23 +77,23 @@ class Gate:
                 return True
             turn = threading.Lock()
             turn.acquire()
-            waiting = self._urgent if _urgent.get() else self._waiting
-            waiting.append(turn)
+            self._waiting[turn] = _urgent.get()
         if turn.acquire(timeout=timeout_s):
             return True
         with self._lock:
-            if turn in waiting:
-                waiting.remove(turn)
-                return False
-            return True  # handed over as the time ended
+            # Not there any more: it was handed over as the time ended.
+            return self._waiting.pop(turn, None) is None
 
     def release(self) -> None:
         """Hand it to the one who waits longest."""
         with self._lock:
-            if waiting := self._urgent or self._waiting:
-                waiting.popleft().release()
-            else:
+            if not self._waiting:
                 self._held = False
+                return
+            oldest = next(iter(self._waiting))
+            turn = next((turn for turn, urgent in self._waiting.items() if urgent()), oldest)
+            del self._waiting[turn]
+            turn.release()
 
 
 _gates: dict[str, Gate] = {}
@@ -170,13 +180,19 @@ class Limits:
 
 
 class SqliteThreads:
-    """One thread that writes and `readers` beside it; whoever comes first is served first."""
+    """One thread that writes and `readers` beside it: the urgent first, else who came first.
+
+    Any event loop may ask.
+    """
 
     def __init__(self, writer: sa.Engine, reader: sa.Engine, readers: int) -> None:
         self._writer, self._reader = writer, reader
-        self._writing = ThreadPoolExecutor(1, thread_name_prefix="sqlite-writer")
+        self._writing = ThreadPoolExecutor(
+            1, "sqlite-writer", initializer=_urgent.set, initargs=(self._is_waited_for,)
+        )
         self._reading = ThreadPoolExecutor(readers, thread_name_prefix="sqlite-reader")
         self._waiting: deque[_Job[Any]] = deque()
+        self._urgent: deque[_Job[Any]] = deque()
 
     async def transact(self, work: Work[_T], limits: Limits) -> _T:
         """Run `work` in one transaction: committed at the end, rolled back by any exception.
@@ -186,8 +202,8 @@ class SqliteThreads:
         while it runs, it ends by itself soon and is rolled back, unless its commit has begun.
         Raises TimeoutError, and StorageUnavailable when it was not begun in time.
         """
-        job = _Job(work, limits)
-        self._waiting.append(job)
+        job = _Job(work, limits, urgent=_urgent.get()())
+        (self._urgent if job.urgent else self._waiting).append(job)
         self._writing.submit(self._write)
         return await job.outcome()
 
@@ -227,39 +243,43 @@ class SqliteThreads:
             for job in jobs:
                 _alone(job, self._writer.begin)
         except BaseException as error:  # noqa: BLE001 - raised where the work was asked for
-            for job in jobs:
+            first = [] if jobs else [self._next()]  # the file was not to be had
+            for job in filter(None, [*jobs, *first]):
                 job.done.set_exception(error)
         else:
             for job in jobs:
                 job.done.set_result(job.result)
+
+    def _is_waited_for(self) -> bool:
+        return bool(self._urgent)
 
     def _share(self, jobs: "list[_Job[Any]]") -> None:
         """Run what waits in one transaction and add it to `jobs`.
 
         Raises _Failed when one of them failed, and what the transaction itself failed with.
         """
-        job = self._next()
-        if job is None:
+        if not (self._urgent or self._waiting):
             return
-        jobs.append(job)
         with self._writer.begin() as connection:
             ends_at = time.monotonic() + SHARED_S
-            while job is not None:
+            # The first only now: who came meanwhile may be urgent. Those let nobody else delay them.
+            while job := self._next(only_urgent=any(each.urgent for each in jobs)):
+                jobs.append(job)
                 try:
                     job.run(connection)
                 except BaseException as error:
                     raise _Failed(error) from error
-                job = self._next() if time.monotonic() < ends_at else None
-                if job is not None:
-                    jobs.append(job)
+                if time.monotonic() >= ends_at:
+                    break
             if any(each.given_up for each in jobs):
                 raise _Failed(_GivenUp())
 
-    def _next(self) -> "_Job[Any] | None":
-        while self._waiting:
-            job = self._waiting.popleft()
-            if job.is_wanted():
-                return job
+    def _next(self, *, only_urgent: bool = False) -> "_Job[Any] | None":
+        for waiting in (self._urgent,) if only_urgent else (self._urgent, self._waiting):
+            while waiting:
+                job = waiting.popleft()
+                if job.is_wanted():
+                    return job
         return None
 
 
@@ -279,6 +299,7 @@ class _Job(Generic[_T]):
 
     work: Work[_T]
     limits: Limits
+    urgent: bool = False
     done: Future[_T] = field(default_factory=Future)
     queued_at: float = field(default_factory=time.monotonic)
     begun_at: float | None = None

@@ -1,9 +1,10 @@
 """SQLite's one writer: what waits for it, what shares a transaction, and who is told what."""
 
 import asyncio
+import sqlite3
 import threading
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from functools import partial
 from typing import NoReturn
 
@@ -15,7 +16,9 @@ from bot.ports.failures import StorageUnavailable
 from bot.store.audit import append_audit
 from bot.store.database import Database
 from bot.store.dialect import Connection
+from bot.store.sqlite_threads import GatedConnection, _gates, urgent
 from bot.store.tables import audit
+from tests.arriving import Arriving
 from tests.fixtures_database import sqlite_url
 
 __all__ = ["sqlite_url"]
@@ -38,6 +41,10 @@ async def file_held(database: Database) -> AsyncIterator[None]:
 
 async def append(connection: Connection, actor: str) -> int:
     return await append_audit(connection, AuditEvent(AuditKind.STARTED, actor, {}))
+
+
+async def added(database: Database, actor: str) -> None:
+    await database.transact(partial(append, actor=actor))
 
 
 async def fail(connection: Connection) -> NoReturn:
@@ -109,6 +116,47 @@ async def test_writers_that_wait_share_a_transaction_in_their_order(database: Da
     assert [task.result() for task in tasks] == list(range(1, 21))
     assert await actors(database) == [f"a{n}" for n in range(20)]
     assert len(commits) == 1
+
+
+async def test_the_urgent_go_first_and_in_a_transaction_of_their_own(database: Database) -> None:
+    commits = commits_of(database)
+    async with asyncio.TaskGroup() as group, file_held(database):
+        for each in ("a", "b"):
+            group.create_task(added(database, each))
+        with urgent():
+            for each in ("urgent", "urgent too"):
+                group.create_task(added(database, each))
+        await asyncio.sleep(0)
+
+    assert await actors(database) == ["urgent", "urgent too", "a", "b"]
+    assert len(commits) == 2
+
+
+async def test_urgent_work_takes_its_writer_past_who_waits_at_the_gate(
+    database: Database, sqlite_url: str
+) -> None:
+    file = sqlite_url.removeprefix("sqlite+aiosqlite:///")
+    waiting = Arriving()
+    _gates[file]._waiting = waiting
+    seen_by_other: list[int] = []
+
+    def other() -> None:
+        with closing(sqlite3.connect(file, factory=GatedConnection)) as connection:
+            cursor = connection.cursor()
+            cursor.execute("BEGIN IMMEDIATE")
+            seen_by_other.extend(*cursor.execute("SELECT count(*) FROM audit"))
+
+    thread = threading.Thread(target=other)
+    async with asyncio.TaskGroup() as group, file_held(database):
+        for begin in (thread.start, lambda: group.create_task(added(database, "a"))):
+            begin()
+            await asyncio.to_thread(waiting.one.acquire, timeout=10)
+        with urgent():
+            group.create_task(added(database, "urgent"))
+        await asyncio.sleep(0)
+    thread.join(10)
+    assert seen_by_other == [1]
+    assert await actors(database) == ["urgent", "a"]
 
 
 async def test_one_that_fails_takes_nobody_along(database: Database) -> None:

@@ -2,14 +2,13 @@
 
 import sqlite3
 import threading
-from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from bot.store.sqlite_threads import Gate, GatedConnection, urgent
+from tests.arriving import Arriving
 
 Open = Callable[[], GatedConnection]
 
@@ -88,17 +87,20 @@ def test_the_gate_is_no_lock_of_its_own_against_other_files(connect: Open, tmp_p
     other.close()
 
 
-def test_who_waits_at_the_gate_enters_before_who_comes_back() -> None:
-    gate = Gate()
+@pytest.fixture
+def arriving() -> Arriving:
+    return Arriving()
+
+
+@pytest.fixture
+def gate(arriving: Arriving) -> Gate:
+    made = Gate()
+    made._waiting = arriving
+    return made
+
+
+def test_who_waits_at_the_gate_enters_before_who_comes_back(gate: Gate, arriving: Arriving) -> None:
     order: list[str] = []
-    arrived = threading.Event()
-
-    class Arriving(deque[Any]):
-        def append(self, turn: Any) -> None:
-            super().append(turn)
-            arrived.set()
-
-    gate._waiting = Arriving()
 
     def other() -> None:
         assert gate.acquire(10)
@@ -108,7 +110,7 @@ def test_who_waits_at_the_gate_enters_before_who_comes_back() -> None:
     assert gate.acquire(10)
     waiter = threading.Thread(target=other)
     waiter.start()
-    assert arrived.wait(10)
+    assert arriving.one.acquire(timeout=10)
     gate.release()
     assert gate.acquire(10)
     order.append("back")
@@ -117,17 +119,8 @@ def test_who_waits_at_the_gate_enters_before_who_comes_back() -> None:
     assert order == ["other", "back"]
 
 
-def test_whoever_is_waited_for_enters_before_all_others() -> None:
-    gate = Gate()
+def test_whoever_is_waited_for_enters_before_all_others(gate: Gate, arriving: Arriving) -> None:
     order: list[str] = []
-    arrived = threading.Semaphore(0)
-
-    class Arriving(deque[Any]):
-        def append(self, turn: Any) -> None:
-            super().append(turn)
-            arrived.release()
-
-    gate._waiting, gate._urgent = Arriving(), Arriving()
 
     def enter(name: str, is_urgent: bool) -> None:
         with urgent(is_so=is_urgent):
@@ -140,7 +133,7 @@ def test_whoever_is_waited_for_enters_before_all_others() -> None:
     for name, is_urgent in (("step", False), ("first start", True), ("second start", True)):
         threads.append(threading.Thread(target=enter, args=(name, is_urgent)))
         threads[-1].start()
-        assert arrived.acquire(timeout=10)
+        assert arriving.one.acquire(timeout=10)
     gate.release()
     for thread in threads:
         thread.join(10)
