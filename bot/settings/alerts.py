@@ -31,7 +31,7 @@ def _template(text: str) -> str:
 
 Pattern = Annotated[str, AfterValidator(_pattern)]
 Template = Annotated[str, Field(max_length=1_000), AfterValidator(_template)]
-RuleName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w.-]{0,63}$")]
+RuleName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w.-]*$", max_length=64)]
 
 
 class AlertSettings(Section):
@@ -46,7 +46,7 @@ class AlertSettings(Section):
     match: dict[NotEmpty, str] = Field(default_factory=dict)
     match_re: dict[NotEmpty, Pattern] = Field(default_factory=dict)
     sources: tuple[Literal["alertmanager", "grafana", "pagerduty", "cloudevents"], ...] = ()
-    product: str = Field(default="", pattern=r"^[^\s{}<>]{0,100}$")
+    product: str = Field(default="", pattern=r"^[^\s{}<>]*$", max_length=100)
     question: Template = ""
     join_within: Duration = timedelta(minutes=15)
     rejoin_within: Duration = timedelta(hours=4)

@@ -276,7 +276,7 @@ class AuditSettings(Section):
     """`[audit]`. Without a key the chain finds accidents only; `old_keys` are key ids rotated out."""
 
     key: SecretStr = SecretStr("")
-    key_id: str = Field(default="1", pattern=r"^[A-Za-z0-9][\w.-]{0,31}$")
+    key_id: str = Field(default="1", pattern=r"^[A-Za-z0-9][\w.-]*$", max_length=32)
     old_keys: dict[str, SecretStr] = Field(default_factory=dict)
     checkpoint_stdout: bool = True
     checkpoint_file: str = ""

@@ -12,7 +12,7 @@ from bot.domain.chats import ChatEventKind
 
 MOST_CHARS: Final = 40_000  # of a question; as Slack takes in one message
 MOST_REASON_CHARS: Final = 500
-CHANNEL: Final = r"^\w[\w.-]{0,79}$"
+CHANNEL: Final = r"^\w[\w.-]*$"
 JsonObject: TypeAlias = dict[str, JsonValue]
 
 
@@ -37,7 +37,7 @@ class Told(Wire):
 class NewSession(Request):
     """Open a conversation. `channel` is the name that `[[channels]]` match."""
 
-    channel: Annotated[str, Field(pattern=CHANNEL, examples=["incident-checkout"])]
+    channel: Annotated[str, Field(pattern=CHANNEL, max_length=80, examples=["incident-checkout"])]
 
 
 class NewMessage(Request):
