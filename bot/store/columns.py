@@ -83,6 +83,19 @@ class CleanText(TypeDecorator[str]):
         return None if value is None else clean(value)
 
 
+class EngineText(CleanText):
+    """Text of the workflow engine's tables, which has the order of the database it lies in.
+
+    Compared in another order, PostgreSQL would use none of the engine's indexes and read every row.
+    """
+
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[str]:  # noqa: ARG002 - SQLAlchemy's signature
+        """No order of its own on either database."""
+        return sa.TEXT()
+
+
 class OutsideText(CleanText):
     """Text that people, models or machines wrote: redacted by whoever `redact_with` named."""
 

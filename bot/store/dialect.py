@@ -20,7 +20,7 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
 from bot.ports.failures import StorageUnavailable
-from bot.store.columns import Instant
+from bot.store.columns import EngineText, Instant
 
 _T = TypeVar("_T")
 Parameters = Mapping[str, Any] | Sequence[Mapping[str, Any]]
@@ -95,6 +95,26 @@ def _sqlite_now(element: _DatabaseNow, compiler: SQLCompiler, **kw: Any) -> str:
 def _postgresql_now(element: _DatabaseNow, compiler: SQLCompiler, **kw: Any) -> str:  # noqa: ARG001 - SQLAlchemy's signature
     # Not now(): that is when the transaction began, which may be before a wait for a row's lock.
     return "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)"
+
+
+class _AsEngines(FunctionElement[str]):
+    type = EngineText()
+    inherit_cache = True
+
+
+@compiles(_AsEngines, "sqlite")
+def _sqlite_as_engines(element: _AsEngines, compiler: SQLCompiler, **kw: Any) -> str:
+    return compiler.process(element.clauses, **kw)
+
+
+@compiles(_AsEngines, "postgresql")
+def _postgresql_as_engines(element: _AsEngines, compiler: SQLCompiler, **kw: Any) -> str:
+    return f'(({compiler.process(element.clauses, **kw)}) COLLATE "default")'
+
+
+def as_engines(text: sa.ColumnElement[str]) -> sa.ColumnElement[str]:
+    """Text of ours as the workflow engine's tables order theirs: it is found by their indexes."""
+    return _AsEngines(text)
 
 
 def now() -> sa.ColumnElement[datetime]:

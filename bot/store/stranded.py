@@ -12,7 +12,7 @@ from bot.domain.session import TurnState
 from bot.ports.proposals import WatchKind, decision_workflow
 from bot.store.columns import CleanText
 from bot.store.database import Database
-from bot.store.dialect import Connection
+from bot.store.dialect import Connection, as_engines
 from bot.store.tables import proposals, sessions, tickets, turns, watches
 from bot.store.tickets import ALIVE, workflow_status, workflow_steps
 
@@ -56,7 +56,7 @@ class StrandedTurns:
         mine = self._workflows.c
         return (
             sa.select(tickets.c.id, tickets.c.thread, tickets.c.ts, *self._how_far())
-            .join(self._workflows, mine.workflow_uuid == tickets.c.id)
+            .join(self._workflows, mine.workflow_uuid == as_engines(tickets.c.id))
             .outerjoin(turns, turns.c.id == tickets.c.id)
             .where(mine.status.not_in(ALIVE))
         )
@@ -68,13 +68,13 @@ class StrandedTurns:
         return (
             sa.select(turns.c.id, thread, turns.c.ts, *self._how_far())
             .join(sessions, sessions.c.id == turns.c.session_id)
-            .join(self._workflows, mine.workflow_uuid == turns.c.id)
+            .join(self._workflows, mine.workflow_uuid == as_engines(turns.c.id))
             .where(
                 # As the index of running turns has it.
                 turns.c.state == sa.literal_column(f"'{TurnState.RUNNING.value}'"),
                 mine.status.not_in(ALIVE),
                 ~sa.exists().where(tickets.c.id == turns.c.id),
-                ~sa.exists().where(ending.c.workflow_uuid == its_ending),
+                ~sa.exists().where(ending.c.workflow_uuid == as_engines(its_ending)),
             )
         )
 
@@ -145,7 +145,7 @@ class StrandedProposals:
             proposals.c.decision_key
         )
         alive = sa.exists().where(
-            workflows.workflow_uuid == workflow_id, workflows.status.in_(ALIVE)
+            workflows.workflow_uuid == as_engines(workflow_id), workflows.status.in_(ALIVE)
         )
 
         # Not stranded: its workflow is over because the order runs on, and that is looked after.

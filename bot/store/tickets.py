@@ -11,9 +11,9 @@ from collections.abc import Collection, Mapping, Sequence
 
 import sqlalchemy as sa
 
-from bot.store.columns import CleanText
+from bot.store.columns import CleanText, EngineText
 from bot.store.database import Database
-from bot.store.dialect import Connection, insert_into
+from bot.store.dialect import Connection, as_engines, insert_into
 from bot.store.tables import tickets
 
 HELD = "PENDING"  # the states of the engine's workflows: somebody runs it,
@@ -31,10 +31,10 @@ def workflow_status(dialect: str) -> sa.TableClause:
     """The engine's table of workflows: in the same SQLite file, in its own PostgreSQL schema."""
     return sa.table(
         "workflow_status",
-        sa.column("workflow_uuid", CleanText()),
-        sa.column("executor_id", CleanText()),
-        sa.column("status", CleanText()),
-        sa.column("application_version", CleanText()),
+        sa.column("workflow_uuid", EngineText()),
+        sa.column("executor_id", EngineText()),
+        sa.column("status", EngineText()),
+        sa.column("application_version", EngineText()),
         schema="dbos" if dialect == "postgresql" else None,
     )
 
@@ -43,9 +43,9 @@ def workflow_steps(dialect: str) -> sa.TableClause:
     """The engine's table of finished steps, beside `workflow_status`."""
     return sa.table(
         "operation_outputs",
-        sa.column("workflow_uuid", CleanText()),
+        sa.column("workflow_uuid", EngineText()),
         sa.column("function_id", sa.Integer()),
-        sa.column("function_name", CleanText()),
+        sa.column("function_name", EngineText()),
         schema="dbos" if dialect == "postgresql" else None,
     )
 
@@ -98,7 +98,7 @@ class Tickets:
         workflows = self._workflows.c
         other = tickets.alias()
         held = sa.exists().where(
-            workflows.workflow_uuid == tickets.c.id,
+            workflows.workflow_uuid == as_engines(tickets.c.id),
             workflows.executor_id == owner,
             workflows.status == HELD,
         )
@@ -221,7 +221,7 @@ class Tickets:
         """Remove those of them whose workflow is over; otherwise one would block its thread."""
         workflows = self._workflows.c
         over = sa.exists().where(
-            workflows.workflow_uuid == tickets.c.id, workflows.status.not_in(ALIVE)
+            workflows.workflow_uuid == as_engines(tickets.c.id), workflows.status.not_in(ALIVE)
         )
 
         async def work(connection: Connection) -> Sequence[str]:
@@ -238,7 +238,7 @@ class Tickets:
         delivers that message again.
         """
         workflows = self._workflows.c
-        unstarted = ~sa.exists().where(workflows.workflow_uuid == tickets.c.id)
+        unstarted = ~sa.exists().where(workflows.workflow_uuid == as_engines(tickets.c.id))
 
         async def work(connection: Connection) -> Collection[str]:
             found = set(await connection.scalars(sa.select(tickets.c.id).where(unstarted)))
