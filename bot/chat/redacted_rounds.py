@@ -4,7 +4,6 @@ A model repeats what it has read, and nobody can promise what that was: its word
 a log line.
 """
 
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -27,7 +26,6 @@ from bot.domain.turn_events import Notice, TurnEvent
 from bot.ports.durability import StopSignal
 from tools.redactor import RedactionFailed, Redactor
 
-_REMEMBERED = 4096  # texts of the turns that run at once; a digest each
 WITHHELD_REQUEST = "the model was not asked: the conversation could not be redacted"
 WITHHELD = "what the model said is withheld: it could not be redacted"
 
@@ -40,7 +38,6 @@ class RedactedRounds(Rounds):
     ) -> None:
         super().__init__(providers, circuits)
         self._redactor = redactor
-        self._passed: dict[bytes, None] = {}  # digests of texts that need no second look
 
     async def run(
         self,
@@ -71,34 +68,24 @@ class RedactedRounds(Rounds):
         """What is sent. Texts were redacted where they came from; this catches what was forgotten."""
         return replace(
             request,
-            system=self._once(request.system),
+            system=self._redactor.redact(request.system),
             messages=tuple(map(self._safe_message, request.messages)),
         )
 
     def _safe_message(self, message: Message) -> Message:
+        redact = self._redactor.redact
         result = message.tool_result
         if result is not None:
-            result = replace(result, content=self._once(result.content))
-        calls = tuple(replace(c, arguments=self._once(c.arguments)) for c in message.tool_calls)
+            result = replace(result, content=redact(result.content))
+        calls = tuple(replace(c, arguments=redact(c.arguments)) for c in message.tool_calls)
         return replace(
             message,
-            text=self._once(message.text),
-            told=self._once(message.told),
+            text=redact(message.text),
+            told=redact(message.told),
             tool_calls=calls,
             tool_result=result,
-            provider_blocks=_untouched(message.provider_blocks, self._once),
+            provider_blocks=_untouched(message.provider_blocks, redact),
         )
-
-    def _once(self, text: str) -> str:
-        digest = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=16).digest()
-        if digest in self._passed:
-            return text
-        safe = self._redactor.redact(text)
-        if safe == text:
-            while len(self._passed) >= _REMEMBERED:
-                del self._passed[next(iter(self._passed))]
-            self._passed[digest] = None
-        return safe
 
     def _safe(self, record: RoundRecord) -> RoundRecord:
         redact = self._redactor.redact

@@ -14,6 +14,9 @@ Find = Callable[[bytes, int, int], Spans]
 # The numbers of the patterns that may match a text.
 Filter = Callable[[bytes], Sequence[int]]
 
+# RE2's filter looks for no shorter literal (FilteredRE2's least atom, as the bindings set it).
+_ATOM_BYTES: Final = 3
+
 MATCHER_BYTES: Final = (
     64 << 20
 )  # RE2's default of 8 MiB makes it rebuild its automaton over and over
@@ -35,9 +38,32 @@ def finder(pattern: bytes) -> Find:
 
 
 def literal_filter(literals: Sequence[Sequence[str]]) -> Filter:
-    """Of entries of lower-case literals, those of which one stands in the text."""
-    made = _filter([_any_of(each) for each in literals])
-    return lambda text: made.Match(text, True) or ()
+    """Of entries of lower-case literals, those of which one stands in the text.
+
+    RE2's filter takes no notice of literals as short as `@`: entries with one would always pass.
+    """
+    short = {n for n, each in enumerate(literals) if _is_short(each)}
+    signs: dict[bytes, set[int]] = {}
+    for n in short:
+        for one in literals[n]:
+            signs.setdefault(one.encode(), set()).add(n)
+    long = [n for n in range(len(literals)) if n not in short]
+    made = _filter([_any_of(literals[n]) for n in long])
+
+    def standing(text: bytes) -> Sequence[int]:
+        found = {long[n] for n in made.Match(text, True) or ()}
+        for sign, entries in signs.items():
+            if sign in text:
+                found |= entries
+        return sorted(found)
+
+    return standing
+
+
+def _is_short(literals: Sequence[str]) -> bool:
+    """Whether the filter cannot tell; letters, which have two forms, are left to it."""
+    caseless = all(not one.isalpha() for each in literals for one in each)
+    return caseless and min(map(len, literals)) < _ATOM_BYTES
 
 
 def pattern_filter(patterns: Sequence[bytes]) -> Filter:

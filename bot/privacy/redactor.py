@@ -16,6 +16,7 @@ from pydantic import JsonValue
 from bot.privacy import fields, literals
 from bot.privacy.detector import Span, detector
 from bot.privacy.disguises import HIDDEN, Encoded, as_read
+from bot.privacy.passed import PassedTexts
 from bot.privacy.session_memory import (
     NEW_PER_TEXT,
     FoundSecrets,
@@ -79,6 +80,7 @@ class TextRedactor:
         self._detector = detector(pii=pii)
         self._encoded = Encoded()
         self._found = FoundSecrets()
+        self._passed = PassedTexts(self._key)
         fields.prepare()
         self._remember = remember
         names = {name.encode() for name in known if _IDENTIFIER_SIGN in name}
@@ -107,8 +109,7 @@ class TextRedactor:
     def _redacted(self, text: str, *, show_identifiers: bool) -> str:
         try:
             data = text.encode("utf-8", errors="replace")
-            spans = [*self._spans(data), *self._disguised(text)]
-            spans.sort()
+            spans = self._by_rules(text, data)
             spans += self._seen_before(data, spans)
             if show_identifiers:
                 spans = [s for s in spans if s.kind != "identifier"]
@@ -117,6 +118,17 @@ class TextRedactor:
             return self._spliced(data, _disjoint(spans, _marks(data)))
         except Exception as error:
             raise RedactionFailed(type(error).__name__) from error
+
+    def _by_rules(self, text: str, data: bytes) -> list[Span]:
+        """What depends on nothing but the text; of those without any the digests are remembered."""
+        digest = self._passed.digest(data)
+        if self._passed.knows(digest):
+            return []
+        spans = sorted([*self._spans(data), *self._disguised(text)])
+        # A lone surrogate became "?" in `data`: then other texts have the same digest.
+        if not spans and data.decode() == text:
+            self._passed.add(digest)
+        return spans
 
     def _spans(self, data: bytes) -> list[Span]:
         return [*self._shown(data), *self._encoded_spans(data)]
