@@ -297,7 +297,7 @@ def _ours(error: BaseException) -> type[AdapterError] | None:
 def _foreign_name(error: BaseException) -> str:
     """The most exact safe word for what happened: the system's own, else the class name."""
     cause: BaseException | None = error
-    while cause is not None:
+    while isinstance(cause, Exception):  # a timeout's cause is a cancellation, which says nothing
         if isinstance(cause, OSError) and cause.errno and cause.strerror:
             return cause.strerror.split("[", 1)[0].strip() or type(cause).__name__
         error, cause = cause, cause.__cause__

@@ -31,6 +31,7 @@ SECRET_SHAPED = re.compile(
 BROAD_EXCEPT_SEAMS = {
     "adapters/mcp/supervisor.py",
     "bot/chat/stopping.py",
+    "bot/commands/unwaited.py",
     "bot/chat/turn.py",
     "bot/engine/engine.py",
     "bot/engine/take_over.py",

@@ -31,6 +31,7 @@ from bot.commands.outlet_check import (
     check_outlets,
 )
 from bot.commands.part_check import check_audit, check_channels, check_plugins, plugin_problems
+from bot.commands.patience import MCP_END_S, PART_S, SHARED_S, unanswered
 from bot.commands.provider_check import check_providers
 from bot.commands.role_check import check_roles
 from bot.commands.workspace_check import check_workspaces
@@ -52,10 +53,6 @@ from tools.core.all import core_tools
 from tools.cursor import CursorSigner
 from tools.errors import ToolError
 from tools.output import clean_text
-
-# All parts are asked at once, and the whole has to end within 15 s, the start of Python included.
-PART_S: Final = 10.0
-SHARED_S: Final = 8.0  # of what other parts wait for
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +114,7 @@ async def _answers(part: Part, asked: Asked) -> Sequence[Finding]:
         async with asyncio.timeout(PART_S):
             found = await part.ask(asked)
     except TimeoutError:
-        found = [Finding(part.name, False, f"no answer within {PART_S:.0f} s")]
+        found = [Finding(part.name, False, unanswered(PART_S))]
     except (ConfigurationError, StorageUnavailable, AdapterError, ToolError) as error:
         found = [Finding(part.name, False, str(error))]
     return _mended(part, found)
@@ -154,7 +151,7 @@ async def _slack(settings: Settings) -> tuple[Sequence[Finding], SlackIdentity |
     except StartupError as error:
         return [Finding("slack", False, str(error))], None
     except TimeoutError:
-        return [Finding("slack", False, f"no answer within {SHARED_S:.0f} s")], None
+        return [Finding("slack", False, unanswered(SHARED_S))], None
     return [Finding("slack", True, f"{access.mode} mode, workspace {identity.team}")], identity
 
 
@@ -180,7 +177,7 @@ async def _database(settings: Settings) -> Sequence[Finding]:
             database = (await open_stores(settings, stack)).database
             at = await schema.standing(database)
     except TimeoutError:
-        return [Finding("database", False, f"no answer within {SHARED_S:.0f} s")]
+        return [Finding("database", False, unanswered(SHARED_S))]
     except (ConfigurationError, StorageUnavailable) as error:
         return [Finding("database", False, str(error))]
     newer = f"schema {at.revision}, expanded by a newer version, which serves this one too"
@@ -233,9 +230,10 @@ async def _ask_plugins(asked: Asked) -> Sequence[Finding]:
 async def _ask_tools(asked: Asked) -> Sequence[Finding]:
     """MCP servers, and what then is offered: with all of the backends configured, and bounded by channels."""
     settings, plugins = asked.of.settings, asked.of.plugins
+    until = asyncio.get_running_loop().time() + PART_S
     async with AsyncExitStack() as stack:
         try:
-            mcp = await open_mcp(settings, stack)
+            mcp = await open_mcp(settings, stack, until=until - MCP_END_S)
         except ConfigurationError as error:
             return [Finding("mcp", False, str(error)), *_toolsets((plugins,), settings)]
         redactor = await asyncio.to_thread(open_redactor, settings)  # reads the plugins' folder

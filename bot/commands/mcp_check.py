@@ -21,7 +21,7 @@ async def report(servers: McpServers, redactor: Redactor) -> list[Finding]:
     rows: list[Finding] = []
     for server in servers.supervisors:
         connected = server.state is ServerState.CONNECTED
-        words = server.reason or ("connected" if connected else "no answer yet")
+        words = server.reason or ("connected" if connected else "no answer in time")
         rows.append(Finding(f"mcp {server.spec.name}", connected, redactor.redact(words)))
         rows += [await _tool(servers, server, each) for each in server.judged]
     return rows

@@ -24,11 +24,12 @@ from adapters.reach import REACH_S, reach, reach_alone
 from bot.commands.alert_check import postable
 from bot.commands.installation import Asked
 from bot.commands.live import own_address
+from bot.commands.patience import AFTER_S, PROBE_S, in_time
 from bot.reports.finding import Finding
 from bot.settings.access import RouteSettings
 from bot.settings.actions import ActionSettings
 from bot.settings.http import HttpSettings
-from bot.settings.model import Settings
+from bot.settings.model import ControlPlaneSettings, Settings
 from bot.settings.reading import ConfigurationError
 from bot.slack.api.web_api import create_api
 from bot.web.front import why_not
@@ -49,15 +50,15 @@ async def check_executors(settings: Settings) -> Sequence[Finding]:
             names += [] if action.name in names else [action.name]
     plane = settings.control_plane
     return await asyncio.gather(
-        *(
-            _reached_by(
-                plane, f"actions at {host}", host, "control_plane.info_url", ", ".join(names)
-            )
-            if urlsplit(host).hostname == plane_host(plane)
-            else _reached(f"actions at {host}", host, ", ".join(names))
-            for host, names in hosts.items()
-        )
+        *(_executor(plane, host, ", ".join(names)) for host, names in hosts.items())
     )
+
+
+async def _executor(plane: ControlPlaneSettings, host: str, whose: str) -> Finding:
+    part = f"actions at {host}"
+    if urlsplit(host).hostname != plane_host(plane):
+        return await in_time(part, _reached(part, host, whose))
+    return await in_time(part, _reached_by(plane, part, host, "control_plane.info_url", whose))
 
 
 def _addresses(action: ActionSettings) -> Iterator[str]:
@@ -78,17 +79,16 @@ async def check_outlets(asked: Asked) -> Sequence[Finding]:
     """Where events and checkpoints of the audit trail go."""
     settings = asked.of.settings
     audit = settings.audit
-    found = [*await check_sinks(settings)]
+    part, questions = "audit checkpoints", []
     if url := audit.checkpoint_url:
-        key = "audit.checkpoint_url"
-        found.append(await _reached_by(audit.checkpoint_way, "audit checkpoints", url, key))
+        way, key = audit.checkpoint_way, "audit.checkpoint_url"
+        questions.append(in_time(part, _reached_by(way, part, url, key)))
     if audit.checkpoint_file:
-        found.append(await asyncio.to_thread(_file, Path(audit.checkpoint_file)))
-    if audit.checkpoint_channel:
-        _, identity = await asked.slack()
-        if identity is not None:
-            found.append(await _channel(settings))
-    return found
+        questions.append(in_time(part, asyncio.to_thread(_file, Path(audit.checkpoint_file))))
+    sinks, channels, others = await asyncio.gather(
+        check_sinks(settings, PROBE_S), _channels(asked), asyncio.gather(*questions)
+    )
+    return [*sinks, *channels, *others]
 
 
 async def _reached_by(
@@ -109,7 +109,10 @@ async def check_adapters(settings: Settings) -> Sequence[Finding]:
     """A connection to each `[adapters.NAME]`: what its tool asks is not known here."""
     return await asyncio.gather(
         *(
-            _reached_by(own, f"adapter {name}", own.url, f"adapters.{name}.url")
+            in_time(
+                part := f"adapter {name}",
+                _reached_by(own, part, own.url, f"adapters.{name}.url"),
+            )
             for name, own in settings.adapters.items()
         )
     )
@@ -153,14 +156,18 @@ def _file(path: Path) -> Finding:
     return Finding("audit checkpoints", True, f"appended to {path}")
 
 
-async def _channel(settings: Settings) -> Finding:
+async def _channels(asked: Asked) -> Sequence[Finding]:
+    """The one, once Slack is known to answer."""
+    settings = asked.of.settings
+    if not settings.audit.checkpoint_channel or (await asked.slack())[1] is None:
+        return []
     async with aiohttp.ClientSession() as session:
         token = settings.slack.bot_token.get_secret_value()
-        api = create_api(token, settings.slack.api_base_url, session)
+        api = create_api(token, settings.slack.api_base_url, session, AFTER_S)
         name = await postable("audit checkpoints", settings.audit.checkpoint_channel, api)
     if isinstance(name, Finding):
-        return name
-    return Finding("audit checkpoints", True, f"posted in #{name}")
+        return [name]
+    return [Finding("audit checkpoints", True, f"posted in #{name}")]
 
 
 async def check_door(asked: Asked) -> Sequence[Finding]:

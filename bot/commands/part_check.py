@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from adapters.errors import AdapterError
 from adapters.plugins.tool import PluginTool
+from bot.commands.patience import PROBE_S, unanswered
 from bot.domain.channel import ChannelRule
 from bot.ports.failures import StorageUnavailable
 from bot.reports.finding import Finding
@@ -29,9 +30,6 @@ from tools.policy import ToolPolicy
 from tools.products import Reading
 from tools.signals import ROLES, Discovered
 
-PROBE_S = 5.0
-
-PROBE_TIMEOUT_S = 9.0  # within what a whole check may take
 WINDOW = timedelta(hours=1)
 MOST_PRODUCTS = 20  # that have a line of their own
 MOST_NAMES = 5
@@ -39,7 +37,7 @@ MOST_NAMES = 5
 
 def words_of(error: Exception) -> str:
     """What to say of a question that failed; one that took too long has no words of its own."""
-    return str(error) or f"no answer within {PROBE_TIMEOUT_S:.0f} s"
+    return str(error) or unanswered(PROBE_S)
 
 
 async def check_plugins(plugins: Plugins, settings: Settings) -> list[Finding]:
@@ -67,8 +65,7 @@ async def _finding(tool: PluginTool) -> Finding:
         async with asyncio.timeout(PROBE_S):
             await tool.reach()
     except (AdapterError, TimeoutError) as error:
-        why = f"unreachable, {str(error) or f'no answer within {PROBE_S:.0f} s'}"
-        return Finding(f"plugin {manifest.name}", False, f"{where}: {why}")
+        return Finding(f"plugin {manifest.name}", False, f"{where}: unreachable, {words_of(error)}")
     sessions = ", ".join(manifest.allowed_sessions)
     return Finding(f"plugin {manifest.name}", True, f"{where} is there, sessions {sessions}")
 
@@ -151,7 +148,7 @@ async def _logs(kind: str, logs: Logs | None, products: Sequence[str], when: Int
     if logs is None:
         return Finding("logs", False, "not set in [observe.logs]", configured=False)
     try:
-        async with asyncio.timeout(PROBE_TIMEOUT_S):
+        async with asyncio.timeout(PROBE_S):
             found = await logs.discover(products, when)
     except (ToolError, TimeoutError) as error:
         return Finding("logs", False, f"{kind}: {words_of(error)}")
@@ -166,7 +163,7 @@ async def _metrics(
     if metrics is None:
         return [Finding("metrics", False, "not set in [observe.metrics]", configured=False)]
     try:
-        async with asyncio.timeout(PROBE_TIMEOUT_S):
+        async with asyncio.timeout(PROBE_S):
             found = await metrics.discover(products, when)
     except (ToolError, TimeoutError) as error:
         return [Finding("metrics", False, f"{kind}: {words_of(error)}")]

@@ -7,9 +7,9 @@ from contextlib import aclosing
 from adapters.llm.messages import CompleteRequest, DoneChunk, ErrorChunk, Message, Role
 from adapters.llm.port import Provider
 from adapters.llm.triage.provider import NAME as TRIAGE
+from bot.commands.patience import PROBE_S, unanswered
 from bot.reports.finding import Finding
 
-ANSWER_S = 9.0  # within what a whole check may take
 # A few tokens of the configured model; some models refuse a bound below 16.
 _QUESTION = CompleteRequest(
     system="", messages=(Message(Role.USER, "Answer with the word ok."),), max_tokens=32
@@ -45,7 +45,7 @@ async def _finding(name: str, provider: Provider, *, is_asked: bool) -> Finding:
 
 async def _problem(provider: Provider) -> str | None:
     try:
-        async with asyncio.timeout(ANSWER_S):
+        async with asyncio.timeout(PROBE_S):
             stream = provider.stream(_QUESTION)
             async with aclosing(stream) as chunks:  # type: ignore[type-var]
                 async for chunk in chunks:
@@ -55,5 +55,5 @@ async def _problem(provider: Provider) -> str | None:
                         return None
     except TimeoutError:
         slow = "a local model that is being loaded may be there the next time"
-        return f"no answer within {ANSWER_S:.0f} s; {slow}"
+        return f"{unanswered(PROBE_S)}; {slow}"
     return "ended without an answer"

@@ -13,6 +13,7 @@ import aiohttp
 from adapters.errors import AdapterError
 from adapters.on_call.port import OnCall
 from bot.actions.catalog import ActionRule
+from bot.commands.patience import AFTER_S, PROBE_S, unanswered
 from bot.domain.channel import ChannelRule
 from bot.domain.tenancy import HOME
 from bot.reports.finding import Finding
@@ -41,7 +42,7 @@ async def check_roles(settings: Settings, identity: SlackIdentity | None) -> lis
         return await asyncio.gather(*(_rota(name, rota) for name, rota in rotas.items()))
     async with aiohttp.ClientSession() as session:
         token = settings.slack.bot_token.get_secret_value()
-        api = create_api(token, settings.slack.api_base_url, session)
+        api = create_api(token, settings.slack.api_base_url, session, AFTER_S)
         duty = OnDutyDirectory(api, time.monotonic)
         on_duty = (
             _on_duty(name, rota, duty) if name in roles else _rota(name, rota)
@@ -63,9 +64,12 @@ async def check_roles(settings: Settings, identity: SlackIdentity | None) -> lis
 async def _rota(name: str, rota: OnCall) -> Finding:
     part = f"on call {name}"
     try:
-        people = await rota.people()
+        async with asyncio.timeout(PROBE_S):
+            people = await rota.people()
     except AdapterError as error:
         return Finding(part, False, error.message)
+    except TimeoutError:
+        return Finding(part, False, unanswered(PROBE_S))
     return Finding(part, True, f"{len(people)} on call now")
 
 

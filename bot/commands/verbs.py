@@ -250,7 +250,9 @@ async def stay(
 
 async def _check(settings: Settings, *, as_json: bool, offline: bool) -> int:
     from bot.commands.health_check import examine
+    from bot.commands.unwaited import UnwaitedThreads
 
+    asyncio.get_running_loop().set_default_executor(UnwaitedThreads())
     found = sorted(await examine(settings, offline=offline), key=lambda finding: finding.rank)
     if as_json:
         rows = [

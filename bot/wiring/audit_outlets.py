@@ -117,24 +117,24 @@ def make_feed(settings: Settings, database: Database, stack: AsyncExitStack) -> 
     return EventFeed(StoredTrail(database), SinkCursors(database), sinks)
 
 
-async def check_sinks(settings: Settings) -> list[Finding]:
-    """Whether each sink that is configured lets this process in. No row is sent."""
-    audit, found = settings.audit, []
+async def check_sinks(settings: Settings, within_s: float) -> list[Finding]:
+    """Whether each sink that is configured lets this process in, all at once. No row is sent."""
+    audit, asked = settings.audit, []
     if audit.events_url:
-        found.append(
-            await _sink(
-                f"to {urlsplit(audit.events_url).hostname}, tried with no event", _http_in(audit)
-            )
-        )
+        where = f"to {urlsplit(audit.events_url).hostname}, tried with no event"
+        asked.append(_sink(where, _http_in(audit), within_s))
     if audit.events_nats:
         where = f"to {audit.events_nats}, on {audit.events_nats_subject}"
-        found.append(await _sink(where, _nats_in(audit)))
-    return found
+        asked.append(_sink(where, _nats_in(audit), within_s))
+    return await asyncio.gather(*asked)
 
 
-async def _sink(where: str, let_in: Awaitable[None]) -> Finding:
+async def _sink(where: str, let_in: Awaitable[None], within_s: float) -> Finding:
     try:
-        await let_in
+        async with asyncio.timeout(within_s):
+            await let_in
+    except TimeoutError:
+        return Finding("audit events", False, f"{where}: no answer within {within_s:g} s")
     except (ConfigurationError, AdapterError) as error:
         return Finding("audit events", False, str(error))
     return Finding("audit events", True, where)

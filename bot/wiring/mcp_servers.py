@@ -113,9 +113,15 @@ def shown_id(server: Supervisor, tool: Judged) -> str:
 
 
 async def open_mcp(
-    settings: Settings, stack: AsyncExitStack, pace: Pace | None = None
+    settings: Settings,
+    stack: AsyncExitStack,
+    pace: Pace | None = None,
+    until: float | None = None,
 ) -> McpServers:
-    """Connects what is configured, and goes on after `PATIENCE_S`. Raises ConfigurationError."""
+    """Connects what is configured, and goes on at `until` of the loop's clock. Raises ConfigurationError.
+
+    None: `PATIENCE_S` later.
+    """
     servers = McpServers(settings)
     if not settings.mcp.servers:
         return servers
@@ -123,7 +129,9 @@ async def open_mcp(
     for name, own in settings.mcp.servers.items():
         spec = ServerSpec(name, _accepted(own), own.timeout.total_seconds())
         servers.supervisors.append(Supervisor(spec, _opener(own), servers.changed, pace))
-    await stack.enter_async_context(running(servers.supervisors, PATIENCE_S))
+    now = asyncio.get_running_loop().time()
+    patience_s = PATIENCE_S if until is None else until - now
+    await stack.enter_async_context(running(servers.supervisors, patience_s))
     return servers
 
 

@@ -3,18 +3,21 @@
 import asyncio
 import errno
 import socket
+import threading
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 from aiohttp import web
 from cryptography.fernet import Fernet
 
-from bot.commands import health_check, outlet_check
+from bot.commands import health_check, outlet_check, patience, verbs
 from bot.commands.health_check import PARTS, examine
+from bot.commands.patience import AFTER_S, PART_S, PROBE_S, SHARED_S
 from bot.domain.ids import TeamId, UserId
 from bot.ports.installations import Installed
 from bot.privacy.token_seal import TokenSeal
@@ -137,6 +140,50 @@ async def test_nothing_that_is_silent_is_waited_for_and_each_says_how_it_is_mend
         "slack", "roles", "audit places", "providers", "observe", "control plane", "platform", "actions",
     }  # fmt: skip
     assert [each.part for each in bad.values() if not each.mend] == []
+
+
+def test_the_longest_wait_leaves_python_six_seconds_of_fifteen() -> None:
+    one_after_the_other = max(SHARED_S + AFTER_S, PROBE_S)
+
+    assert (one_after_the_other < PART_S, PART_S) == (True, 9.0)
+
+
+async def test_who_is_silent_hides_nobody_of_the_same_part(
+    tmp_path: Path, silent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(patience, "PROBE_S", 0.3)
+    monkeypatch.setattr(outlet_check, "PROBE_S", 0.3)
+    monkeypatch.setattr(health_check, "SHARED_S", 0.3)
+    monkeypatch.setattr(health_check, "MCP_END_S", PART_S - 0.3)
+    text = EVERYTHING.format(there=silent, folder=tmp_path).replace("nowhere/checkpoints", "kept")
+    text = text.replace("/nowhere/tickets", "/bin/cat")
+
+    found = {each.part: each for each in await examine(parse(text, "kortex.toml", {}))}
+
+    assert found["audit checkpoints"].ok
+    assert found.keys() >= {
+        "audit events", f"actions at {silent}", "mcp tickets", "toolset investigate", "channel incident-*",
+    }  # fmt: skip
+
+
+def test_a_name_server_that_is_away_keeps_nobody_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(health_check, "PART_S", 3.0)
+    back = threading.Event()
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: back.wait(30) and [])
+    (tmp_path / "runbooks").mkdir()
+    text = EVERYTHING.format(there="http://away.test", folder=tmp_path)
+    config = tmp_path / "kortex.toml"
+    config.write_text(text.replace(f"{tmp_path}/nowhere", f"{tmp_path}/runbooks"))
+
+    started = time.monotonic()
+    verbs.check(config, as_json=True)
+    back.set()
+
+    assert time.monotonic() - started < 20
+    found = {each["part"]: each for each in orjson.loads(capsys.readouterr().out)}
+    assert (found["patterns"]["ok"], found["database"]["ok"]) == (True, True)
 
 
 async def test_each_part_that_is_refused_has_a_row_of_its_own(tmp_path: Path) -> None:

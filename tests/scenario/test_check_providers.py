@@ -38,7 +38,7 @@ async def test_each_one_in_the_order_is_asked_for_a_word_and_no_other() -> None:
 
 
 async def test_one_that_never_answers_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(provider_check, "ANSWER_S", 0.05)
+    monkeypatch.setattr(provider_check, "PROBE_S", 0.05)
 
     async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()

@@ -121,7 +121,7 @@ class WebApi:
             raise Unreachable(method, f"no answer within {self._timeout_s:g} s") from error
         except (aiohttp.ClientError, OSError, SlackClientError) as error:
             raise Unreachable(method, type(error).__name__) from error
-        except (AttributeError, TypeError, ValueError) as error:
+        except (AttributeError, TypeError, ValueError, RecursionError) as error:
             # slack_sdk trips over bodies that are not JSON objects instead of reporting them.
             raise Unreachable(method, "unreadable answer") from error
         if not isinstance(answer, dict):

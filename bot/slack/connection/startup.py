@@ -10,12 +10,14 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import aiohttp
+import orjson
 from pydantic import JsonValue
 
 from bot.domain.ids import TeamId, UserId
 from bot.slack.received.payloads import SlackIdentity
 
 _TIMEOUT_S = 10.0
+_MAX_ANSWER_BYTES = 1_048_576  # these methods answer in some hundred bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,8 +165,7 @@ async def _post(
     headers = {"Authorization": f"Bearer {token.strip()}"}
     try:
         async with http.post(url, headers=headers, data=form) as response:
-            answer = await response.json(content_type=None)
-            status = response.status
+            status, answer = response.status, orjson.loads(await _whole(response))
     except (TimeoutError, aiohttp.ClientError, ValueError) as error:
         raise StartupError(
             "slack.api_base_url",
@@ -176,6 +177,16 @@ async def _post(
             "slack.api_base_url", f"{method} answered HTTP {status} without a JSON object"
         )
     return answer
+
+
+async def _whole(response: aiohttp.ClientResponse) -> bytes:
+    """Its body. Raises ValueError when it is no answer of Slack's for its length alone."""
+    body = bytearray()
+    async for part in response.content.iter_any():
+        body += part
+        if len(body) > _MAX_ANSWER_BYTES:
+            raise ValueError("too long")
+    return bytes(body)
 
 
 def _text(answer: Mapping[str, JsonValue], name: str) -> str:

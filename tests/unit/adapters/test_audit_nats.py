@@ -165,11 +165,11 @@ def test_what_is_no_address_or_subject_is_refused_at_start(url: str, subject: st
 async def test_check_logs_in_and_publishes_nothing(password: str, told: tuple[bool, str]) -> None:
     async with nats_server(password=password) as nats:
         settings = Settings.model_validate({"audit": {"events_nats": nats.url}})
-        (finding,) = await check_sinks(settings)
+        (finding,) = await check_sinks(settings, 5.0)
 
     assert (finding.ok, told[1] in finding.detail) == (told[0], True)
     assert nats.received == []
 
 
 async def test_check_says_nothing_of_what_is_not_configured() -> None:
-    assert await check_sinks(Settings()) == []
+    assert await check_sinks(Settings(), 5.0) == []

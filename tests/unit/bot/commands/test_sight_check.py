@@ -52,7 +52,7 @@ async def test_backend_that_fails_says_why() -> None:
 async def test_backend_that_took_too_long_says_so() -> None:
     silent = FakeMetrics(failure=TimeoutError())
     _logs, metrics = await sight(SETTINGS, observed(metrics=silent), ["checkout"], NOW)
-    assert metrics.detail == "prometheus: no answer within 9 s"
+    assert metrics.detail == "prometheus: no answer within 7 s"
 
 
 async def test_what_is_not_set_is_no_failure() -> None:

@@ -57,6 +57,18 @@ async def test_good_tokens_say_who_the_bot_is(slack: FakeSlack) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "hostile", ["[" * 200_000, " " * 2_000_000 + '{"ok": true}', '{"ok": "\\ud800"}', "\x1b[2J"]
+)
+async def test_an_answer_that_is_none_of_slacks_is_a_wrong_address(
+    slack: FakeSlack, hostile: str
+) -> None:
+    slack.answers["auth.test"] = hostile
+    with pytest.raises(StartupError, match="no usable answer") as told:
+        await check_slack(slack.access())
+    assert told.value.key == "slack.api_base_url"
+
+
 async def test_http_mode_opens_no_connection(slack: FakeSlack) -> None:
     await check_slack(replace(slack.access(), mode="http", app_token=""))
     assert [method for method, _ in slack.seen] == ["auth.test", "bots.info"]
