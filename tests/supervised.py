@@ -1,0 +1,74 @@
+"""Toy workers under a real supervisor: `python -m tests.supervised COUNT FOLDER PLAN PATIENCE`.
+
+The plan says what each start does, in order, the last of it from then on: `serve` until it is
+stopped, `exit:CODE` before it serves, `fall:CODE` right after, `deaf` to stops. Lines on standard
+output say what happens.
+"""
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import orjson
+
+from bot.upkeep.signals import Signals, heeding
+from bot.upkeep.supervisor import Patience, Supervisor, Worker
+
+LONG_S = 60.0
+
+
+def say(*words: object) -> None:
+    """One line, whole, whoever else writes."""
+    os.write(1, (" ".join(map(str, words)) + "\n").encode())
+
+
+def _what(folder: Path, plan: list[str]) -> str:
+    """What the plan has for this start."""
+    for number in range(1_000):
+        try:
+            (folder / str(number)).touch(exist_ok=False)
+        except FileExistsError:
+            continue
+        return plan[min(number, len(plan) - 1)]
+    raise AssertionError("so often nobody is started")
+
+
+def _work(worker: Worker, signals: Signals, what: str) -> int:
+    kind, _, code = what.partition(":")
+    if kind == "exit":
+        return int(code)
+    if kind == "deaf":
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    signals.tell(lambda: say("reload", worker.number) if signals.take_reload() else None)
+    worker.serves()
+    say("serves", worker.number, os.getpid())
+    if kind == "fall":
+        return int(code)
+    until = time.monotonic() + LONG_S
+    while not signals.stop_asked and time.monotonic() < until:
+        time.sleep(0.01)
+    say("stopped", worker.number)
+    return 0
+
+
+def _main(count: str, folder: str, plan: str, patience: str) -> int:
+    def serve(signals: Signals) -> int:
+        supervisor = Supervisor(
+            int(count),
+            signals,
+            lambda: say("ready"),
+            lambda: say("stopping"),
+            Patience(**orjson.loads(patience)),
+        )
+        found = supervisor.run()
+        if isinstance(found, int):
+            return found
+        return _work(found, signals, _what(Path(folder), plan.split()))
+
+    return heeding(Signals(), serve)
+
+
+if __name__ == "__main__":
+    sys.exit(_main(*sys.argv[1:]))
