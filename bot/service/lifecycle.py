@@ -48,6 +48,7 @@ from bot.store.tickets import Tickets
 from bot.upkeep import jobs
 from bot.upkeep.reload import ReadSettings, Reload, started
 from bot.upkeep.retention import SWEEP_S
+from bot.web.siblings import Siblings
 from bot.wiring import rules
 from bot.wiring.audit_outlets import audit_jobs
 from bot.wiring.backends import Cluster
@@ -85,10 +86,11 @@ async def serving(
     played: Played = UNPLAYED,
     times: Times = Times(),  # noqa: B008 - frozen
     read: ReadSettings | None = None,
+    siblings: Siblings | None = None,
 ) -> AsyncIterator[Service]:
     """Start everything, run until the body ends, then take nothing new and drain.
 
-    `read` gives the settings as they are now, for a reload.
+    `read` gives the settings as they are now, for a reload. `siblings` are the other workers here.
     Raises ConfigurationError, StartupError, StorageUnavailable, SecondProcess before anything of
     Slack's is acknowledged.
     """
@@ -115,7 +117,7 @@ async def serving(
         api = http_api(base, conversation, engine, chats, own)
         routes = [*install_routes(base, workspaces, session), *api.routes]
         way_in = (slack, socket, own.access, alerts.take, routes, api.streams.closing)
-        port = await listen(base, stack, *way_in)
+        port = await listen(base, stack, *way_in, siblings=siblings)
         due = telling | _jobs(base, engine, conversation, workspaces, times.tick_s)
         due |= level_jobs(base, own.access)
         due |= delivery_jobs(base, workspaces.all, everywhere, times)

@@ -24,6 +24,7 @@ from bot.web.front import serving, why_not
 from bot.web.health import Note
 from bot.web.ingest import ingest_handler
 from bot.web.server import create_web_app
+from bot.web.siblings import LOOPBACK, SiblingCalls, Siblings
 from bot.web.webhooks import SenderSecrets, webhook_routes
 from bot.wiring import rules
 from tools.product_names import product_in
@@ -64,42 +65,60 @@ async def listen(
     take_alerts: TakeAlerts,
     routes: Sequence[web.RouteDef],
     closing: asyncio.Event,
+    *,
+    siblings: Siblings | None = None,
 ) -> int:
     """The port. Without `[http] api_token` nothing is ingested. `closing` is set when it closes.
 
-    Raises ConfigurationError when the address cannot be listened on.
+    `siblings` listen on the same port. Raises ConfigurationError when the address cannot be listened
+    on.
     """
     settings = base.settings
     secret = settings.slack.signing_secret.get_secret_value()
     token = settings.http.api_token.get_secret_value()
-    app = create_web_app(
+    told_of = partial(
+        create_web_app,
         database=base.stores.database,
         slack_connected=socket.is_connected if socket else None,
         slack_access=partial(_slack_token, access),
-        slack_events=create_http_handler(slack, secret) if socket is None else None,
         metrics=base.metrics,
+    )
+    app = told_of(
+        slack_events=create_http_handler(slack, secret) if socket is None else None,
         ingest=ingest_handler(base.stores.events, token, base.clock) if token else None,
-        routes=[
-            *webhook_routes(
-                base.stores.events,
-                base.clock,
-                _sender_secrets(settings.http),
-                alert_products(settings),
-            ),
-            *alert_routes(rules.alert_wires(settings), take_alerts, base.clock),
-            *routes,
-        ],
+        routes=[*_doors(base, take_alerts), *routes],
+        others=await _calls(siblings, stack) if siblings else None,
     )
 
     async def close(_app: web.Application) -> None:
         closing.set()
 
     app.on_shutdown.append(close)
-    host, port = settings.http.host, settings.http.port
+    host, port = settings.http.host, siblings.port if siblings else settings.http.port
     try:
-        return await stack.enter_async_context(serving(app, host, port))
+        if siblings:
+            own = serving(told_of(), LOOPBACK, siblings.ports[siblings.number], is_shared=True)
+            await stack.enter_async_context(own)
+        listening = serving(app, host, port, is_shared=siblings is not None)
+        return await stack.enter_async_context(listening)
     except OSError as error:
         raise ConfigurationError(f"http.port: {why_not(error, host, port)}") from error
+
+
+def _doors(base: Base, take_alerts: TakeAlerts) -> Sequence[web.RouteDef]:
+    """For senders of events and alerts."""
+    settings = base.settings
+    secrets, product_of = _sender_secrets(settings.http), alert_products(settings)
+    return [
+        *webhook_routes(base.stores.events, base.clock, secrets, product_of),
+        *alert_routes(rules.alert_wires(settings), take_alerts, base.clock),
+    ]
+
+
+async def _calls(siblings: Siblings, stack: AsyncExitStack) -> SiblingCalls:
+    calls = SiblingCalls(siblings)
+    stack.push_async_callback(calls.close)
+    return calls
 
 
 async def _slack_token(access: WatchedCalls) -> str | Note | None:

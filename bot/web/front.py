@@ -40,9 +40,18 @@ class Limits:
 
 @asynccontextmanager
 async def serving(
-    app: web.Application, host: str, port: int, limits: Limits | None = None
+    app: web.Application,
+    host: str,
+    port: int,
+    limits: Limits | None = None,
+    *,
+    is_shared: bool = False,
 ) -> AsyncIterator[int]:
-    """Serve the app; yields the port. Raises OSError when the address is taken."""
+    """Serve the app; yields the port. Raises OSError when the address is taken.
+
+    `is_shared`: other processes listen there too, and Linux deals connections out among them
+    (SO_REUSEPORT, https://man7.org/linux/man-pages/man7/socket.7.html).
+    """
     limits = limits or Limits()
     working: set[object] = set()
     app.middlewares.insert(0, _remembered_in(working))
@@ -57,7 +66,7 @@ async def serving(
     try:
         door = _Door(runner.server, limits.connections, working)
         listening = await asyncio.get_running_loop().create_server(
-            door.open, host, port, backlog=BACKLOG
+            door.open, host, port, backlog=BACKLOG, reuse_port=is_shared or None
         )
         try:
             yield listening.sockets[0].getsockname()[1]

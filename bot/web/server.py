@@ -19,6 +19,7 @@ from bot.store.schema import Writable
 from bot.telemetry.metrics import Metrics
 from bot.web.health import Check, healthz, readyz
 from bot.web.ingest import IngestRefused, refusal
+from bot.web.siblings import SiblingCalls
 
 
 def metrics_endpoint(
@@ -49,15 +50,22 @@ def create_web_app(
     ingest: Handler | None = None,
     metrics: Metrics | None = None,
     routes: Sequence[web.RouteDef] = (),
+    others: SiblingCalls | None = None,
 ) -> web.Application:
     """The app, not yet listening. A handler that is None has no route.
 
-    `slack_connected` None means that Slack comes to us and there is no connection to watch.
+    `slack_connected` None means that Slack comes to us and there is no connection to watch. `others`
+    are told of too by probe and metrics.
     """
     app = web.Application(client_max_size=MAX_BODY_BYTES, middlewares=[_refuse_unreadable])
+    registry = (metrics or Metrics()).registry
+    checks = dict(_checks(database, slack_connected, slack_access))
+    if others is not None:
+        checks["workers"] = others.readiness
     app.router.add_get("/healthz", healthz)
-    app.router.add_get("/readyz", readyz(_checks(database, slack_connected, slack_access)))
-    app.router.add_get("/metrics", metrics_endpoint((metrics or Metrics()).registry))
+    app.router.add_get("/readyz", readyz(checks))
+    told = others.metrics(registry) if others else metrics_endpoint(registry)
+    app.router.add_get("/metrics", told)
     if slack_events is not None:
         app.router.add_post("/slack/events", slack_events)
     if ingest is not None:
