@@ -98,6 +98,16 @@ class Rates:
         """The same, with the allowance of `chat.appendStream` in place of that for edits."""
         return replace(self, edit_burst=self.append_burst, edits_per_minute=self.appends_per_minute)
 
+    def shared_by(self, processes: int) -> "Rates":
+        """What one of so many processes may use, all of which call for the same workspaces."""
+        bursts = [name for name in self.__slots__ if name.endswith(("_burst", "_at_once"))]
+        rates = [name for name in self.__slots__ if name.endswith(("_per_minute", "_per_s"))]
+        return replace(
+            self,
+            **{name: max(1, getattr(self, name) // processes) for name in bursts},
+            **{name: getattr(self, name) / processes for name in rates},
+        )
+
     @classmethod
     def with_edits(cls, per_minute: int) -> "Rates":
         """With so many of `chat.update` in any minute, from 20 on; 0: as many as there are to make."""
