@@ -24,6 +24,8 @@ from bot.upkeep import garbage
 from bot.upkeep.late import postpone
 from bot.upkeep.signals import Signals, heeding
 
+MOST_WORKERS = 32  # each is a replica with some 45 connections to PostgreSQL
+
 EPILOG = """\
 start here:
   kortex demo                          a recorded incident in a local workspace; no account, no key
@@ -80,7 +82,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     cli_demo.add(commands)
     cli_init.add(commands, _add)
-    _add(commands, "run", _run, "serve the Slack workspace of the configuration until stopped")
+    _add_run(commands)
     _add_check(commands)
     _add(commands, "migrate", _migrate, "bring the database's schema to this version")
     ask = _add(commands, "ask", _ask, "ask one question here, without Slack")
@@ -117,6 +119,17 @@ def _parser() -> argparse.ArgumentParser:
     cli_token.add(commands, _add)
     _add_completion(commands)
     return parser
+
+
+def _add_run(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    text = "serve the Slack workspace of the configuration until stopped"
+    _add(commands, "run", _run, text).add_argument(
+        "--workers",
+        type=_workers,
+        default=1,
+        metavar="N",
+        help="so many processes on one port, one a core; needs PostgreSQL (default: %(default)s)",
+    )
 
 
 def _add_check(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
@@ -187,8 +200,18 @@ def _completion(parsed: argparse.Namespace) -> int:
     return OK
 
 
+def _workers(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= MOST_WORKERS):
+        raise argparse.ArgumentTypeError(f"must be a number from 1 to {MOST_WORKERS}")
+    return int(text)
+
+
 def _run(parsed: argparse.Namespace) -> int:
     def serve(signals: Signals) -> int:
+        if parsed.workers > 1:
+            from bot.commands.workers import run_workers
+
+            return run_workers(parsed.config, parsed.workers, signals)
         from bot.commands.verbs import run
 
         return run(parsed.config, signals)

@@ -36,6 +36,7 @@ from bot.wiring.stores import open_redactor
 if TYPE_CHECKING:
     from bot.service.lifecycle import Service
 
+STOPPING = "stopping: nothing new is taken, running answers end"
 _TO_MEND = ("FAILED", "WARNING")
 _MENDABLE = (
     ConfigurationError,
@@ -177,8 +178,13 @@ def _print_lines(label: str, lines: JsonValue) -> None:
 def guarded(command: Callable[[], Coroutine[Any, Any, int]]) -> int:
     """Run a command; what an operator can mend is a sentence and exit 2, never a traceback."""
     logs.configure(None)  # until the settings say what to redact, event names, on standard error
+    return mendable(lambda: asyncio.run(command()))
+
+
+def mendable(command: Callable[[], int]) -> int:
+    """The same for what runs without a loop."""
     try:
-        return asyncio.run(command())
+        return command()
     except (*_MENDABLE, StorageUnavailable, ExceptionGroup) as error:
         cause = _only(error)
         if isinstance(cause, StorageUnavailable):
@@ -202,10 +208,16 @@ def _only(error: BaseException) -> BaseException:
     return error
 
 
-def loaded(config: Path) -> Settings:
+def read(config: Path) -> Settings:
     """The settings of that file, with logging set up to redact by them."""
     settings = load(config)
     logs.configure(open_redactor(settings))
+    return settings
+
+
+def loaded(config: Path) -> Settings:
+    """The same, telling which variables are not set."""
+    settings = read(config)
     for each in settings.unset:
         if each.near:
             print(f"kortex: {config}: {each.key}: {each.as_words()}", file=sys.stderr)
@@ -230,6 +242,7 @@ async def stay(
     opening: "AbstractAsyncContextManager[Service]",
     signals: Signals,
     ready: Callable[["Service"], None],
+    tell: Callable[[str], None] = announce,
 ) -> int:
     """Serve until a signal stops it, then drain; a stop during the start ends that."""
     attention = Attention(signals)
@@ -239,12 +252,12 @@ async def stay(
                 with attention.starting():
                     service = await stack.enter_async_context(opening)
             except StoppedEarly:
-                print("stopped before it served; nothing was taken")
+                tell("stopped before it served; nothing was taken")
                 return OK
             await stack.enter_async_context(service.reload.at_each(attention.reload))
             ready(service)
             await attention.stop.wait()
-            announce("stopping: nothing new is taken, running answers end")
+            tell(STOPPING)
     return OK
 
 

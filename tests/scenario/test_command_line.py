@@ -320,3 +320,57 @@ def test_bash_reads_the_script(script: str) -> None:
     done = subprocess.run(["bash", "-n"], input=script.encode(), check=False, timeout=60)
 
     assert done.returncode == 0
+
+
+POSTGRESQL = """
+[slack]
+mode = "{mode}"
+[database]
+url = "postgresql+asyncpg://nobody:x@127.0.0.1:9/kortex"
+[http]
+port = {port}
+"""
+
+
+@pytest.mark.parametrize(
+    ("count", "mode", "why"),
+    [
+        (2, "http", "http.port: port {port} of 127.0.0.1 is in use"),
+        (11, "socket", "--workers 11: Slack gives an app 10 connections of Socket Mode"),
+    ],
+)
+def test_what_workers_cannot_share_is_said_before_any_of_them_starts(
+    tmp_path: Path,
+    taken_port: int,
+    capsys: pytest.CaptureFixture[str],
+    count: int,
+    mode: str,
+    why: str,
+) -> None:
+    path = tmp_path / "kortex.toml"
+    path.write_text(POSTGRESQL.format(mode=mode, port=taken_port))
+
+    assert ran("run", "--workers", str(count), "--config", str(path)) == 2
+    told = capsys.readouterr().err
+    assert why.format(port=taken_port) in told
+    assert told.count("kortex: ") == 1
+
+
+def test_several_workers_on_sqlite_are_refused_with_what_to_do(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "kortex.toml"
+    path.write_text(f'[database]\nurl = "sqlite+aiosqlite:///{tmp_path}/kortex.db"\n')
+
+    assert ran("run", "--workers", "2", "--config", str(path)) == 2
+    told = capsys.readouterr().err
+    assert "kortex: --workers 2 needs PostgreSQL: SQLite has one writer" in told
+    assert "set [database] url" in told
+    assert not (tmp_path / "kortex.db").exists()
+
+
+@pytest.mark.parametrize("count", ["0", "-1", "two", "1000", "²"])
+def test_how_many_workers_is_a_number(count: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ran("run", "--workers", count) == 2
+
+    assert "--workers: must be a number from 1 to 32" in capsys.readouterr().err

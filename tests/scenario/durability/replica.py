@@ -24,8 +24,8 @@ from bot.telemetry import logs
 from bot.upkeep.signals import Signals
 from bot.wiring.stores import open_redactor
 
-_CONTEXT = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload(["tests.scenario.durability.preloaded"])
+CONTEXT = multiprocessing.get_context("forkserver")
+CONTEXT.set_forkserver_preload(["tests.scenario.durability.preloaded"])
 START_TIMEOUT_S = 30.0
 # Of DBOS, for what is resumed; its own is a second.
 POLL_S = 0.1
@@ -87,8 +87,8 @@ async def start(config: Path, times: Times) -> Replica:
 
 async def launch(config: Path, times: Times) -> Replica:
     """A process that has just begun to start."""
-    ours, theirs = _CONTEXT.Pipe(duplex=False)
-    process = _CONTEXT.Process(target=_main, args=(config, times, theirs))
+    ours, theirs = CONTEXT.Pipe(duplex=False)
+    process = CONTEXT.Process(target=_main, args=(config, times, theirs))
     await asyncio.to_thread(process.start)
     theirs.close()
     return Replica(process, ours)

@@ -1,0 +1,94 @@
+"""`kortex run --workers N`: the service in N processes on PostgreSQL, behind one port."""
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from bot.commands import verbs
+from bot.commands.ending import announce
+from bot.service.lifecycle import Service, serving
+from bot.service.times import Times
+from bot.settings.model import Settings
+from bot.settings.reading import ConfigurationError, load
+from bot.slack.sending.pacing import Rates
+from bot.telemetry import logs
+from bot.upkeep.garbage import spare_what_stays
+from bot.upkeep.signals import Signals
+from bot.upkeep.supervisor import Supervisor, Worker
+from bot.web.front import why_not
+from bot.web.reserved import reserved
+from bot.web.siblings import LOOPBACK, Siblings
+from bot.wiring import rules
+
+# An app has at most ten connections of Socket Mode, and one more while Slack renews another
+# (https://docs.slack.dev/apis/events-api/using-socket-mode).
+MOST_SOCKETS: Final = 10
+
+
+def run_workers(
+    config: Path,
+    count: int,
+    signals: Signals,
+    times: Times = Times(),  # noqa: B008 - frozen
+) -> int:
+    """The exit code, of the supervisor and of each worker in its own process."""
+    logs.configure(None)
+    return verbs.mendable(lambda: _supervised(config, count, signals, times))
+
+
+def _supervised(config: Path, count: int, signals: Signals, times: Times) -> int:
+    settings = verbs.loaded(config)
+    _check(settings, count)
+    http = settings.http
+    with ExitStack() as kept:
+        try:
+            port = kept.enter_context(reserved(http.host, http.port))
+            ports = [kept.enter_context(reserved(LOOPBACK, 0)) for _ in range(count)]
+        except OSError as error:
+            why = why_not(error, http.host, http.port)
+            raise ConfigurationError(f"http.port: {why}") from error
+
+        def ready() -> None:
+            where = f"http://{http.host}:{port}/readyz"
+            announce(f"kortex is serving with {count} workers; health at {where}")
+
+        found = Supervisor(count, signals, ready, lambda: announce(verbs.STOPPING)).run()
+        if isinstance(found, int):
+            return found
+        siblings = Siblings(found.number, port, ports)
+        return verbs.guarded(lambda: _serve(config, signals, found, siblings, times))
+
+
+def _check(settings: Settings, count: int) -> None:
+    if rules.sqlite_file(settings) is not None:
+        raise ConfigurationError(
+            f"--workers {count} needs PostgreSQL: SQLite has one writer, and one process owns its "
+            'file. Leave --workers out, or set [database] url = "postgresql+asyncpg://…" '
+            "(docs/deploying.md)"
+        )
+    if settings.slack.mode == "socket" and count > MOST_SOCKETS:
+        raise ConfigurationError(
+            f"--workers {count}: Slack gives an app {MOST_SOCKETS} connections of Socket Mode, and "
+            'each worker has one. Take fewer, or set [slack] mode = "http"'
+        )
+
+
+async def _serve(
+    config: Path, signals: Signals, worker: Worker, siblings: Siblings, times: Times
+) -> int:
+    structlog.contextvars.bind_contextvars(worker=worker.number)
+    settings = verbs.read(config)
+    rates = Rates.with_edits(settings.slack.edits_per_minute).shared_by(len(siblings.ports))
+
+    def ready(_service: Service) -> None:
+        spare_what_stays()
+        worker.serves()
+
+    opening = serving(settings, rates, times=times, read=lambda: load(config), siblings=siblings)
+    return await verbs.stay(opening, signals, ready, tell=_nobody)
+
+
+def _nobody(_text: str) -> None:
+    """The supervisor says it for all."""

@@ -1,0 +1,116 @@
+"""A supervisor with workers in processes of their own, which tests kill and stop."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from multiprocessing.context import ForkServerProcess
+from pathlib import Path
+from typing import cast
+
+from dbos import Queue
+
+from bot.commands.workers import run_workers
+from bot.service.times import Times
+from bot.upkeep.signals import Signals
+from tests.scenario.durability.replica import CONTEXT, POLL_S, TIMES
+from tests.scenario.durability.world import TIMEOUT_S, World
+
+COUNT = 2
+
+
+class Workers:
+    """The supervisor's process, and those it forked."""
+
+    def __init__(self, world: World, process: ForkServerProcess) -> None:
+        self._world = world
+        self._process = process
+
+    @property
+    def pid(self) -> int:
+        """Of the supervisor."""
+        assert self._process.pid is not None
+        return self._process.pid
+
+    def pids(self) -> list[int]:
+        """Those of the workers that run, the first started first."""
+        children = Path(f"/proc/{self.pid}/task/{self.pid}/children")
+        return [int(pid) for pid in children.read_text(encoding="ascii").split()]
+
+    def said(self) -> str:
+        """All that they wrote so far."""
+        return self._world.config.with_suffix(".log").read_text(encoding="utf-8")
+
+    async def serve(self) -> None:
+        """Until Slack can reach each of them."""
+        connections = self._world.workspace.sockets.connections
+        await self._world.workspace.wait_for(lambda: len(connections) == COUNT, TIMEOUT_S)
+        await self._world.until(self._is_announced)
+
+    async def _is_announced(self) -> bool:
+        return f"serving with {COUNT} workers" in await asyncio.to_thread(self.said)
+
+    @contextmanager
+    def only_first(self) -> Iterator[None]:
+        """Slack delivers to the worker that was there first alone."""
+        connections = self._world.workspace.sockets.connections
+        others = connections[1:]
+        del connections[1:]
+        try:
+            yield
+        finally:
+            connections.extend(others)
+
+    async def gone(self, pids: list[int]) -> None:
+        """Until none of those processes runs."""
+
+        async def look() -> bool:
+            return not any(_runs(pid) for pid in pids)
+
+        await self._world.until(look)
+
+    async def ended(self) -> int:
+        """The supervisor's exit code, once it has ended. Raises TimeoutError."""
+        await asyncio.to_thread(self._process.join, TIMEOUT_S)
+        if self._process.exitcode is None:
+            raise TimeoutError("the supervisor is still running")
+        return self._process.exitcode
+
+
+def _runs(pid: int) -> bool:
+    """Whether it is there and no zombie, which is what an orphan may become."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2]
+    except FileNotFoundError:
+        return False
+    return state.split()[0] != "Z"
+
+
+@asynccontextmanager
+async def workers_of(world: World, times: Times = TIMES) -> AsyncIterator[Workers]:
+    """They have just begun to start; nothing of them is left behind."""
+    process = CONTEXT.Process(target=_main, args=(world.config, times))
+    await asyncio.to_thread(process.start)
+    workers = Workers(world, process)
+    try:
+        yield workers
+    finally:
+        world.open()
+        with suppress(ProcessLookupError):
+            os.killpg(workers.pid, signal.SIGKILL)
+        await workers.ended()
+
+
+def _main(config: Path, times: Times) -> None:
+    os.setpgid(0, 0)
+    signals = Signals()
+    signals.take()
+    cast("dict[str, float]", Queue.__init__.__kwdefaults__)["polling_interval_sec"] = POLL_S
+    log = os.open(config.with_suffix(".log"), os.O_CREAT | os.O_APPEND | os.O_WRONLY)
+    os.dup2(log, sys.stdout.fileno())
+    os.dup2(log, sys.stderr.fileno())
+    code = run_workers(config, COUNT, signals, times)
+    signals.ignore()
+    sys.exit(code)

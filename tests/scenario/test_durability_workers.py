@@ -1,0 +1,85 @@
+"""`kortex run --workers 2` on PostgreSQL: processes die and are stopped under a turn; it ends once."""
+
+import os
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests.scenario.durability.investigation import (
+    AFTER_FIRST_TEXT,
+    ASK,
+    ended_well,
+    three_rounds,
+)
+from tests.scenario.durability.workers import Workers, workers_of
+from tests.scenario.durability.world import Asked, World, world_on
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[World]:
+    async with world_on("postgresql", tmp_path) as made:
+        three_rounds(made)
+        yield made
+
+
+async def _in_the_last_round_of_the_first(world: World, workers: Workers) -> Asked:
+    """A turn that the worker which was there first has under way."""
+    hold = world.hold_round(ASK, 3, at=AFTER_FIRST_TEXT)
+    with workers.only_first():
+        asked = await world.ask(ASK)
+        await hold.wait()
+    return asked
+
+
+async def test_a_turn_of_a_worker_that_is_killed_goes_on_in_another(world: World) -> None:
+    async with workers_of(world) as workers:
+        await workers.serve()
+        asked = await _in_the_last_round_of_the_first(world, workers)
+        first, second = workers.pids()
+        os.kill(first, signal.SIGKILL)
+        await workers.gone([first])
+        await ended_well(world, asked, round_again=3)
+        await workers.serve()
+
+        assert second in workers.pids()
+        assert len(workers.pids()) == 2
+        assert '"event":"worker.ended"' in workers.said()
+
+
+async def test_a_stop_lets_the_turns_of_all_workers_end(world: World) -> None:
+    async with workers_of(world) as workers:
+        await workers.serve()
+        asked = await _in_the_last_round_of_the_first(world, workers)
+        os.kill(workers.pid, signal.SIGTERM)
+        await world.workspace.wait_for(lambda: not world.workspace.sockets.connections, 10.0)
+        os.kill(workers.pid, signal.SIGTERM)
+        world.open()
+
+        assert await workers.ended() == 0
+        await ended_well(world, asked)
+        said = workers.said()
+        assert said.count("stopping: nothing new is taken") == 1
+        assert "Traceback" not in said
+
+
+async def test_workers_drain_when_their_supervisor_is_killed(world: World) -> None:
+    async with workers_of(world) as workers:
+        await workers.serve()
+        asked = await _in_the_last_round_of_the_first(world, workers)
+        pids = workers.pids()
+        os.kill(workers.pid, signal.SIGKILL)
+        await world.workspace.wait_for(lambda: not world.workspace.sockets.connections, 10.0)
+        world.open()
+        await workers.gone(pids)
+
+        await ended_well(world, asked)
+
+
+async def test_what_is_wrong_is_said_once_and_ends_it(world: World) -> None:
+    text = world.config.read_text().replace(world.workspace.bot_token, "xoxb-nobody-s")
+    world.config.write_text(text)
+    async with workers_of(world) as workers:
+        assert await workers.ended() == 2
+        assert workers.said().count("kortex: slack.bot_token") == 1
