@@ -21,7 +21,7 @@ from bot.commands import token_arguments as cli_token
 from bot.commands import usage_arguments as cli_usage
 from bot.commands.ending import FAILED, OK, READER_LEFT, discard, reader_left
 from bot.upkeep import garbage
-from bot.upkeep.late import postpone
+from bot.upkeep.late import spare_libraries
 from bot.upkeep.signals import Signals, heeding
 
 MOST_WORKERS = 32  # each is a replica with some 45 connections to PostgreSQL
@@ -41,7 +41,7 @@ The model never acts: it reads, and it may propose. People with the channel's ro
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command and exit."""
     parsed = _parser().parse_args(arguments)
-    postpone("psycopg", "errors")
+    spare_libraries()
     try:
         with garbage.seldom():
             code = _run_to_its_end(parsed)

@@ -1,14 +1,39 @@
-"""A library that is loaded at its first use, though its importer asks for it at once.
+"""Libraries that are loaded at their first use, though their importers ask for them at once.
 
-DBOS imports psycopg for every database, PostgreSQL or not. On SQLite nothing of it is ever used:
-8 MB and 70 modules of a bot that runs there.
+DBOS imports psycopg for every database, and SQLAlchemy's ORM, a command line and a reader of cron
+for a word in a signature; Slack's SDK brings clients that block. A bot never uses them.
 """
 
 import importlib
 import importlib.util
 import sys
+import types
 from collections.abc import Sequence
 from types import ModuleType
+from typing import Any, Final
+
+# Asked for by name by those that import them, as classes to name in a signature or to call.
+_CLASSES: Final = (
+    "croniter",
+    "dateutil.parser",
+    "dbos.cli.migration",
+    "slack_sdk.web.client",
+    "slack_sdk.webhook.client",
+    "sqlalchemy.ext.asyncio.scoping",
+    "sqlalchemy.ext.asyncio.session",
+    "sqlalchemy.orm",
+)
+# Taken in by httpx and structlog where they are installed: a command line, and colours in logs.
+_LEFT_OUT: Final = ("httpx._main", "rich")
+
+
+def spare_libraries() -> None:
+    """Arrange all of it; before anything else is imported."""
+    postpone("psycopg", "errors")
+    for name in _CLASSES:
+        postpone_classes(name)
+    for name in _LEFT_OUT:
+        leave_out(name)
 
 
 class _Late(ModuleType):
@@ -43,3 +68,74 @@ def postpone(library: str, *parts: str) -> None:
     for part in parts:
         setattr(late[library], part, late[f"{library}.{part}"])
     sys.modules.update(late)
+
+
+class _LateClass(type):
+    """The type of what stands in for a class, or a function: used, it is the real one."""
+
+    def __new__(cls, name: str, bases: tuple[type, ...], members: dict[str, Any]) -> type:
+        if not bases:  # else it would be a subclass of nothing
+            return super().__new__(cls, name, bases, members)
+        real = tuple(_real(each) if isinstance(each, _LateClass) else each for each in bases)
+        return types.new_class(name, real, exec_body=lambda body: body.update(members))
+
+    def __call__(cls, *args: Any, **named: Any) -> Any:
+        return _real(cls)(*args, **named)
+
+    def __getattr__(cls, name: str) -> Any:
+        return getattr(_real(cls), name)
+
+    def __getitem__(cls, _: object) -> "_LateClass":
+        return cls
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        # There is none of a class that was never loaded.
+        return not _is_late(cls.__module__) and isinstance(instance, _real(cls))
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        if isinstance(subclass, _LateClass):
+            return cls is subclass or issubclass(_real(subclass), _real(cls))
+        return not _is_late(cls.__module__) and issubclass(subclass, _real(cls))
+
+
+class _LateNames(ModuleType):
+    """Stands in for a module until one of its names is used."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        late = _LateClass(name, (), {"__module__": self.__name__})
+        setattr(self, name, late)
+        return late
+
+
+def postpone_classes(module: str) -> None:
+    """Let it be loaded when something that was imported *from* it is called, or looked at.
+
+    For modules that only hold classes and functions. One that is not installed is missed then.
+    """
+    if module not in sys.modules:
+        sys.modules[module] = _LateNames(module)
+
+
+def leave_out(module: str) -> None:
+    """It counts as not installed."""
+    sys.modules.setdefault(module, None)  # type: ignore[arg-type] # as the import system means it
+
+
+def _is_late(module: str) -> bool:
+    return isinstance(sys.modules.get(module), _LateNames)
+
+
+def _loaded(module: str) -> ModuleType:
+    if _is_late(module):
+        library = module.partition(".")[0]
+        # All of the library's: they import from within each other.
+        for name in [each for each in sys.modules if each.partition(".")[0] == library]:
+            if _is_late(name):
+                del sys.modules[name]
+    return importlib.import_module(module)
+
+
+def _real(late: type) -> Any:
+    return getattr(_loaded(late.__module__), late.__name__)

@@ -9,7 +9,7 @@ from tests.sources import ROOT
 MAY_LOAD = frozenset(
     {
         "aiohappyeyeballs", "aiohttp", "aiosignal", "annotated_types", "apscheduler",
-        "attr", "croniter", "cython_runtime", "dateutil", "dbos", "frozenlist", "greenlet",
+        "attr", "cython_runtime", "dbos", "frozenlist", "greenlet",
         "httpx", "httpx_aiohttp", "idna", "jsonschema_rs", "multidict", "orjson",
         "prometheus_client", "propcache", "pydantic", "pydantic_core", "re2", "slack_bolt",
         "slack_sdk", "sqlalchemy", "structlog", "typing_extensions", "typing_inspection",
@@ -21,18 +21,19 @@ NOT_LOADED = (
     "adapters.deploys.argocd", "adapters.deploys.flux", "adapters.deploys.github", "adapters.deploys.gitlab",
     "adapters.kubernetes", "adapters.observe.jaeger", "adapters.observe.loki",
     "adapters.observe.prometheus", "adapters.observe.sentry", "adapters.observe.tempo", "adapters.oidc",
-    "adapters.recorded", "alembic", "asyncpg", "bot.demo", "mako", "psycopg.connection", "psycopg_binary",
+    "adapters.recorded", "alembic", "click", "croniter", "dateutil.parser", "rich", "slack_sdk.web.client", "sqlalchemy.orm", "asyncpg", "bot.demo", "mako", "psycopg.connection", "psycopg_binary",
 )  # fmt: skip
-# `structlog` and `httpx` take these in where they are installed, which an installation has not.
-BESIDE = frozenset({"click", "markdown_it", "mdurl", "pygments", "rich", "socksio", "brotli"})
+# `httpx` takes these in where they are installed, which an installation has not.
+BESIDE = frozenset({"socksio", "brotli"})
 
 LOADED = """
 import sys
-from bot.upkeep.late import postpone
-postpone("psycopg", "errors")
+from bot.upkeep.late import spare_libraries
+spare_libraries()
 import bot.service.lifecycle
 standard = sys.stdlib_module_names
-print(*(n for n in sys.modules if n.partition('.')[0] not in standard), sep='\\n')
+names = (name for name, each in sys.modules.items() if each and 'Late' not in type(each).__name__)
+print(*(n for n in names if n.partition('.')[0] not in standard), sep='\\n')
 """
 
 
