@@ -12,7 +12,7 @@ from typing import Final
 import httpx
 from pydantic import AliasChoices, AwareDatetime, BaseModel, Field, JsonValue, TypeAdapter
 
-from adapters.deploys.feed import asked, readable
+from adapters.deploys.feed import Name, Number, Words, asked, readable
 from adapters.told import IngestedEvent
 
 SOURCE = "argocd"
@@ -20,34 +20,34 @@ _FAILED = frozenset({"Failed", "Error"})
 
 
 class _Initiator(BaseModel):
-    username: str = ""
+    username: Name = ""
     automated: bool = False
 
 
 class _Sync(BaseModel):
-    id: int
-    revision: str = ""
-    revisions: list[str] = Field(default_factory=list)
+    id: Number
+    revision: Name = ""
+    revisions: list[Name] = Field(default_factory=list)
     started_at: AwareDatetime | None = Field(default=None, alias="deployStartedAt")
     deployed_at: AwareDatetime = Field(alias="deployedAt")
     by: _Initiator = Field(default=_Initiator(), alias="initiatedBy")
 
 
 class _SyncResult(BaseModel):
-    revision: str = ""
-    revisions: list[str] = Field(default_factory=list)
+    revision: Name = ""
+    revisions: list[Name] = Field(default_factory=list)
 
 
 class _Operation(BaseModel):
     phase: str = ""
-    message: str = ""
+    message: Words = ""
     started_at: AwareDatetime | None = Field(default=None, alias="startedAt")
     finished_at: AwareDatetime | None = Field(default=None, alias="finishedAt")
     result: _SyncResult | None = Field(default=None, alias="syncResult")
 
 
 class _Summary(BaseModel):
-    images: list[str] = Field(default_factory=list)
+    images: list[Name] = Field(default_factory=list)
 
 
 class _Status(BaseModel):
@@ -58,7 +58,7 @@ class _Status(BaseModel):
 
 class _Metadata(BaseModel):
     name: str = Field(min_length=1, max_length=253)
-    namespace: str = ""
+    namespace: str = Field(default="", max_length=253)
 
 
 class _Application(BaseModel):
@@ -77,7 +77,8 @@ class ArgoNotification(BaseModel):
         newest = max((sync.id for sync in status.history), default=-1)
         found = [
             self._event(
-                f"sync/{sync.id}",
+                # Each instance of Argo CD counts from 0: of two, one would hide the other's.
+                f"sync/{sync.id}/{sync.deployed_at.isoformat()}",
                 sync.deployed_at,
                 "succeeded",
                 {

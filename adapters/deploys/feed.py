@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
-from typing import Final, Protocol, TypeVar
+from typing import Annotated, Final, Protocol, TypeVar
 
 import httpx
-from pydantic import JsonValue, TypeAdapter, ValidationError
+from pydantic import AfterValidator, Field, JsonValue, TypeAdapter, ValidationError
 
 from adapters.errors import BadAnswer
 from adapters.http import check_status, mapped_errors
@@ -15,6 +15,22 @@ from adapters.told import IngestedEvent
 
 MAX_BYTES: Final = 16 << 20  # a page of Argo CD applications with their resources
 AnswerT = TypeVar("AnswerT")
+
+MAX_NAME_BYTES: Final = 512
+
+
+def _short(text: str) -> str:
+    if len(text.encode("utf-8", "surrogatepass")) > MAX_NAME_BYTES:
+        raise ValueError(f"longer than {MAX_NAME_BYTES} bytes")
+    return text
+
+
+# What systems call things: a git ref, an OCI reference and a path of groups have some 250 characters
+# at most. It becomes part of an id, which PostgreSQL indexes in 2,700 bytes.
+Name = Annotated[str, AfterValidator(_short)]
+Number = Annotated[int, Field(ge=0, lt=1 << 63)]
+# What somebody wrote about it, of which the beginning is kept.
+Words = Annotated[str, AfterValidator(lambda text: text[:4000])]
 
 
 class DeployFeed(Protocol):

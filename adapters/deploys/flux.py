@@ -14,7 +14,7 @@ from typing import Final, Literal
 
 from pydantic import AwareDatetime, BaseModel, Field, JsonValue, TypeAdapter
 
-from adapters.deploys.feed import readable
+from adapters.deploys.feed import Name, Number, readable
 from adapters.kubernetes.api import KubernetesApi, parsed
 from adapters.kubernetes.kinds import checked_namespace
 from adapters.told import IngestedEvent
@@ -40,8 +40,8 @@ _LIMIT: Final = "500"
 
 
 class _Object(BaseModel):
-    kind: str
-    namespace: str = ""
+    kind: Name
+    namespace: str = Field(default="", max_length=253)
     name: str = Field(min_length=1, max_length=253)
 
 
@@ -50,10 +50,10 @@ class FluxNotification(BaseModel):
 
     about: _Object = Field(alias="involvedObject")
     severity: Literal["info", "error", "trace"]
-    reason: str
+    reason: Name
     message: str = ""
     at: AwareDatetime = Field(alias="timestamp")
-    metadata: dict[str, str] | None = None
+    metadata: dict[str, Name] | None = None
 
     def events(self, received_at: datetime) -> list[IngestedEvent]:
         """The deploy of a Kustomization or HelmRelease. The product is the object's name."""
@@ -72,7 +72,7 @@ _KINDS: Final = frozenset(kind for kind, _, _ in _PATHS)
 
 
 class _Named(BaseModel):
-    name: str
+    name: Name
     namespace: str = ""
 
 
@@ -84,16 +84,16 @@ class _Condition(BaseModel):
 
 
 class _Release(BaseModel):
-    number: int = Field(alias="version")
-    chart_version: str = Field(default="", alias="chartVersion")
+    number: Number = Field(alias="version")
+    chart_version: Name = Field(default="", alias="chartVersion")
     status: str = ""
     at: AwareDatetime = Field(alias="lastDeployed")
 
 
 class _Status(BaseModel):
     conditions: list[_Condition] = Field(default_factory=list)
-    applied: str = Field(default="", alias="lastAppliedRevision")
-    attempted: str = Field(default="", alias="lastAttemptedRevision")
+    applied: Name = Field(default="", alias="lastAppliedRevision")
+    attempted: Name = Field(default="", alias="lastAttemptedRevision")
     history: list[JsonValue] = Field(default_factory=list)
 
 
@@ -112,22 +112,22 @@ _RELEASES: Final = TypeAdapter(_Release)
 
 
 class FluxDeploys:
-    """`DeployFeed` of the namespaces that may be read. A cluster without Flux tells nothing."""
+    """`DeployFeed` of a namespace that may be read. A cluster without Flux tells nothing."""
 
-    def __init__(self, api: KubernetesApi, namespaces: Sequence[str]) -> None:
+    def __init__(self, api: KubernetesApi, namespace: str = "") -> None:
+        """Without a name, the namespace of the identity."""
         self._api = api
-        self._namespaces = [checked_namespace(one) for one in namespaces] or [api.namespace]
+        self._namespace = checked_namespace(namespace or api.namespace)
 
     async def since(self, at: datetime) -> Sequence[IngestedEvent]:
         """Of what each object tells of itself now. See `DeployFeed.since`."""
         found: list[IngestedEvent] = []
-        for namespace in self._namespaces:
-            for kind, group, plural in _PATHS:
-                items = await self._items(f"{group}/namespaces/{namespace}/{plural}")
-                for item in readable(items, _ITEM):
-                    about = _Object(kind=kind, namespace=namespace, name=item.metadata.name)
-                    told = _released if kind == "HelmRelease" else _reconciled
-                    found += [event for event in told(about, item.status) if event.at >= at]
+        for kind, group, plural in _PATHS:
+            items = await self._items(f"{group}/namespaces/{self._namespace}/{plural}")
+            for item in readable(items, _ITEM):
+                about = _Object(kind=kind, namespace=self._namespace, name=item.metadata.name)
+                told = _released if kind == "HelmRelease" else _reconciled
+                found += [event for event in told(about, item.status) if event.at >= at]
         return found
 
     async def _items(self, path: str) -> Sequence[JsonValue]:

@@ -14,7 +14,7 @@ from urllib.parse import quote
 import httpx
 from pydantic import AwareDatetime, BaseModel, Field, JsonValue, TypeAdapter
 
-from adapters.deploys.feed import asked, readable
+from adapters.deploys.feed import Name, Number, Words, asked, readable
 from adapters.told import IngestedEvent
 
 SOURCE = "github"
@@ -24,18 +24,18 @@ _NEWEST: Final = 30  # deployments of a repository that are looked at
 
 
 class _Login(BaseModel):
-    login: str = ""
+    login: Name = ""
 
 
 class _Repository(BaseModel):
-    full_name: str
+    full_name: Name = Field(min_length=1)
 
 
 class _Deployment(BaseModel):
-    id: int
-    sha: str = ""
-    ref: str = ""
-    environment: str = ""
+    id: Number
+    sha: Name = ""
+    ref: Name = ""
+    environment: Name = ""
     creator: _Login | None = None
     created_at: AwareDatetime
     updated_at: AwareDatetime | None = None
@@ -47,9 +47,9 @@ class _Deployment(BaseModel):
 
 
 class _Status(BaseModel):
-    state: str
+    state: Name
     created_at: AwareDatetime
-    description: str | None = None
+    description: Words | None = None
 
 
 _LIST: Final = TypeAdapter(list[JsonValue])
@@ -100,36 +100,34 @@ def _event(repository: str, made: _Deployment, status: _Status, outcome: str) ->
 
 
 class GitHubDeploys:
-    """`DeployFeed` of repositories, `owner/name`. Not more than once a minute for many of them:
+    """`DeployFeed` of a repository, `owner/name`. Not more than once a minute where there are many:
 
     a token has 5,000 requests an hour (https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api).
     One asks for a repository's deployments, one more for the statuses of each that changed.
     """
 
-    def __init__(self, client: httpx.AsyncClient, repositories: Sequence[str]) -> None:
+    def __init__(self, client: httpx.AsyncClient, repository: str) -> None:
         self._client = client
-        self._repositories = repositories
-        self._read: dict[str, Mapping[int, datetime]] = {}
+        self._repository = repository
+        self._read: Mapping[tuple[int, datetime], Sequence[IngestedEvent]] = {}
 
     async def since(self, at: datetime) -> Sequence[IngestedEvent]:
         """Of the newest deployments. See `DeployFeed.since`."""
-        found: list[IngestedEvent] = []
-        for repository in self._repositories:
-            found += await self._of(repository, at)
-        return found
-
-    async def _of(self, repository: str, at: datetime) -> Sequence[IngestedEvent]:
-        path = f"repos/{quote(repository)}/deployments"
+        path = f"repos/{quote(self._repository)}/deployments"
         listed = await asked(self._client, SOURCE, path, _LIST, {"per_page": str(_NEWEST)})
-        made = [each for each in readable(listed, _DEPLOYMENT) if each.changed_at >= at]
-        before = self._read.get(repository, {})
-        found: list[IngestedEvent] = []
-        for each in made:
-            if before.get(each.id) == each.changed_at:
+        read: dict[tuple[int, datetime], Sequence[IngestedEvent]] = {}
+        for each in readable(listed, _DEPLOYMENT):
+            if each.changed_at < at:
                 continue
-            statuses = await asked(
-                self._client, SOURCE, f"{path}/{each.id}/statuses", _LIST, {"per_page": "100"}
-            )
-            found += _events(repository, each, readable(statuses, _STATUS))
-        self._read[repository] = {each.id: each.changed_at for each in made}
-        return found
+            state = each.id, each.changed_at
+            # Told again, not left out: nobody says here that it was stored.
+            known = self._read.get(state)
+            read[state] = await self._events(path, each) if known is None else known
+        self._read = read
+        return [event for events in read.values() for event in events]
+
+    async def _events(self, path: str, made: _Deployment) -> Sequence[IngestedEvent]:
+        statuses = await asked(
+            self._client, SOURCE, f"{path}/{made.id}/statuses", _LIST, {"per_page": "100"}
+        )
+        return _events(self._repository, made, readable(statuses, _STATUS))

@@ -15,7 +15,7 @@ from urllib.parse import quote
 import httpx
 from pydantic import AwareDatetime, BaseModel, BeforeValidator, Field, JsonValue, TypeAdapter
 
-from adapters.deploys.feed import asked, readable
+from adapters.deploys.feed import Name, Number, asked, readable
 from adapters.told import IngestedEvent
 
 SOURCE: Final = "gitlab"
@@ -35,23 +35,23 @@ Instant = Annotated[AwareDatetime, BeforeValidator(_iso)]
 
 
 class _User(BaseModel):
-    username: str = ""
+    username: Name = ""
 
 
 class _HookProject(BaseModel):
-    path: str = Field(alias="path_with_namespace", min_length=1)
+    path: Name = Field(alias="path_with_namespace", min_length=1)
 
 
 class DeploymentHook(BaseModel):
     """The body of one deployment event."""
 
-    status: str
+    status: Name
     changed_at: Instant = Field(alias="status_changed_at")
-    id: int = Field(alias="deployment_id")
-    environment: str = ""
+    id: Number = Field(alias="deployment_id")
+    environment: Name = ""
     project: _HookProject
-    short_sha: str = ""
-    ref: str = ""
+    short_sha: Name = ""
+    ref: Name = ""
     user: _User | None = None
 
     def events(self, received_at: datetime) -> list[IngestedEvent]:
@@ -69,14 +69,14 @@ class DeploymentHook(BaseModel):
 
 
 class _Environment(BaseModel):
-    name: str = ""
+    name: Name = ""
 
 
 class _Deployment(BaseModel):
-    id: int
-    status: str
-    sha: str = ""
-    ref: str = ""
+    id: Number
+    status: Name
+    sha: Name = ""
+    ref: Name = ""
     created_at: AwareDatetime
     updated_at: AwareDatetime
     user: _User | None = None
@@ -84,7 +84,7 @@ class _Deployment(BaseModel):
 
 
 class _Project(BaseModel):
-    path: str = Field(alias="path_with_namespace", min_length=1)
+    path: Name = Field(alias="path_with_namespace", min_length=1)
 
 
 _LIST: Final = TypeAdapter(list[JsonValue])
@@ -93,35 +93,26 @@ _PROJECT: Final = TypeAdapter(_Project)
 
 
 class GitLabDeploys:
-    """`DeployFeed` of projects, by path or number. What is renamed keeps its name until a restart."""
+    """`DeployFeed` of a project, by path or number. A renamed one keeps its name until a restart."""
 
-    def __init__(self, client: httpx.AsyncClient, projects: Sequence[str]) -> None:
+    def __init__(self, client: httpx.AsyncClient, project: str) -> None:
         self._client = client
-        self._projects = projects
-        self._paths: dict[str, str] = {}
+        self._where = f"api/v4/projects/{quote(project, safe='')}"
+        self._path = ""
 
     async def since(self, at: datetime) -> Sequence[IngestedEvent]:
-        """Of the hundred that changed last in each project. See `DeployFeed.since`."""
+        """Of the hundred that changed last. See `DeployFeed.since`."""
         params = {
             "order_by": "updated_at",
             "sort": "desc",
             "updated_after": at.isoformat(),
             "per_page": _NEWEST,
         }
-        found: list[IngestedEvent] = []
-        for project in self._projects:
-            where = f"api/v4/projects/{quote(project, safe='')}"
-            listed = await asked(self._client, SOURCE, f"{where}/deployments", _LIST, params)
-            ended = [each for each in readable(listed, _DEPLOYMENT) if each.status in _FINAL]
-            if ended:
-                path = await self._path(project, where)
-                found += [_listed(path, each) for each in ended]
-        return found
-
-    async def _path(self, project: str, where: str) -> str:
-        if project not in self._paths:
-            self._paths[project] = (await asked(self._client, SOURCE, where, _PROJECT)).path
-        return self._paths[project]
+        listed = await asked(self._client, SOURCE, f"{self._where}/deployments", _LIST, params)
+        ended = [each for each in readable(listed, _DEPLOYMENT) if each.status in _FINAL]
+        if ended and not self._path:
+            self._path = (await asked(self._client, SOURCE, self._where, _PROJECT)).path
+        return [_listed(self._path, each) for each in ended]
 
 
 def _listed(path: str, made: _Deployment) -> IngestedEvent:

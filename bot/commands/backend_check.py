@@ -164,11 +164,16 @@ async def check_platform(asked: Asked) -> Sequence[Finding]:
 async def check_feeds(asked: Asked) -> Sequence[Finding]:
     """Each of `[deploys]` is asked for what it deployed in the last minutes."""
     of = asked.of
-    kinds = {name: of.settings.deploys[name].kind for name in of.feeds}
     return await asyncio.gather(
         *(
-            _probe(f"deploys {name}", kinds[name], "its last deploys", feed.since(of.now - RECENT))
-            for name, feed in of.feeds.items()
+            _probe(
+                f"deploys {name}",
+                f"{of.settings.deploys[name].kind}, {project}",
+                "its last deploys",
+                feed.since(of.now - RECENT),
+            )
+            for name, feeds in of.feeds.items()
+            for project, feed in feeds.items()
         )
     )
 

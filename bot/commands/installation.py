@@ -38,7 +38,7 @@ class Installation:
     in_order: Sequence[Provider]
     cluster: Cluster | None
     plugins: Plugins
-    feeds: Mapping[str, DeployFeed]
+    feeds: Mapping[str, Mapping[str, DeployFeed]]
     observed_in: ObservedIn
     problems: Sequence[Finding]
 
@@ -116,7 +116,7 @@ async def made(settings: Settings, stack: AsyncExitStack) -> Installation:
     )
     none: Mapping[str, object] = {}
     await tried("adapters", lambda: bound(settings, stack), none)
-    nobody: Mapping[str, DeployFeed] = {}
+    nobody: Mapping[str, Mapping[str, DeployFeed]] = {}
     feeds = await tried("deploys", lambda: make_feeds(settings, cluster, stack), nobody)
     return Installation(
         settings=settings,

@@ -2,8 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Callable
-from datetime import timedelta
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
 from typing import Final
 
 import structlog
@@ -17,16 +17,18 @@ from tools.errors import ToolError
 
 log = structlog.get_logger(__name__)
 
-# An investigation compares with the day before; afterwards an hour makes up for what was missed.
+# An investigation compares with the day before; afterwards an hour more than was told already makes
+# up for what systems tell late.
 FIRST_LOOK: Final = timedelta(hours=24)
 LOOK: Final = timedelta(hours=1)
 TIMEOUT_S: Final = 60.0  # of one look at one system
 LONGEST_PAUSE_S: Final = 900.0
 START_S: Final = 1.0
+TICK_S: Final = 10.0  # how often a round sees what is due; `every` is no shorter
 
 
 class FeedSweep:
-    """One system that is asked. What it does not answer is asked for again, less and less often.
+    """One thing that is asked. What it does not answer is asked for again, less and less often.
 
     Not in the first second: a start waits for the first run of its jobs, and not for other systems.
     """
@@ -37,25 +39,33 @@ class FeedSweep:
         feed: DeployFeed,
         events: EventStore,
         clock: Clock,
+        every_s: float,
         seconds: Callable[[], float] = time.monotonic,
     ) -> None:
         self._name = name
         self._feed = feed
         self._events = events
         self._clock = clock
+        self._every_s = every_s
         self._seconds = seconds
-        self._reached_back = FIRST_LOOK
+        self._told_until: datetime | None = None
         self._failures = 0
         self._not_before = seconds() + START_S
+        self.is_away = False
 
     async def run(self) -> int:
-        """Ask and store; how many deploys were new. Never raises but for cancellation."""
+        """Ask and store, if it is time; how many deploys were new. Raises nothing but a cancellation.
+
+        `is_away` then says whether it failed in a way that everything at that address would.
+        """
+        self.is_away = False
         if self._seconds() < self._not_before:
             return 0
-        asked_at = self._clock.now()
+        self._not_before = self._seconds() + self._every_s - TICK_S / 2
+        now = self._clock.now()
         try:
             async with asyncio.timeout(TIMEOUT_S):
-                found = await self._feed.since(asked_at - self._reached_back)
+                found = await self._feed.since(self._from(now))
                 added = [await self._events.add(event) for event in found]
         except (AdapterError, ToolError, StorageUnavailable, TimeoutError) as error:
             self._failed(error)
@@ -63,17 +73,40 @@ class FeedSweep:
         if self._failures:
             log.info("deploy_feed.answers_again", feed=self._name)
         self._failures = 0
-        self._reached_back = LOOK
+        self._told_until = now
         return added.count(True)
+
+    def _from(self, now: datetime) -> datetime:
+        """An hour before the last answer, however long ago that is and wherever the clock went."""
+        if self._told_until is None:
+            return now - FIRST_LOOK
+        return min(now, self._told_until) - LOOK
 
     def _failed(self, error: Exception) -> None:
         """What was missed is asked for as at the first look: it may be long ago when it answers."""
-        self._reached_back = FIRST_LOOK
+        self._told_until = None
         self._failures += 1
         pause_s = min(LONGEST_PAUSE_S, 2.0**self._failures)
         if isinstance(error, AdapterError) and error.retry_after_s is not None:
             pause_s = min(LONGEST_PAUSE_S, max(pause_s, error.retry_after_s))
         self._not_before = self._seconds() + pause_s
+        self.is_away = not isinstance(error, AdapterError) or error.retryable
         why = str(error) or f"no answer within {TIMEOUT_S:g} s"
         tell = log.warning if self._failures == 1 else log.debug
         tell("deploy_feed.failed", feed=self._name, error=why, again_in_s=pause_s)
+
+
+class FeedRound:
+    """What is asked at one address, one after the other."""
+
+    def __init__(self, sweeps: Sequence[FeedSweep]) -> None:
+        self._sweeps = sweeps
+
+    async def run(self) -> int:
+        """Ask what is due, up to the first that shows that nobody is there; how many were new."""
+        added = 0
+        for sweep in self._sweeps:
+            added += await sweep.run()
+            if sweep.is_away:
+                break
+        return added

@@ -8,11 +8,19 @@ import asyncio
 import hmac
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Literal, Self
 
 import orjson
 from aiohttp import web
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import (
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationError,
+    model_validator,
+)
 
 from adapters.told import IngestedEvent
 from bot.ports.failures import StorageUnavailable
@@ -21,6 +29,7 @@ from tools.capabilities import Clock
 
 PATH = "/ingest/v1/events"
 MAX_BYTES = 1024 * 1024
+MAX_KEY_BYTES = 2600  # PostgreSQL's index takes 2,704 of a row, its header among them
 READ_TIMEOUT_S = 10.0
 RETRY_AFTER_S = 5
 # https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/formats/json-format.md
@@ -53,6 +62,12 @@ class _CloudEvent(BaseModel):
         default=None, ge=datetime(1970, 1, 1, tzinfo=UTC), lt=datetime(2200, 1, 1, tzinfo=UTC)
     )
     data: dict[str, JsonValue] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _can_be_found_again(self) -> Self:
+        if len(self.source.encode()) + len(self.id.encode()) > MAX_KEY_BYTES:
+            raise ValueError(f"its source and id take more than {MAX_KEY_BYTES} bytes")
+        return self
 
     def ingested(self, received_at: datetime) -> IngestedEvent:
         """Our event. Its product is the attribute, else the data's, else the subject."""

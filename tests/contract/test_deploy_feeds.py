@@ -86,10 +86,10 @@ async def feeds(systems: Systems) -> AsyncIterator[Mapping[str, DeployFeed]]:
     client = http_client(base_url=systems.url)
     api = KubernetesApi(Access(systems.url, None, lambda: "", "shop"))
     yield {
-        "github": GitHubDeploys(client, ["shop/checkout"]),
-        "gitlab": GitLabDeploys(client, ["37"]),
+        "github": GitHubDeploys(client, "shop/checkout"),
+        "gitlab": GitLabDeploys(client, "37"),
         "argocd": ArgoDeploys(client, ["shop", "more"]),
-        "flux": FluxDeploys(api, []),
+        "flux": FluxDeploys(api),
     }
     await client.aclose()
     await api.aclose()
@@ -145,12 +145,46 @@ async def test_argo_is_asked_for_the_projects_that_are_named(
 async def test_the_statuses_of_a_deployment_are_asked_for_when_it_changed(
     feeds: Mapping[str, DeployFeed], systems: Systems
 ) -> None:
-    await feeds["github"].since(DAY)
-    await feeds["github"].since(DAY)
+    told = [await feeds["github"].since(DAY) for _ in range(2)]
 
+    assert len(told[0]) == 1
+    assert told[0] == told[1]  # nobody says here that it was stored the first time
     assert [path.partition("?")[0].rpartition("/")[2] for path in systems.asked] == [
         "deployments", "statuses", "deployments",
     ]  # fmt: skip
+
+
+async def test_two_instances_of_argo_that_count_alike_tell_two_deploys() -> None:
+    later = json.loads(json.dumps(told.ARGO_APPLICATION).replace("T14:32:00Z", "T15:10:00Z"))
+    apps = (told.ARGO_APPLICATION, later)
+
+    ids = {e.id for app in apps for e in ArgoNotification(app=app).events(AT)}
+
+    assert len(ids) == 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_revision_that_is_none_hides_no_other(
+    feeds: Mapping[str, DeployFeed], monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    text = json.dumps(ANSWERS)
+    for each in (told.COMMIT, "1.2.0"):
+        text = text.replace(each, "é" * 257)
+    text = text.replace("v2.4.0", "x" * 10_000_000)
+    lists = {path: _both(found, json.loads(text)[path]) for path, found in ANSWERS.items()}
+    monkeypatch.setitem(globals(), "ANSWERS", lists)
+
+    found = await feeds[kind].since(DAY)
+
+    assert {e.product for e in found} <= {"checkout", "cart"}
+    assert 0 < len(found) <= 2
+    assert max(len(orjson.dumps(e.data)) for e in found) < 1000
+
+
+def _both(good: Any, bad: Any) -> object:
+    if isinstance(good, list):
+        return [*bad, *good]
+    return {**good, "items": [*bad["items"], *good["items"]]} if "items" in good else good
 
 
 def by_webhook(read: Any, body: object) -> Callable[[], list[IngestedEvent]]:

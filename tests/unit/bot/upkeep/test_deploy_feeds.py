@@ -5,15 +5,16 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from adapters.errors import AdapterError, RateLimited, Unreachable
+from adapters.errors import AdapterError, NotFound, RateLimited, Refused, Unreachable
 from adapters.told import IngestedEvent
 from bot.ports.failures import StorageUnavailable
-from bot.upkeep.deploy_feeds import FIRST_LOOK, LOOK, START_S, FeedSweep
+from bot.upkeep.deploy_feeds import FIRST_LOOK, LOOK, START_S, TICK_S, FeedRound, FeedSweep
 from tests.fakes.set_clock import SetClock
 from tests.fakes.stores import MemoryEvents
 from tools.errors import CapabilityUnavailable
 
 NOW = datetime(2026, 4, 7, 15, 0, tzinfo=UTC)
+EVERY_S = 60.0
 DEPLOY = IngestedEvent("1", "github", "deploy", "checkout", NOW, {})
 
 
@@ -37,7 +38,8 @@ class Sweeping:
     def __init__(self) -> None:
         self.feed, self.seconds = Feed(), 0.0
         events, clock = MemoryEvents(), SetClock(NOW)
-        self.sweep = FeedSweep("github", self.feed, events, clock, lambda: self.seconds)
+        self.clock = clock
+        self.sweep = FeedSweep("github", self.feed, events, clock, EVERY_S, lambda: self.seconds)
         self.seconds = START_S
 
 
@@ -56,8 +58,32 @@ async def test_a_start_does_not_wait_for_other_systems(sweeping: Sweeping) -> No
 async def test_the_first_look_reaches_a_day_back_and_the_next_ones_an_hour(
     sweeping: Sweeping,
 ) -> None:
-    assert [await sweeping.sweep.run() for _ in range(3)] == [1, 0, 0]
+    for added in (1, 0, 0):
+        assert await sweeping.sweep.run() == added
+        sweeping.seconds += EVERY_S
     assert sweeping.feed.back == [FIRST_LOOK, LOOK, LOOK]
+
+
+async def test_it_is_asked_soon_after_the_start_and_then_every_so_often(sweeping: Sweeping) -> None:
+    for _ in range(13):
+        await sweeping.sweep.run()
+        sweeping.seconds += TICK_S
+
+    assert len(sweeping.feed.back) == 1 + 2  # at 1, 61 and 121 s
+
+
+@pytest.mark.parametrize("hours", [-3, 2, 30])
+async def test_what_was_deployed_while_nobody_asked_is_asked_for(
+    sweeping: Sweeping, hours: int
+) -> None:
+    await sweeping.sweep.run()
+    sweeping.seconds += EVERY_S
+    slept = timedelta(hours=hours)  # a long `every`, a machine that slept, a clock that was set
+    sweeping.clock.at = NOW + slept
+
+    await sweeping.sweep.run()
+
+    assert sweeping.feed.back == [FIRST_LOOK, LOOK - min(slept, timedelta())]
 
 
 @pytest.mark.parametrize(
@@ -75,6 +101,7 @@ async def test_what_is_not_answered_is_asked_for_later_and_reaches_back_a_day(
     sweeping: Sweeping, failure: Exception, pause_s: float
 ) -> None:
     await sweeping.sweep.run()
+    sweeping.seconds += EVERY_S
     sweeping.feed.fails = failure
     await sweeping.sweep.run()
     sweeping.feed.fails = None
@@ -96,3 +123,28 @@ async def test_pauses_grow_and_end_at_a_quarter_of_an_hour(sweeping: Sweeping) -
         await sweeping.sweep.run()
 
     assert len(sweeping.feed.back) == 200
+
+
+@pytest.mark.parametrize(
+    ("failure", "asked_now", "asked_next"),
+    [
+        (NotFound("renamed"), [1, 1], [1, 2]),
+        (Refused("not yours"), [1, 1], [1, 2]),
+        (Unreachable("gone"), [1, 0], [1, 1]),
+        (RateLimited("slowly", retry_after_s=300.0), [1, 0], [1, 1]),
+    ],
+)
+async def test_one_that_is_gone_hides_no_other_and_one_address_that_is_away_is_asked_once(
+    failure: AdapterError, asked_now: list[int], asked_next: list[int]
+) -> None:
+    gone, there = Sweeping(), Sweeping()
+    gone.feed.fails = failure
+    both = FeedRound([gone.sweep, there.sweep])
+
+    await both.run()
+    assert [len(each.feed.back) for each in (gone, there)] == asked_now
+
+    gone.seconds += 1.0
+    there.seconds += EVERY_S
+    await both.run()
+    assert [len(each.feed.back) for each in (gone, there)] == asked_next

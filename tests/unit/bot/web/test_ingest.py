@@ -166,6 +166,7 @@ async def test_another_media_type_is_refused(client: Client, content_type: str) 
         (b"{", ONE),
         (b'"\\ud800"', ONE),
         (b"[" * 3000, ONE),
+        (an_event(source="\U0001f600" * 700), ONE),
         (b"null", ONE),
         ([an_event()], ONE),
         (an_event(), BATCH),
