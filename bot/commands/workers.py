@@ -13,6 +13,7 @@ from bot.service.times import Times
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError, load
 from bot.slack.sending.pacing import Rates
+from bot.slack.sending.shared_buckets import SharedShelf
 from bot.telemetry import logs
 from bot.upkeep.garbage import spare_what_stays
 from bot.upkeep.signals import Signals
@@ -54,11 +55,12 @@ def _supervised(config: Path, count: int, signals: Signals, times: Times) -> int
             where = f"http://{http.host}:{port}/readyz"
             announce(f"kortex is serving with {count} workers; health at {where}")
 
+        shelf = SharedShelf()
         found = Supervisor(count, signals, ready, lambda: announce(verbs.STOPPING)).run()
         if isinstance(found, int):
             return found
         siblings = Siblings(found.number, port, ports)
-        return verbs.guarded(lambda: _serve(config, signals, found, siblings, times))
+        return verbs.guarded(lambda: _serve(config, signals, found, siblings, shelf, times))
 
 
 def _check(settings: Settings, count: int) -> None:
@@ -76,11 +78,17 @@ def _check(settings: Settings, count: int) -> None:
 
 
 async def _serve(
-    config: Path, signals: Signals, worker: Worker, siblings: Siblings, times: Times
+    config: Path,
+    signals: Signals,
+    worker: Worker,
+    siblings: Siblings,
+    shelf: SharedShelf,
+    times: Times,
 ) -> int:
     structlog.contextvars.bind_contextvars(worker=worker.number)
     settings = verbs.read(config)
-    rates = Rates.with_edits(settings.slack.edits_per_minute).shared_by(len(siblings.ports))
+    alone = Rates.with_edits(settings.slack.edits_per_minute)
+    rates = alone.shared(shelf, len(siblings.ports))
 
     def ready(_service: Service) -> None:
         spare_what_stays()

@@ -34,6 +34,7 @@ import heapq
 import math
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
+from typing import Protocol
 
 _MAY_COME_LATE = 2  # calls of a minute that Slack counts in the next one: 3 s of a minute's 50
 
@@ -93,20 +94,30 @@ class Rates:
     deletes_per_minute: float = 38.0
     placeholder_s: float = 1.0
     sooner_s: float = 3.0
+    shelf: "Shelf | None" = None
+    workspace: str = ""
 
     def of_appends(self) -> "Rates":
         """The same, with the allowance of `chat.appendStream` in place of that for edits."""
         return replace(self, edit_burst=self.append_burst, edits_per_minute=self.appends_per_minute)
 
-    def shared_by(self, processes: int) -> "Rates":
-        """What one of so many processes may use, all of which call for the same workspaces."""
-        bursts = [name for name in self.__slots__ if name.endswith(("_burst", "_at_once"))]
-        rates = [name for name in self.__slots__ if name.endswith(("_per_minute", "_per_s"))]
-        return replace(
-            self,
-            **{name: max(1, getattr(self, name) // processes) for name in bursts},
-            **{name: getattr(self, name) / processes for name in rates},
-        )
+    def shared(self, shelf: "Shelf", processes: int) -> "Rates":
+        """The same for one of so many processes that draw on those buckets together.
+
+        Whatever is counted over a time is counted once for all of them. What is open at once is not
+        counted there: each has its part of it.
+        """
+        return replace(self, shelf=shelf, streams_at_once=max(1, self.streams_at_once // processes))
+
+    def of(self, workspace: str) -> "Rates":
+        """The same for that workspace, whose allowances are its own."""
+        return replace(self, workspace=workspace)
+
+    def bucket(self, what: str, burst: int, per_s: float) -> "Bucket":
+        """One for what Slack counts by itself there."""
+        if self.shelf is None:
+            return Bucket(burst, per_s)
+        return self.shelf.bucket(f"{self.workspace} {what}", burst, per_s)
 
     @classmethod
     def with_edits(cls, per_minute: int) -> "Rates":
@@ -157,9 +168,17 @@ class Bucket:
             self._at = now
         return self._level
 
-    def take(self, now: float) -> None:
-        """Use one; below zero is a debt that later callers wait for."""
+    def take_of(self, tokens: float, now: float) -> bool:
+        """Use one if there are that many."""
+        if self.level(now) < tokens:
+            return False
+        self._level -= 1
+        return True
+
+    def draw(self, now: float) -> float:
+        """Use one; seconds until it is there. Below zero is a debt that later callers wait for."""
         self._level = self.level(now) - 1
+        return self._until(0.0, now)
 
     def give_back(self) -> None:
         """One that was taken was not used."""
@@ -167,7 +186,22 @@ class Bucket:
 
     def wait_s(self, now: float, tokens: float) -> float:
         """Seconds until there are that many."""
-        return max(0.0, (tokens - self.level(now)) / self._per_s)
+        self.level(now)
+        return self._until(tokens, now)
+
+    def _until(self, level: float, now: float) -> float:
+        """Seconds; another process may have looked a moment later than `now`."""
+        if self._level >= level:
+            return 0.0
+        return (level - self._level) / self._per_s + max(0.0, self._at - now)
+
+
+class Shelf(Protocol):
+    """Buckets that are shared by name."""
+
+    def bucket(self, name: str, burst: int, per_s: float) -> Bucket:
+        """The one of that name."""
+        ...
 
 
 @dataclass(slots=True)
@@ -183,6 +217,7 @@ class EditPlanner:
     """The live messages and what each wants. All times are seconds of one monotonic clock."""
 
     rates: Rates
+    method: str = "chat.update"
     _bucket: Bucket = field(init=False)
     _slots: dict[int, _Slot] = field(default_factory=dict)
     _queues: dict[Urgency, list[tuple[float, int, int]]] = field(init=False)
@@ -190,7 +225,8 @@ class EditPlanner:
     _tickets: int = 0
 
     def __post_init__(self) -> None:
-        self._bucket = Bucket(self.rates.edit_burst, self.rates.edits_per_minute / 60)
+        rates = self.rates
+        self._bucket = rates.bucket(self.method, rates.edit_burst, rates.edits_per_minute / 60)
         self._queues = {urgency: [] for urgency in Urgency}
 
     def open(self, key: int, _channel: str = "") -> None:
@@ -215,12 +251,12 @@ class EditPlanner:
         """The message to edit now; it is in flight until `finished`."""
         if now < self._held_until:
             return None
-        level = self._bucket.level(now)
         for urgency in reversed(Urgency):
             head = self._head(urgency)
-            if head is None or level < self._needed(urgency) or self._ready_at(urgency, head) > now:
+            if head is None or self._ready_at(urgency, head) > now:
                 continue
-            return self._start(urgency, now)
+            if self._bucket.take_of(self._needed(urgency), now):
+                return self._start(urgency, now)
         return None
 
     def unused(self, _key: int) -> None:
@@ -274,7 +310,6 @@ class EditPlanner:
         key = heapq.heappop(self._queues[urgency])[2]
         slot = self._slots[key]
         slot.wants, slot.in_flight, slot.edited_at = None, True, now
-        self._bucket.take(now)
         return key
 
     def _enqueue(self, key: int, slot: _Slot, now: float) -> None:

@@ -5,7 +5,6 @@ What waits longest goes first among equals; who waits may become more urgent mea
 
 import heapq
 import math
-from collections import defaultdict
 from dataclasses import dataclass, field
 
 from bot.slack.sending.pacing import Bucket, Rates, Urgency
@@ -35,13 +34,15 @@ class PostPlanner:
 
     rates: Rates
     _all: Bucket = field(init=False)
-    _channels: defaultdict[str, _Channel] = field(init=False)
+    _channels: "_Channels" = field(init=False)
     _wishes: dict[int, _Wish] = field(default_factory=dict)
     _asked: int = 0
 
     def __post_init__(self) -> None:
-        self._all = Bucket(self.rates.all_posts_burst, self.rates.all_posts_per_minute / 60)
-        self._channels = defaultdict(self._new_channel)
+        rates = self.rates
+        per_s = rates.all_posts_per_minute / 60
+        self._all = rates.bucket("chat.postMessage", rates.all_posts_burst, per_s)
+        self._channels = _Channels(rates)
 
     def open(self, key: int, channel: str = "") -> None:
         """A message that may be posted there."""
@@ -67,22 +68,21 @@ class PostPlanner:
 
     def grant(self, now: float) -> int | None:
         """The message to post now; it is in flight until `finished`."""
-        if self._all.level(now) < 1:
-            return None
         heads = [
             (head, channel)
             for channel in self._channels.values()
-            if now >= channel.held_until and channel.bucket.level(now) >= 1
             for head in self._head(channel)
+            if now >= channel.held_until and channel.bucket.level(now) >= 1
         ]
-        if not heads:
+        if not heads or not self._all.take_of(1, now):
             return None
         _, channel = min(heads, key=lambda each: each[0])
+        if not channel.bucket.take_of(1, now):  # another process was sooner
+            self._all.give_back()
+            return None
         key = heapq.heappop(channel.queue)[2]
         wish = self._wishes[key]
         wish.wants, wish.in_flight = None, True
-        channel.bucket.take(now)
-        self._all.take(now)
         return key
 
     def unused(self, key: int) -> None:
@@ -157,5 +157,16 @@ class PostPlanner:
         for name in idle:
             del self._channels[name]
 
-    def _new_channel(self) -> _Channel:
-        return _Channel(Bucket(self.rates.post_burst, self.rates.posts_per_s))
+
+class _Channels(dict[str, _Channel]):
+    """By name, made when first asked for."""
+
+    def __init__(self, rates: Rates) -> None:
+        super().__init__()
+        self._rates = rates
+
+    def __missing__(self, name: str) -> _Channel:
+        rates = self._rates
+        bucket = rates.bucket(f"chat.postMessage {name}", rates.post_burst, rates.posts_per_s)
+        made = self[name] = _Channel(bucket)
+        return made

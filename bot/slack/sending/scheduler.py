@@ -30,12 +30,13 @@ class EditScheduler:
         self.rates = rates or Rates()
         self.clock = clock
         self._edits = Lane(EditPlanner(self.rates), clock)
-        self._appends = Lane(EditPlanner(self.rates.of_appends()), clock)
+        self._appends = Lane(EditPlanner(self.rates.of_appends(), "chat.appendStream"), clock)
         self._posts = Lane(PostPlanner(self.rates), clock)
-        self._deletes = Bucket(self.rates.delete_burst, self.rates.deletes_per_minute / 60)
-        self._reads = Bucket(self.rates.read_burst, self.rates.reads_per_minute / 60)
-        self._starts = Bucket(self.rates.stream_burst, self.rates.streams_per_minute / 60)
-        self._stops = Bucket(self.rates.stream_burst, self.rates.streams_per_minute / 60)
+        own = self.rates
+        self._deletes = own.bucket("chat.delete", own.delete_burst, own.deletes_per_minute / 60)
+        self._reads = own.bucket("read", own.read_burst, own.reads_per_minute / 60)
+        self._starts = own.bucket(_STARTS, own.stream_burst, own.streams_per_minute / 60)
+        self._stops = own.bucket(_STOPS, own.stream_burst, own.streams_per_minute / 60)
         self._held: dict[str, float] = {}
 
     @asynccontextmanager
@@ -95,14 +96,9 @@ class EditScheduler:
         """
         now = self.clock()
         is_held = self._held.get(_STARTS, 0.0) > now
-        if (
-            is_held
-            or self._appends.live >= self.rates.streams_at_once
-            or self._starts.level(now) < 1
-        ):
+        if is_held or self._appends.live >= self.rates.streams_at_once:
             return False
-        self._starts.take(now)
-        return True
+        return self._starts.take_of(1, now)
 
     async def stop_permit(self) -> None:
         """Wait until one of Slack's streams may end."""
@@ -132,9 +128,7 @@ class EditScheduler:
         while True:
             await self._until_released(key)
             now = self.clock()
-            wait_s = max(bucket.wait_s(now, 1) for bucket in buckets)
-            for bucket in buckets:
-                bucket.take(now)
+            wait_s = max(bucket.draw(now) for bucket in buckets)
             if wait_s > 0:
                 await asyncio.sleep(wait_s)
             if self._held.get(key, 0.0) <= self.clock():

@@ -109,22 +109,6 @@ def test_a_storm_of_progress_stays_within_the_share(share: int) -> None:
     assert busiest_minute([at for at, _ in workspace.granted], late_s=3) <= share
 
 
-@pytest.mark.parametrize("processes", [2, 3, 8])
-def test_shares_of_one_allowance_are_together_no_more_than_it(processes: int) -> None:
-    together: list[float] = []
-    for _ in range(processes):
-        workspace = Workspace(Rates().shared_by(processes))
-        for key in range(40):
-            workspace.planner.open(key)
-        for _ in range(240):
-            [workspace.planner.want(key, Urgency.PROGRESS, workspace.now) for key in range(40)]
-            workspace.advance(0.5)
-        together += [at for at, _ in workspace.granted]
-        assert workspace.granted
-
-    assert busiest_minute(sorted(together), late_s=3) <= SLACK_PER_MINUTE
-
-
 @given(ACTS)
 def test_every_final_is_granted(acts: list[tuple[int, Urgency, float]]) -> None:
     workspace = Workspace()
