@@ -19,7 +19,7 @@ setup: $(VENV)/.runtime ## prepare .venv from the hashed lock
 $(VENV)/.runtime: requirements/runtime.lock requirements/build.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("Kortex needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12 demo") if sys.version_info < (3, 11) else None'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@echo "Installing Kortex into $(VENV) (about half a minute the first time) ..."
+	@echo "Installing Kortex into $(VENV) (about a minute the first time) ..."
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/runtime.lock -r requirements/build.lock
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@

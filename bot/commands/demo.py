@@ -76,6 +76,7 @@ _ALONE = """
   export SLACK_BOT_TOKEN={bot}
   export SLACK_APP_TOKEN={app}
   kortex init --slack socket --confirm @responders --api-base-url {api}
+  set -a; . ./kortex.env; set +a
   kortex check && kortex run
 """
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from bot.service.lifecycle import Service
 
 STOPPING = "stopping: nothing new is taken, running answers end"
+_NOBODY_DECIDES = "Nobody can confirm it here, and it expires. Ask in Slack or with `kortex chat` to decide on one."
 _TO_MEND = ("FAILED", "WARNING")
 _MENDABLE = (
     ConfigurationError,
@@ -160,6 +161,7 @@ async def ask_with(
         _print_lines("notices", answer["notices"])
         if answer["proposal"]:
             print(f"proposed: {orjson.dumps(answer['proposal']).decode()}")
+            print(_NOBODY_DECIDES)
     if settings.llm.default_provider != TRIAGE and answer["provider"] in ("", TRIAGE):
         print(
             f"kortex: no model answered ({settings.llm.default_provider} is the default_provider); "

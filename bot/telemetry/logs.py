@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 import structlog
+from pydantic import JsonValue
 
 from tools.redactor import RedactionFailed, Redactor
 
@@ -77,9 +78,24 @@ class _Redacting:
                 {"event": str(event.get("event")), "level": event.get("level")}
             ).decode()
         try:
-            return orjson.dumps(self._redactor.redact_value(orjson.loads(line))).decode()
+            return orjson.dumps(_redacted(self._redactor, orjson.loads(line))).decode()
         except RedactionFailed:
             return '{"event":"log_record_not_redactable"}'
+
+
+def _redacted(redactor: Redactor, record: dict[str, JsonValue]) -> JsonValue:
+    """The id of our own session stands: by its field's name it would pass for a web session's secret.
+
+    In a list its text alone is judged, like that of any other field. Raises RedactionFailed.
+    """
+    if not isinstance(session := record.get("session"), str):
+        return redactor.redact_value(record)
+    redacted = redactor.redact_value({**record, "session": [session]})
+    assert isinstance(redacted, dict)  # noqa: S101 - of a dict
+    return {
+        name: value[0] if isinstance(value, list) and name == "session" else value
+        for name, value in redacted.items()
+    }
 
 
 def _one_line(event: MutableMapping[str, Any]) -> str:

@@ -145,6 +145,8 @@ async def test_a_proposal_is_shown_whole_and_runs_only_once_its_id_is_typed(
     assert "Your decision counted." in told
     again = await alice.type(f"/confirm {proposal}", proposal[-4:])
     assert "there is nothing to decide" in again
+    ended = await alice.type(f"/proposal {proposal}")
+    assert "decided by: @person/alice" in ended
     assert len(stage.plane.received) == 1
 
 
@@ -203,6 +205,7 @@ async def test_what_cannot_be_done_is_said_and_the_conversation_goes_on(
     bob: Terminal, lines: Sequence[str], words: str
 ) -> None:
     assert words in await bob.type(*lines)
+    assert not bob.talk.failed  # its exit code is of questions
 
 
 async def test_where_somebody_may_not_ask_they_are_told(stage: Stage) -> None:

@@ -38,7 +38,8 @@ class Screen:
 
     write: Callable[[str], None]
     colour: bool = False
-    _shown: str = ""  # of the answer that grows
+    _shown: str = ""  # of the answer so far, tools and notes beside it left out
+    _in_line: bool = False  # its last line has no end yet
 
     def line(self, text: str = "") -> None:
         """Our own words."""
@@ -61,6 +62,7 @@ class Screen:
             case models.ResetEvent():
                 self._end_text()
                 self.note("(the text above is void)")
+                self._shown = ""
                 self._grow(event.text)
             case models.ToolEndEvent():
                 self.note(_call(event))
@@ -106,12 +108,13 @@ class Screen:
     def _grow(self, text: str) -> None:
         safe = clean(text)
         self._shown += safe
+        self._in_line = not (safe or "\n").endswith("\n")
         self.write(safe)
 
     def _end_text(self) -> None:
-        if self._shown and not self._shown.endswith("\n"):
+        if self._in_line:
             self.write("\n")
-        self._shown = ""
+        self._in_line = False
 
     def _doubts(self, event: models.ClaimsEvent) -> None:
         for claim in event.claims:
@@ -122,10 +125,10 @@ class Screen:
     def _done(self, event: models.DoneEvent) -> None:
         """The whole text, where what was streamed is not it; what it rests on; what it cost."""
         whole = clean(event.text)
-        if self._shown.strip() != whole.strip():
-            self._end_text()
+        if not _letters(self._shown).endswith(_letters(whole)):
             self.line(whole)
         self._end_text()
+        self._shown = ""
         for line in event.evidence:
             self.note(f"{line.number} {short(line.tool)}: {line.summary}")
         for notice in event.notices:
@@ -136,6 +139,11 @@ class Screen:
 
     def _in(self, style: str, text: str) -> str:
         return f"{style}{text}{_PLAIN}" if self.colour else text
+
+
+def _letters(text: str) -> str:
+    """Without what stands between words: pieces of an answer are parted by what is beside it."""
+    return "".join(text.split())
 
 
 def _call(event: models.ToolEndEvent) -> str:

@@ -14,6 +14,7 @@ from bot.web.api import models
 HELP: Final = """\
   /evidence N         the result behind [EN] of the last answer
   /proposals          what is open, and that you may see
+  /proposal ID        one of them, and how it ended
   /confirm ID         show a proposal whole, and confirm it
   /reject ID REASON   reject it; the reason goes back to the model
   /sessions           your conversations; /session ID goes on with one, /new begins one
@@ -52,7 +53,7 @@ class Talk:
         try:
             await (self._command(line) if line.startswith("/") else self._ask(line))
         except (ChatFailed, AdapterError) as error:
-            self.failed = True
+            self.failed |= not line.startswith("/")
             self.screen.warn(str(error))
 
     async def interrupt(self) -> bool:
@@ -95,6 +96,7 @@ class Talk:
             "/help": self._help,
             "/evidence": self._evidence,
             "/proposals": self._proposals,
+            "/proposal": self._proposal,
             "/confirm": self._confirm,
             "/reject": self._reject,
             "/sessions": self._sessions,
@@ -126,6 +128,12 @@ class Talk:
             self.screen.proposal(row)
         if not rows:
             self.screen.line("Nothing is open that you may see.")
+
+    async def _proposal(self, rest: str) -> None:
+        if rest:
+            self.screen.proposal(await self.client.proposal(rest))
+        else:
+            self.screen.line("Which one? /proposal ID, and /proposals shows those that are open")
 
     async def _confirm(self, rest: str) -> None:
         if not rest:
@@ -159,7 +167,8 @@ class Talk:
     ) -> None:
         decided = await self.client.decide(proposal, how, reason)
         self.screen.warn(decided.message)
-        self.screen.line(f"It is {decided.proposal.state} now.")
+        ends = "" if how == "reject" else f" /proposal {proposal} tells how it ends."
+        self.screen.line(f"It is {decided.proposal.state} now.{ends}")
 
     async def _sessions(self, _rest: str) -> None:
         for each in (await self.client.sessions()).sessions:

@@ -68,7 +68,6 @@ class PersonApi:
                 "channels": [
                     self._channel(each) for each in channels if not user or user in each.members
                 ],
-                "views": list[JsonValue](workspace.modals_of(user)),
                 "home": workspace.home_of(user),
                 "sessions": list[JsonValue](workspace.sessions.under_way(self._seen_by(user))),
             }

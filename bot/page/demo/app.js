@@ -225,7 +225,7 @@ async function become(user) {
   stopFollowing();
   closeAll();
   state.user = names.me = user;
-  const { people, groups, channels, bot, team, views, sessions } = await client.workspace(user);
+  const { people, groups, channels, bot, team, sessions } = await client.workspace(user);
   state.sessions = new Map(sessions.map((each) => [`${each.channel} ${each.thread_ts}`, each]));
   state.bot = bot;
   state.people = new Map(people.map((each) => [each.id, each]));
@@ -237,7 +237,6 @@ async function become(user) {
   drawPeople(people);
   stopFollowing = follow(user, onChange, onState);
   await openChannel(state.channels.has(state.channel) ? state.channel : channels[0].id);
-  views.forEach((view) => showView(view, user));
 }
 
 let wasLost = false;

@@ -59,7 +59,7 @@ async function tools() {
 async function audit() {
   const state = await api.trailState();
   const { entries } = await api.trail(Math.max(0, state.rows - 50));
-  const facts = [["Rows", state.rows.toLocaleString("en")], ["Sealed with a key", state.sealed.toLocaleString("en")], ["Not sealed", state.unkeyed.toLocaleString("en")], ["Erased on request", state.erased.toLocaleString("en")], ["Head", state.head], ["Verified at", moment(state.at)]];
+  const facts = [["Rows", state.rows.toLocaleString("en")], ["Sealed with a key", (state.rows - state.unkeyed - state.sealed).toLocaleString("en")], ["Without a key", state.unkeyed.toLocaleString("en")], ["Taken as they stood", state.sealed.toLocaleString("en")], ["Erased on request", state.erased.toLocaleString("en")], ["Head", state.head], ["Verified at", moment(state.at)]];
   return [
     state.ok ? h("p", { class: "verdict is-good" }, "✓ The trail holds: every row follows from the one before it.")
       : h("p", { class: "verdict is-bad", role: "alert" }, `✗ The trail is broken at row ${state.first_bad_seq}: ${visible(state.reason)}. Stop confirming, and keep the database as it is (docs/runbook.md).`),

@@ -42,6 +42,18 @@ def test_a_record_is_one_line_of_json_with_its_fields(written: io.StringIO) -> N
     assert record["timestamp"].endswith("Z")
 
 
+def test_the_session_of_a_turn_can_be_read_and_a_secret_in_its_place_not(
+    written: io.StringIO,
+) -> None:
+    session = "session:T0KORTEX01:C0PAYMENTS:1795404185.039481"
+    structlog.get_logger("kortex").info("turn_ended", session=session)
+    structlog.get_logger("kortex").info("turn_ended", session=TOKEN)
+
+    good, secret = records(written)
+    assert good["session"] == session
+    assert TOKEN not in secret["session"]
+
+
 @pytest.mark.parametrize(
     "text",
     [
