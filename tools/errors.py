@@ -3,7 +3,8 @@
 ToolError
 ├── InvalidArguments       validation: the arguments do not fit; names what is wrong
 ├── UpstreamFailed         upstream: a backend answered 4xx/5xx; keeps its own useful words
-└── CapabilityUnavailable  unavailable: the backend is not configured or not reachable
+└── CapabilityUnavailable  unavailable: the backend is not reachable
+    └── NobodyToAsk        unavailable: for whoever asks, here, there is none
 
 Anything else raised by a tool is a bug and becomes `execution`, shown as "internal error".
 """
@@ -57,3 +58,7 @@ class CapabilityUnavailable(ToolError):
     """The backend a tool needs is not configured or cannot be reached."""
 
     code = ToolErrorCode.UNAVAILABLE
+
+
+class NobodyToAsk(CapabilityUnavailable):
+    """No backend was asked, as this channel or this person has none: it says nothing about any."""

@@ -5,7 +5,7 @@ ToolError (tools.errors) is what tools raise; CallFailed is what the pipeline en
 
 import orjson
 
-from tools.errors import ToolError, ToolErrorCode, UpstreamFailed
+from tools.errors import NobodyToAsk, ToolError, ToolErrorCode, UpstreamFailed
 
 MAX_MESSAGE_CHARS = 2000
 INTERNAL = "internal error"
@@ -14,12 +14,16 @@ UNEXPECTED = "the tool answered something unexpected"
 
 
 class CallFailed(Exception):
-    """The call ends here. `message` still has to pass the text redactor."""
+    """The call ends here. `message` still has to pass the text redactor.
 
-    def __init__(self, code: ToolErrorCode, message: str) -> None:
+    `asked`: whether the failure says something about what the tool asks.
+    """
+
+    def __init__(self, code: ToolErrorCode, message: str, *, asked: bool = True) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
+        self.asked = asked
 
 
 def failure_of(error: Exception) -> CallFailed | None:
@@ -33,7 +37,7 @@ def failure_of(error: Exception) -> CallFailed | None:
     if isinstance(error, UpstreamFailed):
         return CallFailed(error.code, _upstream_words(error))
     if isinstance(error, ToolError) and error.code is not ToolErrorCode.EXECUTION:
-        return CallFailed(error.code, error.message)
+        return CallFailed(error.code, error.message, asked=not isinstance(error, NobodyToAsk))
     if isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
         return failure_of(error.exceptions[0])
     return None

@@ -111,6 +111,12 @@ class Breaker:
             "go on with other tools"
         )
 
+    def untried(self, tool_id: str) -> None:
+        """An execution ended before it asked anybody: the next one may try."""
+        row = self._rows.get(tool_id)
+        if row is not None:
+            row.closed_again_s = min(row.closed_again_s, self._clock())
+
     def ended(self, tool_id: str, code: ToolErrorCode | None) -> None:
         """How an execution ended; None is well. Any answer closes it, also a refusal."""
         if code not in _NO_ANSWER:

@@ -181,8 +181,11 @@ class ToolRunner:
         try:
             answer = await self._timed(call, admitted)
         except Exception as error:
-            failed = failure_of(error)
-            self._breaker.ended(tool_id, failed.code if failed else ToolErrorCode.EXECUTION)
+            failed = failure_of(error) or CallFailed(ToolErrorCode.EXECUTION, "")
+            if failed.asked:
+                self._breaker.ended(tool_id, failed.code)
+            else:
+                self._breaker.untried(tool_id)
             raise
         self._breaker.ended(tool_id, None)
         return answer

@@ -14,7 +14,7 @@ from adapters.audit_identity import identity_headers
 from adapters.lookup import answer_to, tool_errors
 from adapters.platform import answers
 from tools.capabilities import CallContext
-from tools.errors import CapabilityUnavailable, InvalidArguments, UpstreamFailed
+from tools.errors import InvalidArguments, NobodyToAsk, UpstreamFailed
 from tools.platform import Application, PlatformResource, PlatformStats, Workflow
 
 PREFIX: Final = "platform:"  # of the ids of its connections
@@ -107,13 +107,13 @@ class HttpPlatform:
         """Of the one connection that this call may use."""
         mine = [one for one in sorted(call.connection_ids) if one.startswith(PREFIX)]
         if len(mine) != 1:
-            raise CapabilityUnavailable("the platform: whoever asks has no connection of their own")
+            raise NobodyToAsk("the platform: whoever asks has no connection of their own")
         try:
             token = self._credentials(mine[0])
         except KeyError:
             token = ""
         if not token:
-            raise CapabilityUnavailable("the platform: the asker's connection has no token")
+            raise NobodyToAsk("the platform: the asker's connection has no token")
         return token
 
 

@@ -27,7 +27,7 @@ from bot.wiring.in_force import Directory
 from tools.attached import AttachedFile, FileText
 from tools.capabilities import CallContext
 from tools.core.read_attachment import Attachments
-from tools.errors import CapabilityUnavailable
+from tools.errors import NobodyToAsk
 
 _log = structlog.get_logger(__name__)
 
@@ -271,7 +271,7 @@ class _Files:
         if self._platforms.is_others(team):
             platform = self._platforms.of_place(team)
             if platform is None or platform.directory.attachments is None:
-                raise CapabilityUnavailable("the workspace of this file is not connected any more")
+                raise NobodyToAsk("the workspace of this file is not connected any more")
             found = platform.directory.attachments
         return await found.read(file, call)
 

@@ -11,7 +11,7 @@ from bot.domain.channel import UNKNOWN, UNMATCHED, ChannelRule, rule_for
 from bot.domain.ids import TeamId
 from bot.settings.named_backends import DEFAULT, FAMILIES, ByName, Family, owners
 from bot.settings.observe import LogsSettings, MetricsSettings, ObserveSettings, TracesSettings
-from tools.errors import CapabilityUnavailable
+from tools.errors import NobodyToAsk
 
 ANY_PRODUCT = "*"
 
@@ -136,7 +136,7 @@ class NoBackend:
     why: str
 
     async def query(self, *_asked: object, **_more: object) -> NoReturn:
-        """Raises CapabilityUnavailable."""
-        raise CapabilityUnavailable(self.why)
+        """Raises NobodyToAsk."""
+        raise NobodyToAsk(self.why)
 
     discover = count = sweep = query_range = promql = get = search = sample = query

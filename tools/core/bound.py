@@ -2,13 +2,13 @@
 
 from typing import TypeVar
 
-from tools.errors import CapabilityUnavailable
+from tools.errors import NobodyToAsk
 
 T = TypeVar("T")
 
 
 def bound(capability: T | None, name: str) -> T:
-    """Raises CapabilityUnavailable when it is not configured."""
+    """Raises NobodyToAsk when it is not configured."""
     if capability is None:
-        raise CapabilityUnavailable(f"not configured: {name}")
+        raise NobodyToAsk(f"not configured: {name}")
     return capability

@@ -5,7 +5,13 @@ import asyncio
 import pytest
 
 from tests.fakes.tools import INSTANT, EchoOutput, FakeTool, bench, contract
-from tools.errors import CapabilityUnavailable, InvalidArguments, ToolErrorCode, UpstreamFailed
+from tools.errors import (
+    CapabilityUnavailable,
+    InvalidArguments,
+    NobodyToAsk,
+    ToolErrorCode,
+    UpstreamFailed,
+)
 from tools.recent_calls import FAILURES, OPEN_S, Breaker
 
 
@@ -46,6 +52,31 @@ async def test_whoever_answers_is_asked_again(error: Exception) -> None:
         await b.run()
 
     assert len(tool.calls) == FAILURES + 2
+
+
+async def test_who_has_nobody_to_ask_is_told_so_each_time_and_is_nothing_to_others() -> None:
+    def answer(_arguments: object) -> object:
+        raise NobodyToAsk("no connection of their own")
+
+    b = bench([FakeTool(answer=answer)])
+    for _ in range(FAILURES):
+        await b.run()
+
+    assert "no connection of their own" in (await b.run()).content
+
+
+def test_a_try_that_asked_nobody_leaves_the_next_one_free() -> None:
+    hand = Hand()
+    breaker = Breaker(hand)
+    for _ in range(FAILURES):
+        breaker.ended("core__echo", ToolErrorCode.UNAVAILABLE)
+    hand.at_s = OPEN_S
+    assert breaker.refusal("core__echo") is None
+
+    breaker.untried("core__echo")
+
+    assert breaker.refusal("core__echo") is None
+    assert breaker.refusal("core__echo") is not None
 
 
 async def test_an_answer_between_failures_starts_the_count_anew() -> None:
