@@ -22,6 +22,7 @@ from bot.engine.engine import Engine
 from bot.ports.durability import Journal
 from bot.ports.failures import GivenUp
 from bot.ports.proposals import Decision
+from bot.store.accepted import Accepted
 from bot.store.database import Database
 from bot.store.replicas import Replicas
 from bot.store.stranded import StrandedTurns
@@ -62,6 +63,7 @@ class Lives:
     _dies: tuple[Ask | None, int] = (None, 0)
     _held: tuple[Ask | None, int] = (None, 0)
     tickets: type[Tickets] = Tickets
+    accepted: type[Accepted] = Accepted
 
     def die(self, ask: Ask | None, behind: int = 0) -> None:
         """From now on processes die at that turn, with so many steps behind it, also 0 and all."""
@@ -80,7 +82,8 @@ class Lives:
         config = EngineConfig(engine_database(self.url), sqlite, LEASE_S, version=version)
         replicas = Replicas(self.database, version)
         stranded = StrandedTurns(self.database)
-        engine = Engine(config, self.tickets(self.database), replicas, stranded)
+        tickets = self.tickets(self.database)
+        engine = Engine(config, tickets, replicas, stranded, self.accepted(self.database))
         async with AsyncExitStack() as stack:
             background = await stack.enter_async_context(asyncio.TaskGroup())
             await engine.start(

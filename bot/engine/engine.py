@@ -9,6 +9,7 @@ import asyncio
 import uuid
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import IO
 
 import structlog
@@ -19,6 +20,7 @@ from bot.chat.stopping import Signal
 from bot.chat.traced import EndingBody, TurnBody, TurnTraces
 from bot.domain.ids import ProposalId, TurnId, UserId
 from bot.domain.session import Ask
+from bot.engine.admission import Admission, LeftBehind
 from bot.engine.config import DecisionBody, EngineConfig
 from bot.engine.database_lock import take_lock
 from bot.engine.lease import Lease
@@ -37,6 +39,7 @@ from bot.engine.waiting import (
 from bot.ports.durability import StopSignal
 from bot.ports.failures import StorageUnavailable
 from bot.ports.proposals import Decision, decision_workflow
+from bot.store.accepted import Accepted
 from bot.store.dialect import storage_errors
 from bot.store.replicas import STOOD_STILL_LEASES, Replicas
 from bot.store.sqlite_threads import urgent
@@ -63,6 +66,7 @@ class Engine:
         tickets: Tickets,
         replicas: Replicas,
         stranded: StrandedTurns,
+        accepted: Accepted,
         settle: Callable[[], Awaitable[None]] | None = None,
         traces: TurnTraces = UNTRACED,
     ) -> None:
@@ -84,7 +88,9 @@ class Engine:
         self._signals: dict[TurnId, Signal] = {}
         self._under_way = UnderWay()
         self._starts = Starts()
-        self._order = ThreadOrder(tickets, self.executor_id, self._starts.few)
+        self._order = ThreadOrder(tickets, self.executor_id)
+        self._admission = self.admission(accepted, self.begin_turn)
+        self._left_behind = LeftBehind(accepted)
         others = None if config.sqlite_path else replicas
         dead_s = STOOD_STILL_LEASES * config.lease_s
         self._stranded = StrandedWork(stranded, tickets, others, config.version, dead_s)
@@ -128,6 +134,7 @@ class Engine:
             lease = Lease(self._presence, self._config.lease_s)
             holding = lease.hold(self._look_after_others, self._let_turns_go, self._let_lost_go)
             self._watchers.append(background.create_task(holding, name="lease"))
+        await self._begin_left(at_once=True)
 
     async def _take(self) -> None:
         if self._config.sqlite_path:
@@ -148,8 +155,7 @@ class Engine:
 
         # Functions, because DBOS writes attributes on what it registers.
         async def turn(ask: JsonValue) -> None:
-            with urgent(is_so=False):  # its start was
-                await self._run_turn(ask)
+            await self._run_turn(ask)
 
         async def decision(proposal_id: str, value: JsonValue) -> None:
             await self._run_decision(proposal_id, value)
@@ -206,6 +212,7 @@ class Engine:
         Raises StorageUnavailable; what was not done is the next look's.
         """
         await self._order.drop_unstarted()
+        await self._begin_left()
         return await self._stranded.sweep(self._start_ending)
 
     @property
@@ -215,13 +222,28 @@ class Engine:
 
     async def start_turn(self, ask: Ask) -> None:
         """Durable, with its place in the thread, when it returns. Raises StorageUnavailable."""
+        await self._admission.start_turn(ask)
 
-        async def has_place_already(_turn: str) -> bool:
-            return not await self._order.announce(ask)
+    def admission(self, accepted: Accepted, begin: Callable[[Ask], None]) -> Admission:
+        """What takes messages in; on another event loop, `begin` brings them here to `begin_turn`."""
+        return Admission(accepted, lambda: self._accepting, begin, self._traces)
 
+    def begin_turn(self, ask: Ask) -> None:
+        """Begin what was accepted, soon. What cannot be begun now is begun by a later look."""
+        if self._accepting and ask.turn_id not in self._under_way.turns.values():
+            self._starts.join(ask.turn_id, partial(self._begin_accepted, ask), self._background)
+
+    async def _begin_accepted(self, ask: Ask) -> Exception | None:
         value = _ASK.dump_python(ask, mode="json")
-        with self._traces.accepting(ask):
-            await self._start(ask.turn_id, has_place_already, self._turn, value)
+        failure = await self._begin(ask.turn_id, self._turn, [value])
+        if failure is not None:
+            log.warning("turn_begins_later", turn=ask.turn_id, error=type(failure).__name__)
+        return failure
+
+    async def _begin_left(self, *, at_once: bool = False) -> None:
+        for ask in await self._left_behind.find(at_once=at_once):
+            log.info("turn_was_left", turn=ask.turn_id)
+            self.begin_turn(ask)
 
     async def start_decision(self, proposal_id: ProposalId, decision: Decision) -> None:
         """Durable when it returns. Raises StorageUnavailable."""
@@ -242,8 +264,6 @@ class Engine:
     ) -> None:
         if not self._accepting:
             raise StorageUnavailable("shutting down; nothing was started")
-        if workflow_id in self._under_way.turns.values():
-            return  # a platform may tell of a mention twice
         # Asked first and through our own connection: DBOS waits for a lost database without end,
         # and would start the work long after the asker was told that nothing was started.
         with urgent():

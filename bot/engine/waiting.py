@@ -1,4 +1,4 @@
-"""What a turn waits for before it runs: a calm moment, its place in the thread, a slot.
+"""What a turn waits for before it runs: its start, its place in the thread, a slot.
 
 Places are kept over all replicas, the oldest message of a thread first; the rest is this process's.
 """
@@ -18,10 +18,6 @@ from bot.ports.durability import StopSignal
 from bot.ports.failures import StorageUnavailable
 from bot.store.tickets import Tickets
 
-# A platform waits 3 s for a start, and a turn can wait: while more starts than this are under way,
-# turns that have not begun wait, until the burst is so old.
-CALM_STARTS: Final = 8
-STARTS_FIRST_S: Final = 15.0
 Begin = Callable[[], Coroutine[Any, Any, Exception | None]]
 
 T = TypeVar("T")
@@ -29,9 +25,7 @@ log = structlog.get_logger(__name__)
 # For what others did: one reading query for all that wait here, and none while nobody does.
 LOOK_AGAIN_S: Final = 0.25
 RETRY_S: Final = 1.0
-ENTERING: Final = (
-    4  # at once: more would take the database from starts, which people's platform waits for
-)
+ENTERING: Final = 4  # at once: more would take the database from turns that are under way
 MAX_LIVE_TURNS: Final = 512
 # One writer, and a turn takes about thirty transactions.
 MAX_LIVE_TURNS_SQLITE: Final = 128
@@ -43,9 +37,6 @@ class Starts:
 
     def __init__(self) -> None:
         self._under_way: dict[str, asyncio.Task[Exception | None]] = {}
-        self._calm = asyncio.Event()
-        self._calm.set()
-        self._burst_since = 0.0
 
     async def once(
         self,
@@ -54,46 +45,34 @@ class Starts:
         begin: Begin,
         background: asyncio.TaskGroup,
     ) -> None:
-        """Begin it in `background`, unless it is started; join a start of it that is under way.
+        """Begin it, unless it is started, or join a start of it that is under way.
 
         Raises what `is_started` raises and `begin` returns.
         """
         if name not in self._under_way and await is_started(name):
             return
+        if (failure := await asyncio.shield(self.join(name, begin, background))) is not None:
+            raise failure
+
+    def join(
+        self, name: str, begin: Begin, background: asyncio.TaskGroup
+    ) -> asyncio.Task[Exception | None]:
+        """The start of it that is under way, else a new one in `background`."""
         if (begun := self._under_way.get(name)) is None:
             # In a task of its own: a start that is cancelled half-way leaves work that nobody runs.
             begun = self._under_way[name] = background.create_task(begin())
-            begun.add_done_callback(lambda _task: self._ended(name))
-            self._look()
-        if (failure := await asyncio.shield(begun)) is not None:
-            raise failure
+            begun.add_done_callback(lambda _task: self._under_way.pop(name))
+        return begun
 
     @property
     def under_way(self) -> bool:
         """Whether anything is being begun."""
         return bool(self._under_way)
 
-    async def few(self) -> None:
-        """Wait until few are under way, or have been many for too long."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout_at(self._burst_since + STARTS_FIRST_S):
-                await self._calm.wait()
-
     async def none(self) -> None:
         """Wait until every one has ended."""
         while self._under_way:
             await asyncio.wait(self._under_way.values())
-
-    def _ended(self, name: str) -> None:
-        del self._under_way[name]
-        self._look()
-
-    def _look(self) -> None:
-        if len(self._under_way) <= CALM_STARTS:
-            self._calm.set()
-        elif self._calm.is_set():
-            self._calm.clear()
-            self._burst_since = asyncio.get_running_loop().time()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,32 +82,19 @@ class _Waiting:
 
 
 class ThreadOrder:
-    """The waiting turns of one replica, the owner of their tickets.
+    """The waiting turns of one replica, the owner of their tickets."""
 
-    `starts_first` waits while many turns are being started.
-    """
-
-    def __init__(
-        self, tickets: Tickets, owner: str, starts_first: Callable[[], Awaitable[None]]
-    ) -> None:
+    def __init__(self, tickets: Tickets, owner: str) -> None:
         self._tickets = tickets
         self._owner = owner
-        self._starts_first = starts_first
         self._entering = asyncio.Semaphore(ENTERING)
         self._waiting: dict[TurnId, _Waiting] = {}
         self._anybody = asyncio.Event()
         self._first_attempts: set[TurnId] = set()
         self._unstarted: Collection[str] = ()
 
-    async def announce(self, ask: Ask) -> bool:
-        """Give it its place in line, before anybody is told that it was accepted.
-
-        False when it has been started before. Raises StorageUnavailable.
-        """
-        return await self._tickets.announce(ask.turn_id, ask.place.key, ask.ts)
-
     async def drop_unstarted(self) -> None:
-        """Free threads of turns that never began. Raises StorageUnavailable.
+        """Free threads of turns that nobody will begin. Raises StorageUnavailable.
 
         Such a one is left alone once: it may be in the midst of its start.
         """
@@ -196,7 +162,6 @@ class ThreadOrder:
         thread = ask.place.key
         with self._listed(ask) as woken:
             async with self._entering:
-                await self._starts_first()
                 if fresh := await self._tickets.is_fresh(ask.turn_id):
                     self._first_attempts.add(ask.turn_id)
                 entered = await self._tickets.try_enter(ask.turn_id, thread, ask.ts, self._owner)

@@ -42,6 +42,7 @@ from bot.slack.handling.errands import Errands
 from bot.slack.received.payloads import SlackIdentity
 from bot.slack.sending.pacing import Rates
 from bot.slack.sending.scheduler import EditScheduler
+from bot.store.accepted import Accepted
 from bot.store.replicas import Replicas
 from bot.store.stranded import StrandedProposals, StrandedTurns
 from bot.store.tickets import Tickets
@@ -178,7 +179,8 @@ def _engine(
     replicas = Replicas(database, config.version)
     settle = settling(base.stores.origin, database, EngineRecords(address), lease_s)
     turns = StrandedTurns(database)
-    return Engine(config, Tickets(database), replicas, turns, settle, traces), telling
+    accepted = Accepted(database)
+    return Engine(config, Tickets(database), replicas, turns, accepted, settle, traces), telling
 
 
 def _slack_session() -> aiohttp.ClientSession:

@@ -15,6 +15,7 @@ from bot.domain.alerts import Investigation
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.proposal import OPEN, Proposal, ProposalState
 from bot.domain.session import TurnState
+from bot.store.accepted_table import accepted
 from bot.store.alert_tables import alert_threads
 from bot.store.audit import append_audit
 from bot.store.database import Database
@@ -59,7 +60,7 @@ async def close_restored(database: Database) -> Closed:
             .where(turns.c.state == TurnState.RUNNING.value)
             .values(state=TurnState.FAILED.value, ended_at=now())
         )
-        for owed in (tickets, undelivered, watches, reservations, replicas):
+        for owed in (accepted, tickets, undelivered, watches, reservations, replicas):
             await connection.execute(owed.delete())
         await _alerts(connection)
         closed = Closed(len(found), running.rowcount)

@@ -8,6 +8,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from bot.store import accepted_table as _accepted_table  # noqa: F401 - has every table
 from bot.store import alert_tables, caller_tables, chat_tables  # noqa: F401 - one metadata
 from bot.store import feedback_table as _feedback_table  # noqa: F401 - has every table
 from bot.store import origin_table as _origin_table  # noqa: F401

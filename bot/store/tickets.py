@@ -1,7 +1,7 @@
 """The order of turns in a thread, and requests to stop them.
 
 A ticket is a row per turn that waits or runs, under its workflow's id. It is there before Slack is
-acknowledged, without an owner until an attempt of the turn comes for it. The oldest message runs
+acknowledged (`bot.store.accepted`), without an owner until an attempt of the turn comes for it. The oldest message runs
 first; a unique index over the running ones lets no second turn of a thread in. Who owns a workflow
 now is read from the engine's own table: a replica that was frozen and given up must neither take
 the slot nor release its successor's.
@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import sqlalchemy as sa
 
+from bot.store.accepted_table import accepted
 from bot.store.columns import CleanText, EngineText
 from bot.store.database import Database
 from bot.store.dialect import Connection, as_engines, insert_into
@@ -19,7 +20,7 @@ from bot.store.tables import tickets
 HELD = "PENDING"  # the states of the engine's workflows: somebody runs it,
 _QUEUED = ("ENQUEUED", "DELAYED")  # somebody will
 ALIVE = (HELD, *_QUEUED)
-_NOBODY = ""
+NOBODY = ""
 _HANDED_OVER = -1
 
 
@@ -57,24 +58,6 @@ class Tickets:
         self._database = database
         self._workflows = workflow_status(database.dialect)
 
-    async def announce(self, ticket: str, thread: str, ts: str) -> bool:
-        """Take a place in the thread's line for a turn that is about to be started.
-
-        False, and no place, when the engine has its workflow already.
-        """
-
-        async def work(connection: Connection) -> bool:
-            if await connection.scalar(self._any(ticket)) is not None:
-                return False
-            await connection.execute(
-                insert_into(connection, tickets)
-                .values(id=ticket, thread=thread, ts=ts, state="waiting", owner=_NOBODY)
-                .on_conflict_do_nothing(index_elements=["id"])
-            )
-            return True
-
-        return await self._database.transact(work)
-
     async def try_enter(self, ticket: str, thread: str, ts: str, owner: str) -> bool:
         """Take the thread's slot if it is this turn's; False while others are before it.
 
@@ -89,6 +72,7 @@ class Tickets:
                 .values(id=ticket, thread=thread, ts=ts, state="waiting", owner=owner)
                 .on_conflict_do_update(index_elements=["id"], set_={"owner": owner})
             )
+            await connection.execute(accepted.delete().where(accepted.c.id == ticket))
             return await _claim(connection, ticket, thread, ts)
 
         return await self._database.transact(work)
@@ -136,7 +120,7 @@ class Tickets:
             owner = await connection.scalar(
                 sa.select(tickets.c.owner).where(tickets.c.id == ticket)
             )
-            return bool(owner == _NOBODY)
+            return bool(owner == NOBODY)
 
         return await self._database.fetch(work)
 
@@ -232,13 +216,16 @@ class Tickets:
         return await self._database.transact(work)
 
     async def drop_unstarted(self, before: Collection[str]) -> Collection[str]:
-        """Remove those of `before` that still have no workflow; returns all others without one.
+        """Remove those of `before` that nobody will begin; returns all others of which that is so.
 
-        Such a one is being started, or its process died before it was: Slack, which had no answer,
-        delivers that message again.
+        Such a one is of a release that kept no ask with it: it is being started, or its process died
+        before it was, and Slack, which had no answer, delivers that message again.
         """
         workflows = self._workflows.c
-        unstarted = ~sa.exists().where(workflows.workflow_uuid == as_engines(tickets.c.id))
+        unstarted = sa.and_(
+            ~sa.exists().where(workflows.workflow_uuid == as_engines(tickets.c.id)),
+            ~sa.exists().where(accepted.c.id == tickets.c.id),
+        )
 
         async def work(connection: Connection) -> Collection[str]:
             found = set(await connection.scalars(sa.select(tickets.c.id).where(unstarted)))

@@ -33,6 +33,7 @@ from bot.domain.turn_events import Evidence
 from bot.ports.installations import Installed
 from bot.privacy.token_seal import TokenSeal
 from bot.store import installations
+from bot.store.accepted import Accepted
 from bot.store.alert_tables import alert_threads
 from bot.store.alerts import StoredAlerts
 from bot.store.audit import StoredAudit
@@ -52,7 +53,6 @@ from bot.store.sessions import StoredSessions
 from bot.store.subject import Subject, SubjectRecords
 from bot.store.tables import proposals, spending
 from bot.store.tables import tickets as waiting_turns
-from bot.store.tickets import Tickets
 from bot.store.whose import Whose
 from bot.store.workspace_tables import installations as table
 from bot.store.workspace_tables import oauth_states
@@ -185,7 +185,7 @@ async def _live(database: Database, team: TeamId) -> None:
     await feedback.vote(asked.turn_id, asked.asker, Vote.DOWN, f"{team}:v")
     await feedback.explain(asked.turn_id, asked.asker, Redacted(f"bad in {team}"), f"{team}:w")
     waiting = replace(asked, ts=MessageTs("2.2"))
-    await Tickets(database).announce(waiting.turn_id, waiting.place.key, waiting.ts)
+    await Accepted(database).accept(waiting.turn_id, waiting.place.key, waiting.ts, "{}")
     row = replace(
         proposal(created_at=NOW, expires_at=NOW + timedelta(hours=1)),
         id=ProposalId(f"p_{team}"),

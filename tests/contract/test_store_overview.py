@@ -9,11 +9,11 @@ from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, ProposalId, TeamId, UserId
 from bot.domain.overview import Talk, UnderWay
 from bot.domain.session import Ask, TurnState
+from bot.store.accepted import Accepted
 from bot.store.database import Database
 from bot.store.overview import StoredOverview
 from bot.store.proposals import StoredProposals
 from bot.store.sessions import StoredSessions
-from bot.store.tickets import Tickets
 from tests.fixtures_database import database, database_url
 from tests.slack_ingress import proposal
 from tools.redactor import Redacted
@@ -38,9 +38,9 @@ async def test_what_runs_comes_first_and_then_what_waits(database: Database) -> 
     await begun(database, first)
     await begun(database, over)
     await StoredSessions(database).finish_turn(over.turn_id, TurnState.ANSWERED, [], [], NOW)
-    tickets = Tickets(database)
+    accepted = Accepted(database)
     for each in (first, second):
-        await tickets.announce(each.turn_id, each.place.key, each.ts)
+        await accepted.accept(each.turn_id, each.place.key, each.ts, "{}")
 
     overview = StoredOverview(database)
     assert await overview.under_way(10) == [

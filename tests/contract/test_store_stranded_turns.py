@@ -7,10 +7,11 @@ import pytest
 
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.domain.session import Ask, TurnState
+from bot.store.accepted import Accepted
 from bot.store.database import Database
 from bot.store.sessions import StoredSessions
 from bot.store.stranded import StrandedTurn, StrandedTurns, ending_workflow
-from bot.store.tickets import Tickets, workflow_status, workflow_steps
+from bot.store.tickets import workflow_status, workflow_steps
 from tests.fixtures_database import database, database_url
 from tools.redactor import Redacted
 
@@ -59,7 +60,7 @@ class Rows:
         await sessions.begin_turn(ASK, await sessions.open(ASK, "n", AT), AT)
 
     async def ticket(self) -> None:
-        await Tickets(self.database).announce(ASK.turn_id, ASK.place.key, ASK.ts)
+        await Accepted(self.database).accept(ASK.turn_id, ASK.place.key, ASK.ts, "{}")
 
     async def found(self) -> list[StrandedTurn]:
         return list(await StrandedTurns(self.database).find(10))

@@ -9,6 +9,8 @@ import sqlalchemy as sa
 
 from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.domain.session import Ask, TurnState
+from bot.store.accepted import Accepted
+from bot.store.accepted_table import accepted as rows
 from bot.store.database import Database
 from bot.store.sessions import StoredSessions
 from bot.store.tickets import Superseded, Tickets, workflow_status, workflow_steps
@@ -58,6 +60,16 @@ async def engine(database: Database) -> Engine:
 @pytest.fixture
 def tickets(database: Database) -> Tickets:
     return Tickets(database)
+
+
+async def _kept(database: Database) -> int:
+    async with database.read() as connection:
+        return await connection.scalar(sa.select(sa.func.count()).select_from(rows)) or 0
+
+
+@pytest.fixture
+def accepted(database: Database) -> Accepted:
+    return Accepted(database)
 
 
 async def states(database: Database) -> dict[str, tuple[str, str]]:
@@ -124,10 +136,10 @@ async def test_among_the_waiting_the_oldest_message_is_next(
 
 
 async def test_a_message_whose_workflow_starts_first_waits_for_the_one_accepted_before(
-    engine: Engine, tickets: Tickets
+    engine: Engine, tickets: Tickets, accepted: Accepted
 ) -> None:
     for n in ("1", "2"):
-        assert await tickets.announce(f"t{n}", THREAD, n)
+        assert await accepted.accept(f"t{n}", THREAD, n, "{}")
         await engine.run(f"t{n}", "a")
     assert not await tickets.try_enter("t2", THREAD, "2", "a")
     assert await tickets.try_enter("t1", THREAD, "1", "a")
@@ -135,34 +147,66 @@ async def test_a_message_whose_workflow_starts_first_waits_for_the_one_accepted_
     assert await tickets.try_enter("t2", THREAD, "2", "a")
 
 
-async def test_what_is_announced_again_keeps_its_place(engine: Engine, tickets: Tickets) -> None:
-    assert await tickets.announce("t1", THREAD, "1")
-    assert await tickets.announce("t1", THREAD, "1")
+async def test_what_is_accepted_again_keeps_its_place(
+    engine: Engine, tickets: Tickets, accepted: Accepted
+) -> None:
+    assert await accepted.accept("t1", THREAD, "1", "{}")
+    assert not await accepted.accept("t1", THREAD, "1", "{}")
     assert await tickets.is_fresh("t1")
     await engine.run("t1", "a")
     await tickets.try_enter("t1", THREAD, "1", "a")
-    assert not await tickets.announce("t1", THREAD, "1")
+    assert not await accepted.accept("t1", THREAD, "1", "{}")
     assert await states(engine.database) == {"t1": ("running", "a")}
     assert not await tickets.is_fresh("t1")
 
 
-async def test_what_has_ended_gets_no_place_again(engine: Engine, tickets: Tickets) -> None:
+async def test_what_has_ended_gets_no_place_again(engine: Engine, accepted: Accepted) -> None:
     await engine.run("t1", "a", "SUCCESS")
-    assert not await tickets.announce("t1", THREAD, "1")
+    assert not await accepted.accept("t1", THREAD, "1", "{}")
     assert await states(engine.database) == {}
 
 
-async def test_a_place_whose_workflow_never_came_is_dropped_at_the_second_look(
-    engine: Engine, tickets: Tickets
+async def test_of_many_who_accept_a_message_at_once_one_does(
+    accepted: Accepted, other: Database
+) -> None:
+    both = [accepted, Accepted(other)]
+    taken = await asyncio.gather(*[each.accept("t1", THREAD, "1", "{}") for each in both * 10])
+    assert sorted(taken) == [False] * 19 + [True]
+
+
+async def test_what_no_workflow_answers_yet_is_found_with_what_was_asked(
+    engine: Engine, accepted: Accepted
 ) -> None:
     for name in ("t1", "t2", "t3"):
-        await tickets.announce(name, THREAD, name)
+        await accepted.accept(name, THREAD, name, f'"{name}"')
+    await engine.run("t2", "a")
+    await engine.run("t3", "a", "SUCCESS")
+    assert await accepted.left() == {"t1": '"t1"'}
+    await engine.run("t1", "a", "ENQUEUED")
+    assert await accepted.left() == {}
+
+
+async def test_a_turn_in_its_thread_was_not_left_behind(
+    engine: Engine, tickets: Tickets, accepted: Accepted
+) -> None:
+    await accepted.accept("t1", THREAD, "1", "{}")
+    await engine.run("t1", "a")
+    await tickets.try_enter("t1", THREAD, "1", "a")
+    assert await _kept(engine.database) == 0
+
+
+async def test_a_place_that_nobody_will_take_is_dropped_at_the_second_look(
+    engine: Engine, tickets: Tickets, accepted: Accepted
+) -> None:
+    for name in ("t1", "t2", "t3", "t4"):
+        await accepted.accept(name, THREAD, name, "{}")
+    async with engine.database.write() as connection:  # as the release before left its places
+        await connection.execute(rows.delete().where(rows.c.id != "t4"))
     await engine.run("t3", "a", "ENQUEUED")
     found = await tickets.drop_unstarted(())
     assert set(found) == {"t1", "t2"}
     await engine.run("t2", "a")
-    await tickets.announce("t4", THREAD, "t4")
-    assert set(await tickets.drop_unstarted(found)) == {"t4"}
+    assert set(await tickets.drop_unstarted(found)) == set()
     assert set(await states(engine.database)) == {"t2", "t3", "t4"}
 
 
@@ -267,9 +311,9 @@ async def test_the_ticket_of_a_workflow_that_goes_on_is_kept(
 
 
 async def test_deaths_are_counted_while_no_step_is_finished(
-    engine: Engine, tickets: Tickets
+    engine: Engine, tickets: Tickets, accepted: Accepted
 ) -> None:
-    await tickets.announce("t1", THREAD, "1")
+    await accepted.accept("t1", THREAD, "1", "{}")
     counted = [await tickets.count_death("t1"), await tickets.count_death("t1")]
     await engine.finish("t1", "open")
     counted += [await tickets.count_death("t1"), await tickets.count_death("t1")]
@@ -385,13 +429,14 @@ async def test_blocked_are_those_whose_try_would_fail(
     database: Database,
     line: tuple[tuple[str, str, str, str], ...],
     running: bool,
+    accepted: Accepted,
 ) -> None:
     for name, thread, ts, owner in line:
         await engine.run(name, owner)
-        await tickets.announce(name, thread, ts)
+        await accepted.accept(name, thread, ts, "{}")
         await in_state(database, name, owner, "running" if running else "waiting")
     await engine.run("t5", "a")
-    await tickets.announce("t5", THREAD, "5")
+    await accepted.accept("t5", THREAD, "5", "{}")
     await in_state(database, "t5", "a", "waiting")
 
     blocked = await tickets.blocked("a")

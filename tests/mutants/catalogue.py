@@ -299,10 +299,27 @@ MUTANTS = (
     ),
     Mutant(
         "a message is acknowledged without a place in its thread",
-        "bot/engine/engine.py",
-        "            return not await self._order.announce(ask)",
-        "            return await self._tickets.is_started(ask.turn_id)",
+        "bot/store/accepted.py",
+        "                return False\n            await connection.execute(",
+        "                return False\n            return True\n            await connection.execute(",
         (f"{_ENGINE}test_a_message_is_not_overtaken_by_a_later_one_whose_workflow_starts_first",),
+    ),
+    Mutant(
+        "a message is acknowledged before it is durable",
+        "bot/engine/admission.py",
+        "            is_new = await self._accepted.accept(ask.turn_id, ask.place.key, ask.ts, value)",
+        "            is_new = True",
+        (f"{_ENGINE}test_what_was_accepted_is_begun_by_who_comes_next_six_times_killed",),
+    ),
+    Mutant(
+        "what was accepted and not begun is forgotten",
+        "bot/engine/engine.py",
+        "            self.begin_turn(ask)\n",
+        "            pass\n",
+        (
+            f"{_ENGINE}test_what_was_accepted_is_begun_by_who_comes_next_six_times_killed",
+            f"{_ENGINE}test_what_another_replica_left_is_begun_at_the_second_look",
+        ),
     ),
     Mutant(
         "messages of a thread are looked up side by side",
@@ -319,7 +336,7 @@ MUTANTS = (
         "bot/store/tickets.py",
         "if gone := found & set(before):",
         "if gone := found:",
-        (f"{_TICKETS}test_a_place_whose_workflow_never_came_is_dropped_at_the_second_look",),
+        (f"{_TICKETS}test_a_place_that_nobody_will_take_is_dropped_at_the_second_look",),
     ),
     Mutant(
         "who lost the workflow may still take the thread's slot",

@@ -9,6 +9,9 @@ import pytest
 import sqlalchemy as sa
 from dbos._sys_db import SystemDatabase
 
+from bot.engine.admission import _ASK
+from bot.ports.failures import StorageUnavailable
+from bot.store.accepted import Accepted
 from bot.store.replicas import Replicas
 from bot.store.tickets import Tickets, workflow_status
 from tests.fixtures_engine import Lives, ask, lives
@@ -40,6 +43,52 @@ async def test_a_message_is_not_overtaken_by_a_later_one_whose_workflow_starts_f
         await engine.start_turn(ask(2))
         await lives.over()
     assert lives.ended == ["question 1", "question 2"]
+
+
+class NoReturn(Accepted):
+    """Its process ends just after the message was accepted, before anybody hears of it."""
+
+    async def accept(self, turn: str, thread: str, ts: str, ask: str) -> bool:
+        await super().accept(turn, thread, ts, ask)
+        return False
+
+
+async def test_what_was_accepted_is_begun_by_who_comes_next_six_times_killed(lives: Lives) -> None:
+    lives.accepted = NoReturn
+    async with lives.life() as engine:
+        await engine.start_turn(ask(1))
+        await engine.start_turn(ask(2))
+    lives.accepted = Accepted
+    lives.die(ask(1), 0)
+    for _ in range(6):
+        async with lives.life():
+            await asyncio.wait_for(lives.died.wait(), 10)
+        lives.die(ask(1), 0)
+    lives.die(None)
+    async with lives.life():
+        await lives.over()
+    assert lives.ended == ["question 1", "question 2"]
+
+
+async def test_what_another_replica_left_is_begun_at_the_second_look(lives: Lives) -> None:
+    async with lives.life() as engine:
+        await NoReturn(lives.database).accept(
+            ask(1).turn_id, ask(1).place.key, ask(1).ts, _ASK.dump_json(ask(1)).decode()
+        )
+        await engine.look_after_threads()
+        assert not engine.live
+        await engine.look_after_threads()
+        await lives.over()
+    assert lives.ended == ["question 1"]
+
+
+async def test_a_process_that_leaves_begins_nothing_more(lives: Lives) -> None:
+    async with lives.life() as engine:
+        await engine.stop(0)
+        engine.begin_turn(ask(1))
+        with pytest.raises(StorageUnavailable, match="nothing was started"):
+            await engine.start_turn(ask(2))
+    assert lives.ended == []
 
 
 async def test_six_kills_at_six_boundaries_lose_neither_the_turn_nor_who_waits_behind_it(

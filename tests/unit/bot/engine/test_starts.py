@@ -1,11 +1,11 @@
-"""Starts: each once however often it is asked for, and turns wait while there are many."""
+"""Starts: each once however often it is asked for."""
 
 import asyncio
 from dataclasses import dataclass, field
 
 import pytest
 
-from bot.engine.waiting import CALM_STARTS, Starts
+from bot.engine.waiting import Starts
 
 
 @dataclass
@@ -71,33 +71,4 @@ async def test_whoever_gives_up_on_a_start_does_not_end_it() -> None:
         none = group.create_task(asked.starts.none())
         await settled()
         assert not none.done()
-        asked.may_end.set()
-
-
-async def test_turns_wait_while_many_starts_are_under_way() -> None:
-    asked = Asked()
-    async with asyncio.TaskGroup() as group:
-        for number in range(CALM_STARTS):
-            group.create_task(asked.once(f"turn {number}", group))
-        await settled()
-        calm = group.create_task(asked.starts.few())
-        await settled()
-        assert calm.done()
-        group.create_task(asked.once("one more", group))
-        await settled()
-        few = group.create_task(asked.starts.few())
-        await settled()
-        assert not few.done()
-        asked.may_end.set()
-    assert few.done()
-
-
-async def test_a_turn_does_not_wait_for_starts_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bot.engine.waiting.STARTS_FIRST_S", 0.01)
-    asked = Asked()
-    async with asyncio.TaskGroup() as group:
-        for number in range(CALM_STARTS + 1):
-            group.create_task(asked.once(f"turn {number}", group))
-        await settled()
-        await asked.starts.few()
         asked.may_end.set()

@@ -11,6 +11,8 @@ from bot.domain.ids import ChannelId, MessageTs, Person, Place, TeamId, UserId
 from bot.domain.session import Ask
 from bot.engine import waiting
 from bot.engine.waiting import ThreadOrder
+from bot.store.accepted import Accepted
+from bot.store.accepted_table import accepted
 from bot.store.database import Database
 from bot.store.tickets import Superseded, Tickets, workflow_status
 from tests.fixtures_database import database as both
@@ -31,8 +33,14 @@ async def database(sqlite_url: str) -> AsyncIterator[Database]:
     await opened.close()
 
 
-async def at_once() -> None:
-    """No starts to wait for."""
+async def accept(database: Database, ask: Ask) -> None:
+    assert await Accepted(database).accept(ask.turn_id, ask.place.key, ask.ts, "{}")
+
+
+async def nothing_asked(database: Database) -> None:
+    """As the release before left its places."""
+    async with database.write() as connection:
+        await connection.execute(accepted.delete())
 
 
 async def run_by(database: Database, owner: str, ask: Ask = ASK) -> None:
@@ -84,7 +92,7 @@ async def line_of(database: Database, order: ThreadOrder, number: int) -> list[A
     """So many messages of one thread, the first of which is in."""
     asks = [replace(ASK, ts=MessageTs(f"1700000000.{n:06}")) for n in range(number)]
     for each in asks:
-        await order.announce(each)
+        await accept(database, each)
         await run_by(database, "here", each)
     await order.enter(asks[0])
     return asks
@@ -95,7 +103,7 @@ async def test_who_waits_writes_nothing_and_all_of_them_read_once(
 ) -> None:
     monkeypatch.setattr(waiting, "LOOK_AGAIN_S", 0.001)
     tickets = Counted(both)
-    order = ThreadOrder(tickets, "here", at_once)
+    order = ThreadOrder(tickets, "here")
     asks = await line_of(both, order, WAITING + 1)
     async with asyncio.TaskGroup() as group:
         entering = [group.create_task(order.enter(each)) for each in asks[1:]]
@@ -109,7 +117,7 @@ async def test_who_waits_writes_nothing_and_all_of_them_read_once(
 
 async def test_who_leaves_wakes_the_next_and_nobody_else(both: Database) -> None:
     tickets = Counted(both)
-    order = ThreadOrder(tickets, "here", at_once)
+    order = ThreadOrder(tickets, "here")
     asks = await line_of(both, order, WAITING + 1)
     async with asyncio.TaskGroup() as group:  # nobody watches: to be woken is enough
         entering = [group.create_task(order.enter(each)) for each in asks[1:]]
@@ -127,10 +135,10 @@ async def test_who_leaves_on_another_replica_is_noticed(
 ) -> None:
     monkeypatch.setattr(waiting, "LOOK_AGAIN_S", 0.001)
     seen = Counted(both)
-    there, here = ThreadOrder(Tickets(both), "there", at_once), ThreadOrder(seen, "here", at_once)
+    there, here = ThreadOrder(Tickets(both), "there"), ThreadOrder(seen, "here")
     first, second = ASK, replace(ASK, ts=MessageTs("1700000000.000200"))
     for each, owner in ((first, "there"), (second, "here")):
-        await there.announce(each)
+        await accept(both, each)
         await run_by(both, owner, each)
     await there.enter(first)
     async with watching(here):
@@ -146,7 +154,7 @@ async def test_nobody_is_looked_for_while_nobody_waits(
 ) -> None:
     monkeypatch.setattr(waiting, "LOOK_AGAIN_S", 0.0)
     tickets = Counted(both)
-    order = ThreadOrder(tickets, "here", at_once)
+    order = ThreadOrder(tickets, "here")
     async with watching(order):
         asks = await line_of(both, order, 1)
         await order.leave(asks[0])
@@ -159,8 +167,8 @@ async def test_a_turn_enters_once_the_database_has_time_for_it(
     refused = asyncio.Event()
     monkeypatch.setattr(waiting, "RETRY_S", 0.0)
     monkeypatch.setattr(waiting.log, "warning", lambda *_, **__: refused.set())
-    order = ThreadOrder(Tickets(database), "here", at_once)
-    await order.announce(ASK)
+    order = ThreadOrder(Tickets(database), "here")
+    await accept(database, ASK)
     await run_by(database, "here")
     async with database.write():
         monkeypatch.setattr("bot.store.database.QUEUE_TIMEOUT_S", 0.01)
@@ -171,30 +179,13 @@ async def test_a_turn_enters_once_the_database_has_time_for_it(
     assert order.take_first_look(ASK)
 
 
-async def test_a_turn_does_not_enter_while_starts_go_first(database: Database) -> None:
-    calm = asyncio.Event()
-
-    async def wait_for_starts() -> None:
-        await calm.wait()
-
-    tickets = Tickets(database)
-    order = ThreadOrder(tickets, "here", wait_for_starts)
-    await order.announce(ASK)
-    await run_by(database, "here")
-    entering = asyncio.create_task(order.enter(ASK))
-    await asyncio.sleep(0)
-    assert await tickets.is_fresh(ASK.turn_id)
-    calm.set()
-    await asyncio.wait_for(entering, 10)
-    assert not await tickets.is_fresh(ASK.turn_id)
-
-
-async def test_what_never_began_frees_its_thread_when_it_is_looked_at_again(
+async def test_what_nobody_will_begin_frees_its_thread_when_it_is_looked_at_again(
     database: Database,
 ) -> None:
-    order = ThreadOrder(Tickets(database), "here", at_once)
-    await order.announce(replace(ASK, ts=MessageTs("1700000000.000099")))
-    await order.announce(ASK)
+    order = ThreadOrder(Tickets(database), "here")
+    await accept(database, replace(ASK, ts=MessageTs("1700000000.000099")))
+    await nothing_asked(database)
+    await accept(database, ASK)
     await run_by(database, "here")
     async with watching(order):
         entering = asyncio.create_task(order.enter(ASK))
@@ -205,14 +196,14 @@ async def test_what_never_began_frees_its_thread_when_it_is_looked_at_again(
 
 
 async def test_an_attempt_after_the_first_may_have_been_seen(database: Database) -> None:
-    order = ThreadOrder(Tickets(database), "here", at_once)
-    await order.announce(ASK)
+    order = ThreadOrder(Tickets(database), "here")
+    await accept(database, ASK)
     await run_by(database, "here")
     await order.enter(ASK)
-    again = ThreadOrder(Tickets(database), "here", at_once)
+    again = ThreadOrder(Tickets(database), "here")
     await again.enter(ASK)
     await again.leave(ASK)
-    gone = ThreadOrder(Tickets(database), "here", at_once)
+    gone = ThreadOrder(Tickets(database), "here")
     await gone.enter(ASK)
     looks = [each.take_first_look(ASK) for each in (order, again, gone)]
     assert looks == [True, False, False]
@@ -221,4 +212,4 @@ async def test_an_attempt_after_the_first_may_have_been_seen(database: Database)
 async def test_a_turn_that_is_somebody_elses_does_not_wait(database: Database) -> None:
     await run_by(database, "there")
     with pytest.raises(Superseded):
-        await ThreadOrder(Tickets(database), "here", at_once).enter(ASK)
+        await ThreadOrder(Tickets(database), "here").enter(ASK)

@@ -5,6 +5,7 @@ from contextlib import suppress
 import pytest
 from sqlalchemy.ext.asyncio import create_async_engine
 
+from bot.store.accepted import Accepted
 from bot.store.database import Database
 from bot.store.stranded import StrandedProposals, StrandedTurns
 from bot.store.tickets import Superseded, Tickets
@@ -23,7 +24,8 @@ async def asked(postgres_url: str) -> list[tuple[str, tuple[object, ...]]]:
     database = await Database.open(postgres_url)
     tickets = Tickets(database)
     with noted() as statements:
-        await tickets.announce("turn:1", "T1:C1:1", "1.0")
+        await Accepted(database).accept("turn:1", "T1:C1:1", "1.0", "{}")
+        await Accepted(database).left()
         await tickets.is_started("turn:1")
         with suppress(Superseded):
             await tickets.try_enter("turn:1", "T1:C1:1", "1.0", "me")
@@ -52,5 +54,5 @@ async def test_no_statement_reads_every_workflow(
             plans.append((text, "\n".join(plan.scalars())))
     await engine.dispose()
 
-    assert len(plans) == 9
+    assert len(plans) == 11
     assert [each for each in plans if "Seq Scan on workflow_status" in each[1]] == []

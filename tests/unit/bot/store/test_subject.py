@@ -20,6 +20,7 @@ OF_NOBODY = {
     "origin",
     "replicas",
     "schema_served",
+    "accepted",  # until its turn runs
     "tickets",  # there while a turn runs, which is refused
 }
 
