@@ -4,8 +4,8 @@ A backup says so itself. Else, on SQLite, a file beside the database names the n
 trail had here: a database without that row is an older copy, and where there is no such file nobody
 knows.
 On PostgreSQL the row names the transaction that wrote it: what a dump was read into was written by
-another. A standby that took over, or the log played to an earlier moment, shows by another timeline,
-and cannot be told apart.
+another. A database that was made of it as a template has another number. A standby that took over, or
+the log played to an earlier moment, shows by another timeline, and cannot be told apart.
 """
 
 import asyncio
@@ -38,7 +38,10 @@ _WRITER: Final[sa.ColumnElement[str]] = sa.literal_column(
 _WRITTEN_BY: Final[sa.ColumnElement[str]] = sa.literal_column("CAST(xmin AS text)")
 # The name of a log file begins with eight digits of its timeline.
 _TIMELINE: Final = sa.text("SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)")
+# A rename leaves it; `pg_upgrade` does since PostgreSQL 15.
+_NUMBER: Final = sa.text("SELECT oid FROM pg_database WHERE datname = current_database()")
 _MARK_BYTES: Final = 256
+_TOO_LARGE: Final = 1 << 63
 # Number and MAC of a row of the trail; 0 and nothing of one without rows.
 Newest = tuple[int, str]
 _NONE: Final[Newest] = (0, "")
@@ -67,7 +70,8 @@ class SeenMark:
         with suppress(OSError, ValueError):
             with self.path.open("rb") as kept:
                 seq, mac = kept.read(_MARK_BYTES).decode("ascii").split(" ")
-            return int(seq), mac
+            if 0 <= int(seq) < _TOO_LARGE:
+                return int(seq), mac
         return None
 
     def write(self, newest: "Newest") -> None:
@@ -121,7 +125,7 @@ class Origin:
             return Standing.ITSELF
         if row.written_by != row.is_written_by:
             return Standing.COPY
-        same = row.timeline == await self._timeline()
+        same = row.timeline == await self._whereabouts()
         return Standing.ITSELF if same else Standing.DOUBTFUL
 
     async def _judge_by(self, mark: SeenMark, *, is_new: bool) -> Standing:
@@ -141,7 +145,10 @@ class Origin:
     def why_in_doubt(self) -> str:
         """What makes it so: the middle of a sentence."""
         if self._mark is None:
-            return "its server is on another timeline, after a failover or a recovery to a moment"
+            return (
+                "its server is on another timeline, after a failover or a recovery to a moment, or "
+                "it was made of another database as its template"
+            )
         return f"{self._mark.path.name}, which marks it, is not beside it"
 
     async def at_stake(self) -> int:
@@ -169,7 +176,7 @@ class Origin:
     async def settle(self) -> None:
         """From now on it is itself, where it is."""
         await self._keep_mark()  # before the row: a row without a mark is in doubt
-        timeline = "" if self._mark else await self._timeline()
+        timeline = "" if self._mark else await self._whereabouts()
         writer = sa.literal("") if self._mark else _WRITER
         await self._write({"written_by": writer, "timeline": timeline, "copied_at": None})
         self._is_settled = True
@@ -225,6 +232,12 @@ class Origin:
             return seen == _NONE if row is None else (row.mac or "") == seen[1]
 
         return await self._database.fetch(work)
+
+    async def _whereabouts(self) -> str:
+        async def work(connection: Connection) -> str:
+            return str(await connection.scalar(_NUMBER))
+
+        return f"{await self._timeline()}/{await self._database.fetch(work)}"
 
     async def _timeline(self) -> str:
         async def work(connection: Connection) -> str:

@@ -9,6 +9,6 @@ origin = sa.Table(
     metadata,
     sa.Column("name", CleanText, primary_key=True),  # always ORIGIN: there is one row
     text("written_by", default=True),  # on PostgreSQL the transaction that wrote this row
-    text("timeline", default=True),  # on PostgreSQL that of the server's log
+    text("timeline", default=True),  # on PostgreSQL that of the log, and the database's number
     sa.Column("copied_at", Instant),  # somebody said that this is a copy
 )

@@ -31,11 +31,18 @@ from bot.store.watches import StoredWatches
 from bot.wiring.rules import engine_database
 from tests.contract.test_store_alerts import alert, file
 from tests.contract.test_store_undelivered import final
-from tests.fixtures_database import database, database_url, other, sqlite_url
+from tests.fixtures_database import (
+    database,
+    database_url,
+    other,
+    postgres_server,
+    postgres_url,
+    sqlite_url,
+)
 from tests.fixtures_turn import ASK
 from tests.slack_ingress import proposal
 
-__all__ = ["database", "database_url", "other", "sqlite_url"]
+__all__ = ["database", "database_url", "other", "postgres_url", "sqlite_url"]
 
 S = ProposalState
 
@@ -126,6 +133,21 @@ async def test_a_rewritten_table_is_no_copy_and_another_timeline_is_in_doubt(
     assert await origin.is_served(60.0)
 
 
+async def test_what_was_made_of_it_as_a_template_is_in_doubt(postgres_url: str) -> None:
+    database = await Database.open(postgres_url)
+    await Origin(database, None).settle()
+    await database.close()
+    server, name = postgres_server(), postgres_url.rpartition("/")[2].partition("?")[0]
+    await server.execute(f"CREATE DATABASE {name}_clone TEMPLATE {name}")
+    clone = await Database.open(server.url(f"{name}_clone"))
+
+    standing = await Origin(clone, None).judge()
+    await clone.close()
+    await server.execute(f"DROP DATABASE {name}_clone")
+
+    assert standing is Standing.DOUBTFUL
+
+
 async def test_an_older_file_in_the_place_of_the_database_is_a_copy(sqlite_url: str) -> None:
     path = Path(sqlite_url.partition(":///")[2])
     database = await Database.open(sqlite_url)
@@ -155,7 +177,9 @@ async def test_an_older_file_in_the_place_of_the_database_is_a_copy(sqlite_url: 
     await copy.close()
 
 
-@pytest.mark.parametrize("kept", [b"", b"\xff" * 80, b"1 2 3", b"9" * 5000, b"-1 x"])
+@pytest.mark.parametrize(
+    "kept", [b"", b"\xff" * 80, b"1 2 3", b"9" * 5000, b"9" * 80 + b" x", b"-1 x"]
+)
 async def test_a_mark_that_says_nothing_leaves_doubt(
     sqlite_url: str, tmp_path: Path, kept: bytes
 ) -> None:
