@@ -1,6 +1,7 @@
 """Two workspaces of one app, with the same people, channels and times, and one bot between them."""
 
 import asyncio
+from collections import defaultdict
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -25,7 +26,7 @@ from bot.store.installations import StoredInstallations
 from tests.fakes.control_plane_server import says
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_service import on_stage
-from tests.stage import CONFIRM, Stage, question_of, results, shown
+from tests.stage import CONFIRM, Asked, Stage, question_of, results, shown
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -60,7 +61,13 @@ PROPOSAL = {
 }
 
 
+HELD: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
+
+
 def script(request: Recorded) -> Round:
+    if "slowly" in question_of(request):
+        hold = HELD[question_of(request).split()[-1]]
+        return Round(text=("The pool is exhausted ", "since v2.4.0."), hold=hold, hold_at=2)
     if results(request) or "propose" not in question_of(request):
         return Round(text=("I have looked.",))
     return Round(calls=(Call("core__propose_action", PROPOSAL),))
@@ -335,6 +342,44 @@ async def test_removed_and_installed_again_with_what_was_said_between_lost_to_no
     two.slack.tell_removed(acme)  # late, of the installation before
     await acme.settled()
     assert "I have looked." in await two.answer(two.acme, two.acme.newcomer())
+
+
+async def test_an_answer_that_grows_while_the_app_goes_and_comes_back_is_whole(
+    installed: Two,
+) -> None:
+    two, before = installed, len(installed.home.models.requests)
+    asked = await _grows_and_loses_the_app(two, "before")
+
+    assert (await two.install(ACME))[0] == 200  # a new token, while the model still speaks
+    HELD["before"].set()
+
+    assert "exhausted since v2.4.0." in await two.acme.answer(asked)
+    assert (len(two.acme.parts(asked)), len(two.home.models.requests) - before) == (1, 1)
+
+
+async def test_an_answer_that_ends_while_the_app_is_away_is_shown_when_it_is_back(
+    installed: Two,
+) -> None:
+    two, before = installed, len(installed.home.models.requests)
+    asked = await _grows_and_loses_the_app(two, "after")
+    HELD["after"].set()
+    kept = "SELECT turn_id FROM undelivered"
+    async with asyncio.timeout(15):
+        while two.home.query(kept) != [(asked.turn_in(two.slack.others[0]),)]:  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+
+    assert (await two.install(ACME))[0] == 200
+
+    assert "exhausted since v2.4.0." in await two.acme.answer(asked)
+    assert (len(two.acme.parts(asked)), len(two.home.models.requests) - before) == (1, 1)
+
+
+async def _grows_and_loses_the_app(two: Two, word: str) -> Asked:
+    asked = await two.acme.ask(f"@kortex answer slowly {word}", two.acme.newcomer())
+    await two.acme.live(asked, "The pool is")
+    two.slack.remove(two.slack.others[0])
+    await two.slack.others[0].settled()
+    return asked
 
 
 async def test_what_another_replica_installed_is_served_here_and_what_it_removed_is_not(
