@@ -29,6 +29,11 @@ def clean_text(text: str) -> str:
     return text if text.isascii() and text.isprintable() else _HOSTILE.sub("", text)
 
 
+def clean_words(text: str, most: int) -> str:
+    """On one line, at most so many characters: what others wrote, within a sentence of ours."""
+    return " ".join(clean_text(text[: 8 * most]).split())[:most]
+
+
 def clean_value(value: object, depth: int = 0) -> JsonValue:
     """A copy with clean texts. Raises NotStrictJson for NaN, infinities, foreign types, depth."""
     if isinstance(value, str):

@@ -180,6 +180,15 @@ async def test_an_answer_that_cannot_be_read_is_said_and_nothing_is_written(
             ]},
             "2 user groups are named 'sre'; give the handle",
         ),
+        (
+            {"ok": True, "usergroups": [{"id": i, "name": "sre"} for i in ("S0123ABC1", "S0123ABC2")]},
+            "2 user groups are named 'sre'; give the id of one",
+        ),
+        ({"ok": False, "error": "\x1b[2Jgone\x07\nWrote it" + "!" * 99_999}, "its user groups (gone Wrote it!"),
+        (
+            {"ok": True, "usergroups": [{"id": "S0123ABC1", "handle": "\x1b]0;mine\x07a\ud800\u202e"}]},
+            "there are @a.",
+        ),
     ],
 )  # fmt: skip
 async def test_a_group_that_slack_does_not_give_is_said_with_what_to_do(
@@ -199,6 +208,7 @@ async def test_a_group_that_slack_does_not_give_is_said_with_what_to_do(
 
     told = capsys.readouterr().err
     assert (code, words in told, "secret-word" in told) == (2, True, False)
+    assert (len(told) < 1000, told.removesuffix("\n").isprintable()) == (True, True)
     assert files_in(tmp_path) == []
 
 

@@ -17,6 +17,7 @@ from slack_sdk.errors import SlackApiError, SlackClientError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.ports.failures import MessageGone, SurfaceFailed, SurfaceGone
+from tools.output import clean_words
 
 Answer = Mapping[str, JsonValue]
 
@@ -25,6 +26,7 @@ TIMEOUT_S = 10.0
 # What a 429 without a usable Retry-After is taken for, and the most that one may ask of us.
 _DEFAULT_RETRY_AFTER_S = 30.0
 _MAX_RETRY_AFTER_S = 300.0
+_MOST_CODE = 100  # characters of an error's code, which people are told
 
 # https://docs.slack.dev/reference/methods, the errors of each: these mean that there is nobody to
 # tell any more.
@@ -193,7 +195,7 @@ def _read(error: SlackApiError) -> tuple[int, Mapping[str, str], str]:
     return (
         status if isinstance(status, int) else 0,
         headers if isinstance(headers, Mapping) else {},
-        code if isinstance(code, str) else "",
+        clean_words(code, _MOST_CODE) if isinstance(code, str) else "",
     )
 
 

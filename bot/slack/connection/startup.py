@@ -15,6 +15,7 @@ from pydantic import JsonValue
 
 from bot.domain.ids import TeamId, UserId
 from bot.slack.received.payloads import SlackIdentity
+from tools.output import clean_words
 
 _TIMEOUT_S = 10.0
 _MAX_ANSWER_BYTES = 1_048_576  # these methods answer in some hundred bytes
@@ -143,7 +144,7 @@ async def _call(
     answer = await _post(http, access, method, token, {})
     if answer.get("ok") is True:
         return answer
-    error = _text(answer, "error") or "no reason given"
+    error = clean_words(_text(answer, "error"), 100) or "no reason given"
     raise StartupError(key, f"Slack refused it in {method}: {error}. {_advice(error)}")
 
 

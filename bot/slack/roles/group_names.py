@@ -8,9 +8,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.slack.api.calls import SlackCalls
 from bot.slack.api.web_api import LockedOut, Refused
+from tools.output import clean_words
 
 _INSTEAD: Final = "name people instead, by ids such as U0123ABCD: profile → ⋮ → Copy member ID"
 _SHOWN: Final = 10
+_HANDLE_CHARS: Final = 80
 
 
 class NoSuchGroup(Exception):
@@ -70,9 +72,12 @@ def _why(code: str) -> str:
 
 def _nobody(wanted: str, handles: list[str], found: int) -> str:
     if found:
-        return f"{found} user groups are named {wanted!r}; give the handle, such as @{handles[0]}"
+        shown = clean_words(handles[0], _HANDLE_CHARS) if handles else ""
+        which = f"the handle, such as @{shown}" if shown else "the id of one, such as S0123ABCD"
+        return f"{found} user groups are named {wanted!r}; give {which}"
     if not handles:
         return f"this workspace has no user groups, which need a paid plan; {_INSTEAD}"
+    handles = [clean_words(each, _HANDLE_CHARS) for each in handles]
     near = get_close_matches(wanted, handles, n=1)
     meant = f"did you mean @{near[0]}?" if near else ""
     some = ", ".join(f"@{handle}" for handle in sorted(handles)[:_SHOWN])
