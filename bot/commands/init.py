@@ -16,10 +16,7 @@ from bot.commands.ending import FAILED, OK, USAGE
 from bot.commands.first_configuration import (
     ALL,
     AUDIT_KEY,
-    MODELS,
     NONE,
-    SLACK_API,
-    TRIAGE,
     Answers,
     Confirming,
     address,
@@ -29,6 +26,7 @@ from bot.commands.first_configuration import (
     variable,
     wanted,
 )
+from bot.commands.init_choices import MODELS, SLACK_API, TRIAGE
 from bot.settings.environment import environment
 from bot.settings.reading import parse
 

@@ -3,7 +3,7 @@
 import argparse
 from collections.abc import Callable
 
-from bot.commands.first_configuration import MODELS, MODES, SLACK_API, TRIAGE
+from bot.commands.init_choices import MODELS, MODES, SLACK_API, TRIAGE
 
 TEXT = "ask a few questions and write a first kortex.toml"
 
