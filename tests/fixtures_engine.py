@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -19,13 +19,12 @@ from bot.domain.ids import ChannelId, MessageTs, Person, Place, ProposalId, Team
 from bot.domain.session import Ask
 from bot.engine.config import WORKFLOW_VERSION, EngineConfig
 from bot.engine.engine import Engine
+from bot.engine.rows import EngineRows
 from bot.ports.durability import Journal
 from bot.ports.failures import GivenUp
 from bot.ports.proposals import Decision
 from bot.store.accepted import Accepted
 from bot.store.database import Database
-from bot.store.replicas import Replicas
-from bot.store.stranded import StrandedTurns
 from bot.store.tables import tickets
 from bot.store.tickets import Tickets
 from bot.wiring.rules import engine_database
@@ -80,10 +79,12 @@ class Lives:
         path = self.url.partition(":///")[2]
         sqlite = Path(path) if self.database.dialect == "sqlite" else None
         config = EngineConfig(engine_database(self.url), sqlite, LEASE_S, version=version)
-        replicas = Replicas(self.database, version)
-        stranded = StrandedTurns(self.database)
-        tickets = self.tickets(self.database)
-        engine = Engine(config, tickets, replicas, stranded, self.accepted(self.database))
+        rows = replace(
+            EngineRows.of(self.database, version),
+            tickets=self.tickets(self.database),
+            accepted=self.accepted(self.database),
+        )
+        engine, replicas = Engine(config, rows), rows.replicas
         async with AsyncExitStack() as stack:
             background = await stack.enter_async_context(asyncio.TaskGroup())
             await engine.start(

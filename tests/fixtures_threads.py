@@ -40,9 +40,9 @@ class TextJournal(MemoryJournal):
         super().__init__()
         self.kept: list[str] = []
 
-    async def step(self, name: str, run: Callable[[], Any]) -> Any:
+    async def step(self, name: str, run: Callable[[], Any], *, with_next: bool = False) -> Any:
         """See `MemoryJournal`."""
-        value = await super().step(name, run)
+        value = await super().step(name, run, with_next=with_next)
         kept = name + DBOSPortableJSONSerializer().serialize(value)
         assert "\x00" not in kept.encode().decode()
         self.kept.append(kept)

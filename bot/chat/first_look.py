@@ -41,7 +41,7 @@ async def planned(
     async def plan() -> JsonValue:
         return [[call.id, call.name, call.arguments] for call in look(request)]
 
-    kept = await journal.step(step, plan)
+    kept = await journal.step(step, plan, with_next=True)
     assert isinstance(kept, list)  # noqa: S101 - written two lines up
     rows = [row for row in kept if isinstance(row, list)]
     return tuple(ToolCall(str(row[0]), str(row[1]), str(row[2])) for row in rows)

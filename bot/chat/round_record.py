@@ -100,9 +100,11 @@ class QuietReplay(Journal):
         else:
             self._replayed.append(event)
 
-    async def step(self, name: str, run: Callable[[], Awaitable[JsonValue]]) -> JsonValue:
+    async def step(
+        self, name: str, run: Callable[[], Awaitable[JsonValue]], *, with_next: bool = False
+    ) -> JsonValue:
         """See `Journal`."""
-        return await self._journal.step(name, self._aloud(run))
+        return await self._journal.step(name, self._aloud(run), with_next=with_next)
 
     async def steps(
         self, parts: Sequence[tuple[str, Callable[[], Awaitable[JsonValue]]]]

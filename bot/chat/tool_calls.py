@@ -77,11 +77,14 @@ def record_calls(
     audit: AuditLog,
     metrics: Metrics,
 ) -> Callable[[ToolInvocationRecord, CallContext], Awaitable[None]]:
-    """The runner's hook: every call is a row before its result reaches the conversation."""
+    """The runner's hook: every call is a row before its result reaches the conversation.
+
+    Calls read, or propose, which has a row of its own before: within a step they go with its record.
+    """
 
     async def write(record: ToolInvocationRecord, context: CallContext) -> None:
         metrics.tool_called(record)
-        await audit.append(
+        await audit.append_with_step(
             AuditEvent(
                 AuditKind.TOOL_CALL,
                 context.actor,

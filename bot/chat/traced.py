@@ -133,7 +133,7 @@ class TracedJournal(Journal):
         self.began_ns = time.time_ns()
         self.resumed = False
 
-    async def step(self, name: str, run: Run) -> JsonValue:
+    async def step(self, name: str, run: Run, *, with_next: bool = False) -> JsonValue:
         """See `Journal`."""
         ran = False
 
@@ -142,7 +142,7 @@ class TracedJournal(Journal):
             ran = True
             return await self._timed(name, run)
 
-        value = await self._journal.step(name, running)
+        value = await self._journal.step(name, running, with_next=with_next)
         if name == _OPEN and not ran:
             self.resumed = True
             self.began_ns = _began_ns(value) or self.began_ns

@@ -165,9 +165,9 @@ class Turns:
         async def open_answer() -> JsonValue:
             return await self._delivery.open(ask)
 
-        kept = await journal.step("open", open_session)
+        kept = await journal.step("open", open_session, with_next=True)
         assert isinstance(kept, list)  # noqa: S101 - written two lines up
-        ts = await journal.step("placeholder", open_answer)
+        ts = await journal.step("placeholder", open_answer, with_next=True)
         if ts is None:
             log.info("turn_place_gone", turn=ask.turn_id)
             await self._keep(ask, None, journal)
@@ -299,7 +299,7 @@ class Turns:
 
         async def store() -> JsonValue:
             if ended is not None and (finding := depth_finding(ask, session, ended.final)):
-                await self._budget.audit.append(finding)
+                await self._budget.audit.append_with_step(finding)
             await self._sessions.finish_turn(
                 ask.turn_id, state, said, evidence, self._clock.now(), summary
             )
@@ -319,7 +319,7 @@ class Turns:
             return await self._delivery.deliver(ask, ts, end, stream)
 
         try:
-            await journal.step("deliver", lambda: show(final))
+            await journal.step("deliver", lambda: show(final), with_next=True)
         except GivenUp as error:
             short = broken(ask, error, None, self._redactor)
             await journal.step("deliver:short", lambda: show(short))

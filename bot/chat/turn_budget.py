@@ -175,7 +175,7 @@ class TurnBudget:
 
     async def _refused(self, number: int, refusal: Refusal) -> None:
         limit = refusal.limit.value
-        await self._budget.audit.append(
+        await self._budget.audit.append_with_step(
             AuditEvent(
                 AuditKind.BUDGET_REFUSED,
                 self._ask.asker.user,
@@ -231,7 +231,7 @@ class TurnBudget:
 
     async def _audited(self, paid: _Paid) -> None:
         ask, record = self._ask, paid.record
-        await self._budget.audit.append(
+        await self._budget.audit.append_with_step(
             AuditEvent(
                 AuditKind.MODEL_CALL,
                 ask.asker.user,

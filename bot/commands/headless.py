@@ -44,7 +44,13 @@ class NamedByUser:
 class PlainJournal:
     """Steps that are run and not remembered: one process, one question."""
 
-    async def step(self, name: str, run: Callable[[], Awaitable[JsonValue]]) -> JsonValue:  # noqa: ARG002 - the port's
+    async def step(
+        self,
+        name: str,  # noqa: ARG002 - the port's
+        run: Callable[[], Awaitable[JsonValue]],
+        *,
+        with_next: bool = False,  # noqa: ARG002 - the port's
+    ) -> JsonValue:
         """Run it; nothing is recorded."""
         return await run()
 

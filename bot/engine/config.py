@@ -9,7 +9,9 @@ from bot.ports.durability import Journal
 from bot.ports.proposals import Decision
 
 # Change only when the sequence of steps changes incompatibly: it decides who may resume a turn.
-WORKFLOW_VERSION = "kortex-1"
+WORKFLOW_VERSION = "kortex-2"
+# Work begun under these is carried on as well, as it was begun. They know nothing of ours.
+EARLIER_VERSIONS = ("kortex-1",)
 LEASE_S = 6.0
 
 DecisionBody = Callable[[ProposalId, Decision, Journal], Awaitable[None]]

@@ -25,8 +25,10 @@ from bot.engine.config import DecisionBody, EngineConfig
 from bot.engine.database_lock import take_lock
 from bot.engine.lease import Lease
 from bot.engine.library import HAND_OVER_S, DurableJournal, dbos_config, end_dbos
+from bot.engine.rows import EngineRows
 from bot.engine.stranded import StrandedWork
 from bot.engine.take_over import DbosRecords, TakeOver
+from bot.engine.turn_journal import TurnJournals
 from bot.engine.under_way import Tasks, UnderWay
 from bot.engine.waiting import (
     MAX_LIVE_TURNS,
@@ -41,15 +43,14 @@ from bot.ports.failures import StorageUnavailable
 from bot.ports.proposals import Decision, decision_workflow
 from bot.store.accepted import Accepted
 from bot.store.dialect import storage_errors
-from bot.store.replicas import STOOD_STILL_LEASES, Replicas
+from bot.store.replicas import STOOD_STILL_LEASES
 from bot.store.sqlite_threads import urgent
-from bot.store.stranded import StrandedTurns, ending_workflow
-from bot.store.tickets import Superseded, Tickets
+from bot.store.stranded import ending_workflow
+from bot.store.tickets import Superseded
 
 log = structlog.get_logger(__name__)
 
 POLL_STOPS_S = 0.3
-DEATHS_AT_A_STEP = 3  # of the process that ran it; then the step is given up
 
 UNTRACED = TurnTraces()
 
@@ -63,10 +64,7 @@ class Engine:
     def __init__(
         self,
         config: EngineConfig,
-        tickets: Tickets,
-        replicas: Replicas,
-        stranded: StrandedTurns,
-        accepted: Accepted,
+        rows: EngineRows,
         settle: Callable[[], Awaitable[None]] | None = None,
         traces: TurnTraces = UNTRACED,
     ) -> None:
@@ -74,26 +72,26 @@ class Engine:
         self._config = config
         self._settle = settle
         self._traces = traces
-        self._tickets = tickets
-        self._replicas = replicas
+        self._tickets = tickets = rows.tickets
+        self._replicas = replicas = rows.replicas
         self.executor_id = "local" if config.sqlite_path else uuid.uuid4().hex
+        self._journals = TurnJournals(tickets, rows.steps, self.executor_id)
         self._presence = replicas.presence(self.executor_id, config.lease_s)
+        self._records = DbosRecords(config.version, rows.earlier)
         self._take_over = TakeOver(
-            replicas,
-            DbosRecords(config.version),
-            self.executor_id,
-            config.lease_s,
-            tickets.hand_over,
+            replicas, self._records, self.executor_id, config.lease_s, tickets.hand_over
         )
         self._signals: dict[TurnId, Signal] = {}
         self._under_way = UnderWay()
         self._starts = Starts()
         self._order = ThreadOrder(tickets, self.executor_id)
-        self._admission = self.admission(accepted, self.begin_turn)
-        self._left_behind = LeftBehind(accepted)
+        self._admission = self.admission(rows.accepted, self.begin_turn)
+        self._left_behind = LeftBehind(rows.accepted)
         others = None if config.sqlite_path else replicas
         dead_s = STOOD_STILL_LEASES * config.lease_s
-        self._stranded = StrandedWork(stranded, tickets, others, config.version, dead_s)
+        self._stranded = StrandedWork(
+            rows.stranded, tickets, others, rows.earlier, config.version, dead_s
+        )
         self._accepting = False
         self._leaving = False
         self._lock_file: IO[bytes] | None = None
@@ -125,6 +123,8 @@ class Engine:
         self._ending_body = self._traces.ending(ending)
         self._background = background
         self._launch()
+        if self._config.sqlite_path:
+            await self._records.take_up(self.executor_id)
         self._accepting = True
         self._watchers = [
             background.create_task(self._watch_stops(), name="stops"),
@@ -297,9 +297,11 @@ class Engine:
             try:
                 async with self._slots.hold(ask, signal):
                     # Only now: a turn that waits has done nothing that could end a process.
-                    deaths = 0 if fresh else await self._order.deaths(ask)
-                    journal = DurableJournal(gives_up=deaths >= DEATHS_AT_A_STEP)
-                    await self._turn_body(ask, journal)
+                    journal = await self._order.patiently(
+                        ask, lambda: self._journals.of(ask.turn_id, fresh=fresh)
+                    )
+                    if journal is not None:
+                        await self._turn_body(ask, journal)
             except asyncio.CancelledError:
                 raise  # handed over, or going down: the ticket belongs to whoever resumes it
             except BaseException:

@@ -32,8 +32,7 @@ _AT_ONCE: Final = 1000
 MAX_EXECUTOR_THREADS = 32  # DBOS leaves it unbounded: a thread per live workflow
 HAND_OVER_S = 5.0  # for cancelled work to close what it holds
 
-_RETRIES: Final = 7  # after 0.5 s, doubled: half a minute, beside the database's own patience
-# What is on record in place of a step's value.
+RETRIES: Final = 7  # after 0.5 s, doubled: half a minute, beside the database's own patience
 _GIVEN_UP: Final = "kortex:given-up"
 Run = Callable[[], Awaitable[JsonValue]]
 
@@ -105,7 +104,8 @@ async def forget_ended(older_than_s: float) -> int:
             return deleted
 
 
-def _worth_retrying(error: BaseException) -> bool:
+def is_worth_retrying(error: BaseException) -> bool:
+    """Whether a step that failed so is tried again."""
     return isinstance(error, StorageUnavailable) or (
         isinstance(error, SurfaceFailed) and error.retryable
     )
@@ -115,9 +115,9 @@ def _options(name: str) -> StepOptions:
     return StepOptions(
         name=name,
         retries_allowed=True,
-        max_attempts=_RETRIES,
+        max_attempts=RETRIES,
         interval_seconds=0.5,
-        should_retry=_worth_retrying,
+        should_retry=is_worth_retrying,
     )
 
 
@@ -131,9 +131,9 @@ class DurableJournal:
     def __init__(self, *, gives_up: bool = False) -> None:
         self._gives_up = gives_up
 
-    async def step(self, name: str, run: Run) -> JsonValue:
+    async def step(self, name: str, run: Run, *, with_next: bool = False) -> JsonValue:  # noqa: ARG002 - each has a record of its own
         """One step, checkpointed. Raises GivenUp."""
-        return _value(await DBOS.run_step_async(_options(name), self._body(name, run)))
+        return value_of(await DBOS.run_step_async(_options(name), self._body(name, run)))
 
     async def steps(self, parts: Sequence[tuple[str, Run]]) -> Sequence[JsonValue]:
         """Several at once; their ids are drawn in order, so a replay finds each its own."""
@@ -143,7 +143,7 @@ class DurableJournal:
                 group.create_task(slot.run_async(_options(name), body))
                 for slot, name, body in reserved
             ]
-        return [_value(task.result()) for task in tasks]
+        return [value_of(task.result()) for task in tasks]
 
     def _body(self, name: str, run: Run) -> Callable[[], Coroutine[None, None, JsonValue]]:
         gives_up = self._gives_up  # all of those that run at once
@@ -151,13 +151,19 @@ class DurableJournal:
         async def body() -> JsonValue:
             if gives_up:
                 self._gives_up = False
-                return {_GIVEN_UP: name}
+                return given_up(name)
             return await run()
 
         return body
 
 
-def _value(recorded: JsonValue) -> JsonValue:
+def given_up(name: str) -> JsonValue:
+    """What is on record in place of the value of a step that ends its process again and again."""
+    return {_GIVEN_UP: name}
+
+
+def value_of(recorded: JsonValue) -> JsonValue:
+    """What is on record, as the step's value. Raises GivenUp."""
     if isinstance(recorded, dict) and _GIVEN_UP in recorded:
         raise GivenUp(str(recorded[_GIVEN_UP]))
     return recorded

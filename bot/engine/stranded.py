@@ -13,6 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from bot.domain.ids import Person, UserId
 from bot.domain.session import Ask
+from bot.store.earlier_work import EarlierWork
 from bot.store.replicas import Replicas
 from bot.store.stranded import StrandedTurn, StrandedTurns
 from bot.store.tickets import Tickets
@@ -38,12 +39,14 @@ class StrandedWork:
         rows: StrandedTurns,
         tickets: Tickets,
         replicas: Replicas | None,
+        earlier: EarlierWork,
         version: str,
         lease_s: float,
     ) -> None:
         self._rows = rows
         self._tickets = tickets
         self._replicas = replicas
+        self._earlier = earlier
         self._version = version
         self._lease_s = lease_s
         self._unknown: Sequence[str] = ()
@@ -62,11 +65,14 @@ class StrandedWork:
         return len(stranded)
 
     async def _end_unknown_versions(self) -> None:
-        known: set[str | None] = {self._version}
+        alive: Sequence[str | None] = ()
         if self._replicas is not None:
-            known |= set(await self._replicas.versions(self._lease_s))
-        if None in known:
+            alive = await self._replicas.versions(self._lease_s)
+        if None in alive:
             return  # a replica of a release that does not say what it knows
+        if taken := await self._earlier.take_queued(alive):
+            log.info("work_of_earlier_version_taken", work=taken)
+        known = {self._version, *self._earlier.versions, *alive}
         found = await self._rows.of_other_versions([each for each in known if each], BATCH)
         # Seen twice: after an outage of the database nobody's lease is fresh for a moment.
         if lost := [each for each in found if each in self._unknown]:

@@ -12,6 +12,7 @@ from typing import Final, Protocol
 import structlog
 from dbos import DBOS
 
+from bot.store.earlier_work import EarlierWork
 from bot.store.replicas import Replicas
 
 log = structlog.get_logger(__name__)
@@ -41,22 +42,40 @@ class Records(Protocol):
 
 
 class DbosRecords:
-    """Those of DBOS, through its public calls. `version` is that of the steps known here."""
+    """Those of DBOS, through its public calls. `version` is that of the steps known here.
 
-    def __init__(self, version: str) -> None:
-        self._version = version
+    Work of an `earlier` one is this version's from when it is handed on.
+    """
+
+    def __init__(self, version: str, earlier: EarlierWork) -> None:
+        self._known = {version, *earlier.versions}
+        self._earlier = earlier
 
     async def left_by(self, executor: str) -> Left:
         """See `Records`."""
         pending = await DBOS.list_workflows_async(
             executor_id=executor, status="PENDING", load_input=False, load_output=False
         )
-        known = [each.workflow_id for each in pending if each.app_version == self._version]
+        known = [each.workflow_id for each in pending if each.app_version in self._known]
         return Left(known, len(pending) - len(known))
 
     async def hand_on(self, workflows: Sequence[str]) -> None:
         """See `Records`."""
+        await self._earlier.take(workflows)
         await DBOS.resume_workflows_async([*workflows])
+
+    async def take_up(self, executor: str) -> None:
+        """Go on with what that executor held under an earlier version, and nobody holds now."""
+        earlier = [*self._earlier.versions]
+        held = await DBOS.list_workflows_async(
+            executor_id=executor,
+            status="PENDING",
+            app_version=earlier,
+            load_input=False,
+            load_output=False,
+        )
+        if held:
+            await self.hand_on([each.workflow_id for each in held])
 
 
 class TakeOver:

@@ -27,7 +27,7 @@ LOOK_AGAIN_S: Final = 0.25
 RETRY_S: Final = 1.0
 ENTERING: Final = 4  # at once: more would take the database from turns that are under way
 MAX_LIVE_TURNS: Final = 512
-# One writer, and a turn takes about thirty transactions.
+# One writer, and a turn takes about a dozen transactions.
 MAX_LIVE_TURNS_SQLITE: Final = 128
 ShowWaiting = Callable[[Ask], Coroutine[Any, Any, None]]
 
@@ -106,21 +106,14 @@ class ThreadOrder:
         It was promised, so it waits for a database that is busy or gone, too. `waits` is called when
         a first attempt has to wait for others of its thread. Raises Superseded.
         """
-        return await self._patiently(ask, lambda entering: self._entered(entering, waits))
-
-    async def deaths(self, ask: Ask) -> int:
-        """How often its process has died with no more of its steps on record than there are now."""
-
-        async def counted(resumed: Ask) -> int:
-            return await self._tickets.count_death(resumed.turn_id)
-
-        return await self._patiently(ask, counted)
+        return await self.patiently(ask, lambda: self._entered(ask, waits))
 
     @staticmethod
-    async def _patiently(ask: Ask, work: Callable[[Ask], Awaitable[T]]) -> T:
+    async def patiently(ask: Ask, work: Callable[[], Awaitable[T]]) -> T:
+        """What it returns, as soon as the database can be used."""
         while True:
             try:
-                return await work(ask)
+                return await work()
             except StorageUnavailable as error:
                 log.warning("turn_waits_for_database", turn=ask.turn_id, error=str(error))
                 await asyncio.sleep(RETRY_S)

@@ -13,14 +13,19 @@ from bot.ports.proposals import Decision
 class Journal(Protocol):
     """Durable steps of one workflow: a finished step is never run again, its value is replayed."""
 
-    async def step(self, name: str, run: Callable[[], Awaitable[JsonValue]]) -> JsonValue:
-        """Run once; afterwards answer from the record. Raises GivenUp."""
+    async def step(
+        self, name: str, run: Callable[[], Awaitable[JsonValue]], *, with_next: bool = False
+    ) -> JsonValue:
+        """Run once; afterwards answer from the record. Raises GivenUp.
+
+        `with_next`: it may be recorded with the next step only, and so run again after a crash.
+        """
         ...
 
     async def steps(
         self, parts: Sequence[tuple[str, Callable[[], Awaitable[JsonValue]]]]
     ) -> Sequence[JsonValue]:
-        """Several at once; values in the order given."""
+        """Several at once; values in the order given. A crash among them may have all run again."""
         ...
 
 

@@ -14,6 +14,13 @@ class AuditLog(Protocol):
         """Write one row; a repeated `key` is one row. Raises StorageUnavailable."""
         ...
 
+    async def append_with_step(self, event: AuditEvent) -> None:
+        """Likewise, but in one transaction with the record of the step under way, if there is one.
+
+        For what tells of something that is over and changed nothing, such as a call that read.
+        """
+        ...
+
 
 class Trail(Protocol):
     """The trail, read back."""

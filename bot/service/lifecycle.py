@@ -19,6 +19,7 @@ from bot.domain.ids import API
 from bot.engine.config import EngineConfig
 from bot.engine.engine import Engine
 from bot.engine.records import EngineRecords
+from bot.engine.rows import EngineRows
 from bot.service.alerting import alerting
 from bot.service.api import http_api, open_chats
 from bot.service.delivering import delivery_jobs
@@ -42,10 +43,7 @@ from bot.slack.handling.errands import Errands
 from bot.slack.received.payloads import SlackIdentity
 from bot.slack.sending.pacing import Rates
 from bot.slack.sending.scheduler import EditScheduler
-from bot.store.accepted import Accepted
-from bot.store.replicas import Replicas
-from bot.store.stranded import StrandedProposals, StrandedTurns
-from bot.store.tickets import Tickets
+from bot.store.stranded import StrandedProposals
 from bot.upkeep import jobs
 from bot.upkeep.reload import ReadSettings, Reload, started
 from bot.upkeep.retention import SWEEP_S
@@ -176,11 +174,8 @@ def _engine(
     path, database = rules.sqlite_file(base.settings), base.stores.database
     address = rules.engine_database(base.settings.database.url.get_secret_value())
     config = EngineConfig(address, path, lease_s, base.settings.turns.max_live)
-    replicas = Replicas(database, config.version)
     settle = settling(base.stores.origin, database, EngineRecords(address), lease_s)
-    turns = StrandedTurns(database)
-    accepted = Accepted(database)
-    return Engine(config, Tickets(database), replicas, turns, accepted, settle, traces), telling
+    return Engine(config, EngineRows.of(database, config.version), settle, traces), telling
 
 
 def _slack_session() -> aiohttp.ClientSession:

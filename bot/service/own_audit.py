@@ -22,5 +22,11 @@ class _OfWorkspace:
 
     async def append(self, event: AuditEvent) -> None:
         """See `AuditLog.append`."""
-        marked = event if event.session_id else replace(event, session_id=self.session)
-        await self.audit.append(marked)
+        await self.audit.append(self._marked(event))
+
+    async def append_with_step(self, event: AuditEvent) -> None:
+        """See `AuditLog.append_with_step`."""
+        await self.audit.append_with_step(self._marked(event))
+
+    def _marked(self, event: AuditEvent) -> AuditEvent:
+        return event if event.session_id else replace(event, session_id=self.session)

@@ -6,7 +6,7 @@ and `audit_seal`.
 """
 
 import secrets
-from typing import cast
+from collections.abc import Sequence
 
 import sqlalchemy as sa
 
@@ -17,6 +17,7 @@ from bot.store.columns import clean
 from bot.store.database import Database
 from bot.store.dialect import Connection, lock_audit, now
 from bot.store.sealing import Sealing, sealing_of
+from bot.store.step_rows import waiting_rows
 from bot.store.tables import audit
 
 _LINKS = (audit.c.seq, audit.c.mac, audit.c.key_id, audit.c.tip)
@@ -27,6 +28,10 @@ _BEFORE = sa.select(
     sa.select(_NEWEST.c.seq).scalar_subquery(),
     *(sa.select(_NEWEST.c[column.name]).scalar_subquery() for column in _LINKS[1:]),
     sa.select(audit.c.seq).where(audit.c.key == sa.bindparam("key")).scalar_subquery(),
+)
+# Which of those keys have a row.
+_WRITTEN = sa.select(audit.c.key, audit.c.seq).where(
+    audit.c.key.in_(sa.bindparam("keys", expanding=True))
 )
 _COLUMNS = [name for name in ChainRow._fields if name not in ("at_us", "erased_by")]
 _INSERT = audit.insert().values(
@@ -51,29 +56,51 @@ class TrailChanged(StorageUnavailable):
 
 
 async def append_audit(connection: Connection, event: AuditEvent) -> int:
-    """Write one row in the caller's transaction and return its number; a repeated `key` is one row.
+    """Write one row in the caller's transaction and return its number; see `append_audits`."""
+    return (await append_audits(connection, [event]))[0]
 
-    The last statement of its transaction: the trail's lock is held until the end, and one taken
+
+async def append_audits(connection: Connection, events: Sequence[AuditEvent]) -> Sequence[int]:
+    """Write rows in the caller's transaction and return their numbers; a repeated `key` is one row.
+
+    The last statements of the transaction: the trail's lock is held until the end, and one taken
     after every row lock cannot deadlock. Raises StorageUnavailable.
     """
+    if not events:
+        return ()
     sealing = sealing_of(connection)
-    body = sealing.body(event.body)
-    key = clean(event.key) or None
+    bodies = [sealing.body(event.body) for event in events]
+    keys = [clean(event.key) or None for event in events]
     await lock_audit(connection)
     # A statement of its own after the lock: under READ COMMITTED it sees the row before.
-    before = await connection.execute(_BEFORE, {"key": key})
-    at_us, seq, prev, key_id, tip, written = before.one()
-    if written is not None:
-        return cast("int", written)
-    if seq is not None and not sealing.is_tip(seq, prev, key_id, tip):
+    before = await connection.execute(_BEFORE, {"key": keys[0]})
+    at_us, seq, mac, key_id, tip, first = before.one()
+    written: dict[str | None, int] = {}
+    if keys[0] and first is not None:
+        written[keys[0]] = first
+    if more := [key for key in keys[1:] if key]:
+        found = await connection.execute(_WRITTEN, {"keys": more})
+        written |= {row.key: row.seq for row in found}
+    numbers, rows = [], []
+    last, prev = seq or 0, mac or GENESIS
+    for event, body, key in zip(events, bodies, keys, strict=True):
+        if key is None or key not in written:
+            last += 1
+            rows.append(sealing.sealed(row_of(sealing, event, body, last, at_us, prev)))
+            prev = rows[-1].mac
+            written[key] = last
+        numbers.append(written[key])
+    if rows and seq is not None and not sealing.is_tip(seq, mac, key_id, tip):
         await _is_of_first_edition(connection, sealing, seq)
-    row = row_of(sealing, event, body, (seq or 0) + 1, at_us)._replace(prev=prev or GENESIS)
-    await insert_row(connection, sealing, row)
-    return row.seq
+    if rows:
+        await _insert(connection, rows)
+    return numbers
 
 
-def row_of(sealing: Sealing, event: AuditEvent, body: str, seq: int, at_us: int) -> ChainRow:
-    """The event as a row that is not linked yet."""
+def row_of(
+    sealing: Sealing, event: AuditEvent, body: str, seq: int, at_us: int, prev: str
+) -> ChainRow:
+    """The event as a row that is not sealed yet; `prev` is the MAC of the row before."""
     actor = clean(sealing.line(event.actor))
     salt = secrets.token_hex(SALT_BYTES)
     return ChainRow(
@@ -86,7 +113,7 @@ def row_of(sealing: Sealing, event: AuditEvent, body: str, seq: int, at_us: int)
         salt=salt,
         body=body,
         body_hash=hash_of_content(salt, actor, body),
-        prev=GENESIS,
+        prev=prev,
         mac="",
         key_id=sealing.keys.current,
     )
@@ -94,8 +121,13 @@ def row_of(sealing: Sealing, event: AuditEvent, body: str, seq: int, at_us: int)
 
 async def insert_row(connection: Connection, sealing: Sealing, row: ChainRow) -> None:
     """Seal and write it; the database takes the tip from the row before."""
-    values = sealing.sealed(row)._asdict()
-    await connection.execute(_INSERT, {name: values[name] for name in ("at_us", *_COLUMNS)})
+    await _insert(connection, [sealing.sealed(row)])
+
+
+async def _insert(connection: Connection, rows: Sequence[ChainRow]) -> None:
+    values = [row._asdict() for row in rows]
+    names = ("at_us", *_COLUMNS)
+    await connection.execute(_INSERT, [{name: each[name] for name in names} for each in values])
 
 
 async def _is_of_first_edition(connection: Connection, sealing: Sealing, seq: int) -> None:
@@ -131,3 +163,11 @@ class StoredAudit:
             await append_audit(connection, event)
 
         await self._database.transact(work, again=bool(event.key))
+
+    async def append_with_step(self, event: AuditEvent) -> None:
+        """With the record of the step under way; at once outside of any, or without a key."""
+        rows = waiting_rows()
+        if rows is None or not event.key:
+            await self.append(event)
+        else:
+            rows.events.append(event)

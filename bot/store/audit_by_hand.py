@@ -116,8 +116,8 @@ async def seal(database: Database, found: Summary, *, by: str, reason: str) -> i
                 "this database, then try again"
             )
         at_us = (await connection.execute(sa.select(_CLOCK))).scalar_one()
-        row = row_of(sealing, event, sealing.body(event.body), last + 1, at_us)
-        await insert_row(connection, sealing, row._replace(prev=digest.hex()))
+        row = row_of(sealing, event, sealing.body(event.body), last + 1, at_us, digest.hex())
+        await insert_row(connection, sealing, row)
         return last
 
     return await database.transact(work, again=False)

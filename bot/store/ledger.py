@@ -16,6 +16,7 @@ from bot.ports.ledger import DatedEntry, LedgerEntry, Reservation, SpentBy, Toda
 from bot.store import allowance
 from bot.store.database import Database
 from bot.store.dialect import Connection, insert_into, lock_budget, now, seconds_ago, today
+from bot.store.step_rows import write_with_step
 from bot.store.tables import budget_alerts, reservations
 from bot.store.tables import spending as table
 from bot.store.whose import Whose, of_tenant
@@ -80,7 +81,7 @@ class StoredLedger:
         async def work(connection: Connection) -> None:
             await connection.execute(reservations.delete().where(reservations.c.id == reservation))
 
-        await self._database.transact(work)
+        await write_with_step(self._database, work)
 
     async def forget_dead(self) -> None:
         """Delete what processes held that died so long ago that no limit counts it."""
@@ -111,7 +112,7 @@ class StoredLedger:
                 .on_conflict_do_nothing(index_elements=["turn_id", "round", "provider"])
             )
 
-        await self._database.transact(work)
+        await write_with_step(self._database, work)
 
     async def today(self) -> Today:
         """Sums since midnight UTC; home's are everybody's, whom its limit holds together."""

@@ -30,6 +30,7 @@ from bot.store.tables import (
     undelivered,
     watches,
 )
+from bot.store.turn_step_table import turn_steps
 
 _SAID: Final = (
     "restored: this database was put back from a copy in which the proposal was open; what became "
@@ -60,7 +61,7 @@ async def close_restored(database: Database) -> Closed:
             .where(turns.c.state == TurnState.RUNNING.value)
             .values(state=TurnState.FAILED.value, ended_at=now())
         )
-        for owed in (accepted, tickets, undelivered, watches, reservations, replicas):
+        for owed in (accepted, tickets, turn_steps, undelivered, watches, reservations, replicas):
             await connection.execute(owed.delete())
         await _alerts(connection)
         closed = Closed(len(found), running.rowcount)

@@ -28,6 +28,7 @@ from bot.store.session_rows import (
     to_evidence,
     to_message,
 )
+from bot.store.step_rows import write_with_step
 from bot.store.tables import evidence as evidence_table
 from bot.store.tables import messages as messages_table
 from bot.store.tables import sessions, tickets, turns
@@ -203,7 +204,7 @@ class StoredSessions:
             if state is TurnState.ANSWERED and evidence:
                 await keep_session(connection, row.session_id, turn, messages, at)
 
-        await self._database.transact(work)
+        await write_with_step(self._database, work)
 
     async def set_answer(self, turn: TurnId, ts: MessageTs) -> None:
         """Remember which message is edited."""
@@ -211,7 +212,7 @@ class StoredSessions:
         async def work(connection: Connection) -> None:
             await connection.execute(turns.update().where(turns.c.id == turn).values(answer_ts=ts))
 
-        await self._database.transact(work)
+        await write_with_step(self._database, work)
 
     async def turn_of_answer(self, place: Place, ts: MessageTs) -> TurnId | None:
         """The turn whose answer is that message; a message is one of its channel, in any thread."""

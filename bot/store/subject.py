@@ -40,12 +40,13 @@ from bot.store.tables import (
     undelivered,
     watches,
 )
+from bot.store.turn_step_table import turn_steps
 from bot.store.whose import of_team
 from bot.store.workspace_tables import installations
 
 _TURNS_AT_ONCE: Final = 200
 # Held by their turn's id; they go before it.
-_OF_A_TURN: Final = (messages, evidence, feedback, undelivered)
+_OF_A_TURN: Final = (messages, evidence, feedback, undelivered, turn_steps)
 # What opens a door is not for an export.
 _SECRET: Final = frozenset({caller_tokens.c.digest.name})
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from bot.store import accepted_table as _accepted_table  # noqa: F401 - has every table
-from bot.store import alert_tables, caller_tables, chat_tables  # noqa: F401 - one metadata
+from bot.store import accepted_table, alert_tables, caller_tables, chat_tables, turn_step_table  # noqa: F401 - one metadata
 from bot.store import feedback_table as _feedback_table  # noqa: F401 - has every table
 from bot.store import origin_table as _origin_table  # noqa: F401
 from bot.store import workspace_tables as _workspace_tables  # noqa: F401

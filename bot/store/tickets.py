@@ -8,6 +8,7 @@ the slot nor release its successor's.
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import Final
 
 import sqlalchemy as sa
 
@@ -16,6 +17,7 @@ from bot.store.columns import CleanText, EngineText
 from bot.store.database import Database
 from bot.store.dialect import Connection, as_engines, insert_into
 from bot.store.tables import tickets
+from bot.store.turn_step_table import turn_steps
 
 HELD = "PENDING"  # the states of the engine's workflows: somebody runs it,
 _QUEUED = ("ENQUEUED", "DELAYED")  # somebody will
@@ -125,7 +127,10 @@ class Tickets:
         return await self._database.fetch(work)
 
     async def leave(self, ticket: str, owner: str) -> bool:
-        """Free the slot, unless the workflow was given to somebody else meanwhile."""
+        """Free the slot, unless the workflow was given to somebody else meanwhile.
+
+        What is on record of the turn goes with it: it has nothing left to do.
+        """
         workflows = self._workflows.c
         handed_over = sa.exists().where(
             workflows.workflow_uuid == ticket,
@@ -138,7 +143,10 @@ class Tickets:
                     tickets.c.id == ticket, tickets.c.owner == owner, ~handed_over
                 )
             )
-            return left.rowcount == 1
+            if left.rowcount != 1:
+                return False
+            await connection.execute(_FORGET, {"turns": [ticket]})
+            return True
 
         return await self._database.transact(work)
 
@@ -147,8 +155,8 @@ class Tickets:
 
         A replica that handed it over did not die. 0 without a ticket.
         """
-        finished = workflow_steps(self._database.dialect).c
-        steps = sa.select(sa.func.count()).where(finished.workflow_uuid == ticket).scalar_subquery()
+        in_engine = workflow_steps(self._database.dialect).c.workflow_uuid
+        steps = _count(in_engine == ticket) + _count(turn_steps.c.turn_id == ticket)
         counted = sa.case(
             (tickets.c.deaths == _HANDED_OVER, 0),
             (tickets.c.steps == steps, tickets.c.deaths + 1),
@@ -210,8 +218,9 @@ class Tickets:
 
         async def work(connection: Connection) -> Sequence[str]:
             mine = tickets.delete().where(tickets.c.id.in_(among), over)
-            gone = await connection.scalars(mine.returning(tickets.c.id))
-            return gone.all()
+            gone = (await connection.scalars(mine.returning(tickets.c.id))).all()
+            await connection.execute(_FORGET, {"turns": gone})
+            return gone
 
         return await self._database.transact(work)
 
@@ -251,6 +260,15 @@ class Tickets:
             )
             .with_for_update(read=True)
         )
+
+
+_FORGET: Final = turn_steps.delete().where(
+    turn_steps.c.turn_id.in_(sa.bindparam("turns", expanding=True))
+)
+
+
+def _count(condition: sa.ColumnElement[bool]) -> sa.ScalarSelect[int]:
+    return sa.select(sa.func.count()).where(condition).scalar_subquery()
 
 
 async def _claim(connection: Connection, ticket: str, thread: str, ts: str) -> bool:

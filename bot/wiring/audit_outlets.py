@@ -246,6 +246,11 @@ class DecisionsOnly(AuditLog):
         if event.kind not in _CALLS:
             await self._audit.append(event)
 
+    async def append_with_step(self, event: AuditEvent) -> None:
+        """Likewise, with the record of the step under way."""
+        if event.kind not in _CALLS:
+            await self._audit.append_with_step(event)
+
 
 def calls_audit(audit: AuditLog, *, every_call: bool) -> AuditLog:
     """What calls are written to."""

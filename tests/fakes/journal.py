@@ -60,13 +60,17 @@ class MemoryJournal:
     ) -> None:
         self._fuse = fuse or Fuse()
         self._at = 0
+        self._waiting: list[tuple[str, bytes]] = []
+        self._waits = record is None  # after a death each step has a record of its own
         self.record = record if record is not None else []
 
     def resumed(self, fuse: Fuse | None = None) -> "MemoryJournal":
         """The same record from its beginning."""
         return MemoryJournal(fuse, self.record)
 
-    async def step(self, name: str, run: Callable[[], Awaitable[JsonValue]]) -> JsonValue:
+    async def step(
+        self, name: str, run: Callable[[], Awaitable[JsonValue]], *, with_next: bool = False
+    ) -> JsonValue:
         """Run and record, or replay; a replay that asks for another step is a bug."""
         place, self._at = self._at, self._at + 1
         if place < len(self.record):
@@ -77,7 +81,10 @@ class MemoryJournal:
         self._fuse.tick()
         text = orjson.dumps(await run())
         self._fuse.tick()
-        self.record.append((name, text))
+        self._waiting.append((name, text))
+        if not (with_next and self._waits):
+            self.record += self._waiting
+            self._waiting.clear()
         kept_value: JsonValue = orjson.loads(text)
         return kept_value
 

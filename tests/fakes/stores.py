@@ -54,6 +54,9 @@ class MemoryAudit:
     async def append(self, event: AuditEvent) -> None:
         self._memory.append(event)
 
+    async def append_with_step(self, event: AuditEvent) -> None:
+        self._memory.append(event)
+
 
 class MemoryTrail:
     """Trail."""

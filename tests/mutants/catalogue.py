@@ -159,10 +159,51 @@ MUTANTS = (
     ),
     Mutant(
         "steps are not recorded",
-        "bot/engine/library.py",
-        "return _value(await DBOS.run_step_async(_options(name), self._body(name, run)))",
-        "return _value(await run())",
-        (f"{_KILL}test_a_killed_process_goes_on_after_its_restart[first-tool]",),
+        "bot/engine/turn_journal.py",
+        "                await _patiently(self._record)\n",
+        "                pass\n",
+        (f"{_KILL}test_a_killed_process_goes_on_after_its_restart[tools-recorded]",),
+    ),
+    Mutant(
+        "a round is recorded with its tools",
+        "bot/engine/turn_journal.py",
+        "            if not (with_next and self._waits):\n",
+        '            if not (with_next and self._waits) and not name.startswith("round"):\n',
+        (f"{_KILL}test_a_killed_process_goes_on_after_its_restart[between-tools]",),
+    ),
+    Mutant(
+        "whoever was given up records its steps",
+        "bot/store/turn_steps.py",
+        'mine = (tickets.c.id == sa.bindparam("turn"), tickets.c.owner == sa.bindparam("owner"))',
+        'mine = (tickets.c.id == sa.bindparam("turn"), sa.bindparam("owner") != "")',
+        (
+            "tests/contract/test_store_turn_steps.py::"
+            "test_who_was_given_up_records_nothing[postgresql]",
+        ),
+    ),
+    Mutant(
+        "a turn that had left its thread is answered again",
+        "bot/engine/turn_journal.py",
+        "        if past.is_over:\n            return None\n",
+        "",
+        (f"{_ENGINE}test_a_turn_that_left_its_thread_as_its_process_died_is_over[sqlite]",),
+    ),
+    Mutant(
+        "rows wait for a step that is over",
+        "bot/store/step_rows.py",
+        "        rows.takes = False  # a task that outlives its step still sees it\n",
+        "",
+        (
+            "tests/contract/test_store_turn_steps.py::"
+            "test_a_task_that_outlives_its_step_writes_at_once[sqlite]",
+        ),
+    ),
+    Mutant(
+        "turns of the release before are nobody's",
+        "bot/engine/take_over.py",
+        "self._known = {version, *earlier.versions}",
+        "self._known = {version}",
+        (f"{_ENGINE}test_turns_of_the_release_before_are_carried_on[dead-postgresql]",),
     ),
     Mutant(
         "five starts are all that a turn gets",
@@ -187,9 +228,9 @@ MUTANTS = (
     ),
     Mutant(
         "a turn that ends its process is tried for ever",
-        "bot/engine/engine.py",
-        "deaths >= DEATHS_AT_A_STEP",
-        "deaths < 0",
+        "bot/engine/turn_journal.py",
+        ">= DEATHS_AT_A_STEP",
+        "< 0",
         (f"{_ENGINE}test_a_step_that_ended_its_process_three_times_is_given_up_by_name[sqlite]",),
     ),
     Mutant(
@@ -216,7 +257,7 @@ MUTANTS = (
     Mutant(
         "turns of another version are ended though a process knows them",
         "bot/engine/stranded.py",
-        "            known |= set(await self._replicas.versions(self._lease_s))",
+        "            alive = await self._replicas.versions(self._lease_s)",
         "            pass",
         (
             f"{_ENGINE}"
@@ -226,8 +267,8 @@ MUTANTS = (
     Mutant(
         "a dead replica is forgotten with the turns that others could carry on",
         "bot/engine/take_over.py",
-        "known = [each.workflow_id for each in pending if each.app_version == self._version]",
-        "pending = [each for each in pending if each.app_version == self._version]\n"
+        "known = [each.workflow_id for each in pending if each.app_version in self._known]",
+        "pending = [each for each in pending if each.app_version in self._known]\n"
         "        known = [each.workflow_id for each in pending]",
         (
             f"{_ENGINE}"

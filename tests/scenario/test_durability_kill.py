@@ -69,6 +69,7 @@ async def _first_tool(world: World) -> Asked:
     hold = world.gates.hold("loki GET query_range before", _about("checkout"))
     asked = await world.ask(ASK)
     await hold.wait()
+    assert "round:1" in await world.finished_steps(asked)
     return asked
 
 
@@ -77,10 +78,19 @@ async def _between_tools(world: World) -> Asked:
     asked = await world.ask(ASK)
     await hold.wait()
 
-    async def web_is_recorded() -> bool:
-        return "tool:2:core__get_logs" in await world.finished_steps(asked)
+    async def web_is_read() -> bool:
+        return world.gates.passed["loki GET query_range after"] == 2
 
-    await world.until(web_is_recorded)
+    await world.until(web_is_read)
+    assert "round:2" in await world.finished_steps(asked)
+    return asked
+
+
+async def _tools_recorded(world: World) -> Asked:
+    hold = world.hold_round(ASK, 3, at=-1)
+    asked = await world.ask(ASK)
+    await hold.wait()
+    assert "tool:2:core__get_logs and 1 more" in await world.finished_steps(asked)
     return asked
 
 
@@ -124,12 +134,13 @@ POINTS = [
     Point("first round asked", _first_round_asked, round_again=1),
     Point("first round shown", _first_round_shown, round_again=1),
     Point("first tool", _first_tool, queries_again=1),
-    Point("between tools", _between_tools, queries_again=1),
+    Point("between tools", _between_tools, queries_again=2),
+    Point("tools recorded", _tools_recorded, round_again=3),
     Point("final round shown", _final_round_shown, round_again=3),
     Point("kept, not delivered", _kept_not_delivered),
     Point("delivered, not recorded", _delivered_not_recorded),
 ]
-TAKEN_OVER = [POINTS[1], POINTS[4], POINTS[6], POINTS[7]]
+TAKEN_OVER = [POINTS[1], POINTS[5], POINTS[6], POINTS[7], POINTS[8]]
 
 
 def _named(point: Point) -> str:

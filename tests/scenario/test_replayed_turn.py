@@ -49,8 +49,10 @@ class ByHistory(ScriptedProvider):
 class Unhurried(MemoryJournal):
     """Reading a record takes as long as an edit."""
 
-    async def step(self, name: str, run: Callable[[], Awaitable[JsonValue]]) -> JsonValue:
-        value = await super().step(name, run)
+    async def step(
+        self, name: str, run: Callable[[], Awaitable[JsonValue]], *, with_next: bool = False
+    ) -> JsonValue:
+        value = await super().step(name, run, with_next=with_next)
         for _ in range(30):
             await asyncio.sleep(0)
         return value
@@ -64,10 +66,12 @@ class GivesUp(Unhurried):
 
     at = ""
 
-    async def step(self, name: str, run: Callable[[], Awaitable[JsonValue]]) -> JsonValue:
+    async def step(
+        self, name: str, run: Callable[[], Awaitable[JsonValue]], *, with_next: bool = False
+    ) -> JsonValue:
         if name == self.at:
             raise GivenUp(name)
-        return await super().step(name, run)
+        return await super().step(name, run, with_next=with_next)
 
     def resumed(self, fuse: Fuse | None = None) -> "GivesUp":
         same = GivesUp(fuse, self.record)

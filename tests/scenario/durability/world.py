@@ -26,6 +26,7 @@ from bot.service.times import Times
 from bot.store import tables
 from bot.store.database import Database
 from bot.store.tickets import workflow_status
+from bot.store.turn_step_table import turn_steps
 from tests.fakes.loki_server import LokiServer, Stored
 from tests.fakes.model_server import Call, ModelServer, Recorded, Round
 from tests.fixtures_database import new_database
@@ -304,17 +305,10 @@ class World:
 
     async def finished_steps(self, asked: Asked) -> list[str]:
         """The names of that turn's steps that are on record."""
-        steps = sa.table(
-            "operation_outputs",
-            sa.column("workflow_uuid"),
-            sa.column("function_name"),
-            sa.column("function_id"),
-            schema="dbos" if self.database.dialect == "postgresql" else None,
-        )
         found = await self.rows(
-            sa.select(steps.c.function_name)
-            .where(steps.c.workflow_uuid == self.turn_id(asked))
-            .order_by(steps.c.function_id)
+            sa.select(turn_steps.c.name)
+            .where(turn_steps.c.turn_id == self.turn_id(asked))
+            .order_by(turn_steps.c.n)
         )
         return [row[0] for row in found]
 

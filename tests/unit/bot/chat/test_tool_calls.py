@@ -99,7 +99,7 @@ async def test_every_call_is_a_row_before_its_result_is_seen() -> None:
 
 
 async def test_a_result_that_cannot_be_written_down_is_withheld() -> None:
-    audit = Outage(MemoryAudit(Memory()), {"append"}, StorageUnavailable("gone"))
+    audit = Outage(MemoryAudit(Memory()), {"append_with_step"}, StorageUnavailable("gone"))
     box = bench([FakeTool()], on_record=record_calls(audit, Metrics()))
 
     outcome = await desk(box).run(ECHO, call_context(), lambda _: None, Signal())

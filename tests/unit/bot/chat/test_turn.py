@@ -425,9 +425,9 @@ class _LosesTheDatabase(MemoryJournal):
         self._after = after
         self._lost = False
 
-    async def step(self, name, run):  # type: ignore[no-untyped-def]
+    async def step(self, name, run, *, with_next=False):  # type: ignore[no-untyped-def]
         if self._lost:
             self._lost = False
             raise StorageUnavailable("database is locked")
         self._lost = name == self._after
-        return await super().step(name, run)
+        return await super().step(name, run, with_next=with_next)

@@ -3,18 +3,23 @@
 import asyncio
 import gc
 import threading
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
 from dbos._sys_db import SystemDatabase
+from dbos._utils import INTERNAL_QUEUE_NAME
 
+from bot.domain.session import TurnState
 from bot.engine.admission import _ASK
+from bot.engine.config import EARLIER_VERSIONS
 from bot.ports.failures import StorageUnavailable
 from bot.store.accepted import Accepted
 from bot.store.replicas import Replicas
+from bot.store.sessions import StoredSessions
 from bot.store.tickets import Tickets, workflow_status
-from tests.fixtures_engine import Lives, ask, lives
+from tests.fixtures_engine import STEPS, Lives, ask, lives
 
 __all__ = ["lives"]
 
@@ -197,6 +202,42 @@ async def test_turns_of_another_version_are_left_to_a_process_that_knows_it(
     async with lives.life("1"):
         await lives.over()
     assert (lives.lost, lives.ended) == ([], ["question 1", "question 2"])
+
+
+@pytest.mark.parametrize("state", ["PENDING", "ENQUEUED"], ids=["dead", "handed-on"])
+async def test_turns_of_the_release_before_are_carried_on(lives: Lives, state: str) -> None:
+    await die_with_one_waiting(lives, EARLIER_VERSIONS[0])
+    table = workflow_status(lives.database.dialect).fullname
+    queued = sa.text(f"UPDATE {table} SET status = :state, queue_name = :queue")  # noqa: S608 - ours
+    async with lives.database.write() as connection:
+        await connection.execute(queued, {"state": state, "queue": INTERNAL_QUEUE_NAME})
+    async with lives.life() as engine:
+        await engine.look_after_threads()
+        await lives.over()
+    assert (lives.lost, lives.ended) == ([], ["question 1", "question 2"])
+    assert lives.ran["question 1", "open"] == 1
+
+
+@pytest.mark.parametrize("lives", ["sqlite"], indirect=True)
+async def test_a_turn_that_left_its_thread_as_its_process_died_is_over(lives: Lives) -> None:
+    sessions, at = StoredSessions(lives.database), datetime(2026, 11, 23, tzinfo=UTC)
+    lives.die(ask(1), len(STEPS))
+    async with lives.life() as engine:
+        await engine.start_turn(ask(1))
+        await asyncio.wait_for(lives.died.wait(), 10)
+    await sessions.begin_turn(ask(1), await sessions.open(ask(1), "incident", at), at)
+    await sessions.finish_turn(ask(1).turn_id, TurnState.ANSWERED, (), (), at)
+    assert await Tickets(lives.database).leave(ask(1).turn_id, "local")
+
+    workflows = workflow_status(lives.database.dialect)
+
+    async def ended() -> bool:
+        async with lives.database.read() as connection:
+            return await connection.scalar(sa.select(workflows.c.status)) == "SUCCESS"
+
+    async with lives.life():
+        await lives.until(ended)
+    assert lives.ran == {("question 1", step): 1 for step in STEPS}
 
 
 @pytest.mark.parametrize("lives", ["sqlite"], indirect=True)

@@ -39,6 +39,8 @@ class Trail:
             raise StorageUnavailable("disk full")
         self.rows.append(event)
 
+    append_with_step = append
+
 
 @dataclass
 class Running:

@@ -136,6 +136,8 @@ class BrokenAudit:
     async def append(self, event: AuditEvent) -> None:
         raise StorageUnavailable("full")
 
+    append_with_step = append
+
 
 async def test_what_cannot_be_audited_is_not_answered(ingress: Ingress) -> None:
     ports = replace(ingress.ports, audit=BrokenAudit())

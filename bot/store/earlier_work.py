@@ -1,0 +1,46 @@
+"""Work begun under earlier versions of the steps, as the workflow engine has it; this one carries it on."""
+
+from collections.abc import Collection, Sequence
+
+import sqlalchemy as sa
+
+from bot.store.database import Database
+from bot.store.dialect import Connection
+from bot.store.tickets import HELD, workflow_status
+
+_QUEUED = "ENQUEUED"
+
+
+class EarlierWork:
+    """Every method raises StorageUnavailable. The engine gives work to processes of its version alone.
+
+    A process of an earlier version has nothing of what is taken any more.
+    """
+
+    def __init__(self, database: Database, version: str, earlier: Collection[str]) -> None:
+        self._database = database
+        self._workflows = workflow_status(database.dialect)
+        self._version = version
+        self.versions = frozenset(earlier)
+
+    async def take(self, workflows: Sequence[str]) -> None:
+        """Those of them that somebody held: they are of this version from now on."""
+        if workflows:
+            mine = self._workflows.c
+            await self._take(mine.workflow_uuid.in_(workflows), mine.status == HELD)
+
+    async def take_queued(self, alive: Collection[str | None]) -> int:
+        """What waits for a process of an earlier version, but for those `alive`; how many."""
+        orphaned = self.versions.difference(alive)
+        mine = self._workflows.c
+        return await self._take(mine.application_version.in_(orphaned), mine.status == _QUEUED)
+
+    async def _take(self, *which: sa.ColumnElement[bool]) -> int:
+        earlier = self._workflows.c.application_version.in_(self.versions)
+        taken = sa.update(self._workflows).where(earlier, *which)
+
+        async def work(connection: Connection) -> int:
+            found = await connection.execute(taken.values(application_version=self._version))
+            return found.rowcount
+
+        return await self._database.transact(work)

@@ -1,0 +1,110 @@
+"""What a turn of three rounds and four queries asks of the database, counted."""
+
+import asyncio
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from blockbuster import BlockBuster
+
+from bot.engine.library import MillisecondClock
+from bot.store.database import Database
+from bot.store.tickets import workflow_status
+from tests.fakes.model_server import Call, Round
+from tests.fixtures_database import new_database
+from tests.fixtures_service import on_stage
+
+MOST_STATEMENTS = 68
+MOST_TRANSACTIONS = 14
+_WRITES = re.compile(r"\s*(INSERT|UPDATE|DELETE)")
+# What goes on beside every turn: stops are looked for, and the trail's outlets read on.
+_BESIDE = re.compile(
+    r"under_way|stop_by IS NOT NULL|audit_(sinks|checkpoints)|audit\.at AS at_us|^BEGIN"
+)
+
+
+def _logs(product: str) -> Call:
+    return Call("core__get_logs", {"product": product, "time_range": "last 30m"})
+
+
+SCRIPT = [
+    Round(text=("Hello.",)),
+    Round(text=("First.",), calls=(_logs("checkout"), _logs("payments"))),
+    Round(text=("Then.",), calls=(_logs("checkout"), _logs("payments"))),
+    Round(text=("The new version leaks.",)),
+]
+
+
+@dataclass
+class Asked:
+    """Of the database, for a turn."""
+
+    statements: list[str] = field(default_factory=list)
+    transactions: int = 0  # that wrote
+
+
+@contextmanager
+def counted() -> Iterator[Asked]:
+    asked = Asked()
+    wrote: set[int] = set()
+
+    def executed(connection: Any, _cursor: Any, statement: str, given: object, *_: object) -> None:
+        if _BESIDE.search(statement) or (_is_engine(connection) and "turn:" not in repr(given)):
+            return
+        asked.statements.append(statement)
+        if _WRITES.match(statement):
+            wrote.add(id(connection))
+
+    def committed(connection: sa.Connection) -> None:
+        asked.transactions += id(connection) in wrote
+        wrote.discard(id(connection))
+
+    sa.event.listen(sa.Engine, "before_cursor_execute", executed)
+    sa.event.listen(sa.Engine, "commit", committed)
+    try:
+        yield asked
+    finally:
+        sa.event.remove(sa.Engine, "before_cursor_execute", executed)
+        sa.event.remove(sa.Engine, "commit", committed)
+
+
+def _is_engine(connection: sa.Connection) -> bool:
+    raw = connection.connection.dbapi_connection
+    return isinstance(raw, MillisecondClock) or connection.dialect.driver == "psycopg"
+
+
+async def _over(url: str) -> None:
+    """Until no turn is under way. Raises TimeoutError."""
+    database = await Database.open(url)
+    status = workflow_status(database.dialect).c.status
+    busy = sa.select(sa.func.count().label("under_way")).where(status.not_in(["SUCCESS"]))
+    async with asyncio.timeout(10), database.read() as connection:
+        while await connection.scalar(busy):  # noqa: ASYNC110 - the engine's threads write
+            await asyncio.sleep(0.01)
+    await database.close()
+
+
+@pytest.fixture(autouse=True)
+def _starting_may_block(_nothing_blocks_the_loop: BlockBuster) -> None:
+    _nothing_blocks_the_loop.deactivate()
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+async def test_a_turn_asks_little_of_the_database(kind: str, tmp_path: Path) -> None:
+    async with (
+        new_database(kind, tmp_path) as url,
+        on_stage(tmp_path, SCRIPT, {"database": {"url": url}}) as stage,
+    ):
+        await stage.answered("@kortex hello")
+        await _over(url)
+        with counted() as asked:
+            await stage.answered("@kortex why is checkout slow")
+            await _over(url)
+    found = "\n".join(asked.statements)
+    assert len(asked.statements) <= MOST_STATEMENTS, found
+    assert asked.transactions <= MOST_TRANSACTIONS, found

@@ -1,0 +1,150 @@
+"""The journal of a turn, on a real database: what it replays, what it runs, and whom it refuses."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+import sqlalchemy as sa
+from pydantic import JsonValue
+
+from bot.engine import turn_journal
+from bot.engine.turn_journal import TurnJournal
+from bot.ports.failures import GivenUp, StorageUnavailable
+from bot.store.database import Database
+from bot.store.step_rows import StepRows
+from bot.store.tables import tickets
+from bot.store.turn_steps import Step, TurnSteps
+from tests.fixtures_database import database, sqlite_url
+
+__all__ = ["database", "sqlite_url"]
+
+TURN = "turn:T1:C1:1.0"
+HUGE: JsonValue = {"number": 2**128, "half": "\ud800", "nul": "\x00"}
+
+
+@pytest.fixture
+def database_url(sqlite_url: str) -> str:
+    return sqlite_url
+
+
+@pytest.fixture
+async def steps(database: Database) -> TurnSteps:
+    async with database.write() as connection:
+        row = {"id": TURN, "thread": "T1:C1:1.0", "ts": "1.0", "state": "running", "owner": "me"}
+        await connection.execute(tickets.insert(), row)
+    return TurnSteps(database)
+
+
+def says(value: JsonValue) -> Callable[[], Awaitable[JsonValue]]:
+    async def run() -> JsonValue:
+        return value
+
+    return run
+
+
+async def never() -> JsonValue:
+    raise AssertionError("a finished step ran again")
+
+
+async def resumed(steps: TurnSteps, *, gives_up: bool = False) -> TurnJournal:
+    return TurnJournal(TURN, "me", steps, (await steps.past(TURN)).steps, gives_up=gives_up)
+
+
+async def test_a_finished_step_is_answered_from_its_record(steps: TurnSteps) -> None:
+    await TurnJournal(TURN, "me", steps).step("round:1", says(HUGE))
+
+    assert await (await resumed(steps)).step("round:1", never) == HUGE
+
+
+async def test_a_step_that_goes_with_the_next_is_on_record_with_it(steps: TurnSteps) -> None:
+    journal = TurnJournal(TURN, "me", steps)
+    await journal.step("open", says("a"), with_next=True)
+    assert not (await steps.past(TURN)).steps
+
+    await journal.step("round:1", says("b"))
+
+    again = await resumed(steps)
+    assert [await again.step("open", never), await again.step("round:1", never)] == ["a", "b"]
+
+
+async def test_after_a_death_every_step_has_a_record_of_its_own(steps: TurnSteps) -> None:
+    await (await resumed(steps)).step("open", says("a"), with_next=True)
+
+    assert [step.name for step in (await steps.past(TURN)).steps] == ["open"]
+
+
+async def test_steps_that_run_at_once_are_one_record_in_the_order_given(steps: TurnSteps) -> None:
+    last = asyncio.Event()
+
+    async def slow() -> JsonValue:
+        await last.wait()
+        return "slow"
+
+    async def quick() -> JsonValue:
+        last.set()
+        return "quick"
+
+    journal = TurnJournal(TURN, "me", steps)
+    values = await journal.steps([("tool:1", slow), ("tool:2", quick)])
+
+    assert list(values) == ["slow", "quick"]
+    again = await resumed(steps)
+    assert list(await again.steps([("tool:1", never), ("tool:2", never)])) == ["slow", "quick"]
+
+
+async def test_a_step_that_is_given_up_stays_so_and_those_after_it_run(steps: TurnSteps) -> None:
+    journal = await resumed(steps, gives_up=True)
+    with pytest.raises(GivenUp, match="round:1"):
+        await journal.step("round:1", never)
+    assert await journal.step("keep", says("kept")) == "kept"
+
+    again = await resumed(steps)
+    with pytest.raises(GivenUp, match="round:1"):
+        await again.step("round:1", never)
+    assert await again.step("keep", never) == "kept"
+
+
+async def test_a_turn_that_others_have_ends_as_if_it_were_cancelled(
+    steps: TurnSteps, database: Database
+) -> None:
+    journal = TurnJournal(TURN, "me", steps)
+    async with database.write() as connection:
+        await connection.execute(sa.update(tickets).values(owner="successor"))
+
+    with pytest.raises(asyncio.CancelledError):
+        await journal.step("round:1", says("late"))
+
+    assert not (await steps.past(TURN)).steps
+
+
+async def test_a_step_whose_record_failed_fails_for_whoever_goes_on(
+    database: Database, steps: TurnSteps, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turn_journal, "FIRST_WAIT_S", 0.0)
+
+    class Full(TurnSteps):
+        is_full = True
+
+        async def keep(self, turn: str, owner: str, some: list[Step], rows: StepRows) -> bool:  # type: ignore[override]
+            if self.is_full:
+                raise StorageUnavailable("the disk is full")
+            return await super().keep(turn, owner, some, rows)
+
+    full = Full(database)
+    journal = TurnJournal(TURN, "me", full)
+    with pytest.raises(StorageUnavailable):
+        await journal.step("round:1", says("said"))
+    full.is_full = False
+    await journal.step("keep", says("kept"))
+
+    again = await resumed(steps)
+    with pytest.raises(StorageUnavailable, match="full"):
+        await again.step("round:1", never)
+    assert await again.step("keep", never) == "kept"
+
+
+async def test_another_step_than_the_one_on_record_is_refused(steps: TurnSteps) -> None:
+    await TurnJournal(TURN, "me", steps).step("round:1", says("a"))
+
+    with pytest.raises(RuntimeError, match=r"round:1.*recap"):
+        await (await resumed(steps)).step("recap", never)
