@@ -22,6 +22,8 @@ from bot.store.dialect import Connection, insert_into, now
 from bot.store.tables import tickets, turns
 
 _ID_BYTES: Final = 12
+# Of the events that one reader's page holds in memory: a slow one holds it for half a minute an event.
+PAGE_CHARS: Final = 262_144
 _TEXT: Final = (ChatEventKind.TEXT.value, ChatEventKind.RESET.value)
 
 
@@ -187,7 +189,10 @@ class StoredChats:
     async def after(
         self, session_id: str, seq: int, reader: Person, limit: int, message: str | None = None
     ) -> Sequence[ChatEvent]:
-        """In order, beyond that number; of one question, if it is named. Not what is for others."""
+        """In order, beyond that number; of one question, if it is named. Not what is for others.
+
+        Fewer than `limit` where they are long: up to the one with which they have `PAGE_CHARS`.
+        """
         statement = (
             sa.select(chat_events)
             .where(
@@ -200,9 +205,11 @@ class StoredChats:
         )
         if message is not None:
             statement = statement.where(chat_events.c.message == message)
+        page = _to_here(statement.subquery())
+        short = sa.select(page).where(page.c.before < PAGE_CHARS).order_by(page.c.seq)
 
         async def work(connection: Connection) -> Sequence[ChatEvent]:
-            return [_event(row) for row in await connection.execute(statement)]
+            return [_event(row) for row in await connection.execute(short)]
 
         return await self._database.fetch(work)
 
@@ -294,6 +301,13 @@ async def _append(connection: Connection, session_id: str, events: Sequence[NewC
 def _session(row: sa.Row[Any]) -> ChatSession:
     owner = Person(TeamId(row.owner_team), UserId(row.owner_user))
     return ChatSession(row.id, row.channel, row.thread, owner, row.owner_name, row.created_at)
+
+
+def _to_here(rows: sa.Subquery) -> sa.Subquery:
+    """With how much text stands before each."""
+    size = sa.func.length(rows.c.data)
+    before = sa.func.sum(size).over(order_by=rows.c.seq) - size
+    return sa.select(rows, before.label("before")).subquery()
 
 
 def _event(row: sa.Row[Any]) -> ChatEvent:

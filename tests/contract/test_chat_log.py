@@ -17,7 +17,7 @@ from bot.domain.turn_events import Notice, RoundReplaced, RoundStarted, TextDelt
 from bot.ports.failures import StorageUnavailable, SurfaceFailed, SurfaceGone
 from bot.privacy.redactor import TextRedactor
 from bot.store.chat_tables import chat_events
-from bot.store.chats import KeyReused, StoredChats
+from bot.store.chats import PAGE_CHARS, KeyReused, StoredChats
 from bot.store.database import Database
 from bot.store.retention import StoredRetention
 from bot.web.api.chat import wire
@@ -100,6 +100,20 @@ async def test_an_answer_is_told_in_order_and_ends_once(world: World) -> None:
     assert {event.message for event in told} == {ask.ts}
     assert {orjson.loads(event.data)["message_id"] for event in told} == {ask.ts}
     assert _kinds(await world.told(after=4)) == ["claims", "done"]
+
+
+async def test_a_page_of_long_events_is_short_and_the_next_goes_on(world: World) -> None:
+    ask = await world.ask()
+    await world.chats.take(world.session.id, ask.ts, "me")
+    long = [wire.text(ask.ts, "x" * (PAGE_CHARS // 3)) for _ in range(7)]
+    assert await world.chats.tell(world.session.id, ask.ts, "me", long)
+
+    pages, after = [], 0
+    while page := await world.told(after=after):
+        pages.append([event.seq for event in page])
+        after = page[-1].seq
+
+    assert pages == [[1, 2, 3, 4], [5, 6, 7], [8]]
 
 
 async def test_what_a_dead_replica_began_is_told_on_by_its_successor(world: World) -> None:

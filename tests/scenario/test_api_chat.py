@@ -16,6 +16,7 @@ from bot.domain.session import Ask
 from bot.engine.engine import Engine
 from bot.ports.failures import StorageUnavailable
 from bot.store.tables import proposals
+from bot.web.api import sessions
 from tests.fakes.control_plane_server import says
 from tests.fakes.model_server import Call, Recorded, Round
 from tests.fixtures_api import Api, Told, caller, token_for
@@ -134,6 +135,26 @@ async def test_a_stream_goes_on_where_its_reader_left_it(alice: Api) -> None:
     follow = f"/chat/v1/sessions/{session}/events?message={message}"
     async with alice.stream("GET", follow, Last_Event_ID=f"{whole[-2].id}") as events:
         assert [each.name async for each in events] == ["done"]
+
+
+async def test_a_conversation_too_long_for_one_answer_says_so_and_its_events_go_on(
+    alice: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = await alice.open()
+    path = f"/chat/v1/sessions/{session}"
+    told = await alice.ask(session, "why is checkout slow?")
+    _, whole = await alice.call("GET", f"{path}/messages")
+    monkeypatch.setattr(sessions, "_PAGE", 2)
+    monkeypatch.setattr(sessions, "_MOST_EVENTS", 2)
+
+    _, cut = await alice.call("GET", f"{path}/messages")
+
+    assert (whole["goes_on"], cut["goes_on"]) == (False, True)
+    assert (whole["last_event_id"], cut["last_event_id"]) == (len(told), 2)
+    (question,) = cut["messages"]
+    follow = f"{path}/events?message={question['id']}"
+    async with alice.stream("GET", follow, Last_Event_ID="2") as events:
+        assert [each async for each in events] == told[2:]
 
 
 async def test_a_reader_that_leaves_stops_nothing(alice: Api) -> None:

@@ -291,11 +291,15 @@ class Message(Told):
 
 
 class Messages(Told):
-    """Oldest first. `last_event_id` is where a stream goes on; `notices` are of the session."""
+    """Oldest first. `last_event_id` is where a stream goes on; `notices` are of the session.
+
+    `goes_on`: the conversation is longer than one answer; follow its events from `last_event_id`.
+    """
 
     messages: list[Message]
     notices: list[str]
     last_event_id: int
+    goes_on: bool = False
 
 
 class Asked(Told):

@@ -36,6 +36,7 @@ _KEY: Final = r"^[\x21-\x7e]{1,128}$"
 _NUMBER: Final = r"^E?[0-9]{1,4}$"
 _PAGE: Final = 1_000
 _MOST_EVENTS: Final = 20_000  # of one session in one answer
+_MOST_CHARS: Final = 16_777_216
 
 KEY: Final = Header(
     "Idempotency-Key",
@@ -116,14 +117,16 @@ class Conversations:
         """Every question with its answer."""
         session = await self._session(call)
         found: list[ChatEvent] = []
-        after = 0
+        after = chars = 0
         while page := await self.chats.after(session.id, after, call.caller.person, _PAGE):
+            if len(found) >= _MOST_EVENTS or chars >= _MOST_CHARS:
+                break
             found += page
             after = page[-1].seq
-            if len(found) >= _MOST_EVENTS:
-                break
+            chars += sum(len(each.data) for each in page)
         # Thousands of events take longer than the loop may wait.
-        return await asyncio.to_thread(self._folded, session, found, after)
+        told = await asyncio.to_thread(self._folded, session, found, after)
+        return told.model_copy(update={"goes_on": bool(page)})
 
     def _folded(
         self, session: ChatSession, found: Sequence[ChatEvent], last: int
