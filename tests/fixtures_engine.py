@@ -61,6 +61,7 @@ class Lives:
     reached: asyncio.Event = field(default_factory=asyncio.Event)
     _dies: tuple[Ask | None, int] = (None, 0)
     _held: tuple[Ask | None, int] = (None, 0)
+    most_live: int = 0
     tickets: type[Tickets] = Tickets
     accepted: type[Accepted] = Accepted
 
@@ -78,7 +79,9 @@ class Lives:
         """A process until the context ends, which it does without a word to anybody."""
         path = self.url.partition(":///")[2]
         sqlite = Path(path) if self.database.dialect == "sqlite" else None
-        config = EngineConfig(engine_database(self.url), sqlite, LEASE_S, version=version)
+        config = EngineConfig(
+            engine_database(self.url), sqlite, LEASE_S, self.most_live, version=version
+        )
         rows = replace(
             EngineRows.of(self.database, version),
             tickets=self.tickets(self.database),

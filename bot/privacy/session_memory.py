@@ -37,9 +37,10 @@ def current_session() -> str:
 
 
 class Placeholders:
-    """Told by the redactor while a session's texts are redacted `within` it."""
+    """Told by the redactor while a session's texts are redacted `within` it. For any thread."""
 
     def __init__(self) -> None:
+        self._lock = Lock()
         self._sessions: OrderedDict[str, OrderedDict[str, str]] = OrderedDict()
 
     @contextmanager
@@ -56,13 +57,14 @@ class Placeholders:
         session = _SESSION.get()
         if not session:
             return
-        known = self._sessions.setdefault(session, OrderedDict())
-        known[placeholder] = value
-        self._sessions.move_to_end(session)
-        while len(known) > PLACEHOLDERS_PER_SESSION:
-            known.popitem(last=False)
-        while len(self._sessions) > SESSIONS_KEPT:
-            self._sessions.popitem(last=False)
+        with self._lock:
+            known = self._sessions.setdefault(session, OrderedDict())
+            known[placeholder] = value
+            self._sessions.move_to_end(session)
+            while len(known) > PLACEHOLDERS_PER_SESSION:
+                known.popitem(last=False)
+            while len(self._sessions) > SESSIONS_KEPT:
+                self._sessions.popitem(last=False)
 
     def resolved(self, text: str, session: str = "") -> str:
         """The text with the placeholders of that session, else of the one at hand, resolved."""

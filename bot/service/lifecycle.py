@@ -9,26 +9,26 @@ from functools import partial
 
 import aiohttp
 import structlog
-from slack_bolt.async_app import AsyncApp
 
 from bot.actions.decide import ExpirySweep
 from bot.actions.display import CardSweep
 from bot.actions.stranded import StrandedSweep
 from bot.app import Base, Conversation, build_base, build_conversation
-from bot.domain.ids import API
+from bot.domain.ids import API, TeamId
 from bot.engine.config import EngineConfig
 from bot.engine.engine import Engine
 from bot.engine.records import EngineRecords
 from bot.engine.rows import EngineRows
 from bot.service.alerting import alerting
 from bot.service.api import http_api, open_chats
+from bot.service.beside import Beside, beside_answers
 from bot.service.delivering import delivery_jobs
 from bot.service.feeding import feed_jobs
 from bot.service.incoming import incoming
 from bot.service.installing import install_routes
 from bot.service.keeping import settling
 from bot.service.levels import level_jobs
-from bot.service.listening import listen
+from bot.service.listening import Incoming, listen
 from bot.service.routing import Platform, Platforms, RoutedSurface, routed_directory
 from bot.service.sweeping import IDLE_S, budget_jobs, retention
 from bot.service.times import Times
@@ -36,10 +36,13 @@ from bot.service.watching import watch_sweep
 from bot.service.workspace import SlackWorkspace, open_workspace
 from bot.service.workspaces import Workspaces
 from bot.settings.model import Settings
+from bot.slack.connection.acknowledged import AcknowledgedApp
+from bot.slack.connection.ahead import Ahead, Messages
 from bot.slack.connection.socket_ingress import SocketMode
 from bot.slack.connection.startup import check_slack
 from bot.slack.connection.teams import TeamApps
 from bot.slack.handling.errands import Errands
+from bot.slack.handling.ingress_ports import HANDLING_S
 from bot.slack.received.payloads import SlackIdentity
 from bot.slack.sending.pacing import Rates
 from bot.slack.sending.scheduler import EditScheduler
@@ -105,12 +108,13 @@ async def serving(
         everywhere = RoutedSurface(platforms, own.surface.traits)
         conversation = _conversation(base, platforms, everywhere, own.platform, engine, times)
         errands = Errands()
-        slack = await _incoming(base, conversation, engine, errands, workspaces, stack)
+        beside = await stack.enter_async_context(beside_answers(base, engine))
+        slack = await _incoming(base, conversation, engine, errands, beside, workspaces, stack)
         witnesses = await asyncio.to_thread(
             audit_jobs, settings, base.stores.database, own.surface, identity.team, stack
         )
         await stack.enter_async_context(_engine_running(engine, conversation, platforms, times))
-        socket = _socket(settings, slack, errands)
+        socket = _socket(settings, slack)
         showing = alerting(base, own.outbox, engine, identity.team, times)
         alerts = await stack.enter_async_context(showing)
         api = http_api(base, conversation, engine, chats, own)
@@ -122,7 +126,7 @@ async def serving(
         due |= delivery_jobs(base, workspaces.all, everywhere, times)
         due |= await feed_jobs(base, stack)
         await stack.enter_async_context(jobs.running({**due, **alerts.jobs, **witnesses}))
-        await _open_for_slack(socket, errands, stack)
+        await _open_for_slack(socket, errands, beside, stack)
         await base.stores.audit.append(started(settings, identity.team))
         await warn_of_excess(base.cluster)
         reload = _reload(base, conversation, read)
@@ -224,33 +228,39 @@ async def _incoming(
     conversation: Conversation,
     engine: Engine,
     errands: Errands,
+    beside: Beside,
     workspaces: Workspaces,
     stack: AsyncExitStack,
-) -> TeamApps:
-    def of(one: SlackWorkspace) -> AsyncApp:
+) -> Incoming:
+    def of(one: SlackWorkspace) -> AcknowledgedApp:
         removed = partial(workspaces.look_after, one.team)
-        return incoming(base, conversation, engine, one, errands, removed)
+        return incoming(base, conversation, engine, one, errands, beside, removed)
 
     await stack.enter_async_context(workspaces.running(of))
-    home = incoming(base, conversation, engine, workspaces.home, errands)
-    return TeamApps(home, workspaces.app_of)
+    home = incoming(base, conversation, engine, workspaces.home, errands, beside)
+
+    def messages_of(team: TeamId) -> Messages | None:
+        app = workspaces.open_app(team, home)
+        return app.messages if app else None
+
+    apps, told = TeamApps(home, workspaces.app_of), base.metrics.acknowledged
+    return Incoming(beside, apps, Ahead(messages_of, apps, beside.home, HANDLING_S, told))
 
 
-def _socket(settings: Settings, apps: TeamApps, errands: Errands) -> SocketMode | None:
+def _socket(settings: Settings, slack: Incoming) -> SocketMode | None:
     if settings.slack.mode != "socket":
         return None
-    slack = settings.slack
-    app_token = slack.app_token.get_secret_value()
-    return SocketMode(apps.home, app_token, slack.api_base_url, errands, dispatch=apps)
+    token = settings.slack.app_token.get_secret_value()
+    return SocketMode(slack.apps.home, token, settings.slack.api_base_url, dispatch=slack.ahead)
 
 
 async def _open_for_slack(
-    socket: SocketMode | None, errands: Errands, stack: AsyncExitStack
+    socket: SocketMode | None, errands: Errands, beside: Beside, stack: AsyncExitStack
 ) -> None:
-    if socket is not None:
-        stack.push_async_callback(socket.stop, SOCKET_GRACE_S)
-        await socket.start()
     stack.push_async_callback(errands.drain, SOCKET_GRACE_S)
+    if socket is not None:
+        stack.push_async_callback(lambda: beside.loop.run(socket.stop(SOCKET_GRACE_S)))
+        await beside.loop.run(socket.start())
 
 
 def _jobs(

@@ -10,6 +10,7 @@ import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import datetime
+from functools import partial
 from typing import Any, TypeVar, cast
 
 import sqlalchemy as sa
@@ -27,6 +28,7 @@ SQLITE_BUSY_S = 5.0  # other writers of the file are short; beyond this somethin
 SQLITE_READERS = 4
 POOL_SIZE = 10
 POOL_OVERFLOW = 10
+POOL_BESIDE = 4  # of an event loop that does short work alone
 CONNECT_TIMEOUT_S = 5.0
 # From when it has its connection, and on SQLite the file. Waiting for those has a bound of its own,
 # longer because a queue is no fault: a turn can wait, and what people wait on gives up by itself.
@@ -50,11 +52,14 @@ class Database:
         reader: AsyncEngine,
         patience_s: Sequence[float],
         threads: SqliteThreads | None = None,
+        another: Callable[[], AsyncEngine] | None = None,
     ) -> None:
+        """`another` makes an engine like these for another event loop; None: any loop may ask."""
         self._writer = writer
         self._reader = reader
         self._patience_s = patience_s
         self._threads = threads
+        self._another = another
 
     @classmethod
     async def open(
@@ -71,11 +76,10 @@ class Database:
         """
         parsed = sa.make_url(url)
         if parsed.drivername == "postgresql+asyncpg":
-            engine = await asyncio.to_thread(_postgresql, parsed)
-            redact_with(engine.dialect, sealing.line)
-            engine = engine.execution_options(**{SEALING: sealing})
-            reader = engine.execution_options(isolation_level="AUTOCOMMIT")
-            return cls(engine, reader, patience_s)
+            name = f"kortex-{uuid.uuid4().hex}"
+            engine = await asyncio.to_thread(_postgresql, parsed, name, sealing)
+            another = partial(_postgresql, parsed, name, sealing, POOL_BESIDE, 0)
+            return cls(engine, _reading(engine), patience_s, another=another)
         if parsed.drivername == "sqlite+aiosqlite" and parsed.database not in (
             None,
             "",
@@ -93,6 +97,18 @@ class Database:
         raise ValueError(
             f"database url: {parsed.drivername} is not sqlite+aiosqlite:///file or postgresql+asyncpg://"
         )
+
+    @asynccontextmanager
+    async def beside(self) -> AsyncIterator["Database"]:
+        """The same one for the event loop of the caller, which may be another."""
+        if self._another is None:
+            yield self
+            return
+        engine = self._another()
+        try:
+            yield Database(engine, _reading(engine), self._patience_s)
+        finally:
+            await engine.dispose()
 
     @property
     def dialect(self) -> str:
@@ -219,22 +235,34 @@ def _is_migrated(connection: sa.Connection) -> bool:
     return sa.inspect(connection).has_table("alembic_version")
 
 
-def _postgresql(url: sa.URL) -> AsyncEngine:
-    return create_async_engine(
+def _reading(engine: AsyncEngine) -> AsyncEngine:
+    return engine.execution_options(isolation_level="AUTOCOMMIT")
+
+
+def _postgresql(
+    url: sa.URL,
+    name: str,
+    sealing: Sealing,
+    size: int = POOL_SIZE,
+    overflow: int = POOL_OVERFLOW,
+) -> AsyncEngine:
+    engine = create_async_engine(
         url,
-        pool_size=POOL_SIZE,
-        max_overflow=POOL_OVERFLOW,
+        pool_size=size,
+        max_overflow=overflow,
         pool_timeout=QUEUE_TIMEOUT_S,
         hide_parameters=True,
         connect_args={
             "timeout": CONNECT_TIMEOUT_S,
             "server_settings": {
                 # By this name another replica ends what a frozen one left open.
-                "application_name": f"kortex-{uuid.uuid4().hex}",
+                "application_name": name,
                 "idle_in_transaction_session_timeout": f"{IDLE_IN_TRANSACTION_S * 1000:.0f}",
             },
         },
     )
+    redact_with(engine.dialect, sealing.line)
+    return engine.execution_options(**{SEALING: sealing})
 
 
 def _sqlite_engines(

@@ -8,9 +8,10 @@ opened says why in words.
 import asyncio
 import errno
 import logging
-from collections.abc import AsyncIterator, Container
+from collections.abc import AsyncIterator, Callable, Container
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import structlog
 from aiohttp import web
@@ -22,8 +23,14 @@ from aiohttp.web_protocol import RequestPayloadError
 # (https://docs.slack.dev/apis/events-api/#responding).
 IDLE_S = 10.0
 LINGER_S = 2.0  # what is still read of a body that nobody asked for
-MAX_CONNECTIONS = 256  # of the usual 1,024 file handles; the rest is for Slack, models and backends
+# Of each of three kinds (`bot.web.sorting`), of the usual 1,024 file handles; the rest is for Slack,
+# models and backends.
+MAX_CONNECTIONS = 256
 BACKLOG = 128
+CLOSE_S = 60.0  # for requests that are under way; aiohttp's own
+
+# The protocol of a new connection.
+Open: TypeAlias = Callable[[], asyncio.BaseProtocol]
 
 # aiohttp tells every request that it cannot read with a traceback, which anybody could fill a disk with.
 _server_log = logging.getLogger("kortex.http")
@@ -52,7 +59,31 @@ async def serving(
     `is_shared`: other processes listen there too, and Linux deals connections out among them
     (SO_REUSEPORT, https://man7.org/linux/man-pages/man7/socket.7.html).
     """
-    limits = limits or Limits()
+    async with answering(app, limits or Limits()) as door:
+        listening = await listen_on(door, host, port, is_shared=is_shared)
+        try:
+            yield port_of(listening)
+        finally:
+            listening.close()
+
+
+async def listen_on(door: Open, host: str, port: int, *, is_shared: bool) -> asyncio.Server:
+    """Whoever connects gets a protocol from that door. See `serving`. Raises OSError."""
+    loop = asyncio.get_running_loop()
+    return await loop.create_server(door, host, port, backlog=BACKLOG, reuse_port=is_shared or None)
+
+
+def port_of(listening: asyncio.Server) -> int:
+    """The port that was bound."""
+    bound: int = listening.sockets[0].getsockname()[1]
+    return bound
+
+
+@asynccontextmanager
+async def answering(
+    app: web.Application, limits: Limits, close_s: float = CLOSE_S
+) -> AsyncIterator[Open]:
+    """What answers each connection of a socket that the body listens on, until the body ends."""
     working: set[object] = set()
     app.middlewares.insert(0, _remembered_in(working))
     runner = web.AppRunner(
@@ -61,17 +92,11 @@ async def serving(
         keepalive_timeout=limits.idle_s,
         lingering_time=LINGER_S,
         logger=_server_log,
+        shutdown_timeout=close_s,
     )
     await runner.setup()
     try:
-        door = _Door(runner.server, limits.connections, working)
-        listening = await asyncio.get_running_loop().create_server(
-            door.open, host, port, backlog=BACKLOG, reuse_port=is_shared or None
-        )
-        try:
-            yield listening.sockets[0].getsockname()[1]
-        finally:
-            listening.close()
+        yield _Door(runner.server, limits.connections, working).open
     finally:
         await runner.cleanup()
 

@@ -84,7 +84,9 @@ async def bot(model: Child, slack: Child, pace_ms: int, rates: Rates) -> AsyncIt
         logs.configure(open_redactor(settings), level="ERROR")
         service = await stack.enter_async_context(serving(settings, rates))
         spare_what_stays()
-        await slack.call("deliver_to", url=f"http://127.0.0.1:{service.http_port}/slack/events")
+        own = f"http://127.0.0.1:{service.http_port}/slack/events"
+        floor = await stack.enter_async_context(child("ack_process"))
+        await slack.call("deliver_to", url=own, floor=floor.ready["url"])
         yield
 
 
@@ -108,6 +110,7 @@ async def bot_load(model: Child, slack: Child, streams: int, turns: int, stagger
         "first_edit_p95_s": quantile(edits, 0.95),
         "ack_p50_s": quantile(found["acks_s"], 0.5),
         "ack_p99_s": quantile(found["acks_s"], 0.99),
+        "floor_ack_p99_s": quantile(found["floor_acks_s"], 0.99),
         "turn_p50_s": quantile(finals, 0.5),
         "turn_p95_s": quantile(finals, 0.95),
         "slack_calls": found["calls"],

@@ -18,6 +18,7 @@ from bot.demo.workspace.delivery import Ack, Envelope, Transport
 from bot.demo.workspace.identity import AppIdentity
 from bot.demo.workspace.people import Channel, Roster, User
 from bot.demo.workspace.ratelimit import RateLimits
+from bot.demo.workspace.signed_http import SignedHttp
 from bot.demo.workspace.state import ApiCall, Clocks, Setup, Workspace
 from tests.benchmarks.child import serve
 from tests.benchmarks.transcript import answer, is_whole, marker_of, question
@@ -58,18 +59,22 @@ class Seen:
 
 @dataclass
 class TimedTransport:
-    """Seconds from sending an event to its acknowledgement."""
+    """Seconds from sending an event to its acknowledgement; then to the floor's, in the same load."""
 
     inner: Transport
+    floor: Transport
     people: "People"
 
     async def send(self, envelope: Envelope, timeout_s: float) -> Ack:
         began = time.perf_counter()
         ack = await self.inner.send(envelope, timeout_s)
-        if ack.ok:
-            self.people.acks.append(time.perf_counter() - began)
-        else:
+        answered = time.perf_counter()
+        if not ack.ok:
             self.people.late += 1
+            return ack
+        self.people.acks.append(answered - began)
+        await self.floor.send(envelope, timeout_s)
+        self.people.floor_acks.append(time.perf_counter() - answered)
         return ack
 
 
@@ -87,12 +92,14 @@ class People:
 
     workspace: Workspace
     seen: Seen
-    acks: list[float]
+    acks: list[float] = field(default_factory=list)
+    floor_acks: list[float] = field(default_factory=list)
     late: int = 0  # deliveries without an acknowledgement in time; Slack delivers again
 
     async def load(self, streams: int, turns: int, stagger_s: float, timeout_s: float) -> Any:
         """`streams` of them at once until `turns` were asked and answered, or time is up."""
         self.acks.clear()
+        self.floor_acks.clear()
         self.late = 0
         self.workspace.counters.limited.clear()
         self.seen.__init__()  # type: ignore[misc]
@@ -110,6 +117,7 @@ class People:
             "wrong": self.seen.wrong[:3],
             "errors": self.seen.errors[:10],
             "acks_s": self.acks,
+            "floor_acks_s": self.floor_acks,
             "unacknowledged": len(self.workspace.outbox.undelivered),
             "late": self.late,
             "limited": sum(self.workspace.counters.limited.values()),
@@ -134,19 +142,20 @@ async def _main(limits: str, speed: int) -> None:
     workspace = Workspace(Setup(app=app, limits=rates, clocks=clocks), _roster(app))
     seen = Seen()
     workspace.calls = seen  # type: ignore[assignment]
-    people = People(workspace, seen, [])
+    people = People(workspace, seen)
 
     async def answer_to(request: dict[str, Any]) -> Any:
         acts: dict[str, Callable[..., Any]] = {"load": people.load, "deliver_to": deliver_to}
         do = acts[request.pop("do")]
         return await do(**request)
 
-    async def deliver_to(url: str) -> None:
+    async def deliver_to(url: str, floor: str) -> None:
         if workspace.http:
             await workspace.http.aclose()  # the bot before this one's
         workspace.deliver_to(url)
         outbox = workspace.outbox
-        outbox.transport = TimedTransport(outbox.transport, people)
+        beside = SignedHttp(floor, app.signing_secret)
+        outbox.transport = TimedTransport(outbox.transport, beside, people)
 
     async with serving(workspace) as origin:
         ready = {

@@ -10,10 +10,9 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import TypeVar
 
 import structlog
-from pydantic import BaseModel, JsonValue, ValidationError
+from pydantic import JsonValue
 from slack_bolt.async_app import AsyncAck, AsyncApp, AsyncBoltRequest
 from slack_bolt.authorization import AuthorizeResult
 from slack_sdk.web.async_client import AsyncWebClient
@@ -21,6 +20,8 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.domain.ids import ChannelId, TeamId
 from bot.ports.failures import StorageUnavailable
 from bot.slack.connection.acknowledged import AcknowledgedApp
+from bot.slack.connection.ahead import Messages
+from bot.slack.connection.delivered import parsed, retry_number
 from bot.slack.connection.socket_ingress import framework_logger
 from bot.slack.handling import words
 from bot.slack.handling.answer_clicks import AnswerClicks
@@ -63,7 +64,6 @@ from bot.slack.showing.opinion import FEEDBACK_ACTION, FEEDBACK_CALLBACK
 from bot.slack.text.blocks import Part
 
 _log = structlog.stdlib.get_logger(__name__)
-_P = TypeVar("_P", bound=BaseModel)
 _Body = Mapping[str, JsonValue]
 _Handle = Callable[[Click], Awaitable[None]]
 # Told the kind of the event. Raises StorageUnavailable.
@@ -74,24 +74,24 @@ EVIDENCE_BUTTON = re.compile(rf"{OPEN_ACTION}:[0-9]{{1,4}}", re.ASCII)
 
 def register_events(
     app: AsyncApp,
-    intake: MessageIntake,
+    messages: Messages,
     home: Home,
     timeout_s: float,
 ) -> None:
     """Messages, Slack's own stop button, the home tab."""
 
     async def message(body: _Body, request: AsyncBoltRequest) -> None:
-        if (envelope := _parse(MessageEnvelope, body)) is not None:
+        if (envelope := parsed(MessageEnvelope, body)) is not None:
             async with asyncio.timeout(timeout_s):
-                await intake.take(envelope, _retry_number(request))
+                await messages.take(envelope, retry_number(request))
 
     async def session_stopped(body: _Body) -> None:
-        if (envelope := _parse(SessionStopped, body)) is not None:
+        if (envelope := parsed(SessionStopped, body)) is not None:
             async with asyncio.timeout(timeout_s):
-                await intake.stopped(envelope)
+                await messages.stopped(envelope)
 
     async def home_opened(body: _Body) -> None:
-        if (envelope := _parse(HomeOpened, body)) is not None:
+        if (envelope := parsed(HomeOpened, body)) is not None:
             home.show(envelope)
 
     app.event("app_mention")(message)
@@ -109,11 +109,11 @@ def register_changes(
     """User groups and channel names that changed: what is kept of them holds no more."""
 
     async def group_changed(body: _Body) -> None:
-        if (envelope := _parse(GroupChanged, body)) is not None:
+        if (envelope := parsed(GroupChanged, body)) is not None:
             forget_group(envelope.usergroup)
 
     async def channel_renamed(body: _Body) -> None:
-        if (envelope := _parse(ChannelRenamed, body)) is not None:
+        if (envelope := parsed(ChannelRenamed, body)) is not None:
             async with asyncio.timeout(timeout_s):
                 await renamed(envelope.event.channel.id)
 
@@ -136,12 +136,12 @@ def register_reach(
                 await reached(identity.team, ChannelId(envelope.event.channel))
 
     async def joined(body: _Body) -> None:
-        envelope = _parse(ChannelReached, body)
+        envelope = parsed(ChannelReached, body)
         if envelope is not None and envelope.event.user == identity.bot_user:
             await reach(envelope)
 
     async def unarchived(body: _Body) -> None:
-        if (envelope := _parse(ChannelReached, body)) is not None:
+        if (envelope := parsed(ChannelReached, body)) is not None:
             await reach(envelope)
 
     app.event("member_joined_channel")(joined)
@@ -158,7 +158,7 @@ def register_removal(
     """The app was removed from the workspace, or its token was taken back."""
 
     async def remove(body: _Body) -> None:
-        envelope = _parse(RemovedEvent, body)
+        envelope = parsed(RemovedEvent, body)
         if envelope is None or not envelope.event.is_ours:
             return
         if identity.is_addressee(envelope.installed_team, envelope.api_app_id):
@@ -182,7 +182,7 @@ def register_clicks(
     def add(action: str | re.Pattern[str], handle: _Handle) -> None:
         async def pressed(ack: AsyncAck, body: _Body) -> None:
             await ack()
-            payload = _parse(BlockActions, body)
+            payload = parsed(BlockActions, body)
             if payload is None:
                 return
             if not identity.is_addressee(installed_team(payload), payload.api_app_id):
@@ -215,7 +215,7 @@ def register_forms(
 
     def add_form(callback: str, error_block: str, handle: _Submit) -> None:
         async def submitted(ack: AsyncAck, body: _Body) -> None:
-            payload = _parse(ViewSubmission, body)
+            payload = parsed(ViewSubmission, body)
             click = recall(payload, identity) if payload is not None else None
             if payload is None or click is None:
                 await ack()
@@ -254,13 +254,13 @@ def register_commands(app: AsyncApp, commands: Commands, timeout_s: float) -> No
     """The slash command; its answer is the acknowledgement, seen by the asker alone."""
 
     async def command(ack: AsyncAck, body: _Body) -> None:
-        parsed = _parse(SlashCommand, body)
-        if parsed is None:
+        asked = parsed(SlashCommand, body)
+        if asked is None:
             await ack()
             return
         try:
             async with asyncio.timeout(timeout_s):
-                answer = await commands.answer(parsed)
+                answer = await commands.answer(asked)
         except TimeoutError:
             answer = Part(words.CANNOT_READ, ())
         blocks = list(answer.blocks) or None
@@ -285,25 +285,10 @@ async def _nothing(_click: Click) -> None:
     """A link is opened by the client, which tells us of the press."""
 
 
-def _parse(model: type[_P], body: _Body) -> _P | None:
-    """The payload, or None for one we cannot read: a redelivery would not help."""
-    try:
-        return model.model_validate(body)
-    except ValidationError as error:
-        where = [".".join(map(str, each["loc"])) for each in error.errors(include_input=False)]
-        _log.warning("slack.payload.unreadable", model=model.__name__, fields=where)
-        return None
-
-
 async def _deny(denials: Denials, payload: BlockActions | ViewSubmission) -> None:
     await denials.write(
         payload.user.id, NOT_OURS, {"team": installed_team(payload)}, payload.trigger_id
     )
-
-
-def _retry_number(request: AsyncBoltRequest) -> int:
-    found = request.headers.get("x-slack-retry-num", ["0"])[0]
-    return int(found) if found.isascii() and found.isdigit() and len(found) < 4 else 0
 
 
 async def log_removed(why: str) -> None:
@@ -318,8 +303,11 @@ def create_bolt(
     forget_group: Callable[[str], None] = lambda _: None,
     removed: Removed = log_removed,
     clock: Callable[[], float] = time.monotonic,
+    messages: Messages | None = None,
 ) -> AcknowledgedApp:
     """An app with every listener registered; it opens no connection of its own.
+
+    `messages` takes in what people write, in place of an intake of its own.
 
     `forget_group` is told of user groups whose members changed, `removed` when the app may have been
     removed from the workspace. `errands` holds what runs beside
@@ -330,7 +318,7 @@ def create_bolt(
     denials = Denials(ports.audit)
     register_events(
         app,
-        MessageIntake(settings, ports, errands, denials, clock),
+        messages or MessageIntake(settings, ports.of_messages, errands, denials, clock),
         Home(settings, ports, errands),
         timeout_s,
     )

@@ -20,7 +20,6 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.slack.connection.startup import StartupError
 from bot.slack.connection.teams import Dispatches
-from bot.slack.handling.errands import Errands
 
 _log = structlog.stdlib.get_logger(__name__)
 _CONNECT_TIMEOUT_S = 30.0
@@ -65,14 +64,16 @@ class _Handler(AsyncSocketModeHandler):
 
 
 class SocketMode:
-    """One Socket Mode connection for one app, whose deliveries `dispatch` takes in its place."""
+    """One Socket Mode connection for one app, whose deliveries `dispatch` takes in its place.
+
+    It lives on the event loop that starts it, and is asked and stopped there.
+    """
 
     def __init__(
         self,
         app: AsyncApp,
         app_token: str,
         api_base_url: str,
-        errands: Errands,
         ping_interval_s: float = 10.0,
         dispatch: Dispatches | None = None,
     ) -> None:
@@ -80,7 +81,6 @@ class SocketMode:
         self._dispatch = dispatch or app
         self._app_token = app_token
         self._base_url = api_base_url.rstrip("/") + "/"
-        self._errands = errands
         self._ping_interval_s = ping_interval_s
         self._handler: _Handler | None = None
 
@@ -117,7 +117,6 @@ class SocketMode:
         client.auto_reconnect_enabled = False
         if handler.in_flight:
             await asyncio.wait(set(handler.in_flight), timeout=grace_s)
-        await self._errands.drain(grace_s)
         rest = [client.message_processor, client.current_session_monitor, client.message_receiver]
         pending = [task for task in (*rest, *handler.in_flight) if task is not None]
         for task in pending:

@@ -14,9 +14,12 @@ from bot.domain.session import Ask
 from bot.ports.failures import StorageUnavailable
 from bot.slack.api.per_key import KeyedLock
 from bot.slack.handling import words
-from bot.slack.handling.denials import Denials
-from bot.slack.handling.errands import Errands
-from bot.slack.handling.ingress_ports import IngressPorts, IngressSettings
+from bot.slack.handling.ingress_ports import (
+    DenialWriter,
+    ErrandRunner,
+    IngressSettings,
+    MessagePorts,
+)
 from bot.slack.received.attached import MOST_KNOWN, attached
 from bot.slack.received.intake import Foreign, Heard, Ignored, read
 from bot.slack.received.payloads import MessageEnvelope, SessionStopped
@@ -81,9 +84,9 @@ class MessageIntake:
     def __init__(
         self,
         settings: IngressSettings,
-        ports: IngressPorts,
-        errands: Errands,
-        denials: Denials,
+        ports: MessagePorts,
+        errands: ErrandRunner,
+        denials: DenialWriter,
         clock: Callable[[], float],
     ) -> None:
         self._settings = settings

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import threading
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,10 +12,12 @@ import sqlalchemy as sa
 from dbos._sys_db import SystemDatabase
 from dbos._utils import INTERNAL_QUEUE_NAME
 
-from bot.domain.session import TurnState
+from bot.domain.ids import MessageTs
+from bot.domain.session import Ask, TurnState
 from bot.engine.admission import _ASK
 from bot.engine.config import EARLIER_VERSIONS
 from bot.ports.failures import StorageUnavailable
+from bot.service.loop_thread import loop_thread
 from bot.store.accepted import Accepted
 from bot.store.replicas import Replicas
 from bot.store.sessions import StoredSessions
@@ -48,6 +51,42 @@ async def test_a_message_is_not_overtaken_by_a_later_one_whose_workflow_starts_f
         await engine.start_turn(ask(2))
         await lives.over()
     assert lives.ended == ["question 1", "question 2"]
+
+
+async def test_two_hundred_live_turns_and_a_held_loop_keep_no_message_waiting(lives: Lives) -> None:
+    live, over, begun = asyncio.Semaphore(0), asyncio.Event(), list[Ask]()
+
+    async def turn(_ask: Ask, _behind: int) -> None:
+        live.release()
+        await over.wait()
+
+    lives.most_live = LIVE
+    lives._between = turn  # type: ignore[assignment, method-assign]
+    async with lives.life() as engine, loop_thread("deliveries") as loop:
+        for number in range(LIVE):
+            await engine.start_turn(elsewhere(number))
+        for _ in range(LIVE):
+            await asyncio.wait_for(live.acquire(), 60)
+
+        async def accepted() -> None:
+            async with lives.database.beside() as database:
+                await engine.admission(Accepted(database), begun.append).start_turn(elsewhere(-1))
+
+        asyncio.run_coroutine_threadsafe(accepted(), loop.loop).result(10)  # holds this loop
+        assert begun == [elsewhere(-1)]
+        assert list(await Accepted(lives.database).left()) == [elsewhere(-1).turn_id]
+        over.set()
+        engine.begin_turn(elsewhere(-1))
+        await lives.over()
+
+
+LIVE = 200
+
+
+def elsewhere(number: int) -> Ask:
+    """A question in a thread of its own."""
+    ts = MessageTs(f"1700000000.{number + 1:06}")
+    return replace(ask(1), place=replace(ask(1).place, thread_ts=ts), ts=ts)
 
 
 class NoReturn(Accepted):

@@ -1,0 +1,41 @@
+"""The loop beside that of the answers: Slack's deliveries arrive there, and messages are made durable."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+
+from bot.app import Base
+from bot.engine.admission import Admission
+from bot.engine.engine import Engine
+from bot.ports.loops import OtherLoop
+from bot.service.loop_thread import loop_thread
+from bot.store.accepted import Accepted
+from bot.store.database import Database
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """`loop` is it, `home` that of the answers. `database` and `admission` are the former's own."""
+
+    loop: OtherLoop
+    home: OtherLoop
+    database: Database
+    admission: Admission
+
+
+@asynccontextmanager
+async def beside_answers(base: Base, engine: Engine) -> AsyncIterator[Beside]:
+    """It runs until the body ends; what is asked of it has to have ended by then."""
+    home = OtherLoop(asyncio.get_running_loop())
+    async with loop_thread("deliveries") as loop:
+        opening = base.stores.database.beside()
+        database = await loop.run(opening.__aenter__())
+        try:
+            admission = engine.admission(
+                Accepted(database), lambda ask: home.soon(partial(engine.begin_turn, ask))
+            )
+            yield Beside(loop, home, database, admission)
+        finally:
+            await loop.run(opening.__aexit__(None, None, None))
