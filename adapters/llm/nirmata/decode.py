@@ -28,6 +28,8 @@ _REASONS: Final[Mapping[str, StopReason]] = {
     "max_tokens": StopReason.MAX_TOKENS,
 }
 _DONE: Final = b"[DONE]"
+# Of a JSON text, NaN and the infinities included.
+_BEGINNINGS: Final = frozenset(bytes([each]) for each in b'{["-0123456789tfnNI')
 
 
 def error_of(answer: object) -> VendorError:
@@ -192,6 +194,8 @@ def _payload(line: bytes) -> bytes:
 
 
 def _is_json(line: bytes) -> bool:
+    if line[:1] not in _BEGINNINGS:  # a comment, a name: a parser takes 15 µs to say so
+        return False
     try:
         parse(line)
     except ValueError:
