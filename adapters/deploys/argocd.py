@@ -10,9 +10,17 @@ from datetime import UTC, datetime
 from typing import Final
 
 import httpx
-from pydantic import AliasChoices, AwareDatetime, BaseModel, Field, JsonValue, TypeAdapter
+from pydantic import (
+    AliasChoices,
+    AwareDatetime,
+    BaseModel,
+    Field,
+    JsonValue,
+    OnErrorOmit,
+    TypeAdapter,
+)
 
-from adapters.deploys.feed import Name, Number, Words, asked, readable
+from adapters.deploys.feed import Name, Number, Words, asked
 from adapters.told import IngestedEvent
 
 SOURCE = "argocd"
@@ -123,11 +131,10 @@ class ArgoNotification(BaseModel):
 
 
 class _Applications(BaseModel):
-    items: list[JsonValue] | None = None  # null where there is none
+    items: list[OnErrorOmit[_Application]] | None = None  # null where there is none
 
 
 _APPLICATIONS: Final = TypeAdapter(_Applications)
-_APPLICATION: Final = TypeAdapter(_Application)
 
 
 class ArgoDeploys:
@@ -142,10 +149,9 @@ class ArgoDeploys:
         path = "api/v1/applications"
         answer = await asked(self._client, SOURCE, path, _APPLICATIONS, self._query)
         now = datetime.now(UTC)
-        apps = readable(answer.items or [], _APPLICATION)
         return [
             event
-            for app in apps
+            for app in answer.items or ()
             for event in ArgoNotification(app=app).events(now)
             if event.at >= at
         ]

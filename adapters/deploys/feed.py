@@ -1,12 +1,11 @@
 """Asking for deploys, for those whose webhooks do not reach us or were lost."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Final, Protocol, TypeVar
 
 import httpx
-from pydantic import AfterValidator, Field, JsonValue, TypeAdapter, ValidationError
+from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 
 from adapters.errors import BadAnswer
 from adapters.http import check_status, mapped_errors
@@ -62,10 +61,3 @@ async def asked(
         first = error.errors(include_input=False, include_url=False, include_context=False)[0]
         where = ".".join(str(part) for part in first["loc"]) or "the body"
         raise BadAnswer(f"{name}: {where}: {first['msg']}") from error
-
-
-def readable(items: Sequence[JsonValue], model: TypeAdapter[AnswerT]) -> Iterator[AnswerT]:
-    """Those that are what they should be: one odd entry of a list hides no other."""
-    for item in items:
-        with suppress(ValidationError):
-            yield model.validate_python(item)

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Final, Literal
 
-from pydantic import AwareDatetime, BaseModel, Field, JsonValue, TypeAdapter
+from pydantic import AwareDatetime, BaseModel, Field, JsonValue, OnErrorOmit, TypeAdapter
 
-from adapters.deploys.feed import Name, Number, readable
+from adapters.deploys.feed import Name, Number
 from adapters.kubernetes.api import KubernetesApi, parsed
 from adapters.kubernetes.kinds import checked_namespace
 from adapters.told import IngestedEvent
@@ -94,7 +94,7 @@ class _Status(BaseModel):
     conditions: list[_Condition] = Field(default_factory=list)
     applied: Name = Field(default="", alias="lastAppliedRevision")
     attempted: Name = Field(default="", alias="lastAttemptedRevision")
-    history: list[JsonValue] = Field(default_factory=list)
+    history: list[OnErrorOmit[_Release]] = Field(default_factory=list)
 
 
 class _Item(BaseModel):
@@ -103,12 +103,10 @@ class _Item(BaseModel):
 
 
 class _List(BaseModel):
-    items: list[JsonValue] = Field(default_factory=list)
+    items: list[OnErrorOmit[_Item]] = Field(default_factory=list)
 
 
 _LIST: Final = TypeAdapter(_List)
-_ITEM: Final = TypeAdapter(_Item)
-_RELEASES: Final = TypeAdapter(_Release)
 
 
 class FluxDeploys:
@@ -123,14 +121,13 @@ class FluxDeploys:
         """Of what each object tells of itself now. See `DeployFeed.since`."""
         found: list[IngestedEvent] = []
         for kind, group, plural in _PATHS:
-            items = await self._items(f"{group}/namespaces/{self._namespace}/{plural}")
-            for item in readable(items, _ITEM):
+            for item in await self._items(f"{group}/namespaces/{self._namespace}/{plural}"):
                 about = _Object(kind=kind, namespace=self._namespace, name=item.metadata.name)
                 told = _released if kind == "HelmRelease" else _reconciled
                 found += [event for event in told(about, item.status) if event.at >= at]
         return found
 
-    async def _items(self, path: str) -> Sequence[JsonValue]:
+    async def _items(self, path: str) -> Sequence[_Item]:
         try:
             return parsed(_LIST, await self._api.get(path, {"limit": _LIMIT})).items
         except InvalidArguments:
@@ -148,7 +145,7 @@ def _reconciled(about: _Object, status: _Status) -> Iterator[IngestedEvent]:
 
 
 def _released(about: _Object, status: _Status) -> Iterator[IngestedEvent]:
-    newest = max(readable(status.history, _RELEASES), key=lambda one: one.number, default=None)
+    newest = max(status.history, key=lambda one: one.number, default=None)
     outcome = {"deployed": "ok", "failed": "failed"}.get(newest.status) if newest else None
     if newest is not None and outcome is not None:
         yield _event(about, newest.chart_version, f"v{newest.number}", outcome, newest.at)

@@ -12,9 +12,9 @@ from typing import Final
 from urllib.parse import quote
 
 import httpx
-from pydantic import AwareDatetime, BaseModel, Field, JsonValue, TypeAdapter
+from pydantic import AwareDatetime, BaseModel, Field, JsonValue, OnErrorOmit, TypeAdapter
 
-from adapters.deploys.feed import Name, Number, Words, asked, readable
+from adapters.deploys.feed import Name, Number, Words, asked
 from adapters.told import IngestedEvent
 
 SOURCE = "github"
@@ -52,9 +52,9 @@ class _Status(BaseModel):
     description: Words | None = None
 
 
-_LIST: Final = TypeAdapter(list[JsonValue])
-_DEPLOYMENT: Final = TypeAdapter(_Deployment)
-_STATUS: Final = TypeAdapter(_Status)
+# One odd entry of a list hides no other.
+_DEPLOYMENTS: Final = TypeAdapter(list[OnErrorOmit[_Deployment]])
+_STATUSES: Final = TypeAdapter(list[OnErrorOmit[_Status]])
 
 
 class DeploymentStatus(BaseModel):
@@ -114,9 +114,9 @@ class GitHubDeploys:
     async def since(self, at: datetime) -> Sequence[IngestedEvent]:
         """Of the newest deployments. See `DeployFeed.since`."""
         path = f"repos/{quote(self._repository)}/deployments"
-        listed = await asked(self._client, SOURCE, path, _LIST, {"per_page": str(_NEWEST)})
+        newest = {"per_page": str(_NEWEST)}
         read: dict[tuple[int, datetime], Sequence[IngestedEvent]] = {}
-        for each in readable(listed, _DEPLOYMENT):
+        for each in await asked(self._client, SOURCE, path, _DEPLOYMENTS, newest):
             if each.changed_at < at:
                 continue
             state = each.id, each.changed_at
@@ -128,6 +128,6 @@ class GitHubDeploys:
 
     async def _events(self, path: str, made: _Deployment) -> Sequence[IngestedEvent]:
         statuses = await asked(
-            self._client, SOURCE, f"{path}/{made.id}/statuses", _LIST, {"per_page": "100"}
+            self._client, SOURCE, f"{path}/{made.id}/statuses", _STATUSES, {"per_page": "100"}
         )
-        return _events(self._repository, made, readable(statuses, _STATUS))
+        return _events(self._repository, made, statuses)

@@ -13,9 +13,17 @@ from typing import Annotated, Final
 from urllib.parse import quote
 
 import httpx
-from pydantic import AwareDatetime, BaseModel, BeforeValidator, Field, JsonValue, TypeAdapter
+from pydantic import (
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    Field,
+    JsonValue,
+    OnErrorOmit,
+    TypeAdapter,
+)
 
-from adapters.deploys.feed import Name, Number, asked, readable
+from adapters.deploys.feed import Name, Number, asked
 from adapters.told import IngestedEvent
 
 SOURCE: Final = "gitlab"
@@ -87,8 +95,7 @@ class _Project(BaseModel):
     path: Name = Field(alias="path_with_namespace", min_length=1)
 
 
-_LIST: Final = TypeAdapter(list[JsonValue])
-_DEPLOYMENT: Final = TypeAdapter(_Deployment)
+_DEPLOYMENTS: Final = TypeAdapter(list[OnErrorOmit[_Deployment]])
 _PROJECT: Final = TypeAdapter(_Project)
 
 
@@ -108,8 +115,9 @@ class GitLabDeploys:
             "updated_after": at.isoformat(),
             "per_page": _NEWEST,
         }
-        listed = await asked(self._client, SOURCE, f"{self._where}/deployments", _LIST, params)
-        ended = [each for each in readable(listed, _DEPLOYMENT) if each.status in _FINAL]
+        where = f"{self._where}/deployments"
+        listed = await asked(self._client, SOURCE, where, _DEPLOYMENTS, params)
+        ended = [each for each in listed if each.status in _FINAL]
         if ended and not self._path:
             self._path = (await asked(self._client, SOURCE, self._where, _PROJECT)).path
         return [_listed(self._path, each) for each in ended]
