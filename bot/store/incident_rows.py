@@ -105,28 +105,31 @@ async def keep_session(
     at: datetime,
 ) -> None:
     """Make the session's answered turn findable in its channel: what was asked and found."""
-    session = (
-        await connection.execute(sa.select(sessions).where(sessions.c.id == session_id))
-    ).one()
-    installed = await connection.scalar(
-        sa.select(installations.c.team).where(installations.c.team == session.team)
-    )
-    asked = await connection.scalar(
-        sa.select(messages_table.c.body).where(
-            messages_table.c.turn_id == turn_id, messages_table.c.n == 0
+    asked_in = sessions.outerjoin(installations, installations.c.team == sessions.c.team)
+    question_of = (messages_table.c.turn_id == turn_id) & (messages_table.c.n == 0)
+    found = await connection.execute(
+        sa.select(
+            sessions.c.created_at,
+            sessions.c.channel,
+            sessions.c.name,
+            installations.c.team.label("installed"),
+            messages_table.c.body.label("asked"),
         )
+        .select_from(asked_in.outerjoin(messages_table, question_of))
+        .where(sessions.c.id == session_id)
     )
+    session = found.one()
     answer = next((m.text for m in reversed(said) if m.role is Role.ASSISTANT and m.text), "")
-    if asked is None or not answer:
+    if session.asked is None or not answer:
         return
-    question = " ".join(to_message(asked).text.split())
+    question = " ".join(to_message(session.asked).text.split())
     await keep(
         connection,
         Incident(
             source=SESSIONS,
             external_id=session_id,
             opened_at=session.created_at,
-            scope=scope_of(session.channel, installed or HOME),
+            scope=scope_of(session.channel, session.installed or HOME),
             products=_products_asked(said),
             title=question[:MAX_TITLE_CHARS],
             closed_at=at,
