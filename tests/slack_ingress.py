@@ -190,7 +190,7 @@ class Ingress:
             Person(TeamId(TEAM), UserId("U1")),
             Redacted("why?"),
         )
-        await self.sessions.begin_turn(ask, await self.sessions.open(ask, "incident", NOW), NOW)
+        await self.sessions.begin_turn(ask, "incident", NOW)
         return ask
 
     async def _card_pressed(self, proposal_id: ProposalId, ts: MessageTs) -> None:

@@ -17,7 +17,7 @@ from adapters.llm.messages import Message, Role, StopReason, Usage
 from bot.chat.recap_text import QUOTED, ChannelPart, channel_digest, thread_digest
 from bot.chat.stopping import StoppedByPerson, unless_stopped
 from bot.domain.dossier import Dossier
-from bot.domain.ids import ALERTS, MessageTs, Place, SessionId
+from bot.domain.ids import ALERTS, MessageTs, Place, SessionId, session_at
 from bot.domain.session import Ask
 from bot.domain.thread import Said
 from bot.domain.turn_events import TurnEnd, TurnFinished
@@ -93,7 +93,7 @@ class Recaps:
         if place.thread_ts != ask.ts:
             return await self._of_thread(ask)
         found = await self._records.recent(place, LATELY, THREADS + 1)
-        others = [each for each in found if each != f"session:{place.key}"][:THREADS]
+        others = [each for each in found if each != session_at(place)][:THREADS]
         if not others and not _ALWAYS.fullmatch(" ".join(ask.text.split())):
             return None
         parts = [await self._part(each, ask) for each in others]
@@ -101,7 +101,7 @@ class Recaps:
 
     async def _of_thread(self, ask: Ask) -> str:
         place = ask.place
-        dossier = await self._records.read(SessionId(f"session:{place.key}"))
+        dossier = await self._records.read(session_at(place))
         part = await self._read(place, dossier, ask.ts, MOST_MESSAGES)
         return thread_digest(part, ask.turn_id)
 

@@ -14,6 +14,7 @@ import structlog
 from pydantic import JsonValue
 
 from bot.chat.turn_trace import TurnTrace, as_json, current, usage_attributes
+from bot.domain.ids import session_at
 from bot.domain.session import Ask
 from bot.domain.turn_events import TurnEnd, TurnFinished
 from bot.ports.durability import Journal
@@ -254,7 +255,7 @@ def _began_ns(kept: JsonValue) -> int | None:
 
 def _session_of(ask: Ask) -> str:
     """As the database names it."""
-    return f"session:{ask.place.key}"
+    return session_at(ask.place)
 
 
 def _ids_of(ask: Ask) -> Mapping[str, str]:

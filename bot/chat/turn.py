@@ -37,8 +37,8 @@ from bot.chat.tool_calls import ToolDesk
 from bot.chat.turn_budget import Budget, TurnBudget
 from bot.chat.turn_request import Notes, Opened, TurnConfig, TurnRequests, of_call
 from bot.domain.channel import channel_of, session_name
-from bot.domain.ids import MessageTs
-from bot.domain.session import Ask, Session, TurnState
+from bot.domain.ids import MessageTs, session_at
+from bot.domain.session import Ask, TurnState
 from bot.domain.turn_events import Notice, TurnEnd, TurnFinished
 from bot.ports.durability import Journal, Stops, StopSignal
 from bot.ports.failures import GivenUp, StorageUnavailable, SurfaceFailed, SurfaceGone
@@ -150,12 +150,11 @@ class Turns:
             rules = self._config.rules_at(ask.place.team)
             channel = channel_of(rules, await self._channels.for_asking(ask.place))
             name = session_name(channel.rule, channel.name)
-            session: Session = await self._sessions.open(ask, name, now)
             told, readers = await asyncio.gather(
-                self._requests.told(session.id, now, ask.asker, ask.files),
+                self._requests.told(session_at(ask.place), now, ask.asker, ask.files),
                 self._readers_of(ask.place),
             )
-            await self._sessions.begin_turn(ask, session, now, told)
+            session = await self._sessions.begin_turn(ask, name, now, told)
             anew = session.resumed_by == ask.turn_id
             summary: list[JsonValue] = [session.summary, session.summary_ts]
             looks = self._config.first_look and self._budget.rounds.asks_a_model

@@ -26,6 +26,11 @@ class Place:
         return f"{self.team}:{self.channel}:{self.thread_ts}"
 
 
+def session_at(place: Place) -> SessionId:
+    """The one session of a place."""
+    return SessionId(f"session:{place.key}")
+
+
 # The workspace of conversations over HTTP. No platform's id: what stands there is no platform's.
 API: Final = TeamId("@api")
 

@@ -16,10 +16,12 @@ from bot.domain.turn_events import Evidence, TurnFinished
 class SessionStore(Protocol):
     """Sessions, their messages and turns."""
 
-    async def open(self, ask: Ask, name: str, at: datetime) -> Session:
-        """The session of the ask's place, created if new; `active_at` moves. Idempotent.
+    async def begin_turn(self, ask: Ask, name: str, at: datetime, told: str = "") -> Session:
+        """Store the turn and its user message, with its audit row. Idempotent by turn id.
 
-        One that was closed, or idle for too long, begins anew with this ask.
+        The session of the ask's place is created if new, and its `active_at` moves; one that was
+        closed, or idle for too long, begins anew with this ask. `told` is what the model is told with
+        the question.
         """
         ...
 
@@ -29,13 +31,6 @@ class SessionStore(Protocol):
 
     async def get(self, session_id: SessionId) -> Session | None:
         """The session of that id."""
-        ...
-
-    async def begin_turn(self, ask: Ask, session: Session, at: datetime, told: str = "") -> None:
-        """Store the turn and its user message, with its audit row. Idempotent by turn id.
-
-        `told` is what the model is told with the question.
-        """
         ...
 
     async def history(

@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from adapters.llm.messages import Message, Role
 from bot.domain.audit import AuditEvent, AuditKind
-from bot.domain.ids import ChannelId, MessageTs, Place, SessionId, TeamId, TurnId
+from bot.domain.ids import ChannelId, MessageTs, Place, SessionId, TeamId, TurnId, session_at
 from bot.domain.session import Ask, Session, Summary, TurnState
 from bot.domain.turn_events import Evidence
 from bot.store.audit import append_audit
@@ -50,34 +50,39 @@ class StoredSessions:
         self._idle_ttl = idle_ttl
         self._retain = retain
 
-    async def open(self, ask: Ask, name: str, at: datetime) -> Session:
-        """Insert, or move `active_at` forward; the name stays the first one."""
-        place = ask.place
+    async def begin_turn(self, ask: Ask, name: str, at: datetime, told: str = "") -> Session:
+        """Insert the turn, its user message and its audit row, once; its session's name stays."""
 
         async def work(connection: Connection) -> Session:
-            insert = insert_into(connection, sessions).values(
-                id=f"session:{place.key}",
-                team=place.team,
-                channel=place.channel,
-                thread_ts=place.thread_ts,
-                name=name,
-                created_at=at,
-                active_at=at,
-            )
-            later = sa.case(
-                (insert.excluded.active_at > sessions.c.active_at, insert.excluded.active_at),
-                else_=sessions.c.active_at,
-            )
-            fresh = is_idle(insert.excluded.active_at, self._idle_ttl)
-            kept = await connection.execute(
-                insert.on_conflict_do_update(
-                    index_elements=["id"],
-                    set_={"active_at": later, **begun_anew(fresh, ask, at)},
-                ).returning(sessions)
-            )
-            return _session(kept.one())
+            session = await self._opened(connection, ask, name, at)
+            await _begin(connection, ask, session, at, told)
+            return session
 
         return await self._database.transact(work)
+
+    async def _opened(self, connection: Connection, ask: Ask, name: str, at: datetime) -> Session:
+        place = ask.place
+        insert = insert_into(connection, sessions).values(
+            id=session_at(place),
+            team=place.team,
+            channel=place.channel,
+            thread_ts=place.thread_ts,
+            name=name,
+            created_at=at,
+            active_at=at,
+        )
+        later = sa.case(
+            (insert.excluded.active_at > sessions.c.active_at, insert.excluded.active_at),
+            else_=sessions.c.active_at,
+        )
+        fresh = is_idle(insert.excluded.active_at, self._idle_ttl)
+        kept = await connection.execute(
+            insert.on_conflict_do_update(
+                index_elements=["id"],
+                set_={"active_at": later, **begun_anew(fresh, ask, at)},
+            ).returning(sessions)
+        )
+        return _session(kept.one())
 
     async def close_idle(self) -> int:
         """Close what has been idle for too long, by the database's clock; how many it was."""
@@ -106,40 +111,6 @@ class StoredSessions:
             return None if row is None else _session(row)
 
         return await self._database.fetch(work)
-
-    async def begin_turn(self, ask: Ask, session: Session, at: datetime, told: str = "") -> None:
-        """Insert the turn, its user message and its audit row, once."""
-        turn = ask.turn_id
-        started = AuditEvent(
-            kind=AuditKind.TURN_STARTED,
-            actor=ask.asker.user,
-            body={"turn": turn, "place": ask.place.key, "session_name": session.name},
-            session_id=session.id,
-            key=f"{turn}:started",
-        )
-
-        async def work(connection: Connection) -> None:
-            inserted = await connection.execute(
-                insert_into(connection, turns)
-                .values(
-                    id=turn,
-                    session_id=session.id,
-                    ts=ask.ts,
-                    asker_team=ask.asker.team,
-                    asker_user=ask.asker.user,
-                    state=TurnState.RUNNING.value,
-                    started_at=at,
-                )
-                .on_conflict_do_nothing(index_elements=["id"])
-                .returning(turns.c.id)
-            )
-            if inserted.first() is None:
-                return
-            asked = Message(Role.USER, text=ask.text, told=told)
-            await connection.execute(messages_table.insert(), of_messages(turn, [asked], 0))
-            await append_audit(connection, started)
-
-        await self._database.transact(work)
 
     async def history(
         self, session: SessionId, before: TurnId, after_ts: str = ""
@@ -282,13 +253,45 @@ class StoredSessions:
         return await self._database.fetch(work)
 
 
+async def _begin(
+    connection: Connection, ask: Ask, session: Session, at: datetime, told: str
+) -> None:
+    turn = ask.turn_id
+    inserted = await connection.execute(
+        insert_into(connection, turns)
+        .values(
+            id=turn,
+            session_id=session.id,
+            ts=ask.ts,
+            asker_team=ask.asker.team,
+            asker_user=ask.asker.user,
+            state=TurnState.RUNNING.value,
+            started_at=at,
+        )
+        .on_conflict_do_nothing(index_elements=["id"])
+        .returning(turns.c.id)
+    )
+    if inserted.first() is None:
+        return
+    asked = Message(Role.USER, text=ask.text, told=told)
+    await connection.execute(messages_table.insert(), of_messages(turn, [asked], 0))
+    started = AuditEvent(
+        kind=AuditKind.TURN_STARTED,
+        actor=ask.asker.user,
+        body={"turn": turn, "place": ask.place.key, "session_name": session.name},
+        session_id=session.id,
+        key=f"{turn}:started",
+    )
+    await append_audit(connection, started)
+
+
 def _provider_of(messages: Sequence[Message]) -> str | None:
     """Whose words the answer ends with."""
     return next((m.provider for m in reversed(messages) if m.provider), None)
 
 
 def _is_at(place: Place) -> sa.ColumnElement[bool]:
-    return sessions.c.id == f"session:{place.key}"
+    return sessions.c.id == session_at(place)
 
 
 def _session(row: sa.Row[Any]) -> Session:

@@ -5,7 +5,7 @@ turn's ticket: a replica that was given up records nothing. It goes when the tur
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any, Final
 
@@ -79,12 +79,12 @@ class TurnSteps:
         """Record them with their rows; False, and nothing, when the turn is no longer that owner's."""
 
         async def work(connection: Connection) -> bool:
-            insert = _kept(connection.dialect.name)
-            for step in steps:
-                values = {"n": step.n, "name": step.name, "value": step.value}
-                kept = await connection.execute(insert, {"turn": turn, "owner": owner, **values})
-                if kept.rowcount != 1:
-                    return False  # of the first one: the ticket is locked from then on
+            insert, mine = _kept(connection.dialect.name), {"turn": turn, "owner": owner}
+            first, *rest = (mine | asdict(step) for step in steps)
+            if (await connection.execute(insert, first)).rowcount != 1:
+                return False
+            if rest:  # with the ticket locked
+                await connection.execute(insert, rest)
             for each in rows.works:
                 await each(connection)
             await append_audits(connection, rows.events)

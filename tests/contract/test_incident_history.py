@@ -239,8 +239,7 @@ async def a_session(database: Database, state: TurnState, channel: str = "C1") -
     )
     seen = Evidence(1, "c1", "core__get_logs", "2 lines", True, 1, False, "{}")
     sessions = StoredSessions(database)
-    session = await sessions.open(ask, "incident-checkout", NOW)
-    await sessions.begin_turn(ask, session, NOW)
+    await sessions.begin_turn(ask, "incident-checkout", NOW)
     await sessions.finish_turn(ask.turn_id, state, said, [seen], NOW)
 
 

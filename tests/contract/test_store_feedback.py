@@ -28,7 +28,7 @@ PLACE = Place(TeamId("T1"), ChannelId("C1"), MessageTs("1.1"))
 async def answered(stores: Stores, ts: str = "1.1", provider: str = "anthropic") -> TurnId:
     now = datetime.now(UTC)
     ask = Ask(PLACE, MessageTs(ts), ANNA, Redacted("why?"), "incident")
-    await stores.sessions.begin_turn(ask, await stores.sessions.open(ask, "incident", now), now)
+    await stores.sessions.begin_turn(ask, "incident", now)
     said = [Message(Role.ASSISTANT, text="because", provider=provider)]
     await stores.sessions.finish_turn(ask.turn_id, TurnState.ANSWERED, said, [], now)
     await stores.sessions.set_answer(ask.turn_id, MessageTs("9.9"))
@@ -63,7 +63,7 @@ async def test_of_two_presses_at_once_one_counts(stores: Stores) -> None:
 async def test_what_is_not_known_or_not_over_cannot_be_judged(stores: Stores) -> None:
     now = datetime.now(UTC)
     ask = Ask(PLACE, MessageTs("3.3"), ANNA, Redacted("why?"), "incident")
-    await stores.sessions.begin_turn(ask, await stores.sessions.open(ask, "incident", now), now)
+    await stores.sessions.begin_turn(ask, "incident", now)
 
     assert await stores.feedback.vote(ask.turn_id, ANNA, UP, "k1") is None
     assert await stores.feedback.vote(TurnId("turn:T1:C1:8.8"), ANNA, UP, "k2") is None
@@ -117,8 +117,7 @@ async def test_reasons_go_with_what_was_said_and_votes_stay(
     sessions = StoredSessions(database)
     feedback = StoredFeedback(database, retain=retain)
     ask = Ask(PLACE, MessageTs("1.1"), ANNA, Redacted("why?"), "incident")
-    session = await sessions.open(ask, "incident", long_ago)
-    await sessions.begin_turn(ask, session, long_ago)
+    await sessions.begin_turn(ask, "incident", long_ago)
     await sessions.finish_turn(ask.turn_id, TurnState.ANSWERED, [], [], long_ago)
     await feedback.vote(ask.turn_id, ANNA, DOWN, "k1")
     kept = await feedback.explain(ask.turn_id, ANNA, Redacted("wrong"), "k1:why")

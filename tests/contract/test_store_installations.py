@@ -178,8 +178,7 @@ def _ask(team: TeamId) -> Ask:
 async def _live(database: Database, team: TeamId) -> None:
     """The same channel, person and times in each workspace: an answer, a card, a question that waits."""
     sessions, asked = StoredSessions(database), _ask(team)
-    session = await sessions.open(asked, "incident", NOW)
-    await sessions.begin_turn(asked, session, NOW)
+    session = await sessions.begin_turn(asked, "incident", NOW)
     await sessions.finish_turn(asked.turn_id, TurnState.ANSWERED, [], [], NOW)
     feedback = StoredFeedback(database)
     await feedback.vote(asked.turn_id, asked.asker, Vote.DOWN, f"{team}:v")
@@ -316,8 +315,7 @@ async def test_a_channel_of_the_same_id_elsewhere_reads_neither_incidents_nor_al
     sessions = StoredSessions(database)
     for team in TEAMS:
         asked = _ask(team)
-        session = await sessions.open(asked, "incident", NOW)
-        await sessions.begin_turn(asked, session, NOW)
+        await sessions.begin_turn(asked, "incident", NOW)
         seen = Evidence(1, "c1", "core__get_logs", "2 lines", True, 1, False, "{}")
         answer = Message(role=Role.ASSISTANT, text=f"sequential quotes of {team}")
         await sessions.finish_turn(asked.turn_id, TurnState.ANSWERED, [answer], [seen], NOW)

@@ -30,7 +30,7 @@ def ask(ts: str, channel: str = "C1", user: str = "U1") -> Ask:
 
 async def begun(database: Database, asked: Ask, at: datetime = NOW) -> None:
     sessions = StoredSessions(database)
-    await sessions.begin_turn(asked, await sessions.open(asked, "incident", at), at)
+    await sessions.begin_turn(asked, "incident", at)
 
 
 async def test_what_runs_comes_first_and_then_what_waits(database: Database) -> None:

@@ -39,8 +39,7 @@ def ask(ts: str) -> Ask:
 
 async def turn(sessions: StoredSessions, ts: str, ended: datetime) -> None:
     asked = ask(ts)
-    session = await sessions.open(asked, "checkout", ended)
-    await sessions.begin_turn(asked, session, ended)
+    await sessions.begin_turn(asked, "checkout", ended)
     said = [Message(Role.ASSISTANT, text="because")]
     await sessions.finish_turn(asked.turn_id, TurnState.ANSWERED, said, [SEEN], ended)
 
@@ -86,8 +85,7 @@ async def test_what_is_old_goes_and_the_rest_stays(
 async def test_a_running_turn_and_the_trail_are_left_alone(database: Database) -> None:
     sessions = StoredSessions(database)
     old = datetime.now(UTC) - timedelta(days=30)
-    session = await sessions.open(ask("1.0"), "checkout", old)
-    await sessions.begin_turn(ask("1.0"), session, old)
+    await sessions.begin_turn(ask("1.0"), "checkout", old)
 
     assert await StoredRetention(database).drop_messages(DAY_S) == 0
     async with database.read() as connection:
@@ -122,7 +120,8 @@ async def test_without_retention_a_turn_leaves_nothing_said_or_read(database: Da
     assert await counts(database) == (0, 0, 2)
     assert (
         await sessions.history(
-            (await sessions.open(ask("2.0"), "checkout", datetime.now(UTC))).id, ask("2.0").turn_id
+            (await sessions.begin_turn(ask("2.0"), "checkout", datetime.now(UTC))).id,
+            ask("2.0").turn_id,
         )
         == []
     )

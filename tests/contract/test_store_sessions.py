@@ -36,9 +36,7 @@ SAID = (
 
 
 async def begin(stores: Stores, ask: Ask = ASK) -> Session:
-    session = await stores.sessions.open(ask, "incident-checkout", NOW)
-    await stores.sessions.begin_turn(ask, session, NOW)
-    return session
+    return await stores.sessions.begin_turn(ask, "incident-checkout", NOW)
 
 
 async def finish(
@@ -53,7 +51,7 @@ async def test_a_place_without_a_session_has_none(stores: Stores) -> None:
 
 
 async def test_a_session_is_created_and_found(stores: Stores) -> None:
-    session = await stores.sessions.open(ASK, "incident-checkout", NOW)
+    session = await stores.sessions.begin_turn(ASK, "incident-checkout", NOW)
     assert (session.place, session.name) == (PLACE, "incident-checkout")
     assert (session.created_at, session.active_at) == (NOW, NOW)
     assert await stores.sessions.find(PLACE) == session
@@ -61,31 +59,31 @@ async def test_a_session_is_created_and_found(stores: Stores) -> None:
 
 async def test_a_session_is_found_by_its_id(stores: Stores) -> None:
     assert await stores.sessions.get(SessionId("session:unknown")) is None
-    session = await stores.sessions.open(ASK, "incident-checkout", NOW)
+    session = await stores.sessions.begin_turn(ASK, "incident-checkout", NOW)
     assert await stores.sessions.get(session.id) == session
 
 
 async def test_opening_again_only_moves_its_activity(stores: Stores) -> None:
-    first = await stores.sessions.open(ASK, "incident-checkout", NOW)
-    again = await stores.sessions.open(ASK, "renamed", LATER)
+    first = await stores.sessions.begin_turn(ASK, "incident-checkout", NOW)
+    again = await stores.sessions.begin_turn(ASK, "renamed", LATER)
     assert again == replace(first, active_at=LATER)
 
 
 async def test_activity_never_moves_back(stores: Stores) -> None:
-    await stores.sessions.open(ASK, "n", LATER)
-    assert (await stores.sessions.open(ASK, "n", NOW)).active_at == LATER
+    await stores.sessions.begin_turn(ASK, "n", LATER)
+    assert (await stores.sessions.begin_turn(ASK, "n", NOW)).active_at == LATER
 
 
 async def test_another_thread_is_another_session(stores: Stores) -> None:
-    first = await stores.sessions.open(ASK, "n", NOW)
+    first = await stores.sessions.begin_turn(ASK, "n", NOW)
     place = replace(PLACE, thread_ts=MessageTs("1700000001.000100"))
-    other = await stores.sessions.open(an_ask(place=place), "n", NOW)
+    other = await stores.sessions.begin_turn(an_ask(place=place), "n", NOW)
     assert other.id != first.id
 
 
 async def test_opened_twenty_times_at_once_it_is_one_session(stores: Stores) -> None:
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(stores.sessions.open(ASK, "n", NOW)) for _ in range(20)]
+        tasks = [group.create_task(stores.sessions.begin_turn(ASK, "n", NOW)) for _ in range(20)]
     assert {task.result() for task in tasks} == {await stores.sessions.find(PLACE)}
 
 
@@ -119,10 +117,9 @@ async def test_beginning_and_finishing_are_audited_once(stores: Stores) -> None:
 
 
 async def test_begun_twenty_times_at_once_it_is_one_turn(stores: Stores) -> None:
-    session = await stores.sessions.open(ASK, "n", NOW)
     async with asyncio.TaskGroup() as group:
         for _ in range(20):
-            group.create_task(stores.sessions.begin_turn(ASK, session, NOW))
+            group.create_task(stores.sessions.begin_turn(ASK, "n", NOW))
     assert await stores.trail() == [AuditKind.TURN_STARTED]
 
 
@@ -233,8 +230,7 @@ BACK = an_ask("1700000900.000100", "and today?")
 
 
 async def _read(stores: Stores, ask: Ask, at: datetime) -> list[str]:
-    session = await stores.sessions.open(ask, "incident-checkout", at)
-    await stores.sessions.begin_turn(ask, session, at)
+    session = await stores.sessions.begin_turn(ask, "incident-checkout", at)
     history = await stores.sessions.history(session.id, ask.turn_id, session.summary_ts)
     return [m.text for m in history]
 
@@ -260,8 +256,8 @@ async def test_a_session_idle_for_too_long_begins_anew(
 async def test_a_return_delivered_twice_is_one_return(stores: Stores) -> None:
     await begin(stores)
     late = NOW + 2 * WEEK
-    first = await stores.sessions.open(BACK, "n", late)
-    assert await stores.sessions.open(BACK, "n", late + timedelta(seconds=9)) == replace(
+    first = await stores.sessions.begin_turn(BACK, "n", late)
+    assert await stores.sessions.begin_turn(BACK, "n", late + timedelta(seconds=9)) == replace(
         first, active_at=late + timedelta(seconds=9)
     )
     assert first.resumed_by == BACK.turn_id

@@ -52,12 +52,12 @@ class Rows:
 
     async def row(self, state: TurnState) -> None:
         sessions = StoredSessions(self.database)
-        await sessions.begin_turn(ASK, await sessions.open(ASK, "n", AT), AT)
+        await sessions.begin_turn(ASK, "n", AT)
         await sessions.finish_turn(ASK.turn_id, state, (), (), AT)
 
     async def running(self) -> None:
         sessions = StoredSessions(self.database)
-        await sessions.begin_turn(ASK, await sessions.open(ASK, "n", AT), AT)
+        await sessions.begin_turn(ASK, "n", AT)
 
     async def ticket(self) -> None:
         await Accepted(self.database).accept(ASK.turn_id, ASK.place.key, ASK.ts, "{}")

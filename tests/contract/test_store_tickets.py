@@ -94,7 +94,7 @@ async def test_a_turn_in_line_is_found_by_its_place_until_it_ends(
     await engine.run(ask.turn_id, "a")
     await tickets.try_enter(ask.turn_id, place.key, ts, "a")
     assert await sessions.running_turn(place) == ask.turn_id
-    await sessions.begin_turn(ask, await sessions.open(ask, "n", at), at)
+    await sessions.begin_turn(ask, "n", at)
     assert await sessions.running_turn(place) == ask.turn_id
     await sessions.finish_turn(ask.turn_id, TurnState.ANSWERED, (), (), at)
     assert await sessions.running_turn(place) is None

@@ -106,7 +106,7 @@ async def test_a_turn_that_has_left_is_over_and_one_that_never_began_is_not(
 ) -> None:
     assert not (await steps.past(TURN)).is_over
     sessions = StoredSessions(database)
-    await sessions.begin_turn(ASK, await sessions.open(ASK, "incident", AT), AT)
+    await sessions.begin_turn(ASK, "incident", AT)
     assert not (await steps.past(TURN)).is_over
 
     await sessions.finish_turn(TURN, TurnState.ANSWERED, (), (), AT)
@@ -131,7 +131,7 @@ async def test_a_turn_that_an_earlier_release_began_has_its_steps_in_the_engine(
 
 async def test_rows_of_a_step_wait_for_it_and_others_do_not(database: Database) -> None:
     sessions, trail = StoredSessions(database), StoredAudit(database)
-    await sessions.begin_turn(ASK, await sessions.open(ASK, "incident", AT), AT)
+    await sessions.begin_turn(ASK, "incident", AT)
     before = await _trail(database)
 
     with gathered() as rows:

@@ -108,7 +108,7 @@ class MemorySessions:
         self.idle_ttl = timedelta(hours=168)
         self.resumed_at: dict[SessionId, datetime] = {}
 
-    async def open(self, ask: Ask, name: str, at: datetime) -> Session:
+    def _opened(self, ask: Ask, name: str, at: datetime) -> Session:
         fresh = Session(SessionId(f"session:{ask.place.key}"), ask.place, name, at, at)
         kept = self.sessions.setdefault(ask.place, fresh)
         if at - kept.active_at > self.idle_ttl:
@@ -123,9 +123,10 @@ class MemorySessions:
     async def get(self, session_id: SessionId) -> Session | None:
         return next((s for s in self.sessions.values() if s.id == session_id), None)
 
-    async def begin_turn(self, ask: Ask, session: Session, at: datetime, told: str = "") -> None:
+    async def begin_turn(self, ask: Ask, name: str, at: datetime, told: str = "") -> Session:
+        session = self._opened(ask, name, at)
         if ask.turn_id in self.turns:
-            return
+            return session
         turn = Turn(ask.turn_id, session.id, ask.asker, TurnState.RUNNING, at)
         self.turns[turn.id] = _KeptTurn(
             turn, ask.ts, [Message(Role.USER, text=ask.text, told=told)]
@@ -139,6 +140,7 @@ class MemorySessions:
                 f"{turn.id}:started",
             )
         )
+        return session
 
     async def history(
         self, session: SessionId, before: TurnId, after_ts: str = ""

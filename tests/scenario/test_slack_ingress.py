@@ -125,7 +125,7 @@ class Bot:
         team = TeamId(self.workspace.app.team_id)
         place = Place(team, ChannelId(channel), MessageTs(thread_ts))
         ask = Ask(place, MessageTs(thread_ts), Person(team, UserId(RESPONDER)), Redacted("why?"))
-        await self.sessions.begin_turn(ask, await self.sessions.open(ask, "incident", NOW), NOW)
+        await self.sessions.begin_turn(ask, "incident", NOW)
         return ask
 
 
@@ -226,7 +226,7 @@ async def test_the_asker_is_told_that_nothing_was_started(bot: Bot) -> None:
 
 async def test_a_direct_message_and_a_follow_up_need_no_mention(bot: Bot) -> None:
     root = await bot.say(MEMBER, "@kortex why is checkout slow?")
-    await bot.sessions.open(bot.asks()[0], "incident", NOW)
+    await bot.sessions.begin_turn(bot.asks()[0], "incident", NOW)
     await bot.say(MEMBER, "since when?", thread_ts=root)
     await bot.say(MEMBER, "lunch?")
     await bot.say(RESPONDER, "hello there", channel=DIRECT)

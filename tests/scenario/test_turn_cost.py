@@ -19,8 +19,8 @@ from tests.fakes.model_server import Call, Round
 from tests.fixtures_database import new_database
 from tests.fixtures_service import on_stage
 
-MOST_STATEMENTS = 68
-MOST_TRANSACTIONS = 14
+MOST_STATEMENTS = 60
+MOST_TRANSACTIONS = 13
 _WRITES = re.compile(r"\s*(INSERT|UPDATE|DELETE)")
 # What goes on beside every turn: stops are looked for, and the trail's outlets read on.
 _BESIDE = re.compile(
@@ -78,15 +78,13 @@ def _is_engine(connection: sa.Connection) -> bool:
     return isinstance(raw, MillisecondClock) or connection.dialect.driver == "psycopg"
 
 
-async def _over(url: str) -> None:
+async def _over(database: Database) -> None:
     """Until no turn is under way. Raises TimeoutError."""
-    database = await Database.open(url)
     status = workflow_status(database.dialect).c.status
     busy = sa.select(sa.func.count().label("under_way")).where(status.not_in(["SUCCESS"]))
     async with asyncio.timeout(10), database.read() as connection:
         while await connection.scalar(busy):  # noqa: ASYNC110 - the engine's threads write
             await asyncio.sleep(0.01)
-    await database.close()
 
 
 @pytest.fixture(autouse=True)
@@ -100,11 +98,13 @@ async def test_a_turn_asks_little_of_the_database(kind: str, tmp_path: Path) -> 
         new_database(kind, tmp_path) as url,
         on_stage(tmp_path, SCRIPT, {"database": {"url": url}}) as stage,
     ):
+        database = await Database.open(url)
         await stage.answered("@kortex hello")
-        await _over(url)
+        await _over(database)
         with counted() as asked:
             await stage.answered("@kortex why is checkout slow")
-            await _over(url)
+            await _over(database)
+        await database.close()
     found = "\n".join(asked.statements)
     assert len(asked.statements) <= MOST_STATEMENTS, found
     assert asked.transactions <= MOST_TRANSACTIONS, found

@@ -190,7 +190,7 @@ async def test_an_answer_that_cannot_be_delivered_any_more_is_still_kept() -> No
     assert [s.closed for s in surface.streams] == [1]
 
 
-@pytest.mark.parametrize("method", ["open", "begin_turn", "set_answer", "history"])
+@pytest.mark.parametrize("method", ["begin_turn", "set_answer", "history"])
 async def test_without_a_database_people_are_told_that_nothing_was_started(method: str) -> None:
     provider = ScriptedProvider([text("never")])
     bench = turn_bench(providers=[provider])
@@ -381,9 +381,7 @@ async def test_the_next_question_reads_a_well_formed_history(
 ) -> None:
     bench = turn_bench(script)  # type: ignore[arg-type]
     final = await bench.answer()
-    await bench.store.open(LATER, "ops", LATER_AT)
-    session = next(iter(bench.store.sessions.values()))
-    await bench.store.begin_turn(LATER, session, LATER_AT)
+    session = await bench.store.begin_turn(LATER, "ops", LATER_AT)
 
     history = await bench.store.history(session.id, LATER.turn_id)
 

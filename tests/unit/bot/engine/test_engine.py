@@ -264,7 +264,7 @@ async def test_a_turn_that_left_its_thread_as_its_process_died_is_over(lives: Li
     async with lives.life() as engine:
         await engine.start_turn(ask(1))
         await asyncio.wait_for(lives.died.wait(), 10)
-    await sessions.begin_turn(ask(1), await sessions.open(ask(1), "incident", at), at)
+    await sessions.begin_turn(ask(1), "incident", at)
     await sessions.finish_turn(ask(1).turn_id, TurnState.ANSWERED, (), (), at)
     assert await Tickets(lives.database).leave(ask(1).turn_id, "local")
 

@@ -19,15 +19,15 @@ async def test_an_idle_session_is_closed_once_and_opened_by_whoever_returns(
 ) -> None:
     sessions = StoredSessions(database, timedelta(hours=1))
     now = datetime.now(UTC)
-    await sessions.open(ASK, "ops", now - timedelta(hours=2))
+    await sessions.begin_turn(ASK, "ops", now - timedelta(hours=2))
 
     closed = [await sessions.close_idle(), await sessions.close_idle()]
     # A clock behind the database's does not keep it closed.
-    back = await sessions.open(LATER, "ops", now - timedelta(hours=2))
-    await sessions.open(ASK, "ops", now)
+    back = await sessions.begin_turn(LATER, "ops", now - timedelta(hours=2))
+    await sessions.begin_turn(ASK, "ops", now)
 
     assert (closed, back.resumed_by) == ([1, 0], LATER.turn_id)
     assert await sessions.close_idle() == 0
     async with database.read() as connection:
         kinds = await connection.scalars(sa.select(audit.c.kind))
-        assert list(kinds) == [AuditKind.SESSION_CLOSED]
+        assert list(kinds).count(AuditKind.SESSION_CLOSED) == 1
