@@ -131,12 +131,15 @@ class KubernetesApi:
         right in one of them does not show in the others. Raises as `may`.
         """
         places = ("", *dict.fromkeys((self.namespace, *namespaces)))
-        async with asyncio.TaskGroup() as group:
-            asked = [
-                (right, place, group.create_task(self.may(*right, place)))
-                for right in FORBIDDEN
-                for place in places
-            ]
+        try:
+            async with asyncio.TaskGroup() as group:
+                asked = [
+                    (right, place, group.create_task(self.may(*right, place)))
+                    for right in FORBIDDEN
+                    for place in places
+                ]
+        except ExceptionGroup as failed:
+            raise failed.exceptions[0] from failed  # the others were cancelled for it
         everywhere = {right for right, place, task in asked if not place and task.result()}
         return [
             _in_words(right, place)

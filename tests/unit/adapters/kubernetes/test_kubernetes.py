@@ -28,6 +28,7 @@ from bot.wiring.backends import Cluster, open_cluster
 from bot.wiring.observed import make_observed
 from tests.fakes.capabilities import FakeClock, FakeDeploys, FakeHistory
 from tests.fakes.kubernetes_server import TOKEN, KubernetesServer
+from tests.fixtures_http import serving
 from tools.capabilities import (
     Deploy,
     Interval,
@@ -184,6 +185,24 @@ async def test_an_identity_that_may_write_is_told_loudly(open_api: Open) -> None
             "may": ["delete pods", "create pods/exec"],
         }
     ]
+
+
+@pytest.mark.parametrize("status", [0, 401, 503])
+async def test_a_cluster_that_does_not_answer_is_told_of_and_stops_no_start(status: int) -> None:
+    async def refuse(_request: web.Request) -> web.StreamResponse:
+        return web.Response(status=status, text="<html>")
+
+    async with serving(refuse) as there:
+        address = there if status else "http://127.0.0.1:1"
+        api = KubernetesApi(Access(address, None, lambda: TOKEN, "shop"))
+        rollouts = KubernetesRollouts(api, [], [])
+        with capture_logs() as logs:
+            await warn_of_excess(
+                Cluster(api, KubernetesReader(api), rollouts, KubernetesOffer(api))
+            )
+        await api.aclose()
+
+    assert [line["event"] for line in logs] == ["permissions could not be checked"]
 
 
 async def test_a_reading_identity_is_no_news(open_api: Open) -> None:
