@@ -29,10 +29,13 @@ class Accepted:
 
         False, and nothing is written, when it was accepted before, here or on another replica.
         """
+        lost = False  # a commit whose answer did not come: what is there already may be ours
 
         async def work(connection: Connection) -> bool:
+            nonlocal lost
+            again, lost = lost, True
             if not await self._kept(connection, turn, ask):
-                return False
+                return again
             await connection.execute(
                 insert_into(connection, tickets)
                 .values(id=turn, thread=thread, ts=ts, state="waiting", owner=NOBODY)

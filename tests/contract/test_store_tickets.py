@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import TypeVar
 
 import pytest
 import sqlalchemy as sa
@@ -12,6 +13,7 @@ from bot.domain.session import Ask, TurnState
 from bot.store.accepted import Accepted
 from bot.store.accepted_table import accepted as rows
 from bot.store.database import Database
+from bot.store.dialect import Work
 from bot.store.sessions import StoredSessions
 from bot.store.tickets import Superseded, Tickets, workflow_status, workflow_steps
 from tests.fixtures_database import database, database_url, other
@@ -19,6 +21,7 @@ from tools.redactor import Redacted
 
 __all__ = ["database", "database_url", "other"]
 
+T = TypeVar("T")
 THREAD = "T1:C1:1700000000.000100"
 
 
@@ -164,6 +167,21 @@ async def test_what_has_ended_gets_no_place_again(engine: Engine, accepted: Acce
     await engine.run("t1", "a", "SUCCESS")
     assert not await accepted.accept("t1", THREAD, "1", "{}")
     assert await states(engine.database) == {}
+
+
+class AnswerLost(Database):
+    """Its first commit goes through, and nobody hears of it."""
+
+    async def transact(self, work: Work[T], *, again: bool = True) -> T:
+        await super().transact(work, again=again)
+        return await super().transact(work, again=again)
+
+
+async def test_a_message_whose_commit_was_not_heard_of_is_begun_all_the_same(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "__class__", AnswerLost)
+    assert await Accepted(database).accept("t1", THREAD, "1", "{}")
 
 
 async def test_of_many_who_accept_a_message_at_once_one_does(

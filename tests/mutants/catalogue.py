@@ -342,8 +342,8 @@ MUTANTS = (
     Mutant(
         "a message is acknowledged without a place in its thread",
         "bot/store/accepted.py",
-        "                return False\n            await connection.execute(",
-        "                return False\n            return True\n            await connection.execute(",
+        "                return again\n            await connection.execute(",
+        "                return again\n            return True\n            await connection.execute(",
         (f"{_ENGINE}test_a_message_is_not_overtaken_by_a_later_one_whose_workflow_starts_first",),
     ),
     Mutant(
