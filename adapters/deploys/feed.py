@@ -1,5 +1,7 @@
 """Asking for deploys, for those whose webhooks do not reach us or were lost."""
 
+import re
+import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Final, Protocol, TypeVar
@@ -7,7 +9,7 @@ from typing import Annotated, Final, Protocol, TypeVar
 import httpx
 from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 
-from adapters.errors import BadAnswer
+from adapters.errors import BadAnswer, RateLimited
 from adapters.http import check_status, mapped_errors
 from adapters.lookup import answer_to
 from adapters.told import IngestedEvent
@@ -32,6 +34,19 @@ Number = Annotated[int, Field(ge=0, lt=1 << 63)]
 Words = Annotated[str, AfterValidator(lambda text: text[:4000])]
 
 
+def _check_limit(response: httpx.Response) -> None:
+    """Raises RateLimited for what GitHub says with 403: not forbidden, but too often.
+
+    https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api
+    """
+    told, host = response.headers, response.request.url.host
+    if response.status_code != 403 or told.get("x-ratelimit-remaining") != "0":
+        return
+    reset = told.get("x-ratelimit-reset", "")  # seconds since the epoch
+    wait_s = max(0.0, int(reset) - time.time()) if re.fullmatch("[0-9]{1,12}", reset) else None
+    raise RateLimited(f"{host} answered 403: asked too often", status=403, retry_after_s=wait_s)
+
+
 class DeployFeed(Protocol):
     """One system that deploys."""
 
@@ -54,6 +69,7 @@ async def asked(
     with mapped_errors(name):
         request = client.build_request("GET", path, params=params)
         response, body = await answer_to(client, request, MAX_BYTES)
+    _check_limit(response)
     check_status(response)
     try:
         return answer.validate_json(body)

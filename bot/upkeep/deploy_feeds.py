@@ -87,10 +87,12 @@ class FeedSweep:
         self._told_until = None
         self._failures += 1
         pause_s = min(LONGEST_PAUSE_S, 2.0**self._failures)
-        if isinstance(error, AdapterError) and error.retry_after_s is not None:
-            pause_s = min(LONGEST_PAUSE_S, max(pause_s, error.retry_after_s))
+        asked_to_wait_s = error.retry_after_s if isinstance(error, AdapterError) else None
+        if asked_to_wait_s is not None:
+            pause_s = min(LONGEST_PAUSE_S, max(pause_s, asked_to_wait_s))
         self._not_before = self._seconds() + pause_s
-        self.is_away = not isinstance(error, AdapterError) or error.retryable
+        own = isinstance(error, AdapterError) and not error.retryable and asked_to_wait_s is None
+        self.is_away = not own
         why = str(error) or f"no answer within {TIMEOUT_S:g} s"
         tell = log.warning if self._failures == 1 else log.debug
         tell("deploy_feed.failed", feed=self._name, error=why, again_in_s=pause_s)

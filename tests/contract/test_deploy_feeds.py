@@ -1,6 +1,7 @@
 """Deploys that are asked for: what each system tells, that a webhook tells the same, and odd answers."""
 
 import json
+import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -55,12 +56,13 @@ class Systems:
         self.url = ""
         self.asked: list[str] = []
         self.said: tuple[int, bytes] | None = None
+        self.headers: Mapping[str, str] = {}
 
     async def answer(self, request: web.Request) -> web.Response:
         self.asked.append(request.path_qs)
         if self.said is not None:
             status, body = self.said
-            return web.Response(body=body, status=status, headers={"Retry-After": "7"})
+            return web.Response(body=body, status=status, headers=self.headers)
         path = request.raw_path.split("?")[0]
         found = ANSWERS.get(path)
         status = 404 if found is None else 200
@@ -263,12 +265,36 @@ async def test_an_odd_entry_hides_no_other(
 async def test_who_is_asked_too_often_says_how_long_to_wait(
     feeds: Mapping[str, DeployFeed], systems: Systems
 ) -> None:
-    systems.said = (429, b"{}")
+    systems.said, systems.headers = (429, b"{}"), {"Retry-After": "7"}
 
     with pytest.raises(RateLimited) as refused:
         await feeds["github"].since(DAY)
 
     assert refused.value.retry_after_s == 7.0
+
+
+async def _limited(feeds: Mapping[str, DeployFeed], systems: Systems, reset: str) -> float | None:
+    systems.said = (403, b"{}")
+    systems.headers = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": reset}
+    with pytest.raises(RateLimited) as refused:
+        await feeds["github"].since(DAY)
+    return refused.value.retry_after_s
+
+
+async def test_a_limit_that_is_told_as_forbidden_is_waited_for(
+    feeds: Mapping[str, DeployFeed], systems: Systems
+) -> None:
+    waits_s = await _limited(feeds, systems, f"{time.time() + 900:.0f}")
+
+    assert waits_s is not None
+    assert 600.0 < waits_s < 901.0
+
+
+@pytest.mark.parametrize(("reset", "waits_s"), [("1", 0.0), ("9" * 50, None), ("soon", None)])
+async def test_the_end_of_a_limit_may_be_past_or_no_time(
+    feeds: Mapping[str, DeployFeed], systems: Systems, reset: str, waits_s: float | None
+) -> None:
+    assert await _limited(feeds, systems, reset) == waits_s
 
 
 async def test_a_cluster_without_flux_tells_nothing(

@@ -132,6 +132,7 @@ async def test_pauses_grow_and_end_at_a_quarter_of_an_hour(sweeping: Sweeping) -
         (Refused("not yours"), [1, 1], [1, 2]),
         (Unreachable("gone"), [1, 0], [1, 1]),
         (RateLimited("slowly", retry_after_s=300.0), [1, 0], [1, 1]),
+        (Refused("too often", retry_after_s=300.0), [1, 0], [1, 1]),
     ],
 )
 async def test_one_that_is_gone_hides_no_other_and_one_address_that_is_away_is_asked_once(
