@@ -10,6 +10,7 @@ from typing import Final
 from adapters.observe.log_source import LogSource
 from adapters.observe.product_places import (
     LabelAsked,
+    ProductLabels,
     Sighting,
     labels_to_ask,
     places_by_metric,
@@ -100,7 +101,7 @@ class FieldPlaces:
             return [LabelAsked(self._own, pods=False)]
         by_plain = _by_plain_name(await self._source.fields(interval))
         preferred = [_plain(one) for one in self._preferred]
-        known = labels_to_ask(by_plain, preferred)
+        known = labels_to_ask(by_plain, ProductLabels(preferred))
         usual = {*preferred, *WORKLOAD_LABELS, *POD_LABELS}
         asked = [LabelAsked(by_plain[one.label], one.pods) for one in known if one.label in usual]
         return asked[:_MOST_FIELDS]

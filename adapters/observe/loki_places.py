@@ -13,6 +13,7 @@ from adapters.observe.loki_answer import check, label_values_of, series_of
 from adapters.observe.loki_selector import FoundLabel, Selecting, Selector
 from adapters.observe.product_places import (
     LabelAsked,
+    ProductLabels,
     Sighting,
     labels_to_ask,
     places_by_metric,
@@ -127,7 +128,7 @@ class LokiPlaces:
             return [LabelAsked(self._template.label, pods=False)]
         answer = await self._backend.get("/loki/api/v1/labels", _times(interval))
         check(answer)
-        return labels_to_ask(label_values_of(answer), self._preferred)
+        return labels_to_ask(label_values_of(answer), ProductLabels(self._preferred))
 
     async def _values_of(self, asked: LabelAsked, interval: Interval) -> Sequence[str]:
         path = f"/loki/api/v1/label/{asked.label}/values"

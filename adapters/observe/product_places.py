@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from adapters.observe.signal_promql import literal
 from tools.product_names import (
     NAMESPACE_LABELS,
     POD_LABELS,
@@ -35,6 +36,14 @@ _MOST_UNKNOWN: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
+class ProductLabels:
+    """What operators say of the labels that hold products: those to believe first, or the only one."""
+
+    preferred: Sequence[str] = ()
+    named: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class LabelAsked:
     """A label that may hold products, and how."""
 
@@ -52,10 +61,15 @@ class Sighting:
     namespace: str = ""
 
 
-def labels_to_ask(existing: Iterable[str], preferred: Sequence[str] = ()) -> list[LabelAsked]:
+NO_WORD: Final = ProductLabels()
+
+
+def labels_to_ask(existing: Iterable[str], told: ProductLabels = NO_WORD) -> list[LabelAsked]:
     """The labels that may name a product, the preferred first, unknown ones last."""
+    if told.named:
+        return [LabelAsked(told.named, pods=False)]
     there = set(existing)
-    known = [label for label in (*preferred, *WORKLOAD_LABELS) if label in there]
+    known = [label for label in (*told.preferred, *WORKLOAD_LABELS) if label in there]
     pods = [label for label in POD_LABELS if label in there]
     others = sorted(there - {*known, *pods, *NAMESPACE_LABELS})
     unknown = [label for label in others if not _NEVER.fullmatch(label)][:_MOST_UNKNOWN]
@@ -69,7 +83,7 @@ def labels_to_ask(existing: Iterable[str], preferred: Sequence[str] = ()) -> lis
 def value_pattern(products: Sequence[str], pods: bool) -> str:
     """What a label's value looks like when it names one of the products, as RE2."""
     names = {product.rpartition("/")[2] for product in products} | set(products)
-    either = "|".join(re.escape(name) for name in sorted(names))
+    either = "|".join(literal(name) for name in sorted(names))
     return f"(?:{either}){POD_TAIL}" if pods else f"(?:[^/]+/)?(?:{either})"
 
 

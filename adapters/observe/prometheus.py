@@ -15,6 +15,7 @@ from adapters.observe.backend import Backend
 from adapters.observe.conventions import SHIPPED, Conventions
 from adapters.observe.instants import check_order, seconds_text
 from adapters.observe.metric_shape import QUANTILE_NAME, step_for, unit_read
+from adapters.observe.product_places import ProductLabels
 from adapters.observe.prometheus_answer import instant_of, matrix_of, names_of
 from adapters.observe.prometheus_kinds import Kinds
 from adapters.observe.prometheus_sweep import Sweeper
@@ -42,9 +43,8 @@ _TOLERANCE: Final = timedelta(seconds=60)
 class PrometheusMetrics:
     """Metric series by name and product.
 
-    `product_label` is the label that names a product; empty, it is found for each metric, those of
-    `preferred_labels` before the usual ones. Counters
-    are read as rates over at least four scrapes; `scrape_interval_s` is how far these lie apart,
+    `product_label` alone names the product of a series; empty, the label is found for each metric,
+    those of `preferred_labels` before the usual ones. Counters are read as rates over at least four scrapes; `scrape_interval_s` is how far these lie apart,
     None: learned from the data. A name such as `http_request_duration_seconds_p99` that does not
     exist is estimated from the histogram `http_request_duration_seconds_bucket` when that does.
     `org_id` is Mimir's tenant. The client's base URL includes any prefix (`/prometheus` on Mimir).
@@ -66,8 +66,8 @@ class PrometheusMetrics:
         self._clock = clock
         self._product_label = product_label
         self._kinds = Kinds(self._backend, scrape_interval_s, conventions)
-        preferred = (product_label,) if product_label else tuple(preferred_labels)
-        self._sweeper = Sweeper(self._backend, clock, self._kinds, preferred)
+        told = ProductLabels(tuple(preferred_labels), product_label)
+        self._sweeper = Sweeper(self._backend, clock, self._kinds, told)
 
     async def query_range(self, query: MetricQuery) -> MetricResult:
         """Points lie on start + k x step, before end. Counters come as rates. All series."""

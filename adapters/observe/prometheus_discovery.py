@@ -10,12 +10,14 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from typing import Final
 
-from adapters.observe.backend import Answer, Backend
+from adapters.observe.backend import Answer, Backend, few_at_once
 from adapters.observe.instants import seconds_text
 from adapters.observe.product_places import (
     LabelAsked,
+    ProductLabels,
     Sighting,
     labels_to_ask,
     places_by_metric,
@@ -23,11 +25,13 @@ from adapters.observe.product_places import (
 )
 from adapters.observe.prometheus_answer import names_of, vector_of
 from adapters.observe.prometheus_kinds import SPACING_WINDOW, Kinds
+from adapters.observe.query_size import MOST_BYTES, MOST_NAME_BYTES, OR_BYTES, bytes_of, runs
 from adapters.observe.signal_map import Known, base_of, dimension_labels, signals_of
 from adapters.observe.signal_promql import (
-    any_of,
     counted_metric,
     joined_by_or,
+    literal,
+    names_size,
     quoted,
     selector,
     spacing_of,
@@ -50,7 +54,7 @@ class Discovery:
     backend: Backend
     clock: Clock
     interval: Interval
-    preferred: Sequence[str]
+    told: ProductLabels
     kinds: Kinds
     requests: int = 0
     notes: list[str] = field(default_factory=list)
@@ -59,7 +63,7 @@ class Discovery:
         """Raises UpstreamFailed, CapabilityUnavailable."""
         labels, types = await asyncio.gather(self._labels(), self.kinds.types())
         self.requests += 1
-        asked = labels_to_ask(labels, self.preferred)
+        asked = labels_to_ask(labels, self.told)
         wanted = tuple(dict.fromkeys(products)) or await self._products(asked)
         if not wanted or not asked:
             return Discovered((), wanted, wanted, notes=self.notes, requests=self.requests)
@@ -99,7 +103,8 @@ class Discovery:
 
     async def _products(self, asked: Sequence[LabelAsked]) -> Sequence[str]:
         """All that the backend knows by the first label that usually names a service."""
-        usual = [one.label for one in asked if one.label in (*self.preferred, *WORKLOAD_LABELS)]
+        names = {self.told.named, *self.told.preferred, *WORKLOAD_LABELS}
+        usual = [one.label for one in asked if one.label in names]
         if not usual:
             return ()
         answer = await self._get(f"/api/v1/label/{usual[0]}/values", self._range())
@@ -133,14 +138,16 @@ class Discovery:
     ) -> list[Sighting]:
         by_namespace = f", {namespace}" if namespace and any("/" in p for p in products) else ""
         parts = []
+        few = list(runs(products, lambda name: 2 * names_size([name]), MOST_NAME_BYTES))
         for one in asked:
-            matcher = f"{one.label}=~{quoted(value_pattern(products, one.pods))}"
-            seen = f"last_over_time({{{matcher}}}[{SEEN_WITHIN}])"
-            grouped = f"group by (__name__, {one.label}{by_namespace}) ({seen})"
-            parts.append(f'label_replace({grouped}, "{LABEL}", "{one.label}", "", "")')
+            for some in few:
+                matcher = f"{one.label}=~{quoted(value_pattern(some, one.pods))}"
+                seen = f"last_over_time({{{matcher}}}[{SEEN_WITHIN}])"
+                grouped = f"group by (__name__, {one.label}{by_namespace}) ({seen})"
+                parts.append(f'label_replace({grouped}, "{LABEL}", "{one.label}", "", "")')
         return [
             Sighting(row["__name__"], row[LABEL], row.get(row[LABEL], ""), row.get(namespace, ""))
-            for row, _value in await self._instant(joined_by_or(parts), at)
+            for row, _value in await self._instant(parts, at)
             if "__name__" in row and LABEL in row
         ]
 
@@ -151,20 +158,23 @@ class Discovery:
         telling = sorted(dimension_labels() & set(labels))
         if not telling:
             return {}
-        groups: dict[str, tuple[set[str], set[str]]] = {}
+        # Not by the metrics' names: there may be thousands. What else has these labels is left out below.
+        metrics: dict[str, set[str]] = defaultdict(set)
+        values: dict[str, set[str]] = defaultdict(set)
         for metric, at in places.items():
-            for of_product in at.values():
-                for place in of_product:
-                    metrics, values = groups.setdefault(place.label, (set(), set()))
-                    metrics.add(metric)
-                    values.add(re.escape(place.value))
+            for place in (place for of_product in at.values() for place in of_product):
+                metrics[place.label].add(metric)
+                values[place.label].add(place.value)
         by = f"group by (__name__, {', '.join(telling)})"
         parts = [
-            f"{by} ({{{any_of(metrics)},{label}=~{quoted(_any_beginning(values))}}})"
-            for label, (metrics, values) in sorted(groups.items())
+            f'label_replace({by} ({{{label}=~{quoted(_any_beginning(some))}}}), "{LABEL}", "{label}", "", "")'
+            for label, all_values in sorted(values.items())
+            for some in runs(sorted(all_values), lambda one: names_size([one]), MOST_NAME_BYTES)
         ]
         found: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
-        for row, _value in await self._instant(joined_by_or(parts), self._end()):
+        for row, _value in await self._instant(parts, self._end()):
+            if row.get("__name__") not in metrics.get(row.get(LABEL, ""), ()):
+                continue
             for label in telling:
                 if row.get(label):
                     found[row["__name__"]][label].add(row[label])
@@ -184,14 +194,20 @@ class Discovery:
         if not parts:
             return list(signals)
         spacing: dict[str, float] = {}
-        for row, count in await self._instant(joined_by_or(parts), self._end()):
+        for row, count in await self._instant(parts, self._end()):
             if count > 1 and METRIC in row:
                 spacing[row[METRIC]] = spacing_of(SPACING_WINDOW.total_seconds(), count)
         return [replace(signal, spacing_s=spacing.get(_exporter(signal))) for signal in signals]
 
     async def _instant(
-        self, promql: str, at: datetime
+        self, parts: Sequence[str], at: datetime
     ) -> Sequence[tuple[Mapping[str, str], float]]:
+        """All rows of all parts, in as many requests as their length takes."""
+        queries = runs(parts, lambda part: bytes_of(part) + OR_BYTES, MOST_BYTES)
+        asks = [partial(self._vector, joined_by_or(some), at) for some in queries]
+        return [row for rows in await few_at_once(asks) for row in rows]
+
+    async def _vector(self, promql: str, at: datetime) -> Sequence[tuple[Mapping[str, str], float]]:
         self.requests += 1
         form = {"query": promql, "time": seconds_text(at)}
         return vector_of(await self.backend.post_form("/api/v1/query", form))
@@ -220,7 +236,7 @@ def _typed(
 
 
 def _any_beginning(values: Iterable[str]) -> str:
-    return f"(?:{'|'.join(sorted(values))}).*"
+    return f"(?:{'|'.join(map(literal, sorted(values)))}).*"
 
 
 def _exporter(signal: Signal) -> str:
@@ -234,7 +250,7 @@ def _first_place(signal: Signal) -> Place:
 
 def _counting(signal: Signal) -> str:
     place = _first_place(signal)
-    end = f"{re.escape(place.value)}.*" if place.pods else re.escape(place.value)
+    end = f"{literal(place.value)}.*" if place.pods else literal(place.value)
     selected = selector(counted_metric(signal), f"{place.label}=~{quoted(end)}")
     counted = f"max(count_over_time({selected}[{SPACING_WINDOW.total_seconds():.0f}s]))"
     return f'label_replace({counted}, "{METRIC}", {quoted(_exporter(signal))}, "", "")'

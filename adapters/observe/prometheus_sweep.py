@@ -3,11 +3,13 @@
 import asyncio
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import Final
 
-from adapters.observe.backend import Backend
+from adapters.observe.backend import Backend, few_at_once
 from adapters.observe.instants import check_order, seconds_text
 from adapters.observe.metric_shape import MAX_STEPS
+from adapters.observe.product_places import ProductLabels
 from adapters.observe.prometheus_answer import SweptRow, rows_of
 from adapters.observe.prometheus_discovery import Discovery
 from adapters.observe.prometheus_kinds import Kinds
@@ -19,19 +21,16 @@ from tools.signals import Discovered
 
 REMEMBERED_FOR: Final = timedelta(minutes=5)  # new deploys appear within it
 _MOST_POINTS: Final = 400_000  # of one answer: some 12 MB
-_AT_ONCE: Final = 4  # requests; a sweep shares the backend with its people's dashboards
 
 
 class Sweeper:
-    """What there is, and all of it at once. `preferred` are labels that name a product."""
+    """What there is, and all of it at once. `labels` name a product."""
 
-    def __init__(
-        self, backend: Backend, clock: Clock, kinds: Kinds, preferred: Sequence[str]
-    ) -> None:
+    def __init__(self, backend: Backend, clock: Clock, kinds: Kinds, labels: ProductLabels) -> None:
         self._kinds = kinds
         self._backend = backend
         self._clock = clock
-        self._preferred = tuple(preferred)
+        self._labels = labels
         self._remembered: Remembered[Discovered] = Remembered(REMEMBERED_FOR)
 
     async def discover(self, products: Sequence[str], interval: Interval) -> Discovered:
@@ -50,30 +49,22 @@ class Sweeper:
         wanted = frozenset(query.products) if query.products else None
         terms = terms_of(query.signals, wanted, query.step_s)
         parts = list(chunks(terms, round(range_s / query.step_s) + 1, _MOST_POINTS))
-        limit = asyncio.Semaphore(_AT_ONCE)
-        try:
-            async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(self._ask(part, query, limit)) for part in parts]
-        except ExceptionGroup as failed:
-            raise failed.exceptions[0] from failed  # the others were cancelled for it
-        series = [one for task in tasks for one in task.result()]
+        answers = await few_at_once([partial(self._ask, part, query) for part in parts])
+        series = [one for answer in answers for one in answer]
         return Swept(series, query.step_s, requests=len(parts))
 
     async def _look(self, products: Sequence[str], interval: Interval) -> Discovered:
-        looking = Discovery(self._backend, self._clock, interval, self._preferred, self._kinds)
+        looking = Discovery(self._backend, self._clock, interval, self._labels, self._kinds)
         return await looking.look(products)
 
-    async def _ask(
-        self, terms: Sequence[Term], query: SweepQuery, limit: asyncio.Semaphore
-    ) -> list[SweptSeries]:
+    async def _ask(self, terms: Sequence[Term], query: SweepQuery) -> list[SweptSeries]:
         form = {
             "query": joined(terms),
             "start": seconds_text(query.interval.start),
             "end": seconds_text(query.interval.end),
             "step": f"{query.step_s:g}",
         }
-        async with limit:
-            answer = await self._backend.post_form("/api/v1/query_range", form)
+        answer = await self._backend.post_form("/api/v1/query_range", form)
         end = min(query.interval.end, self._clock.now())
         rows = await asyncio.to_thread(rows_of, answer, end)
         return list(_series(rows, terms))

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from adapters.observe.query_size import MOST_BYTES, MOST_NAME_BYTES, OR_BYTES, bytes_of, runs
 from tools.product_names import POD_TAIL
 from tools.signals import Combine, Discovered, Place, Signal
 
@@ -19,6 +20,8 @@ TERM: Final = "kortex_term"
 USUAL_SPACING_S: Final = 60.0  # Prometheus's default scrape_interval, where nothing was learned
 _USUAL_S: Final = (300.0, 120.0, 60.0, 30.0, 20.0, 15.0, 10.0, 5.0, 1.0)
 QUANTILE: Final = "0.99"
+_MOST_TERMS: Final = 9999  # for the digits of a number
+_SPECIAL: Final = re.compile(r"[\\.+*?()|\[\]{}^$]")  # in RE2
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,7 @@ class Group:
     def matchers(self) -> str:
         """Select the group's series."""
         tail = POD_TAIL if self.pods else ""
-        names = "|".join(re.escape(value) for value in sorted(self.values))
+        names = "|".join(literal(value) for value in sorted(self.values))
         mine = f"{self.label}=~{quoted(f'(?:{names}){tail}')}"
         if not self.namespace:
             return mine
@@ -58,6 +61,11 @@ class Term:
         """Told apart from the other terms of its query."""
         return f'label_replace({self.promql}, "{TERM}", "{number}", "", "")'
 
+    @property
+    def size(self) -> int:
+        """Bytes of a query that it takes."""
+        return bytes_of(self.marked(_MOST_TERMS)) + OR_BYTES
+
 
 def matchers_of(found: Discovered, metric: str, product: str) -> list[str]:
     """How a product's series of a metric are selected, by each label that they are found by."""
@@ -69,7 +77,10 @@ def matchers_of(found: Discovered, metric: str, product: str) -> list[str]:
 def groups_of(
     places: Mapping[str, Sequence[Place]], products: frozenset[str] | None = None
 ) -> list[Group]:
-    """How products are found, those alike together; all of them when none are named."""
+    """How products are found, those alike together; all of them when none are named.
+
+    A group is small enough for a matcher, and holds all places of a product that are alike.
+    """
     found: dict[tuple[str, bool, str, str], dict[str, str]] = defaultdict(dict)
     for product, at in places.items():
         if products is not None and product not in products:
@@ -77,7 +88,15 @@ def groups_of(
         for place in at:
             key = (place.label, place.pods, place.namespace, place.namespace_label)
             found[key][place.value] = product
-    return [Group(*key, values) for key, values in sorted(found.items())]
+    return [Group(*key, some) for key, values in sorted(found.items()) for some in _small(values)]
+
+
+def _small(values: Mapping[str, str]) -> Iterator[Mapping[str, str]]:
+    by_product: dict[str, list[str]] = defaultdict(list)
+    for value, product in values.items():
+        by_product[product].append(value)
+    for run in runs(by_product.values(), names_size, MOST_NAME_BYTES):
+        yield {value: values[value] for alike in run for value in alike}
 
 
 def terms_of(
@@ -94,7 +113,10 @@ def terms_of(
             else:
                 terms.append(Term(expression(signal, group, step_s), group, {"": signal}))
     for (_matchers, combine), (group, members) in alike.items():
-        terms.append(_gauges(group, combine, members))
+        terms.extend(
+            _gauges(group, combine, {name: members[name] for name in run})
+            for run in runs(members, lambda name: names_size([name]), MOST_NAME_BYTES)
+        )
     return terms
 
 
@@ -165,6 +187,16 @@ def spacing_of(window_s: float, samples: float) -> float:
     return next(near, window_s / samples)
 
 
+def literal(value: str) -> str:
+    """A regular expression that matches this alone; shorter than Python's, which escapes a dash."""
+    return _SPECIAL.sub(r"\\\g<0>", value)
+
+
+def names_size(names: Iterable[str]) -> int:
+    """Bytes that they take in a matcher of several."""
+    return sum(bytes_of(quoted(literal(name))) for name in names)
+
+
 def quoted(value: str) -> str:
     """A PromQL string literal; the value stays inside it."""
     escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
@@ -195,7 +227,7 @@ def selector(metric: str, *matchers: str) -> str:
 
 def any_of(metrics: Iterable[str]) -> str:
     """A matcher of several names."""
-    return f"__name__=~{quoted('|'.join(re.escape(name) for name in sorted(metrics)))}"
+    return f"__name__=~{quoted('|'.join(literal(name) for name in sorted(metrics)))}"
 
 
 def _gauges(group: Group, combine: Combine, members: Mapping[str, Signal]) -> Term:
@@ -205,15 +237,10 @@ def _gauges(group: Group, combine: Combine, members: Mapping[str, Signal]) -> Te
 
 
 def chunks(terms: Sequence[Term], points_each: int, most_points: int) -> Iterator[list[Term]]:
-    """Terms that fit one request: their answer has at most so many points (a term at least)."""
-    chunk: list[Term] = []
-    size = 0
-    for term in terms:
-        points = points_each * len(term.group.values) * len(term.signals)
-        if chunk and size + points > most_points:
-            yield chunk
-            chunk, size = [], 0
-        chunk.append(term)
-        size += points
-    if chunk:
-        yield chunk
+    """Terms that fit one request (a term at least): the points of its answer, and its own bytes."""
+
+    def points(term: Term) -> int:
+        return points_each * len(term.group.values) * len(term.signals)
+
+    for few in runs(terms, points, most_points):
+        yield from runs(few, lambda term: term.size, MOST_BYTES)

@@ -299,7 +299,8 @@ PARTS: Final = (
     Part(
         "observe",
         "Check url and token of that table below [observe], "
-        f"{_REACH}; where it answers and nothing matches, name your label in [observe] product_labels.",
+        f"{_REACH}. Where it refuses in words of its own, they say why; where nothing matches, name your "
+        "label in [observe] product_labels.",
         ask=check_observed,
     ),
     Part(

@@ -89,7 +89,7 @@ class SignalSettings(Section):
 
 
 class MetricsBackend(ObservedBackend, MetricStoreSettings):
-    """One store of metrics. `product_label` holds a product's name; empty, it is found.
+    """One store of metrics. `product_label` alone says whose a series is; empty, it is found.
     It is a label, a tag of Datadog or a dimension of CloudWatch.
 
     `scrape_interval` empty is learned from the data.

@@ -2,13 +2,14 @@
 
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
 from adapters.http import http_client
 from adapters.observe.prometheus import PrometheusMetrics
 from adapters.recorded.simulator.dataset import floored_to_minute
-from tests.backends.dialects import shop
+from tests.backends.dialects import Shop, shop
 from tests.backends.metric_servers import prometheus, victoria_metrics
 from tests.fakes.set_clock import SetClock
 from tests.fixtures_metrics_contract import contract_series
@@ -106,3 +107,42 @@ class TestDialects:
         assert {one.product for one in swept.series} == set(MANY)
         assert len({one.signal for one in swept.series}) == len(found.signals)
         assert found.requests + swept.requests <= 25
+
+
+@pytest.mark.parametrize("server", sorted(SERVERS))
+async def test_a_product_of_a_thousand_long_names_is_read_within_the_servers_limits(
+    tmp_path: Path, server: str
+) -> None:
+    shop = Shop(NOW)
+    names = [f"app_{'quite_' * 8}long_name_of_gauge_{number}" for number in range(1000)]
+    wide = [shop.gauge(name, {"service": "checkout"}, 1.0, 300) for name in names]
+    hour = Interval(NOW - timedelta(hours=1), NOW)
+    with SERVERS[server](tmp_path, wide) as url:
+        async with http_client(base_url=url) as client:
+            metrics = PrometheusMetrics(client, SetClock(NOW))
+            found = await metrics.discover(["checkout"], hour)
+            swept = await metrics.sweep(SweepQuery(found.signals, hour, 60.0))
+
+    assert {one.signal for one in swept.series} == {signal.name for signal in found.signals}
+    assert found.signals
+
+
+@pytest.mark.parametrize("server", sorted(SERVERS))
+async def test_a_label_that_an_operator_names_alone_says_whose_a_series_is(
+    tmp_path: Path, server: str
+) -> None:
+    shop = Shop(NOW)
+    own = shop.counter("prometheus_http_requests_total", {"job": "prometheus"}, 2.5, 60)
+    of_vm = {"job": "vm", "type": "prometheus"}
+    others = shop.counter("vm_protoparser_read_calls_total", of_vm, 1.0, 60)
+    hour = Interval(NOW - timedelta(hours=1), NOW)
+    with SERVERS[server](tmp_path, [own, others]) as url:
+        async with http_client(base_url=url) as client:
+            named = PrometheusMetrics(client, SetClock(NOW), product_label="job")
+            alone = await named.discover(["prometheus"], hour)
+            everywhere = await PrometheusMetrics(client, SetClock(NOW)).discover(
+                ["prometheus"], hour
+            )
+
+    assert {metric.name for metric in alone.metrics} == {"prometheus_http_requests_total"}
+    assert len(everywhere.metrics) == 2

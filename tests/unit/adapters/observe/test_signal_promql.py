@@ -1,5 +1,7 @@
 """Signals as PromQL."""
 
+from dataclasses import replace
+
 import pytest
 
 from adapters.observe.product_places import LabelAsked, Sighting, places_by_metric, value_pattern
@@ -111,3 +113,37 @@ def test_workload_of_a_namespace_is_not_that_of_another() -> None:
 
 def test_value_may_stand_behind_a_namespace() -> None:
     assert value_pattern(["checkout"], pods=False) == "(?:[^/]+/)?(?:checkout)"
+
+
+NAMES = [f"vm_request_{'long_' * 10}metric_of_number_{number}" for number in range(400)]
+PRODUCTS = [f"team-{number}/a-service-with-a-name-of-{'some-' * 5}length" for number in range(300)]
+
+
+@pytest.mark.parametrize(
+    "signals",
+    [
+        [gauge(name, "checkout") for name in NAMES],
+        [gauge("cpu", *PRODUCTS)],
+        [gauge(name, *PRODUCTS[:60]) for name in NAMES[:60]],
+        [replace(gauge(name, *PRODUCTS), reading="quantile") for name in NAMES[:5]],
+        [
+            replace(gauge(name, *PRODUCTS), reading="ratio", over=f"{name}_max")
+            for name in NAMES[:5]
+        ],
+        [gauge(name, f"{name}-é{'ü' * 40}") for name in NAMES],
+    ],
+)
+def test_no_query_is_longer_than_servers_take(signals: list[Signal]) -> None:
+    terms = terms_of(signals, None, 60.0)
+
+    queries = [joined(part) for part in chunks(terms, 1, 10**9)]
+
+    assert max(len(query.encode()) for query in queries) <= 16_384
+    asked = {(one.name, product) for one in signals for product in one.places}
+    told = {
+        (signal.name, product)
+        for term in terms
+        for signal in term.signals.values()
+        for product in term.group.values.values()
+    }
+    assert told == asked
