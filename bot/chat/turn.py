@@ -24,7 +24,7 @@ from bot.chat.aftermath import (
     turned_away,
 )
 from bot.chat.attachments import reading_of
-from bot.chat.delivery import Delivery
+from bot.chat.delivery import NOT_YET, Delivery
 from bot.chat.ending import final_of
 from bot.chat.first_look import Look
 from bot.chat.loop import Emit, Loop, Renew
@@ -318,7 +318,9 @@ class Turns:
             return await self._delivery.deliver(ask, ts, end, stream)
 
         try:
-            await journal.step("deliver", lambda: show(final), with_next=True)
+            # Its end is the turn's, and shown once more it is the same; a first post is to be known.
+            has_been_posted = ts != NOT_YET
+            await journal.step("deliver", lambda: show(final), with_next=has_been_posted)
         except GivenUp as error:
             short = broken(ask, error, None, self._redactor)
             await journal.step("deliver:short", lambda: show(short))

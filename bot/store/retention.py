@@ -13,6 +13,7 @@ from bot.store.database import Database
 from bot.store.dialect import Connection, seconds_ago
 from bot.store.feedback_table import feedback
 from bot.store.tables import evidence, messages, sessions, turns
+from bot.store.turn_step_table import turn_steps
 
 DAY_S: Final = 86_400.0
 # Turns emptied in one transaction: a first sweep of years must not hold the writer for long.
@@ -38,7 +39,11 @@ class StoredRetention:
         return await self._drop(messages, older_than_s)
 
     async def drop_results(self, older_than_s: float) -> int:
-        """Delete the tool results of turns that ended before; returns how many."""
+        """Delete the tool results of turns that ended before; returns how many.
+
+        What is on record of their steps too, which is there only where an older release ended them.
+        """
+        await self._drop(turn_steps, older_than_s)
         return await self._drop(evidence, older_than_s)
 
     async def _drop_alerts(self, older_than_s: float) -> None:

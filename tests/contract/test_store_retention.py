@@ -15,6 +15,7 @@ from bot.store.database import Database
 from bot.store.retention import DAY_S, StoredRetention
 from bot.store.sessions import StoredSessions
 from bot.store.tables import audit, evidence, messages, turns
+from bot.store.turn_step_table import turn_steps
 from bot.upkeep.retention import KeptFor, RetentionSweep
 from tests.fixtures_database import database, database_url
 from tools.redactor import Redacted
@@ -91,6 +92,21 @@ async def test_a_running_turn_and_the_trail_are_left_alone(database: Database) -
     async with database.read() as connection:
         kinds = list(await connection.scalars(sa.select(audit.c.kind)))
     assert kinds == [AuditKind.TURN_STARTED.value]
+
+
+async def test_steps_that_an_older_release_left_go_with_the_results(database: Database) -> None:
+    now = datetime.now(UTC)
+    for days, ts in ((3, "2.0"), (30, "1.0")):
+        await turn(StoredSessions(database), ts, now - timedelta(days=days))
+        async with database.write() as connection:
+            row = {"turn_id": ask(ts).turn_id, "n": 0, "name": "open", "value": "[]"}
+            await connection.execute(turn_steps.insert(), row)
+
+    await StoredRetention(database).drop_results(7 * DAY_S)
+
+    async with database.read() as connection:
+        left = list(await connection.scalars(sa.select(turn_steps.c.turn_id)))
+    assert left == [ask("2.0").turn_id]
 
 
 async def test_a_summary_goes_with_the_messages_it_sums_up(database: Database) -> None:

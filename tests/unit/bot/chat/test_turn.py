@@ -274,9 +274,11 @@ async def test_a_question_whose_placeholder_is_refused_is_answered_unseen_and_sh
 ):
     refusal = SurfaceFailed("invalid_auth", retryable=False)
     bench = turn_bench([text("found")], surface=RecordingSurface(open_failures=[refusal]))
+    journal = MemoryJournal()
 
-    final = await bench.answer()
+    final = await bench.answer(journal=journal)
 
+    assert journal.record[-1][0] == "deliver"  # with the message that it posted
     assert final is not None
     assert (final.end, bench.state()) == (TurnEnd.ANSWERED, TurnState.ANSWERED)
     assert [shown.text for shown in bench.surface.finals] == ["found"]
