@@ -33,13 +33,19 @@ def run_workers(
     count: int,
     signals: Signals,
     times: Times = Times(),  # noqa: B008 - frozen
+    rates: Rates | None = None,
 ) -> int:
-    """The exit code, of the supervisor and of each worker in its own process."""
+    """The exit code, of the supervisor and of each worker in its own process.
+
+    `rates` of the whole service, in place of what the configuration says.
+    """
     logs.configure(None)
-    return verbs.mendable(lambda: _supervised(config, count, signals, times))
+    return verbs.mendable(lambda: _supervised(config, count, signals, times, rates))
 
 
-def _supervised(config: Path, count: int, signals: Signals, times: Times) -> int:
+def _supervised(
+    config: Path, count: int, signals: Signals, times: Times, rates: Rates | None
+) -> int:
     settings = verbs.loaded(config)
     _check(settings, count)
     http = settings.http
@@ -55,12 +61,13 @@ def _supervised(config: Path, count: int, signals: Signals, times: Times) -> int
             where = f"http://{http.host}:{port}/readyz"
             announce(f"kortex is serving with {count} workers; health at {where}")
 
-        shelf = SharedShelf()
+        rates = rates or Rates.with_edits(settings.slack.edits_per_minute)
+        rates = rates.shared(SharedShelf(), count)
         found = Supervisor(count, signals, ready, lambda: announce(verbs.STOPPING)).run()
         if isinstance(found, int):
             return found
         siblings = Siblings(found.number, port, ports)
-        return verbs.guarded(lambda: _serve(config, signals, found, siblings, shelf, times))
+        return verbs.guarded(lambda: _serve(config, signals, found, siblings, times, rates))
 
 
 def _check(settings: Settings, count: int) -> None:
@@ -82,13 +89,11 @@ async def _serve(
     signals: Signals,
     worker: Worker,
     siblings: Siblings,
-    shelf: SharedShelf,
     times: Times,
+    rates: Rates,
 ) -> int:
     structlog.contextvars.bind_contextvars(worker=worker.number)
     settings = verbs.read(config)
-    alone = Rates.with_edits(settings.slack.edits_per_minute)
-    rates = alone.shared(shelf, len(siblings.ports))
 
     def ready(_service: Service) -> None:
         spare_what_stays()

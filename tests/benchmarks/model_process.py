@@ -63,7 +63,7 @@ class Connection(asyncio.Protocol):
 
     def _answer(self, path: str, body: bytes) -> None:
         if path.startswith("/loki/"):
-            self._whole(_loki())
+            self._whole(_loki(path.partition("?")[0]))
         elif path.endswith("/api/tags"):
             self._whole({"models": [{"name": MODEL, "model": MODEL, "capabilities": _ABILITIES}]})
         elif path.endswith("/api/show"):
@@ -98,14 +98,23 @@ class Connection(asyncio.Protocol):
             self._next = self._loop.call_at(due, self._paced, pieces, at + 1, pace_s, due, marker)
 
 
-def _loki() -> Any:
+_LABELS = {"service_name": "checkout", "host": "checkout-1", "detected_level": "error"}
+
+
+def _loki(path: str) -> Any:
+    return {"status": "success", "data": _data(path)}
+
+
+def _data(path: str) -> Any:
+    if path.endswith("/labels"):
+        return [*_LABELS]
+    if path.endswith("/values"):
+        return [_LABELS.get(path.split("/")[-2], "")]
+    if path.endswith("/series"):
+        return [_LABELS]
     now = time.time_ns()
     values = [[str(now - (n + 1) * 10**9), line] for n, line in enumerate(log_lines())]
-    stream = {"service_name": "checkout", "host": "checkout-1", "detected_level": "error"}
-    return {
-        "status": "success",
-        "data": {"resultType": "streams", "result": [{"stream": stream, "values": values}]},
-    }
+    return {"resultType": "streams", "result": [{"stream": _LABELS, "values": values}]}
 
 
 async def _main() -> None:
