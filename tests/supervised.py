@@ -1,11 +1,12 @@
 """Toy workers under a real supervisor: `python -m tests.supervised COUNT FOLDER PLAN PATIENCE`.
 
 The plan says what each start does, in order, the last of it from then on: `serve` until it is
-stopped, `exit:CODE` before it serves, `fall:CODE` right after, `deaf` to stops. Lines on standard
-output say what happens.
+stopped, `exit:CODE` before it serves, `fall:CODE` right after, `deaf` to stops. `crowded` alone is a
+machine that has no room for any of them. Lines on standard output say what happens.
 """
 
 import os
+import resource
 import signal
 import sys
 import time
@@ -17,6 +18,7 @@ from bot.upkeep.signals import Signals, heeding
 from bot.upkeep.supervisor import Patience, Supervisor, Worker
 
 LONG_S = 60.0
+_NOBODY = 65534
 
 
 def say(*words: object) -> None:
@@ -53,8 +55,17 @@ def _work(worker: Worker, signals: Signals, what: str) -> int:
     return 0
 
 
+def _crowded() -> None:
+    """No further process for whoever we are; root has no such limit."""
+    if os.getuid() == 0:
+        os.setuid(_NOBODY)
+    resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
+
+
 def _main(count: str, folder: str, plan: str, patience: str) -> int:
     def serve(signals: Signals) -> int:
+        if plan == "crowded":
+            _crowded()
         supervisor = Supervisor(
             int(count),
             signals,

@@ -190,17 +190,21 @@ class Supervisor:
         # What comes in between is held back until the new process knows what to do about it.
         signal.pthread_sigmask(signal.SIG_BLOCK, (*TAKEN, signal.SIGCHLD))
         try:
-            pid = os.fork()
-            if not pid:
+            pid = _forked()
+            if pid == 0:
                 os.close(ours)
-                return self._forked(Worker(place.number, theirs))
+                return self._as_worker(Worker(place.number, theirs))
         finally:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, (*TAKEN, signal.SIGCHLD))
         os.close(theirs)
-        place.pid, place.told = pid, ours
+        place.told = ours
+        if pid is None:
+            self._ended(place, _FAILED)
+        else:
+            place.pid = pid
         return None
 
-    def _forked(self, worker: Worker) -> Worker:
+    def _as_worker(self, worker: Worker) -> Worker:
         self.signals.tell(None)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         for end in (*self._wake, self._alive[1]):
@@ -240,6 +244,15 @@ class Supervisor:
         if not self._was_ready and all(each.served_at is not None for each in self._places):
             self._was_ready = True
             self.ready()
+
+
+def _forked() -> int | None:
+    """As `os.fork`; None where the machine has no room for another process now."""
+    try:
+        return os.fork()
+    except OSError as error:
+        _log.error("worker.not_forked", why=error.strerror)
+        return None
 
 
 def _close(place: _Place) -> None:

@@ -3,6 +3,7 @@
 import os
 import signal
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,11 @@ from tests.scenario.durability.investigation import (
     ended_well,
     three_rounds,
 )
+from tests.scenario.durability.replica import TIMES
 from tests.scenario.durability.workers import Workers, workers_of
 from tests.scenario.durability.world import Asked, World, world_on
+
+IMPATIENT = replace(TIMES, grace_s=0.2)
 
 
 @pytest.fixture
@@ -62,6 +66,17 @@ async def test_a_stop_lets_the_turns_of_all_workers_end(world: World) -> None:
         said = workers.said()
         assert said.count("stopping: nothing new is taken") == 1
         assert "Traceback" not in said
+
+
+async def test_what_a_stop_interrupts_goes_on_at_the_next_start(world: World) -> None:
+    async with workers_of(world, IMPATIENT) as workers:
+        await workers.serve()
+        asked = await _in_the_last_round_of_the_first(world, workers)
+        os.kill(workers.pid, signal.SIGTERM)
+
+        assert await workers.ended() == 0
+    async with workers_of(world):
+        await ended_well(world, asked, round_again=3)
 
 
 async def test_workers_drain_when_their_supervisor_is_killed(world: World) -> None:

@@ -173,6 +173,12 @@ async def test_a_stop_while_the_first_starts_ends_it(tmp_path: Path) -> None:
         assert await run.ended() == 0
 
 
+async def test_a_machine_without_room_for_a_process_is_a_failed_start(tmp_path: Path) -> None:
+    async with supervised(tmp_path, "crowded") as run:
+        assert await run.ended() == 1
+        assert starts(tmp_path) == 0
+
+
 def test_pauses_grow_to_a_bound() -> None:
     patience = Patience()
 
