@@ -96,7 +96,14 @@ class People:
     floor_acks: list[float] = field(default_factory=list)
     late: int = 0  # deliveries without an acknowledgement in time; Slack delivers again
 
-    async def load(self, streams: int, turns: int, stagger_s: float, timeout_s: float) -> Any:
+    async def load(
+        self,
+        streams: int,
+        turns: int,
+        stagger_s: float,
+        timeout_s: float,
+        channels: int = CHANNELS,
+    ) -> Any:
         """`streams` of them at once until `turns` were asked and answered, or time is up."""
         self.acks.clear()
         self.floor_acks.clear()
@@ -108,7 +115,7 @@ class People:
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout_s), asyncio.TaskGroup() as group:
                 for worker in range(streams):
-                    group.create_task(self._keep_asking(numbers, worker * stagger_s))
+                    group.create_task(self._keep_asking(numbers, worker * stagger_s, channels))
         return {
             "wall_s": time.monotonic() - began,
             "asked": self.seen.asked,
@@ -121,16 +128,17 @@ class People:
             "unacknowledged": len(self.workspace.outbox.undelivered),
             "late": self.late,
             "limited": sum(self.workspace.counters.limited.values()),
+            "limited_by": {str(key): n for key, n in self.workspace.counters.limited.items()},
             "calls": self.seen.calls,
         }
 
-    async def _keep_asking(self, numbers: Any, delay_s: float) -> None:
+    async def _keep_asking(self, numbers: Any, delay_s: float, channels: int) -> None:
         await asyncio.sleep(delay_s)
         for number in numbers:
             marker = f"bench-{number}"
             ended = self.seen.ended[marker] = asyncio.Event()
             self.seen.asked[marker] = time.monotonic()
-            user, channel = f"U0BENCH{number % PEOPLE:03}", f"C0BENCH{number % CHANNELS:03}"
+            user, channel = f"U0BENCH{number % PEOPLE:03}", f"C0BENCH{number % channels:03}"
             await self.workspace.say(user, channel, f"@kortex {question(number)}")
             await ended.wait()
 
