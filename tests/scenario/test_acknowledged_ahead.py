@@ -70,7 +70,9 @@ def delivered(stage: Stage, asked: Asked) -> tuple[int, list[Any]]:
         "X-Slack-Request-Timestamp": at,
         "X-Slack-Signature": sign(stage.workspace.signing_secret, at, body),
     }
-    with closing(http.client.HTTPConnection("127.0.0.1", stage.service.http_port)) as connection:
+    port = stage.service.http_port
+    slack = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
+    with closing(slack) as connection:
         connection.request("POST", PATH, body, headers)
         status = connection.getresponse().status
     with closing(sqlite3.connect(stage.folder / "kortex.db")) as database:
@@ -82,11 +84,13 @@ async def test_the_loop_of_the_answers_and_all_its_threads_are_held(stage: Start
         release = threading.Event()
         loop = asyncio.get_running_loop()
         held = [loop.run_in_executor(None, release.wait) for _ in range(THREADS)]
-        with ThreadPoolExecutor(1) as slack:
-            answer = slack.submit(delivered, running, asked)
-            loop_is_held_by(answer)
-        assert answer.result() == (200, [(asked.ts,)])
-        release.set()
+        try:
+            with ThreadPoolExecutor(1) as slack:
+                answer = slack.submit(delivered, running, asked)
+                loop_is_held_by(answer)
+            assert answer.result() == (200, [(asked.ts,)])
+        finally:
+            release.set()
         await asyncio.gather(*held)
         assert "It is the deploy." in await running.answer(asked)
 
