@@ -11,7 +11,7 @@ Broken statements and violated constraints are bugs and pass unchanged.
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from datetime import datetime
-from typing import Any, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
@@ -151,11 +151,16 @@ def _start_of(span_us: int) -> sa.ColumnElement[datetime]:
     return _once((_now_us() // span) * span)
 
 
+# An INSERT that knows ON CONFLICT, by the name of the dialect.
+INSERT: Final[Mapping[str, Callable[[sa.Table], sqlite.Insert | postgresql.Insert]]] = {
+    "sqlite": sqlite.insert,
+    "postgresql": postgresql.insert,
+}
+
+
 def insert_into(connection: Connection, table: sa.Table) -> sqlite.Insert | postgresql.Insert:
-    """An INSERT that knows ON CONFLICT."""
-    if connection.dialect.name == "postgresql":
-        return postgresql.insert(table)
-    return sqlite.insert(table)
+    """That of the connection's database."""
+    return INSERT[connection.dialect.name](table)
 
 
 async def lock_budget(connection: Connection) -> None:

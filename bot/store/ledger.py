@@ -6,6 +6,7 @@ Beside it the days of which a budget's alert was told.
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import fields
 from datetime import UTC, date, datetime, time, timedelta
+from functools import cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -14,8 +15,9 @@ from adapters.llm.messages import Usage
 from bot.domain.budget import BudgetLimits, Refusal
 from bot.ports.ledger import DatedEntry, LedgerEntry, Reservation, SpentBy, Today
 from bot.store import allowance
+from bot.store.columns import Instant
 from bot.store.database import Database
-from bot.store.dialect import Connection, insert_into, lock_budget, now, seconds_ago, today
+from bot.store.dialect import INSERT, Connection, insert_into, lock_budget, now, seconds_ago, today
 from bot.store.step_rows import write_with_step
 from bot.store.tables import budget_alerts, reservations
 from bot.store.tables import spending as table
@@ -106,11 +108,8 @@ class StoredLedger:
                 if reservation
                 else None
             )
-            await connection.execute(
-                insert_into(connection, table)
-                .values(**_row(entry), at=held_at or now())
-                .on_conflict_do_nothing(index_elements=["turn_id", "round", "provider"])
-            )
+            values = _row(entry) | {"held_at": held_at}
+            await connection.execute(_recording(connection.dialect.name), values)
 
         await write_with_step(self._database, work)
 
@@ -200,6 +199,17 @@ def _within(day: date | None) -> tuple[sa.ColumnElement[bool], ...]:
         return (table.c.at >= today(),)
     start = datetime.combine(day, time(), tzinfo=UTC)
     return (table.c.at >= start, table.c.at < start + timedelta(days=1))
+
+
+@cache
+def _recording(dialect: str) -> sa.Executable:
+    """Made once: it is written after every round."""
+    names = (*_AS_THEY_ARE, *_TOKENS, "user_id")
+    insert = INSERT[dialect](table).values({name: sa.bindparam(name) for name in names})
+    at = sa.func.coalesce(sa.bindparam("held_at", type_=Instant()), now())
+    return insert.values(at=at).on_conflict_do_nothing(
+        index_elements=["turn_id", "round", "provider"]
+    )
 
 
 def _row(entry: LedgerEntry) -> dict[str, object]:

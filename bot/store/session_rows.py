@@ -6,6 +6,7 @@ Those since it was begun anew, and after its summary.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any
 
 import orjson
@@ -15,11 +16,11 @@ from pydantic import JsonValue, TypeAdapter
 from adapters.llm.messages import Message
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.ids import SessionId, TurnId
-from bot.domain.session import Ask, Summary, TurnState
+from bot.domain.session import Summary, TurnState
 from bot.domain.turn_events import Evidence
 from bot.store.audit import append_audit
-from bot.store.columns import Instant, json_text
-from bot.store.dialect import Connection, now, seconds_ago
+from bot.store.columns import CleanText, Instant, json_text
+from bot.store.dialect import INSERT, Connection, now, seconds_ago
 from bot.store.tables import sessions, turns
 
 _EPOCH = sa.literal(0, sa.BigInteger())
@@ -29,29 +30,47 @@ _EVIDENCE = tuple(f.name for f in fields(Evidence))  # each has a column of its 
 _BLOCKS = TypeAdapter(tuple[str, ...])
 
 
-def is_idle(at: sa.ColumnElement[datetime], ttl: timedelta) -> sa.ColumnElement[bool]:
-    """Whether the stored session was closed, or had no message for longer than `ttl`."""
-    silent_us = sa.type_coerce(at, sa.BigInteger()) - sa.type_coerce(
-        sessions.c.active_at, sa.BigInteger()
+@cache
+def opening(dialect: str) -> sa.Executable:
+    """Inserts a session, or opens the stored one again; made once, which takes longer than to run it.
+
+    One that was closed, or had no message for longer than `ttl_us`, begins anew with `turn`.
+    """
+    names = ("id", "team", "channel", "thread_ts", "name", "created_at", "active_at")
+    insert = INSERT[dialect](sessions).values({name: sa.bindparam(name) for name in names})
+    new = insert.excluded.active_at
+    silent_us = _micros(new) - _micros(sessions.c.active_at)
+    anew = sa.or_(
+        sessions.c.closed_at.is_not(None), silent_us > sa.bindparam("ttl_us", type_=sa.BigInteger())
     )
-    return sa.or_(
-        sessions.c.closed_at.is_not(None), silent_us > round(ttl.total_seconds() * 1_000_000)
-    )
+
+    def when(value: sa.ColumnElement[Any], column: sa.Column[Any]) -> sa.ColumnElement[Any]:
+        return sa.case((anew, value), else_=column)
+
+    nothing = sa.literal("", CleanText())
+    return insert.on_conflict_do_update(
+        index_elements=["id"],
+        set_={
+            "active_at": sa.case((new > sessions.c.active_at, new), else_=sessions.c.active_at),
+            "closed_at": sa.null(),
+            "resumed_at": when(insert.excluded.created_at, sessions.c.resumed_at),
+            "resumed_by": when(sa.bindparam("turn", type_=CleanText()), sessions.c.resumed_by),
+            "summary": when(nothing, sessions.c.summary),
+            "summary_ts": when(nothing, sessions.c.summary_ts),
+        },
+    ).returning(sessions)
 
 
-def begun_anew(fresh: sa.ColumnElement[bool], ask: Ask, at: datetime) -> dict[str, Any]:
-    """The columns of a session that this ask opens again; the same ones where it does not."""
+@cache
+def beginning(dialect: str) -> sa.Executable:
+    """Inserts a turn once; its id where it was not there."""
+    names = ("id", "session_id", "ts", "asker_team", "asker_user", "state", "started_at")
+    insert = INSERT[dialect](turns).values({name: sa.bindparam(name) for name in names})
+    return insert.on_conflict_do_nothing(index_elements=["id"]).returning(turns.c.id)
 
-    def when(value: object, column: sa.Column[Any]) -> sa.ColumnElement[Any]:
-        return sa.case((fresh, sa.literal(value, column.type)), else_=column)
 
-    return {
-        "closed_at": sa.null(),
-        "resumed_at": when(at, sessions.c.resumed_at),
-        "resumed_by": when(ask.turn_id, sessions.c.resumed_by),
-        "summary": when("", sessions.c.summary),
-        "summary_ts": when("", sessions.c.summary_ts),
-    }
+def _micros(at: sa.ColumnElement[datetime]) -> sa.ColumnElement[int]:
+    return sa.type_coerce(at, sa.BigInteger())
 
 
 def is_read_by(this: sa.FromClause) -> Sequence[sa.ColumnElement[bool]]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy as sa
 from pydantic import JsonValue
@@ -14,17 +14,17 @@ from bot.domain.session import Ask, Session, Summary, TurnState
 from bot.domain.turn_events import Evidence
 from bot.store.audit import append_audit
 from bot.store.database import Database
-from bot.store.dialect import Connection, insert_into
+from bot.store.dialect import Connection
 from bot.store.incident_rows import keep_session
 from bot.store.session_rows import (
     asked_in,
-    begun_anew,
+    beginning,
     close_idle,
-    is_idle,
     is_read_by,
     keep_summary,
     of_evidence,
     of_messages,
+    opening,
     to_evidence,
     to_message,
 )
@@ -62,26 +62,18 @@ class StoredSessions:
 
     async def _opened(self, connection: Connection, ask: Ask, name: str, at: datetime) -> Session:
         place = ask.place
-        insert = insert_into(connection, sessions).values(
-            id=session_at(place),
-            team=place.team,
-            channel=place.channel,
-            thread_ts=place.thread_ts,
-            name=name,
-            created_at=at,
-            active_at=at,
-        )
-        later = sa.case(
-            (insert.excluded.active_at > sessions.c.active_at, insert.excluded.active_at),
-            else_=sessions.c.active_at,
-        )
-        fresh = is_idle(insert.excluded.active_at, self._idle_ttl)
-        kept = await connection.execute(
-            insert.on_conflict_do_update(
-                index_elements=["id"],
-                set_={"active_at": later, **begun_anew(fresh, ask, at)},
-            ).returning(sessions)
-        )
+        values = {
+            "id": session_at(place),
+            "team": place.team,
+            "channel": place.channel,
+            "thread_ts": place.thread_ts,
+            "name": name,
+            "created_at": at,
+            "active_at": at,
+            "turn": ask.turn_id,
+            "ttl_us": self._idle_ttl // timedelta(microseconds=1),
+        }
+        kept = await connection.execute(opening(connection.dialect.name), values)
         return _session(kept.one())
 
     async def close_idle(self) -> int:
@@ -181,7 +173,7 @@ class StoredSessions:
         """Remember which message is edited."""
 
         async def work(connection: Connection) -> None:
-            await connection.execute(turns.update().where(turns.c.id == turn).values(answer_ts=ts))
+            await connection.execute(_SET_ANSWER, {"turn": turn, "answer": ts})
 
         await write_with_step(self._database, work)
 
@@ -257,20 +249,16 @@ async def _begin(
     connection: Connection, ask: Ask, session: Session, at: datetime, told: str
 ) -> None:
     turn = ask.turn_id
-    inserted = await connection.execute(
-        insert_into(connection, turns)
-        .values(
-            id=turn,
-            session_id=session.id,
-            ts=ask.ts,
-            asker_team=ask.asker.team,
-            asker_user=ask.asker.user,
-            state=TurnState.RUNNING.value,
-            started_at=at,
-        )
-        .on_conflict_do_nothing(index_elements=["id"])
-        .returning(turns.c.id)
-    )
+    values = {
+        "id": turn,
+        "session_id": session.id,
+        "ts": ask.ts,
+        "asker_team": ask.asker.team,
+        "asker_user": ask.asker.user,
+        "state": TurnState.RUNNING.value,
+        "started_at": at,
+    }
+    inserted = await connection.execute(beginning(connection.dialect.name), values)
     if inserted.first() is None:
         return
     asked = Message(Role.USER, text=ask.text, told=told)
@@ -283,6 +271,13 @@ async def _begin(
         key=f"{turn}:started",
     )
     await append_audit(connection, started)
+
+
+_SET_ANSWER: Final = (
+    turns.update()
+    .where(turns.c.id == sa.bindparam("turn"))
+    .values(answer_ts=sa.bindparam("answer"))
+)
 
 
 def _provider_of(messages: Sequence[Message]) -> str | None:

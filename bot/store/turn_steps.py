@@ -4,28 +4,22 @@ A record is written in one transaction with the rows of its step, and by nobody 
 turn's ticket: a replica that was given up records nothing. It goes when the turn leaves its thread.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
-from typing import Any, Final
+from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 
 from bot.domain.session import TurnState
 from bot.store.audit import append_audits
 from bot.store.columns import CleanText
 from bot.store.database import Database
-from bot.store.dialect import Connection
+from bot.store.dialect import INSERT, Connection
 from bot.store.step_rows import StepRows
 from bot.store.tables import tickets, turns
 from bot.store.tickets import workflow_steps
 from bot.store.turn_step_table import turn_steps
-
-_INSERT: Final[Mapping[str, Callable[[sa.Table], sqlite.Insert | postgresql.Insert]]] = {
-    "sqlite": sqlite.insert,
-    "postgresql": postgresql.insert,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +98,7 @@ def _kept(dialect: str) -> sa.Executable:
         sa.bindparam("value", type_=CleanText()),
     )
     mine = (tickets.c.id == sa.bindparam("turn"), tickets.c.owner == sa.bindparam("owner"))
-    insert = _INSERT[dialect](turn_steps)
+    insert = INSERT[dialect](turn_steps)
     insert = insert.from_select(columns, sa.select(*given).where(*mine).with_for_update(read=True))
     # Again after a lost connection: it is the same record.
     return insert.on_conflict_do_update(

@@ -319,8 +319,8 @@ MUTANTS = (
     Mutant(
         "a round is written down once per attempt",
         "bot/store/ledger.py",
-        ".values(**_row(entry), at",
-        '.values(**_row(entry) | {"turn_id": __import__("uuid").uuid4().hex}, at',
+        '_row(entry) | {"held_at": held_at}',
+        '_row(entry) | {"held_at": held_at, "turn_id": __import__("uuid").uuid4().hex}',
         (f"{_LEDGER}test_a_round_counts_once",),
     ),
     Mutant(

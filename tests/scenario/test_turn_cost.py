@@ -22,9 +22,9 @@ from tests.fixtures_service import on_stage
 MOST_STATEMENTS = 60
 MOST_TRANSACTIONS = 13
 _WRITES = re.compile(r"\s*(INSERT|UPDATE|DELETE)")
-# What goes on beside every turn: stops are looked for, and the trail's outlets read on.
+# What goes on beside every turn: leases, looks for stops, and what the outlets of the trail read.
 _BESIDE = re.compile(
-    r"under_way|stop_by IS NOT NULL|audit_(sinks|checkpoints)|audit\.at AS at_us|^BEGIN"
+    r"under_way|replicas|stop_by IS NOT NULL|audit_(sinks|checkpoints)|audit\.at AS at_us|^BEGIN"
 )
 
 
