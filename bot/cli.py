@@ -24,7 +24,7 @@ from bot.upkeep import garbage
 from bot.upkeep.late import spare_libraries
 from bot.upkeep.signals import Signals, heeding
 
-MOST_WORKERS = 32  # each is a replica with some 45 connections to PostgreSQL
+MOST_WORKERS = 32  # each is a replica with some 50 connections to PostgreSQL
 
 EPILOG = """\
 start here:
