@@ -66,16 +66,8 @@ class DbosRecords:
 
     async def take_up(self, executor: str) -> None:
         """Go on with what that executor held under an earlier version, and nobody holds now."""
-        earlier = [*self._earlier.versions]
-        held = await DBOS.list_workflows_async(
-            executor_id=executor,
-            status="PENDING",
-            app_version=earlier,
-            load_input=False,
-            load_output=False,
-        )
-        if held:
-            await self.hand_on([each.workflow_id for each in held])
+        if held := await self._earlier.held_by(executor):
+            await self.hand_on(held)
 
 
 class TakeOver:

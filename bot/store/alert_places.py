@@ -16,7 +16,7 @@ from bot.store.alert_rows import known_alerts
 from bot.store.alert_tables import alert_threads as threads
 from bot.store.allowance import COUNTED
 from bot.store.dialect import Connection, insert_into, now, seconds_ago, today
-from bot.store.tables import spending
+from bot.store.ledger_tables import spending
 
 HOUR_S: Final = 3_600.0
 # What nobody told of for so long is over, whether its end was told or not.

@@ -46,4 +46,5 @@ alerts = sa.Table(
     sa.Column("changed_at", Instant, nullable=False),  # both as its sender says
     sa.Column("fires", sa.Integer, nullable=False),
     sa.Column("repeats", sa.Integer, nullable=False),
+    index_where("ix_alerts_with_words", "thread_id", "title <> '' OR labels <> '{}'"),
 )

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from bot.domain.budget import NO_MODEL, BudgetLimits, Limit, Refusal
 from bot.ports.ledger import Reservation
 from bot.store.dialect import Connection, seconds_ago, this_hour, today
-from bot.store.tables import reservations, spending
+from bot.store.ledger_tables import reservations, spending
 
 COUNTED = sa.func.coalesce(spending.c.counted_usd_micros, spending.c.cost_usd_micros, 0)
 _TOKENS = (

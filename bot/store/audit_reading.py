@@ -24,6 +24,8 @@ PAGE_ROWS = 5_000
 _SESSION_BEFORE_ROW = timedelta(hours=1)
 # In the order of ChainRow's fields; the instant stays a number, which is what was hashed.
 _AT = sa.type_coerce(audit.c.at, sa.BigInteger()).label("at_us")
+# As its index has it.
+_IS_SEAL = audit.c.kind == sa.literal_column(f"'{AuditKind.AUDIT_SEALED.value}'")
 _ROW = sa.select(*(_AT if name == "at_us" else audit.c[name] for name in ChainRow._fields))
 
 
@@ -91,12 +93,14 @@ class StoredTrail:
         found = [_entry(row) for row in await self._rows(statement)]
         return found[::-1] if newest else found
 
-    async def checkpoints(self) -> Sequence[Checkpoint]:
-        """Those made here, oldest first."""
+    async def checkpoints(self, since: int = 0) -> Sequence[Checkpoint]:
+        """Those made here of so many rows or more, oldest first."""
 
         async def work(connection: Connection) -> Sequence[Checkpoint]:
             found = await connection.scalars(
-                sa.select(audit_checkpoints.c.line).order_by(audit_checkpoints.c.seq)
+                sa.select(audit_checkpoints.c.line)
+                .where(audit_checkpoints.c.seq >= since)
+                .order_by(audit_checkpoints.c.seq)
             )
             return [each for line in found for each in checkpoints_in(str(line))]
 
@@ -104,7 +108,7 @@ class StoredTrail:
 
     async def seals(self) -> Sequence[ChainRow]:
         """Every row that says it is one."""
-        return await self._rows(_ROW.where(audit.c.kind == AuditKind.AUDIT_SEALED.value))
+        return await self._rows(_ROW.where(_IS_SEAL).order_by(audit.c.seq))
 
     async def last_rows(self, count: int) -> Sequence[ChainRow]:
         """The newest ones, in order."""
@@ -194,9 +198,11 @@ async def verify_end(
 
     Raises StorageUnavailable.
     """
-    checkpoints = [*await trail.checkpoints(), *witnesses]
-    seal = newest_genuine(await trail.seals(), keys)
     found = await trail.last_rows(rows)
+    # Those of fewer rows say nothing of these.
+    made_here = await trail.checkpoints(found[0].seq if found else 0)
+    checkpoints = [*made_here, *witnesses]
+    seal = newest_genuine(await trail.seals(), keys)
     first = found[0] if len(found) == rows else None
     if seal is not None and first is not None and first.seq < seal.seq:
         found = [row for row in found if row.seq >= seal.seq]

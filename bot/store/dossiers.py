@@ -14,10 +14,11 @@ from bot.domain.proposal import Proposal
 from bot.store.audit_reading import PAGE_ROWS, StoredTrail
 from bot.store.database import Database
 from bot.store.dialect import Connection, seconds_ago
+from bot.store.ledger_tables import spending
 from bot.store.proposals import StoredProposals
 from bot.store.session_rows import to_evidence, to_message
 from bot.store.sessions import StoredSessions
-from bot.store.tables import evidence, messages, proposals, sessions, spending, turns
+from bot.store.tables import evidence, messages, proposals, sessions, turns
 
 
 class Dossiers:

@@ -9,6 +9,8 @@ from bot.store.dialect import Connection
 from bot.store.tickets import HELD, workflow_status
 
 _QUEUED = "ENQUEUED"
+# As an index of the engine's has it.
+_UNDER_WAY = sa.text("status IN ('ENQUEUED', 'PENDING')")
 
 
 class EarlierWork:
@@ -23,6 +25,20 @@ class EarlierWork:
         self._version = version
         self.versions = frozenset(earlier)
 
+    async def held_by(self, executor: str) -> Sequence[str]:
+        """What that executor held under an earlier version."""
+        mine = self._workflows.c
+        held = sa.select(mine.workflow_uuid).where(
+            mine.executor_id == executor,
+            mine.status == HELD,
+            mine.application_version.in_(self.versions),
+        )
+
+        async def work(connection: Connection) -> Sequence[str]:
+            return (await connection.scalars(held)).all()
+
+        return await self._database.fetch(work)
+
     async def take(self, workflows: Sequence[str]) -> None:
         """Those of them that somebody held: they are of this version from now on."""
         if workflows:
@@ -33,7 +49,9 @@ class EarlierWork:
         """What waits for a process of an earlier version, but for those `alive`; how many."""
         orphaned = self.versions.difference(alive)
         mine = self._workflows.c
-        return await self._take(mine.application_version.in_(orphaned), mine.status == _QUEUED)
+        return await self._take(
+            mine.application_version.in_(orphaned), _UNDER_WAY, mine.status == _QUEUED
+        )
 
     async def _take(self, *which: sa.ColumnElement[bool]) -> int:
         earlier = self._workflows.c.application_version.in_(self.versions)

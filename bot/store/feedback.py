@@ -88,30 +88,29 @@ class StoredFeedback:
 
     async def judged(self, days: int) -> Sequence[Judged]:
         """By provider, over the last days."""
-        per_turn = (
+        # Of each answer by its key: votes of all time are not read.
+        votes = sa.select(sa.func.count()).where(feedback.c.turn_id == turns.c.id)
+        up = votes.where(feedback.c.vote == Vote.UP.value)
+        answered = (
             sa.select(
-                feedback.c.turn_id,
-                sa.func.sum(sa.case((feedback.c.vote == Vote.UP.value, 1), else_=0)).label("up"),
-                sa.func.count().label("all"),
+                sa.func.coalesce(turns.c.provider, "").label("provider"),
+                up.scalar_subquery().label("up"),
+                votes.scalar_subquery().label("votes"),
             )
-            .group_by(feedback.c.turn_id)
+            .where(
+                turns.c.state == TurnState.ANSWERED.value,
+                turns.c.ended_at >= seconds_ago(days * DAY_S),
+                of_session(turns.c.session_id, self._whose),
+            )
             .subquery()
         )
-        name = sa.func.coalesce(turns.c.provider, "")
-        up = sa.func.coalesce(sa.func.sum(per_turn.c.up), 0)
-        votes = sa.func.coalesce(sa.func.sum(per_turn.c.all), 0)
+        sums = sa.func.sum(answered.c.up), sa.func.sum(answered.c.votes)
 
         async def work(connection: Connection) -> Sequence[Judged]:
             found = await connection.execute(
-                sa.select(name, sa.func.count(), up, votes)
-                .select_from(turns.outerjoin(per_turn, per_turn.c.turn_id == turns.c.id))
-                .where(
-                    turns.c.state == TurnState.ANSWERED.value,
-                    turns.c.ended_at >= seconds_ago(days * DAY_S),
-                    of_session(turns.c.session_id, self._whose),
-                )
-                .group_by(name)
-                .order_by(name)
+                sa.select(answered.c.provider, sa.func.count(), *sums)
+                .group_by(answered.c.provider)
+                .order_by(answered.c.provider)
             )
             return [Judged(p, days, int(n), int(u), int(v) - int(u)) for p, n, u, v in found]
 
@@ -120,7 +119,7 @@ class StoredFeedback:
     async def reasons(self, limit: int) -> Sequence[Opinion]:
         """The latest that were given."""
         own = of_team(sessions.c.team, self._whose)
-        wanted = _opinions().where(feedback.c.reason != "", own)
+        wanted = _opinions().where(feedback.c.reason != sa.literal_column("''"), own)
         return await self._read(wanted.order_by(feedback.c.at.desc()).limit(limit))
 
     async def between(self, start: datetime, end: datetime) -> Sequence[Opinion]:

@@ -2,7 +2,7 @@
 
 import sqlalchemy as sa
 
-from bot.store.columns import CleanText, Instant, metadata, outside, text
+from bot.store.columns import CleanText, Instant, index_where, metadata, outside, text
 
 feedback = sa.Table(
     "feedback",  # one vote per person and answer
@@ -14,4 +14,5 @@ feedback = sa.Table(
     outside("reason", default=True),
     sa.Column("at", Instant, nullable=False),
     sa.Index("ix_feedback_at", "at"),
+    index_where("ix_feedback_reasons", "at", "reason <> ''"),
 )

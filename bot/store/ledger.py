@@ -18,9 +18,9 @@ from bot.store import allowance
 from bot.store.columns import Instant
 from bot.store.database import Database
 from bot.store.dialect import INSERT, Connection, insert_into, lock_budget, now, seconds_ago, today
+from bot.store.ledger_tables import budget_alerts, reservations
+from bot.store.ledger_tables import spending as table
 from bot.store.step_rows import write_with_step
-from bot.store.tables import budget_alerts, reservations
-from bot.store.tables import spending as table
 from bot.store.whose import Whose, of_tenant
 
 _GROUPS = {
@@ -168,7 +168,8 @@ class StoredLedger:
         """Totals of a day, the most expensive first. Raises ValueError for an unknown `by`."""
         if by not in _GROUPS:
             raise ValueError(f"no report by {by}; there are {', '.join(_GROUPS)}")
-        name = _GROUPS[by]
+        # Not the column: SQLite would read all spending in the order of the column's index.
+        name = sa.func.coalesce(_GROUPS[by], "")
         tokens = table.c.input_uncached + table.c.cache_read + table.c.cache_write + table.c.output
         total = sa.func.coalesce(sa.func.sum(table.c.cost_usd_micros), 0)
         priced = sa.func.count(table.c.cost_usd_micros)

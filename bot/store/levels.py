@@ -5,12 +5,11 @@ from datetime import datetime
 
 import sqlalchemy as sa
 
-from bot.domain.proposal import ProposalState
 from bot.ports.proposals import WatchKind
 from bot.store.audit_sinks import SinkCursors
 from bot.store.database import Database
 from bot.store.dialect import Connection, now
-from bot.store.tables import audit, proposals, watches
+from bot.store.tables import IS_UNDER_WAY, audit, proposals, watches
 
 UNDER_WAY = "under_way"  # decided, and its order neither sent nor looked after
 EXPIRED = "expired"  # past its time, and nobody closed it
@@ -33,12 +32,11 @@ class StoredLevels:
 
     async def stuck_s(self) -> Mapping[str, float]:
         """By the database's clock."""
-        busy = (ProposalState.CONFIRMED.value, ProposalState.DISPATCHING.value)
         watched = sa.exists().where(
             watches.c.proposal_id == proposals.c.id, watches.c.kind == WatchKind.PROGRESS.value
         )
         decided = sa.select(sa.func.min(proposals.c.decided_at)).where(
-            proposals.c.state.in_(busy), ~watched
+            sa.text(IS_UNDER_WAY), ~watched
         )
         expired = sa.select(sa.func.min(proposals.c.expires_at)).where(
             sa.text("state = 'pending'"), proposals.c.expires_at < now()

@@ -20,11 +20,11 @@ from bot.store.alert_tables import alert_threads
 from bot.store.audit import append_audit
 from bot.store.database import Database
 from bot.store.dialect import Connection, now
+from bot.store.ledger_tables import reservations
 from bot.store.proposal_rows import REPAINT, proposal_of
 from bot.store.tables import (
     proposals,
     replicas,
-    reservations,
     tickets,
     turns,
     undelivered,

@@ -18,7 +18,13 @@ from bot.store.turn_step_table import turn_steps
 DAY_S: Final = 86_400.0
 # Turns emptied in one transaction: a first sweep of years must not hold the writer for long.
 TURNS_AT_ONCE: Final = 200
-EVENTS_AT_ONCE: Final = 5_000
+EVENTS_AT_ONCE: Final = 1_000
+# What says of a turn that it was emptied: without it every sweep would look at every turn again.
+_DROPPED: Final = {
+    messages.name: turns.c.messages_dropped,
+    evidence.name: turns.c.results_dropped,
+}
+_EMPTY: Final[sa.ColumnElement[str]] = sa.literal_column("''")  # as the indexes of words have it
 
 
 class StoredRetention:
@@ -48,14 +54,15 @@ class StoredRetention:
 
     async def _drop_alerts(self, older_than_s: float) -> None:
         """Their words; that they were told, and in which thread, stays."""
-        is_old = alert_threads.c.heard_at < seconds_ago(older_than_s)
-        old = sa.select(alert_threads.c.id).where(is_old)
+        over = sa.exists().where(
+            alert_threads.c.id == alerts.c.thread_id,
+            alert_threads.c.heard_at < seconds_ago(older_than_s),
+        )
+        has_words = sa.or_(alerts.c.title != _EMPTY, alerts.c.labels != sa.literal_column("'{}'"))
 
         async def work(connection: Connection) -> None:
             await connection.execute(
-                alerts.update()
-                .where(alerts.c.thread_id.in_(old), (alerts.c.title + alerts.c.labels) != "{}")
-                .values(title="", labels="{}")
+                alerts.update().where(has_words, over).values(title="", labels="{}")
             )
 
         await self._database.transact(work)
@@ -86,7 +93,7 @@ class StoredRetention:
         async def work(connection: Connection) -> None:
             await connection.execute(
                 sessions.update()
-                .where(sessions.c.summary != "", over)
+                .where(sessions.c.summary != _EMPTY, over)
                 .values(summary="", summary_ts="")
             )
 
@@ -99,27 +106,29 @@ class StoredRetention:
 
         async def work(connection: Connection) -> None:
             await connection.execute(
-                feedback.update().where(feedback.c.reason != "", over).values(reason="")
+                feedback.update().where(feedback.c.reason != _EMPTY, over).values(reason="")
             )
 
         await self._database.transact(work)
 
     async def _drop(self, table: sa.Table, older_than_s: float) -> int:
+        mark = _DROPPED[table.name]
         old = (
             sa.select(turns.c.id)
-            .where(
-                turns.c.ended_at < seconds_ago(older_than_s),
-                sa.exists().where(table.c.turn_id == turns.c.id),
-            )
+            .where(sa.text(f"NOT {mark.name}"), turns.c.ended_at < seconds_ago(older_than_s))
             .limit(TURNS_AT_ONCE)
         )
 
-        async def work(connection: Connection) -> int:
+        async def work(connection: Connection) -> tuple[int, int]:
             chosen = list(await connection.scalars(old))
             gone = await connection.execute(table.delete().where(table.c.turn_id.in_(chosen)))
-            return gone.rowcount if chosen else 0
+            await connection.execute(
+                turns.update().where(turns.c.id.in_(chosen)).values({mark: True})
+            )
+            return len(chosen), gone.rowcount if chosen else 0
 
-        total = 0
-        while dropped := await self._database.transact(work):
+        total, turns_left = 0, TURNS_AT_ONCE
+        while turns_left == TURNS_AT_ONCE:
+            turns_left, dropped = await self._database.transact(work)
             total += dropped
         return total

@@ -7,20 +7,19 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from bot.domain.ids import ChannelId, MessageTs, Place, ProposalId, TeamId, TurnId
-from bot.domain.proposal import ProposalState
 from bot.domain.session import TurnState
 from bot.ports.proposals import WatchKind, decision_workflow
 from bot.store.columns import CleanText
 from bot.store.database import Database
 from bot.store.dialect import Connection, as_engines
-from bot.store.tables import proposals, sessions, tickets, turns, watches
+from bot.store.tables import IS_UNDER_WAY, proposals, sessions, tickets, turns, watches
 from bot.store.tickets import ALIVE, workflow_status, workflow_steps
 
 _DELIVERED: Final = "deliver"  # the last step of a turn; `bot.chat.turn`
+# Each as an index of the engine's has it, of what has not ended.
+_GOES_ON: Final = ("status IN ('ENQUEUED', 'PENDING')", "status = 'DELAYED'")
 # Its workflow was ended from outside, so its body told nobody.
 _CUT_OFF: Final = ("CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED")
-
-_UNDER_WAY = (ProposalState.CONFIRMED.value, ProposalState.DISPATCHING.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,50 +52,49 @@ class StrandedTurns:
         return await self._database.fetch(work)
 
     def _in_line(self) -> sa.Select[Any]:
-        mine = self._workflows.c
+        status, *rest = self._how_far(tickets.c.id)
         return (
-            sa.select(tickets.c.id, tickets.c.thread, tickets.c.ts, *self._how_far())
-            .join(self._workflows, mine.workflow_uuid == as_engines(tickets.c.id))
+            sa.select(tickets.c.id, tickets.c.thread, tickets.c.ts, status.label("status"), *rest)
             .outerjoin(turns, turns.c.id == tickets.c.id)
-            .where(mine.status.not_in(ALIVE))
+            .where(status.not_in(ALIVE))
         )
 
     def _left(self) -> sa.Select[Any]:
-        mine, ending = self._workflows.c, self._workflows.alias("ending")
+        status, *rest = self._how_far(turns.c.id)
+        ending = self._workflows.alias("ending")
         its_ending = sa.literal(ending_workflow(""), CleanText()).concat(turns.c.id)
         thread = sa.func.substr(sessions.c.id, len("session:") + 1).label("thread")
         return (
-            sa.select(turns.c.id, thread, turns.c.ts, *self._how_far())
+            sa.select(turns.c.id, thread, turns.c.ts, status.label("status"), *rest)
             .join(sessions, sessions.c.id == turns.c.session_id)
-            .join(self._workflows, mine.workflow_uuid == as_engines(turns.c.id))
             .where(
                 # As the index of running turns has it.
                 turns.c.state == sa.literal_column(f"'{TurnState.RUNNING.value}'"),
-                mine.status.not_in(ALIVE),
+                status.not_in(ALIVE),
                 ~sa.exists().where(tickets.c.id == turns.c.id),
                 ~sa.exists().where(ending.c.workflow_uuid == as_engines(its_ending)),
             )
         )
 
-    def _how_far(self) -> tuple[sa.ColumnElement[Any], ...]:
+    def _how_far(self, turn: sa.ColumnElement[str]) -> tuple[sa.ColumnElement[Any], ...]:
+        """Asked of each turn: of a join, SQLite without statistics reads the workflows first."""
         mine, steps = self._workflows.c, self._steps.c
+        status = sa.select(mine.status).where(mine.workflow_uuid == as_engines(turn))
         delivered = sa.exists().where(
-            steps.workflow_uuid == mine.workflow_uuid, steps.function_name == _DELIVERED
+            steps.workflow_uuid == as_engines(turn), steps.function_name == _DELIVERED
         )
-        return mine.status, turns.c.state, delivered.label("delivered")
+        return status.scalar_subquery(), turns.c.state, delivered.label("delivered")
 
     async def of_other_versions(self, known: Collection[str], limit: int) -> Sequence[str]:
         """Work that is to go on, and that none of these versions can carry on."""
         mine = self._workflows.c
+        unknown = mine.application_version.not_in(list(known))
+        every = (sa.select(mine.workflow_uuid).where(sa.text(is_), unknown) for is_ in _GOES_ON)
+        # In no order: to sort them, SQLite would read all workflows in that order.
+        found = sa.select(sa.union_all(*every).subquery().c.workflow_uuid).limit(limit)
 
         async def work(connection: Connection) -> Sequence[str]:
-            found = await connection.scalars(
-                sa.select(mine.workflow_uuid)
-                .where(mine.status.in_(ALIVE), mine.application_version.not_in(list(known)))
-                .order_by(mine.workflow_uuid)
-                .limit(limit)
-            )
-            return found.all()
+            return sorted(await connection.scalars(found))
 
         return await self._database.fetch(work)
 
@@ -156,7 +154,7 @@ class StrandedProposals:
         async def work(connection: Connection) -> Sequence[ProposalId]:
             found = await connection.scalars(
                 sa.select(proposals.c.id)
-                .where(proposals.c.state.in_(_UNDER_WAY), ~alive, ~watched)
+                .where(sa.text(IS_UNDER_WAY), ~alive, ~watched)
                 .order_by(proposals.c.decided_at, proposals.c.id)
                 .limit(limit)
             )

@@ -23,6 +23,7 @@ from bot.store.dialect import Connection
 from bot.store.feedback_table import feedback
 from bot.store.incident_rows import SESSIONS
 from bot.store.incident_words_sqlite import merge_words
+from bot.store.ledger_tables import reservations, spending
 from bot.store.person import PersonRows
 from bot.store.proposal_rows import proposal_of, votes_text
 from bot.store.tables import (
@@ -31,9 +32,7 @@ from bot.store.tables import (
     incidents,
     messages,
     proposals,
-    reservations,
     sessions,
-    spending,
     switches,
     tickets,
     turns,

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from bot.store import accepted_table, alert_tables, caller_tables, chat_tables, turn_step_table  # noqa: F401 - one metadata
 from bot.store import feedback_table as _feedback_table  # noqa: F401 - has every table
+from bot.store import ledger_tables as _ledger_tables  # noqa: F401
 from bot.store import origin_table as _origin_table  # noqa: F401
 from bot.store import workspace_tables as _workspace_tables  # noqa: F401
 from bot.store.columns import CleanText, Instant, index_where, metadata
@@ -32,6 +33,10 @@ sessions = sa.Table(
     sa.Column("resumed_by", CleanText),  # the turn that opened it anew
     _outside("summary", default=True),  # of the turns up to `summary_ts`
     _text("summary_ts", default=True),
+    index_where("ix_sessions_open", "active_at", "closed_at IS NULL"),
+    index_where("ix_sessions_summed_up", "id", "summary <> ''"),
+    sa.Index("ix_sessions_active_at_id", "active_at", "id"),
+    sa.Index("ix_sessions_created_at", "created_at"),
 )
 
 _RUNNING = sa.text("state = 'running'")
@@ -50,9 +55,16 @@ turns = sa.Table(
     sa.Column("answer_ts", CleanText),
     sa.Column("ended_at", Instant),
     sa.Column("provider", CleanText),  # who gave the answer; NULL of what ended without one
-    sa.Index("ix_turns_session_id_ts", "session_id", "ts"),
+    # False as long as there may be some, which a sweep is to drop.
+    sa.Column("messages_dropped", sa.Boolean, nullable=False, server_default=sa.false()),
+    sa.Column("results_dropped", sa.Boolean, nullable=False, server_default=sa.false()),
+    # Unique as the ids are; said, so that SQLite reads a thread in order without sorting it.
+    sa.Index("ix_turns_session_id_ts_id", "session_id", "ts", "id", unique=True),
     sa.Index("ix_turns_answer_ts", "answer_ts"),
     sa.Index("ix_turns_running", "id", **_WHERE_RUNNING),
+    sa.Index("ix_turns_ended_at", "ended_at"),
+    index_where("ix_turns_with_messages", "ended_at", "NOT messages_dropped"),
+    index_where("ix_turns_with_results", "ended_at", "NOT results_dropped"),
 )
 
 messages = sa.Table(
@@ -78,6 +90,9 @@ evidence = sa.Table(
     sa.Column("truncated", sa.Boolean, nullable=False),
     _text("content"),
 )
+
+# As queries write it out: decided, and not ended yet.
+IS_UNDER_WAY = "state IN ('confirmed', 'dispatching')"
 
 proposals = sa.Table(
     "proposals",
@@ -129,6 +144,7 @@ proposals = sa.Table(
     sa.Column("card_due_at", Instant),  # somebody paints, or waits to paint again, until then
     index_where("ix_proposals_card_differs", "card_due_at", "card_shown < card_wanted"),
     index_where("ix_proposals_pending", "expires_at", "state = 'pending'"),
+    index_where("ix_proposals_under_way", "decided_at", IS_UNDER_WAY),
     sa.Index("ix_proposals_session_id_state", "session_id", "state"),
     sa.Index("ix_proposals_action_product_dispatched_at", "action", "product", "dispatched_at"),
 )
@@ -184,6 +200,7 @@ audit = sa.Table(
     sa.Index("ix_audit_session_id", "session_id"),
     sa.Index("ix_audit_actor", "actor"),
     sa.Index("ix_audit_at", "at"),
+    index_where("ix_audit_sealed", "seq", "kind = 'audit.sealed'"),
 )
 
 audit_checkpoints = sa.Table(
@@ -200,53 +217,6 @@ audit_sinks = sa.Table(
     sa.Column("name", CleanText, primary_key=True),
     sa.Column("seq", sa.BigInteger, nullable=False),  # delivered up to here
     sa.Column("claimed_until", Instant, nullable=False),  # by the replica that delivers now
-)
-
-spending = sa.Table(
-    "spending",
-    metadata,
-    sa.Column("turn_id", CleanText, primary_key=True),
-    sa.Column("round", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("provider", CleanText, primary_key=True),
-    _text("session_id"),
-    _text("user_id"),
-    _text("channel"),
-    _text("model"),
-    _text("purpose"),
-    sa.Column("input_uncached", sa.BigInteger, nullable=False),
-    sa.Column("cache_read", sa.BigInteger, nullable=False),
-    sa.Column("cache_write", sa.BigInteger, nullable=False),
-    sa.Column("output", sa.BigInteger, nullable=False),
-    sa.Column("cost_usd_micros", sa.BigInteger),
-    sa.Column("duration_ms", sa.BigInteger, nullable=False),
-    sa.Column("at", Instant, nullable=False),
-    sa.Column("counted_usd_micros", sa.BigInteger),  # what limits count; null: the cost
-    _text("channel_id", default=True),
-    _text("tenant", default=True),  # the workspace that installed the app; empty: home
-    sa.Index("ix_spending_at", "at"),
-    sa.Index("ix_spending_session_id", "session_id"),
-)
-
-reservations = sa.Table(
-    "reservations",
-    metadata,
-    sa.Column("id", CleanText, primary_key=True),
-    _text("session_id"),
-    _text("turn_id"),
-    _text("user_id"),
-    _text("channel_id"),
-    sa.Column("usd_micros", sa.BigInteger, nullable=False),
-    sa.Column("tokens", sa.BigInteger, nullable=False),
-    sa.Column("at", Instant, nullable=False),
-    _text("tenant", default=True),
-)
-
-budget_alerts = sa.Table(
-    "budget_alerts",
-    metadata,
-    sa.Column("day", CleanText, primary_key=True),  # 2026-11-21
-    sa.Column("claimed_at", Instant, nullable=False),
-    sa.Column("told", sa.Boolean, nullable=False),
 )
 
 events = sa.Table(

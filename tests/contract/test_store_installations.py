@@ -46,12 +46,13 @@ from bot.store.feedback import StoredFeedback
 from bot.store.incidents import StoredIncidents
 from bot.store.installations import StoredInstallations, StoredOAuthStates
 from bot.store.ledger import StoredLedger
+from bot.store.ledger_tables import spending
 from bot.store.overview import StoredOverview
 from bot.store.person import UnknownWorkspace
 from bot.store.proposals import StoredProposals
 from bot.store.sessions import StoredSessions
 from bot.store.subject import Subject, SubjectRecords
-from bot.store.tables import proposals, spending
+from bot.store.tables import proposals
 from bot.store.tables import tickets as waiting_turns
 from bot.store.whose import Whose
 from bot.store.workspace_tables import installations as table

@@ -15,7 +15,7 @@ from bot.store.columns import Instant
 from bot.store.database import Database
 from bot.store.dialect import seconds_ago
 from bot.store.ledger import StoredLedger
-from bot.store.tables import reservations
+from bot.store.ledger_tables import reservations
 from tests.fixtures_database import database, database_url
 from tests.fixtures_stores import HELD, ROUND, Stores, stores
 

@@ -8,7 +8,7 @@ import pytest
 import sqlalchemy as sa
 
 from bot.demo.workspace.seeds import RESPONDER
-from bot.store import tables
+from bot.store import ledger_tables
 from tests.scenario.durability.deliveries import ask_via, say_via
 from tests.scenario.durability.investigation import (
     AFTER_FIRST_TEXT,
@@ -63,4 +63,4 @@ async def test_a_stop_reaches_the_replica_that_runs_the_turn(world: World, stop:
     assert "turn:stop" not in answer.action_ids
     assert await world.turn_state(asked) == "stopped"
     assert world.rounds[ASK, 3] == 1
-    assert len(await world.rows(sa.select(tables.spending))) == 3
+    assert len(await world.rows(sa.select(ledger_tables.spending))) == 3

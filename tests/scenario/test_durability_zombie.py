@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from bot.demo.workspace.seeds import RESPONDER
 from bot.demo.workspace.stored_messages import Message
-from bot.store import tables
+from bot.store import ledger_tables
 from tests.fakes.model_server import Round
 from tests.scenario.durability.deliveries import ask_via
 from tests.scenario.durability.investigation import (
@@ -71,8 +71,8 @@ async def test_a_frozen_replica_does_not_touch_the_answer_of_its_successor(world
 
 
 async def _spending_of(world: World, asked: Asked) -> int:
-    mine = tables.spending.c.turn_id == world.turn_id(asked)
-    return len(await world.rows(sa.select(tables.spending).where(mine)))
+    mine = ledger_tables.spending.c.turn_id == world.turn_id(asked)
+    return len(await world.rows(sa.select(ledger_tables.spending).where(mine)))
 
 
 async def _confirm(world: World, asked: Asked) -> None:

@@ -4,7 +4,7 @@ from collections import Counter
 
 import sqlalchemy as sa
 
-from bot.store import tables
+from bot.store import ledger_tables
 from tests.fakes.model_server import Round
 from tests.scenario.durability.world import Asked, World, logs_of
 
@@ -49,4 +49,4 @@ async def ended_well(
     del audit["process.started"], audit["config.reloaded"]
     assert 3 <= audit.pop("tool.call") <= 3 + calls_cancelled
     assert audit == {"turn.started": 1, "model.call": 3, "turn.ended": 1}
-    assert len(await world.rows(sa.select(tables.spending))) == 3
+    assert len(await world.rows(sa.select(ledger_tables.spending))) == 3
