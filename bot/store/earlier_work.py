@@ -53,7 +53,7 @@ class EarlierWork:
             mine.application_version.in_(orphaned), _UNDER_WAY, mine.status == _QUEUED
         )
 
-    async def _take(self, *which: sa.ColumnElement[bool]) -> int:
+    async def _take(self, *which: sa.ColumnElement[bool] | sa.TextClause) -> int:
         earlier = self._workflows.c.application_version.in_(self.versions)
         taken = sa.update(self._workflows).where(earlier, *which)
 

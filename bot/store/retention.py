@@ -49,7 +49,7 @@ class StoredRetention:
 
         What is on record of their steps too, which is there only where an older release ended them.
         """
-        await self._drop(turn_steps, older_than_s)
+        await self._drop_steps(older_than_s)
         return await self._drop(evidence, older_than_s)
 
     async def _drop_alerts(self, older_than_s: float) -> None:
@@ -108,6 +108,17 @@ class StoredRetention:
             await connection.execute(
                 feedback.update().where(feedback.c.reason != _EMPTY, over).values(reason="")
             )
+
+        await self._database.transact(work)
+
+    async def _drop_steps(self, older_than_s: float) -> None:
+        """Few at any time: a turn's go when it ends."""
+        over = sa.exists().where(
+            turns.c.id == turn_steps.c.turn_id, turns.c.ended_at < seconds_ago(older_than_s)
+        )
+
+        async def work(connection: Connection) -> None:
+            await connection.execute(turn_steps.delete().where(over))
 
         await self._database.transact(work)
 
