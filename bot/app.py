@@ -33,7 +33,7 @@ from bot.chat.tool_calls import Toolbox, ToolDesk, record_calls
 from bot.chat.turn import Turns
 from bot.chat.turn_budget import Budget, Tenants
 from bot.domain.channel import ChannelNow
-from bot.domain.ids import Person, Place, SessionId, TeamId
+from bot.domain.ids import Person, Place, TeamId, session_at
 from bot.domain.proposal import Proposal
 from bot.domain.roles import NO_ROLES, HeldRoles
 from bot.domain.tenancy import HOME
@@ -232,12 +232,11 @@ def build_conversation(
     )
 
 
-async def _notes(base: Base, session: SessionId) -> Sequence[str]:
-    told = await proposal_notes(base.stores.proposals, session)
-    opened = await base.stores.sessions.get(session) if base.in_force.alerts else None
+async def _notes(base: Base, place: Place) -> Sequence[str]:
+    told = await proposal_notes(base.stores.proposals, session_at(place))
     # Alerts open threads at home alone, whose ids may be another workspace's too.
-    is_home = opened is not None and base.in_force.tenant_of(opened.place.team) == HOME
-    alerts = await base.stores.alerts.at(opened.place) if opened and is_home else None
+    asks = bool(base.in_force.alerts) and base.in_force.tenant_of(place.team) == HOME
+    alerts = await base.stores.alerts.at(place) if asks else None
     return [*told, *([alert_note(alerts)] if alerts else [])]
 
 

@@ -37,7 +37,7 @@ from bot.chat.tool_calls import ToolDesk
 from bot.chat.turn_budget import Budget, TurnBudget
 from bot.chat.turn_request import Notes, Opened, TurnConfig, TurnRequests, of_call
 from bot.domain.channel import channel_of, session_name
-from bot.domain.ids import MessageTs, session_at
+from bot.domain.ids import MessageTs
 from bot.domain.session import Ask, TurnState
 from bot.domain.turn_events import Notice, TurnEnd, TurnFinished
 from bot.ports.durability import Journal, Stops, StopSignal
@@ -151,7 +151,7 @@ class Turns:
             channel = channel_of(rules, await self._channels.for_asking(ask.place))
             name = session_name(channel.rule, channel.name)
             told, readers = await asyncio.gather(
-                self._requests.told(session_at(ask.place), now, ask.asker, ask.files),
+                self._requests.told(ask.place, now, ask.asker, ask.files),
                 self._readers_of(ask.place),
             )
             session = await self._sessions.begin_turn(ask, name, now, told)

@@ -20,7 +20,7 @@ from bot.chat.pictures import PictureAt, no_picture_at, pictures_of
 from bot.chat.readers import refusal_in, told_of
 from bot.chat.tool_calls import ToolDesk
 from bot.domain.channel import Channel, ChannelRule, Readers, products_elsewhere, rules_for
-from bot.domain.ids import MessageTs, Person, SessionId, TeamId
+from bot.domain.ids import MessageTs, Person, Place, SessionId, TeamId
 from bot.domain.roles import NO_ROLES, ConnectionRule, HeldRoles, connections_of
 from bot.domain.session import Ask
 from bot.domain.tenancy import TenantOf, home_alone, scope_of
@@ -34,7 +34,7 @@ from tools.redactor import Redactor
 
 # How what others wrote is marked where it is told.
 UNTRUSTED = '"untrusted":true'
-Notes = Callable[[SessionId], Awaitable[Sequence[str]]]
+Notes = Callable[[Place], Awaitable[Sequence[str]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,10 +172,10 @@ class TurnRequests:
         return connections_of(config.connections, ask.asker.user, config.tenant_of(ask.place.team))
 
     async def told(
-        self, session: SessionId, now: datetime, asker: Person, files: Sequence[AttachedFile] = ()
+        self, place: Place, now: datetime, asker: Person, files: Sequence[AttachedFile] = ()
     ) -> str:
         """What a question is asked with. Raises StorageUnavailable."""
-        notes, zone = await asyncio.gather(self._notes(session), self._zone_of(asker))
+        notes, zone = await asyncio.gather(self._notes(place), self._zone_of(asker))
         told = (in_zone(zone), *told_with_question(files), *notes)
         return self._redactor.redact(prompts.situation(now, told, asker.user))
 
