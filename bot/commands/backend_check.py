@@ -1,7 +1,7 @@
 """`kortex check` on what tools look at: each backend is asked for something small."""
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -11,7 +11,7 @@ from bot.commands.part_check import MOST_NAMES, sight, words_of
 from bot.commands.patience import PROBE_S
 from bot.reports.finding import Finding
 from bot.settings.error_tracker import ErrorsBackend
-from bot.settings.named_backends import FAMILIES
+from bot.settings.named_backends import FAMILIES, Family
 from bot.settings.observe import ObserveSettings
 from bot.wiring import rules
 from bot.wiring.backends import Cluster
@@ -34,7 +34,8 @@ async def check_observed(asked: Asked) -> Sequence[Finding]:
     observe = of.settings.observe
     names = {name for family in FAMILIES for name in named_of(observe, family)}
     async with asyncio.TaskGroup() as group:
-        default = group.create_task(_seen(observe, of.observed, of.products, of.now))
+        left = {family: _left(observe, family, of.products) for family in FAMILIES}
+        default = group.create_task(_seen(observe, of.observed, left, of.now))
         named = {name: group.create_task(_named(asked.of, name)) for name in sorted(names)}
     told = [
         replace(each, part=f"{each.part} {name}")
@@ -45,13 +46,23 @@ async def check_observed(asked: Asked) -> Sequence[Finding]:
     return [*default.result(), *told]
 
 
+def _left(observe: ObserveSettings, family: Family, products: Sequence[str]) -> Sequence[str]:
+    """Those that no named backend of the family has: the default answers for them."""
+    taken = {one for table in named_of(observe, family).values() for one in table.products}
+    return [one for one in products if one not in taken]
+
+
 async def _seen(
-    observe: ObserveSettings, observed: Observed, products: Sequence[str], now: datetime
+    observe: ObserveSettings,
+    observed: Observed,
+    products: Mapping[Family, Sequence[str]],
+    now: datetime,
 ) -> Sequence[Finding]:
+    """`products` are those that each family is to know."""
     seen, traces, errors = await asyncio.gather(
         sight(observe, observed, products, now),
         _traces(observe.traces.kind, observed.traces),
-        tracked(observe.errors, observed.errors, products, now),
+        tracked(observe.errors, observed.errors, products["errors"], now),
     )
     return [*seen, traces, errors]
 
@@ -68,7 +79,7 @@ async def _named(of: Installation, name: str) -> Sequence[Finding]:
     tables = {family: named_of(observe, family).get(name) for family in FAMILIES}
     view = observe.model_copy(update={f: table for f, table in tables.items() if table})
     products = {p for table in tables.values() if table for p in table.products}
-    return await _seen(view, only, sorted(products), of.now)
+    return await _seen(view, only, dict.fromkeys(FAMILIES, sorted(products)), of.now)
 
 
 async def _traces(kind: str, traces: Traces | None) -> Finding:

@@ -18,7 +18,7 @@ from bot.commands.headless import TEAM as HEADLESS
 from bot.commands.verbs import guarded, loaded
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.dossier import Dossier
-from bot.domain.ids import MessageTs
+from bot.domain.ids import API, MessageTs
 from bot.domain.thread import ThreadRead
 from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.reports.incident import ReportFacts, people_in, report
@@ -117,7 +117,7 @@ async def _slack(
 ) -> AsyncIterator[_Slack | None]:
     """The workspace, where a token is configured and the session came from there."""
     token = settings.slack.bot_token.get_secret_value()
-    if not token or dossier.session.place.team == HEADLESS:
+    if not token or dossier.session.place.team in (HEADLESS, API):
         yield None
         return
     async with AsyncExitStack() as stack:

@@ -1,7 +1,7 @@
 """`kortex check` on parts: does the trail hold, are plugins there, what do channels bound and tools see?"""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -15,7 +15,7 @@ from bot.ports.failures import StorageUnavailable
 from bot.reports.finding import Finding
 from bot.reports.tools import Purpose
 from bot.settings.model import Settings
-from bot.settings.named_backends import FAMILIES
+from bot.settings.named_backends import FAMILIES, Family
 from bot.settings.observe import ObserveSettings
 from bot.settings.reading import ConfigurationError
 from bot.wiring import rules
@@ -130,16 +130,20 @@ def _words(rule: ChannelRule, untold: Sequence[str]) -> str:
 
 
 async def sight(
-    settings: ObserveSettings, observed: Observed, products: Sequence[str], now: datetime
+    settings: ObserveSettings,
+    observed: Observed,
+    products: Mapping[Family, Sequence[str]],
+    now: datetime,
 ) -> list[Finding]:
     """Nothing matched is not ok: a label or a selector is wrong, or the names are.
 
-    Where no product is named, all that a backend knows are looked at, and none is only odd.
+    Where no product is named for a family, all that its backend knows are looked at, and none is
+    only odd.
     """
     when = Interval(now - WINDOW, now)
     logs, metrics = await asyncio.gather(
-        _logs(settings.logs.kind, observed.logs, products, when),
-        _metrics(settings.metrics.kind, observed.metrics, products, when),
+        _logs(settings.logs.kind, observed.logs, products["logs"], when),
+        _metrics(settings.metrics.kind, observed.metrics, products["metrics"], when),
     )
     return [logs, *metrics]
 
@@ -150,9 +154,11 @@ async def _logs(kind: str, logs: Logs | None, products: Sequence[str], when: Int
     try:
         async with asyncio.timeout(PROBE_S):
             found = await logs.discover(products, when)
+            nobody = bool(products) and len(found.without) == len(found.products)
+            there = (await logs.discover((), when)).products if nobody else ()
     except (ToolError, TimeoutError) as error:
         return Finding("logs", False, f"{kind}: {words_of(error)}")
-    words = _matched("logs", found.products, found.without, list(found.labels))
+    words = _matched("logs", found.products, found.without, list(found.labels)) + _known(there)
     some = len(found.without) < len(found.products)
     return Finding("logs", some, f"{kind} answers; {words}", warning=not products)
 
@@ -165,9 +171,11 @@ async def _metrics(
     try:
         async with asyncio.timeout(PROBE_S):
             found = await metrics.discover(products, when)
+            nobody = bool(products) and len(found.without) == len(found.products)
+            known = (await metrics.discover((), when)).products if nobody else ()
     except (ToolError, TimeoutError) as error:
         return [Finding("metrics", False, f"{kind}: {words_of(error)}")]
-    words = _matched("metrics", found.products, found.without, list(found.labels))
+    words = _matched("metrics", found.products, found.without, list(found.labels)) + _known(known)
     there = [product for product in found.products if product not in found.without]
     return [
         Finding("metrics", bool(there), f"{kind} answers; {words}", warning=not products),
@@ -180,6 +188,12 @@ def _matched(what: str, products: Sequence[str], without: Sequence[str], labels:
     by = f", by {', '.join(labels[:MOST_NAMES])}" if labels else ""
     none = f"; none of {', '.join(without[:MOST_NAMES])}" if without else ""
     return f"{len(products) - len(without)} products of {len(products)} have {what}{by}{none}"
+
+
+def _known(products: Sequence[str]) -> str:
+    """`; it knows checkout, web`: names to choose from, where none of those named is there."""
+    more = ", ..." if len(products) > MOST_PRODUCTS else ""
+    return f"; it knows {', '.join(products[:MOST_PRODUCTS])}{more}" if products else ""
 
 
 def _roles(found: Discovered, product: str) -> str:

@@ -179,13 +179,18 @@ def _facts(row: models.Proposal) -> list[tuple[str, str]]:
         ("may be confirmed by", list(row.may_confirm) or "nobody"),
         ("who must also hold", list(row.must_also_hold)),
         ("not by who asked", "yes" if row.four_eyes else ""),
-        ("confirmations", f"{len(row.confirmed_by)} of {row.approvals}"),
+        ("confirmations", _confirmations(row)),
         ("decided by", row.decided_by),
         ("reason", row.reason),
         ("outcome", row.outcome),
         ("open until", f"{row.expires_at:%H:%M:%S} UTC"),
     ]
     return [(name, _told(value)) for name, value in told if value not in ("", None, [])]
+
+
+def _confirmations(row: models.Proposal) -> str:
+    """Of one that is open: a decision counts its own people no more."""
+    return f"{len(row.confirmed_by)} of {row.approvals}" if row.state == "pending" else ""
 
 
 def _told(value: JsonValue) -> str:

@@ -114,6 +114,9 @@ class Talk:
 
     async def _evidence(self, rest: str) -> None:
         number = rest.upper().removeprefix("E")
+        if self.session and not self._message:  # gone on with from the command line
+            told = (await self.client.messages(self.session)).messages
+            self._message = told[-1].id if told else ""
         if not (self.session and self._message):
             self.screen.line("Ask something first.")
         elif number.isascii() and number.isdigit() and len(number) <= 4:

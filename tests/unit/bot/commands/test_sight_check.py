@@ -1,8 +1,10 @@
 """`kortex check` shows what a label or a selector matched."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 
 from bot.commands.part_check import sight
+from bot.settings.named_backends import FAMILIES, Family
 from bot.settings.observe import ObserveSettings
 from bot.wiring.observed import Observed
 from tests.fakes.capabilities import NOW, FakeLogs, FakeMetrics
@@ -22,8 +24,14 @@ def observed(logs: Logs | None = LOGS, metrics: Metrics | None = METRICS) -> Obs
     return Observed(**{**nothing, "logs": logs, "metrics": metrics})  # type: ignore[arg-type]
 
 
+def named(*products: str) -> dict[Family, Sequence[str]]:
+    return dict.fromkeys(FAMILIES, products)
+
+
 async def test_matched_products_are_counted_and_the_others_named() -> None:
-    logs, metrics, checkout = await sight(SETTINGS, observed(), ["checkout", "cart", "nope"], NOW)
+    logs, metrics, checkout = await sight(
+        SETTINGS, observed(), named("checkout", "cart", "nope"), NOW
+    )
     assert (logs.ok, logs.detail) == (
         True, "loki answers; 2 products of 3 have logs, by service; none of nope",
     )  # fmt: skip
@@ -33,28 +41,31 @@ async def test_matched_products_are_counted_and_the_others_named() -> None:
 
 
 async def test_label_that_matches_nothing_fails() -> None:
-    logs, metrics = await sight(SETTINGS, observed(), ["nope"], NOW)
+    logs, metrics = await sight(SETTINGS, observed(), named("nope"), NOW)
     assert (logs.fails, metrics.fails) == (True, True)
-    assert logs.detail == "loki answers; 0 products of 1 have logs; none of nope"
+    assert logs.detail == (
+        "loki answers; 0 products of 1 have logs; none of nope; it knows checkout, cart"
+    )
+    assert metrics.detail.endswith("; it knows checkout")
 
 
 async def test_empty_backend_without_named_products_is_only_odd() -> None:
-    logs, metrics = await sight(SETTINGS, observed(FakeLogs(), FakeMetrics()), [], NOW)
+    logs, metrics = await sight(SETTINGS, observed(FakeLogs(), FakeMetrics()), named(), NOW)
     assert (logs.fails, logs.mark, metrics.mark) == (False, "WARNING", "WARNING")
 
 
 async def test_backend_that_fails_says_why() -> None:
     broken = FakeMetrics(failure=UpstreamFailed("no org id", 401))
-    _logs, metrics = await sight(SETTINGS, observed(metrics=broken), ["checkout"], NOW)
+    _logs, metrics = await sight(SETTINGS, observed(metrics=broken), named("checkout"), NOW)
     assert (metrics.ok, "no org id" in metrics.detail) == (False, True)
 
 
 async def test_backend_that_took_too_long_says_so() -> None:
     silent = FakeMetrics(failure=TimeoutError())
-    _logs, metrics = await sight(SETTINGS, observed(metrics=silent), ["checkout"], NOW)
+    _logs, metrics = await sight(SETTINGS, observed(metrics=silent), named("checkout"), NOW)
     assert metrics.detail == "prometheus: no answer within 7 s"
 
 
 async def test_what_is_not_set_is_no_failure() -> None:
-    found = await sight(SETTINGS, observed(None, None), ["checkout"], NOW)
+    found = await sight(SETTINGS, observed(None, None), named("checkout"), NOW)
     assert [one.fails for one in found] == [False, False]
