@@ -64,13 +64,28 @@ async def serving(
         try:
             yield port_of(listening)
         finally:
-            listening.close()
+            await stop_listening(listening)
 
 
 async def listen_on(door: Open, host: str, port: int, *, is_shared: bool) -> asyncio.Server:
     """Whoever connects gets a protocol from that door. See `serving`. Raises OSError."""
     loop = asyncio.get_running_loop()
     return await loop.create_server(door, host, port, backlog=BACKLOG, reuse_port=is_shared or None)
+
+
+async def stop_listening(listening: asyncio.Server) -> None:
+    """Take no more connections. Who was accepted a moment ago gets a protocol first.
+
+    A server that is closed in between would leave that connection open for good
+    (https://github.com/python/cpython/issues/109564).
+    """
+    loop = asyncio.get_running_loop()
+    for each in listening.sockets:
+        loop.remove_reader(each.fileno())
+    try:
+        await asyncio.sleep(0)
+    finally:
+        listening.close()
 
 
 def port_of(listening: asyncio.Server) -> int:

@@ -18,7 +18,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from bot.ports.loops import OtherLoop
-from bot.web.front import Limits, Open, answering, listen_on, port_of
+from bot.web.front import Limits, Open, answering, listen_on, port_of, stop_listening
 
 _log = structlog.get_logger(__name__)
 CLOSE_S: Final = 5.0  # for urgent requests that are under way; a platform waits 3 s
@@ -77,6 +77,7 @@ class _Sorting:
         self._unsorted: dict[_Unsorted, asyncio.TimerHandle] = {}
         self._leaving: set[socket.socket] = set()
         self._taking: set[asyncio.Task[None]] = set()
+        self._is_closed = False
 
     async def open(self, host: str, port: int, *, is_shared: bool) -> int:
         """The port. See `serving`. Raises OSError when the address is taken."""
@@ -84,11 +85,12 @@ class _Sorting:
         self._urgent = await self._stack.enter_async_context(answers)
         door = partial(_Unsorted, self)
         listening = await listen_on(door, host, port, is_shared=is_shared)
-        self._stack.callback(listening.close)
+        self._stack.push_async_callback(stop_listening, listening)
         return port_of(listening)
 
     async def close(self) -> None:
         """Listen no more, let urgent requests end."""
+        self._is_closed = True
         for each in [*self._unsorted]:
             each.transport.abort()
         await self._stack.aclose()
@@ -100,6 +102,9 @@ class _Sorting:
 
     def came(self, one: "_Unsorted") -> None:
         """A connection that has said nothing yet; the oldest of too many goes."""
+        if self._is_closed:  # accepted before, and told of only now
+            one.transport.abort()
+            return
         if self._unsorted and self._is_full:
             oldest = next(iter(self._unsorted))
             self.went(oldest)

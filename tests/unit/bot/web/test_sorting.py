@@ -4,12 +4,14 @@ import asyncio
 import socket
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 
 import pytest
 from aiohttp import web
 from blockbuster import BlockBuster
 
+from bot.ports.loops import OtherLoop
 from bot.service.loop_thread import loop_thread
 from bot.web.front import Limits
 from bot.web.server import create_events_app
@@ -118,3 +120,19 @@ async def test_nobody_is_left_connected_when_it_closes() -> None:
             await asyncio.to_thread(Site(port).exchange, URGENT)
         assert await reader.read() == b""
         writer.close()
+
+
+@pytest.mark.usefixtures("may_block")
+async def test_who_connects_while_it_closes_is_not_left_connected() -> None:
+    loop = asyncio.get_running_loop()
+    apart = Apart(OtherLoop(loop), create_events_app(urgent), b"POST /slack/events")
+    limits = Limits(idle_s=60)
+    with socket.socket() as late:
+        async with serving_apart(web.Application(), apart, "127.0.0.1", 0, limits) as port:
+            late.connect(
+                ("127.0.0.1", port)
+            )  # taken when the loop comes round, which closes by then
+        late.setblocking(False)
+        async with asyncio.timeout(5):
+            with suppress(ConnectionResetError):
+                assert await loop.sock_recv(late, 1) == b""
