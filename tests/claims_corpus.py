@@ -118,7 +118,7 @@ class Incident:
 
         def row(product: str, role: str, unit: str, usual: float, worst: float) -> dict[str, Any]:
             return {"product": product, "role": role, "signal": f"{role}_signal", "unit": unit, "usual": usual, "worst": worst,
-                    "now": round(worst * 0.93, 4), "direction": "up", "score": 34.7, "since": self._stamp(0), "requests": 10.5}  # fmt: skip
+                    "last": round(worst * 0.93, 4), "direction": "up", "score": 34.7, "since": self._stamp(0), "requests": 10.5}  # fmt: skip
 
         return {
             "range": f"{self._stamp(-5)}/{self._stamp(25)}", "step_s": 60.0,

@@ -44,7 +44,7 @@ TOLD: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
     "core__sweep_metrics": (
         "shifts",
         {"product": "product", "signal": "signal", "usual": "usual", "worst": "worst",
-         "now": "now", "unit": "unit", "since": "since", "score": "spreads"},
+         "last": "newest", "unit": "unit", "since": "since", "score": "spreads"},
     ),
     "core__sweep_traces": (
         "shifts",

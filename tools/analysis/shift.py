@@ -10,7 +10,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Final
 
-from tools.signals import Role
+from tools.signals import Role, Worse
 
 Points = Sequence[tuple[float, float]]
 
@@ -49,20 +49,26 @@ class Shift:
     """A window against the time before it.
 
     `high` and `low` are the extremes, without the single most extreme sample where there are three
-    or more of a short time each. `most` and `least` were reached before. `up` and `down` are how many spreads they lie from `usual`; `since` is when the run of
-    unusual samples began that the window ends in or holds, None without one. `from_start`: it was
-    under way when the window began. `now` is the window's median, `n` the samples before.
+    or more of a short time each. `most` and `least` were reached before. `up` and `down` are how
+    many spreads they lie from `usual`; `since` is when the longest run of unusual samples began,
+    None without one. `from_start`: it was under way when the window began. `until` is from when on
+    every sample was usual again, None while the newest two are not. `last` is the newest sample,
+    of the moment `last_at`; `middle` the window's median, which says nothing of its end. `n` is the
+    number of samples before.
     """
 
     usual: float
     spread: float
     high: float
     low: float
-    now: float
+    middle: float
+    last: float
+    last_at: float
     up: float
     down: float
     since: float | None
     from_start: bool
+    until: float | None
     n: int
     most: float
     least: float
@@ -74,11 +80,18 @@ class Shift:
 
 
 def shift(
-    points: Points, start: float, end: float, role: Role, unit: str | None, guard_s: float
+    points: Points,
+    start: float,
+    end: float,
+    role: Role,
+    unit: str | None,
+    guard_s: float,
+    worse: Worse = "either",
 ) -> Shift | None:
     """None when there is nothing in [start, end) or too little before `start - guard_s`.
 
-    `guard_s` is the time between two samples.
+    `guard_s` is the time between two samples. Of the way that is `worse` are `since` and `until`; of
+    either the further one.
     """
     before = [value for at, value in points if at < start - guard_s]
     window = [(at, value) for at, value in points if start <= at < end]
@@ -90,17 +103,22 @@ def shift(
     high, low = _extremes(window, role, guard_s)
     up, down = (high - usual) / spread, (usual - low) / spread
     most, least = max(before), min(before)
-    since, from_start = _onset(window, usual, spread, up >= down)
+    upwards = worse == "up" or (worse == "either" and up >= down)
+    unusual = _unusual(window, usual, spread, upwards=upwards)
+    since, from_start = _onset(window, unusual)
     return Shift(
         usual=usual,
         spread=spread,
         high=high,
         low=low,
-        now=median(values),
+        middle=median(values),
+        last=window[-1][1],
+        last_at=window[-1][0],
         up=min(CAP, up),
         down=min(CAP, down),
         since=since,
         from_start=from_start,
+        until=_end(window, unusual),
         n=len(before),
         most=most,
         least=least,
@@ -147,10 +165,22 @@ def _extremes(window: Points, role: Role, step_s: float) -> tuple[float, float]:
     return high, low
 
 
-def _onset(window: Points, usual: float, spread: float, upwards: bool) -> tuple[float | None, bool]:
-    """When the longest run of unusual samples began; one usual sample in between does not end it."""
+def _unusual(window: Points, usual: float, spread: float, *, upwards: bool) -> Sequence[bool]:
+    """Of each sample whether it is."""
     sign = 1.0 if upwards else -1.0
-    unusual = [sign * (value - usual) >= UNUSUAL * spread for _, value in window]
+    return [sign * (value - usual) >= UNUSUAL * spread for _, value in window]
+
+
+def _end(window: Points, unusual: Sequence[bool]) -> float | None:
+    """From when on all is usual again: one usual sample at the end tells no end."""
+    if not any(unusual) or any(unusual[-2:]):
+        return None
+    newest = max(at for at, one in enumerate(unusual) if one)
+    return window[newest + 1][0]
+
+
+def _onset(window: Points, unusual: Sequence[bool]) -> tuple[float | None, bool]:
+    """When the longest run of unusual samples began; one usual sample in between does not end it."""
     best: tuple[int, int] | None = None
     begun: int | None = None
     for at, (this, following) in enumerate(pairwise([*unusual, False])):

@@ -26,7 +26,7 @@ _RUNS_OUT_S: Final = 4 * 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """`first` is how it began, `now` how it ends. `size` is how far it went, in spreads.
+    """`first` is how it began, `now` the median of its last quarter. `size` is how far it went, in spreads.
 
     `limit` is what it is beyond, None when it is not, or has none. `runs_out_s` is when nothing
     will be left of it, at the rate of this recording; None when that is far.
@@ -60,7 +60,8 @@ def standing(
     early, late, falls = values[:part], values[-part:], worse == "down"
     first, now = max(early) if falls else min(early), median(late)
     size = _size(first, now, late, role, unit, falls=falls)
-    over = None if falls else _over(now, role, unit, limit)
+    # Whoever is below it again with the newest sample is not at it, whatever most of the end was.
+    over = None if falls else _over(min(now, values[-1]), role, unit, limit)
     runs_out_s = _runs_out(points, first) if falls and size and role == "disk" else None
     if not size and over is None:
         return None

@@ -30,6 +30,7 @@ MOST_BUSY: Final = 10
 MOST_COURSES: Final = 4
 COURSE_POINTS: Final = 20  # as many as a chart takes
 WORTH_TELLING: Final = 1.5  # spreads
+STALE_STEPS: Final = 3  # without a sample before the range's end, the series is said to have ended
 
 
 class Course(ToolOutput):
@@ -40,7 +41,11 @@ class Course(ToolOutput):
 
 
 class MetricShift(ToolOutput):
-    """A signal of a product that moved. `score`: spreads away from the median before the window."""
+    """A signal of a product that moved. `score`: spreads away from the median before the window.
+
+    `last` is the newest sample of the range, and `last_at` its time where no more came after it
+    (else None). `until` is from when on it was usual again, None while it is not.
+    """
 
     product: str
     role: Role
@@ -48,12 +53,14 @@ class MetricShift(ToolOutput):
     unit: str | None = None
     usual: float
     worst: float
-    now: float
+    last: float
+    last_at: str | None = None
     direction: str
     score: float
     beyond_all_before: bool
     since: str | None = None
     since_before: bool = False
+    until: str | None = None
     requests: float | None = None
     course: Course | None = None
 
@@ -186,7 +193,9 @@ def _judged(
     for one in series:
         signal = signals[one.signal]
         # A sample is of the step before it: the first one within holds what began with the window.
-        moved = shift(one.points, start - 0.5, end + 1, signal.role, signal.unit, step_s)
+        moved = shift(
+            one.points, start - 0.5, end + 1, signal.role, signal.unit, step_s, signal.worse
+        )
         if moved is None:
             judged.short.setdefault(one.product, set()).add(signal.role)
             until = [point for point in one.points if point[0] < end + 1]
@@ -198,7 +207,7 @@ def _judged(
             continue  # it cannot get worse, so it says nothing
         judged.shifts.append((one.product, signal, moved))
         if signal.role == "traffic" and signal.rank in {MAIN, USUAL}:
-            judged.traffic[one.product] = max(judged.traffic.get(one.product, 0.0), moved.now)
+            judged.traffic[one.product] = max(judged.traffic.get(one.product, 0.0), moved.middle)
     return judged
 
 
@@ -211,7 +220,7 @@ def _output(
     requests: int,
 ) -> MetricSweep:
     told = [
-        _told(product, signal, moved, judged.traffic.get(product), window)
+        _told(product, signal, moved, judged.traffic.get(product), window, step_s)
         for product, signal, moved in judged.shifts
         if _score(signal, moved) >= WORTH_TELLING
     ]
@@ -314,11 +323,17 @@ def _score(signal: Signal, moved: Shift) -> float:
 
 
 def _told(
-    product: str, signal: Signal, moved: Shift, requests: float | None, window: Interval
+    product: str,
+    signal: Signal,
+    moved: Shift,
+    requests: float | None,
+    window: Interval,
+    step_s: float,
 ) -> MetricShift:
     score = _score(signal, moved)
     falls = signal.worse == "down" or (signal.worse == "either" and moved.down > moved.up)
     worst = moved.low if falls else moved.high
+    ended = window.end.timestamp() - moved.last_at > STALE_STEPS * step_s
     return MetricShift(
         product=clean_text(product),
         role=signal.role,
@@ -326,11 +341,13 @@ def _told(
         unit=signal.unit,
         usual=rounded(moved.usual),
         worst=rounded(worst),
-        now=rounded(moved.now),
+        last=rounded(moved.last),
+        last_at=at_text(moved.last_at, window.start) if ended else None,
         direction="down" if falls else "up",
         score=rounded(score, 3),
         beyond_all_before=worst < moved.least if falls else worst > moved.most,
         since=at_text(moved.since, window.start) if moved.since is not None else None,
         since_before=moved.from_start,
+        until=at_text(moved.until, window.start) if moved.until is not None else None,
         requests=rounded(requests) if requests is not None else None,
     )

@@ -31,12 +31,13 @@ class Moved:
     unit: str
     usual: float
     worst: float
-    now: float
     falls: bool
     score: float
     beyond: bool
     since: datetime | None
     since_before: bool
+    until: datetime | None  # usual again from then on
+    last_at: datetime | None  # of its newest sample, where none came for long
     requests: float | None
     mark: str
 
@@ -241,12 +242,13 @@ def _moved(row: Mapping[str, JsonValue], seen: Seen, name: _Names) -> Moved:
         unit=text_of(row, "unit"),
         usual=number_of(row, "usual") or 0.0,
         worst=number_of(row, "worst") or 0.0,
-        now=number_of(row, "now") or 0.0,
         falls=row.get("direction") == "down",
         score=number_of(row, "score") or 0.0,
         beyond=row.get("beyond_all_before") is True,
         since=instant(text_of(row, "since")),
         since_before=row.get("since_before") is True,
+        until=instant(text_of(row, "until")),
+        last_at=instant(text_of(row, "last_at")),
         requests=number_of(row, "requests"),
         mark=seen.mark,
     )

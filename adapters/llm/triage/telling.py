@@ -125,14 +125,23 @@ def plain_words(text: str) -> str:
 
 
 def _moved(fact: Moved) -> str:
-    now, usual = in_words(fact.worst, fact.usual, fact.unit)
+    worst, usual = in_words(fact.worst, fact.usual, fact.unit)
     when = ""
     if fact.since is not None:
         when = f" {'before' if fact.since_before else 'at'} {clock(fact.since)}"
     if fact.role == "errors" and fact.unit.lower() in SHARES:
-        return f"{now} of requests fail{when.replace(' at ', ' since ')} (normally {usual})"
+        since = when.replace(" at ", " from " if fact.until else " since ")
+        verb = "failed" if fact.until else "fail"
+        return f"{worst} of requests {verb}{since} (normally {usual}){_end(fact)}"
     way = "fell" if fact.falls else "rose"
-    return f"{_what(fact.role, fact.signal)} {way} to {now}{when} (normally {usual})"
+    return f"{_what(fact.role, fact.signal)} {way} to {worst}{when} (normally {usual}){_end(fact)}"
+
+
+def _end(fact: Moved) -> str:
+    """That it is over, or that it cannot be told, since no more samples came."""
+    if fact.last_at is not None:
+        return f"; no sample of it after {clock(fact.last_at)}"
+    return f"; usual again since {clock(fact.until)}" if fact.until is not None else ""
 
 
 def _what(role: str, signal: str) -> str:

@@ -55,7 +55,7 @@ _KEY_FAMILIES = (
 )  # fmt: skip
 _MOST_SALIENT = 40
 # What a row that says its own unit measures in it; its scores, counts and rates are in none.
-_IN_ROWS_UNIT = frozenset({"usual", "worst", "now", "first", "limit"})
+_IN_ROWS_UNIT = frozenset({"usual", "worst", "last", "now", "first", "limit"})
 # core__sweep_traces says by its kind of change what `before` and `after` are.
 _OF_CHANGE = {"failing": ("ratio", 1.0), "own": ("time", 1e-3), "way": ("time", 1e-3)}
 _OF_BEFORE = ("baseline", "before", "earlier", "yesterday", "usual", "expected")

@@ -554,6 +554,24 @@ async def test_the_window_is_the_one_asked_about() -> None:
     assert "times are taken as UTC" in found.text
 
 
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({}, "of requests fail since 14:20 UTC (normally 20 %)"),
+        (
+            {"until": "2026-04-07T14:30:00Z"},
+            "of requests failed from 14:20 UTC (normally 20 %); usual again since 14:30 UTC",
+        ),
+        ({"last_at": "2026-04-07T14:25:00Z"}, "; no sample of it after 14:25 UTC"),
+    ],
+    ids=["goes on", "is over", "ended"],
+)
+async def test_an_answer_says_whether_it_goes_on(more: dict[str, object], said: str) -> None:
+    row = moved("checkout", "errors", "2026-04-07T14:20:00Z", worst=0.9, **more)
+
+    assert said in (await investigate(world([row]))).text
+
+
 async def test_the_window_widens_until_the_onset_lies_inside() -> None:
     began: dict[object, dict[str, object]] = {
         "last 30m": {"since": "2026-04-07T14:05:00Z", "since_before": True},

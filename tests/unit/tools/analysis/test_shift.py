@@ -76,6 +76,39 @@ def test_trouble_under_way_when_the_window_began_is_said() -> None:
     assert moved(0.9, 0.9, 0.9).from_start
 
 
+def test_the_newest_sample_is_told_whatever_most_of_the_window_was() -> None:
+    back = moved(0.9, 0.9, 0.9, 0.9, 0.2, 0.2)
+    begun = moved(0.2, 0.2, 0.2, 0.2, 0.9, 0.9)
+
+    assert (back.last, back.until) == (0.2, START + 4 * STEP)
+    assert (begun.last, begun.last_at, begun.until) == (0.9, START + 5 * STEP, None)
+
+
+@pytest.mark.parametrize("end", [(0.9,), (0.9, 0.2), (0.2, 0.9)])
+def test_one_usual_sample_at_the_end_is_no_end(end: tuple[float, ...]) -> None:
+    assert moved(0.2, 0.9, 0.9, *end).until is None
+
+
+def test_onset_and_end_are_of_the_way_that_hurts() -> None:
+    points = series(0.5, 0.5, 0.5, 6.0, 6.0, 2.0, 2.0, usual=2.0)
+    found = shift(points, START, START + 7 * STEP, "latency", "seconds", STEP, "down")
+
+    assert found is not None
+    assert (found.since, found.until) == (START, START + 3 * STEP)
+
+
+@given(st.lists(st.floats(0, 10), min_size=1, max_size=30))
+def test_an_end_follows_what_was_unusual_and_leaves_nothing_unusual(window: list[float]) -> None:
+    end = START + len(window) * STEP
+    found = shift(series(*window), START, end, "latency", "seconds", STEP, "up")
+
+    assert found is not None
+    after = [value for at, value in series(*window) if found.until and at >= found.until]
+    assert found.last == window[-1]
+    assert all(value - found.usual < 3 * found.spread for value in after)
+    assert len(after) != 1
+
+
 def test_too_little_before_says_nothing() -> None:
     assert shift(series(0.9)[-5:], START, START + STEP, "latency", "seconds", STEP) is None
 

@@ -71,8 +71,13 @@ def test_a_limit_counts_without_any_past(
     assert (found.limit if found else None) == over
 
 
-def test_only_how_it_ends_is_held_against_a_limit() -> None:
-    assert stands([95, 95, 95, 95, 20, 20, 20, 20], "cpu", "percent") is None
+@pytest.mark.parametrize(
+    "values",
+    [[95, 95, 95, 95, 20, 20, 20, 20], [95] * 11 + [20]],
+    ids=["for long", "with the newest sample"],
+)
+def test_only_how_it_ends_is_held_against_a_limit(values: Sequence[float]) -> None:
+    assert stands(values, "cpu", "percent") is None
 
 
 def test_space_that_runs_out_within_hours_is_told_with_when() -> None:

@@ -62,6 +62,29 @@ async def test_what_moved_comes_first_and_the_rest_was_looked_at() -> None:
     assert found["without"] == ["db"]
 
 
+async def test_trouble_that_goes_on_and_trouble_that_is_over_are_told_apart() -> None:
+    name = "http_request_duration_seconds_p99"
+    rows = [dict(metric(name, "web", 1.9)), dict(metric(name, "cart", 1.9))]
+    points = list(rows[1]["points"])  # type: ignore[call-overload]
+    rows[1]["points"] = [(at, 0.2 if n >= 234 else value) for n, (at, value) in enumerate(points)]
+    found = await sweep(SweepMetrics, metrics=rows)
+
+    told = {one["product"]: one for one in found["shifts"]}
+    assert (told["web"]["last"], told["web"].get("until")) == (1.9, None)
+    assert (told["cart"]["last"], told["cart"]["until"]) == (0.2, "2026-11-20T13:54:00Z")
+    assert told["cart"]["worst"] == 1.9
+    assert told["cart"].get("last_at") is None
+
+
+async def test_a_series_that_ended_has_no_now() -> None:
+    row = dict(metric("http_request_duration_seconds_p99", "web", 1.9))
+    row["points"] = list(row["points"])[:235]  # type: ignore[call-overload]
+    found = await sweep(SweepMetrics, metrics=[row])
+
+    (moved,) = found["shifts"]
+    assert (moved["last"], moved["last_at"]) == (1.9, "2026-11-20T13:55:00Z")
+
+
 async def test_what_moved_most_is_told_with_its_course_and_whoever_was_asked_about_first() -> None:
     rows = [metric("http_request_duration_seconds_p99", one, 1.9) for one in PRODUCTS]
     rows += [metric("cpu_usage_percent", one, 95.0, 20.0) for one in PRODUCTS]
