@@ -199,7 +199,8 @@ class ReadManifest:
         try:
             value = filled(text, env)
         except KeyError as error:
-            why = f"{error.args[0]} is not set in the environment"
+            name = error.args[0]
+            why = f"{name} is not set in the environment of this process; it takes one at a start only"
             raise self.source.invalid(why, "auth", key) from None
         if not value.isascii() or not value.isprintable():
             raise self.source.invalid("its value cannot be sent in a header", "auth", key)

@@ -63,7 +63,8 @@ def _text(path: Path, advice: str) -> str:
 def _with_reflexes(settings: Settings, path: Path, env: Mapping[str, str]) -> Settings:
     """With the rules as actions, after those of `[[actions]]`."""
     text = _text(path, "[reflexes] file names it; see docs/reflexes.example.toml.")
-    rules = tuple(r.as_action() for r in _validated(ReflexFile, text, str(path), env).reflexes)
+    read = _validated(ReflexFile, text, str(path), env)
+    rules = tuple(r.as_action() for r in read.reflexes)
     names = [a.name for a in settings.actions]
     problems = _unknown_action_roles(settings, rules, "reflexes", text, str(path))
     for index, rule in enumerate(rules):
@@ -73,7 +74,9 @@ def _with_reflexes(settings: Settings, path: Path, env: Mapping[str, str]) -> Se
         names.append(rule.name)
     if problems:
         raise ConfigurationError("\n".join(problems))
-    return settings.model_copy(update={"actions": (*settings.actions, *rules)})
+    whole = settings.model_copy(update={"actions": (*settings.actions, *rules)})
+    whole.remember((*settings.unset, *read.unset))
+    return whole
 
 
 def parse(text: str, name: str, env: Mapping[str, str]) -> Settings:

@@ -1,7 +1,8 @@
 """`${NAME}` and `${NAME:-default}` in a configuration file, and which names the environment lacks."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Final
@@ -25,6 +26,12 @@ class Unset:
         """For people; names only, never a value."""
         near = f" ({self.near} is set: did you mean that?)" if self.near else ""
         return f"the environment has no {self.variable}{near}"
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """Which setting lacks which variable, wherever in a list it stands."""
+        parts = ("*" if part.isdigit() else part for part in self.key.split("."))
+        return ".".join(parts), self.variable
 
 
 @dataclass(slots=True)
@@ -63,3 +70,14 @@ class Interpolation:
             Unset(key, name, next(iter(get_close_matches(name, spare, n=1, cutoff=_NEAR)), ""))
             for key, name in self._missing.items()
         )
+
+
+def newly_unset(before: Iterable[Unset], after: Iterable[Unset]) -> tuple[Unset, ...]:
+    """Of those after, the ones that there were not before; one that only moved in its list was."""
+    known = Counter(each.place for each in before)
+    new: list[Unset] = []
+    for each in after:
+        known[each.place] -= 1
+        if known[each.place] < 0:
+            new.append(each)
+    return tuple(new)

@@ -22,6 +22,7 @@ from bot.ports.trail import AuditLog
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
 from bot.settings.section import Section
+from bot.settings.variables import Unset, newly_unset
 
 _log = structlog.get_logger(__name__)
 _BY = "operator"
@@ -86,24 +87,29 @@ class Reload:
         try:
             settings = await asyncio.to_thread(read)
             self._check_secrets(settings)
+            self._check_variables(settings)
             prepared = {name: await part.prepare(settings) for name, part in self._parts.items()}
         except (ConfigurationError, CatalogError) as error:
             _log.error("config.reload.refused", why=str(error), kept="what was in force")
             await self._record({"outcome": "refused", "why": str(error)})
             return False
         changed = _changed(self._in_force, settings, self._sections())
-        waiting = sorted(changed - self._sections())
+        lacking = self._lacking(settings)
+        waiting = sorted(
+            (changed | {each.key.split(".")[0] for each in lacking}) - self._sections()
+        )
         told: dict[str, JsonValue] = {
             "outcome": "in force",
             "changed": [*sorted(changed & self._sections())],
             "needs_restart": [*waiting],
+            **({"not_in_environment": [_as_words(each) for each in lacking]} if lacking else {}),
             "parts": {name: each.told for name, each in prepared.items() if each.told},
             "digest": digest(settings),
         }
         await self._record(told)
         for each in prepared.values():
             each.put_in_force()
-        self._in_force = _with(self._in_force, settings, self._sections())
+        self._take_over(settings)
         _log.info("config.reloaded", **told)
         return True
 
@@ -118,6 +124,23 @@ class Reload:
                 f"a new secret stands in {', '.join(sorted(self._sections()))}; "
                 "a secret is taken at a restart only"
             )
+
+    def _check_variables(self, settings: Settings) -> None:
+        """An environment stays as it was at the start: what is read from it anew would be empty."""
+        tables = self._sections()
+        lacking = [each for each in self._lacking(settings) if _is_within(each, tables)]
+        if lacking:
+            raise ConfigurationError("; ".join(_as_words(each) for each in lacking))
+
+    def _lacking(self, settings: Settings) -> tuple[Unset, ...]:
+        return newly_unset(self._in_force.unset, settings.unset)
+
+    def _take_over(self, settings: Settings) -> None:
+        tables, before = self._sections(), self._in_force.unset
+        kept = [each for each in before if not _is_within(each, tables)]
+        taken = [each for each in settings.unset if _is_within(each, tables)]
+        self._in_force = _with(self._in_force, settings, tables)
+        self._in_force.remember((*kept, *taken))
 
     async def _record(self, body: dict[str, JsonValue]) -> None:
         await self._audit.append(AuditEvent(AuditKind.CONFIG_RELOADED, _BY, body))
@@ -140,6 +163,17 @@ class Reload:
                 yield
             finally:
                 serving.cancel()
+
+
+def _is_within(unset: Unset, tables: Collection[str]) -> bool:
+    return any(unset.key.startswith(f"{table}.") for table in tables)
+
+
+def _as_words(unset: Unset) -> str:
+    return (
+        f"{unset.key} is read from the environment variable {unset.variable}, "
+        "which this process does not have: restart it with that variable"
+    )
 
 
 def _changed(before: Settings, after: Settings, tables: Collection[str]) -> frozenset[str]:

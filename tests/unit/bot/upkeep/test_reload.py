@@ -71,6 +71,17 @@ class Running:
 def running(tmp_path: Path) -> Running:
     file = tmp_path / "kortex.toml"
     file.write_text(BEFORE)
+    return started_from(file)
+
+
+@pytest.fixture
+def running_without_token(tmp_path: Path) -> Running:
+    file = tmp_path / "kortex.toml"
+    file.write_text(BEFORE.replace("first-token", "${LEAD}"))
+    return started_from(file)
+
+
+def started_from(file: Path) -> Running:
     settings = load(file, {})
     in_force, trail = InForce(settings), Trail()
     reload = Reload(settings, lambda: load(file, {}), trail)
@@ -118,6 +129,87 @@ async def test_a_file_that_cannot_be_used_changes_nothing_and_the_refusal_is_a_r
     assert row.body["outcome"] == "refused"
     assert why in str(row.body["why"])
     assert "second-token" not in str(row.body)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "key"),
+    [
+        ("Roll back", "Roll back ${LEAD}", "actions.0.description"),
+        ('"first-token"', '"${LEAD}"', "actions.0.endpoint.token"),
+        ('"first-token"', '"first-token${LEAD}"', "actions.0.endpoint.token"),
+    ],
+)
+async def test_a_variable_that_this_process_does_not_have_is_refused_by_name(
+    running: Running, before: str, after: str, key: str
+) -> None:
+    seen = running.seen
+    running.edit(before, after)
+
+    assert not await running.reload.run()
+
+    assert running.seen == seen
+    assert running.trail.rows[0].body == {
+        "outcome": "refused",
+        "why": f"{key} is read from the environment variable LEAD, which this process does not "
+        "have: restart it with that variable",
+    }
+
+
+async def test_a_variable_of_the_rules_file_is_told_like_one_of_the_configuration(
+    running: Running,
+) -> None:
+    rules = running.file.with_name("reflexes.toml")
+    rules.write_text(
+        '[[reflexes]]\nname = "restart"\ndescription = "Restart"\nproducts = ["a"]\n'
+        'endpoint = { url = "http://plane/restart", token = "${LEAD}" }\n'
+    )
+    running.file.write_text(f"[reflexes]\nfile = '{rules}'\n" + running.file.read_text())
+
+    assert not await running.reload.run()
+
+    why = str(running.trail.rows[0].body["why"])
+    assert why.startswith("reflexes.0.endpoint.token is read from the environment variable LEAD")
+
+
+async def test_a_variable_of_a_table_that_needs_a_restart_is_named_until_then(
+    running: Running,
+) -> None:
+    running.file.write_text('[platform]\nurl = "${LEAD}"\n' + running.file.read_text())
+    running.edit('users = ["U1"]', 'users = ["U2"]')
+
+    assert await running.reload.run()
+    assert await running.reload.run()
+
+    assert running.in_force.roles["responder"].users == ("U2",)
+    told = [(r.body["needs_restart"], r.body["not_in_environment"]) for r in running.trail.rows]
+    words = (
+        "platform.url is read from the environment variable LEAD, which this process does not "
+        "have: restart it with that variable"
+    )
+    assert told == [(["platform"], [words])] * 2
+
+
+async def test_a_variable_that_was_missing_at_the_start_may_move_and_not_come_twice(
+    running_without_token: Running,
+) -> None:
+    running = running_without_token
+    other = '[[actions]]\nname = "{}"\ndescription = "Other"\nendpoint = {{ url = "http://plane/o"{} }}\n'
+    running.edit("[[actions]]", other.format("first", "") + "[[actions]]")
+    assert await running.reload.run()
+
+    running.edit("[[actions]]", other.format("second", ', token = "${LEAD}"') + "[[actions]]")
+    assert not await running.reload.run()
+
+
+async def test_a_variable_that_was_taken_out_may_not_come_back(
+    running_without_token: Running,
+) -> None:
+    running = running_without_token
+    running.edit('token = "${LEAD}"', 'token = ""')
+    assert await running.reload.run()
+
+    running.edit('token = ""', 'token = "${LEAD}"')
+    assert not await running.reload.run()
 
 
 async def test_a_secret_that_was_known_at_the_start_may_come_back(running: Running) -> None:
