@@ -48,6 +48,7 @@ _ROWS: Final[Mapping[str, tuple[int, Mapping[str, str]]]] = {
             "tenant": "''",
         },
     ),
+    "spent_days": (20_000, {"channel_id": _CHANNEL, "tenant": "'T' || i"}),
     "audit": (
         50_000,
         {

@@ -1,19 +1,22 @@
 """What a round is held against: everything spent and held so far, limit by limit, in one statement."""
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 import sqlalchemy as sa
 
 from bot.domain.budget import NO_MODEL, BudgetLimits, Limit, Refusal
 from bot.ports.ledger import Reservation
 from bot.store.dialect import Connection, seconds_ago, this_hour, today
-from bot.store.ledger_tables import reservations, spending
+from bot.store.ledger_tables import reservations, spending, spent_days
 
 COUNTED = sa.func.coalesce(spending.c.counted_usd_micros, spending.c.cost_usd_micros, 0)
 _TOKENS = (
     spending.c.input_uncached + spending.c.cache_read + spending.c.cache_write + spending.c.output
 )
 
+
+_EVER = datetime.max.replace(tzinfo=UTC)
 
 # No round lasts so long: what was held before belongs to a process that died with it.
 HELD_S = 3600.0
@@ -38,6 +41,12 @@ class Used:
     session_tokens: Amount
 
 
+def since_midnight() -> sa.ColumnElement[bool]:
+    """The days that count as today: also one to come, which is today's where a clock was set back."""
+    # An end, because PostgreSQL takes what has none for a third of the table, and reads all of it.
+    return spent_days.c.day.between(today(), _EVER)
+
+
 async def used(connection: Connection, wanted: Reservation) -> Used:
     """Every sum that a limit is set on, read in one statement.
 
@@ -45,12 +54,12 @@ async def used(connection: Connection, wanted: Reservation) -> Used:
     it held of a thread's tokens lapses, or the thread would never have them again.
     """
     others = reservations.c.id != wanted.id
-    in_day, held_in_day = spending.c.at >= today(), sa.and_(others, reservations.c.at >= today())
+    in_day, held_in_day = since_midnight(), sa.and_(others, reservations.c.at >= today())
     channel, held_channel = (
-        spending.c.channel_id == wanted.channel_id,
+        spent_days.c.channel_id == wanted.channel_id,
         reservations.c.channel_id == wanted.channel_id,
     )
-    workspace = spending.c.tenant == wanted.tenant
+    workspace = spent_days.c.tenant == wanted.tenant
     held_workspace = reservations.c.tenant == wanted.tenant
     channel, held_channel = sa.and_(workspace, channel), sa.and_(held_workspace, held_channel)
     held_here = sa.and_(
@@ -61,11 +70,11 @@ async def used(connection: Connection, wanted: Reservation) -> Used:
     )
     found = await connection.execute(
         sa.select(
-            _sum(COUNTED, in_day),
+            _sum(spent_days.c.counted_usd_micros, in_day),
             _sum(reservations.c.usd_micros, held_in_day),
-            _sum(COUNTED, in_day, workspace),
+            _sum(spent_days.c.counted_usd_micros, in_day, workspace),
             _sum(reservations.c.usd_micros, held_in_day, held_workspace),
-            _sum(COUNTED, in_day, channel),
+            _sum(spent_days.c.counted_usd_micros, in_day, channel),
             _sum(reservations.c.usd_micros, held_in_day, held_channel),
             _questions(wanted),
             _sum(_TOKENS, spending.c.session_id == wanted.session_id),

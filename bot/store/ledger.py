@@ -18,7 +18,7 @@ from bot.store import allowance
 from bot.store.columns import Instant
 from bot.store.database import Database
 from bot.store.dialect import INSERT, Connection, insert_into, lock_budget, now, seconds_ago, today
-from bot.store.ledger_tables import budget_alerts, reservations
+from bot.store.ledger_tables import budget_alerts, reservations, spent_days
 from bot.store.ledger_tables import spending as table
 from bot.store.step_rows import write_with_step
 from bot.store.whose import Whose, of_tenant
@@ -116,8 +116,8 @@ class StoredLedger:
     async def today(self) -> Today:
         """Sums since midnight UTC; home's are everybody's, whom its limit holds together."""
         whose = self._whose or None
-        spent = sa.func.coalesce(sa.func.sum(table.c.cost_usd_micros), 0)
-        counted = sa.func.coalesce(sa.func.sum(allowance.COUNTED), 0)
+        spent = sa.func.coalesce(sa.func.sum(spent_days.c.cost_usd_micros), 0)
+        counted = sa.func.coalesce(sa.func.sum(spent_days.c.counted_usd_micros), 0)
         held = (
             sa.select(sa.func.coalesce(sa.func.sum(reservations.c.usd_micros), 0))
             .where(reservations.c.at >= today(), of_tenant(reservations.c.tenant, whose))
@@ -127,7 +127,7 @@ class StoredLedger:
         async def work(connection: Connection) -> Today:
             found = await connection.execute(
                 sa.select(spent, counted, held, now()).where(
-                    table.c.at >= today(), of_tenant(table.c.tenant, whose)
+                    allowance.since_midnight(), of_tenant(spent_days.c.tenant, whose)
                 )
             )
             known, used, held_now, at = found.one()

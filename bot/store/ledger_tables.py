@@ -1,4 +1,4 @@
-"""The tables of the ledger: what rounds cost, what those under way may cost, days that were told of."""
+"""The tables of the ledger: what rounds cost, and days; what those under way may cost; days told of."""
 
 import sqlalchemy as sa
 
@@ -28,6 +28,18 @@ spending = sa.Table(
     sa.Index("ix_spending_at", "at"),
     sa.Index("ix_spending_session_id", "session_id"),
     sa.Index("ix_spending_user_id_at", "user_id", "at"),
+)
+
+# Sums of `spending` by its own triggers (migration 0026), of days since that migration ran: a limit
+# is held against some rows instead of all rounds of the day.
+spent_days = sa.Table(
+    "spent_days",
+    metadata,
+    sa.Column("day", Instant, primary_key=True),  # its midnight UTC
+    sa.Column("tenant", CleanText, primary_key=True),
+    sa.Column("channel_id", CleanText, primary_key=True),
+    sa.Column("cost_usd_micros", sa.BigInteger, nullable=False),
+    sa.Column("counted_usd_micros", sa.BigInteger, nullable=False),
 )
 
 reservations = sa.Table(

@@ -64,7 +64,7 @@ ALLOWED: Final[Mapping[str, str]] = {
     "UNION SELECT reservations.turn_id": _FEW + "what one person asked in this hour",
     "ORDER BY turns.started_at, turns.id LIMIT": _FEW + "turns that run",
     "ORDER BY tickets.ts, tickets.id LIMIT": _FEW + "turns that wait",
-    "FROM spending WHERE spending.at >=": "a report of one day, which reads that day by index",
+    "GROUP BY coalesce(spending.": "a report of one day, which reads that day by index",
     "AND turns.ended_at >=": "a report of some weeks, which reads those by index",
     "FROM chat_events WHERE chat_events.session_id": _FEW + "one page of a conversation's events",
     "DELETE FROM chat_events WHERE": "a batch, which is joined by reading a table of this size",

@@ -2,8 +2,7 @@
 
 import asyncio
 import shutil
-from collections.abc import Iterator
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
@@ -20,6 +19,7 @@ from bot.store.database import Database
 from bot.web.server import create_web_app
 from bot.wiring.stores import open_stores
 from tests.fixtures_database import empty_url, postgres_url
+from tests.fixtures_migrations import migrations_in
 from tests.plain_logging import logging_put_back
 
 __all__ = ["empty_url", "postgres_url"]
@@ -35,19 +35,6 @@ def upgrade():
 """
 
 
-@contextmanager
-def _migrations_in(folder: Path) -> Iterator[None]:
-    try:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(schema, "scripts_folder", lambda: folder)
-            schema.revisions.cache_clear()
-            schema._scripts.cache_clear()
-            yield
-    finally:
-        schema.revisions.cache_clear()
-        schema._scripts.cache_clear()
-
-
 async def migrated_by_newer(url: str, folder: Path, *contracts: bool) -> None:
     """What releases to come do: each adds a column, and some say that they take something away."""
     newer = folder / "newer"
@@ -57,7 +44,7 @@ async def migrated_by_newer(url: str, folder: Path, *contracts: bool) -> None:
         script = SCRIPT.format(revision=f"9{number}", before=before, contracts=takes_away)
         (newer / "versions" / f"9{number}.py").write_text(script)
         before = f"9{number}"
-    with _migrations_in(newer):
+    with migrations_in(newer):
         assert await schema.migrate(url) == before
 
 

@@ -20,6 +20,7 @@ OF_NOBODY = {
     "origin",
     "replicas",
     "schema_served",
+    "spent_days",  # of a channel, and kept as what its rounds cost is
     "accepted",  # until its turn runs
     "tickets",  # there while a turn runs, which is refused
 }

@@ -1,0 +1,194 @@
+"""What was spent in a day is what its rounds cost, whoever wrote them, on SQLite and on PostgreSQL."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import sqlalchemy as sa
+from blockbuster import BlockBuster
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
+
+from bot.store import schema
+from bot.store.allowance import COUNTED
+from bot.store.database import Database
+from bot.store.dialect import INSERT
+from bot.store.ledger import StoredLedger
+from bot.store.ledger_tables import spending, spent_days
+from bot.wiring.rules import engine_database
+from tests.fixtures_database import database_url, empty_url, new_database
+from tests.fixtures_migrations import migrated_to
+
+__all__ = ["database_url", "empty_url"]
+
+BEFORE = "0025"  # the newest revision that knew nothing of it
+KEY: Final = ("turn_id", "round", "provider")
+MIDNIGHT: Final = datetime(2026, 11, 23, tzinfo=UTC)
+TICK: Final = timedelta(microseconds=1)
+REST: Final = {
+    **dict.fromkeys(("session_id", "user_id", "channel", "model", "purpose"), ""),
+    **dict.fromkeys(("input_uncached", "cache_read", "cache_write", "output", "duration_ms"), 1),
+}
+ROUND: Final = {**REST, "turn_id": "t", "round": 1, "provider": "p", "channel_id": "C1"}
+
+Row = Mapping[str, Any]
+Change = Callable[[sa.Connection], object]
+
+keys = st.fixed_dictionaries(
+    {"turn_id": st.sampled_from(["a", "b"]), "round": st.integers(1, 3), "provider": st.just("p")}
+)
+costs = st.none() | st.integers(0, 10**12)
+values = st.fixed_dictionaries(
+    {
+        "at": st.sampled_from([MIDNIGHT - TICK, MIDNIGHT, MIDNIGHT + timedelta(days=1) - TICK]),
+        "tenant": st.sampled_from(["", "T1"]),
+        "channel_id": st.sampled_from(["", "C1", "C2"]),
+        "cost_usd_micros": costs,
+        "counted_usd_micros": costs,
+    }
+)
+
+
+def added(key: Row, of: Row) -> Change:
+    """As a round is recorded: again, it changes nothing."""
+
+    def change(connection: sa.Connection) -> None:
+        insert = INSERT[connection.dialect.name](spending).values({**REST, **key, **of})
+        connection.execute(insert.on_conflict_do_nothing(index_elements=KEY))
+
+    return change
+
+
+def _of(key: Row) -> sa.ColumnElement[bool]:
+    return sa.and_(*(spending.c[name] == value for name, value in key.items()))
+
+
+def removed(key: Row) -> Change:
+    return lambda connection: connection.execute(spending.delete().where(_of(key)))
+
+
+def changed(key: Row, of: Row) -> Change:
+    return lambda connection: connection.execute(spending.update().where(_of(key)).values(of))
+
+
+def unnamed(key: Row) -> Change:
+    """As a person's rows are that are deleted."""
+    return changed(key, {"user_id": "", "session_id": ""})
+
+
+changes = st.lists(
+    st.one_of(
+        st.builds(added, keys, values),
+        st.builds(removed, keys),
+        st.builds(changed, keys, values),
+        st.builds(unnamed, keys),
+    ),
+    max_size=30,
+)
+
+
+def _cost_and_counted(rows: sa.Result[Any]) -> tuple[Counter[Any], Counter[Any]]:
+    """By day, workspace and channel; what is nothing is left out."""
+    cost, counted = Counter[Any](), Counter[Any]()
+    for at, tenant, channel, *amounts in rows:
+        key = (at.date(), tenant, channel)
+        cost[key] += amounts[0]
+        counted[key] += amounts[1]
+    return +cost, +counted
+
+
+def _by_rounds(connection: sa.Connection) -> tuple[Counter[Any], Counter[Any]]:
+    cost = sa.func.coalesce(spending.c.cost_usd_micros, 0)
+    found = sa.select(spending.c.at, spending.c.tenant, spending.c.channel_id, cost, COUNTED)
+    return _cost_and_counted(connection.execute(found))
+
+
+def _by_days(connection: sa.Connection) -> tuple[Counter[Any], Counter[Any]]:
+    return _cost_and_counted(connection.execute(sa.select(spent_days)))
+
+
+@pytest.fixture
+def _may_block(_nothing_blocks_the_loop: BlockBuster) -> None:
+    _nothing_blocks_the_loop.deactivate()
+
+
+@pytest.mark.usefixtures("_may_block")
+async def test_a_days_sums_are_those_of_its_rounds_after_any_changes(database_url: str) -> None:
+    engine = sa.create_engine(engine_database(database_url))
+
+    @given(changes)
+    def holds(made: list[Change]) -> None:
+        with engine.connect() as connection:  # rolled back: the next one begins with nothing
+            for change in made:
+                change(connection)
+            assert _by_days(connection) == _by_rounds(connection)
+
+    await asyncio.to_thread(holds)
+    engine.dispose()
+
+
+async def _recorded(url: str, *rounds: Row) -> None:
+    engine = create_async_engine(url)
+    async with engine.begin() as connection:
+        for values in rounds:
+            await connection.execute(spending.insert().values({**ROUND, **values}))
+    await engine.dispose()
+
+
+async def test_the_day_of_the_upgrade_counts_what_was_spent_before_it(
+    empty_url: str, tmp_path: Path
+) -> None:
+    await migrated_to(BEFORE, empty_url, tmp_path)
+    now = datetime.now(UTC)
+    await _recorded(
+        empty_url,
+        {"round": 1, "at": now, "cost_usd_micros": 5},
+        {"round": 2, "at": now, "cost_usd_micros": None, "counted_usd_micros": 70},
+        {"round": 3, "at": now, "cost_usd_micros": 900, "tenant": "T1", "channel_id": "C2"},
+        {"round": 4, "at": now - timedelta(days=1), "cost_usd_micros": 10_000},
+    )
+
+    await schema.migrate(empty_url)
+    await _recorded(empty_url, {"round": 5, "at": now, "cost_usd_micros": 20})
+
+    database = await Database.open(empty_url)
+    today = await StoredLedger(database).today()
+    of_t1 = await StoredLedger(database, "T1").today()
+    await database.close()
+    assert (today.spent_usd_micros, today.used_usd_micros) == (925, 995)
+    assert of_t1.used_usd_micros == 900
+
+
+async def _waits_for_a_table(connection: AsyncConnection) -> None:
+    waiting = sa.text("SELECT count(*) FROM pg_locks WHERE NOT granted AND relation IS NOT NULL")
+    while not await connection.scalar(waiting):  # noqa: ASYNC110 - of another process
+        await asyncio.sleep(0.01)
+
+
+async def test_a_round_that_is_being_written_as_the_upgrade_begins_counts_once(
+    tmp_path: Path,
+) -> None:
+    async with new_database("postgresql", tmp_path, migrated=False) as url:
+        await migrated_to(BEFORE, url, tmp_path)
+        engine = create_async_engine(url)
+        values = {**ROUND, "at": datetime.now(UTC), "cost_usd_micros": 5}
+        async with (
+            engine.connect() as looks,
+            engine.begin() as writes,
+            asyncio.TaskGroup() as group,
+        ):
+            await writes.execute(spending.insert().values(values))
+            upgrade = group.create_task(schema.migrate(url))
+            async with asyncio.timeout(10):
+                await _waits_for_a_table(looks)
+            await writes.commit()
+            assert await upgrade == schema.head()
+        async with engine.connect() as connection:
+            assert await connection.run_sync(_by_days) == await connection.run_sync(_by_rounds)
+            assert await connection.scalar(sa.select(spent_days.c.cost_usd_micros)) == 5
+        await engine.dispose()
