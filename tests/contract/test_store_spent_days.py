@@ -92,13 +92,13 @@ changes = st.lists(
 )
 
 
-def _cost_and_counted(rows: sa.Result[Any]) -> tuple[Counter[Any], Counter[Any]]:
+def _cost_and_counted(rows: sa.Result[*tuple[Any, ...]]) -> tuple[Counter[Any], Counter[Any]]:
     """By day, workspace and channel; what is nothing is left out."""
     cost, counted = Counter[Any](), Counter[Any]()
-    for at, tenant, channel, *amounts in rows:
+    for at, tenant, channel, of_round, of_limit in rows:
         key = (at.date(), tenant, channel)
-        cost[key] += amounts[0]
-        counted[key] += amounts[1]
+        cost[key] += of_round
+        counted[key] += of_limit
     return +cost, +counted
 
 
