@@ -14,13 +14,20 @@ from adapters.llm.triage.judgement import Judgement, errors_against_hour, is_bla
 from adapters.llm.triage.surroundings import ERRORS, Wish, errors_of, wishes
 from adapters.llm.triage.undone import SWEPT_AGAIN, can_tell, undone
 from adapters.llm.triage.weigh import BLAMED
+from tools.core.sweep_arguments import LONGEST_WINDOW
 
 PROPOSE: Final = "core__propose_action"
 REPORT: Final = "core__report_findings"
 GET_LOGS: Final = "core__get_logs"
 MOST_ROUNDS: Final = 6  # of looking; the findings and a proposal follow, and the loop allows eight
 WINDOWS: Final = ("last 30m", "last 2h", "last 6h")  # wider while the onset lies before it
+_EARLIER: Final = (
+    timedelta(0),
+    timedelta(minutes=90),
+    timedelta(minutes=330),
+)  # the same of others
 DEPLOY_WINDOW: Final = "last 6h"
+DEPLOYS_WINDOW: Final = "last 7d"  # of a question about deploys alone
 _BEFORE_DEPLOYS: Final = timedelta(hours=6)
 
 _Stage = Callable[[Case, Judgement, Signals], Iterator[Wish]]
@@ -66,11 +73,12 @@ def _done(case: Case, wish: Wish) -> bool:
 
 
 def window_text(case: Case, number: int = 0) -> str:
-    """The window under test: the one asked about, else the usual one or a wider one."""
+    """The window under test: the one asked about, else the usual one; or a wider one."""
     start, end = case.asked.start, case.asked.end
     if start is None or end is None:
         return WINDOWS[number]
-    return f"{_instant(start)}/{_instant(end)}"
+    wider = max(start - _EARLIER[number], end - LONGEST_WINDOW)
+    return f"{_instant(wider)}/{_instant(end)}"
 
 
 def _instant(at: datetime) -> str:
@@ -218,5 +226,5 @@ def _logs(case: Case, judgement: Judgement, signals: Signals) -> Iterator[Wish]:
 def _deploys(case: Case, judgement: Judgement, signals: Signals) -> Iterator[Wish]:
     del judgement, signals
     start, end = case.asked.start, case.asked.end
-    window = f"{_instant(start)}/{_instant(end)}" if start and end else "last 7d"
+    window = f"{_instant(start)}/{_instant(end)}" if start and end else DEPLOYS_WINDOW
     yield DEPLOYS, {"product": case.asked.subject or "*", "time_range": window}

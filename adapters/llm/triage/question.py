@@ -8,7 +8,9 @@ from datetime import UTC, datetime
 from typing import Final, Literal
 
 from adapters.llm.triage.meaning import is_understood
-from adapters.llm.triage.when import window_in
+from adapters.llm.triage.when import speaks_of_time, window_in
+from tools.core.sweep_arguments import LONGEST_WINDOW
+from tools.timerange import MAX_RANGE
 
 Topic = Literal["cause", "logs", "deploys", "greeting", "outside", "unclear"]
 
@@ -86,7 +88,8 @@ class Asked:
 
     `fails`: people say that something fails, whatever else they say.
     `of_cluster`: it is about what Kubernetes itself knows, and about nothing else.
-    `is_exact`: both ends, or the beginning, were given. `assumed` are words about it for the answer.
+    `is_exact`: both ends, or the beginning, were given. `is_time_unread`: a time is said, and none that
+    can be read. `assumed` are words about it for the answer.
     """
 
     subject: str
@@ -101,6 +104,7 @@ class Asked:
     fails: bool = False
     of_cluster: bool = False
     apart: str = ""
+    is_time_unread: bool = False
 
 
 def understand(
@@ -129,7 +133,8 @@ def understand(
         topic = next((name for name, found in _TOPICS if re.search(found, lowered)), "cause")
     symptom = "latency" if slow and not failing else "errors" if failing and not slow else ""
     of_cluster = _CLUSTER.search(text) is not None and not slow and not failing
-    when = window_in(lowered, now.astimezone(UTC), zone) if now else None
+    longest = LONGEST_WINDOW if topic == "cause" else MAX_RANGE
+    when = window_in(lowered, now.astimezone(UTC), zone, longest) if now else None
     told = (subject, stranger, thought, slow, failing, when, of_cluster)
     if topic == "cause" and products and not any(told) and not is_understood(text):
         topic = "unclear"
@@ -139,12 +144,13 @@ def understand(
         symptom=symptom,
         start=when.start if when else None,
         end=when.end if when else None,
-        is_exact=when is not None,
+        is_exact=when is not None and when.is_exact,
         assumed=(*about, *(when.assumed if when else ())),
         thought=thought,
         stranger=stranger,
         fails=failing is not None,
         of_cluster=of_cluster,
+        is_time_unread=when is None and now is not None and speaks_of_time(lowered),
     )
 
 

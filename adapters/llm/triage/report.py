@@ -30,6 +30,12 @@ _MOST_STATED = 3
 _MOST_POINTS = 4
 _MOST_AROUND = 3
 _MOST_NAMED = 8
+_SPANS = {
+    "last 30m": "the last half hour",
+    "last 2h": "the last two hours",
+    "last 6h": "the last six hours",
+    "last 7d": "the last seven days",
+}
 _CAN = "Ask me what is wrong, to show logs, or what was deployed; a time and a product help."
 
 
@@ -49,9 +55,27 @@ def report(case: Case, judgement: Judgement, signals: Signals) -> str:
         case _:
             parts = _investigated(case, judgement, signals)
     told = [part for part in (case.asked.apart, *parts, *file_lines(case)) if part]
-    if case.asked.assumed:
-        told.append("Assumed: " + "; ".join(case.asked.assumed) + ".")
+    if assumed := [*case.asked.assumed, *_window_taken(case)]:
+        told.append("Assumed: " + "; ".join(assumed) + ".")
     return "\n\n".join(told)
+
+
+def _window_taken(case: Case) -> Iterator[str]:
+    """What was looked at where a time is said that cannot be read."""
+    if not case.asked.is_time_unread:
+        return
+    looks = [
+        _SPANS[asked]
+        for seen in case.seen
+        if (asked := str(seen.arguments.get("time_range", ""))) in _SPANS
+        and seen.is_own
+        and (seen.tool != DEPLOYS or case.asked.topic == "deploys")
+    ]
+    if looks:
+        yield (
+            f"{looks[-1]}, since no time that I can read is said; "
+            "name a time of the clock, a day or how long ago"
+        )
 
 
 def _greeting(text: str) -> str:

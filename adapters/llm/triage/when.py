@@ -3,84 +3,211 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from adapters.llm.triage.lengths import lasting_in
+from tools.core.sweep_arguments import LONGEST_WINDOW
 from tools.time_zones import in_utc, is_zone, zone_of
 
+USUAL: Final = timedelta(minutes=30)  # looked at where no time is said
 _BEFORE_CLAIMED: Final = timedelta(minutes=1)  # "about 14:46": what began with it is inside
+# A rule fires once its condition has held for some minutes: `for` of Prometheus, usually 5 to 15.
+_BEFORE_ALERT: Final = timedelta(minutes=10)
+_SHORTEST: Final = timedelta(minutes=5)  # of what is said to last; fewer samples show no onset
 _AROUND: Final = timedelta(minutes=30)
-_LONGEST: Final = timedelta(hours=24)
 _DAY: Final = timedelta(days=1)
 
 _CLOCK: Final = r"(\d{1,2})(?:[:.](\d\d))?\s*(am|pm)?"
 _BETWEEN: Final = re.compile(rf"\b(?:between|from)\s+{_CLOCK}\s*(?:and|to|until|till|-)\s*{_CLOCK}")
-_SINCE: Final = re.compile(
+_FROM: Final = (
     r"\b(?:since|after|from)\s+(?:about|around|roughly)?\s*(?:yesterday\s+(?:at|around|about)?\s*)?"
-    r"(\d{1,2})[:.](\d\d)\s*(am|pm)?"
 )
+_SINCE: Final = re.compile(rf"{_FROM}(\d{{1,2}})[:.](\d\d)\s*(am|pm)?")
+_SINCE_HOUR: Final = re.compile(rf"{_FROM}(\d{{1,2}})()\s*(am|pm)\b")
 _AT: Final = re.compile(r"\b(?:around|about|at)\s+(?:about\s+)?(\d{1,2})[:.](\d\d)\s*(am|pm)?")
 _AT_HOUR: Final = re.compile(r"\b(?:around|about|at)\s+(\d{1,2})()\s*(am|pm)\b")
-_LAST: Final = re.compile(r"\b(?:last|past)\s+(?:(\d{1,3})\s*)?(minute|min|m|hour|h)s?\b")
+_INSTANT: Final = re.compile(
+    r"(?<![\d-])([0-9]{4}-[0-9]{2}-[0-9]{2})[t ]([0-9]{2}:[0-9]{2}(?::[0-9]{2})?)(?:\.[0-9]{1,9})?"
+    r"(?: ?(z|utc|[+-][0-9]{2}:[0-9]{2})(?![\d:]))?(?![\d:])"
+)
+_DATE: Final = re.compile(r"(?<![\d-])[0-9]{4}-[0-9]{2}-[0-9]{2}(?![\d-])")
 _IN_UTC: Final = re.compile(r"\b(utc|gmt)\b|\d{1,2}[:.]\d\d ?z\b")
+_PART_OF_DAY: Final = re.compile(r"\b(?:this|yesterday|in the) (morning|afternoon|evening)\b")
+_HOURS: Final = {"morning": (6, 12), "afternoon": (12, 18), "evening": (18, 24)}
 _NIGHT: Final = (22, 6)  # o'clock, from and to
+_GOES_ON: Final = re.compile(r"\bsince (?:yesterday|last night|today|this |tonight|[0-9]{4}-)")
+_WEEKDAY: Final = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+_SPEAKS_OF_TIME: Final = re.compile(
+    rf"\b(?:since|ago|yesterday|tomorrow|tonight|noon|midnight|o'?clock|[0-9]{{1,2}} ?[ap]m|{_WEEKDAY}"
+    r"|(?:last|past|previous|this) (?:night|morning|afternoon|evening|day|week|weekend|month|year|few"
+    r"|couple|[0-9]+)"
+    r"|for (?:hours|days|weeks|months|ages|a while|some time)"
+    r"|[0-9]+ ?(?:minutes?|mins?|hours?|hrs?|days?|weeks?|months?))\b"
+    r"|\b[0-9]{1,2}:[0-9]{2}\b|[0-9]{4}-[0-9]{2}-[0-9]{2}"
+)
+
+_Walls = tuple[datetime, datetime]
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Instants in UTC. `assumed` are words about it for the answer."""
+    """Instants in UTC. `assumed` are words about it for the answer.
+
+    `is_exact`: somebody means just that. An alert tells when it fired; its trouble may be older.
+    """
 
     start: datetime
     end: datetime
     assumed: tuple[str, ...] = ()
+    is_exact: bool = True
 
 
-def window_in(text: str, now: datetime, zone: str) -> Window | None:
-    """What a question in lower case says; None when it says no time.
+def speaks_of_time(text: str) -> bool:
+    """Whether a text in lower case says a time, be it one that can be read or not."""
+    return _SPEAKS_OF_TIME.search(text) is not None
 
-    `zone` is the asker's, by name, or empty where it is not known: then times are UTC.
+
+def window_in(
+    text: str, now: datetime, zone: str, longest: timedelta = LONGEST_WINDOW
+) -> Window | None:
+    """What a question in lower case says; None when it says no time, or none that can be read.
+
+    `zone` is the asker's, by name, or empty where it is not known: then times are UTC. What is
+    longer than `longest` is cut, and that is said.
     """
-    if found := _LAST.search(text):
-        number, unit = int(found[1] or 1), found[2]
-        length = timedelta(hours=number) if unit.startswith("h") else timedelta(minutes=number)
-        return Window(now - min(length, _LONGEST), now)
     told_utc = _IN_UTC.search(text) is not None
     name = zone if is_zone(zone) and not told_utc else "UTC"
+    if instants := _INSTANT.findall(text):
+        return _of_instants(text, instants[:2], now, name, longest)
+    if (lasting := lasting_in(text)) is not None:
+        ending = now - lasting.end
+        if not lasting.lasts:
+            return _cut(now - lasting.begin, ending, longest, keeps_end=True)
+        begun = now - max(lasting.begin + _BEFORE_CLAIMED, _SHORTEST)
+        return _cut(begun, ending, longest)
     here = now.astimezone(zone_of(name))
-    day = here - _DAY if "yesterday" in text else here
-    walls = _walls(text, day, here)
-    if walls is None:
+    dated = _DATE.search(text)
+    day = _day(text, dated[0] if dated else "", here)
+    walls = _walls(text, day, here, is_dated=dated is not None) if day else None
+    if walls is None or (dated and in_utc(walls[0])[0] >= now):
         return None
     start, end = _past(*walls, now)
-    return Window(start, end, () if told_utc else (_said(name, start, end, known=bool(zone)),))
+    said = () if told_utc else (_said(name, start, end, now, known=bool(zone)),)
+    found = _cut(start, end, longest)
+    return Window(found.start, found.end, (*said, *found.assumed))
 
 
-def _said(name: str, start: datetime, end: datetime, *, known: bool) -> str:
+def _cut(start: datetime, end: datetime, longest: timedelta, *, keeps_end: bool = False) -> Window:
+    """What began is looked at from its beginning, of "the last days" the last of them."""
+    if end - start <= longest:
+        return Window(start, end)
+    if keeps_end:
+        start = end - longest
+    else:
+        end = start + longest
+    words = (
+        f"of that time I looked at {start:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M} UTC, "
+        "which is the most at once"
+    )
+    return Window(start, end, (words,))
+
+
+def _of_instants(
+    text: str,
+    told: Sequence[tuple[str, str, str]],
+    now: datetime,
+    zone: str,
+    longest: timedelta,
+) -> Window | None:
+    """As a log, an alert or a tool writes them: one, or from one to another."""
+    times = [_instant(*one, zone) for one in told]
+    first = times[0]
+    if first is None or first >= now:
+        return None
+    last = times[1] if len(times) > 1 else None
+    if last is not None and last > first:
+        return _cut(first, min(last, now), longest)
+    if re.search(rf"\b(?:since|after|from)\s+{told[0][0]}", text) is None:
+        return Window(first - _AROUND, min(first + _AROUND, now))
+    found = _cut(min(first - _BEFORE_ALERT, now - USUAL), now, longest)
+    return Window(found.start, found.end, found.assumed, is_exact=False)
+
+
+def _instant(date: str, clock: str, offset: str, zone: str) -> datetime | None:
+    at_utc = offset in {"z", "utc"}
+    try:
+        at = datetime.fromisoformat(f"{date}T{clock}{'+00:00' if at_utc else offset}")
+    except ValueError:
+        return None
+    if not 1970 < at.year < 3000:
+        return None
+    return in_utc(at.replace(tzinfo=zone_of(zone)))[0] if at.tzinfo is None else at.astimezone(UTC)
+
+
+def _said(name: str, start: datetime, end: datetime, now: datetime, *, known: bool) -> str:
     if not known:
         return "times are taken as UTC, your time zone is not known to me"
     if name == "UTC":
         return "times are taken as UTC"
-    return f"times are taken as {name}: {start:%H:%M} to {end:%H:%M} UTC"
+    day = "" if start.date() == now.date() else f"{start:%Y-%m-%d} "
+    return f"times are taken as {name}: {day}{start:%H:%M} to {end:%H:%M} UTC"
 
 
-def _walls(text: str, day: datetime, here: datetime) -> tuple[datetime, datetime] | None:
+def _day(text: str, date: str, here: datetime) -> datetime | None:
+    """The day that is spoken of, None for one that is no day of the past."""
+    if not date:
+        return here - _DAY if "yesterday" in text else here
+    try:
+        day = datetime.fromisoformat(date)
+    except ValueError:
+        return None
+    if day.year <= 1970 or day.date() > here.date():
+        return None
+    return here.replace(year=day.year, month=day.month, day=day.day)
+
+
+def _walls(text: str, day: datetime, here: datetime, *, is_dated: bool) -> _Walls | None:
     """From when to when, as clocks there show it. `day` is the one spoken of, `here` is now."""
     if found := _BETWEEN.search(text):
         start, end = _clock(found.groups()[:3], day), _clock(found.groups()[3:], day)
         if start and end and (found[2] or found[5] or found[3] or found[6]):
             return start, end + _DAY if end <= start else end
-    if found := _SINCE.search(text):
+    if found := (_SINCE.search(text) or _SINCE_HOUR.search(text)):
         begun = _clock(found.groups(), day)
         if begun:
             return begun - _BEFORE_CLAIMED, max(here, begun) + _DAY  # until now
     if "last night" in text:
-        midnight = here.replace(hour=0, minute=0, second=0, microsecond=0)
-        return midnight - _DAY + timedelta(hours=_NIGHT[0]), midnight + timedelta(hours=_NIGHT[1])
+        midnight = _at_hour(here, 0)
+        end = here if _GOES_ON.search(text) else _at_hour(midnight, _NIGHT[1])
+        return _at_hour(midnight - _DAY, _NIGHT[0]), end
     if found := (_AT.search(text) or _AT_HOUR.search(text)):
         at = _clock(found.groups(), day)
         if at:
             return at - _AROUND, at + _AROUND
-    return None
+    return _part_of_day(text, day, here, is_dated=is_dated)
+
+
+def _part_of_day(text: str, day: datetime, here: datetime, *, is_dated: bool) -> _Walls | None:
+    """Of a day that is named: all of it, or its morning; None for what has not begun."""
+    found = _PART_OF_DAY.search(text)
+    if found is not None:
+        first, last = _HOURS[found[1]]
+    elif "tonight" in text:
+        first, last = _HOURS["evening"]
+    elif is_dated or re.search(r"\b(?:today|yesterday)\b", text):
+        first, last = 0, 24
+    else:
+        return None
+    start = _at_hour(day, first)
+    end = here if _GOES_ON.search(text) else _at_hour(day, last)
+    return (start, end) if start < here and end > start else None
+
+
+def _at_hour(day: datetime, hour: int) -> datetime:
+    """By the clock there; hour 24 is the next day's beginning."""
+    midnight = day.replace(hour=0, minute=0, second=0, microsecond=0)
+    return midnight + timedelta(hours=hour)
 
 
 def _clock(parts: Sequence[str | None], day: datetime) -> datetime | None:
@@ -92,7 +219,7 @@ def _clock(parts: Sequence[str | None], day: datetime) -> datetime | None:
     return day.replace(hour=hour, minute=minute, second=0, microsecond=0)
 
 
-def _past(start: datetime, end: datetime, now: datetime) -> tuple[datetime, datetime]:
+def _past(start: datetime, end: datetime, now: datetime) -> _Walls:
     """In UTC, and in the past: a clock time that has not come yet is yesterday's.
 
     An hour that comes twice is looked at from its first beginning to its last end.
@@ -102,4 +229,4 @@ def _past(start: datetime, end: datetime, now: datetime) -> tuple[datetime, date
     first, last = in_utc(start)[0], min(in_utc(end)[1], now)
     if last <= first:  # between two times that the clock skipped
         last = min(first + _AROUND, now)
-    return max(first, last - _LONGEST), last
+    return first, last
