@@ -14,7 +14,10 @@ HERE   := "not backends and not benchmark and not deploy and not model and not u
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
+# Whoever asked for it by this name is told what comes next; what only needs it goes on by itself.
+NEXT := Next: . $(BIN)/activate, then kortex init (README.md, docs/first-hour.md); make demo needs no configuration.
 setup: $(VENV)/.runtime ## prepare .venv from the hashed lock
+	@$(if $(filter setup,$(MAKECMDGOALS)),echo "Ready. $(NEXT)",:)
 
 $(VENV)/.runtime: requirements/runtime.lock requirements/build.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("Kortex needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12 demo") if sys.version_info < (3, 11) else None'
@@ -31,8 +34,14 @@ $(VENV)/.dev: $(VENV)/.runtime requirements/dev.lock
 	@touch $@
 
 EXTRAS := mcp charts otel oidc workspaces
+NEXT_mcp        := name a server in [mcp.servers.NAME] of kortex.toml (docs/mcp.md)
+NEXT_charts     := give the app the scope files:write and this machine a font (docs/operating.md)
+NEXT_otel       := set [otel] endpoint in kortex.toml (docs/watching.md)
+NEXT_oidc       := set [oidc] issuer and audience in kortex.toml (docs/api.md)
+NEXT_workspaces := set [slack] client_id, client_secret and token_keys in kortex.toml (docs/workspaces.md)
 $(addprefix setup-,$(EXTRAS)): setup-%: setup ## (mcp, charts, otel, oidc, workspaces) the same with that extra
 	@$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/$*.lock
+	@echo "Ready: kortex[$*]. Next: $(NEXT_$*), then start \`kortex run\` anew."
 
 demo: setup ## start Kortex on a recorded incident and print its URL
 	@$(BIN)/kortex demo $(ARGS)
