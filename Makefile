@@ -9,7 +9,7 @@ PYTEST := $(BIN)/python -m pytest
 HERE   := "not backends and not benchmark and not deploy and not model and not upgrade"
 
 .DEFAULT_GOAL := help
-.PHONY: soak test-upgrade help setup setup-dev $(addprefix setup-,$(EXTRAS)) demo test lint types layers bytecode browser unit test-backends test-model evals mutants coverage bench screenshots format lock dist-check deploy-check image-check alerts-check clean
+.PHONY: soak test-upgrade help setup setup-dev $(addprefix setup-,$(EXTRAS)) demo test lint types layers bytecode browser unit test-backends test-model evals mutants coverage bench screenshots schema format lock dist-check deploy-check image-check alerts-check clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -126,6 +126,9 @@ bench: setup-dev ## the benchmarks, with their baselines in the same run
 
 screenshots: setup-dev browser ## take the pictures of docs/images anew; look at them
 	$(BIN)/python -m tests.screenshots
+
+schema: setup-dev ## write migrations/sqlite.sql anew, after a migration was added
+	$(BIN)/python -m tests.sqlite_schema
 
 format: setup-dev ## rewrite to the house format
 	$(BIN)/ruff format .

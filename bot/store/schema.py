@@ -19,6 +19,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 import bot
 from bot.ports.failures import StorageUnavailable
+from bot.store import new_file
 from bot.store.database import Database
 from bot.store.dialect import Connection, storage_errors
 from bot.store.tables import schema_served
@@ -148,6 +149,10 @@ async def migrate(url: str) -> str:
     database = await Database.open(url)  # creates a SQLite file, refuses a strange URL
     try:
         at, newest = await database.schema_head(), await asyncio.to_thread(head)
+        if at is None and database.dialect == "sqlite":
+            script = await asyncio.to_thread(lambda: new_file.statements(scripts_folder(), newest))
+            if script and await new_file.create(database, script):
+                return newest
     finally:
         await database.close()
     if at == newest:
