@@ -2,9 +2,14 @@
 
 The trail itself is the queue: a cursor per sink says what was delivered, so an event survives a
 crash and a collector that is away. At least once; receivers drop what they have by sequence.
+
+A sink that is far behind catches up beside the answers, in pieces with rests between them.
 """
 
+import asyncio
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import structlog
@@ -15,13 +20,29 @@ from bot.ports.trail import Trail
 
 EVENT = "koder.admin.action"
 BATCH_ROWS = 200
-BATCHES_PER_RUN = 10
 # Longer than a batch may take, and how long a sink that failed is left alone.
 LEASE_S = 30.0
+# A record of the log takes some 0.1 ms of the loop, of which most is redaction.
+LOG_ROWS = 25
+# Of one core, for as long as there is more than a batch: some 800 rows a second, and a turn has 15.
+SHARE = 0.1
+# What took longer waited, for the database or its writer, and no longer rest would spare anybody.
+LONGEST_REST_S = 2.0
+RUN_S = 1.5  # within the clock's tick, `bot.wiring.audit_outlets`
+TELL_AGAIN_S = 60.0
+FAR_ROWS = 1_000
 
 _log = structlog.get_logger(__name__)
 
-Sink = Callable[[Sequence[TrailEntry]], Awaitable[None]]
+Deliver = Callable[[Sequence[TrailEntry]], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Sink:
+    """Where rows go, in order, and how many in one call. It raises AdapterError for what failed."""
+
+    deliver: Deliver
+    at_once: int = BATCH_ROWS
 
 
 class Cursors(Protocol):
@@ -43,19 +64,32 @@ class Cursors(Protocol):
 class EventFeed:
     """Delivers what is new to every sink; a job of every replica, one of which wins each batch."""
 
-    def __init__(self, trail: Trail, cursors: Cursors, sinks: Mapping[str, Sink]) -> None:
+    def __init__(
+        self,
+        trail: Trail,
+        cursors: Cursors,
+        sinks: Mapping[str, Sink],
+        rest: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
         self._trail = trail
         self._cursors = cursors
         self._sinks = sinks
+        self._rest = rest
+        self._run_s = 0.0  # the first run is part of a start, which waits for it
+        self._told: dict[str, float] = {}  # of those that are far behind, and when that was said
 
     async def run(self) -> None:
-        """Serve each sink as far as it takes it. Raises StorageUnavailable."""
-        for name, sink in self._sinks.items():
-            for _ in range(BATCHES_PER_RUN):
-                if not await self._batch(name, sink):
-                    break
+        """Serve each sink as far as it takes it, a batch of each in turn. Raises StorageUnavailable."""
+        until, self._run_s = time.monotonic() + self._run_s, RUN_S
+        left = list(self._sinks)
+        while left:
+            left = [name for name in left if await self._batch(name)]
+            if time.monotonic() >= until:
+                break
 
-    async def _batch(self, name: str, sink: Sink) -> bool:
+    async def _batch(self, name: str) -> bool:
+        """Whether there may be more for it."""
+        begun = time.monotonic()
         # Reading first: an idle bot writes nothing.
         if not await self._trail.entries(after=await self._cursors.served(name), limit=1):
             return False
@@ -63,15 +97,52 @@ class EventFeed:
         if after is None:
             return False
         entries = await self._trail.entries(after=after, limit=BATCH_ROWS)
-        if entries:
-            try:
-                await sink(entries)
-            except AdapterError as error:
-                # Not advanced: the claim runs out, and the same rows are tried again.
-                _log.warning("audit.sink.failed", sink=name, why=error.message, first=after + 1)
-                return False
+        took_s = time.monotonic() - begun
+        # Not advanced where it failed: the claim runs out, and the same rows are tried again.
+        if not await self._delivered(name, entries):
+            return False
+        begun = time.monotonic()
         await self._cursors.advance(name, entries[-1].seq if entries else after)
-        return len(entries) == BATCH_ROWS
+        await self._tell(name, entries)
+        if len(entries) < BATCH_ROWS:
+            return False
+        # After the claim: another replica goes on meanwhile.
+        await self._rest(_rest_s(took_s + time.monotonic() - begun))
+        return True
+
+    async def _delivered(self, name: str, entries: Sequence[TrailEntry]) -> bool:
+        sink = self._sinks[name]
+        for first in range(0, len(entries), sink.at_once):
+            # The loop's own work, which keeps others waiting; a collector's time keeps nobody.
+            begun = time.thread_time()
+            try:
+                await sink.deliver(entries[first : first + sink.at_once])
+            except AdapterError as error:
+                why = error.message
+                _log.warning("audit.sink.failed", sink=name, why=why, first=entries[first].seq)
+                return False
+            if len(entries) == BATCH_ROWS:
+                await self._rest(_rest_s(time.thread_time() - begun))
+        return True
+
+    async def _tell(self, name: str, entries: Sequence[TrailEntry]) -> None:
+        """Say once a minute how far it still is behind, and when it no longer is."""
+        if len(entries) < BATCH_ROWS:
+            if self._told.pop(name, None) is not None:
+                _log.info("audit.sink.caught_up", sink=name)
+            return
+        told = self._told.get(name)
+        if told is not None and time.monotonic() < told + TELL_AGAIN_S:
+            return
+        (newest,) = await self._trail.entries(limit=1, newest=True)
+        rows, since = newest.seq - entries[-1].seq, entries[-1].at
+        if rows >= FAR_ROWS:
+            self._told[name] = time.monotonic()
+            _log.info("audit.sink.behind", sink=name, rows=rows, since=since.isoformat())
+
+
+def _rest_s(took_s: float) -> float:
+    return min(took_s * (1 / SHARE - 1), LONGEST_REST_S)
 
 
 async def to_log(entries: Sequence[TrailEntry]) -> None:

@@ -46,6 +46,7 @@ from bot.slack.connection.startup import SlackAccess, StartupError, check_shape,
 from bot.slack.received.payloads import SlackIdentity
 from bot.store import schema
 from bot.wiring import rules
+from bot.wiring.audit_outlets import check_behind
 from bot.wiring.mcp_servers import open_mcp
 from bot.wiring.stores import open_redactor, open_stores
 from bot.wiring.toolboxes import OwnTools, policy_of
@@ -176,13 +177,14 @@ async def _database(settings: Settings) -> Sequence[Finding]:
         async with asyncio.timeout(SHARED_S), AsyncExitStack() as stack:
             database = (await open_stores(settings, stack)).database
             at = await schema.standing(database)
+            behind = await check_behind(settings, database)
     except TimeoutError:
         return [Finding("database", False, unanswered(SHARED_S))]
     except (ConfigurationError, StorageUnavailable) as error:
         return [Finding("database", False, str(error))]
     newer = f"schema {at.revision}, expanded by a newer version, which serves this one too"
     said = "schema current" if at.revision == at.newest else newer
-    return [Finding("database", True, f"{database.dialect}, {said}")]
+    return [Finding("database", True, f"{database.dialect}, {said}"), *behind]
 
 
 async def _ask_audit(asked: Asked) -> Sequence[Finding]:

@@ -2,19 +2,18 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
 
 import structlog
 
 from bot.app import Base
 from bot.ports.failures import StorageUnavailable
 from bot.service.listening import providers_report
-from bot.settings.model import AuditSettings
 from bot.slack.api.calls import WatchedCalls
 from bot.store.levels import StoredLevels
 from bot.telemetry.levels import Levels
 from bot.upkeep.jobs import Job
 from bot.wiring import rules
+from bot.wiring.audit_outlets import sinks_of
 
 log = structlog.get_logger(__name__)
 
@@ -51,15 +50,10 @@ class LevelsLook:
         limit = rules.budget_limits(self._base.settings).daily_usd_micros
         today = await self._base.stores.ledger.today()
         self._levels.budget_used(today.used_usd_micros / limit if limit else 0.0)
-        self._levels.audit_behind(await self._stored.behind(self._sinks))
+        for sink, behind in (await self._stored.behind(self._sinks)).items():
+            self._levels.audit_behind(sink, behind.rows, behind.seconds)
         self._levels.proposals_stuck(await self._stored.stuck_s())
         self._levels.database_answered(took_s)
-
-
-def sinks_of(audit: AuditSettings) -> Sequence[str]:
-    """Those of `bot.wiring.audit_outlets.make_feed`."""
-    more = {"http": audit.events_url, "nats": audit.events_nats}
-    return ["log", *(name for name, where in more.items() if where)]
 
 
 def level_jobs(base: Base, access: WatchedCalls) -> dict[str, tuple[float, Job]]:

@@ -1,6 +1,7 @@
 """How far behind the database's own work is: proposals nobody takes on, rows no sink has taken."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 import sqlalchemy as sa
@@ -10,6 +11,15 @@ from bot.store.audit_sinks import SinkCursors
 from bot.store.database import Database
 from bot.store.dialect import Connection, now
 from bot.store.tables import IS_UNDER_WAY, audit, proposals, watches
+
+
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """What a sink of the trail has not taken: how many rows, and for how long the oldest has waited."""
+
+    rows: int = 0
+    seconds: float = 0.0
+
 
 UNDER_WAY = "under_way"  # decided, and its order neither sent nor looked after
 EXPIRED = "expired"  # past its time, and nobody closed it
@@ -55,11 +65,23 @@ class StoredLevels:
 
         return await self._database.fetch(work)
 
-    async def behind(self, sinks: Sequence[str]) -> Mapping[str, int]:
-        """How many rows of the trail each of these has not taken."""
+    async def behind(self, sinks: Sequence[str]) -> Mapping[str, Behind]:
+        """Of each of these, by the database's clock."""
 
-        async def work(connection: Connection) -> int:
+        async def newest(connection: Connection) -> int:
             return int(await connection.scalar(sa.select(sa.func.max(audit.c.seq))) or 0)
 
-        newest = await self._database.fetch(work)
-        return {name: max(0, newest - await self._cursors.served(name)) for name in sinks}
+        last = await self._database.fetch(newest)
+        return {name: await self._behind(last, await self._cursors.served(name)) for name in sinks}
+
+    async def _behind(self, newest: int, served: int) -> Behind:
+        if newest <= served:
+            return Behind()
+        oldest = sa.select(audit.c.at, now()).where(audit.c.seq > served)
+
+        async def work(connection: Connection) -> Behind:
+            found = await connection.execute(oldest.order_by(audit.c.seq).limit(1))
+            at, now_at = found.one()
+            return Behind(newest - served, max(0.0, (now_at - at).total_seconds()))
+
+        return await self._database.fetch(work)

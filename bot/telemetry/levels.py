@@ -24,6 +24,9 @@ class Levels:
         )
         self._budget = gauge("budget_used_ratio", "Of the daily limit, holds included.")
         self._behind = gauge("audit_behind_rows", "Rows that a sink has not taken.", "sink")
+        self._behind_seconds = gauge(
+            "audit_behind_seconds", "For how long the oldest of these rows has waited.", "sink"
+        )
         self._stuck = gauge(
             "proposal_stuck_seconds",
             "For how long the oldest has been in a state to leave.",
@@ -56,7 +59,7 @@ class Levels:
     def database_lost(self) -> None:
         """Nothing that is read from it is known any more."""
         self._database_up.set(0)
-        for each in (self._behind, self._stuck):
+        for each in (self._behind, self._behind_seconds, self._stuck):
             each.clear()
         self._budget.set(float("nan"))
 
@@ -64,10 +67,10 @@ class Levels:
         """0 without a limit."""
         self._budget.set(ratio)
 
-    def audit_behind(self, rows: Mapping[str, int]) -> None:
-        """By sink; those that are configured."""
-        for sink, number in rows.items():
-            self._behind.labels(sink).set(number)
+    def audit_behind(self, sink: str, rows: int, seconds: float) -> None:
+        """One that is configured."""
+        self._behind.labels(sink).set(rows)
+        self._behind_seconds.labels(sink).set(seconds)
 
     def proposals_stuck(self, seconds: Mapping[str, float]) -> None:
         """By state; 0 where there is none."""

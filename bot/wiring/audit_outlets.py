@@ -17,7 +17,7 @@ from adapters.audit_nats import AuditNats, NatsLogin
 from adapters.errors import AdapterError
 from bot.audit.checkpoint import Checkpoint
 from bot.audit.checkpointing import Checkpoints, Publisher
-from bot.audit.feed import EventFeed, Sink, to_log
+from bot.audit.feed import FAR_ROWS, LOG_ROWS, EventFeed, Sink, to_log
 from bot.domain.audit import AuditEvent, AuditKind, TrailEntry
 from bot.domain.ids import ChannelId, MessageTs, Place, TeamId
 from bot.ports.failures import StorageUnavailable
@@ -30,6 +30,7 @@ from bot.settings.reading import ConfigurationError
 from bot.store.audit_reading import StoredTrail, verify
 from bot.store.audit_sinks import SinkCursors
 from bot.store.database import Database
+from bot.store.levels import Behind, StoredLevels
 from bot.upkeep.jobs import Job
 from bot.wiring import rules
 from bot.wiring.trail import kept_outside
@@ -41,6 +42,11 @@ WHOLE_TRAIL_S = 24 * 3600.0
 SOON_S = 30.0  # a start reads the end of the trail; all of it is read once answers go out
 GENTLE_ROWS = 500  # judged at a stretch on the loop: some 4 ms
 LAST_CHECKPOINT_S = 3.0
+
+_MEND_BEHIND = (
+    "A running bot catches up by itself, some hundred rows a second, and nothing is lost. If the number "
+    "does not fall, see docs/runbook.md#audit-sink-behind."
+)
 
 log = structlog.get_logger(__name__)
 
@@ -97,7 +103,7 @@ async def _last_word(checkpoints: Checkpoints) -> None:
 
 def make_feed(settings: Settings, database: Database, stack: AsyncExitStack) -> EventFeed:
     """Events to the log and where `[audit] events_*` says. Raises ConfigurationError."""
-    sinks: dict[str, Sink] = {"log": to_log}
+    sinks = {"log": Sink(to_log, LOG_ROWS)}
     audit = settings.audit
     if audit.events_url:
         http = _http("audit.events", audit.events_url, audit.events_way)
@@ -106,15 +112,38 @@ def make_feed(settings: Settings, database: Database, stack: AsyncExitStack) -> 
         async def to_collector(entries: Sequence[TrailEntry]) -> None:
             await http.send_events([entry.as_json() for entry in entries])
 
-        sinks["http"] = to_collector
+        sinks["http"] = Sink(to_collector)
     if audit.events_nats:
         nats = _nats(audit)
 
         async def to_nats(entries: Sequence[TrailEntry]) -> None:
             await nats.send_events([entry.as_json() for entry in entries])
 
-        sinks["nats"] = to_nats
+        sinks["nats"] = Sink(to_nats)
     return EventFeed(StoredTrail(database), SinkCursors(database), sinks)
+
+
+def sinks_of(audit: AuditSettings) -> Sequence[str]:
+    """The names of those that `make_feed` makes."""
+    more = {"http": audit.events_url, "nats": audit.events_nats}
+    return ["log", *(name for name, where in more.items() if where)]
+
+
+async def check_behind(settings: Settings, database: Database) -> list[Finding]:
+    """A word on each sink that is far behind. Raises StorageUnavailable."""
+    found = await StoredLevels(database).behind(sinks_of(settings.audit))
+    return [
+        Finding("audit events", False, _behind_words(name, behind), warning=True, mend=_MEND_BEHIND)
+        for name, behind in found.items()
+        if behind.rows >= FAR_ROWS
+    ]
+
+
+def _behind_words(sink: str, behind: Behind) -> str:
+    waited = (
+        f"{behind.seconds / 3600:.1f} h" if behind.seconds >= 3600 else f"{behind.seconds:.0f} s"
+    )
+    return f"{sink} is {behind.rows:,} rows behind, the oldest has waited for {waited}"
 
 
 async def check_sinks(settings: Settings, within_s: float) -> list[Finding]:

@@ -1,14 +1,19 @@
-"""Every row reaches every sink, in order, whatever fails in between; replicas share the work."""
+"""Every row reaches every sink, in order, whatever fails in between; replicas share the work.
+
+A sink that is far behind catches up without keeping anything else waiting.
+"""
 
 import asyncio
+import time
 from collections.abc import Sequence
 
 import pytest
 import sqlalchemy as sa
+from structlog.testing import capture_logs
 
 from adapters.errors import Unreachable
 from bot.audit import feed as audit_feed
-from bot.audit.feed import EventFeed
+from bot.audit.feed import SHARE, EventFeed, Sink
 from bot.domain.audit import AuditEvent, AuditKind, TrailEntry
 from bot.store.audit import StoredAudit
 from bot.store.audit_reading import StoredTrail
@@ -33,8 +38,13 @@ class Collector:
         self.seen += [each.seq for each in entries]
 
 
+async def no_rest(_seconds: float) -> None:
+    """Of one that nobody waits for."""
+
+
 def feed(database: Database, sink: Collector) -> EventFeed:
-    return EventFeed(StoredTrail(database), SinkCursors(database), {"http": sink})
+    sinks = {"http": Sink(sink)}
+    return EventFeed(StoredTrail(database), SinkCursors(database), sinks, no_rest)
 
 
 async def write(database: Database, count: int) -> None:
@@ -58,10 +68,13 @@ async def test_every_row_once_and_in_order(
     monkeypatch.setattr(audit_feed, "BATCH_ROWS", 3)
     collector = Collector()
     await write(database, 7)
-    await feed(database, collector).run()
+    serving = feed(database, collector)
+    await serving.run()
+    assert collector.seen == [1, 2, 3]  # a start waits for no more
+    await serving.run()
     await write(database, 2)
-    await feed(database, collector).run()
-    await feed(database, collector).run()
+    await serving.run()
+    await serving.run()
     assert collector.seen == list(range(1, 10))
 
 
@@ -85,3 +98,95 @@ async def test_replicas_do_not_repeat_each_other(database: Database, other: Data
         for n in range(6):
             group.create_task(feed((database, other)[n % 2], collector).run())
     assert collector.seen == [1, 2, 3, 4, 5]
+
+
+class Burning:
+    """A sink that takes the processor for a while, as the log does."""
+
+    def __init__(self) -> None:
+        self.pieces: list[int] = []
+        self.rested: list[float] = []
+        self.spent_s = 0.0
+
+    async def __call__(self, entries: Sequence[TrailEntry]) -> None:
+        self.pieces.append(len(entries))
+        begun = time.thread_time()
+        while time.thread_time() < begun + 0.002:
+            pass
+        self.spent_s += time.thread_time() - begun
+
+    async def rest(self, seconds: float) -> None:
+        self.rested.append(seconds)
+        await asyncio.sleep(0)
+
+
+async def test_a_sink_that_is_behind_takes_its_share_of_a_core_and_no_more(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit_feed, "BATCH_ROWS", 10)
+    burning = Burning()
+    await write(database, 40)
+    serving = EventFeed(
+        StoredTrail(database), SinkCursors(database), {"log": Sink(burning, 4)}, burning.rest
+    )
+
+    await serving.run()
+    await serving.run()
+
+    assert burning.pieces == [4, 4, 2] * 4
+    assert burning.spent_s / (burning.spent_s + sum(burning.rested)) < SHARE
+
+
+async def test_each_sink_has_its_turn_while_another_is_behind(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit_feed, "BATCH_ROWS", 3)
+    first, second = Collector(), Collector()
+    sinks = {"log": Sink(first), "http": Sink(second)}
+    await write(database, 7)
+
+    await EventFeed(StoredTrail(database), SinkCursors(database), sinks, no_rest).run()
+
+    assert (first.seen, second.seen) == ([1, 2, 3], [1, 2, 3])
+
+
+async def test_what_rests_as_the_process_ends_ends_at_once_and_is_repeated_from_its_batch(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit_feed, "BATCH_ROWS", 3)
+    collector, rests = Collector(), asyncio.Event()
+
+    async def for_ever(_seconds: float) -> None:
+        rests.set()
+        await asyncio.Event().wait()
+
+    await write(database, 5)
+    sinks = {"log": Sink(collector, 2)}
+    ending = EventFeed(StoredTrail(database), SinkCursors(database), sinks, for_ever)
+    running = asyncio.create_task(ending.run())
+    await rests.wait()
+    running.cancel()
+    async with asyncio.timeout(0.1):
+        await asyncio.gather(running, return_exceptions=True)
+    await lapse(database)
+    await feed(database, collector).run()
+
+    assert collector.seen == [1, 2, 1, 2, 3]
+
+
+async def test_how_far_behind_it_is_is_said_once_and_that_it_no_longer_is(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit_feed, "BATCH_ROWS", 3)
+    monkeypatch.setattr(audit_feed, "FAR_ROWS", 5)
+    collector = Collector()
+    await write(database, 13)
+    serving = feed(database, collector)
+
+    with capture_logs() as said:
+        await serving.run()
+        await serving.run()
+
+    assert collector.seen == list(range(1, 14))
+    told = [(line["event"], line.get("rows")) for line in said]
+    assert told == [("audit.sink.behind", 10), ("audit.sink.caught_up", None)]

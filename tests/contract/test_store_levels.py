@@ -3,14 +3,19 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.ids import ProposalId, UserId
 from bot.domain.proposal import ProposalState
 from bot.ports.proposals import Decision
+from bot.settings.model import AuditSettings, Settings
 from bot.store.audit_sinks import SinkCursors
 from bot.store.database import Database
-from bot.store.levels import StoredLevels
+from bot.store.levels import Behind, StoredLevels
 from bot.store.proposals import StoredProposals
+from bot.wiring import audit_outlets
+from bot.wiring.audit_outlets import check_behind
 from tests.fixtures_database import database, database_url
 from tests.slack_ingress import proposal
 
@@ -39,12 +44,38 @@ async def test_what_waits_is_told_by_how_long_the_oldest_has_waited(database: Da
     assert 0.0 <= after["under_way"] < 120
 
 
-async def test_a_sink_is_behind_by_the_rows_it_has_not_taken(database: Database) -> None:
+async def test_a_sink_is_behind_by_the_rows_it_has_not_taken_and_for_how_long(
+    database: Database,
+) -> None:
     levels, cursors = StoredLevels(database), SinkCursors(database)
-    assert await levels.behind(["log"]) == {"log": 0}
-    row = replace(proposal(), id=ProposalId("one"), state=ProposalState.PENDING)
-    await StoredProposals(database).create(row, EVENT)
+    assert await levels.behind(["log"]) == {"log": Behind()}
+    for name in ("one", "two"):
+        row = replace(proposal(), id=ProposalId(name), state=ProposalState.PENDING)
+        await StoredProposals(database).create(row, EVENT)
+    for sink, taken in (("log", 2), ("nats", 1)):
+        await cursors.claim(sink, 1.0)
+        await cursors.advance(sink, taken)
+
+    behind = await levels.behind(["log", "nats", "http"])
+
+    assert {sink: each.rows for sink, each in behind.items()} == {"log": 0, "nats": 1, "http": 2}
+    assert behind["log"].seconds == 0.0
+    assert 0.0 <= behind["nats"].seconds <= behind["http"].seconds < 120
+
+
+async def test_a_check_says_which_sink_is_far_behind(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit_outlets, "FAR_ROWS", 2)
+    for name in ("one", "two"):
+        row = replace(proposal(), id=ProposalId(name), state=ProposalState.PENDING)
+        await StoredProposals(database).create(row, EVENT)
+    cursors = SinkCursors(database)
     await cursors.claim("log", 1.0)
     await cursors.advance("log", 1)
+    audit = AuditSettings(events_url="https://collector.example")
 
-    assert await levels.behind(["log", "http"]) == {"log": 0, "http": 1}
+    (found,) = await check_behind(Settings(audit=audit), database)
+
+    assert found.mark == "WARNING"
+    assert found.detail.startswith("http is 2 rows behind, the oldest has waited for ")

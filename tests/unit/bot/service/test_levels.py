@@ -8,12 +8,13 @@ import pytest
 from bot.app import Base
 from bot.chat.rounds import Rounds
 from bot.ports.failures import StorageUnavailable
-from bot.service.levels import LevelsLook, sinks_of
+from bot.service.levels import LevelsLook
 from bot.settings.model import AuditSettings, Settings
 from bot.slack.api.calls import WatchedCalls
 from bot.store.levels import StoredLevels
 from bot.telemetry.levels import Levels
 from bot.telemetry.metrics import Metrics
+from bot.wiring.audit_outlets import sinks_of
 from tests.fakes.scripted_provider import ScriptedProvider
 
 
@@ -21,7 +22,7 @@ def test_what_could_not_be_read_is_absent_and_not_what_it_was() -> None:
     registry = Metrics().registry
     levels = Levels(registry)
     levels.budget_used(0.9)
-    levels.audit_behind({"http": 7})
+    levels.audit_behind("http", 7, 60.0)
     levels.proposals_stuck({"expired": 60.0})
     levels.database_answered(0.01)
     assert registry.get_sample_value("kortex_audit_behind_rows", {"sink": "http"}) == 7
@@ -30,6 +31,7 @@ def test_what_could_not_be_read_is_absent_and_not_what_it_was() -> None:
 
     assert registry.get_sample_value("kortex_database_up") == 0
     assert registry.get_sample_value("kortex_audit_behind_rows", {"sink": "http"}) is None
+    assert registry.get_sample_value("kortex_audit_behind_seconds", {"sink": "http"}) is None
     assert registry.get_sample_value("kortex_proposal_stuck_seconds", {"state": "expired"}) is None
     assert not (registry.get_sample_value("kortex_budget_used_ratio") or 1) < 1
 
