@@ -15,7 +15,7 @@ from bot.telemetry.spans import FinishedSpan, Spans
 
 log = structlog.get_logger(__name__)
 
-TICK_S: Final = 2.0
+FIRST_WAIT_S: Final = 4.0  # after a request that failed; each further one doubles it
 MOST_WAITING: Final = 4_096  # spans; the oldest go first where a collector is away for long
 BATCH: Final = 512  # as the specification's batch processor
 SEND_S: Final = 15.0  # of one request, whatever the client does
@@ -143,7 +143,7 @@ class Export(Spans):
             log.warning("telemetry.collector.away", error=str(error) or "no answer in time")
         self._failures += 1
         asked = error.retry_after_s if isinstance(error, AdapterError) else None
-        wait_s = asked if asked is not None else TICK_S * 2 ** min(self._failures, 10)
+        wait_s = asked if asked is not None else FIRST_WAIT_S * 2 ** min(self._failures - 1, 9)
         self._next_try = self._clock() + min(wait_s, LONGEST_WAIT_S)
         return None
 

@@ -15,7 +15,7 @@ from bot.telemetry.spans import NO_SPANS
 from bot.upkeep.jobs import Job
 from tools.redactor import Redactor
 
-TICK_S: Final = 2.0  # how late a span may leave
+TICK_S: Final = 5.0  # how late a span may leave: OTEL_BSP_SCHEDULE_DELAY's default
 MISSING: Final = (
     "otel.endpoint: needs what is not installed; `pip install 'kortex[otel]'`, or `make setup-otel`"
 )
