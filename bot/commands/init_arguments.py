@@ -41,7 +41,7 @@ def add(
         "--products",
         metavar="NAMES",
         help="what incident channels are about, such as checkout,web (all): a question that names one "
-        "is answered about that one",
+        "is answered about that one, one that names none about all of them",
     )
     parser.add_argument(
         "--provider",

@@ -26,13 +26,15 @@ _RUNS_OUT_S: Final = 4 * 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """`first` is how it began, `now` the median of its last quarter. `size` is how far it went, in spreads.
+    """`first` is how it began, at `first_at`, and `now` the median of its last quarter.
 
+    `size` is how far it went, in spreads.
     `limit` is what it is beyond, None when it is not, or has none. `runs_out_s` is when nothing
     will be left of it, at the rate of this recording; None when that is far.
     """
 
     first: float
+    first_at: float  # seconds since the epoch
     now: float
     size: float
     falls: bool
@@ -65,7 +67,7 @@ def standing(
     runs_out_s = _runs_out(points, first) if falls and size and role == "disk" else None
     if not size and over is None:
         return None
-    return Standing(first, now, size, falls, over, runs_out_s)
+    return Standing(first, points[0][0], now, size, falls, over, runs_out_s)
 
 
 def _size(

@@ -6,12 +6,20 @@ from datetime import datetime, timedelta
 from statistics import median
 from typing import Final
 
+from tools.analysis.comparable import comparable_from, least_before_s
 from tools.analysis.course import course
 from tools.analysis.shift import UNUSUAL, Shift, shift
 from tools.analysis.standing import Standing, standing
 from tools.capabilities import CallContext, Capabilities, Interval, SweepQuery, SweptSeries
-from tools.contract import QUERY, Effect, ToolContract, ToolOutput
+from tools.contract import QUERY, Effect, ToolContract
 from tools.core.bound import bound
+from tools.core.metric_sweep import (
+    Comparable,
+    Course,
+    MetricShift,
+    MetricStanding,
+    MetricSweep,
+)
 from tools.core.sweep_arguments import SWEEP_SCOPE, SweepInput, at_text, products_of, window_of
 from tools.output import clean_text
 from tools.signals import MAIN, USUAL, Discovered, Role, Signal
@@ -31,75 +39,6 @@ MOST_COURSES: Final = 4
 COURSE_POINTS: Final = 20  # as many as a chart takes
 WORTH_TELLING: Final = 1.5  # spreads
 STALE_STEPS: Final = 3  # without a sample before the range's end, the series is said to have ended
-
-
-class Course(ToolOutput):
-    """Points of a series as they were read, each so many seconds before the range's end."""
-
-    before_end_s: list[int]
-    values: list[float]
-
-
-class MetricShift(ToolOutput):
-    """A signal of a product that moved. `score`: spreads away from the median before the window.
-
-    `last` is the newest sample of the range, and `last_at` its time where no more came after it
-    (else None). `until` is from when on it was usual again, None while it is not.
-    """
-
-    product: str
-    role: Role
-    signal: str
-    unit: str | None = None
-    usual: float
-    worst: float
-    last: float
-    last_at: str | None = None
-    direction: str
-    score: float
-    beyond_all_before: bool
-    since: str | None = None
-    since_before: bool = False
-    until: str | None = None
-    requests: float | None = None
-    course: Course | None = None
-
-
-class MetricStanding(ToolOutput):
-    """A signal without a time before it: how it began, how it is now, and a limit that it is beyond."""
-
-    product: str
-    role: Role
-    signal: str
-    unit: str | None = None
-    first: float
-    now: float
-    direction: str
-    size: float
-    limit: float | None = None
-    runs_out_s: int | None = None
-
-
-class MetricSweep(ToolOutput):
-    """What moved, worst first, and what was looked at: roles within usual by product.
-
-    `standing` is of what could not be compared, and is bad or goes a clear way all the same.
-    `traffic` is what the busiest products get now, and whoever is asked about, in the unit of their own signal.
-    The shifts that matter most have their `course`, for charts: the window and half as long before it.
-    """
-
-    range: str
-    baseline_from: str
-    step_s: float
-    shifts: list[MetricShift]
-    within: dict[str, str]
-    too_short: dict[str, str]
-    standing: list[MetricStanding]
-    traffic: dict[str, float]
-    without: list[str]
-    requests: int
-    truncated: bool
-    notes: list[str] | None = None
 
 
 class SweepMetrics:
@@ -144,7 +83,7 @@ class SweepMetrics:
         )
         judged = _judged(swept.series, {one.name: one for one in signals}, window, step_s)
         requests = found.requests + swept.requests
-        output = _output(found, judged, window, start, step_s, requests)
+        output = _output(found, judged, window, start, step_s, requests, call.now)
         return _with_courses(output, swept.series, window, arguments.product)
 
     def summarise(self, output: MetricSweep, arguments: SweepInput) -> str:
@@ -161,6 +100,7 @@ class _Judged:
     def __init__(self) -> None:
         self.shifts: list[tuple[str, Signal, Shift]] = []
         self.short: dict[str, set[Role]] = {}
+        self.range_from: dict[str, float] = {}  # of those too short, where all are
         self.standing: list[tuple[str, Signal, Standing]] = []
         self.traffic: dict[str, float] = {}
 
@@ -198,6 +138,11 @@ def _judged(
         )
         if moved is None:
             judged.short.setdefault(one.product, set()).add(signal.role)
+            if one.points and one.points[-1][0] >= start:
+                begin = comparable_from(one.points, step_s)
+                judged.range_from[one.product] = max(
+                    begin, judged.range_from.get(one.product, begin)
+                )
             until = [point for point in one.points if point[0] < end + 1]
             stands = standing(until, signal.role, signal.unit, signal.worse, signal.limit, step_s)
             if stands is not None:
@@ -218,6 +163,7 @@ def _output(
     start: datetime,
     step_s: float,
     requests: int,
+    now: datetime,
 ) -> MetricSweep:
     told = [
         _told(product, signal, moved, judged.traffic.get(product), window, step_s)
@@ -246,15 +192,33 @@ def _output(
         shifts=told[:MOST_SHIFTS],
         within=within,
         too_short=short,
-        standing=[_stands(*one) for one in sorted(judged.standing, key=_worst_first)][
-            :MOST_STANDING
-        ],
+        least_before_s=least_before_s(step_s),
+        comparable=_comparable(judged, short, window, now),
+        standing=[
+            _stands(*one, start, step_s) for one in sorted(judged.standing, key=_worst_first)
+        ][:MOST_STANDING],
         traffic=_busiest(judged.traffic, found.products),
         without=[product for product in found.products if product not in seen],
         requests=requests,
         truncated=len(told) > MOST_SHIFTS,
         notes=[clean_text(note) for note in found.notes][:10] or None,
     )
+
+
+def _comparable(
+    judged: _Judged, short: Mapping[str, str], window: Interval, now: datetime
+) -> dict[str, Comparable]:
+    """A range up to now begins later with every minute; one that ended stays where it is."""
+    goes_on = now - window.end < timedelta(minutes=1)
+    found: dict[str, Comparable] = {}
+    for product in short.keys() & judged.range_from.keys():
+        begin = datetime.fromtimestamp(judged.range_from[product], window.start.tzinfo)
+        again = window.end + (begin - window.start)
+        found[clean_text(product)] = Comparable(
+            range_from=instant_text(begin),
+            asked_at=instant_text(again) if goes_on else None,
+        )
+    return dict(sorted(found.items()))
 
 
 def _with_courses(
@@ -300,13 +264,17 @@ def _worst_first(one: tuple[str, Signal, Standing]) -> tuple[bool, float, str, s
     return stands.limit is None, -stands.size, product, signal.name
 
 
-def _stands(product: str, signal: Signal, stands: Standing) -> MetricStanding:
+def _stands(
+    product: str, signal: Signal, stands: Standing, start: datetime, step_s: float
+) -> MetricStanding:
+    began = stands.first_at > start.timestamp() + step_s
     return MetricStanding(
         product=clean_text(product),
         role=signal.role,
         signal=clean_text(signal.name),
         unit=signal.unit,
         first=rounded(stands.first),
+        first_at=at_text(stands.first_at, start) if began else None,
         now=rounded(stands.now),
         direction="down" if stands.falls else "up",
         size=rounded(stands.size, 3),

@@ -56,6 +56,7 @@ class StandingFact:
     signal: str
     unit: str
     first: float
+    first_at: datetime | None  # when its data began, where that is known
     now: float
     falls: bool
     size: float
@@ -270,6 +271,7 @@ def _standing(row: Mapping[str, JsonValue], seen: Seen, name: _Names) -> Standin
         signal=plain(text_of(row, "signal")),
         unit=text_of(row, "unit"),
         first=number_of(row, "first") or 0.0,
+        first_at=instant(text_of(row, "first_at")),
         now=number_of(row, "now") or 0.0,
         falls=row.get("direction") == "down",
         size=number_of(row, "size") or 0.0,

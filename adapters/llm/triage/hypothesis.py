@@ -68,8 +68,8 @@ def answer_to(case: Case, judgement: Judgement) -> str:
     one, point = found[0]
     is_top = judgement.verdict == "cause" and one is judgement.suspects[0]
     if is_top:
-        return f"As to {words}: it looks like it, {told(point)}."
-    return f"As to {words}: it may play a part, {told(point)}, but it is not what stands out most."
+        return f"As to {words}: it looks like it, {told(point, case.now)}."
+    return f"As to {words}: it may play a part, {told(point, case.now)}, but it is not what stands out most."
 
 
 def _meant(thought: str, products: Sequence[str]) -> _Meant | None:

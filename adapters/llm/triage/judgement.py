@@ -21,6 +21,7 @@ from adapters.llm.triage.evidence import (
     swept,
 )
 from adapters.llm.triage.surroundings import ERRORS, new_errors
+from adapters.llm.triage.too_young import too_young
 from adapters.llm.triage.undone import Undone, before, looked_since, settled, undone
 from adapters.llm.triage.weigh import BLAMED, SUSPECTED, Suspicion, is_figure, suspicions
 from adapters.llm.triage.worth_a_look import worth_a_look
@@ -28,6 +29,7 @@ from adapters.llm.triage.worth_a_look import worth_a_look
 Verdict = Literal["cause", "symptoms", "healthy", "unknown"]
 
 MOST_SUSPECTS: Final = 5
+_MOST_OWN: Final = 3  # products whose figures are named where none is asked about
 WORTH_NAMING: Final = 1.0  # points from which one is listed after a cause
 FIRM: Final = 10.0  # points of it that are not weak
 DOUBTFUL: Final = 10.0  # points from which "nothing is wrong" is not said
@@ -46,7 +48,8 @@ _NEEDED: Final = frozenset({"latency", "errors", "traffic"})
 class Judgement:
     """`suspects` are those named, best first; `others` what was found and is too little.
 
-    `errors` are those of the subject's path that come more often than before.
+    `errors` are those of the subject's path that come more often than before. `own_blind` is the one of
+    `missing` that says why no figure of the product asked about could be compared.
     """
 
     verdict: Verdict
@@ -59,6 +62,7 @@ class Judgement:
     left_out: Sequence[
         tuple[Suspicion, Stated]
     ] = ()  # whom people ruled out, who else was suspected
+    own_blind: str = ""
     undone: Undone | None = None  # what was rolled back, where that is what counts
 
 
@@ -87,7 +91,12 @@ def is_blamed(found: Judgement, over: Undone) -> bool:
 
 
 def _judged(case: Case, facts: Facts) -> Judgement:
-    everybody = suspicions(facts, case.subject, case.asked.symptom)
+    everybody = suspicions(
+        facts,
+        case.subject,
+        case.asked.symptom,
+        is_of_one=case.names_subject or len(case.products) < 2,
+    )
     left_out = list(_left_out(case, everybody))
     out = [one for one, _ in left_out]
     found = [one for one in everybody if one not in out]
@@ -121,7 +130,18 @@ def _judged(case: Case, facts: Facts) -> Judgement:
         missing=missing,
         facts=facts,
         left_out=left_out,
+        own_blind=_own_blind(case, found if is_cause else faint),
     )
+
+
+def _own_blind(case: Case, suspects: Sequence[Suspicion]) -> str:
+    """Empty where it is suspected itself, by whatever else is known of it."""
+    metrics, subject = case.of(METRICS), case.asked.subject
+    if suspects and suspects[0].product == subject:
+        return ""
+    if metrics is None or not subject or _within(metrics, subject) | _moved(metrics, subject):
+        return ""
+    return next(_blind_metrics(metrics, subject), "")
 
 
 def _is_steady(case: Case, facts: Facts) -> bool:
@@ -189,10 +209,12 @@ def _looked_at(case: Case) -> Iterator[str]:
             continue
         words = _WORDS[tool]
         if tool == METRICS:
-            roles = seen.mapping("within").get(case.subject)
-            number = len(seen.mapping("within"))
-            own = f" ({case.subject}: {roles})" if isinstance(roles, str) and roles else ""
-            yield f"metrics of {number} products{own}"
+            within = seen.mapping("within")
+            whom = (case.subject,) if case.names_subject else case.products[:_MOST_OWN]
+            own = "; ".join(f"{plain(one)}: {within[one]}" for one in whom if within.get(one))
+            if case.names_subject and within and not own:
+                own = f"none of {plain(case.subject)}"
+            yield f"metrics of {len(within)} products{f' ({own})' if own else ''}"
         elif tool == LOGS:
             yield f"logs of {len(seen.mapping('lines'))} products"
         else:
@@ -287,12 +309,13 @@ def _moved(metrics: Seen, product: str) -> frozenset[str]:
 
 def _blind_metrics(metrics: Seen, subject: str) -> Iterator[str]:
     known, moved = _within(metrics, subject), _moved(metrics, subject)
-    short = metrics.mapping("too_short").get(subject)
-    if isinstance(short, str) and short:
-        yield f"{plain(subject)}: too short a time before to compare its {', '.join(short.split())}"
-    if subject in metrics.texts("without") or not (known | moved or short):
+    told = metrics.mapping("too_short").get(subject)
+    short = frozenset(told.split() if isinstance(told, str) else ())
+    if short:
+        yield f"{plain(subject)}: {too_young(metrics, subject, sorted(short))}"
+    if subject in metrics.texts("without") or not (known | moved | short):
         yield f"{plain(subject)}: no metrics were found that are its own"
-    elif not (known | moved) & _NEEDED:
+    elif not (known | moved | short) & _NEEDED:
         yield f"{plain(subject)}: neither latency nor errors nor traffic are measured"
     if metrics.result.get("truncated") is True:
         yield "metrics: more moved than is told"
@@ -303,7 +326,7 @@ def _blind_to_all(metrics: Seen) -> Iterator[str]:
     short, within = metrics.mapping("too_short"), metrics.mapping("within")
     if bare := [plain(one) for one in short if one not in within]:
         more = f" and {len(bare) - 3} more" if len(bare) > 3 else ""
-        yield f"metrics: too short a time before to compare {', '.join(bare[:3])}{more}"
+        yield f"metrics: {', '.join(bare[:3])}{more}: {too_young(metrics, bare[0])}"
     elif not (within or metrics.rows("shifts")):
         yield "metrics: none of any product were found"
     yield "the channel names no products, so it cannot be told whether all of them were seen"

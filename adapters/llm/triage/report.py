@@ -3,8 +3,15 @@
 import re
 from collections.abc import Iterator, Sequence
 
+from adapters.llm.triage.about import (
+    assumed_of_all,
+    everybody,
+    of_whom,
+    other_than_asked,
+    own_blindness,
+)
 from adapters.llm.triage.attached import file_lines
-from adapters.llm.triage.case import Case, Seen, Signals, plain
+from adapters.llm.triage.case import Case, Signals, plain
 from adapters.llm.triage.evidence import (
     CLUSTER,
     DEPLOYS,
@@ -18,13 +25,13 @@ from adapters.llm.triage.evidence import (
 )
 from adapters.llm.triage.hypothesis import answer_to
 from adapters.llm.triage.judgement import DOUBTFUL_FIGURES, Judgement
-from adapters.llm.triage.plan import GET_LOGS, PROPOSE, open_proposal, worth_rolling_back
+from adapters.llm.triage.listed import deploy_lines, log_lines, marks
+from adapters.llm.triage.plan import PROPOSE, open_proposal, worth_rolling_back
 from adapters.llm.triage.surroundings import around, quoted
 from adapters.llm.triage.telling import clock, errors_told, headline, told, told_of
 from adapters.llm.triage.undone import Undone, can_tell
 from adapters.llm.triage.weigh import SUSPECTED, Point, Suspicion
 
-_MOST_MARKS = 12
 _MOST_LINES = 12
 _MOST_STATED = 3
 _MOST_POINTS = 4
@@ -49,13 +56,14 @@ def report(case: Case, judgement: Judgement, signals: Signals) -> str:
         case "unclear":
             parts = iter([] if any(one.ok for one in case.files) else [_not_understood(case)])
         case "logs":
-            parts = _log_lines(case)
+            parts = log_lines(case)
         case "deploys":
-            parts = _deploy_lines(case)
+            parts = deploy_lines(case)
         case _:
             parts = _investigated(case, judgement, signals)
     told = [part for part in (case.asked.apart, *parts, *file_lines(case)) if part]
-    if assumed := [*case.asked.assumed, *_window_taken(case)]:
+    assumed = [*case.asked.assumed, assumed_of_all(case, judgement), *_window_taken(case)]
+    if assumed := [each for each in assumed if each]:
         told.append("Assumed: " + "; ".join(assumed) + ".")
     return "\n\n".join(told)
 
@@ -94,6 +102,7 @@ def _not_understood(case: Case) -> str:
 
 def _investigated(case: Case, judgement: Judgement, signals: Signals) -> Iterator[str]:
     yield answer_to(case, judgement)
+    yield own_blindness(case, judgement)
     match judgement.verdict:
         case "cause":
             yield from _abnormal(case, judgement)
@@ -116,7 +125,7 @@ def _as_said(case: Case, judgement: Judgement) -> Iterator[str]:
         for one in out[:2]:
             yield (
                 f"- So {plain(one.product)} is left out of the suspects. "
-                f"Its figures would name it: {told(one.ordered[0])}"
+                f"Its figures would name it: {told(one.ordered[0], case.now)}"
             )
         if not out:
             yield "- That changes nothing in what is suspected: nobody suspected is ruled out by it."
@@ -125,18 +134,21 @@ def _as_said(case: Case, judgement: Judgement) -> Iterator[str]:
 def _abnormal(case: Case, judgement: Judgement) -> Iterator[str]:
     top = judgement.suspects[0]
     gone = f" {judgement.undone.words}." if judgement.undone else ""
-    yield f"**{headline(top)}{gone}**"
-    yield "\n".join(f"- {told(point)}" for point in _told_of(top, case.asked.symptom))
+    head = f"**{headline(top, case.now)}{gone}**"
+    yield f"{head} {other_than_asked(case, judgement)}".strip()
+    points = _told_of(top, case.asked.symptom)
+    lines = (of_whom(case, top.product, told(point, case.now)) for point in points)
+    yield "\n".join(f"- {line}" for line in lines)
     if top.passed_to:
         yield f"It calls {plain(top.passed_to)}, which is abnormal too."
     if others := judgement.suspects[1:3]:
-        yield "Also suspected: " + "; ".join(map(told_of, others)) + "."
-    if ruled_out := list(_ruled_out(judgement)):
+        yield "Also suspected: " + "; ".join(told_of(one, case.now) for one in others) + "."
+    if ruled_out := list(_ruled_out(case, judgement)):
         yield "Looked at and not the cause: " + "; ".join(ruled_out[:3]) + "."
     if surroundings := list(around(case))[: _room_around(case, judgement)]:
         yield "\n".join(f"- {line}" for line in surroundings)
-    if judgement.missing:
-        yield "Not looked at: " + "; ".join(judgement.missing[:3]) + "."
+    if missing := [each for each in judgement.missing if each != judgement.own_blind]:
+        yield "Not looked at: " + "; ".join(missing[:3]) + "."
 
 
 def _told_of(top: Suspicion, symptom: str) -> Sequence[Point]:
@@ -168,7 +180,7 @@ def _room_around(case: Case, judgement: Judgement) -> int:
     parts = (
         top.passed_to,
         judgement.suspects[1:],
-        list(_ruled_out(judgement)),
+        list(_ruled_out(case, judgement)),
         judgement.missing,
         case.asked.assumed,
         case.asked.thought,
@@ -177,13 +189,13 @@ def _room_around(case: Case, judgement: Judgement) -> int:
     return max(1, min(_MOST_AROUND, _MOST_LINES - lines - len(list(_as_said(case, judgement)))))
 
 
-def _ruled_out(judgement: Judgement) -> Iterator[str]:
+def _ruled_out(case: Case, judgement: Judgement) -> Iterator[str]:
     """Deploys of others whose product did not move."""
     blamed = {one.product for one in judgement.suspects if one.weight >= SUSPECTED}
     for fact in judgement.facts.deploys:
         if fact.product not in blamed:
             yield (
-                f"the deploy of {fact.product} {fact.version} at {clock(fact.at)} "
+                f"the deploy of {fact.product} {fact.version} at {clock(fact.at, case.now)} "
                 f"[{fact.seen.mark}], which hardly moved"
             )
 
@@ -222,14 +234,14 @@ def _after_undoing(case: Case, over: Undone) -> str:
 def _healthy(case: Case, judgement: Judgement) -> Iterator[str]:
     whom = plain(case.subject)
     if not case.names_subject and len(case.products) > 1:
-        whom = f"the {len(case.products)} products of this channel"
+        whom = everybody(case)
     since = f" since {judgement.undone.words}" if judgement.undone else ""
     mark = f" [{judgement.undone.back.seen.mark}]" if judgement.undone else ""
     yield f"**Nothing is wrong that I can see with {whom}{since}.**{mark}"
     small = [one for one in judgement.others if one.weight >= DOUBTFUL_FIGURES][:2]
     lines = [
         *_quiet(case, judgement),
-        *(f"{told(one.ordered[0])}; its figures did not move with it" for one in small),
+        *(f"{told_of(one, case.now)}; its figures did not move with it" for one in small),
         *around(case),
     ]
     yield "\n".join(f"- {line}" for line in lines)
@@ -243,10 +255,10 @@ def _only_errors(case: Case, judgement: Judgement) -> Iterator[str]:
     """There are more errors than usual, and nothing that tells their cause."""
     moved = any(isinstance(p.fact, Moved) for one in judgement.others for p in one.points)
     figures = "A little moved" if moved else "No figure moved"
-    yield f"**{figures}; {errors_told(judgement.errors[0])}**"
+    yield f"**{figures}; {errors_told(judgement.errors[0], case.now)}**"
     lines = [
-        *(errors_told(fact) for fact in judgement.errors[1:4]),
-        *_figures(judgement),
+        *(errors_told(fact, case.now) for fact in judgement.errors[1:4]),
+        *_figures(case, judgement),
         *_quiet(case, judgement),
         *around(case),
     ]
@@ -254,18 +266,18 @@ def _only_errors(case: Case, judgement: Judgement) -> Iterator[str]:
     yield "So I cannot say that nothing is wrong, nor what the cause is. Next: read those lines."
 
 
-def _figures(judgement: Judgement) -> Iterator[str]:
+def _figures(case: Case, judgement: Judgement) -> Iterator[str]:
     for one in judgement.others[:4]:
         fact = one.ordered[0].fact
         if not (isinstance(fact, LogFact) and fact.is_more_errors):
-            yield told_of(one)
+            yield told_of(one, case.now)
 
 
 def _unknown(case: Case, judgement: Judgement) -> Iterator[str]:
     if not any(case.of(tool) for tool in SWEEPS):
         yield "**I could not look at anything, so I cannot say whether anything is wrong.**"
         failed = [seen for seen in case.seen if not seen.ok]
-        yield f"What I asked failed: {_marks(failed)}." if failed else ""
+        yield f"What I asked failed: {marks(failed)}." if failed else ""
     else:
         yield (
             "**I found no failure that stands out, but I cannot say that nothing is wrong.**"
@@ -273,16 +285,16 @@ def _unknown(case: Case, judgement: Judgement) -> Iterator[str]:
             else "**Something moved, but it is too little to name a cause.**"
         )
     lines = [
-        *(errors_told(fact) for fact in judgement.errors[:4]),
-        *_figures(judgement),
+        *(errors_told(fact, case.now) for fact in judgement.errors[:4]),
+        *_figures(case, judgement),
         *_quiet(case, judgement),
         *around(case),
     ]
     yield "\n".join(f"- {line}" for line in lines)
     if first := [plain(one.product) for one in judgement.suspects]:
         yield f"I would look first at {', then '.join(first)}."
-    if judgement.missing:
-        yield "I could not look at: " + "; ".join(judgement.missing[:5]) + "."
+    if missing := [each for each in judgement.missing if each != judgement.own_blind]:
+        yield "I could not look at: " + "; ".join(missing[:5]) + "."
 
 
 def _quiet(case: Case, judgement: Judgement) -> Iterator[str]:
@@ -307,43 +319,6 @@ def _quiet(case: Case, judgement: Judgement) -> Iterator[str]:
     recent, deployed = deploys(case), case.of(DEPLOYS)
     if recent:
         fact = recent[0]
-        yield f"the last deploy was {fact.product} {fact.version} at {clock(fact.at)} [{fact.seen.mark}]"
+        yield f"the last deploy was {fact.product} {fact.version} at {clock(fact.at, case.now)} [{fact.seen.mark}]"
     elif deployed is not None:
         yield f"no deploys in that time [{deployed.mark}]"
-
-
-def _log_lines(case: Case) -> Iterator[str]:
-    seen, subject = case.of(GET_LOGS), plain(case.subject)
-    if seen is None:
-        failed = [one for one in case.seen if not one.ok]
-        yield f"The logs of {subject or 'nobody named'} could not be read. {_marks(failed)}".strip()
-        return
-    rows = seen.rows("lines")[:_MOST_LINES]
-    if not rows:
-        yield f"{subject} wrote no lines in that time [{seen.mark}]."
-        return
-    yield f"The newest lines of {subject} [{seen.mark}]:"
-    yield "\n".join(f"- {row.get('ts', '')} {quoted(str(row.get('message', '')))}" for row in rows)
-
-
-def _deploy_lines(case: Case) -> Iterator[str]:
-    found, seen = deploys(case), case.of(DEPLOYS)
-    if seen is None:
-        failed = [one for one in case.seen if not one.ok]
-        yield f"Deploys could not be read. {_marks(failed)}".strip()
-    elif not found:
-        yield f"No deploys in that time [{seen.mark}]."
-    else:
-        yield f"Deploys, newest first [{seen.mark}]:"
-        rows = {str(row.get("ts")): row for row in seen.rows("deploys")}
-        actors = {at: quoted(str(row.get("actor") or "")) for at, row in rows.items()}
-        lines = []
-        for one in found[:_MOST_LINES]:
-            by = actors.get(one.at.strftime("%Y-%m-%dT%H:%M:%SZ"), "")
-            who = f" by {by}" if by else ""
-            lines.append(f"- {one.at:%Y-%m-%d %H:%M} UTC: {one.product} {one.version}{who}")
-        yield "\n".join(lines)
-
-
-def _marks(found: Sequence[Seen]) -> str:
-    return " ".join(f"[{s.mark}]" for s in found[:_MOST_MARKS] if s.mark)

@@ -27,14 +27,14 @@ _QUANTILE: Final = re.compile(r"(?<![a-z0-9])(p\d{2,3})(?![a-z0-9])")
 _SAID_IN: Final = ("msg", "message", "error")
 
 
-def told(point: Point) -> str:
-    """One piece of evidence as a line, with its mark."""
+def told(point: Point, now: datetime | None = None) -> str:
+    """One piece of evidence as a line, with its mark. A time of another day than `now` has its date."""
     fact = point.fact
     match fact:
         case Moved():
-            text = _moved(fact)
+            text = _moved(fact, now)
         case StandingFact():
-            text = _standing(fact)
+            text = _standing(fact, now)
         case LogFact():
             text = _log(point, fact)
         case SpanFact():
@@ -43,18 +43,21 @@ def told(point: Point) -> str:
             text = _ill(fact)
         case DeployFact():
             previous = f", replacing {fact.previous}" if fact.previous else ""
-            text = f"{fact.version} went out at {fact.at:%H:%M} UTC{previous}"
+            text = f"{fact.version} went out at {clock(fact.at, now)}{previous}"
             return f"{text} [{fact.seen.mark}]"
     return f"{text} [{fact.mark}]"
 
 
-def told_of(one: Suspicion) -> str:
-    """Whom it is about, and its heaviest evidence; no name twice."""
-    product, text = plain(one.product), told(one.ordered[0])
+def told_of(one: Suspicion, now: datetime | None = None) -> str:
+    """Whom it is about, and its heaviest evidence."""
+    return named(one.product, told(one.ordered[0], now))
+
+
+def named(whose: str, text: str) -> str:
+    """A line of evidence with the product that it is of; no name twice."""
+    product = plain(whose)
     begin = text.partition('"')[0]
-    is_named = begin.startswith(f"{product} ") or begin.endswith(
-        (f" {product}: ", f" {product}, such as ")
-    )
+    is_named = re.search(rf"(?<![\w.-]){re.escape(product)}(?![\w-]|\.\w)", begin) is not None
     return text if is_named else f"{product}: {text}"
 
 
@@ -70,24 +73,24 @@ def _line(text: str) -> str:
     return quoted(without_clock(text))
 
 
-def errors_told(fact: LogFact) -> str:
+def errors_told(fact: LogFact, now: datetime | None = None) -> str:
     """`11 new error lines of cart since 01:32 UTC: "..."`, with its mark."""
     product, words = plain(fact.product), "new" if fact.change == "new" else "more"
     number = f"{fact.after} {words} {fact.level} line{'' if fact.after == 1 else 's'}"
     usual = f", usually {figure(fact.expected)}" if fact.change == "grown" else ""
     since = ""
     if fact.since is not None:
-        since = f" since {'before ' if fact.since_before else ''}{clock(fact.since)}"
+        since = f" since {'before ' if fact.since_before else ''}{clock(fact.since, now)}"
     return f'{number} of {product}{usual}{since}: "{_line(fact.example)}" [{fact.mark}]'
 
 
-def headline(top: Suspicion) -> str:
+def headline(top: Suspicion, now: datetime | None = None) -> str:
     """Who, what and since when, as sure as the evidence is."""
-    product, when = plain(top.product), since_text(top)
+    product, when = plain(top.product), since_text(top, now)
     deploy = top.deploy
     if deploy is not None:
         version = deploy.version
-        return f"Most likely cause: the deploy of {product} {version} at {deploy.at:%H:%M} UTC."
+        return f"Most likely cause: the deploy of {product} {version} at {clock(deploy.at, now)}."
     first = top.ordered[0].fact
     if isinstance(first, IllFact):
         what = first.mechanism or first.state
@@ -107,16 +110,18 @@ def headline(top: Suspicion) -> str:
     return f"The trouble seems to begin in {product}{when} ({kind}); why is not established."
 
 
-def since_text(one: Suspicion) -> str:
+def since_text(one: Suspicion, now: datetime | None = None) -> str:
     """` since 14:46 UTC`, or that it began before what was looked at."""
     if one.since is None:
         return ""
-    return f" since {'before ' if one.began_before else ''}{clock(one.since)}"
+    return f" since {'before ' if one.began_before else ''}{clock(one.since, now)}"
 
 
-def clock(at: datetime) -> str:
-    """A time of the day."""
-    return f"{at:%H:%M} UTC"
+def clock(at: datetime, now: datetime | None = None) -> str:
+    """A time of the day, in UTC, with its date where that is another than that of `now`."""
+    return (
+        f"{at:%H:%M} UTC" if now is None or at.date() == now.date() else f"{at:%Y-%m-%d %H:%M} UTC"
+    )
 
 
 def plain_words(text: str) -> str:
@@ -124,24 +129,24 @@ def plain_words(text: str) -> str:
     return quoted(text)
 
 
-def _moved(fact: Moved) -> str:
+def _moved(fact: Moved, now: datetime | None) -> str:
     worst, usual = in_words(fact.worst, fact.usual, fact.unit)
     when = ""
     if fact.since is not None:
-        when = f" {'before' if fact.since_before else 'at'} {clock(fact.since)}"
+        when = f" {'before' if fact.since_before else 'at'} {clock(fact.since, now)}"
     if fact.role == "errors" and fact.unit.lower() in SHARES:
         since = when.replace(" at ", " from " if fact.until else " since ")
         verb = "failed" if fact.until else "fail"
-        return f"{worst} of requests {verb}{since} (normally {usual}){_end(fact)}"
+        return f"{worst} of requests {verb}{since} (normally {usual}){_end(fact, now)}"
     way = "fell" if fact.falls else "rose"
-    return f"{_what(fact.role, fact.signal)} {way} to {worst}{when} (normally {usual}){_end(fact)}"
+    return f"{_what(fact.role, fact.signal)} {way} to {worst}{when} (normally {usual}){_end(fact, now)}"
 
 
-def _end(fact: Moved) -> str:
+def _end(fact: Moved, now: datetime | None) -> str:
     """That it is over, or that it cannot be told, since no more samples came."""
     if fact.last_at is not None:
-        return f"; no sample of it after {clock(fact.last_at)}"
-    return f"; usual again since {clock(fact.until)}" if fact.until is not None else ""
+        return f"; no sample of it after {clock(fact.last_at, now)}"
+    return f"; usual again since {clock(fact.until, now)}" if fact.until is not None else ""
 
 
 def _what(role: str, signal: str) -> str:
@@ -154,13 +159,18 @@ def _what(role: str, signal: str) -> str:
     return named if role in _PLAIN_ROLES else f"{named} ({words})"
 
 
-def _standing(fact: StandingFact) -> str:
+def _standing(fact: StandingFact, today: datetime | None) -> str:
     now, first = in_words(fact.now, fact.first, fact.unit)
     beside = []
     if fact.limit is not None:
         beside.append(f"limit {in_words(fact.limit, fact.limit, fact.unit)[0]}")
     if fact.size:
-        beside.append(f"{first} when the recording began")
+        began = (
+            f"when its data began, at {clock(fact.first_at, today)}"
+            if fact.first_at
+            else "at first"
+        )
+        beside.append(f"{first} {began}")
     text = f"{_what(fact.role, fact.signal)} is {now}"
     text += f" ({'; '.join(beside)})" if beside else ""
     if fact.runs_out_s is not None:

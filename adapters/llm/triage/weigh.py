@@ -132,12 +132,16 @@ class Suspicion:
         return "deploy" if self.deploy else self.ordered[0].kind if self.points else ""
 
 
-def suspicions(facts: Facts, subject: str, symptom: str) -> Sequence[Suspicion]:
+def suspicions(
+    facts: Facts, subject: str, symptom: str, *, is_of_one: bool = True
+) -> Sequence[Suspicion]:
     """Ranked, strongest first. `symptom` is the role that people complain about, or empty.
 
-    Whoever the symptom's requests never come to is suspected only where nobody else is.
+    Whoever the symptom's requests never come to is suspected only where nobody else is; unless the
+    question is of nobody in particular, not `is_of_one`.
     """
-    reach = facts.graph.reach(subject) if facts.graph.called_by(subject) else frozenset()
+    bounded = is_of_one and facts.graph.called_by(subject)
+    reach = facts.graph.reach(subject) if bounded else frozenset()
     found = _ranked(facts, subject, symptom, reach)
     if reach and not any(one.weight >= SUSPECTED for one in found):
         return _ranked(facts, subject, symptom, frozenset())

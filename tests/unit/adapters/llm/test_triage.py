@@ -212,7 +212,7 @@ async def test_nothing_is_wrong_with_nobody_in_particular_only_if_all_were_seen(
     named = await investigate(world(), "is checkout fine?", (*all_of_them, unseen))
 
     assert verdict(seen)[0] == verdict(named)[0] == "healthy"
-    assert "Nothing is wrong that I can see with the 3 products of this channel" in seen.text
+    assert "Nothing is wrong that I can see with checkout, cart and payments." in seen.text
     assert verdict(blind)[0] == "unknown"
     assert f"none of {unseen} were found or could be compared" in blind.text
 
@@ -379,7 +379,7 @@ async def test_weak_evidence_alone_is_listed_and_never_blamed_first() -> None:
 def stands(product: str, role: str, **more: object) -> dict[str, object]:
     return {
         "product": product, "role": role, "signal": f"{role}_signal", "unit": "percent",
-        "first": 20.0, "now": 95.0, "direction": "up", "size": 30.0, "limit": 90.0, **more,
+        "first": 20.0, "first_at": "2026-04-07T13:58:00Z", "now": 95.0, "direction": "up", "size": 30.0, "limit": 90.0, **more,
     }  # fmt: skip
 
 
@@ -392,7 +392,7 @@ def unmeasured(*rows: Mapping[str, object]) -> Mapping[str, object]:
     ("sweep", "words"),
     [
         ({"within": {}, "too_short": {"cart": "cpu", "web": "errors"}},
-         "too short a time before to compare cart, web"),
+         "metrics: cart, web: measured, but not long enough to compare"),
         ({"within": {}}, "metrics: none of any product were found"),
         ({"within": {"cart": "errors latency traffic"}}, "the channel names no products"),
     ],
@@ -413,7 +413,8 @@ async def test_without_a_time_before_what_is_at_its_limit_is_the_cause() -> None
 
     assert verdict(found) == ("cause", ["checkout"])
     assert "checkout, its CPU is at its limit" in found.text
-    assert "too short a time before" in found.text
+    assert "checkout: its cpu, disk, pool, queue are measured, but not long enough" in found.text
+    assert "(limit 90 %; 20 % when its data began, at 13:58 UTC)" in found.text
     assert found.marks == ()
 
 

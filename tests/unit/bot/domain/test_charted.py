@@ -22,8 +22,8 @@ from tests.charted_results import (
     swept,
 )
 from tools.core.compared_answer import ComparedSample, CompareOutput
+from tools.core.metric_sweep import Course, MetricShift, MetricSweep
 from tools.core.metric_view import MetricSeries, MetricsOutput, Sample
-from tools.core.sweep_metrics import Course, MetricShift, MetricSweep
 
 ASKED: dict[str, JsonValue] = {"product": "checkout", "metric_name": "p99"}
 WORLD = swept(

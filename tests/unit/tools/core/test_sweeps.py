@@ -111,6 +111,34 @@ async def test_too_short_a_time_before_is_said() -> None:
     assert found["shifts"] == found["standing"] == []
 
 
+async def test_of_young_data_it_is_told_when_it_can_be_compared() -> None:
+    row = {**metric("cpu_usage_percent", "web", 95.0)}
+    row["points"] = list(row["points"])[-20:]  # type: ignore[call-overload]
+    found = await sweep(SweepMetrics, metrics=[row])
+    past = await sweep(
+        SweepMetrics,
+        given='{"time_range": "2026-11-20T13:40:00Z/2026-11-20T13:55:00Z"}',
+        metrics=[row],
+    )
+
+    assert found["least_before_s"] == 600.0
+    # Data from 13:41 on: ten samples and a step before 13:53, of half an hour up to then.
+    assert found["comparable"]["web"]["range_from"] == "2026-11-20T13:53:00Z"
+    assert found["comparable"]["web"]["asked_at"] == "2026-11-20T14:23:00Z"
+    assert past["comparable"]["web"].get("asked_at") is None
+    assert [one["first_at"] for one in found["standing"]] == ["2026-11-20T13:41:00Z"]
+
+
+async def test_what_can_be_compared_is_told_as_that_from_when_it_was_promised() -> None:
+    row = {**metric("cpu_usage_percent", "web", 95.0)}
+    row["points"] = list(row["points"])[-20:]  # type: ignore[call-overload]
+    young = await sweep(SweepMetrics, metrics=[row])
+    since = young["comparable"]["web"]["range_from"]
+    found = await sweep(SweepMetrics, given=f'{{"time_range": "{since}"}}', metrics=[row])
+
+    assert found["too_short"] == found["comparable"] == {}
+
+
 async def test_without_a_time_before_a_limit_still_speaks() -> None:
     row = {**metric("cpu_usage_percent", "web", 95.0)}
     row["points"] = list(row["points"])[-9:]  # type: ignore[call-overload]

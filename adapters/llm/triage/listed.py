@@ -1,0 +1,52 @@
+"""Logs and deploys as somebody asked to see them: listed, not weighed."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from adapters.llm.triage.case import Case, Seen, plain
+from adapters.llm.triage.evidence import DEPLOYS, deploys
+from adapters.llm.triage.plan import GET_LOGS
+from adapters.llm.triage.surroundings import quoted
+
+_MOST_MARKS: Final = 12
+_MOST_LINES: Final = 12
+
+
+def log_lines(case: Case) -> Iterator[str]:
+    """The newest lines of a product, as it wrote them."""
+    seen, subject = case.of(GET_LOGS), plain(case.subject)
+    if seen is None:
+        failed = [one for one in case.seen if not one.ok]
+        yield f"The logs of {subject or 'nobody named'} could not be read. {marks(failed)}".strip()
+        return
+    rows = seen.rows("lines")[:_MOST_LINES]
+    if not rows:
+        yield f"{subject} wrote no lines in that time [{seen.mark}]."
+        return
+    yield f"The newest lines of {subject} [{seen.mark}]:"
+    yield "\n".join(f"- {row.get('ts', '')} {quoted(str(row.get('message', '')))}" for row in rows)
+
+
+def deploy_lines(case: Case) -> Iterator[str]:
+    """Deploys, newest first, with who made them."""
+    found, seen = deploys(case), case.of(DEPLOYS)
+    if seen is None:
+        failed = [one for one in case.seen if not one.ok]
+        yield f"Deploys could not be read. {marks(failed)}".strip()
+    elif not found:
+        yield f"No deploys in that time [{seen.mark}]."
+    else:
+        yield f"Deploys, newest first [{seen.mark}]:"
+        rows = {str(row.get("ts")): row for row in seen.rows("deploys")}
+        actors = {at: quoted(str(row.get("actor") or "")) for at, row in rows.items()}
+        lines = []
+        for one in found[:_MOST_LINES]:
+            by = actors.get(one.at.strftime("%Y-%m-%dT%H:%M:%SZ"), "")
+            who = f" by {by}" if by else ""
+            lines.append(f"- {one.at:%Y-%m-%d %H:%M} UTC: {one.product} {one.version}{who}")
+        yield "\n".join(lines)
+
+
+def marks(found: Sequence[Seen]) -> str:
+    """The numbers that an answer cites them by, a dozen at most."""
+    return " ".join(f"[{s.mark}]" for s in found[:_MOST_MARKS] if s.mark)

@@ -1,0 +1,31 @@
+"""What is measured, and not for long enough to compare it: what that takes, and when to ask again."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Final
+
+from pydantic import JsonValue
+
+from adapters.llm.triage.case import Seen, text_of
+from adapters.llm.triage.evidence import instant
+
+_WORTH_ASKING: Final = timedelta(minutes=5)  # a shorter range holds too few samples
+
+
+def too_young(metrics: Seen, product: str, roles: Sequence[str] = ()) -> str:
+    """In words, with the instants that the sweep told; those are of `product`."""
+    what = f"its {', '.join(roles)} {'is' if len(roles) == 1 else 'are'} " if roles else ""
+    minutes = round((metrics.number("least_before_s") or 0.0) / 60)
+    takes = f": that takes {minutes} minutes of data before" if minutes else ""
+    return f"{what}measured, but not long enough to compare{takes}{_again(metrics, product)}"
+
+
+def _again(metrics: Seen, product: str) -> str:
+    row: JsonValue = metrics.mapping("comparable").get(product)
+    told = row if isinstance(row, dict) else {}
+    begin, again = instant(text_of(told, "range_from")), instant(text_of(told, "asked_at"))
+    end = instant(metrics.text("range").rpartition("/")[2])
+    ways = [f"ask again at {again:%H:%M} UTC"] if again else []
+    if begin and end and end - begin >= _WORTH_ASKING:
+        ways.append(f"{'' if again else 'ask '}about the time since {begin:%H:%M} UTC")
+    return f"; {', or '.join(ways)}" if ways else ""

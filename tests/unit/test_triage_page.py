@@ -1,0 +1,26 @@
+"""The page about triage: its figures are those of the code."""
+
+from pathlib import Path
+
+import pytest
+
+from adapters.llm.triage.when import USUAL
+from tools.analysis.comparable import comparable_from
+from tools.analysis.shift import MIN_BASELINE
+from tools.core.sweep_metrics import LEAST_STEP_S
+
+DOCS = Path(__file__).parents[2] / "docs"
+AGE_MINUTES = round((comparable_from([(0.0, 1.0)], LEAST_STEP_S) + USUAL.total_seconds()) / 60)
+
+
+@pytest.mark.parametrize("page", ["triage.md", "first-hour.md"])
+def test_a_page_says_how_old_data_has_to_be(page: str) -> None:
+    text = " ".join((DOCS / page).read_text(encoding="utf-8").split())
+
+    assert f"{AGE_MINUTES} minutes" in text
+
+
+def test_the_page_says_how_many_samples_are_needed_before() -> None:
+    assert f"takes {MIN_BASELINE} samples before the range" in (DOCS / "triage.md").read_text(
+        "utf-8"
+    )

@@ -1,0 +1,26 @@
+"""From when on a young series can be compared: its data has to be older than the range looked at."""
+
+import math
+from typing import Final
+
+from tools.analysis.shift import MIN_BASELINE, Points
+
+_MINUTE_S: Final = 60.0
+
+
+def least_before_s(step_s: float) -> float:
+    """How long a series has to be there before a range that it is to be compared in."""
+    return MIN_BASELINE * step_s
+
+
+def comparable_from(points: Points, step_s: float) -> float:
+    """The earliest beginning of a range, in seconds since the epoch, on a minute. At least one point.
+
+    The last of the samples before is a step older than the range; another step is for a beginning
+    that is looked at a minute early, as triage does with "since 14:05".
+    """
+    known = len(points) >= MIN_BASELINE
+    enough = (
+        points[MIN_BASELINE - 1][0] if known else points[0][0] + least_before_s(step_s) - step_s
+    )
+    return math.ceil((enough + 2 * step_s + 1.0) / _MINUTE_S) * _MINUTE_S

@@ -1,0 +1,88 @@
+"""What core__sweep_metrics answers."""
+
+from tools.contract import ToolOutput
+from tools.signals import Role
+
+
+class Course(ToolOutput):
+    """Points of a series as they were read, each so many seconds before the range's end."""
+
+    before_end_s: list[int]
+    values: list[float]
+
+
+class MetricShift(ToolOutput):
+    """A signal of a product that moved. `score`: spreads away from the median before the window.
+
+    `last` is the newest sample of the range, and `last_at` its time where no more came after it
+    (else None). `until` is from when on it was usual again, None while it is not.
+    """
+
+    product: str
+    role: Role
+    signal: str
+    unit: str | None = None
+    usual: float
+    worst: float
+    last: float
+    last_at: str | None = None
+    direction: str
+    score: float
+    beyond_all_before: bool
+    since: str | None = None
+    since_before: bool = False
+    until: str | None = None
+    requests: float | None = None
+    course: Course | None = None
+
+
+class Comparable(ToolOutput):
+    """From when on a range can be compared, and when the same range up to now can be (None: it ended)."""
+
+    range_from: str
+    asked_at: str | None = None
+
+
+class MetricStanding(ToolOutput):
+    """A signal without a time before it: how it began, how it is now, and a limit that it is beyond.
+
+    `first_at` is when its data began; None where it may be older than what was read.
+    """
+
+    product: str
+    role: Role
+    signal: str
+    unit: str | None = None
+    first: float
+    first_at: str | None = None
+    now: float
+    direction: str
+    size: float
+    limit: float | None = None
+    runs_out_s: int | None = None
+
+
+class MetricSweep(ToolOutput):
+    """What moved, worst first, and what was looked at: roles within usual by product.
+
+    `too_short` is measured, and not for long enough before the range to be compared: it takes data of
+    `least_before_s` before; `comparable` is of these. `standing` is of what could not be compared, and
+    is bad or goes a clear way all the same.
+    `traffic` is what the busiest products get now, and whoever is asked about, in the unit of their own signal.
+    The shifts that matter most have their `course`, for charts: the window and half as long before it.
+    """
+
+    range: str
+    baseline_from: str
+    step_s: float
+    shifts: list[MetricShift]
+    within: dict[str, str]
+    too_short: dict[str, str]
+    least_before_s: float
+    comparable: dict[str, Comparable]
+    standing: list[MetricStanding]
+    traffic: dict[str, float]
+    without: list[str]
+    requests: int
+    truncated: bool
+    notes: list[str] | None = None
