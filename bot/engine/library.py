@@ -27,7 +27,9 @@ from bot.store.sqlite_threads import GatedConnection
 SUBSEC_SINCE = (3, 42, 0)  # https://sqlite.org/releaselog/3_42_0.html
 
 _ENDED: Final = ["SUCCESS", "ERROR", "CANCELLED", "MAX_RECOVERY_ATTEMPTS_EXCEEDED"]
-_AT_ONCE: Final = 1000
+# Their deletion holds SQLite's writer for some 60 ms, and a run is part of a start.
+_AT_ONCE: Final = 200
+_FORGET_S: Final = 0.5
 
 MAX_EXECUTOR_THREADS = 32  # DBOS leaves it unbounded: a thread per live workflow
 HAND_OVER_S = 5.0  # for cancelled work to close what it holds
@@ -83,12 +85,14 @@ async def end_dbos() -> None:
     loop.set_default_executor(threads)  # what was cancelled late may have asked DBOS once more
 
 
-async def forget_ended(older_than_s: float) -> int:
-    """Delete the records of work that was started before and has ended; returns how many.
+async def forget_ended(older_than_s: float, within_s: float = _FORGET_S) -> int:
+    """Delete records of work that was started before and has ended, the oldest first; how many.
 
-    Work whose record is gone would run again if it were asked for again. Needs a running engine.
+    It begins no more after `within_s`, whatever is left. Work whose record is gone would run again
+    if it were asked for again. Needs a running engine.
     """
     before = datetime.now(UTC) - timedelta(seconds=older_than_s)
+    until = time.monotonic() + within_s
     deleted = 0
     while True:
         ended = await DBOS.list_workflows_async(
@@ -100,7 +104,7 @@ async def forget_ended(older_than_s: float) -> int:
         )
         await DBOS.delete_workflows_async([w.workflow_id for w in ended])
         deleted += len(ended)
-        if len(ended) < _AT_ONCE:
+        if len(ended) < _AT_ONCE or time.monotonic() >= until:
             return deleted
 
 

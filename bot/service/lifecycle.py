@@ -30,7 +30,7 @@ from bot.service.keeping import settling
 from bot.service.levels import level_jobs
 from bot.service.listening import Incoming, listen
 from bot.service.routing import Platform, Platforms, RoutedSurface, routed_directory
-from bot.service.sweeping import IDLE_S, budget_jobs, retention
+from bot.service.sweeping import IDLE_S, budget_jobs, retention_jobs
 from bot.service.times import Times
 from bot.service.watching import watch_sweep
 from bot.service.workspace import SlackWorkspace, open_workspace
@@ -49,7 +49,6 @@ from bot.slack.sending.scheduler import EditScheduler
 from bot.store.stranded import StrandedProposals
 from bot.upkeep import jobs
 from bot.upkeep.reload import ReadSettings, Reload, started
-from bot.upkeep.retention import SWEEP_S
 from bot.web.siblings import Siblings
 from bot.wiring import rules
 from bot.wiring.audit_outlets import audit_jobs
@@ -283,7 +282,7 @@ def _jobs(
         "idle sessions": (IDLE_S, base.stores.sessions.close_idle),
         "watches": (tick_s, watch_sweep(base, conversation).run),
         "stranded": (STRANDED_S, stranded.run),
-        "retention": (SWEEP_S, retention(base).run),
+        **retention_jobs(base),
         "workspaces": (tick_s, workspaces.sync),
         **budget_jobs(base, workspaces.all, tick_s),
     }

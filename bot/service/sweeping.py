@@ -12,21 +12,21 @@ from bot.service.workspace import SlackWorkspace
 from bot.store.ledger import StoredAlertDays, StoredLedger
 from bot.store.retention import StoredRetention
 from bot.upkeep.jobs import Job
-from bot.upkeep.retention import KeptFor, RetentionSweep
+from bot.upkeep.retention import RECORDS_S, SWEEP_S, KeptFor, RecordsSweep, RetentionSweep
 from bot.wiring import rules
 
 IDLE_S = 60.0
 
 
-def retention(base: Base) -> RetentionSweep:
+def retention_jobs(base: Base) -> Mapping[str, tuple[float, Job]]:
     """By `[retention]`, and by what privacy asks for."""
-    kept = base.settings.retention
+    days = base.settings.retention
     nothing = base.settings.llm.privacy.do_not_retain_default
-    return RetentionSweep(
-        StoredRetention(base.stores.database),
-        forget_ended,
-        KeptFor(kept.messages_days, kept.results_days, nothing),
-    )
+    kept = KeptFor(days.messages_days, days.results_days, nothing)
+    return {
+        "retention": (SWEEP_S, RetentionSweep(StoredRetention(base.stores.database), kept).run),
+        "records": (RECORDS_S, RecordsSweep(forget_ended, kept).run),
+    }
 
 
 def budget_jobs(

@@ -1,4 +1,8 @@
-"""Deletes what has been kept long enough: messages, results, and the engine's record of both."""
+"""Deletes what has been kept long enough: messages, results, and the engine's records of work.
+
+Messages and results are kept as long as `[retention]` says. Nobody reads the engine's record of work that
+is over, so that goes in any case.
+"""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -11,8 +15,11 @@ from bot.store.retention import DAY_S, StoredRetention
 log = structlog.get_logger(__name__)
 
 SWEEP_S: Final = 3600.0
+RECORDS_S: Final = 60.0
 # Slack delivers an event again for hours; the record of a turn is what keeps it from running twice.
 SHORTEST_JOURNAL_S: Final = DAY_S
+# What a replica left in any state is looked after within minutes of a start; a start may be late.
+LONGEST_JOURNAL_S: Final = 7 * DAY_S
 
 ForgetEnded = Callable[[float], Awaitable[int]]
 
@@ -25,24 +32,47 @@ class KeptFor:
     results_days: int
     nothing: bool = False
 
+    @property
+    def messages_s(self) -> float:
+        """0 keeps for good."""
+        return SHORTEST_JOURNAL_S if self.nothing else self.messages_days * DAY_S
+
+    @property
+    def results_s(self) -> float:
+        """0 keeps for good."""
+        return SHORTEST_JOURNAL_S if self.nothing else self.results_days * DAY_S
+
+    @property
+    def records_s(self) -> float:
+        """The engine's, which hold both: the shorter of them, within bounds of their own."""
+        limits = [s for s in (self.messages_s, self.results_s) if s]
+        return max(min([*limits, LONGEST_JOURNAL_S]), SHORTEST_JOURNAL_S)
+
 
 class RetentionSweep:
     """The clock's job. Idempotent, and safe on every replica at once."""
 
-    def __init__(self, store: StoredRetention, forget_ended: ForgetEnded, kept: KeptFor) -> None:
+    def __init__(self, store: StoredRetention, kept: KeptFor) -> None:
         self._store = store
-        self._forget_ended = forget_ended
         self._kept = kept
 
     async def run(self) -> None:
         """Delete what is due. Raises StorageUnavailable."""
-        messages_s = self._kept.messages_days * DAY_S
-        results_s = self._kept.results_days * DAY_S
-        if self._kept.nothing:
-            messages_s = results_s = SHORTEST_JOURNAL_S
+        messages_s, results_s = self._kept.messages_s, self._kept.results_s
         messages = await self._store.drop_messages(messages_s) if messages_s else 0
         results = await self._store.drop_results(results_s) if results_s else 0
-        limits = [s for s in (messages_s, results_s) if s]
-        ended = await self._forget_ended(max(min(limits), SHORTEST_JOURNAL_S)) if limits else 0
-        if messages or results or ended:
-            log.info("retention_swept", messages=messages, results=results, workflows=ended)
+        if messages or results:
+            log.info("retention_swept", messages=messages, results=results)
+
+
+class RecordsSweep:
+    """The clock's job on the engine's records of work that is over: a little of it at a time."""
+
+    def __init__(self, forget_ended: ForgetEnded, kept: KeptFor) -> None:
+        self._forget_ended = forget_ended
+        self._kept = kept
+
+    async def run(self) -> None:
+        """Delete some of what is due; the next run goes on. Raises what the engine's library does."""
+        if ended := await self._forget_ended(self._kept.records_s):
+            log.info("records_swept", workflows=ended)

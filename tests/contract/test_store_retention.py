@@ -16,7 +16,7 @@ from bot.store.retention import DAY_S, StoredRetention
 from bot.store.sessions import StoredSessions
 from bot.store.tables import audit, evidence, messages, turns
 from bot.store.turn_step_table import turn_steps
-from bot.upkeep.retention import KeptFor, RetentionSweep
+from bot.upkeep.retention import KeptFor, RecordsSweep, RetentionSweep
 from tests.fixtures_database import database, database_url
 from tools.redactor import Redacted
 
@@ -54,10 +54,6 @@ async def counts(database: Database) -> tuple[int, int, int]:
     return found[0] or 0, found[1] or 0, found[2] or 0
 
 
-async def nothing_ended(_: float) -> int:
-    return 0
-
-
 @pytest.mark.parametrize(
     ("kept", "left"),
     [
@@ -75,7 +71,7 @@ async def test_what_is_old_goes_and_the_rest_stays(
     now = datetime.now(UTC)
     for days, ts in ((0, "3.0"), (3, "2.0"), (30, "1.0")):
         await turn(sessions, ts, now - timedelta(days=days, minutes=1))
-    sweep = RetentionSweep(StoredRetention(database), nothing_ended, kept)
+    sweep = RetentionSweep(StoredRetention(database), kept)
 
     await sweep.run()
     await sweep.run()
@@ -143,22 +139,25 @@ async def test_without_retention_a_turn_leaves_nothing_said_or_read(database: Da
     )
 
 
-async def test_the_engines_record_goes_with_the_shorter_of_both_but_not_within_a_day() -> None:
+@pytest.mark.parametrize(
+    ("kept", "days"),
+    [
+        (KeptFor(30, 3), 3),
+        (KeptFor(2, 0), 2),
+        (KeptFor(30, 30), 7),
+        (KeptFor(0, 0), 7),  # messages and results are kept for good; nobody reads the record
+        (KeptFor(0, 0, nothing=True), 1),
+    ],
+)
+async def test_the_engines_record_goes_with_the_shorter_of_both_within_a_day_and_a_week(
+    kept: KeptFor, days: int
+) -> None:
     asked: list[float] = []
 
     async def forget(older_than_s: float) -> int:
         asked.append(older_than_s)
         return 1
 
-    class Nothing(StoredRetention):
-        async def drop_messages(self, older_than_s: float) -> int:
-            return 0
+    await RecordsSweep(forget, kept).run()
 
-        async def drop_results(self, older_than_s: float) -> int:
-            return 0
-
-    store = Nothing(None)  # type: ignore[arg-type]
-    for kept in (KeptFor(30, 7), KeptFor(0, 0), KeptFor(0, 0, nothing=True)):
-        await RetentionSweep(store, forget, kept).run()
-
-    assert asked == [7 * DAY_S, DAY_S]
+    assert asked == [days * DAY_S]

@@ -1,11 +1,16 @@
 """What is kept of a conversation when the operator wants less kept."""
 
 import asyncio
+from pathlib import Path
+
+import pytest
+from blockbuster import BlockBuster
 
 from bot.demo.workspace.seeds import RESPONDER
 from bot.engine.library import forget_ended
+from bot.store.retention import DAY_S
 from tests.fakes.model_server import Call, Recorded, Round
-from tests.fixtures_service import Start, stage
+from tests.fixtures_service import Start, on_stage, stage
 from tests.stage import results
 
 __all__ = ["stage"]
@@ -47,3 +52,57 @@ async def test_by_default_an_answer_is_kept_and_every_call_is_audited(stage: Sta
         assert SAID in running.rows()
         kinds = {kind for (kind,) in running.query("select kind from audit")}
         assert kinds >= {"tool.call", "model.call"}
+
+
+OLDER_BY_A_WEEK = "update workflow_status set created_at = created_at - 8 * 86400000"
+
+
+@pytest.fixture
+def _starting_may_block(_nothing_blocks_the_loop: BlockBuster) -> None:
+    _nothing_blocks_the_loop.deactivate()
+
+
+@pytest.mark.usefixtures("_starting_may_block")
+async def test_what_nobody_reads_goes_after_a_week_though_messages_are_kept_for_good(
+    tmp_path: Path,
+) -> None:
+    async with on_stage(tmp_path, script) as before:
+        await before.answered("@kortex why is it slow?")
+        before.query(OLDER_BY_A_WEEK)
+    async with on_stage(tmp_path, script) as running:  # what the clock does, a start does first
+        asked = await running.ask("@kortex and now?")
+        await running.answer(asked)
+
+        ended = running.query("select workflow_uuid from workflow_status")
+        assert ended == [(asked.turn_in(running.workspace),)]
+        assert running.query("select count(*) from messages where body like ?", f"%{SAID}%") == [
+            (2,)
+        ]
+        assert running.query("select count(*) from evidence") == [(2,)]
+
+
+async def test_records_of_work_under_way_stay_however_old(stage: Start) -> None:
+    goes_on = asyncio.Event()
+    async with stage(lambda _request: Round(text=(SAID, "!"), hold=goes_on, hold_at=1)) as running:
+        asked = await running.ask("@kortex why is it slow?")
+        await running.models.started.wait()
+        running.query(OLDER_BY_A_WEEK)
+
+        assert await forget_ended(DAY_S) == 0
+
+        goes_on.set()
+        assert SAID in await running.answer(asked)
+
+
+async def test_a_backlog_goes_a_little_at_a_time(stage: Start) -> None:
+    copies = (
+        "insert into workflow_status (workflow_uuid, status, name, created_at, updated_at, priority) "
+        "with recursive n(i) as (select 1 union all select i + 1 from n where i < 250) "
+        "select 'old:' || i, 'SUCCESS', 'turn', i, i, 0 from n"
+    )
+    async with stage(script) as running:
+        running.query(copies)
+
+        forgotten = [await forget_ended(DAY_S, within_s=0.0) for _ in range(3)]
+
+        assert forgotten == [200, 50, 0]
