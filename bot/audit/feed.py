@@ -48,8 +48,8 @@ class Sink:
 class Cursors(Protocol):
     """`bot.store.audit_sinks.SinkCursors`."""
 
-    async def served(self, name: str) -> int:
-        """The last row delivered."""
+    async def is_behind(self, name: str) -> bool:
+        """Whether there are rows that were not delivered."""
         ...
 
     async def claim(self, name: str, lease_s: float) -> int | None:
@@ -91,7 +91,7 @@ class EventFeed:
         """Whether there may be more for it."""
         begun = time.monotonic()
         # Reading first: an idle bot writes nothing.
-        if not await self._trail.entries(after=await self._cursors.served(name), limit=1):
+        if not await self._cursors.is_behind(name):
             return False
         after = await self._cursors.claim(name, LEASE_S)
         if after is None:

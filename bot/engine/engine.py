@@ -16,7 +16,6 @@ import structlog
 from dbos import DBOS, SetWorkflowID
 from pydantic import JsonValue, TypeAdapter
 
-from bot.chat.stopping import Signal
 from bot.chat.traced import EndingBody, TurnBody, TurnTraces
 from bot.domain.ids import ProposalId, TurnId, UserId
 from bot.domain.session import Ask
@@ -26,6 +25,7 @@ from bot.engine.database_lock import take_lock
 from bot.engine.lease import Lease
 from bot.engine.library import HAND_OVER_S, DurableJournal, dbos_config, end_dbos
 from bot.engine.rows import EngineRows
+from bot.engine.stops import StopSignals
 from bot.engine.stranded import StrandedWork
 from bot.engine.take_over import DbosRecords, TakeOver
 from bot.engine.turn_journal import TurnJournals
@@ -49,8 +49,6 @@ from bot.store.stranded import ending_workflow
 from bot.store.tickets import Superseded
 
 log = structlog.get_logger(__name__)
-
-POLL_STOPS_S = 0.3
 
 UNTRACED = TurnTraces()
 
@@ -81,7 +79,7 @@ class Engine:
         self._take_over = TakeOver(
             replicas, self._records, self.executor_id, config.lease_s, tickets.hand_over
         )
-        self._signals: dict[TurnId, Signal] = {}
+        self._stops = StopSignals(tickets, self.executor_id)
         self._under_way = UnderWay()
         self._starts = Starts()
         self._order = ThreadOrder(tickets, self.executor_id)
@@ -127,7 +125,7 @@ class Engine:
             await self._records.take_up(self.executor_id)
         self._accepting = True
         self._watchers = [
-            background.create_task(self._watch_stops(), name="stops"),
+            background.create_task(self._stops.watch(), name="stops"),
             background.create_task(self._order.watch(), name="thread order"),
         ]
         if not self._config.sqlite_path:
@@ -293,15 +291,15 @@ class Engine:
             except Superseded:
                 log.info("turn_superseded", turn=ask.turn_id)
                 return
-            signal = self._signals[ask.turn_id] = Signal()
             try:
-                async with self._slots.hold(ask, signal):
-                    # Only now: a turn that waits has done nothing that could end a process.
-                    journal = await self._order.patiently(
-                        ask, lambda: self._journals.of(ask.turn_id, fresh=fresh)
-                    )
-                    if journal is not None:
-                        await self._turn_body(ask, journal)
+                with self._stops.of(ask.turn_id) as signal:
+                    async with self._slots.hold(ask, signal):
+                        # Only now: a turn that waits has done nothing that could end a process.
+                        journal = await self._order.patiently(
+                            ask, lambda: self._journals.of(ask.turn_id, fresh=fresh)
+                        )
+                        if journal is not None:
+                            await self._turn_body(ask, journal)
             except asyncio.CancelledError:
                 raise  # handed over, or going down: the ticket belongs to whoever resumes it
             except BaseException:
@@ -310,8 +308,6 @@ class Engine:
             else:
                 await self._order.leave(ask)
             finally:
-                if self._signals.get(ask.turn_id) is signal:
-                    del self._signals[ask.turn_id]
                 self._order.forget(ask.turn_id)
 
     def _tell_in_line(self, ask: Ask) -> None:
@@ -333,27 +329,11 @@ class Engine:
 
     async def request(self, turn: TurnId, by: UserId) -> bool:
         """Ask a running turn to stop, wherever it runs."""
-        asked = await self._tickets.request_stop(turn, by)
-        if signal := self._signals.get(turn):
-            signal.set(by)
-        return asked
+        return await self._stops.request(turn, by)
 
     def watch(self, turn: TurnId) -> StopSignal:
         """The signal of a turn that runs here."""
-        return self._signals.setdefault(turn, Signal())
-
-    async def _watch_stops(self) -> None:
-        while True:
-            await asyncio.sleep(POLL_STOPS_S)
-            if not self._signals:
-                continue
-            try:
-                asked = await self._tickets.stops_for(self.executor_id)
-            except StorageUnavailable:
-                continue
-            for turn, by in asked.items():
-                if signal := self._signals.get(TurnId(turn)):
-                    signal.set(by)
+        return self._stops.watched(turn)
 
     def _let_turns_go(self) -> None:
         """This process stood still for so long that others may have taken its turns over.

@@ -21,6 +21,7 @@ from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, StepOptions
 from pydantic import JsonValue
 
 from bot.engine.config import EngineConfig
+from bot.engine.quiet import stop_needless_clocks
 from bot.ports.failures import GivenUp, StorageUnavailable, SurfaceFailed
 from bot.store.sqlite_threads import GatedConnection
 
@@ -60,6 +61,7 @@ def _unixepoch(modifier: str) -> float | None:
 def dbos_config(config: EngineConfig, executor: str) -> DBOSConfig:
     """What DBOS is started with as that executor."""
     wait_for_lost_servers()
+    stop_needless_clocks()
     return DBOSConfig(
         name="kortex",
         system_database_url=config.database_url,

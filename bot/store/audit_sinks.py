@@ -5,7 +5,7 @@ import sqlalchemy as sa
 from bot.store.columns import from_micros
 from bot.store.database import Database
 from bot.store.dialect import Connection, insert_into, now, seconds_ago
-from bot.store.tables import audit_sinks
+from bot.store.tables import audit, audit_sinks
 
 _NEVER = from_micros(0)
 
@@ -24,6 +24,17 @@ class SinkCursors:
                 sa.select(audit_sinks.c.seq).where(audit_sinks.c.name == name)
             )
             return int(found or 0)
+
+        return await self._database.fetch(work)
+
+    async def is_behind(self, name: str) -> bool:
+        """Whether the trail has rows that were not delivered there."""
+        served = sa.select(audit_sinks.c.seq).where(audit_sinks.c.name == name).scalar_subquery()
+        newer = sa.select(audit.c.seq).where(audit.c.seq > sa.func.coalesce(served, 0))
+        newer = newer.order_by(audit.c.seq).limit(1)
+
+        async def work(connection: Connection) -> bool:
+            return await connection.scalar(newer) is not None
 
         return await self._database.fetch(work)
 
