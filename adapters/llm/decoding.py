@@ -210,19 +210,22 @@ class EventDecoder(ABC):
         return data
 
     def _take(self, payloads: Sequence[bytes], out: list[StreamChunk]) -> None:
-        for payload in payloads:
-            if self.ended:
-                return
-            if payload == b"[DONE]":
-                self.on_end_marker(out)
-                continue
-            try:
-                event = parse(payload)
-            except ValueError:
-                self.fail(out, ErrorKind.PROTOCOL, "an event is not JSON")
-                return
-            if isinstance(event, dict):
-                self._within_limits(self.on_event, event, out)
+        try:
+            for payload in payloads:
+                if self.ended:
+                    return
+                if payload == b"[DONE]":
+                    self.on_end_marker(out)
+                    continue
+                try:
+                    event = parse(payload)
+                except ValueError:
+                    self.fail(out, ErrorKind.PROTOCOL, "an event is not JSON")
+                    return
+                if isinstance(event, dict):
+                    self.on_event(event, out)
+        except AnswerTooLarge as error:
+            self.fail(out, ErrorKind.PROTOCOL, str(error))
 
     def _take_whole(self, body: bytes, out: list[StreamChunk]) -> None:
         """A backend that ignored `stream` and answered with one JSON document."""
@@ -230,16 +233,8 @@ class EventDecoder(ABC):
             answer = as_object(parse(body))
         except ValueError:
             return
-        self._within_limits(self.on_whole, answer, out)
-
-    def _within_limits(
-        self,
-        read: Callable[[Mapping[str, object], list[StreamChunk]], None],
-        told: Mapping[str, object],
-        out: list[StreamChunk],
-    ) -> None:
         try:
-            read(told, out)
+            self.on_whole(answer, out)
         except AnswerTooLarge as error:
             self.fail(out, ErrorKind.PROTOCOL, str(error))
 

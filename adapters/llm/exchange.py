@@ -16,12 +16,13 @@ from adapters.http import check_status, http_client, mapped_errors, read_capped
 from adapters.llm.decoding import Decoder
 from adapters.llm.failures import VendorError, from_adapter_error, from_answer
 from adapters.llm.framing import MAX_ANSWER_BYTES, round_limit_s
-from adapters.llm.messages import DoneChunk, ErrorChunk, ErrorKind, StreamChunk
+from adapters.llm.messages import DoneChunk, ErrorChunk, ErrorKind, StreamChunk, TextChunk
 from adapters.llm.port import decoding
 from adapters.llm.wire_json import parse
 
-# A burst of events is handed on in slices, so that other streams get their turn.
-_CHUNKS_PER_SLICE: Final = 64
+# A burst is decoded in parts, and after so many events of it other streams get their turn.
+_PART_BYTES: Final = 2 * 1024
+_EVENTS_PER_TURN: Final = 48
 _SLICE_BYTES: Final = 512 * 1024
 _MAX_ERROR_BYTES: Final = 64 * 1024
 _MAX_ANSWER_BYTES: Final = 4 * 1024 * 1024
@@ -144,7 +145,7 @@ class Exchange:
     ) -> AsyncGenerator[StreamChunk, None]:
         loop = asyncio.get_running_loop()
         vitals = Vitals(loop.time(), self._timeout_s)
-        since_yield = 0
+        rested = 0
         delimited = _is_delimited(response)
         async with aclosing(_body(response)) as body:
             while True:
@@ -154,18 +155,20 @@ class Exchange:
                 except AdapterError as error:
                     yield from_adapter_error(error)
                     return
-                with decoding():
-                    chunks = decoder.feed(data) if data else decoder.close(is_delimited=delimited)
-                wrong = vitals.wrong(loop.time(), len(data), decoder.heard)
-                if wrong is not None and not _has_ended(chunks):
-                    chunks = [*chunks, ErrorChunk(wrong[0], f"{self._provider} {wrong[1]}")]
-                for chunk in chunks:
-                    if isinstance(chunk, DoneChunk) and data:
-                        await _drain(body)
-                    yield chunk
-                    since_yield += 1
-                    if since_yield >= _CHUNKS_PER_SLICE:
-                        since_yield = 0
+                for part in _parts(data):
+                    with decoding():
+                        chunks = (
+                            decoder.feed(part) if data else decoder.close(is_delimited=delimited)
+                        )
+                    wrong = vitals.wrong(loop.time(), len(part), decoder.heard)
+                    if wrong is not None and not _has_ended(chunks):
+                        chunks = [*chunks, ErrorChunk(wrong[0], f"{self._provider} {wrong[1]}")]
+                    for chunk in joined(chunks):
+                        if isinstance(chunk, DoneChunk) and data:
+                            await _drain(body)
+                        yield chunk
+                    if decoder.heard - rested >= _EVENTS_PER_TURN:
+                        rested = decoder.heard
                         await asyncio.sleep(0)
                 if not data:
                     return
@@ -195,6 +198,31 @@ class Vitals:
         if now - self._alive_at > self._timeout_s:
             return ErrorKind.TIMEOUT, f"sent nothing whole for {self._timeout_s:.0f} s"
         return None
+
+
+def _parts(data: bytes) -> Sequence[bytes]:
+    if len(data) <= _PART_BYTES:
+        return (data,)
+    return [data[start : start + _PART_BYTES] for start in range(0, len(data), _PART_BYTES)]
+
+
+def joined(chunks: Sequence[StreamChunk]) -> Sequence[StreamChunk]:
+    """The same with neighbouring texts as one: each costs its readers as much as a long one."""
+    if len(chunks) < 2:
+        return chunks
+    whole: list[StreamChunk] = []
+    texts: list[str] = []
+    for chunk in chunks:
+        if isinstance(chunk, TextChunk):
+            texts.append(chunk.text)
+            continue
+        if texts:
+            whole.append(TextChunk("".join(texts)))
+            texts.clear()
+        whole.append(chunk)
+    if texts:
+        whole.append(TextChunk("".join(texts)))
+    return whole
 
 
 def _has_ended(chunks: Sequence[StreamChunk]) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from adapters.llm.config import ProviderConfig
+from adapters.llm.exchange import joined
 from adapters.llm.messages import (
     DoneChunk,
     Message,
@@ -53,18 +54,16 @@ async def test_the_same_investigation_gives_the_same_chunks_on_every_wire(wire: 
         replace(chunk, call=replace(chunk.call, arguments=""))
         if isinstance(chunk, ToolCallChunk)
         else chunk
-        for chunk in first
+        for chunk in joined(first)
     ] == [
-        TextChunk("Let me "),
-        TextChunk("look. – ✓"),
+        TextChunk("Let me look. – ✓"),
         ToolCallChunk(ToolCall("call_1", "core__get_logs", "")),
         ToolCallChunk(ToolCall("call_2", "core__get_current_time", "")),
         as_told(wire, DoneChunk(StopReason.TOOL_USE, Usage(100, 0, 0, 20), "test-model")),
     ]
     assert calls[1].arguments == "{}"
-    assert second == [
-        TextChunk("The new version "),
-        TextChunk("leaks."),
+    assert joined(second) == [
+        TextChunk("The new version leaks."),
         as_told(wire, DoneChunk(StopReason.END_TURN, Usage(300, 0, 0, 9), "test-model")),
     ]
 
@@ -99,7 +98,7 @@ async def test_concurrent_streams_do_not_mix(wire: str) -> None:
 
 @pytest.mark.parametrize("wire", WIRES)
 async def test_a_burst_lets_other_tasks_run(wire: str) -> None:
-    async with serving(wire, [Round(text=("x",) * 2000)]) as (provider, _):
+    async with serving(wire, [Round(text=("x",) * 2000, at_once=True)]) as (provider, _):
         turns = 0
         done = asyncio.Event()
 

@@ -180,6 +180,10 @@ class ModelServer:
 
     async def _paced(self, recorded: Recorded, chosen: Round) -> AsyncIterator[bytes | None]:
         events = EVENTS[recorded.wire](chosen, recorded.model, self._numbered(chosen))
+        if chosen.at_once:
+            last = [] if chosen.error_at is None else [ERRORS[recorded.wire]]
+            yield b"".join([*events[: chosen.error_at], *last])
+            return
         for number, event in enumerate(events):
             await self._held(chosen, number)
             if chosen.pace_s:

@@ -46,6 +46,7 @@ class Round:
     hold_at: int = 0  # -1: before the response's headers
     cut_at: int | None = None  # close the connection instead of event number `cut_at`
     error_at: int | None = None  # an in-stream error instead of event number `error_at`
+    at_once: bool = False  # all of it in one write
     failure: Failure | None = None
 
 

@@ -4,7 +4,7 @@ The stream is whole only with its `[DONE]`; a missing `finish_reason` before it 
 `prompt_tokens` includes cached tokens, so they are taken out.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import ClassVar, Final
 
 import httpx
@@ -90,19 +90,18 @@ class OpenAIDecoder(EventDecoder):
         if event.get("error") or event.get("object") == "error":
             self.fail_as(out, error_of(event.get("error") or event))
             return
-        self.model = as_text(event.get("model")) or self.model
-        self.served_as(event.get("service_tier"))
-        if event.get("usage"):
-            self._count(as_object(event["usage"]))
-        for choice in _answer_of(event):
-            self._choice(choice, "delta", out)
+        self._told(event)
+        answer = _answer_of(event)
+        if answer is not None:
+            self._choice(answer, "delta", out)
 
     def on_whole(self, answer: Mapping[str, object], out: list[StreamChunk]) -> None:
         """A completion that was not streamed."""
         self.on_event({**answer, "choices": []}, out)
         if self.ended:
             return
-        for choice in _answer_of(answer):
+        choice = _answer_of(answer)
+        if choice is not None:
             self._choice(choice, "message", out)
             self.on_end_marker(out)
 
@@ -118,20 +117,32 @@ class OpenAIDecoder(EventDecoder):
             reason = _REASONS.get(self._finish, StopReason.END_TURN)
             self.finish(out, reason, self._tools.calls)
 
+    def _told(self, event: Mapping[str, object]) -> None:
+        """What an event says beside the answer."""
+        model = event.get("model")
+        if model and isinstance(model, str):
+            self.model = model
+        if event.get("service_tier") is not None:
+            self.served_as(event["service_tier"])
+        if event.get("usage"):
+            self._count(as_object(event["usage"]))
+
     def _choice(self, choice: Mapping[str, object], key: str, out: list[StreamChunk]) -> None:
         delta = as_object(choice.get(key))
         content = delta.get("content")
         if content:
             self._content(content, out)
-        for tool in as_list(delta.get("tool_calls")):
-            self._tools.add(as_object(tool))
+        if delta.get("tool_calls"):
+            for tool in as_list(delta["tool_calls"]):
+                self._tools.add(as_object(tool))
         if delta.get("function_call"):  # before tools, and still what some servers send
             self._tools.add({"index": 0, "function": delta["function_call"]})
-        refusal = as_text(delta.get("refusal"))
-        if refusal:
+        if delta.get("refusal"):
+            refusal = as_text(delta["refusal"])
             self.keep(len(refusal))
             self._refusal.append(refusal)
-        self._finish = as_text(choice.get("finish_reason")) or self._finish
+        if choice.get("finish_reason"):
+            self._finish = as_text(choice["finish_reason"]) or self._finish
 
     def _content(self, content: object, out: list[StreamChunk]) -> None:
         """Text, or (Mistral) a list of typed parts of which only text is the answer."""
@@ -153,7 +164,10 @@ class OpenAIDecoder(EventDecoder):
         self.usage_known = True
 
 
-def _answer_of(event: Mapping[str, object]) -> Sequence[Mapping[str, object]]:
+def _answer_of(event: Mapping[str, object]) -> Mapping[str, object] | None:
     """The first choice alone: the others are other answers. Some servers leave the index out."""
-    choices = map(as_object, as_list(event.get("choices")))
-    return [choice for choice in choices if not choice.get("index")][:1]
+    for each in as_list(event.get("choices")):
+        choice = as_object(each)
+        if not choice.get("index"):
+            return choice
+    return None
