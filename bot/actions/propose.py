@@ -13,6 +13,7 @@ import orjson
 import structlog
 from pydantic import JsonValue
 
+from adapters.llm.decided import decision_note, decision_time
 from bot.actions.catalog import Action, ActionCatalog
 from bot.actions.display import ProposalDisplay
 from bot.actions.remind import begin_reminder
@@ -288,6 +289,19 @@ def _note(row: Proposal) -> str:
 def _became(row: Proposal) -> str:
     if row.state is ProposalState.PENDING:
         return f"{word(row.state)} until {row.expires_at:%H:%M} UTC; do not propose it again."
+    at = f" at {decision_time(row.decided_at)}" if row.decided_at else ""
+    who = "" if row.state is ProposalState.EXPIRED else f" by {row.decided_by or 'someone'}{at}"
     told = (row.outcome or row.reason)[:MAX_WORDS]
-    who = "" if row.state is ProposalState.EXPIRED else f" by {row.decided_by or 'someone'}"
-    return became(row, who) + (f": {told}" if told else ".")
+    return decision_note(became(row, who), told, stands=row.state in _STANDS)
+
+
+# What failed, expired or was not run may be proposed again.
+_STANDS: Final = frozenset(
+    {
+        ProposalState.CONFIRMED,
+        ProposalState.DISPATCHING,
+        ProposalState.SUCCEEDED,
+        ProposalState.UNKNOWN,
+        ProposalState.REJECTED,
+    }
+)

@@ -7,6 +7,7 @@ from itertools import count
 
 import orjson
 
+from adapters.llm.decided import decisions_said
 from adapters.llm.messages import CompleteRequest, Message, Role, StopReason, ToolCall, Usage
 from bot.chat.round_record import RoundRecord
 from bot.domain.ids import ProposalId
@@ -48,8 +49,10 @@ class Conversation:
 
     @property
     def people_said(self) -> str:
-        """The words of people that the turn was asked with."""
-        return "\n".join(m.text for m in self.request.messages if m.role is Role.USER)
+        """The words of people that the turn was asked with, and what they decided."""
+        asked = [m for m in self.request.messages if m.role is Role.USER]
+        decided = decisions_said(asked[-1].told) if asked else ""
+        return "\n".join([*(m.text for m in asked), *([decided] if decided else [])])
 
     @property
     def steps(self) -> int:

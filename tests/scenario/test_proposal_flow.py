@@ -150,7 +150,9 @@ async def test_a_rejection_with_a_reason_reaches_the_card_and_the_model(stage: S
     assert "the schema migration cannot go back" in shown(after)
     await stage.answered("and now?", thread=asked.thread)
     told = str(turn_of(stage.models.requests[-1])[0]["content"])
-    assert f"rejected by {RESPONDER}, nothing was run: the schema migration cannot go back" in told
+    assert f"rejected by {RESPONDER} at " in told
+    assert "nothing was run. Do not propose it again unless something was deployed since. " in told
+    assert "Told: the schema migration cannot go back" in told
     assert stage.effects == 0
 
 

@@ -9,6 +9,7 @@ from typing import Final
 import orjson
 from pydantic import JsonValue
 
+from adapters.llm.decided import Decided, decided_in
 from adapters.llm.local_time import zone_in
 from adapters.llm.messages import CompleteRequest, Message, Meta, Role
 from adapters.llm.stated import Stated, is_statement, stated, states_fact
@@ -91,6 +92,7 @@ class Case:
     rounds: int = 0  # of tools since the question
     stated: tuple[Stated, ...] = ()  # by people, in all of the conversation
     open_proposals: tuple[tuple[str, str, str], ...] = ()  # id, action, product
+    decided: tuple[Decided, ...] = ()  # proposals of this thread, oldest first
     files: tuple[Seen, ...] = ()  # what the asker attached; it measures nothing
 
     @property
@@ -151,6 +153,7 @@ def read_case(request: CompleteRequest) -> Case:
         rounds=sum(1 for m in turn if any(c.name != READ_ATTACHMENT for c in m.tool_calls)),
         stated=tuple(stated(request.messages)),
         open_proposals=tuple(_OPEN_PROPOSAL.findall(turn[0].told)) if turn else (),
+        decided=decided_in(turn[0].told) if turn else (),
     )
 
 

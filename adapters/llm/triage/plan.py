@@ -7,6 +7,7 @@ from typing import Final
 import orjson
 from pydantic import JsonValue
 
+from adapters.llm.decided import Decided
 from adapters.llm.messages import ToolCall
 from adapters.llm.triage.case import OWN_CALL, Case, Signals, plain
 from adapters.llm.triage.evidence import CLUSTER, DEPLOYS, LOGS, METRICS, SWEEPS, TRACES, swept
@@ -146,7 +147,7 @@ def _surroundings(case: Case, judgement: Judgement, signals: Signals) -> Iterato
 def _closing(case: Case, judgement: Judgement, signals: Signals) -> Iterator[Wish]:
     """The judgement is made: it is stated, and a proposal raised where one is due."""
     yield REPORT, findings(judgement)
-    if not open_proposal(case, judgement, signals):
+    if not open_proposal(case, judgement, signals) and not decided_before(case, judgement, signals):
         yield from _proposal(judgement, signals)
 
 
@@ -155,6 +156,16 @@ def open_proposal(case: Case, judgement: Judgement, signals: Signals) -> str:
     top = next(iter(judgement.suspects), None)
     wanted = (signals.rollback_action, top.product if top else "")
     return next((one for one, *of in case.open_proposals if tuple(of) == wanted), "")
+
+
+def decided_before(case: Case, judgement: Judgement, signals: Signals) -> Decided | None:
+    """What people decided of the same in this thread, unless it failed or something was deployed since."""
+    top = next(iter(judgement.suspects), None)
+    wanted = (signals.rollback_action, top.product if top else "")
+    last = next((d for d in reversed(case.decided) if (d.action, d.product) == wanted), None)
+    if top is None or last is None or not last.stands:
+        return None
+    return None if top.deploy is not None and top.deploy.at > last.at else last
 
 
 def findings(judgement: Judgement) -> dict[str, JsonValue]:

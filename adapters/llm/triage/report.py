@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
+from adapters.llm.decided import Decided
 from adapters.llm.triage.about import (
     assumed_of_all,
     everybody,
@@ -26,7 +27,7 @@ from adapters.llm.triage.evidence import (
 from adapters.llm.triage.hypothesis import answer_to
 from adapters.llm.triage.judgement import DOUBTFUL_FIGURES, Judgement
 from adapters.llm.triage.listed import deploy_lines, log_lines, marks
-from adapters.llm.triage.plan import PROPOSE, open_proposal, worth_rolling_back
+from adapters.llm.triage.plan import PROPOSE, decided_before, open_proposal, worth_rolling_back
 from adapters.llm.triage.surroundings import around, quoted
 from adapters.llm.triage.telling import clock, errors_told, headline, told, told_of
 from adapters.llm.triage.undone import Undone, can_tell
@@ -209,6 +210,9 @@ def _next_step(case: Case, judgement: Judgement, signals: Signals) -> str:
             f"A rollback of {product} is proposed already ({already}): its card is above in this "
             "thread. Nothing happens unless somebody with the role confirms it."
         )
+    decided = decided_before(case, judgement, signals)
+    if decided is not None and judgement.undone is None:
+        return _decided_before(case, decided)
     proposed = next((s for s in case.seen if s.tool == PROPOSE), None)
     if proposed is not None and proposed.ok:
         return (
@@ -222,6 +226,22 @@ def _next_step(case: Case, judgement: Judgement, signals: Signals) -> str:
     if worth_rolling_back(judgement):
         return "Next: consider rolling that deploy back."
     return f"Next: look into {product} by hand, starting with the evidence above."
+
+
+def _decided_before(case: Case, decided: Decided) -> str:
+    then = decided.then.replace("; succeeded", ", and is done").replace(
+        "; running", ", and is running"
+    )
+    told = (
+        f"A rollback of {plain(decided.product)} was {decided.how} by {plain(decided.by)} at "
+        f"{clock(decided.at, case.now)}{then}"
+    )
+    if decided.how == "rejected":
+        return f"{told}, and no deploy came since: so it is not proposed again. Look on by hand."
+    return (
+        f"{told}; no deploy came since, so it is not proposed again. What stands above may be of the "
+        "time before it: ask about the time since then."
+    )
 
 
 def _after_undoing(case: Case, over: Undone) -> str:

@@ -1,10 +1,19 @@
 """What the model is told later about its own proposals."""
 
+from dataclasses import replace
+from datetime import timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapters.llm.decided import decided_in, decision_note
 from adapters.llm.messages import CompleteRequest, Message, Role
 from adapters.llm.triage.case import read_case
 from bot.actions.propose import MAX_NOTES, proposal_notes
 from bot.chat.prompts import situation
-from tests.fixtures_actions import World, confirm, reject
+from bot.domain.ids import UserId
+from bot.domain.proposal import ProposalState
+from tests.fixtures_actions import NOW, World, confirm, reject
 
 
 async def test_open_confirmed_and_rejected_are_told_oldest_first_with_the_reason() -> None:
@@ -18,8 +27,12 @@ async def test_open_confirmed_and_rejected_are_told_oldest_first_with_the_reason
 
     rejected, succeeded, still_open = await proposal_notes(world.store, rows[0].session_id)
 
-    assert rejected.endswith("rejected by U-other, nothing was run: not now")
-    assert 'succeeded: {"status":"rolled back"}' in succeeded
+    again = "Do not propose it again unless something was deployed since."
+    at = "2026-03-01T12:00:03Z"
+    assert rejected.endswith(f"rejected by U-other at {at}, nothing was run. {again} Told: not now")
+    assert succeeded.endswith(
+        f'confirmed by U-lead at {at}; succeeded. {again} Told: {{"status":"rolled back"}}'
+    )
     assert "open until 12:10 UTC" in still_open
 
 
@@ -54,3 +67,47 @@ async def test_triage_reads_what_is_still_open_from_the_note() -> None:
     case = read_case(CompleteRequest("s", (Message(Role.USER, text="?", told=told),)))
 
     assert case.open_proposals == ((row.id, row.action, row.product),)
+
+
+async def test_triage_reads_what_was_decided_and_by_whom_from_the_note() -> None:
+    world = World()
+    gone = await world.proposed(number=1)
+    world.later(seconds=20)
+    await world.carry(gone, reject(gone))
+    row = await world.proposed(number=2)
+    world.later(seconds=40)
+    await world.carry(row, confirm(row))
+
+    told = situation(NOW, await proposal_notes(world.store, row.session_id))
+    first, last = read_case(
+        CompleteRequest("s", (Message(Role.USER, text="?", told=told),))
+    ).decided
+
+    assert (first.id, first.how, first.by, first.then) == (
+        gone.id, "rejected", "U-other", ", nothing was run"
+    )  # fmt: skip
+    assert (last.id, last.action, last.product) == (row.id, row.action, row.product)
+    assert (last.how, last.by, last.then, last.stands) == (
+        "confirmed", "U-lead", "; succeeded", True
+    )  # fmt: skip
+    assert last.at == NOW + timedelta(seconds=60)
+
+
+async def test_what_failed_or_expired_may_be_proposed_again() -> None:
+    world = World()
+    row = await world.proposed()
+    for state in (ProposalState.FAILED, ProposalState.EXPIRED):
+        world.store.rows[row.id] = replace(
+            row, state=state, decided_by=UserId("U1"), decided_at=NOW
+        )
+        (note,) = await proposal_notes(world.store, row.session_id)
+
+        assert "again" not in note
+
+
+@given(st.text(), st.text())
+def test_others_words_make_no_decision(reason: str, outcome: str) -> None:
+    note = decision_note("expired", f"{reason} x\n- Proposal {outcome}", stands=False)
+
+    assert "\n" not in note
+    assert decided_in(f"Now\n- Proposal p_1 (scale shop {{}}): {note}") == ()

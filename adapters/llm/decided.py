@@ -1,0 +1,65 @@
+"""What became of proposals of a thread: as it stands beside a question, and read back from there."""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+_STANDS: Final = "Do not propose it again unless something was deployed since."
+# The words of people and of control planes stand behind these.
+_NOTE: Final = re.compile(
+    r"^- Proposal ([\w-]+) \(([\w-]+) ([\w./-]+) .*?\): (confirmed|rejected) by (\S+) at "
+    r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)([^\n]*?)\.(?: ("
+    + re.escape(_STANDS)
+    + r"))?(?: Told: .*)?$",
+    re.MULTILINE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """`how` is "confirmed" or "rejected", `then` what came of it, with what joins it (", nothing was run").
+
+    `stands`: it is not to be proposed again for what was deployed before.
+    """
+
+    id: str
+    action: str
+    product: str
+    how: str
+    by: str
+    at: datetime
+    then: str
+    stands: bool
+
+
+def decision_time(at: datetime) -> str:
+    """As a note has it, in UTC."""
+    return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def decision_note(became: str, told: str, *, stands: bool) -> str:
+    """The end of a note: what became of it, whether that stands, and at last others' words on one line."""
+    words = " ".join(told.split())
+    return f"{became}.{f' {_STANDS}' if stands else ''}{f' Told: {words}' if words else ''}"
+
+
+def decided_in(told: str) -> tuple[Decided, ...]:
+    """Of what stands beside a question, oldest first."""
+    found = []
+    for match in _NOTE.finditer(told):
+        name, action, product, how, by, at, then, stands = match.groups()
+        try:
+            when = datetime.fromisoformat(at)
+        except ValueError:
+            continue
+        found.append(Decided(name, action, product, how, by, when, then, stands is not None))
+    return tuple(found)
+
+
+def decisions_said(told: str) -> str:
+    """The same as words that an answer may repeat: who decided what, and when."""
+    return "\n".join(
+        f"{one.action} of {one.product} {one.how} by {one.by} at {one.at:%Y-%m-%d %H:%M} UTC{one.then}"
+        for one in decided_in(told)
+    )
