@@ -22,6 +22,7 @@ from adapters.errors import (
     TimedOut,
     Unreachable,
 )
+from adapters.fault import fault_of
 from adapters.http import retry_after_s
 from adapters.llm.messages import ErrorChunk, ErrorKind
 from adapters.llm.wire_json import as_object, parse
@@ -149,4 +150,4 @@ def from_adapter_error(error: AdapterError) -> ErrorChunk:
     kind = _KIND_OF_ERROR[type(error)]
     if isinstance(error, Refused) and error.status is None:
         kind = ErrorKind.UNAVAILABLE
-    return ErrorChunk(kind, error.message, error.retry_after_s, error.status)
+    return ErrorChunk(kind, error.message, error.retry_after_s, error.status, fault=fault_of(error))

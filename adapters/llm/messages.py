@@ -10,6 +10,8 @@ from typing import Final
 
 from pydantic import JsonValue
 
+from adapters.fault import Fault
+
 # Among a round's warnings where a provider plays tools in text (adapters.llm.pseudo_tools).
 TOOLS_EMULATED: Final = (
     "This model has no tools of its own; they are emulated in its text, which is less reliable."
@@ -211,7 +213,7 @@ class ErrorChunk:
 
     `should_retry` is the backend's own word (`x-should-retry`) and outranks what `kind` suggests.
     `usage` is what had been billed when it failed, where the backend said so. `began`: an answer had
-    begun, so that at least what was sent is billed.
+    begun, so that at least what was sent is billed. `fault` is what stood between it and us.
     """
 
     kind: ErrorKind
@@ -221,6 +223,7 @@ class ErrorChunk:
     should_retry: bool | None = None
     usage: Usage | None = None
     began: bool = False
+    fault: Fault | None = None
 
 
 StreamChunk = TextChunk | ToolCallChunk | DoneChunk | ErrorChunk

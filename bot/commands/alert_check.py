@@ -11,6 +11,7 @@ from bot.domain.alerts import AlertRule
 from bot.domain.channel import rule_for
 from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.reports.finding import Finding
+from bot.reports.mending import mend_of_slack
 from bot.settings.model import Settings
 from bot.slack.api.calls import SlackCalls
 from bot.slack.api.web_api import create_api
@@ -74,7 +75,8 @@ async def postable(part: str, channel_id: str, api: SlackCalls) -> str | Finding
         channel = _Answer.model_validate(answer).channel
     except (SurfaceGone, SurfaceFailed, TimeoutError, ValidationError) as error:
         why = str(error) if isinstance(error, SurfaceGone | SurfaceFailed) else "no answer"
-        return Finding(part, False, f"{channel_id} cannot be read: {why}")
+        words = f"{channel_id} cannot be read: {why}"
+        return Finding(part, False, words, mend=mend_of_slack(error))
     if channel.is_archived or not channel.is_member:
         why = "it is archived" if channel.is_archived else "the bot is no member: invite it"
         return Finding(part, False, f"#{channel.name} cannot be posted in: {why}")

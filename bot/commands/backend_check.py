@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from adapters.errors import AdapterError
+from adapters.fault import fault_of
 from bot.commands.installation import Asked, Installation
 from bot.commands.part_check import MOST_NAMES, sight, words_of
 from bot.commands.patience import PROBE_S
@@ -102,7 +103,8 @@ async def tracked(
             if asked:
                 await errors.search(IssueQuery(asked, now - RECENT, now, limit=1))
     except (ToolError, TimeoutError) as error:
-        return Finding("errors", False, f"{backend.kind}: {words_of(error)}")
+        words = f"{backend.kind}: {words_of(error)}"
+        return Finding("errors", False, words, fault=fault_of(error))
     without = [one for one in wanted if one not in found]
     none = f"; none of {', '.join(without[:MOST_NAMES])}" if without else ""
     words = (
@@ -124,7 +126,7 @@ async def check_cluster(asked: Asked) -> Sequence[Finding]:
             excess = await cluster.api.excess(cluster.reader.namespaces)
             await cluster.reader.table(ObjectQuery("pods"))
     except (ToolError, TimeoutError) as error:
-        return [Finding("kubernetes", False, words_of(error)[:200])]
+        return [Finding("kubernetes", False, words_of(error)[:200], fault=fault_of(error))]
     if excess:
         return [Finding("kubernetes", False, f"{TOO_MUCH}: {', '.join(excess)}")]
     words = f"answers; this identity can only read, cluster-wide and in {_spaces(cluster)}"
@@ -204,5 +206,5 @@ async def _probe(part: str, kind: str, asked_for: str, question: Awaitable[objec
     except InvalidArguments as error:
         return Finding(part, True, f"{kind} answers ({error.message[:80]})")
     except (AdapterError, ToolError, TimeoutError) as error:
-        return Finding(part, False, f"{kind}: {words_of(error)}")
+        return Finding(part, False, f"{kind}: {words_of(error)}", fault=fault_of(error))
     return Finding(part, True, f"{kind} answers (asked for {asked_for})")

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from adapters.errors import AdapterError
+from adapters.fault import Fault, fault_of
 from bot.actions.catalog import ActionCatalog, CatalogError
 from bot.commands.alert_check import check_alerts
 from bot.commands.backend_check import (
@@ -20,6 +21,7 @@ from bot.commands.backend_check import (
     check_patterns,
     check_platform,
 )
+from bot.commands.database_check import check_database
 from bot.commands.installation import Asked, Installation, made
 from bot.commands.mcp_check import report as mcp_report
 from bot.commands.outlet_check import (
@@ -38,17 +40,16 @@ from bot.commands.workspace_check import check_workspaces
 from bot.ports.failures import StorageUnavailable
 from bot.privacy.literals import matcher
 from bot.reports.finding import Finding
+from bot.reports.mending import BY_PART
 from bot.reports.tools import toolset_costs
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
 from bot.settings.reflexes import ReflexAction
 from bot.slack.connection.startup import SlackAccess, StartupError, check_shape, check_slack
 from bot.slack.received.payloads import SlackIdentity
-from bot.store import schema
 from bot.wiring import rules
-from bot.wiring.audit_outlets import check_behind
 from bot.wiring.mcp_servers import open_mcp
-from bot.wiring.stores import open_redactor, open_stores
+from bot.wiring.stores import open_redactor
 from bot.wiring.toolboxes import OwnTools, policy_of
 from tools.core.all import core_tools
 from tools.cursor import CursorSigner
@@ -58,7 +59,8 @@ from tools.output import clean_text
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What is tried together. `mend` is what to do about a finding that does not say it itself.
+    """What is tried together. `mend` is what to do about a finding that does not say it itself, and
+    whose fault is none of `bot.reports.mending`.
 
     `ask` may use the network and is what counts; `read` tells without it, for parts that need none
     and for `--offline`, where secrets may be absent. Findings may have names of their own.
@@ -85,7 +87,7 @@ async def examine(settings: Settings, *, offline: bool = False) -> list[Finding]
             return [safe(each) for part in PARTS for each in _mended(part, _read(part, of))]
         async with asyncio.TaskGroup() as group:
             slack = group.create_task(_slack(settings))
-            database = group.create_task(_database(settings))
+            database = group.create_task(check_database(settings))
             asked = Asked(of, slack, database)
             tasks = [group.create_task(_answers(part, asked)) for part in PARTS]
         return [safe(each) for task in tasks for each in task.result()]
@@ -115,14 +117,21 @@ async def _answers(part: Part, asked: Asked) -> Sequence[Finding]:
         async with asyncio.timeout(PART_S):
             found = await part.ask(asked)
     except TimeoutError:
-        found = [Finding(part.name, False, unanswered(PART_S))]
+        found = [Finding(part.name, False, unanswered(PART_S), fault=Fault.SILENT)]
     except (ConfigurationError, StorageUnavailable, AdapterError, ToolError) as error:
-        found = [Finding(part.name, False, str(error))]
+        found = [Finding(part.name, False, str(error), fault=fault_of(error))]
     return _mended(part, found)
 
 
 def _mended(part: Part, found: Sequence[Finding]) -> list[Finding]:
-    return [each if each.ok or each.mend else replace(each, mend=part.mend) for each in found]
+    return [
+        each if each.ok or each.mend else replace(each, mend=_mend(part, each)) for each in found
+    ]
+
+
+def _mend(part: Part, found: Finding) -> str:
+    known = BY_PART.get(part.name)
+    return known.of(found.fault) if known and found.fault else part.mend
 
 
 def _variables(of: Installation) -> Sequence[Finding]:
@@ -150,9 +159,11 @@ async def _slack(settings: Settings) -> tuple[Sequence[Finding], SlackIdentity |
         async with asyncio.timeout(SHARED_S):
             identity = await check_slack(access)
     except StartupError as error:
-        return [Finding("slack", False, str(error))], None
+        fault = fault_of(error)
+        mend = "" if fault else error.mend
+        return [Finding("slack", False, error.what, mend=mend, fault=fault)], None
     except TimeoutError:
-        return [Finding("slack", False, unanswered(SHARED_S))], None
+        return [Finding("slack", False, unanswered(SHARED_S), fault=Fault.SILENT)], None
     return [Finding("slack", True, f"{access.mode} mode, workspace {identity.team}")], identity
 
 
@@ -172,24 +183,10 @@ async def _ask_database(asked: Asked) -> Sequence[Finding]:
     return await asked.database()
 
 
-async def _database(settings: Settings) -> Sequence[Finding]:
-    try:
-        async with asyncio.timeout(SHARED_S), AsyncExitStack() as stack:
-            database = (await open_stores(settings, stack)).database
-            at = await schema.standing(database)
-            behind = await check_behind(settings, database)
-    except TimeoutError:
-        return [Finding("database", False, unanswered(SHARED_S))]
-    except (ConfigurationError, StorageUnavailable) as error:
-        return [Finding("database", False, str(error))]
-    newer = f"schema {at.revision}, expanded by a newer version, which serves this one too"
-    said = "schema current" if at.revision == at.newest else newer
-    return [Finding("database", True, f"{database.dialect}, {said}"), *behind]
-
-
 async def _ask_audit(asked: Asked) -> Sequence[Finding]:
-    await asked.database()  # an embedded one is brought to its schema first
-    return [await check_audit(asked.of.settings)]
+    found = await asked.database()  # an embedded one is brought to its schema first
+    readable = not any(each.fails for each in found if each.part == "database")
+    return [await check_audit(asked.of.settings, readable=readable)]
 
 
 def _actions(of: Installation) -> Sequence[Finding]:
@@ -288,7 +285,7 @@ PARTS: Final = (
     ),
     Part(
         "database",
-        f"Check [database] url, {_REACH}; an old schema wants `kortex migrate`.",
+        "Check [database] url, and that this user may write there; an old schema wants `kortex migrate`.",
         ask=_ask_database,
     ),
     Part("audit", "Set [audit] key, or see `kortex audit verify` for what is wrong.", ask=_ask_audit),

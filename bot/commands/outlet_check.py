@@ -17,6 +17,7 @@ import aiohttp
 from pydantic import SecretStr
 
 from adapters.errors import AdapterError
+from adapters.fault import fault_of
 from adapters.http import http_client, mapped_errors
 from adapters.oidc import Issuer, OidcTokens
 from adapters.otlp_http import OtlpHttp
@@ -71,7 +72,7 @@ async def _reached(part: str, url: str, whose: str) -> Finding:
     try:
         await reach_alone(url, urlsplit(url).hostname or "")
     except AdapterError as error:
-        return Finding(part, False, f"{error.message} ({whose})")
+        return Finding(part, False, f"{error.message} ({whose})", fault=fault_of(error))
     return Finding(part, True, f"is there (a connection, nothing ordered or sent): {whose}")
 
 
@@ -101,7 +102,7 @@ async def _reached_by(
             client = await asyncio.to_thread(backend_client, url, route, key, stack)
             await reach(client, url, urlsplit(url).hostname or "")
         except (AdapterError, ConfigurationError) as error:
-            return Finding(part, False, f"{error}{by}")
+            return Finding(part, False, f"{error}{by}", fault=fault_of(error))
     return Finding(part, True, f"is there (a connection, nothing ordered or sent){by}")
 
 
@@ -130,7 +131,7 @@ async def check_collector(asked: Asked) -> Sequence[Finding]:
     try:
         await collector.send("/v1/traces", b"")
     except AdapterError as error:
-        return [Finding("otel", False, error.message)]
+        return [Finding("otel", False, error.message, fault=fault_of(error))]
     finally:
         await collector.aclose()
     return [Finding("otel", True, "takes traces (tried with none)")]
@@ -145,14 +146,16 @@ async def check_issuer(asked: Asked) -> Sequence[Finding]:
     try:
         usable = await OidcTokens(issuer, time.monotonic).fetch()
     except (ImportError, AdapterError) as error:
-        return [Finding("oidc", False, str(error))]
+        return [Finding("oidc", False, str(error), fault=fault_of(error))]
     return [Finding("oidc", usable > 0, f"the issuer answers; keys that can be used: {usable}")]
 
 
 def _file(path: Path) -> Finding:
     there = path if path.exists() else path.parent
     if not os.access(there, os.W_OK) or path.is_dir():
-        return Finding("audit checkpoints", False, f"{path} cannot be written by this user")
+        words = f"{path} cannot be written by this user"
+        mend = "Give this user the right to write there, or name another [audit] checkpoint_file."
+        return Finding("audit checkpoints", False, words, mend=mend)
     return Finding("audit checkpoints", True, f"appended to {path}")
 
 

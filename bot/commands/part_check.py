@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from adapters.errors import AdapterError
+from adapters.fault import fault_of
 from adapters.plugins.tool import PluginTool
 from bot.commands.patience import PROBE_S, unanswered
 from bot.domain.channel import ChannelRule
@@ -65,13 +66,14 @@ async def _finding(tool: PluginTool) -> Finding:
         async with asyncio.timeout(PROBE_S):
             await tool.reach()
     except (AdapterError, TimeoutError) as error:
-        return Finding(f"plugin {manifest.name}", False, f"{where}: unreachable, {words_of(error)}")
+        words = f"{where}: unreachable, {words_of(error)}"
+        return Finding(f"plugin {manifest.name}", False, words, fault=fault_of(error))
     sessions = ", ".join(manifest.allowed_sessions)
     return Finding(f"plugin {manifest.name}", True, f"{where} is there, sessions {sessions}")
 
 
-async def check_audit(settings: Settings) -> Finding:
-    """The key, and whether all that was written so far holds."""
+async def check_audit(settings: Settings, *, readable: bool = True) -> Finding:
+    """The key, and whether all that was written so far holds, where the database is `readable`."""
     keys = rules.audit_keys(settings)
     if not keys.keyed:
         weak = (
@@ -79,10 +81,14 @@ async def check_audit(settings: Settings) -> Finding:
         )
         return Finding("audit", False, weak, configured=False)
     detail = f"sealed with the key {settings.audit.key_id!r}"
+    if not readable:
+        words = f"{detail}; the trail cannot be read: see the database"
+        return Finding("audit", False, words, mend="Mend the database first.")
     try:
         found = await verified(settings)
     except (ConfigurationError, StorageUnavailable) as error:
-        return Finding("audit", False, f"{detail}; the trail could not be read: {error}")
+        words = f"{detail}; the trail could not be read: {error}"
+        return Finding("audit", False, words, mend="Mend the database first.")
     if found is None:
         return Finding("audit", True, f"{detail}; the trail is empty")
     if found.bad is not None:
@@ -157,7 +163,7 @@ async def _logs(kind: str, logs: Logs | None, products: Sequence[str], when: Int
             nobody = bool(products) and len(found.without) == len(found.products)
             there = (await logs.discover((), when)).products if nobody else ()
     except (ToolError, TimeoutError) as error:
-        return Finding("logs", False, f"{kind}: {words_of(error)}")
+        return Finding("logs", False, f"{kind}: {words_of(error)}", fault=fault_of(error))
     words = _matched("logs", found.products, found.without, list(found.labels)) + _known(there)
     some = len(found.without) < len(found.products)
     return Finding("logs", some, f"{kind} answers; {words}", warning=not products)
@@ -174,7 +180,8 @@ async def _metrics(
             nobody = bool(products) and len(found.without) == len(found.products)
             known = (await metrics.discover((), when)).products if nobody else ()
     except (ToolError, TimeoutError) as error:
-        return [Finding("metrics", False, f"{kind}: {words_of(error)}")]
+        words = f"{kind}: {words_of(error)}"
+        return [Finding("metrics", False, words, fault=fault_of(error))]
     words = _matched("metrics", found.products, found.without, list(found.labels)) + _known(known)
     there = [product for product in found.products if product not in found.without]
     return [

@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Awaitable
 from typing import Final
 
+from adapters.fault import Fault
 from bot.reports.finding import Finding
 
 PART_S: Final = 9.0  # all parts are asked at once
@@ -27,4 +28,4 @@ async def in_time(part: str, question: Awaitable[Finding]) -> Finding:
         async with asyncio.timeout(PROBE_S):
             return await question
     except TimeoutError:
-        return Finding(part, False, unanswered(PROBE_S))
+        return Finding(part, False, unanswered(PROBE_S), fault=Fault.SILENT)

@@ -4,7 +4,15 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 
-from adapters.llm.messages import CompleteRequest, DoneChunk, ErrorChunk, Message, Role
+from adapters.fault import Fault, fault_of_status
+from adapters.llm.messages import (
+    CompleteRequest,
+    DoneChunk,
+    ErrorChunk,
+    ErrorKind,
+    Message,
+    Role,
+)
 from adapters.llm.port import Provider
 from adapters.llm.triage.provider import NAME as TRIAGE
 from bot.commands.patience import PROBE_S, unanswered
@@ -38,22 +46,27 @@ async def _finding(name: str, provider: Provider, *, is_asked: bool) -> Finding:
         return Finding(part, True, unused, configured=False)
     if name == TRIAGE:
         return Finding(part, True, "no model, always there")
-    problem = await _problem(provider)
-    said = problem or "answered (asked for one word, a few tokens)"
-    return Finding(part, problem is None, said)
+    return await _asked(part, provider)
 
 
-async def _problem(provider: Provider) -> str | None:
+async def _asked(part: str, provider: Provider) -> Finding:
     try:
         async with asyncio.timeout(PROBE_S):
             stream = provider.stream(_QUESTION)
             async with aclosing(stream) as chunks:  # type: ignore[type-var]
                 async for chunk in chunks:
                     if isinstance(chunk, ErrorChunk):
-                        return f"{chunk.kind.value}: {chunk.message}"
+                        return _failed(part, chunk)
                     if isinstance(chunk, DoneChunk):
-                        return None
+                        return Finding(part, True, "answered (asked for one word, a few tokens)")
     except TimeoutError:
         slow = "a local model that is being loaded may be there the next time"
-        return f"{unanswered(PROBE_S)}; {slow}"
-    return "ended without an answer"
+        return Finding(part, False, f"{unanswered(PROBE_S)}; {slow}", fault=Fault.SILENT)
+    return Finding(part, False, "ended without an answer")
+
+
+def _failed(part: str, chunk: ErrorChunk) -> Finding:
+    by_status = None if chunk.kind is ErrorKind.QUOTA else fault_of_status(chunk.status)
+    mend = "Add credit or raise the limit at that vendor." if chunk.kind is ErrorKind.QUOTA else ""
+    words = f"{chunk.kind.value}: {chunk.message}"
+    return Finding(part, False, words, mend=mend, fault=chunk.fault or by_status)

@@ -11,6 +11,7 @@ from itertools import product
 import aiohttp
 
 from adapters.errors import AdapterError
+from adapters.fault import Fault, fault_of
 from adapters.on_call.port import OnCall
 from bot.actions.catalog import ActionRule
 from bot.commands.patience import AFTER_S, PROBE_S, unanswered
@@ -67,9 +68,9 @@ async def _rota(name: str, rota: OnCall) -> Finding:
         async with asyncio.timeout(PROBE_S):
             people = await rota.people()
     except AdapterError as error:
-        return Finding(part, False, error.message)
+        return Finding(part, False, error.message, fault=fault_of(error))
     except TimeoutError:
-        return Finding(part, False, unanswered(PROBE_S))
+        return Finding(part, False, unanswered(PROBE_S), fault=Fault.SILENT)
     return Finding(part, True, f"{len(people)} on call now")
 
 
@@ -78,7 +79,7 @@ async def _on_duty(name: str, rota: OnCall, duty: OnDutyDirectory) -> Finding:
     try:
         found = await duty.now(rota, 0.0)
     except OnCallUnreadable as error:
-        return Finding(part, False, str(error))
+        return Finding(part, False, str(error), fault=fault_of(error))
     if not found.whole:
         return Finding(
             part,

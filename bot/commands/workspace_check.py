@@ -11,6 +11,7 @@ from bot.ports.failures import SurfaceFailed, SurfaceGone
 from bot.ports.installations import Installed
 from bot.privacy.token_seal import SealUnavailable, TokenSeal
 from bot.reports.finding import Finding
+from bot.reports.mending import mend_of_slack
 from bot.settings.model import Settings
 from bot.slack.api.web_api import create_api
 from bot.store.database import Database
@@ -57,7 +58,8 @@ async def _refused(settings: Settings, installed: Sequence[Installed]) -> list[F
                 async with gate:
                     await api.call("auth.test")
             except (SurfaceFailed, SurfaceGone) as error:
-                return Finding(f"workspace {each.team}", False, str(error))
+                mend = mend_of_slack(error)
+                return Finding(f"workspace {each.team}", False, str(error), mend=mend)
             return None
 
         told = await asyncio.gather(*map(one, installed))

@@ -2,13 +2,15 @@
 
 from dataclasses import dataclass
 
+from adapters.fault import Fault
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One part. Not `configured` means that it is not set up, which is no failure.
 
     A `warning` works as it is set up, and somebody will be surprised by it. `mend` is what to do
-    about one that is not well; empty: what its part says.
+    about one that is not well; empty: what its part says, of that `fault` if one is known.
     """
 
     part: str
@@ -17,6 +19,7 @@ class Finding:
     configured: bool = True
     warning: bool = False
     mend: str = ""
+    fault: Fault | None = None
 
     @property
     def fails(self) -> bool:

@@ -15,6 +15,7 @@ import structlog
 from adapters.audit_http import AuditHttp
 from adapters.audit_nats import AuditNats, NatsLogin
 from adapters.errors import AdapterError
+from adapters.fault import Fault, fault_of
 from bot.audit.checkpoint import Checkpoint
 from bot.audit.checkpointing import Checkpoints, Publisher
 from bot.audit.feed import FAR_ROWS, LOG_ROWS, EventFeed, Sink, to_log
@@ -163,9 +164,10 @@ async def _sink(where: str, let_in: Awaitable[None], within_s: float) -> Finding
         async with asyncio.timeout(within_s):
             await let_in
     except TimeoutError:
-        return Finding("audit events", False, f"{where}: no answer within {within_s:g} s")
+        words = f"{where}: no answer within {within_s:g} s"
+        return Finding("audit events", False, words, fault=Fault.SILENT)
     except (ConfigurationError, AdapterError) as error:
-        return Finding("audit events", False, str(error))
+        return Finding("audit events", False, str(error), fault=fault_of(error))
     return Finding("audit events", True, where)
 
 

@@ -35,11 +35,17 @@ class SlackAccess:
 
 
 class StartupError(Exception):
-    """Slack cannot work as configured. `key` is the setting; the text says what to do."""
+    """Slack cannot work as configured. `key` is the setting; the text says what to do.
 
-    def __init__(self, key: str, message: str) -> None:
-        super().__init__(f"{key}: {message}")
+    `what` is the text without `mend`, which may be empty. `status` is that of an HTTP answer.
+    """
+
+    def __init__(self, key: str, message: str, mend: str = "", status: int | None = None) -> None:
+        self.what = f"{key}: {message}"
+        super().__init__(f"{self.what}. {mend}" if mend else self.what)
         self.key = key
+        self.mend = mend
+        self.status = status
 
 
 async def check_slack(access: SlackAccess) -> SlackIdentity:
@@ -145,7 +151,7 @@ async def _call(
     if answer.get("ok") is True:
         return answer
     error = clean_words(_text(answer, "error"), 100) or "no reason given"
-    raise StartupError(key, f"Slack refused it in {method}: {error}. {_advice(error)}")
+    raise StartupError(key, f"Slack refused it in {method}: {error}", _advice(error))
 
 
 async def _app_id(http: aiohttp.ClientSession, access: SlackAccess, bot_id: str) -> str:
@@ -164,18 +170,24 @@ async def _post(
 ) -> Mapping[str, JsonValue]:
     url = access.api_base_url.rstrip("/") + "/" + method
     headers = {"Authorization": f"Bearer {token.strip()}"}
+    status: int | None = None
     try:
         async with http.post(url, headers=headers, data=form) as response:
-            status, answer = response.status, orjson.loads(await _whole(response))
+            status = response.status
+            answer = orjson.loads(await _whole(response))
     except (TimeoutError, aiohttp.ClientError, ValueError) as error:
+        why = type(error).__name__ if status is None else f"HTTP {status}, {type(error).__name__}"
         raise StartupError(
             "slack.api_base_url",
-            f"{method} got no usable answer ({type(error).__name__}); check the address and that "
+            f"{method} got no usable answer ({why}); check the address and that "
             "this machine may reach it",
+            status=status,
         ) from error
-    if not isinstance(answer, dict):
+    if not isinstance(answer, dict) or (status >= 400 and not _text(answer, "error")):
         raise StartupError(
-            "slack.api_base_url", f"{method} answered HTTP {status} without a JSON object"
+            "slack.api_base_url",
+            f"{method} answered HTTP {status} without a reason of Slack's",
+            status=status,
         )
     return answer
 
