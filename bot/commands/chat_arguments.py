@@ -3,8 +3,6 @@
 import argparse
 from pathlib import Path
 
-from bot.commands.chat.credentials import USUAL_URL
-
 _TEXT = "talk with a running Kortex in this terminal, over its HTTP API"
 _EPILOG = """\
 The token says who you are: `kortex token create NAME` makes one, where the service runs. It is read from
@@ -14,7 +12,7 @@ after the other. Exit 0, 1 when a question got no answer, 2 for what cannot be u
 
 
 def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """Add `chat`, which needs no configuration file."""
+    """Add `chat`, which works without a configuration file."""
     chat = commands.add_parser(
         "chat",
         help=_TEXT,
@@ -24,8 +22,16 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
     )
     chat.add_argument(
         "--url",
-        default=USUAL_URL,
-        help="where the service listens (default: %(default)s)",
+        default=None,
+        help="where the service listens (default: KORTEX_URL, else what [http] of the configuration "
+        "says, else http://127.0.0.1:3000)",
+    )
+    chat.add_argument(
+        "--config",
+        type=Path,
+        default=Path("kortex.toml"),
+        metavar="PATH",
+        help="the service's configuration, where it is at hand (default: ./kortex.toml)",
     )
     chat.add_argument(
         "--token-file", type=Path, default=None, metavar="FILE", help="a file that holds the token"
@@ -45,4 +51,4 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None
 def _chat(parsed: argparse.Namespace) -> int:
     from bot.commands.chat.terminal import chat
 
-    return chat(parsed.url, parsed.token_file, parsed.channel, parsed.session)
+    return chat(parsed.url, parsed.config, parsed.token_file, parsed.channel, parsed.session)

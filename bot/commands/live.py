@@ -19,7 +19,7 @@ from bot.domain.provider_status import ProviderStatus
 from bot.domain.tool_status import ToolReport, report_from_json
 from bot.reports.provider_report import provider_report
 from bot.reports.tools import tool_report
-from bot.settings.http import HttpSettings
+from bot.settings.http import HttpSettings, own_address
 from bot.settings.model import Settings
 from bot.web.api.reports import PROVIDERS_PATH
 from bot.web.api.reports import TOOLS_PATH as PATH
@@ -30,12 +30,6 @@ from tools.core.all import core_tools
 from tools.cursor import CursorSigner
 
 TIMEOUT_S: Final = 2.0  # the service is on this machine; a slow one is as good as none
-
-
-def own_address(http: HttpSettings) -> str:
-    """Where this machine reaches the service."""
-    here = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(http.host, http.host)  # noqa: S104 - compared, not bound
-    return f"http://{here}:{http.port}"
 
 
 async def asked(http: HttpSettings, path: str) -> bytes | None:

@@ -24,12 +24,11 @@ from adapters.otlp_http import OtlpHttp
 from adapters.reach import REACH_S, reach, reach_alone
 from bot.commands.alert_check import postable
 from bot.commands.installation import Asked
-from bot.commands.live import own_address
 from bot.commands.patience import AFTER_S, PROBE_S, in_time
 from bot.reports.finding import Finding
 from bot.settings.access import RouteSettings
 from bot.settings.actions import ActionSettings
-from bot.settings.http import HttpSettings
+from bot.settings.http import HttpSettings, own_address
 from bot.settings.model import ControlPlaneSettings, Settings
 from bot.settings.reading import ConfigurationError
 from bot.slack.api.web_api import create_api

@@ -37,6 +37,13 @@ class HttpSettings(Section):
     callers: CallerSettings = CallerSettings()
 
 
+def own_address(http: HttpSettings) -> str:
+    """Where this machine reaches the service."""
+    every = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared, not bound
+    here = every.get(http.host, http.host)
+    return f"http://{f'[{here}]' if ':' in here else here}:{http.port}"
+
+
 class OidcSettings(Section):
     """`[oidc]`. Without an issuer no such token is taken.
 

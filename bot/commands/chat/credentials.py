@@ -1,12 +1,16 @@
 """Where `kortex chat` finds the service and the token that says who asks."""
 
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
+from bot.settings.http import own_address
+from bot.settings.reading import ConfigurationError, load
+
 USUAL_URL: Final = "http://127.0.0.1:3000"
+URL_VARIABLE: Final = "KORTEX_URL"
 TOKEN_VARIABLE: Final = "KORTEX_TOKEN"  # noqa: S105 - a name
 USUAL_FILE: Final = "~/.config/kortex/token"
 _MOST_CHARS: Final = 16_384  # a token of an identity provider with many groups
@@ -17,17 +21,40 @@ class Unusable(Exception):
     """What was given cannot be used; the message says what to do."""
 
 
-def address(url: str) -> str:
-    """Raises Unusable: a token goes over the network in TLS only."""
+def where(
+    url: str | None, config: Path, env: Mapping[str, str], tell: Callable[[str], None]
+) -> str:
+    """The address that was named, that of the variable, that of `[http]` where there is a file, else
+    the usual one. `tell` is given a line where the file does not say. Raises Unusable.
+    """
+    if url is not None:
+        return address(url)
+    if told := env.get(URL_VARIABLE, "").strip():
+        return address(told, URL_VARIABLE)
+    if not config.is_file():
+        return USUAL_URL
+    try:
+        http = load(config, env).http
+    except ConfigurationError as error:
+        tell(f"{str(error).splitlines()[0]}; asking {USUAL_URL}")
+        return USUAL_URL
+    if not http.port:
+        tell(f"{config}: [http] port = 0 is another one at each start; asking {USUAL_URL}")
+        return USUAL_URL
+    return address(own_address(http), f"[http] of {config}; name another with --url")
+
+
+def address(url: str, source: str = "--url") -> str:
+    """Raises Unusable, naming the `source`: a token goes over the network in TLS only."""
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
     except ValueError as error:
-        raise Unusable(f"--url: not an address: {error}") from error
+        raise Unusable(f"{source}: not an address: {error}") from error
     if not host or parts.scheme not in {"http", "https"} or parts.username is not None:
-        raise Unusable(f"--url: write the service's address, such as {USUAL_URL}")
+        raise Unusable(f"{source}: write the service's address, such as {USUAL_URL}")
     if parts.scheme == "http" and host not in _LOOPBACK:
-        raise Unusable("--url: use https; over http anybody on the way could read your token")
+        raise Unusable(f"{source}: use https; over http anybody on the way could read your token")
     return url.rstrip("/")
 
 

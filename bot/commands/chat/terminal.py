@@ -10,7 +10,7 @@ from typing import Final
 from adapters.errors import AdapterError
 from adapters.http import http_client
 from bot.commands.chat.client import READ_S, ChatClient, ChatFailed
-from bot.commands.chat.credentials import Unusable, address, token
+from bot.commands.chat.credentials import Unusable, token, where
 from bot.commands.chat.screen import Screen
 from bot.commands.chat.talk import Talk
 from bot.commands.ending import FAILED, OK, USAGE
@@ -19,14 +19,15 @@ from bot.settings.environment import environment
 LEFT: Final = 130  # as a shell says of a program that Ctrl-C ended
 
 
-def chat(url: str, token_file: Path | None, channel: str, session: str) -> int:
+def chat(url: str | None, config: Path, token_file: Path | None, channel: str, session: str) -> int:
     """Until the input ends. 0, 1 when a question got no answer, 2 for what cannot be used."""
     try:
-        where, shown = address(url), token(token_file, environment())
+        found = where(url, config, environment(), _tell)
+        shown = token(token_file, environment())
     except Unusable as error:
-        print(f"kortex: {error}", file=sys.stderr)
+        _tell(str(error))
         return USAGE
-    return asyncio.run(_chat(where, shown, channel, session))
+    return asyncio.run(_chat(found, shown, channel, session))
 
 
 async def _chat(url: str, shown: str, channel: str, session: str) -> int:
@@ -42,7 +43,7 @@ async def _chat(url: str, shown: str, channel: str, session: str) -> int:
             screen.note(f"You are {me.name} ({roles}). /help says what there is.")
         return await _until_left(talk)
     except (ChatFailed, AdapterError) as error:
-        print(f"kortex: {error}", file=sys.stderr)
+        _tell(str(error))
         return FAILED
     finally:
         await client.aclose()
@@ -106,6 +107,10 @@ class _Lines:
             return input(prompt) if self._typed else (sys.stdin.readline() or None)
         except (EOFError, UnicodeDecodeError):
             return None
+
+
+def _tell(line: str) -> None:
+    print(f"kortex: {line}", file=sys.stderr)
 
 
 def _write(text: str) -> None:
