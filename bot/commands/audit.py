@@ -14,6 +14,7 @@ from bot.audit.verify import Summary
 from bot.commands.as_it_is import opened
 from bot.commands.ending import FAILED, OK
 from bot.commands.instant_option import instant_option
+from bot.commands.session_option import FORMS, session_option
 from bot.commands.verbs import guarded, loaded
 from bot.settings.model import Settings
 from bot.settings.reading import ConfigurationError
@@ -21,6 +22,7 @@ from bot.store.audit_by_hand import erase as erase_rows
 from bot.store.audit_by_hand import seal as seal_rows
 from bot.store.audit_reading import StoredTrail
 from bot.store.audit_reading import verify as verify_trail
+from bot.store.database import Database
 from bot.store.person import UnknownWorkspace
 from bot.wiring import rules
 from bot.wiring.stores import open_stores
@@ -50,10 +52,15 @@ def export(config: Path, session: str, since: str) -> int:
     async def work(settings: Settings) -> int:
         start = instant_option("--since", since) if since else None
         async with AsyncExitStack() as stack:
-            trail = StoredTrail(await opened(settings, stack))
+            database = await opened(settings, stack)
+            trail = StoredTrail(database)
+            wanted = await _session(database, trail, session) if session else ""
+            if wanted is None:
+                print(f"kortex: no row is of {session!r}; write {FORMS}", file=sys.stderr)
+                return FAILED
             after = 0
             while page := await trail.entries(
-                after=after, session=session, since=start, limit=PAGE_ROWS
+                after=after, session=wanted, since=start, limit=PAGE_ROWS
             ):
                 for entry in page:
                     sys.stdout.write(orjson.dumps(entry.as_json()).decode() + "\n")
@@ -61,6 +68,17 @@ def export(config: Path, session: str, since: str) -> int:
         return OK
 
     return guarded(lambda: work(loaded(config)))
+
+
+async def _session(database: Database, trail: StoredTrail, wanted: str) -> str | None:
+    """Its id. Rows outlive their session, so an id in the trail is one whether it is stored or not."""
+    if await trail.entries(session=wanted, limit=1):
+        return wanted
+    found = await session_option(database, wanted)
+    if found is None or not await trail.entries(session=found, limit=1):
+        return None
+    print(f"kortex: the rows of {found}", file=sys.stderr)
+    return found
 
 
 def erase(config: Path, person: str, session: str, reason: str) -> int:

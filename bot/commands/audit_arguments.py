@@ -36,7 +36,7 @@ def _add_incident(
         "session",
         metavar="SESSION",
         nargs="?",
-        help="its id, or its name: the newest of it (with --demo default: the newest of all)",
+        help="its id, its name (the newest of it), or a link of its thread (with --demo default: the newest of all)",
     )
     report.add_argument(
         "--output",
@@ -134,7 +134,8 @@ def _add_audit(
     )
     seal.add_argument("--reason", required=True, metavar="TEXT", help="written into the trail")
     export = add_command(under, "export", _export, "print rows, one JSON object a line")
-    _one_of(export, "only this session's rows, by id", ("--session", "ID"), ("--since", "WHEN"))
+    whose = "only this session's rows: its id, its name (the newest of it), or a link of its thread"
+    _one_of(export, whose, ("--session", "SESSION"), ("--since", "WHEN"))
     export.add_argument(
         "--jsonl", action="store_true", help="one JSON object a line (the only format, and default)"
     )

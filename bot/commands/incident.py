@@ -15,6 +15,7 @@ import aiohttp
 from bot.audit.checkpoint import Checkpoint, sign
 from bot.commands.ending import FAILED, OK
 from bot.commands.headless import TEAM as HEADLESS
+from bot.commands.session_option import FORMS, session_option
 from bot.commands.verbs import guarded, loaded
 from bot.domain.audit import AuditEvent, AuditKind
 from bot.domain.dossier import Dossier
@@ -75,12 +76,12 @@ def write_report(config: Path, wanted: str | None, output: str, *, post: bool) -
 
 async def _dossier(stores: Stores, wanted: str | None) -> Dossier:
     dossiers = Dossiers(stores.database)
-    found = await (dossiers.newest() if wanted is None else dossiers.find(wanted))
+    found = await (dossiers.newest() if wanted is None else session_option(stores.database, wanted))
     dossier = await dossiers.read(found) if found else None
     if dossier is None:
         if wanted is None:
             raise ConfigurationError("there is no session yet: nobody has asked anything")
-        raise ConfigurationError(f"there is no session with the id or name {wanted!r}")
+        raise ConfigurationError(f"there is no session {wanted!r}; write {FORMS}")
     return dossier
 
 

@@ -9,9 +9,10 @@ import sqlalchemy as sa
 from adapters.llm.messages import Message, Role
 from bot.domain.audit import TrailEntry
 from bot.domain.dossier import Dossier, DossierCost, DossierTurn
-from bot.domain.ids import Place, ProposalId, SessionId
+from bot.domain.ids import API, ChannelId, MessageTs, Place, ProposalId, SessionId, session_at
 from bot.domain.proposal import Proposal
 from bot.store.audit_reading import PAGE_ROWS, StoredTrail
+from bot.store.chat_tables import chat_sessions
 from bot.store.database import Database
 from bot.store.dialect import Connection, seconds_ago
 from bot.store.ledger_tables import spending
@@ -41,6 +42,33 @@ class Dossiers:
 
         found = await self._database.fetch(work)
         return None if found is None else SessionId(found)
+
+    async def find_at(self, channel: str, thread_ts: str) -> SessionId | None:
+        """The session of that thread, of whichever workspace; where it has none, of the direct messages there."""
+
+        async def work(connection: Connection) -> str | None:
+            found: str | None = await connection.scalar(
+                sa.select(sessions.c.id)
+                .where(sessions.c.channel == channel, sessions.c.thread_ts.in_((thread_ts, "")))
+                .order_by(sessions.c.thread_ts.desc(), sessions.c.active_at.desc())
+                .limit(1)
+            )
+            return found
+
+        found = await self._database.fetch(work)
+        return None if found is None else SessionId(found)
+
+    async def find_chat(self, chat: str) -> SessionId | None:
+        """The session of a conversation over HTTP, by the id that its people see."""
+
+        async def work(connection: Connection) -> sa.Row[Any] | None:
+            chats = sa.select(chat_sessions.c.channel, chat_sessions.c.thread)
+            return (await connection.execute(chats.where(chat_sessions.c.id == chat))).first()
+
+        found = await self._database.fetch(work)
+        if found is None:
+            return None
+        return session_at(Place(API, ChannelId(found.channel), MessageTs(found.thread)))
 
     async def newest(self) -> SessionId | None:
         """The session that was asked in last; None when nobody asked yet."""

@@ -77,7 +77,7 @@ def spoil(config: Path, statement: str) -> None:
     """As the database's owner would, who can take the triggers away."""
     connection = sqlite3.connect(config.parent / "kortex.db")
     for trigger in ("audit_no_update", "audit_no_delete"):
-        connection.execute(f"DROP TRIGGER {trigger}")
+        connection.execute(f"DROP TRIGGER IF EXISTS {trigger}")
     connection.execute(statement)
     connection.commit()
     connection.close()
@@ -173,6 +173,60 @@ def test_export_is_one_object_a_line(config: Path, capsys: pytest.CaptureFixture
     session = next(row["session"] for row in rows if row["kind"] == "turn.started")
     assert kortex(config, "export", "--session", session) == 0
     assert len(capsys.readouterr().out.splitlines()) == len(rows)
+
+
+LINKS = [
+    "https://shop.slack.com/archives/C0SHOP/p1700000000000100",
+    "https://shop.slack.com/archives/C0SHOP/p1700000060000200?thread_ts=1700000000.000100&cid=C0SHOP",
+    "https://shop.slack.com/archives/C0SHOP/p1700000060000200?cid=C0SHOP&thread_ts=1700000000.000100",
+]
+
+
+@pytest.mark.parametrize("form", ["incident-checkout", *LINKS, "chat_abc"])
+def test_a_session_is_exported_by_each_form_in_which_it_is_shown(
+    config: Path, capsys: pytest.CaptureFixture[str], form: str
+) -> None:
+    kortex(config, "export", "--since", "1h")
+    rows = capsys.readouterr().out
+    over_http = "session:@api:incident-checkout:1700000000.000100"
+    spoil(config, "UPDATE sessions SET channel = 'C0SHOP', thread_ts = '1700000000.000100'")
+    spoil(
+        config,
+        "INSERT INTO chat_sessions (id, channel, thread, owner_team, owner_user, owner_name, created_at)"
+        " VALUES ('chat_abc', 'incident-checkout', '1700000000.000100', '@api', 'u', 'n', 0)",
+    )
+    spoil(config, "UPDATE sessions SET id = 'session:@api:incident-checkout:1700000000.000100'")
+    spoil(config, "UPDATE audit SET session_id = (SELECT id FROM sessions) WHERE session_id <> ''")
+
+    assert kortex(config, "export", "--session", form) == 0
+
+    told = capsys.readouterr()
+    assert len(told.out.splitlines()) == len(rows.splitlines())
+    assert told.err == f"kortex: the rows of {over_http}\n"
+
+
+@pytest.mark.parametrize(
+    "unknown", ["incident-nothing", "session:T:C:1.2", LINKS[0], "https://shop.slack.com/"]
+)
+def test_a_session_without_rows_is_said_with_the_forms_that_are_taken(
+    config: Path, capsys: pytest.CaptureFixture[str], unknown: str
+) -> None:
+    assert kortex(config, "export", "--session", unknown) == 1
+
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.startswith(f"kortex: no row is of {unknown!r}; write its id (session:TEAM:")
+
+
+def test_a_session_that_is_no_longer_stored_is_exported_by_its_id(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kortex(config, "export", "--since", "1h")
+    session = orjson.loads(capsys.readouterr().out.splitlines()[0])["session"]
+    spoil(config, "DELETE FROM sessions")
+
+    assert kortex(config, "export", "--session", session) == 0
+    assert capsys.readouterr().out != ""
 
 
 def test_a_persons_content_can_be_erased(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
