@@ -20,7 +20,7 @@ from bot.settings.named_backends import FAMILIES, Family
 from bot.settings.observe import ObserveSettings
 from bot.settings.reading import ConfigurationError
 from bot.wiring import rules
-from bot.wiring.chosen import named_of, picks_of
+from bot.wiring.chosen import named_of, picked_words, picks_of
 from bot.wiring.observed import Observed
 from bot.wiring.plugins import Plugins
 from bot.wiring.trail import verified
@@ -106,7 +106,7 @@ def check_channels(
     for rule in rules.channel_rules(settings):
         looks_at = picks_of(settings.observe, rule)
         words = _words(rule, _untold(rule, policy, tools))
-        words += f"; looks at {looks_at}" if several else ""
+        words += f"; looks at {picked_words(settings.observe, looks_at)}" if several else ""
         known = looks_at.are_known
         found.append(Finding(f"channel {rule.match}", known, words, warning=not known))
     return found

@@ -41,10 +41,6 @@ class Picks:
         """Whether each family has a backend."""
         return not (self.logs.why or self.metrics.why or self.traces.why or self.errors.why)
 
-    def __str__(self) -> str:
-        own = f"logs {self.logs}, metrics {self.metrics}, traces {self.traces}"
-        return f"{own}, errors {self.errors}"
-
 
 def picks(observe: ObserveSettings, rules: Sequence[ChannelRule], channel: str) -> Picks:
     """Of a channel by its name, under the rules of its workspace."""
@@ -54,6 +50,25 @@ def picks(observe: ObserveSettings, rules: Sequence[ChannelRule], channel: str) 
 def picks_of(observe: ObserveSettings, rule: ChannelRule) -> Picks:
     """Of a channel that stands under that rule."""
     return Picks(*(_of_rule(family, observe, rule) for family in FAMILIES))
+
+
+def picked_words(observe: ObserveSettings, found: Picks) -> str:
+    """Of the families that have a backend at all: `logs eu, metrics default`."""
+    return ", ".join(
+        f"{family} {_words(observe, family, getattr(found, family))}"
+        for family in FAMILIES
+        if named_of(observe, family) or _has_default(observe, family)
+    )
+
+
+def _words(observe: ObserveSettings, family: Family, pick: Pick) -> str:
+    if str(pick) == DEFAULT and not _has_default(observe, family):
+        return f"none ([observe.{family}] itself has none, only those by name)"
+    return str(pick)
+
+
+def _has_default(observe: ObserveSettings, family: Family) -> bool:
+    return bool(getattr(observe, family).kind != "none")
 
 
 def named_of(observe: ObserveSettings, family: Family) -> Mapping[str, ByName]:

@@ -6,9 +6,6 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from bot.settings.http import own_address
-from bot.settings.reading import ConfigurationError, load
-
 USUAL_URL: Final = "http://127.0.0.1:3000"
 URL_VARIABLE: Final = "KORTEX_URL"
 TOKEN_VARIABLE: Final = "KORTEX_TOKEN"  # noqa: S105 - a name
@@ -33,6 +30,9 @@ def where(
         return address(told, URL_VARIABLE)
     if not config.is_file():
         return USUAL_URL
+    from bot.settings.http import own_address  # only where there is a file: they take a moment
+    from bot.settings.reading import ConfigurationError, load
+
     try:
         http = load(config, env).http
     except ConfigurationError as error:

@@ -79,6 +79,7 @@ EMPTY: dict[str, Any] = {
     "provider_blocks": (),
     "warnings": (),
     "retry_after_s": None,
+    "fault": None,
     "status": None,
     "should_retry": None,
     "began": False,

@@ -10,6 +10,7 @@ from bot.commands.part_check import check_channels
 from bot.settings.model import Settings
 from bot.wiring.toolboxes import policy_of
 
+NONE = "none ([observe.errors] itself has none, only those by name)"
 AWAY = "http://127.0.0.1:9"
 SETTINGS = Settings.model_validate(
     {
@@ -23,6 +24,7 @@ SETTINGS = Settings.model_validate(
         },
         "channels": [
             {"match": "eu", "products": ["shop"]},
+            {"match": "any"},
             {"match": "both", "products": ["shop", "us-shop"]},
         ],
     }
@@ -41,9 +43,13 @@ async def test_each_one_is_asked(request: pytest.FixtureRequest) -> None:
 
 
 def test_channels_say_what_they_look_at() -> None:
-    own, both = check_channels(SETTINGS, policy_of(SETTINGS, ()), ())
+    own, anything, both = check_channels(SETTINGS, policy_of(SETTINGS, ()), ())
 
     assert own.ok
-    assert own.detail.endswith("looks at logs eu, metrics default, traces default, errors default")
+    assert own.detail.endswith(f"looks at logs eu, traces default, errors {NONE}")
+    assert anything.detail.endswith(
+        "looks at logs none ([observe.logs] itself has none, only those by name), traces default, "
+        f"errors {NONE}"
+    )
     assert both.warning
     assert "logs none (the channel's products are of several logs backends (eu, us)" in both.detail
