@@ -22,7 +22,7 @@ from bot.slack.received.payloads import SlackIdentity
 from bot.slack.roles.directory import SlackRoleDirectory
 from bot.slack.sending.outbox import Outbox
 from bot.slack.sending.pacing import Rates
-from bot.slack.sending.scheduler import EditScheduler
+from bot.slack.sending.scheduler import EditScheduler, LookUps
 from bot.slack.showing.admins import AdminMessages
 from bot.slack.showing.surface import SlackSurface
 from bot.slack.showing.threads import SlackThreads
@@ -73,8 +73,9 @@ async def open_workspace(
     """Asks Slack nothing. It edits and tells as long as the stack is open."""
     tenant = base.in_force.tenant_of(identity.team)
     access = WatchedCalls(create_api(token, base.settings.slack.api_base_url, session))
-    api = RedactedCalls(CountedCalls(access, base.metrics), base.redactor.redact_for_people)
+    redacted = RedactedCalls(CountedCalls(access, base.metrics), base.redactor.redact_for_people)
     scheduler = await stack.enter_async_context(EditScheduler(rates.of(identity.team)).running())
+    api = LookUps(redacted, scheduler)
     outbox = Outbox(api, scheduler, identity.bot_user)
     surface = await slack_surface(base, api, outbox, engine, identity, session, stack)
     held = base.in_force.roles_of(tenant)

@@ -9,6 +9,7 @@
 | chat.postMessage | 1 a second and channel, 300 a minute | final, first text, placeholder | the others |
 | chat.delete | 50 a minute | who asks first | the later ones |
 | conversations.replies | 50 a minute | who asks first | the later ones |
+| conversations.info | 50 a minute | who asks first | nobody: the later ones are told so, and ask again |
 | agents.sessions.setStatus | not published; as an edit | who asks first | the others, newest state only |
 
 No method waits for another's allowance: the further messages of a long answer are posts, and do not
@@ -68,7 +69,8 @@ class Rates:
     `message_gap_s` is the least time between two edits of one message; the first visible text of an
     answer alone may follow a status line sooner. Progress leaves `final_reserve` calls untouched,
     and a first text `first_reserve`. `chat.delete` is Tier 3 too
-    (https://docs.slack.dev/reference/methods/chat.delete).
+    (https://docs.slack.dev/reference/methods/chat.delete). `conversations.info` is Tier 3 as well,
+    and what asks it is a turn in a new channel or a press: 30 at once and 18 more.
     """
 
     edit_burst: int = 10
@@ -83,6 +85,8 @@ class Rates:
     all_posts_per_minute: float = 190.0
     read_burst: int = 16
     reads_per_minute: float = 28.0
+    info_burst: int = 30
+    infos_per_minute: float = 18.0
     append_burst: int = 20
     appends_per_minute: float = 75.0
     stream_burst: int = 8
@@ -139,6 +143,8 @@ class Rates:
             all_posts_per_minute=math.inf,
             read_burst=1_000_000,
             reads_per_minute=math.inf,
+            info_burst=1_000_000,
+            infos_per_minute=math.inf,
             append_burst=1_000_000,
             appends_per_minute=math.inf,
             stream_burst=1_000_000,

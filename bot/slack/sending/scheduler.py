@@ -18,6 +18,7 @@ from bot.slack.sending.lane import Edit, EditSlot, Lane
 from bot.slack.sending.pacing import Bucket, EditPlanner, Rates, Urgency
 from bot.slack.sending.posts import PostPlanner
 
+_INFO = "conversations.info"
 _STARTS, _STOPS = "chat.startStream", "chat.stopStream"
 
 
@@ -35,6 +36,7 @@ class EditScheduler:
         own = self.rates
         self._deletes = own.bucket("chat.delete", own.delete_burst, own.deletes_per_minute / 60)
         self._reads = own.bucket("read", own.read_burst, own.reads_per_minute / 60)
+        self._infos = own.bucket(_INFO, own.info_burst, own.infos_per_minute / 60)
         self._starts = own.bucket(_STARTS, own.stream_burst, own.streams_per_minute / 60)
         self._stops = own.bucket(_STOPS, own.stream_burst, own.streams_per_minute / 60)
         self._held: dict[str, float] = {}
@@ -88,6 +90,18 @@ class EditScheduler:
         """Wait until a thread may be read."""
         await self._paced("read", self._reads)
 
+    def take_info(self) -> float:
+        """Seconds until a channel may be looked up; 0: now, which takes its allowance.
+
+        Nobody waits here: whoever asks has a time limit, and a wait that is cut off would use what it
+        waited for.
+        """
+        now = self.clock()
+        held_s = self._held.get(_INFO, 0.0) - now
+        if held_s > 0 or not self._infos.take_of(1, now):
+            return max(held_s, self._infos.wait_s(now, 1))
+        return 0.0
+
     def take_stream(self) -> bool:
         """Whether one of Slack's streams may begin now, which takes its allowance.
 
@@ -119,7 +133,7 @@ class EditScheduler:
                 self._appends.hold(until)
             case "chat.postMessage":
                 self._posts.hold(until, channel)
-            case "chat.startStream" | "chat.stopStream" | "chat.delete":
+            case "chat.startStream" | "chat.stopStream" | "chat.delete" | "conversations.info":
                 self._held[error.method] = until
             case _:
                 self._held["read"] = until
@@ -166,4 +180,28 @@ class HeedingCalls(SlackCalls):
             return await self._api.call(method, **arguments)
         except RateLimited as limited:
             self._scheduler.rate_limited(limited, str(arguments.get("channel", "")))
+            raise
+
+
+class LookUps(SlackCalls):
+    """The Web API, where no more channels are looked up than Slack allows: beyond it nobody is asked.
+
+    That fails as Slack's own refusal would, and as soon: a name that is kept needs no look-up, and
+    nobody who has one waits.
+    """
+
+    def __init__(self, api: SlackCalls, scheduler: EditScheduler) -> None:
+        self._api = api
+        self._scheduler = scheduler
+
+    async def call(self, method: str, **arguments: JsonValue) -> Mapping[str, JsonValue]:
+        """See `SlackCalls.call`. Raises RateLimited."""
+        if method != _INFO:
+            return await self._api.call(method, **arguments)
+        if wait_s := self._scheduler.take_info():
+            raise RateLimited(_INFO, wait_s)
+        try:
+            return await self._api.call(method, **arguments)
+        except RateLimited as limited:
+            self._scheduler.rate_limited(limited)
             raise
