@@ -19,6 +19,7 @@ from bot.actions.display import ProposalDisplay
 from bot.actions.remind import begin_reminder
 from bot.actions.target import Target, rehearsed
 from bot.domain.audit import AuditEvent, AuditKind
+from bot.domain.change import left_open
 from bot.domain.channel import Channel, not_covered
 from bot.domain.ids import Person, Place, SessionId, TeamId, TurnId, UserId
 from bot.domain.proposal import (
@@ -270,6 +271,7 @@ def created(proposal: Proposal) -> AuditEvent:
             "objects": proposal.objects,
             "fingerprint": proposal.fingerprint,
             **({"supersedes": proposal.supersedes} if proposal.supersedes else {}),
+            **({"left_open": chosen} if (chosen := left_open(proposal)) else {}),
         },
         session_id=proposal.session_id,
         key=f"{proposal.id}:created",

@@ -11,6 +11,9 @@ from bot.domain.proposal import Proposal
 
 _NAMED_CHARS: Final = 40  # longer values stand among the arguments only
 _NAMED: Final = 3
+_LEFT_OPEN: Final = (
+    "what it leaves open is chosen by the system that carries it out, and is not known here"
+)
 _IN_A_NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._:/+-]{{0,{_NAMED_CHARS - 1}}}", re.ASCII)
 _KEY = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,59}", re.ASCII)
 # What reads the same with and without quotes. A comma parts the entries of a list.
@@ -41,6 +44,11 @@ def values(text: str) -> Sequence[tuple[str, str]] | None:
     if not isinstance(said, dict) or not all(_KEY.fullmatch(key) for key in said):
         return None
     return [(key, _value(value)) for key, value in said.items()]
+
+
+def left_open(row: Proposal) -> str:
+    """Who chooses what a proposal without any argument leaves open; empty for one that has some."""
+    return _LEFT_OPEN if _loaded(row.params) == {} else ""
 
 
 def outcome_words(outcome: str) -> str:

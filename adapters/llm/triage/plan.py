@@ -10,9 +10,19 @@ from pydantic import JsonValue
 from adapters.llm.decided import Decided
 from adapters.llm.messages import ToolCall
 from adapters.llm.triage.case import OWN_CALL, Case, Signals, plain
-from adapters.llm.triage.evidence import CLUSTER, DEPLOYS, LOGS, METRICS, SWEEPS, TRACES, swept
+from adapters.llm.triage.evidence import (
+    CLUSTER,
+    DEPLOYS,
+    LOGS,
+    METRICS,
+    SWEEPS,
+    TRACES,
+    DeployFact,
+    swept,
+)
 from adapters.llm.triage.judgement import Judgement, errors_against_hour, is_blamed
 from adapters.llm.triage.surroundings import ERRORS, Wish, errors_of, wishes
+from adapters.llm.triage.telling import clock
 from adapters.llm.triage.undone import SWEPT_AGAIN, can_tell, undone
 from adapters.llm.triage.weigh import BLAMED
 from tools.core.sweep_arguments import LONGEST_WINDOW
@@ -148,7 +158,7 @@ def _closing(case: Case, judgement: Judgement, signals: Signals) -> Iterator[Wis
     """The judgement is made: it is stated, and a proposal raised where one is due."""
     yield REPORT, findings(judgement)
     if not open_proposal(case, judgement, signals) and not decided_before(case, judgement, signals):
-        yield from _proposal(judgement, signals)
+        yield from _proposal(judgement, signals, case.now)
 
 
 def open_proposal(case: Case, judgement: Judgement, signals: Signals) -> str:
@@ -193,14 +203,14 @@ def mark_of(fact: object) -> str:
     return str(seen.mark if seen is not None else getattr(fact, "mark", ""))
 
 
-def _proposal(judgement: Judgement, signals: Signals) -> Iterator[Wish]:
+def _proposal(judgement: Judgement, signals: Signals, now: datetime | None) -> Iterator[Wish]:
     top = next(iter(judgement.suspects), None)
     if top is None or not worth_rolling_back(judgement):
         return
     deploy = top.deploy
     assert deploy is not None  # noqa: S101 - said by worth_rolling_back
     params: dict[str, JsonValue] = {"version": deploy.previous} if deploy.previous else {}
-    began = f"{top.since:%H:%M} UTC" if top.since else "right after"
+    began = f"at {clock(top.since, now)}" if top.since else "right after"
     yield (
         PROPOSE,
         {
@@ -208,12 +218,22 @@ def _proposal(judgement: Judgement, signals: Signals) -> Iterator[Wish]:
             "product": top.product,
             "params": params,
             "rationale": (
-                f"{top.product} left its baseline at {began}, after {deploy.version} was "
-                f"deployed at {deploy.at:%H:%M} UTC. No model was used for this suspicion."
+                f"{left_open(deploy)}{top.product} left its baseline {began}, after {deploy.version} was "
+                f"deployed at {clock(deploy.at, now)}. No model was used for this suspicion."
             ),
             "blast_radius": "one service",
             "reversible": True,
         },
+    )
+
+
+def left_open(deploy: DeployFact) -> str:
+    """That it is not known here which version a rollback goes back to; empty where it is."""
+    if deploy.previous:
+        return ""
+    return (
+        f"It goes back to the version before {deploy.version}. Which one that is, is not known here: "
+        "the system that carries it out chooses it. "
     )
 
 

@@ -27,7 +27,13 @@ from adapters.llm.triage.evidence import (
 from adapters.llm.triage.hypothesis import answer_to
 from adapters.llm.triage.judgement import DOUBTFUL_FIGURES, Judgement
 from adapters.llm.triage.listed import deploy_lines, log_lines, marks
-from adapters.llm.triage.plan import PROPOSE, decided_before, open_proposal, worth_rolling_back
+from adapters.llm.triage.plan import (
+    PROPOSE,
+    decided_before,
+    left_open,
+    open_proposal,
+    worth_rolling_back,
+)
 from adapters.llm.triage.surroundings import around, quoted
 from adapters.llm.triage.telling import clock, errors_told, headline, told, told_of
 from adapters.llm.triage.undone import Undone, can_tell
@@ -216,8 +222,8 @@ def _next_step(case: Case, judgement: Judgement, signals: Signals) -> str:
     proposed = next((s for s in case.seen if s.tool == PROPOSE), None)
     if proposed is not None and proposed.ok:
         return (
-            f"A rollback of {product} is proposed below. Nothing happens unless somebody "
-            "with the role confirms it."
+            f"A rollback of {product} is proposed below. {left_open(top.deploy) if top.deploy else ''}"
+            "Nothing happens unless somebody with the role confirms it."
         )
     if proposed is not None:
         return f"A rollback could not be proposed here; see [{proposed.mark}]."

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from bot.domain.change import named, outcome_words, values
+from bot.domain.change import left_open, named, outcome_words, values
 from bot.domain.proposal import Proposal, ProposalState, became, sign, title
 from bot.slack.roles.paging import NOBODY, Paged
 from bot.slack.text.blocks import Block, Part, actions, button, context, dialog, header, section
@@ -38,6 +38,8 @@ def card(proposal: Proposal, roles_text: str, now: datetime, paged: Paged = NOBO
     """
     proposal = _as_of(proposal, now)
     arguments = _shown("Arguments", proposal.params)
+    if arguments is not None and (chosen := left_open(proposal)):
+        arguments = f"{arguments}: {chosen}"
     preview = _shown("Dry run", proposal.preview)
     confirmable = arguments is not None and preview is not None and _shown_whole(proposal)
     raw = button("Raw JSON", RAW_ACTION, proposal.id)
@@ -206,10 +208,11 @@ def _open(proposal: Proposal, roles_text: str, paged: Paged, *, confirmable: boo
     edit = button("Edit", EDIT_ACTION, proposal.id)
     confirm = button("Confirm", CONFIRM_ACTION, proposal.id, "primary")
     if proposal.confirm_dialog:
+        chosen = left_open(proposal)
+        given = f"without arguments: {chosen}" if chosen else "with the arguments on the card"
         confirm["confirm"] = dialog(
             f"Run {visible(proposal.action)}?",
-            f"{visible(proposal.action)} runs on {visible(proposal.product)} at once, with the "
-            "arguments on the card.",
+            f"{visible(proposal.action)} runs on {visible(proposal.product)} at once, {given}.",
             "Run it",
         )
     called = "".join(f" {_mention(one)}" for one in paged.ids[:_MOST_PAGED]) if roles_text else ""

@@ -234,6 +234,21 @@ async def test_a_strong_case_against_a_deploy_is_proposed_once_with_the_previous
     assert "proposed below" in found.text
 
 
+async def test_a_previous_version_that_is_not_known_is_said_and_never_made_up() -> None:
+    row = deploy("checkout", "2026-04-07T14:09:00Z", previous="")
+    found = await investigate(world(SLOW, [row]))
+
+    (proposed,) = found.asked("core__propose_action")
+    unknown = (
+        "It goes back to the version before v2. Which one that is, is not known here: the system that "
+        "carries it out chooses it. "
+    )
+    assert proposed["params"] == {}
+    assert proposed["rationale"].startswith(unknown)
+    assert f"A rollback of checkout is proposed below. {unknown}" in found.text
+    assert found.marks == ()
+
+
 async def test_a_proposal_that_was_refused_is_not_said_to_exist() -> None:
     refused = {"propose_action": LookupError("not allowed here")}
     row = deploy("checkout", "2026-04-07T14:09:00Z")

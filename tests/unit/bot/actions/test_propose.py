@@ -40,6 +40,16 @@ async def test_what_is_stored_is_the_declared_and_the_claimed_apart() -> None:
     assert world.control.posts == []
 
 
+async def test_what_a_proposal_leaves_open_stands_in_the_trail() -> None:
+    world = World()
+    await world.desk().propose(DRAFT, call(1))
+    await world.desk().propose(replace(DRAFT, params={}), call(2))
+
+    given, none = (event.body for event in world.memory.trail)
+    assert "left_open" not in given
+    assert "is chosen by the system that carries it out" in str(none["left_open"])
+
+
 async def test_an_actions_own_roles_are_wanted_beside_the_channels() -> None:
     world = World(rules=(replace(ROLLBACK, confirm=("sre-lead", "on-call")),))
 

@@ -16,6 +16,8 @@ from bot.slack.text.blocks import Part
 from bot.slack.text.limits import SECTION_CHARS
 from tests.golden.slack_views import AT, proposal
 
+LEFT_OPEN = "what it leaves open is chosen by the system that carries it out, and is not known here"
+
 
 def action_ids(part: Part) -> list[str]:
     """The buttons of a card."""
@@ -35,7 +37,7 @@ def read(shown: str) -> dict[str, Any]:
     if block is not None:
         return dict(json.loads(block[1]))
     lines = re.findall(r"^• ([^:]+): `([^`\n]*)`$", shown, re.MULTILINE)
-    assert shown == "  none" or shown == "".join(f"\n• {k}: `{v}`" for k, v in lines)
+    assert shown == f"  none: {LEFT_OPEN}" or shown == "".join(f"\n• {k}: `{v}`" for k, v in lines)
     return {key: json.loads(v) if v.startswith('"') else v for key, v in lines}
 
 
@@ -51,6 +53,14 @@ def test_a_pending_card_has_its_buttons_with_the_id_alone() -> None:
 
     assert action_ids(part) == [RAW_ACTION, CONFIRM_ACTION, EDIT_ACTION, REJECT_ACTION]
     assert re.findall(r"'value': '([^']+)'", str(part.blocks)) == ["prop_01JD"] * 4
+
+
+def test_a_card_without_arguments_says_who_chooses_what_it_leaves_open() -> None:
+    row = proposal(params="{}", confirm_dialog=True)
+    shown = str(card(row, "responder", AT).blocks)
+
+    assert f"*Arguments*  none: {LEFT_OPEN}" in shown
+    assert f"at once, without arguments: {LEFT_OPEN}." in shown
 
 
 def test_a_card_past_its_time_decides_nothing_whatever_the_row_says() -> None:
