@@ -16,7 +16,6 @@ from pydantic import JsonValue
 from adapters.llm.triage.provider import NAME as TRIAGE
 from adapters.plugins.yaml_source import ManifestInvalid
 from bot.actions.catalog import CatalogError
-from bot.commands.console import answer_here
 from bot.commands.ending import FAILED, OK, USAGE, announce
 from bot.commands.zone_option import zone_option
 from bot.engine.database_lock import SecondProcess
@@ -152,6 +151,8 @@ async def ask_with(
     """Ask headless and print; exit 1 without a conclusion, or without the model that should have
     answered.
     """
+    from bot.commands.console import answer_here
+
     tell: Callable[[str], None] = (lambda _: None) if as_json else print
     answer = await answer_here(settings, question, channel, tell, zone=zone)
     if as_json:

@@ -1,0 +1,19 @@
+"""`kortex check` starts without what only a conversation needs: its time limit holds the start as well."""
+
+import asyncio
+import sys
+
+NOT_NEEDED = {"bot.app", "bot.chat.turn", "bot.chat.loop", "bot.service", "dbos", "slack_bolt"}
+
+
+async def test_it_starts_without_what_only_a_conversation_needs() -> None:
+    seen = (
+        "import sys, bot.commands.verbs, bot.commands.health_check;"
+        f"print({NOT_NEEDED} & sys.modules.keys())"
+    )
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", seen, stdout=asyncio.subprocess.PIPE
+    )
+    told, _ = await process.communicate()
+
+    assert told == b"set()\n"
