@@ -141,7 +141,7 @@ def _own_blind(case: Case, suspects: Sequence[Suspicion]) -> str:
         return ""
     if metrics is None or not subject or _within(metrics, subject) | _moved(metrics, subject):
         return ""
-    return next(_blind_metrics(metrics, subject), "")
+    return next(_blind_metrics(case, metrics, subject), "")
 
 
 def _is_steady(case: Case, facts: Facts) -> bool:
@@ -254,7 +254,7 @@ def _blind(case: Case) -> Iterator[str]:
     """What of the subject, or of all when nobody is named, could not be compared."""
     metrics, subject = case.of(METRICS), case.subject
     if metrics is not None:
-        yield from _blind_metrics(metrics, subject) if subject else _blind_to_all(metrics)
+        yield from _blind_metrics(case, metrics, subject) if subject else _blind_to_all(metrics)
         if subject and case.asked.fails and not _shows_failures(case, metrics):
             yield f"whether requests of {plain(subject)} fail: neither failures nor logs are there"
         if not case.names_subject and (bare := list(_unseen(case.products, metrics))):
@@ -307,12 +307,14 @@ def _moved(metrics: Seen, product: str) -> frozenset[str]:
     return frozenset(str(row.get("role")) for row in rows)
 
 
-def _blind_metrics(metrics: Seen, subject: str) -> Iterator[str]:
+def _blind_metrics(case: Case, metrics: Seen, subject: str) -> Iterator[str]:
     known, moved = _within(metrics, subject), _moved(metrics, subject)
     told = metrics.mapping("too_short").get(subject)
     short = frozenset(told.split() if isinstance(told, str) else ())
     if short:
-        yield f"{plain(subject)}: {too_young(metrics, subject, sorted(short))}"
+        is_usual = case.asked.start is None
+        words = too_young(metrics, subject, sorted(short), is_usual=is_usual)
+        yield f"{plain(subject)}: {words}"
     if subject in metrics.texts("without") or not (known | moved | short):
         yield f"{plain(subject)}: no metrics were found that are its own"
     elif not (known | moved | short) & _NEEDED:

@@ -12,20 +12,26 @@ from adapters.llm.triage.evidence import instant
 _WORTH_ASKING: Final = timedelta(minutes=5)  # a shorter range holds too few samples
 
 
-def too_young(metrics: Seen, product: str, roles: Sequence[str] = ()) -> str:
-    """In words, with the instants that the sweep told; those are of `product`."""
+def too_young(
+    metrics: Seen, product: str, roles: Sequence[str] = (), *, is_usual: bool = True
+) -> str:
+    """In words, with the instants that the sweep told; those are of `product`.
+
+    `is_usual`: the same question looks at a later time when it is asked later. A time that was named
+    stays where it is.
+    """
     what = f"its {', '.join(roles)} {'is' if len(roles) == 1 else 'are'} " if roles else ""
     minutes = round((metrics.number("least_before_s") or 0.0) / 60)
     takes = f": that takes {minutes} minutes of data before" if minutes else ""
-    return f"{what}measured, but not long enough to compare{takes}{_again(metrics, product)}"
+    return f"{what}measured, but not long enough to compare{takes}{_again(metrics, product, is_usual=is_usual)}"
 
 
-def _again(metrics: Seen, product: str) -> str:
+def _again(metrics: Seen, product: str, *, is_usual: bool) -> str:
     row: JsonValue = metrics.mapping("comparable").get(product)
     told = row if isinstance(row, dict) else {}
     begin, again = instant(text_of(told, "range_from")), instant(text_of(told, "asked_at"))
     end = instant(metrics.text("range").rpartition("/")[2])
-    ways = [f"ask again at {again:%H:%M} UTC"] if again else []
+    ways = [f"ask again at {again:%H:%M} UTC"] if again and is_usual else []
     if begin and end and end - begin >= _WORTH_ASKING:
-        ways.append(f"{'' if again else 'ask '}about the time since {begin:%H:%M} UTC")
+        ways.append(f"{'' if ways else 'ask '}about the time since {begin:%H:%M} UTC")
     return f"; {', or '.join(ways)}" if ways else ""

@@ -137,6 +137,13 @@ async def test_what_is_measured_for_too_short_a_time_is_told_with_when_to_ask_ag
     assert found.marks == ()
 
 
+async def test_whoever_named_a_time_is_told_which_time_to_name_instead() -> None:
+    found = await asked("is web slow since 14:05 UTC?", around=young())
+
+    assert "10 minutes of data before; ask about the time since 14:21 UTC.\n\n" in found.text
+    assert "ask again" not in found.text
+
+
 async def test_of_a_time_that_is_over_nobody_is_told_to_wait() -> None:
     ended = {"web": {"range_from": "2026-04-07T14:33:00Z"}}
     found = await asked("is web slow?", around=young(comparable=ended))
