@@ -18,6 +18,7 @@ from slack_sdk.socket_mode.aiohttp import SocketModeClient
 from slack_sdk.socket_mode.request import SocketModeRequest
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.slack.connection.outage import Outage
 from bot.slack.connection.startup import StartupError
 from bot.slack.connection.teams import Dispatches
 
@@ -83,6 +84,7 @@ class SocketMode:
         self._base_url = api_base_url.rstrip("/") + "/"
         self._ping_interval_s = ping_interval_s
         self._handler: _Handler | None = None
+        self._outage = Outage()
 
     async def start(self) -> None:
         """Connect; the library reconnects from then on.
@@ -93,6 +95,8 @@ class SocketMode:
         self._handler = _Handler(
             self._app, self._app_token, web, self._ping_interval_s, self._dispatch
         )
+        self._handler.client.message_listeners.append(self._heard)  # type: ignore[arg-type]
+        framework_logger().addFilter(self._outage)
         try:
             async with asyncio.timeout(_CONNECT_TIMEOUT_S):
                 await self._handler.connect_async()  # type: ignore[no-untyped-call]
@@ -107,8 +111,15 @@ class SocketMode:
         """Whether envelopes can arrive now: the readiness probe."""
         return self._handler is not None and await self._handler.client.is_connected()
 
+    async def _heard(
+        self, _client: SocketModeClient, message: dict[str, object], _raw: str
+    ) -> None:
+        if message.get("type") == "hello":
+            self._outage.over()
+
     async def stop(self, grace_s: float) -> None:
         """Take nothing new, acknowledge what is under way within `grace_s`, then disconnect."""
+        framework_logger().removeFilter(self._outage)
         handler, self._handler = self._handler, None
         if handler is None:
             return
