@@ -15,6 +15,7 @@ from typing import Protocol
 import structlog
 
 from adapters.errors import AdapterError
+from bot.audit.share import rest_s
 from bot.domain.audit import TrailEntry
 from bot.ports.trail import Trail
 
@@ -24,10 +25,6 @@ BATCH_ROWS = 200
 LEASE_S = 30.0
 # A record of the log takes some 0.1 ms of the loop, of which most is redaction.
 LOG_ROWS = 25
-# Of one core, for as long as there is more than a batch: some 800 rows a second, and a turn has 15.
-SHARE = 0.1
-# What took longer waited, for the database or its writer, and no longer rest would spare anybody.
-LONGEST_REST_S = 2.0
 RUN_S = 1.5  # within the clock's tick, `bot.wiring.audit_outlets`
 TELL_AGAIN_S = 60.0
 FAR_ROWS = 1_000
@@ -107,7 +104,7 @@ class EventFeed:
         if len(entries) < BATCH_ROWS:
             return False
         # After the claim: another replica goes on meanwhile.
-        await self._rest(_rest_s(took_s + time.monotonic() - begun))
+        await self._rest(rest_s(took_s + time.monotonic() - begun))
         return True
 
     async def _delivered(self, name: str, entries: Sequence[TrailEntry]) -> bool:
@@ -122,7 +119,7 @@ class EventFeed:
                 _log.warning("audit.sink.failed", sink=name, why=why, first=entries[first].seq)
                 return False
             if len(entries) == BATCH_ROWS:
-                await self._rest(_rest_s(time.thread_time() - begun))
+                await self._rest(rest_s(time.thread_time() - begun))
         return True
 
     async def _tell(self, name: str, entries: Sequence[TrailEntry]) -> None:
@@ -139,10 +136,6 @@ class EventFeed:
         if rows >= FAR_ROWS:
             self._told[name] = time.monotonic()
             _log.info("audit.sink.behind", sink=name, rows=rows, since=since.isoformat())
-
-
-def _rest_s(took_s: float) -> float:
-    return min(took_s * (1 / SHARE - 1), LONGEST_REST_S)
 
 
 async def to_log(entries: Sequence[TrailEntry]) -> None:

@@ -1,6 +1,7 @@
 """The trail read back: whole pages for the verifier, entries for people and sinks, checkpoints."""
 
-from collections.abc import AsyncIterator, Sequence
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, cast
@@ -18,6 +19,8 @@ from bot.store.database import Database
 from bot.store.dialect import Connection, insert_into, now
 from bot.store.tables import audit, audit_checkpoints, sessions
 from bot.store.whose import Whose, of_session
+
+Rest = Callable[[float], Awaitable[None]]
 
 PAGE_ROWS = 5_000
 # A session and the row that says so are written within moments; clocks are set back by less.
@@ -174,17 +177,23 @@ async def verify(
     witnesses: Sequence[Checkpoint] = (),
     *,
     page_rows: int = PAGE_ROWS,
+    rest: Rest | None = None,
 ) -> Summary:
     """Read all of it; hold it against its own checkpoints and those given.
 
-    A page is judged at a stretch: some 8 µs a row. Raises StorageUnavailable.
+    A page is judged at a stretch: some 8 µs a row. `rest` is told what each took, in seconds, before
+    the next one. Raises StorageUnavailable.
     """
     checkpoints = [*await trail.checkpoints(), *witnesses]
     seal = newest_genuine(await trail.seals(), keys)
     verifier = Verifier(keys, (each.size for each in checkpoints), seal=seal)
+    begun = time.monotonic()
     async for page in trail.pages(page_rows):
         if not verifier.feed(page):
             break
+        if rest is not None:
+            await rest(time.monotonic() - begun)
+        begun = time.monotonic()
     return await _whole(trail, verifier.finish(checkpoints), seal)
 
 

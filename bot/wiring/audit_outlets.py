@@ -19,6 +19,7 @@ from adapters.fault import Fault, fault_of
 from bot.audit.checkpoint import Checkpoint
 from bot.audit.checkpointing import Checkpoints, Publisher
 from bot.audit.feed import FAR_ROWS, LOG_ROWS, EventFeed, Sink, to_log
+from bot.audit.share import rest_s
 from bot.domain.audit import AuditEvent, AuditKind, TrailEntry
 from bot.domain.ids import ChannelId, MessageTs, Place, TeamId
 from bot.ports.failures import StorageUnavailable
@@ -74,7 +75,10 @@ def audit_jobs(
 
 
 class WholeTrail:
-    """Reads the whole trail soon after the start and once a day, and says so when it is bad."""
+    """Reads the whole trail soon after the start and once a day, and says so when it is bad.
+
+    A million rows in some minutes, beside the answers.
+    """
 
     def __init__(self, settings: Settings, database: Database) -> None:
         self._settings = settings
@@ -88,9 +92,13 @@ class WholeTrail:
         self._due_at = time.monotonic() + WHOLE_TRAIL_S
         witnesses = await asyncio.to_thread(kept_outside, self._settings)
         keys = rules.audit_keys(self._settings)
-        found = await verify(self._trail, keys, witnesses, page_rows=GENTLE_ROWS)
+        found = await verify(self._trail, keys, witnesses, page_rows=GENTLE_ROWS, rest=_rest)
         if found.bad is not None:
             log.error("audit.trail.bad", row=found.bad.seq, reason=found.bad.reason)
+
+
+async def _rest(took_s: float) -> None:
+    await asyncio.sleep(rest_s(took_s))
 
 
 async def _last_word(checkpoints: Checkpoints) -> None:

@@ -13,7 +13,8 @@ from structlog.testing import capture_logs
 
 from adapters.errors import Unreachable
 from bot.audit import feed as audit_feed
-from bot.audit.feed import SHARE, EventFeed, Sink
+from bot.audit.feed import EventFeed, Sink
+from bot.audit.share import SHARE
 from bot.domain.audit import AuditEvent, AuditKind, TrailEntry
 from bot.store.audit import StoredAudit
 from bot.store.audit_reading import StoredTrail

@@ -173,6 +173,21 @@ async def test_a_trail_is_verified_while_it_grows(
     await database.close()
 
 
+async def test_a_gentle_reading_rests_between_pages_by_what_each_took(database: Database) -> None:
+    for n in range(7):
+        await StoredAudit(database).append(keyed(str(n)))
+    rested: list[float] = []
+
+    async def rest(took_s: float) -> None:
+        rested.append(took_s)
+
+    found = await verify(StoredTrail(database), AuditKeys(), page_rows=3, rest=rest)
+
+    assert (found.bad, found.rows) == (None, 7)
+    assert len(rested) >= 3
+    assert all(0.0 < took_s < 5.0 for took_s in rested)
+
+
 async def test_only_the_newest_row_has_a_tip(database: Database) -> None:
     for n in range(4):
         await StoredAudit(database).append(keyed(str(n)))

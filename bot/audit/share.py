@@ -1,0 +1,13 @@
+"""How much of a core the trail's own reading may take from the answers: a share, then a rest."""
+
+from typing import Final
+
+# For as long as there is much to read: some 800 rows a second to the log, and a turn has 15.
+SHARE: Final = 0.1
+# What took longer waited, for the database or its writer, and no longer rest would spare anybody.
+LONGEST_REST_S: Final = 2.0
+
+
+def rest_s(took_s: float) -> float:
+    """For how long to rest after work that took so long."""
+    return min(took_s * (1 / SHARE - 1), LONGEST_REST_S)
