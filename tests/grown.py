@@ -110,12 +110,16 @@ _WORKFLOWS: Final = 20_000
 GROWING: Final = frozenset({*_ROWS, *_ENGINE})
 
 
-def fill(connection: sa.Connection) -> None:
-    """All of it, behind the triggers, and statistics of it; a decision must have ended there."""
+def fill(connection: sa.Connection, times: int = 1, but: frozenset[str] = frozenset()) -> None:
+    """All of it but those tables, so many times as many rows; a decision must have ended there.
+
+    On PostgreSQL behind the triggers.
+    """
     is_postgresql = connection.dialect.name == "postgresql"
     if is_postgresql:
         connection.exec_driver_sql("SET LOCAL session_replication_role = replica")
-    for statement in _statements(connection, "dbos" if is_postgresql else None):
+    schema = "dbos" if is_postgresql else None
+    for statement in _statements(connection, schema, times, but):
         # Without a driver's marks for parameters, which these texts hold as they are.
         connection.execute(sa.text(re.sub(r"(?=:)", r"\\", statement)))
 
@@ -125,11 +129,14 @@ def analyse(connection: sa.Connection) -> None:
     connection.exec_driver_sql("ANALYZE")
 
 
-def _statements(connection: sa.Connection, schema: str | None) -> Iterator[str]:
+def _statements(
+    connection: sa.Connection, schema: str | None, times: int, but: frozenset[str]
+) -> Iterator[str]:
     for name, (rows, own) in _ROWS.items():
-        columns = metadata.tables[name].columns
-        values = [own.get(each.name) or _of_type(each) for each in columns]
-        yield _insert(name, [each.name for each in columns], rows, values, "")
+        if name not in but:
+            columns = metadata.tables[name].columns
+            values = [own.get(each.name) or _of_type(each) for each in columns]
+            yield _insert(name, [each.name for each in columns], times * rows, values, "")
     seen = sa.inspect(connection)
     prefix = f"{schema}." if schema else ""
     one = f"(SELECT workflow_uuid FROM {prefix}operation_outputs LIMIT 1)"  # noqa: S608 - our own names
@@ -137,7 +144,7 @@ def _statements(connection: sa.Connection, schema: str | None) -> Iterator[str]:
         columns_of = [str(each["name"]) for each in seen.get_columns(name, schema=schema)]
         values = ["'old:' || i" if each == "workflow_uuid" else f'"{each}"' for each in columns_of]
         of_one = f"CROSS JOIN (SELECT * FROM {prefix}{name} WHERE workflow_uuid = {one}) AS one"  # noqa: S608
-        yield _insert(prefix + name, columns_of, _WORKFLOWS, values, of_one)
+        yield _insert(prefix + name, columns_of, times * _WORKFLOWS, values, of_one)
 
 
 def _insert(table: str, columns: list[str], rows: int, values: list[str], beside: str) -> str:

@@ -59,8 +59,8 @@ IDLE_TURNS = 40
 IDLE_PACE_MS = 1
 
 
-def settings_for(folder: str, model: Child, slack: Child, pace_ms: int) -> Settings:
-    """The bot's configuration against those processes."""
+def settings_for(folder: str, model: Child, slack: Child, pace_ms: int, more: str = "") -> Settings:
+    """The bot's configuration against those processes, and further tables."""
     url = model.ready["url"]
     values = {
         "FOLDER": folder,
@@ -70,18 +70,25 @@ def settings_for(folder: str, model: Child, slack: Child, pace_ms: int) -> Setti
         "SIGNING_SECRET": slack.ready["signing_secret"],
         "API_BASE_URL": slack.ready["api_base_url"],
     }
-    return parse(CONFIGURATION, "benchmark.toml", values)
+    return parse(CONFIGURATION + more, "benchmark.toml", values)
 
 
 @asynccontextmanager
 async def bot(model: Child, slack: Child, pace_ms: int, rates: Rates) -> AsyncIterator[None]:
     """The whole bot, on a fresh database, receiving signed HTTP events."""
+    with tempfile.TemporaryDirectory() as folder:
+        settings = settings_for(folder, model, slack, pace_ms)
+        logs.configure(open_redactor(settings), level="ERROR")
+        async with bot_of(settings, slack, rates):
+            yield
+
+
+@asynccontextmanager
+async def bot_of(settings: Settings, slack: Child, rates: Rates) -> AsyncIterator[None]:
+    """The same by settings of its own."""
     # The one before left its engine's, which is shut down.
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor())
     async with AsyncExitStack() as stack:
-        folder = stack.enter_context(tempfile.TemporaryDirectory())
-        settings = settings_for(folder, model, slack, pace_ms)
-        logs.configure(open_redactor(settings), level="ERROR")
         service = await stack.enter_async_context(serving(settings, rates))
         spare_what_stays()
         own = f"http://127.0.0.1:{service.http_port}/slack/events"
