@@ -7,6 +7,8 @@ from contextlib import asynccontextmanager
 import structlog
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
+from bot.ports.failures import StorageUnavailable
+
 log = structlog.get_logger(__name__)
 
 Job = Callable[[], Awaitable[object]]
@@ -22,10 +24,11 @@ async def running(jobs: Mapping[str, tuple[float, Job]]) -> AsyncIterator[None]:
     scheduler = AsyncIOScheduler(
         job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
     )
-    for name, (every_s, job) in jobs.items():
-        scheduler.add_job(_guarded(name, job, ended), "interval", seconds=every_s, id=name)
-    for name, (_, job) in jobs.items():
-        await _guarded(name, job, ended)()
+    guarded = {name: _guarded(name, job, ended) for name, (_, job) in jobs.items()}
+    for name, (every_s, _) in jobs.items():
+        scheduler.add_job(guarded[name], "interval", seconds=every_s, id=name)
+    for run in guarded.values():
+        await run()
     scheduler.start()
     try:
         yield
@@ -35,9 +38,19 @@ async def running(jobs: Mapping[str, tuple[float, Job]]) -> AsyncIterator[None]:
 
 
 def _guarded(name: str, job: Job, ended: asyncio.Event) -> Callable[[], Awaitable[None]]:
+    missed = 0
+
     async def run() -> None:
+        nonlocal missed
         try:
             await job()
+            if missed:
+                log.info("job.goes_on", job=name, missed=missed)
+                missed = 0
+        except StorageUnavailable as error:  # told once; the database is no fault of the job
+            missed += 1
+            if missed == 1:
+                log.warning("job.storage_unavailable", job=name, why=str(error))
         except asyncio.CancelledError:  # the scheduler logs whatever reaches it as a failure
             if not ended.is_set():
                 raise
