@@ -2,10 +2,17 @@
 
 import asyncio
 
+import pytest
+from blockbuster import BlockBuster
 from structlog.testing import capture_logs
 
 from bot.ports.failures import StorageUnavailable
 from bot.upkeep import jobs
+
+
+@pytest.fixture(autouse=True)
+def _starting_may_block(_nothing_blocks_the_loop: BlockBuster) -> None:
+    _nothing_blocks_the_loop.deactivate()  # the scheduler looks the time zone up
 
 
 async def test_a_job_without_its_database_is_two_lines_and_no_traceback() -> None:
