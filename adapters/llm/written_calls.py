@@ -18,7 +18,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
-import jsonschema_rs
 import orjson
 
 from adapters.llm.framing import MAX_ARGUMENT_CHARS
@@ -254,6 +253,8 @@ def _call(name: str, arguments: Json, request: CompleteRequest) -> ToolCall:
 
 def _fits(tool: ToolSpec, arguments: Json) -> bool:
     """By the schema that the model was shown; the runner checks again, and more."""
+    import jsonschema_rs  # five megabytes, and few models write their calls
+
     validator = jsonschema_rs.validator_for(tool.input_schema)
     return bool(validator.is_valid(dict(arguments)))
 

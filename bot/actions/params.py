@@ -3,11 +3,13 @@
 import re
 from collections.abc import Collection, Iterator, Mapping
 from itertools import islice
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-import jsonschema_rs
 import orjson
 from pydantic import JsonValue
+
+if TYPE_CHECKING:  # loaded with the first schema: five megabytes where there is no action
+    import jsonschema_rs
 
 MAX_PROBLEMS: Final = 5
 _PLAIN: Final = {"string", "integer", "number", "boolean"}
@@ -29,6 +31,8 @@ class ParamsSchema:
 
     def __init__(self, schema: Mapping[str, JsonValue]) -> None:
         """Raises SchemaInvalid."""
+        import jsonschema_rs
+
         self._schema: dict[str, JsonValue] = {"type": "object", **schema}
         if self._schema["type"] != "object":
             raise SchemaInvalid('type must be "object"')
@@ -81,7 +85,7 @@ class ParamsSchema:
         )
 
 
-def _words(error: jsonschema_rs.ValidationError) -> str:
+def _words(error: "jsonschema_rs.ValidationError") -> str:
     where = ".".join(str(part) for part in error.instance_path)
     return f"{where + ': ' if where else ''}{error.message}"[:MAX_WORDS]
 

@@ -29,6 +29,7 @@ from bot.store.origin import CopyInDoubt
 from bot.telemetry import logs
 from bot.upkeep.attention import Attention, StoppedEarly
 from bot.upkeep.garbage import spare_what_stays
+from bot.upkeep.memory import give_back, share_arenas
 from bot.upkeep.signals import Signals
 from bot.wiring.stores import open_redactor
 
@@ -51,6 +52,7 @@ _MENDABLE = (
 
 def run(config: Path, signals: Signals) -> int:
     """`kortex run`: until SIGTERM or Ctrl-C, then drain."""
+    share_arenas()
     return guarded(lambda: _serve(config, signals))
 
 
@@ -234,6 +236,7 @@ async def _serve(config: Path, signals: Signals) -> int:
 
     def ready(service: "Service") -> None:
         spare_what_stays()
+        give_back()
         announce(
             f"kortex is serving; health at http://{settings.http.host}:{service.http_port}/readyz"
         )

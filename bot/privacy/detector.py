@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 from bot.privacy import checksums, looks
 from bot.privacy.lists import read, read_list
-from bot.privacy.matching import Find, Spans, finder, groups, literal_filter, pattern_filter
+from bot.privacy.matching import Find, Spans, finder, forget, groups, literal_filter, pattern_filter
 
 Check = Callable[[str, str], bool]
 
@@ -64,14 +64,16 @@ _SECTION = TypeAdapter(dict[str, _Entry | str])
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One compiled rule. `check` is None when the form alone decides."""
+    """One rule. `check` is None when the form alone decides.
+
+    Its pattern was read by RE2 and is compiled when something in a text may match: most never are.
+    """
 
     name: str
     kind: Kind
     pattern: bytes
     gate: tuple[str, ...]
     family: str  # rules that seldom match and are looked for together; "" is none
-    find: Find
     check: Check | None
     group: int
     name_group: int
@@ -98,6 +100,7 @@ def rule_set(*, pii: bool) -> RuleSet:
         windowed += _compiled(personal["identifiers"], "identifier")
         windowed += _compiled(personal["protected"], "personal")
     documents = _compiled(structure["documents"], "secret")
+    forget()
     return RuleSet(tuple(windowed), tuple(documents))
 
 
@@ -133,7 +136,6 @@ def _compiled(section: object, kind: Kind) -> list[Rule]:
                 pattern,
                 gate,
                 entry.family,
-                finder(pattern),
                 check,
                 numbers.get("s", 0),
                 numbers.get("k", 0),
@@ -215,7 +217,8 @@ class _Search:
     def run(self, ranked: tuple[int, Rule], start: int, stop: int, end: int) -> None:
         """Add what begins between `start` and `stop`, looked for up to `end`."""
         rank, rule = ranked
-        data, find, group, left = self._data, rule.find, rule.group, MAX_FINDINGS
+        data, group, left = self._data, rule.group, MAX_FINDINGS
+        find = finder(rule.pattern)
         at = max(start, self._masked.get(rule.name, 0) - OVERLAP_BYTES)
         while at < stop and 0 <= (spans := find(data, at, end))[0][0] < stop:
             first, last = spans[group]

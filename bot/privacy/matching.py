@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any, Final
 
 import re2
@@ -32,8 +32,17 @@ def groups(pattern: bytes) -> dict[str, int]:
     return {name.decode(): number for name, number in compiled(pattern).groupindex.items()}
 
 
+def forget() -> None:
+    """Let go of what RE2's bindings compiled last, but for what is used: megabytes."""
+    re2.purge()
+
+
+@cache
 def finder(pattern: bytes) -> Find:
-    """One call of RE2 a match: the objects re2's own `search` makes cost more than it."""
+    """Compiled the first time and kept. Raises re2.error.
+
+    One call of RE2 a match: the objects re2's own `search` makes cost more than it.
+    """
     return partial(compiled(pattern)._regexp.Match, re2._Anchor.UNANCHORED)  # noqa: SLF001
 
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from datetime import UTC
 
 import structlog
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
@@ -22,7 +23,8 @@ async def running(jobs: Mapping[str, tuple[float, Job]]) -> AsyncIterator[None]:
     """
     ended = asyncio.Event()
     scheduler = AsyncIOScheduler(
-        job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
+        timezone=UTC,  # else the machine's, which a library of its own finds out
+        job_defaults={"coalesce": True, "max_instances": 1, "misfire_grace_time": None},
     )
     guarded = {name: _guarded(name, job, ended) for name, (_, job) in jobs.items()}
     for name, (every_s, _) in jobs.items():

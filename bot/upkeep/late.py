@@ -1,7 +1,8 @@
 """Libraries that are loaded at their first use, though their importers ask for them at once.
 
 DBOS imports psycopg for every database, and SQLAlchemy's ORM, a command line and a reader of cron
-for a word in a signature; Slack's SDK brings clients that block. A bot never uses them.
+for a word in a signature; Slack's SDK brings clients that block and classes for blocks, APScheduler
+pools of processes and the machine's time zone. A bot never uses them.
 """
 
 import importlib
@@ -14,14 +15,23 @@ from typing import Any, Final
 
 # Asked for by name by those that import them, as classes to name in a signature or to call.
 _CLASSES: Final = (
+    "apscheduler.executors.pool",
     "croniter",
     "dateutil.parser",
     "dbos.cli.migration",
+    "slack_bolt.app.app",
+    "slack_sdk.models.attachments",
+    "slack_sdk.models.blocks",
+    "slack_sdk.models.blocks.blocks",
+    "slack_sdk.models.messages.chunk",
+    "slack_sdk.models.metadata",
+    "slack_sdk.models.views",
     "slack_sdk.web.client",
     "slack_sdk.webhook.client",
     "sqlalchemy.ext.asyncio.scoping",
     "sqlalchemy.ext.asyncio.session",
     "sqlalchemy.orm",
+    "tzlocal",
 )
 # Taken in by httpx and structlog where they are installed: a command line, and colours in logs.
 _LEFT_OUT: Final = ("httpx._main", "rich")
